@@ -79,6 +79,11 @@ def test_what_where_hides_reaches_the_kernel(body: str, hidden: str) -> None:
     same(program(BODIES[body], hidden=hidden), [feed("all", *sizes) for sizes in SIZES])
 
 
+def test_what_either_of_two_masks_hides() -> None:
+    body = "s = R.where(R.logical_not(mask), {none}, R.where(R.greater(bias, R.const(-1.0, 'float32')), p, {none}))"
+    same(program(body), [feed("all", *sizes) for sizes in SIZES])
+
+
 @pytest.mark.parametrize("mask", PLACES)
 def test_masks_broadcast(mask: str) -> None:
     same(program(BODIES["kept"], mask), [feed(mask, *sizes) for sizes in SIZES])
@@ -110,7 +115,10 @@ def test_masks_that_are_made_of_places(form: str) -> None:
     [
         "s = R.where(mask, p, R.const(float('inf'), 'float32'))",
         "s = R.where(mask, p, R.multiply(p, p))",
-        "s = R.where(mask, R.add(R.where(mask, {none}, p), bias), {none})",
+        # Two numbers, of which the kernel has one.
+        "s = R.where(mask, R.add(R.where(mask, R.const(0.25, 'float32'), p), bias), {none})",
+        # What an outer mask makes a number of, minus infinity by place does not hide.
+        "s = R.where(mask, R.where(R.tril(R.ones((n, m), 'bool')), p, {none}), R.const(-9.0, 'float32'))",
     ],
 )
 def test_other_uses_of_where_keep_their_loops(body: str) -> None:

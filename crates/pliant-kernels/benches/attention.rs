@@ -74,7 +74,7 @@ fn attention(c: &mut Criterion) {
                 causal: i64::from(causal),
                 offset: 0,
                 window: 0,
-                blind_is_nan: 0,
+                blind: 0,
             };
             // What no query sees is not counted.
             let pairs = if causal { queries * (queries + 1) / 2 } else { queries * keys };

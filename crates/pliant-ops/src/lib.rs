@@ -36,7 +36,7 @@ pub use legalize::{
     LegalizeError, Legalized, TirCall, legalize, legalize_call, legalize_with, needs_shapes,
     numbers_of,
 };
-pub use module_builder::{ModuleBuilder, call_tir, te_call};
+pub use module_builder::{ModuleBuilder, call_tir, te_call, te_call_sized};
 pub use registry::{Registry, registry};
 pub use size_checks::size_checks;
 pub use user::{TeArg, TeCall, UserOpSpec, register_user_op};

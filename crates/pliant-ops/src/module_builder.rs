@@ -152,9 +152,24 @@ pub fn te_call(
     args: &[Expr],
     f: impl FnOnce(&[te::Tensor]) -> Result<Vec<te::Tensor>, te::TeError>,
 ) -> Result<TirCall, LegalizeError> {
+    te_call_sized(func, hint, args, &[], |tensors, _| f(tensors))
+}
+
+/// The same of an `f` that gets these sizes too.
+///
+/// # Errors
+/// As [`te_call`].
+pub fn te_call_sized(
+    func: &mut Function,
+    hint: &str,
+    args: &[Expr],
+    sizes: &[Sym],
+    f: impl FnOnce(&[te::Tensor], &[te::Expr]) -> Result<Vec<te::Tensor>, te::TeError>,
+) -> Result<TirCall, LegalizeError> {
     let mut call = TeCall::new(func);
     let tensors = args.iter().map(|&a| call.tensor(a)).collect::<Result<Vec<_>, _>>()?;
-    let outputs = f(&tensors)?;
+    let sizes: Vec<te::Expr> = sizes.iter().map(|&s| call.size(s)).collect();
+    let outputs = f(&tensors, &sizes)?;
     let (inputs, vars) = call.finish();
     finish_call(func, hint, &inputs, vars, &outputs)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pliant_ir::op::{InferError, Op, OpSignature};
 use pliant_ir::relax::{Expr, ExprData, Function, TensorShape, Type, TypeData};
-use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_ir::{AttrValue, Attrs, DType, Sym};
 
 use crate::decl::operand;
 use crate::legalize::{LegalizeError, TirCall, tir_call};
@@ -301,6 +301,11 @@ impl<'f> TeCall<'f> {
                 Err(LegalizeError::unknown(format!("an operand is no tensor of known shape: {ty}")))
             }
         }
+    }
+
+    /// A size as loop functions compute it.
+    pub fn size(&mut self, size: Sym) -> te::Expr {
+        te::from_sym(&self.func.syms, size, &mut self.vars)
     }
 
     /// A tensor operand as a placeholder (`te_tensor`).

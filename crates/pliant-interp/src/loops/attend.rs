@@ -85,7 +85,10 @@ impl Loops<'_, '_, '_> {
         let (hidden, mask_first) = (args[41].float()?, args[42].int()? != 0);
         let causal =
             Causal { on: args[31].int()? != 0, offset: args[32].int()?, window: args[33].int()? };
-        let blind = if args[34].int()? != 0 && keys > 0 { f64::NAN } else { 0.0 };
+        let (nan_is_blind, blind) = match args[34].int()? {
+            1 if keys > 0 => (false, f64::NAN),
+            of => (of == 2, 0.0),
+        };
         if heads > 0 && (kv_heads <= 0 || heads % kv_heads != 0) {
             return Err(malformed("the heads of an attention do not share those of the keys"));
         }
@@ -128,7 +131,8 @@ impl Loops<'_, '_, '_> {
                         sum += weight * v.get(&[b, own, j, p])?;
                     }
                 }
-                let result = if total == 0.0 { blind } else { sum / total };
+                let none = total == 0.0 || nan_is_blind && total.is_nan();
+                let result = if none { blind } else { sum / total };
                 let at = out.position(&[b, h, i, p])?;
                 out.view.write_at(at, &Val::Float(round(result, DType::Float32)))?;
             }

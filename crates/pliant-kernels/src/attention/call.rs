@@ -9,7 +9,7 @@ use super::{Attention, Heads, Scores, pliant_attention_f32};
 /// keys, values and results, each by its address and its strides from batch to batch, head to head and row to row. Factor and
 /// limit of the scores. Whether there is a bias; its address and its strides from batch to batch, head to head, query to
 /// query and key to key. Whether the mask is causal, the key that the first query stands at, and the window, as in
-/// [`Attention`]; whether queries that see nothing get NaN. Whether there is a mask; its
+/// [`Attention`]; what queries get that see nothing. Whether there is a mask; its
 /// address and strides, as of the bias; what it makes of a score, and whether it comes before the bias. Returns a kernel status.
 ///
 /// # Safety
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn pliant_attend_f32(
     causal: i64,
     offset: i64,
     window: i64,
-    blind_is_nan: i64,
+    blind: i64,
     has_mask: i64,
     mask: *const u8,
     mask_batch: i64,
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn pliant_attend_f32(
         causal,
         offset,
         window,
-        blind_is_nan,
+        blind,
     };
     // SAFETY: the caller's promise.
     unsafe { pliant_attention_f32(runtime, &raw const attention) }

@@ -43,6 +43,13 @@ use piece::Piece;
 use softmax::{Rows, finish_rows, softmax_rows};
 use weigh::{Finite, look};
 
+/// Queries that see nothing get zeros.
+pub const BLIND_ZEROS: i64 = 0;
+/// They get NaN, as a softmax gives; of no keys at all the sum, which is 0.
+pub const BLIND_NAN: i64 = 1;
+/// They get zeros, and so do queries whose weights are NaN: those of which a score is NaN or plus infinity.
+pub const NAN_ZEROS: i64 = 2;
+
 /// Rows for each batch and head. Strides count elements; those of a row are neighbours.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +89,8 @@ impl<T> Scores<T> {
 /// One attention: 64-bit words, so that generated code may write them as an array.
 ///
 /// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`; [`Attention::hidden`] where the mask says
-/// no, and minus infinity where the key is not seen. A query all of whose scores are minus infinity gets zeros, or NaN where that
-/// is wanted; NaN stays NaN.
+/// no, and minus infinity where the key is not seen. A query all of whose scores are minus infinity gets what
+/// [`Attention::blind`] says; NaN stays NaN but for that.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Attention {
@@ -129,8 +136,8 @@ pub struct Attention {
     pub offset: i64,
     /// With `causal`, how many keys a query sees, its own the last; 0 where it sees all before.
     pub window: i64,
-    /// Whether a query all of whose scores are minus infinity gets NaN, as a softmax gives, and not zeros.
-    pub blind_is_nan: i64,
+    /// What a query gets all of whose scores are minus infinity: [`BLIND_ZEROS`], [`BLIND_NAN`] or [`NAN_ZEROS`].
+    pub blind: i64,
 }
 
 /// The functions of an instruction set.

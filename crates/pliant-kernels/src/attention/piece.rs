@@ -12,7 +12,7 @@ use super::cut::{Cut, Scratch};
 use super::few::Dots;
 use super::softmax::{Row, Rows};
 use super::weigh::Block;
-use super::{Attention, Ops, Sizes};
+use super::{Attention, BLIND_NAN, NAN_ZEROS, Ops, Sizes};
 use crate::product::rows::slivers;
 use crate::product::tile::{Ahead, Tile};
 use crate::rules::attention::MOST_ROWS;
@@ -116,7 +116,7 @@ impl Piece<'_> {
 
     /// What a row gets that sees no key: of no keys at all the sum, which is 0.
     fn blind(&self) -> f32 {
-        if self.a.blind_is_nan != 0 && self.s.keys > 0 { f32::NAN } else { 0.0 }
+        if self.a.blind == BLIND_NAN && self.s.keys > 0 { f32::NAN } else { 0.0 }
     }
 
     /// # Safety
@@ -188,6 +188,7 @@ impl Piece<'_> {
             hidden: self.a.hidden as f32,
             mask_first: self.a.mask_first != 0,
             blind: self.blind(),
+            nan_is_blind: self.a.blind == NAN_ZEROS,
             rows,
         }
     }

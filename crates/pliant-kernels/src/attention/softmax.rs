@@ -68,6 +68,8 @@ pub struct Rows<'a> {
     pub mask_first: bool,
     /// What rows get whose weights are all 0.
     pub blind: f32,
+    /// Whether rows get it too whose weights are no numbers.
+    pub nan_is_blind: bool,
     /// The rows.
     pub rows: &'a mut [Row],
 }
@@ -334,7 +336,7 @@ pub unsafe fn finish_rows<L: MathLanes<Elem = f32>>(
         unsafe {
             let out = out.offset(index as isize * stride);
             let factor = if last { 1.0 / row.sum } else { row.factor };
-            if last && row.sum == 0.0 {
+            if last && (row.sum == 0.0 || all.nan_is_blind && row.sum.is_nan()) {
                 (0..columns).for_each(|at| out.add(at).write_unaligned(all.blind));
                 continue;
             }

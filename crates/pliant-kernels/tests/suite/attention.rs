@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use pliant_exec::abi::{
     KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_NO_MEMORY, STATUS_OK,
 };
-use pliant_kernels::attention::{Attention, FULL_KEYS, Heads, Scores, run};
+use pliant_kernels::attention::{
+    Attention, BLIND_NAN, BLIND_ZEROS, FULL_KEYS, Heads, NAN_ZEROS, Scores, run,
+};
 use pliant_kernels::isa::{Isa, available};
 use pliant_pool::Team;
 
@@ -35,7 +37,7 @@ struct Case {
     causal: bool,
     offset: i64,
     window: i64,
-    blind_is_nan: bool,
+    blind: i64,
 }
 
 const PLAIN: Case = Case {
@@ -57,7 +59,7 @@ const PLAIN: Case = Case {
     causal: false,
     offset: 0,
     window: 0,
-    blind_is_nan: false,
+    blind: BLIND_ZEROS,
 };
 
 /// Numbers between -1 and 1 without a period.
@@ -166,7 +168,7 @@ impl Operands {
             causal: i64::from(c.causal),
             offset: c.offset,
             window: c.window,
-            blind_is_nan: i64::from(c.blind_is_nan),
+            blind: c.blind,
         }
     }
 
@@ -227,7 +229,7 @@ impl Operands {
                         })
                         .sum();
                 match sum == 0.0 {
-                    true if c.blind_is_nan && c.keys > 0 => f64::NAN,
+                    true if c.blind == BLIND_NAN && c.keys > 0 => f64::NAN,
                     true => 0.0,
                     false => total / sum,
                 }
@@ -305,9 +307,9 @@ fn cases() -> Vec<Case> {
         Case { queries: 30, keys: 4, lengths: true, ..PLAIN },
         Case { queries: 5, keys: 80, offset: 200, window: 7, causal: true, ..PLAIN },
         // Whole blocks of rows that see nothing, and blocks of which some rows do.
-        Case { queries: 100, keys: 90, causal: true, offset: -60, blind_is_nan: true, ..PLAIN },
-        Case { queries: 5, offset: -9, causal: true, blind_is_nan: true, ..PLAIN },
-        Case { keys: 0, blind_is_nan: true, ..PLAIN },
+        Case { queries: 100, keys: 90, causal: true, offset: -60, blind: BLIND_NAN, ..PLAIN },
+        Case { queries: 5, offset: -9, causal: true, blind: BLIND_NAN, ..PLAIN },
+        Case { keys: 0, blind: BLIND_NAN, ..PLAIN },
     ];
     let by_head: Vec<Case> = cases.iter().map(|&c| Case { by_head: true, ..c }).collect();
     cases.extend(by_head);
@@ -402,6 +404,29 @@ fn not_a_number_stays_and_infinity_wins() {
         assert_eq!(rows[4], [0.0; 32], "{isa:?}");
         let value = &ops.v.values()[7 * a.v.row as usize..][..32];
         assert!(rows[5].iter().zip(value).all(|(x, y)| (x - y).abs() < 1e-6), "{isa:?}");
+    }
+}
+
+#[test]
+fn weights_that_are_no_numbers_become_zeros_where_that_is_wanted() {
+    let many = FULL_KEYS + 700;
+    for (queries, keys) in [(3, 9), (60, 130), (30, many)] {
+        let case = Case { batch: 1, queries, keys, blind: NAN_ZEROS, ..PLAIN };
+        for isa in available() {
+            let ops = Operands::new(case, true);
+            let a = ops.attention();
+            for (row, odd) in [(0, f32::NAN), (2, f32::INFINITY)] {
+                // SAFETY: each head has these queries.
+                unsafe { *ops.q.as_ptr().add(row * a.q.row as usize) = odd };
+            }
+            // SAFETY: the operands have these sizes.
+            assert_eq!(unsafe { run(isa, &KernelRuntime::serial(), &a) }, STATUS_OK);
+            let row = |i: usize| &ops.out.values()[i * a.out.row as usize..][..32];
+            for i in [0, 2] {
+                assert_eq!(row(i), [0.0; 32], "{isa:?} {i} {case:?}");
+            }
+            assert!(row(1).iter().all(|x| x.is_finite() && *x != 0.0), "{isa:?} {case:?}");
+        }
     }
 }
 

@@ -35,8 +35,14 @@ pub(super) fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
 
 /// The same, where nobody else reads any of them.
 pub(super) fn uncast_alone(cx: &RewriteCx<'_>, uses: &Uses, e: Expr) -> Option<Expr> {
-    let mut all = std::iter::successors(Some(e), |&e| inside(cx, e));
-    all.all(|e| uses.once(cx.func, e)).then(|| uncast(cx, e))
+    uncast_read(cx, uses, e, 1)
+}
+
+/// The same, where the value itself is read so many times at most.
+pub(super) fn uncast_read(cx: &RewriteCx<'_>, uses: &Uses, e: Expr, times: usize) -> Option<Expr> {
+    let mut inner = std::iter::successors(inside(cx, e), |&e| inside(cx, e));
+    let alone = uses.at_most(cx.func, e, times) && inner.all(|e| uses.at_most(cx.func, e, 1));
+    alone.then(|| uncast(cx, e))
 }
 
 /// An attention whose operands are of float32, as the kernel takes them.

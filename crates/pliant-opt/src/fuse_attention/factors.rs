@@ -45,7 +45,7 @@ pub(super) fn factored(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Expr {
 
 /// Two factors as one, where that is an ordinary number of float32: what leaves its range need not do so factor by factor.
 /// 0 goes with nothing but 1 and itself, since what it is applied to may have left it.
-fn both(scale: f64, factor: f64) -> Option<f64> {
+pub(super) fn both(scale: f64, factor: f64) -> Option<f64> {
     let both = scale * factor;
     let alone = factor == 1.0 || scale == 1.0 && factor == 0.0;
     (alone || (both as f32).is_normal() || scale == 0.0 && factor == 0.0).then_some(both)

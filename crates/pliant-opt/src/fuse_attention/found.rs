@@ -1,41 +1,17 @@
 //! Attention as it is found in a graph.
 
 use pliant_ir::relax::{Expr, Function};
-use pliant_ir::{AttrValue, DType, Op, Sym};
+use pliant_ir::{AttrValue, DType, Sym};
 use pliant_pass::pattern::RewriteCx;
 
-use super::casts::{is_float, uncast, uncast_alone};
-use super::factors::{factored, number};
-use super::sources::{Layout, Source, source, transposed};
+use super::casts::is_float;
+use super::factors::factored;
+use super::guard::{Blind, softmax_of};
+use super::scores::{Mask, scores};
+use super::sources::{Layout, Source, shared, source, transposed};
 use super::{ATTENTION, ATTENTION_BIAS, SOFTMAX, Uses};
 use crate::names::is_left_out;
-use crate::products::{ADD, MATMUL, attrs_of, operands_of};
-
-const WHERE: Op = Op("relax.where");
-
-/// Which keys a query sees, by their places.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Causal {
-    #[default]
-    No,
-    /// Places are counted from the first of both.
-    First,
-    /// Places are counted from the last of both.
-    Last,
-}
-
-/// Which scores are replaced by a number.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mask {
-    /// Truth values that broadcast to the scores.
-    pub tensor: Expr,
-    /// Whether true hides.
-    pub hides: bool,
-    /// What hidden scores become.
-    pub hidden: f64,
-    /// Whether the bias is added to them too.
-    pub first: bool,
-}
+use crate::products::{MATMUL, attrs_of, operands_of};
 
 /// An attention.
 pub(super) struct Attention {
@@ -49,100 +25,73 @@ pub(super) struct Attention {
     pub mask: Option<(Mask, Vec<bool>)>,
     /// Factor of the products; none for one over the root of the size.
     pub scale: Option<f64>,
-    pub causal: Causal,
+    /// Limit of the scores; 0 for none.
+    pub cap: f64,
+    /// Queries see keys up to their own place plus that.
+    pub causal: Option<Sym>,
     pub window: i64,
     /// Whether the result is `(batch, heads, rows, size)`.
     pub heads: bool,
-    /// Whether queries that see nothing get NaN.
-    pub blind_is_nan: bool,
+    pub blind: Blind,
 }
 
 /// The attention that a product of a softmax is.
-pub(super) fn written(cx: &RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
+pub(super) fn written(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
     let [weights, v] = operands_of(cx, root, MATMUL)?[..] else { return None };
-    let weights = uncast_alone(cx, uses, weights)?;
+    let (weights, guard) = softmax_of(cx, uses, weights)?;
     let softmax = attrs_of(cx, weights)?;
-    let scores = uncast(cx, operands_of(cx, weights, SOFTMAX)?[0]);
-    let dims = cx.func.ty(scores).dims()?.to_vec();
+    let whole = operands_of(cx, weights, SOFTMAX)?[0];
+    let dims = cx.func.ty(whole).dims()?.to_vec();
     let axis = softmax.get("axis").and_then(AttrValue::as_int).unwrap_or(-1);
     if axis != -1 && axis != dims.len() as i64 - 1 {
         return None;
     }
-    let (product, bias, mask, mut scale) = summands(cx, scores, &dims)?;
-    let [q, kt] = operands_of(cx, product, MATMUL)?[..] else { return None };
-    let (q, kt) = (factored(cx, q, &mut scale), factored(cx, kt, &mut scale));
-    let floats = [q, kt, v, scores].iter().all(|&e| is_float(cx.func, e));
-    if !floats || !self_dims(cx, product, &dims) || !all_float32(cx.func, &[root, product]) {
+    let mut found = scores(cx, whole, &dims)?;
+    let blind = guard.blind(cx, &found)?;
+    let [q, kt] = operands_of(cx, found.product, MATMUL)?[..] else { return None };
+    let (q, kt) = (factored(cx, q, &mut found.scale), factored(cx, kt, &mut found.scale));
+    let floats = [q, kt, v, whole].iter().all(|&e| is_float(cx.func, e));
+    if !floats || !all_float32(cx.func, &[root, found.product]) {
         return None;
     }
-    let k = transposed(cx, kt, &mut scale)?;
-    let sources = [source(cx, q)?, k, source(cx, v)?];
+    let k = transposed(cx, kt, &mut found.scale)?;
+    let v_source = source(cx, v)?;
+    let [k, v_source] = shared(cx, [k, v_source]).unwrap_or([k, v_source]);
     fits(cx.func, [q, kt, v], root, &dims)?;
-    let bias_dims = match bias {
+    let bias_dims = match found.bias {
         Some(bias) => bias_dims(cx.func, bias, &dims)?,
         None => Vec::new(),
     };
-    let mask = match mask {
-        Some(mask) => Some((mask, broadcast_dims(cx.func, mask.tensor, &dims)?)),
+    let mask = match found.mask {
+        Some(mask) => {
+            let all = mask.all.iter().map(|c| broadcast_dims(cx.func, c.tensor, &dims));
+            let all = all.collect::<Option<Vec<_>>>()?;
+            Some((mask, together(&all)))
+        }
         None => None,
     };
     Some(Attention {
-        sources,
-        bias,
+        sources: [source(cx, q)?, k, v_source],
+        bias: found.bias,
         bias_dims,
         mask,
-        scale: Some(scale),
-        causal: Causal::No,
-        window: 0,
+        scale: Some(found.scale),
+        cap: found.cap,
+        causal: found.causal,
+        window: found.window,
         heads: dims.len() == 4,
-        blind_is_nan: true,
+        blind,
     })
 }
 
-/// The product that scores are made of, what is added, what hides some of them, and the factor of the product.
-fn summands(
-    cx: &RewriteCx<'_>,
-    scores: Expr,
-    dims: &[Sym],
-) -> Option<(Expr, Option<Expr>, Option<Mask>, f64)> {
-    let (outer, inner) = masked(cx, scores, dims);
-    // What is added to may be hidden before, if nothing hides the sum.
-    let of = |e: Expr| {
-        let e = uncast(cx, e);
-        let (mask, e) = if outer.is_none() { masked(cx, e, dims) } else { (None, e) };
-        let mut scale = 1.0;
-        let product = scaled(cx, e, &mut scale).filter(|&p| self_dims(cx, p, dims))?;
-        Some((product, mask.map(|m| Mask { first: true, ..m }).or(outer), scale))
-    };
-    let with = |bias| move |(product, mask, scale)| (product, bias, mask, scale);
-    match operands_of(cx, inner, ADD).as_deref() {
-        Some(&[a, b]) => of(a).map(with(Some(b))).or_else(|| of(b).map(with(Some(a)))),
-        _ => of(inner).map(with(None)),
-    }
-}
-
-/// What hides some of the scores, and the scores; themselves where nothing does.
-fn masked(cx: &RewriteCx<'_>, scores: Expr, dims: &[Sym]) -> (Option<Mask>, Expr) {
-    let found = || {
-        let [tensor, yes, no] = operands_of(cx, scores, WHERE)?[..] else { return None };
-        let (hidden, inner, hides) = match (number(cx, yes), number(cx, no)) {
-            (None, Some(hidden)) => (hidden, yes, false),
-            (Some(hidden), None) => (hidden, no, true),
-            _ => return None,
-        };
-        // A score of plus infinity leaves no weight to others, and NaN none to itself.
-        let usual = hidden < f64::INFINITY && cx.func.ty(tensor).dtype() == Some(DType::Bool);
-        let fits = self_dims(cx, scores, dims) && self_dims(cx, inner, dims);
-        (usual && fits).then_some((Mask { tensor, hides, hidden, first: false }, inner))
-    };
-    match found() {
-        Some((mask, inner)) => (Some(mask), uncast(cx, inner)),
-        None => (None, scores),
-    }
+/// Which dims, from the last, any of several has that broadcast to each other.
+fn together(all: &[Vec<bool>]) -> Vec<bool> {
+    let rank = all.iter().map(Vec::len).max().unwrap_or(0);
+    (0..rank).map(|at| all.iter().any(|own| own.get(at) == Some(&true))).collect()
 }
 
 /// The attention that a call of the operator is.
-pub(super) fn called(cx: &RewriteCx<'_>, root: Expr) -> Option<Attention> {
+pub(super) fn called(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
     let args =
         operands_of(cx, root, ATTENTION).or_else(|| operands_of(cx, root, ATTENTION_BIAS))?;
     let &[q, k, v, ..] = &args[..] else { return None };
@@ -171,10 +120,11 @@ pub(super) fn called(cx: &RewriteCx<'_>, root: Expr) -> Option<Attention> {
     };
     let attrs = attrs_of(cx, root)?;
     let given = |key: &str| attrs.get(key).filter(|v| !v.is_none());
+    let (queries, keys) = (scores[2], scores[3]);
     let causal = match given("causal_mask").map(|v| v.as_str()) {
-        None => Causal::No,
-        Some(Some("TopLeft")) => Causal::First,
-        Some(Some("BottomRight")) => Causal::Last,
+        None => None,
+        Some(Some("TopLeft")) => Some(cx.func.syms.int(0)),
+        Some(Some("BottomRight")) => Some(cx.func.syms.sub(keys, queries)),
         Some(_) => return None,
     };
     let window = match given("window_size") {
@@ -193,25 +143,16 @@ pub(super) fn called(cx: &RewriteCx<'_>, root: Expr) -> Option<Attention> {
         bias_dims,
         mask: None,
         scale,
+        cap: 0.0,
         causal,
         window,
         heads,
-        blind_is_nan: false,
+        blind: Blind::Zeros,
     })
 }
 
 fn all_float32(func: &Function, list: &[Expr]) -> bool {
     list.iter().all(|&e| func.ty(e).dtype() == Some(DType::Float32))
-}
-
-fn self_dims(cx: &RewriteCx<'_>, e: Expr, want: &[Sym]) -> bool {
-    cx.func.ty(e).dims().is_some_and(|d| d == want)
-}
-
-/// The product that scores are a constant multiple of.
-fn scaled(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Option<Expr> {
-    let product = uncast(cx, factored(cx, e, scale));
-    operands_of(cx, product, MATMUL).map(|_| product)
 }
 
 /// Whether sizes are the same where they must be: queries, transposed keys, values, results and scores.

@@ -5,10 +5,11 @@ use pliant_ir::relax::Expr as RelaxExpr;
 use pliant_ir::tir::{Intrin, Ty};
 use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
-use pliant_ops::{LegalizeError, te_call};
+use pliant_ops::{LegalizeError, te_call_sized};
 use pliant_pass::pattern::RewriteCx;
 
-use super::found::{Attention, Causal};
+use super::found::Attention;
+use super::guard::Blind;
 use super::sources::{Layout, Source};
 
 /// Queries, keys or values in memory.
@@ -102,7 +103,8 @@ pub(super) fn call(
     operands.extend(a.bias);
     let mask_at = operands.len();
     operands.extend(seen);
-    te_call(cx.func, "attention", &operands, |t| {
+    let offset: Vec<_> = a.causal.into_iter().collect();
+    te_call_sized(cx.func, "attention", &operands, &offset, |t, offset| {
         let own = |k: usize| Operand::new(&t[k], a.sources[k].layout);
         let (q, k, v) = (own(0), own(1), own(2));
         let one = a.sources[0].layout == Layout::One;
@@ -125,19 +127,21 @@ pub(super) fn call(
                 Some(scale) => te::const_of(scale, wide),
                 None => te::rsqrt(&te::cast(&q.size, wide)),
             });
-            args.push(te::const_of(0.0, wide));
+            args.push(te::const_of(a.cap, wide));
             args.push(te::int(i64::from(a.bias.is_some())));
             let rank = if one { 3 } else { 4 };
             args.extend(match a.bias {
                 Some(_) => bias(&t[3], &a.bias_dims, rank),
                 None => absent(&q),
             });
-            let offset = match a.causal {
-                Causal::Last => &k.rows - &q.rows,
-                _ => te::int(0),
+            args.push(te::int(i64::from(a.causal.is_some())));
+            args.push(offset.first().cloned().unwrap_or_else(|| te::int(0)));
+            let blind = match a.blind {
+                Blind::Zeros => 0,
+                Blind::Nan => 1,
+                Blind::ZerosForNan => 2,
             };
-            args.push(te::int(i64::from(a.causal != Causal::No)));
-            args.extend([offset, te::int(a.window), te::int(i64::from(a.blind_is_nan))]);
+            args.extend([te::int(a.window), te::int(blind)]);
             args.push(te::int(i64::from(a.mask.is_some())));
             args.extend(match &a.mask {
                 Some((_, follows)) => bias(&t[mask_at], follows, rank),

@@ -1,9 +1,15 @@
 //! # What it does
 //! Makes one call of the library's attention of what attention is written as: products of queries and keys, their scale, a
-//! bias that is added, a mask by which `R.where` puts a constant in place of some (before the bias or after it), softmax, the
-//! product with the values; and of `R.nn.attention`. Casts between float32 and 16 bits that stand between these, as
-//! [`WidenProducts`](crate::widen_products) leaves them, are seen through. The transposes of heads around it are read and written
-//! by strides, and so are the parts that queries, keys and values are of one tensor.
+//! limit (`c * tanh(x / c)`), a bias that is added, a mask by which `R.where` puts a constant in place of some (before the bias or
+//! after it), softmax, zeros for queries that see nothing, the product with the values; and of `R.nn.attention`.
+//!
+//! Masks that put minus infinity in place of scores, or in what is added to them, are taken apart: of what several conditions hide
+//! together, those that compare places (`R.arange`), triangles of one number, and constants that are such become numbers for the
+//! kernel, and the masks need not be stored. Keys and values that are repeated for the heads of the queries are read once.
+//!
+//! Casts between float32 and 16 bits that stand between these, as [`WidenProducts`](crate::widen_products) leaves them, are seen
+//! through. The transposes of heads around it are read and written by strides, and so are the parts that queries, keys and values
+//! are of one tensor.
 //!
 //! # Before
 //! ```python
@@ -50,13 +56,17 @@
 //! # Never
 //! Keeps the order in which products are summed, and that of factors: scores are the products of queries and keys times one
 //! factor, so that a product that leaves float32 gives infinity although small factors of the queries kept it from that. Scores and
-//! weights are not rounded to 16 bits in between. What a
-//! query of `R.nn.attention` does not see has no influence, even if it is no number.
+//! weights are not rounded to 16 bits in between. What a query does not see by place has no influence, even if it is no number, and
+//! scores that minus infinity hides by a truth value have none. Where zeros are given to queries of whose bias every number is
+//! minus infinity, those get them all whose scores are minus infinity.
 
 mod casts;
 mod factors;
 mod found;
+mod guard;
 mod kernel;
+mod places;
+mod scores;
 mod sources;
 
 use std::sync::Arc;
@@ -78,14 +88,18 @@ use found::Attention;
 const ATTENTION: Op = Op("relax.nn.attention");
 const ATTENTION_BIAS: Op = Op("relax.nn.attention_bias");
 const CAST: Op = Op("relax.astype");
+const LOGICAL_AND: Op = Op("relax.logical_and");
 const LOGICAL_NOT: Op = Op("relax.logical_not");
 const SOFTMAX: Op = Op("relax.nn.softmax");
+const WHERE: Op = Op("relax.where");
 
 /// Heads and places exchanged.
 const EXCHANGED: [usize; 4] = [0, 2, 1, 3];
 
-/// Products of a softmax that may be an attention: of itself, of a cast, and of one that was rounded in between.
-const WRITTEN: usize = 3;
+/// Products of weights that may be an attention: of the weights, of a cast, and of those that were rounded in between.
+const CASTS: usize = 3;
+/// The same of a softmax, and of one of which `R.where` makes zeros.
+const WRITTEN: usize = 2 * CASTS;
 
 /// See the module's documentation.
 pub struct FuseAttention;
@@ -117,7 +131,7 @@ impl ModulePass for FuseAttention {
 
 struct Fuser {
     kernels: Kernels,
-    /// What may be an attention: [`WRITTEN`] products of a softmax, then calls of the operators.
+    /// What may be an attention: [`WRITTEN`] products of weights, then calls of the operators.
     roots: Vec<Pattern>,
     rules: RuleSet,
     /// What is exchanged twice, and cast in between.
@@ -128,9 +142,12 @@ impl Fuser {
     fn new(kernels: Kernels, ctx: &PassContext) -> Result<Fuser, PassError> {
         let cast = |e: &Pattern| is_op(CAST).call([e.clone()]);
         let softmax = is_op(SOFTMAX).call([wildcard()]);
-        let weights = std::iter::successors(Some(softmax), |e| Some(cast(e)));
-        let mut roots: Vec<Pattern> =
-            weights.take(WRITTEN).map(|weights| product(&weights, &wildcard())).collect();
+        let guarded = is_op(WHERE).call([wildcard(), wildcard(), wildcard()]);
+        let mut roots = Vec::new();
+        for weights in [softmax, guarded] {
+            let all = std::iter::successors(Some(weights), |e| Some(cast(e)));
+            roots.extend(all.take(CASTS).map(|weights| product(&weights, &wildcard())));
+        }
         for op in [ATTENTION, ATTENTION_BIAS] {
             for count in [3, 4] {
                 let operands: Vec<Pattern> = (0..count).map(|_| wildcard()).collect();
@@ -237,11 +254,11 @@ impl Uses {
         self.exchanged.contains(&v)
     }
 
-    /// Whether an operand is read at most once, by whatever name.
-    fn once(&self, func: &Function, e: Expr) -> bool {
+    /// Whether an operand is read so many times at most, by whatever name.
+    fn at_most(&self, func: &Function, e: Expr, times: usize) -> bool {
         let ExprData::Var(v) = func.expr(e) else { return true };
         let mut names = std::iter::successors(Some(v), |v| self.aliases.get(v));
-        names.all(|v| self.counts.get(v).copied().unwrap_or(0) <= 1)
+        names.all(|v| self.counts.get(v).copied().unwrap_or(0) <= times)
     }
 }
 
@@ -253,14 +270,23 @@ fn replaced(
     exchanged: bool,
     made: &mut FxHashSet<Expr>,
 ) -> Result<Expr, PassError> {
-    let seen = match &attention.mask {
-        Some((mask, _)) if mask.hides => {
-            let seen = cx.call(LOGICAL_NOT, &[mask.tensor], Attrs::default())?;
-            Some(cx.emit(seen))
-        }
-        Some((mask, _)) => Some(mask.tensor),
-        None => None,
-    };
+    let mut seen = None;
+    for c in attention.mask.iter().flat_map(|(mask, _)| &mask.all) {
+        let own = match c.hides {
+            true => {
+                let not = cx.call(LOGICAL_NOT, &[c.tensor], Attrs::default())?;
+                cx.emit(not)
+            }
+            false => c.tensor,
+        };
+        seen = Some(match seen {
+            None => own,
+            Some(before) => {
+                let both = cx.call(LOGICAL_AND, &[before, own], Attrs::default())?;
+                cx.emit(both)
+            }
+        });
+    }
     let call = kernel::call(cx, attention, seen, exchanged)
         .map_err(|e| PassError::internal(format!("attention has no loop function: {e}")))?;
     let value = kernels.call(cx.func, call);

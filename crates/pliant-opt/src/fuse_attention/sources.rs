@@ -10,6 +10,7 @@ use super::factors::factored;
 use crate::names::RESHAPE;
 use crate::products::{PERMUTE, attrs_of, operands_of, permutation};
 
+const REPEAT: Op = Op("relax.repeat");
 const SPLIT: Op = Op("relax.split");
 
 /// How queries, keys or values lie in a tensor.
@@ -82,6 +83,26 @@ pub(super) fn source(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
         Some((order, inner)) if order == EXCHANGED => Some(tokens(cx, inner)),
         _ => Some(Source { tensor: e, layout: Layout::Heads }),
     }
+}
+
+/// Keys and values each of whose heads is repeated for as many heads of the queries, by what is repeated.
+pub(super) fn shared(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[Source; 2]> {
+    let mut counts = Vec::with_capacity(2);
+    let mut inner = Vec::with_capacity(2);
+    for s in sources {
+        let of =
+            operands_of(cx, narrow(cx, s.tensor), REPEAT).filter(|_| s.layout == Layout::Heads)?[0];
+        let attrs = attrs_of(cx, narrow(cx, s.tensor))?;
+        let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
+        let heads = cx.func.syms.as_int(cx.func.ty(of).dims().filter(|d| d.len() == 4)?[1])?;
+        let count = attrs.get("repeats").and_then(AttrValue::as_int).filter(|&n| n > 0)?;
+        if axis != 1 && axis != -3 {
+            return None;
+        }
+        counts.push((heads, count));
+        inner.push(source(cx, of)?);
+    }
+    (counts[0] == counts[1]).then(|| [inner[0], inner[1]])
 }
 
 /// The same of `(batch, rows, heads, size)`, which may be a part of a wider tensor.
