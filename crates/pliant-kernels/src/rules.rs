@@ -111,7 +111,7 @@ pub mod near {
 
     /// Whether rows so many bytes apart are copied near each other for so many panels. Copied against in place, beside each other:
     /// 1.05 to 1.14 times as fast at 2048 cubed with one thread and with two, 1.01 to 1.06 at 512 and 1024 x 1024 x 1024; nothing,
-    /// and no loss, at 512 x 768 x 3072 and at 24 to 96 rows of 1024 x 1024. Rows that are not apart by whole [`SETS`] are not
+    /// and no loss, at 512 x 768 x 3072 and at 24 to 96 rows of 1024 x 1024. Rows that are not a multiple of 4 KB apart are not
     /// copied.
     pub const fn pays(apart: usize, rows: usize, panels: usize) -> bool {
         panels >= PANELS && rows >= FEW && apart != 0 && apart.is_multiple_of(SETS)
