@@ -164,9 +164,3 @@ def test_outputs_that_share_memory_with_inputs_are_refused(kernels: str, n: int)
         np.testing.assert_array_equal(z, before)
     empty = np.zeros((0, n), "float32")
     main(empty, b, empty)
-
-
-def test_bfloat16_without_the_kernels_is_refused(func: relax.Function) -> None:
-    pliant.compile(func, kernels="off", precision="float32")
-    with pytest.raises(pliant.PliantError, match="products of bfloat16 need the library's kernels, which are off"):
-        pliant.compile(func, kernels="off", precision="bf16")
