@@ -301,6 +301,24 @@ impl Tensor {
         self.0.dl.data.cast()
     }
 
+    /// Whether the bytes between the first and the last element of each meet. Tensors without elements overlap nothing.
+    pub fn overlaps(&self, other: &Tensor) -> bool {
+        let ([a_begin, a_end], [b_begin, b_end]) = (self.bounds(), other.bounds());
+        self.numel() > 0 && other.numel() > 0 && a_begin < b_end && b_begin < a_end
+    }
+
+    /// The addresses of the first byte and of that behind the last, of a tensor that has elements.
+    fn bounds(&self) -> [usize; 2] {
+        let size = self.dtype().size();
+        let (at, mut before, mut behind) = (self.data_ptr().addr(), 0usize, size);
+        for (&dim, &stride) in self.shape().iter().zip(self.strides()) {
+            let reach = dim.saturating_sub(1).saturating_mul(stride).unsigned_abs() as usize;
+            let side = if stride < 0 { &mut before } else { &mut behind };
+            *side = side.saturating_add(reach.saturating_mul(size));
+        }
+        [at.saturating_sub(before), at.saturating_add(behind)]
+    }
+
     /// Whether nothing else holds the tensor or its memory, all of which was allocated for it: what stands in it is
     /// nobody's, and another tensor of its kind may take its place.
     pub fn is_sole(&self) -> bool {

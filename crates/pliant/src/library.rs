@@ -134,15 +134,6 @@ fn sizes(form: Form, x: &Tensor, w: &Tensor, out: &Tensor) -> Result<Sizes, VmEr
     })
 }
 
-fn overlap(a: &Tensor, b: &Tensor) -> bool {
-    let range = |t: &Tensor| {
-        let start = t.data_ptr() as usize;
-        (start, start + t.nbytes())
-    };
-    let ((a, a_end), (b, b_end)) = (range(a), range(b));
-    a < b_end && b < a_end
-}
-
 fn product<T: Real>(
     form: Form,
     runtime: &KernelRuntime,
@@ -156,7 +147,7 @@ fn product<T: Real>(
         let text = format!("{}: the output is read-only or not row-major", form.name);
         return Err(VmError::check(CheckKind::Value, text));
     }
-    let plain = |t: &Tensor| match t.is_plain() && !overlap(t, out) {
+    let plain = |t: &Tensor| match t.is_plain() && !t.overlaps(out) {
         true => Ok(t.clone()),
         false => t.copy(),
     };

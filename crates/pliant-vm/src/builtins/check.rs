@@ -1,7 +1,7 @@
 //! Builtins that check the kinds of values, mostly arguments. The last operand of each is a context text that names
 //! the value, such as `main: 'x'`; the check says what it must be and what it is.
 
-use pliant_tensor::{DType, Tensor};
+use pliant_tensor::DType;
 
 use crate::args::Args;
 use crate::value::{holds_float, holds_int};
@@ -66,7 +66,7 @@ pub(super) fn tensor_info(args: Args<'_>) -> Result<Value, VmError> {
 /// the kernel reads a copy of what is not row-major.
 pub(super) fn apart(args: Args<'_>) -> Result<Value, VmError> {
     let (output, other) = (args.tensor(0)?, args.tensor(1)?);
-    if (other.is_plain() || args.int(2)? != 0) && overlap(output, other) {
+    if (other.is_plain() || args.int(2)? != 0) && output.overlaps(other) {
         let [output, other] = [3, 4].map(|i| subject(&args, i));
         let text = format!(
             "{output} is written, but shares memory with {other}; give it memory of its own"
@@ -74,24 +74,6 @@ pub(super) fn apart(args: Args<'_>) -> Result<Value, VmError> {
         return Err(VmError::check(CheckKind::Value, text));
     }
     Ok(Value::None)
-}
-
-/// Whether the bytes between the first and the last element of each meet.
-fn overlap(a: &Tensor, b: &Tensor) -> bool {
-    let ([a_begin, a_end], [b_begin, b_end]) = (bounds(a), bounds(b));
-    a.numel() > 0 && b.numel() > 0 && a_begin < b_end && b_begin < a_end
-}
-
-/// The addresses of the first byte and of that behind the last, of a tensor that has elements.
-fn bounds(t: &Tensor) -> [usize; 2] {
-    let at = t.data_ptr().addr();
-    let (mut before, mut behind) = (0usize, t.dtype().size());
-    for (&dim, &stride) in t.shape().iter().zip(t.strides()) {
-        let reach = dim.saturating_sub(1).saturating_mul(stride).unsigned_abs() as usize;
-        let side = if stride < 0 { &mut before } else { &mut behind };
-        *side = side.saturating_add(reach.saturating_mul(t.dtype().size()));
-    }
-    [at.saturating_sub(before), at.saturating_add(behind)]
 }
 
 /// `check_shape_info(value, ndim or -1, context)`.
