@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check rust-test python-test models bench bless clean
+.PHONY: demo test check rust-test python-test models race bench bless clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once.
 demo: $(VENV)/.release
@@ -30,6 +30,15 @@ python-test: $(VENV)/.dev
 # The worker team's protocol under loom, which tries every order of the threads' steps; a build of its own.
 models:
 	RUSTFLAGS="--cfg loom" cargo test --package pliant-pool --lib --release --quiet --target-dir target/models
+
+# The worker team's tests under ThreadSanitizer, a build of its own. The compiler must be told that it may (RUSTC_BOOTSTRAP),
+# since the sanitizer is not stable; the standard library is not built with it, so tests lock and join in ways that it can
+# follow. It cannot follow a fork.
+HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+race:
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="--cfg tsan -Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" \
+	TSAN_OPTIONS="suppressions=$(CURDIR)/crates/pliant-pool/tests/tsan.supp" \
+	cargo test --package pliant-pool --test suite --quiet --target $(HOST) --target-dir target/race -- --test-threads 1 --skip fork::
 
 # Compare with peers: installs them, builds for release, prints ratios.
 bench: $(VENV)/.release

@@ -6,9 +6,11 @@
 
 #[cfg(target_os = "linux")]
 mod imp {
-    use std::sync::{Mutex, OnceLock, PoisonError};
+    use std::sync::{Mutex, OnceLock};
 
     use libc::{cpu_set_t, pid_t};
+
+    use crate::sync::lock;
 
     /// What is known about one worker's placement.
     #[derive(Default)]
@@ -49,7 +51,7 @@ mod imp {
         pub(crate) fn avoid_this_cpu(&self) {
             // SAFETY: takes no arguments; a negative result means unknown.
             let cpu = unsafe { libc::sched_getcpu() };
-            let mut narrowed = self.narrowed.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut narrowed = lock(&self.narrowed);
             let (Some(&thread), Ok(cpu), None) =
                 (self.thread.get(), usize::try_from(cpu), &*narrowed)
             else {
@@ -70,7 +72,7 @@ mod imp {
 
         /// Called by the worker when it is awake, and before it sleeps.
         pub(crate) fn take_back(&self) {
-            let narrowed = self.narrowed.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let narrowed = lock(&self.narrowed).take();
             if let Some(Narrowed { before, now }) = narrowed
                 // SAFETY: reads the sets only.
                 && mask(0).is_some_and(|mask| unsafe { libc::CPU_EQUAL(&mask, &now) })

@@ -1,7 +1,8 @@
 //! The teams of the process, which all models share: one for each number of threads that somebody asked for.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use crate::sync::lock;
 use crate::{Team, default_threads};
 
 /// The team that the whole process shares, of [`default_threads`] threads; started by the first call.
@@ -17,7 +18,7 @@ pub fn shared(threads: usize) -> Option<Arc<Team>> {
     if threads == default_threads() {
         return None;
     }
-    let mut teams = TEAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut teams = lock(&TEAMS);
     teams.retain(|(_, team)| team.strong_count() > 0);
     let known = teams.iter().find(|(size, _)| *size == threads);
     known.and_then(|(_, team)| team.upgrade()).or_else(|| {

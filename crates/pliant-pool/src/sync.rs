@@ -1,5 +1,7 @@
 //! The primitives that the board and the sleepers' protocol stand on: the standard library's, or those of the model
-//! checker where the crate is built with `--cfg loom`.
+//! checker where the crate is built with `--cfg loom`; and how the crate takes a lock.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -30,5 +32,24 @@ impl<T> UnsafeCell<T> {
 
     pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
+    }
+}
+
+/// Takes a lock, whether or not somebody has panicked while holding it: what the crate locks is whole at every step.
+#[cfg(not(tsan))]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As above under ThreadSanitizer, which sees what is compiled here but not the standard library's own wait for a lock.
+#[cfg(tsan)]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    use std::sync::TryLockError;
+    loop {
+        match mutex.try_lock() {
+            Ok(guard) => return guard,
+            Err(TryLockError::Poisoned(poisoned)) => return PoisonError::into_inner(poisoned),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
     }
 }

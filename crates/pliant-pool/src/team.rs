@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::MAX_THREADS;
 use crate::crew::Crew;
 use crate::slot::{Body, Context, Job};
+use crate::sync::lock;
 
 /// What [`Team::parallel_for`] calls with ranges of iterations.
 type LoopBody<'a> = &'a (dyn Fn(Range<usize>) + Sync);
@@ -81,7 +82,7 @@ impl Team {
                 Err(panic) => {
                     // SAFETY: the place below, which outlives the loop.
                     let place = unsafe { &*panicked.cast::<Panicked>() };
-                    place.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+                    lock(place).get_or_insert(panic);
                     1
                 }
             }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use crate::locked;
 use pliant_pool::Team;
 
 /// Whether several threads take part in the team's loops.
@@ -13,10 +14,10 @@ fn helps(team: &Team) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(10) {
         team.parallel_for(64, 1, &|_| {
-            seen.lock().expect("no panic").insert(std::thread::current().id());
+            locked(&seen).insert(std::thread::current().id());
             std::thread::sleep(Duration::from_micros(50));
         });
-        if seen.lock().expect("no panic").len() > 1 {
+        if locked(&seen).len() > 1 {
             return true;
         }
     }

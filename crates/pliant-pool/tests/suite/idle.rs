@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::locked;
 use pliant_pool::Team;
 
 /// Nanoseconds that a thread of this process has had a CPU for.
@@ -20,9 +21,9 @@ fn workers_park_soon_after_the_last_loop() {
     let threads = Mutex::new(HashSet::new());
     // SAFETY: takes no arguments and cannot fail.
     let own = || unsafe { libc::gettid() };
-    while threads.lock().expect("no panic").len() < 3 {
+    while locked(&threads).len() < 3 {
         team.parallel_for(48, 1, &|_| {
-            threads.lock().expect("no panic").insert(own());
+            locked(&threads).insert(own());
             std::thread::sleep(Duration::from_micros(100));
         });
     }

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::{locked, on_four_threads};
 use pliant_pool::{Team, global, parallel_launch};
 
 fn check_cover(team: &Team, extent: usize, grain: usize) {
@@ -55,9 +56,9 @@ fn workers_do_help() {
     for _ in 0..50 {
         team.parallel_for(64, 1, &|_| {
             std::thread::sleep(Duration::from_micros(300));
-            ids.lock().unwrap().insert(format!("{:?}", std::thread::current().id()));
+            locked(&ids).insert(format!("{:?}", std::thread::current().id()));
         });
-        if ids.lock().unwrap().len() == 2 {
+        if locked(&ids).len() == 2 {
             return;
         }
     }
@@ -76,13 +77,9 @@ fn nested_and_concurrent_loops_run() {
         }
     });
     assert_eq!(total.into_inner(), 80);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                for _ in 0..500 {
-                    check_cover(&team, 33, 1);
-                }
-            });
+    on_four_threads(|_| {
+        for _ in 0..500 {
+            check_cover(&team, 33, 1);
         }
     });
 }

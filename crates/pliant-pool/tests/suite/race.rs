@@ -1,0 +1,77 @@
+//! Plain memory that loops hand from thread to thread, without an atomic of the test's own: what `make race` watches.
+
+use std::cell::UnsafeCell;
+
+use crate::on_four_threads;
+use pliant_pool::Team;
+
+/// Numbers that several threads write, each its own.
+struct Shared(Vec<UnsafeCell<u64>>);
+
+// SAFETY: the loops below write disjoint numbers, and read them when another loop is through.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn zeros(count: usize) -> Shared {
+        Shared((0..count).map(|_| UnsafeCell::new(0)).collect())
+    }
+
+    fn get(&self, at: usize) -> u64 {
+        // SAFETY: nobody writes this number now: the loop that did is through.
+        unsafe { *self.0[at].get() }
+    }
+
+    fn set(&self, at: usize, value: u64) {
+        // SAFETY: the loop's ranges are disjoint, so this number is the caller's own.
+        unsafe { *self.0[at].get() = value }
+    }
+}
+
+/// Loops that read backwards what the loop before wrote forwards, so that what one thread wrote another reads.
+fn hand_over(team: &Team, count: usize, rounds: u64) {
+    let (mut from, mut to) = (Shared::zeros(count), Shared::zeros(count));
+    for round in 0..rounds {
+        team.parallel_for(count, 1, &|range| {
+            for at in range {
+                to.set(at, from.get(count - 1 - at) + at as u64 % 3);
+            }
+        });
+        std::mem::swap(&mut from, &mut to);
+        // The caller writes too, between the loops.
+        from.set(round as usize % count, from.get(round as usize % count));
+    }
+    let each = |at: usize| {
+        let (mut at, mut sum) = (at, 0);
+        for _ in 0..rounds {
+            sum += at as u64 % 3;
+            at = count - 1 - at;
+        }
+        sum
+    };
+    assert!((0..count).all(|at| from.get(at) == each(at)));
+}
+
+#[test]
+fn what_a_loop_wrote_the_next_one_reads() {
+    for threads in [1, 2, 3, 5] {
+        let team = Team::new(threads);
+        for count in [1, 2, 7, 64] {
+            hand_over(&team, count, 300);
+        }
+    }
+}
+
+#[test]
+fn callers_who_share_a_team_hand_over_their_own() {
+    let team = Team::new(3);
+    on_four_threads(|caller| hand_over(&team, 16 + caller, 500));
+}
+
+#[test]
+fn workers_that_slept_see_what_was_written_meanwhile() {
+    let team = Team::new(3);
+    for _ in 0..20 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        hand_over(&team, 31, 3);
+    }
+}
