@@ -18,6 +18,7 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,8 @@ PAUSE = 0.4
 MIN_SECONDS = 0.05
 
 Feeds = dict[str, np.ndarray]
+# A case of a model: engines with their milliseconds, and what is said of them.
+Row = dict[str, Any]
 Run = Callable[[Feeds], list[np.ndarray]]
 
 
@@ -80,7 +83,7 @@ def best_of(run: Run, feeds: Feeds) -> float:
             return best
 
 
-def measure(folder: Path) -> list[dict[str, object]]:
+def measure(folder: Path) -> list[Row]:
     """A row for each case of a model."""
     (path,) = folder.glob("*.onnx")
     cases = {file.stem: dict(np.load(file)) for file in sorted(folder.glob("*.npz"))}
@@ -104,7 +107,7 @@ def measure(folder: Path) -> list[dict[str, object]]:
     return rows
 
 
-def table(rows: list[dict[str, object]]) -> str:
+def table(rows: list[Row]) -> str:
     """The rows in Markdown, with the geometric mean of each model below it."""
     names = list(ENGINES)
     lines = ["| model | first input | " + " | ".join(f"{n} ms" for n in names) + " | best peer / Pliant | error |"]
@@ -119,7 +122,7 @@ def table(rows: list[dict[str, object]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def picture(rows: list[dict[str, object]], path: Path) -> None:
+def picture(rows: list[Row], path: Path) -> None:
     """A bar for each case: how many times as fast as the best peer, 1.0 where a line stands."""
     import matplotlib
 
@@ -129,7 +132,7 @@ def picture(rows: list[dict[str, object]], path: Path) -> None:
 
     figure, axes = pyplot.subplots(figsize=(8, 0.22 * len(rows) + 1))
     names = [f"{r['model']} {r['case']}" for r in rows][::-1]
-    ratios = [float(r["ratio"]) for r in rows][::-1]  # type: ignore[arg-type]
+    ratios = [float(r["ratio"]) for r in rows][::-1]
     axes.barh(names, ratios, color=["#3a7d44" if r >= 1 else "#b35c44" for r in ratios])
     axes.axvline(1.0, color="black", linewidth=0.8)
     axes.set_xlabel("times as fast as the best of ONNX Runtime and OpenVINO")
@@ -145,8 +148,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put table and picture into docs/")
     args = parser.parse_args()
     require_release()
-    rows: list[dict[str, object]] = []
-    for folder in args.folders or [Path(zoo.folder(name, str(MADE))) for name in zoo.names()]:
+    rows: list[Row] = []
+    for folder in args.folders or [zoo.folder(name, MADE) for name in zoo.names()]:
         own = measure(folder)
         print(table(own), flush=True)
         rows += own

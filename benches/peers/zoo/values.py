@@ -1,0 +1,82 @@
+"""Values that every machine makes alike: weights and inputs of the models, from raw 64-bit draws of PCG64."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+# How an input or a weight is made: `zoo.json` has one for each.
+Spec = dict[str, Any]
+Case = dict[str, int]
+Feeds = dict[str, np.ndarray]
+Shape = tuple[int, ...]
+
+
+class Rand:
+    """Random values that depend on the words of the seed alone, on no library's algorithms."""
+
+    def __init__(self, *seed: str) -> None:
+        digest = hashlib.sha256("/".join(seed).encode()).digest()
+        self.bits = np.random.PCG64(int.from_bytes(digest[:16], "little"))
+
+    def raw(self, count: int) -> np.ndarray:
+        """So many words of 64 bits."""
+        return np.asarray(self.bits.random_raw(count)).astype("<u8")
+
+    def normal(self, shape: Shape, std: float = 1.0, mean: float = 0.0) -> np.ndarray:
+        """About N(mean, std): a sum of four 16-bit uniforms, so within 3.46 std."""
+        count = math.prod(shape)
+        sums = self.raw(count).view("<u2").reshape(count, 4).sum(1, dtype=np.int64)
+        x: np.ndarray = (sums.astype(np.float32) - np.float32(131070)) * np.float32(math.sqrt(3.0) / 65536)
+        return (x * np.float32(std) + np.float32(mean)).reshape(shape)
+
+    def uniform(self, shape: Shape, lo: float, hi: float) -> np.ndarray:
+        """Numbers from `lo` to `hi`, which itself is left out."""
+        x = (self.raw(math.prod(shape)) >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+        return (x * np.float32(hi - lo) + np.float32(lo)).reshape(shape)
+
+    def ints(self, shape: Shape, lo: int, hi: int) -> np.ndarray:
+        """Integers from `lo` to `hi`, which itself is left out."""
+        x = (self.raw(math.prod(shape)) >> np.uint64(33)) % np.uint64(hi - lo)
+        return (x.astype(np.int64) + lo).reshape(shape)
+
+
+def padding(rand: Rand, shape: Shape) -> np.ndarray:
+    """0/1 rows as a tokenizer pads them: the first row full, the others of random length."""
+    mask, length = np.ones(shape, np.int64), shape[-1]
+    for row in mask[1:]:
+        row[int(rand.ints((), max(1, length // 2), length + 1)) :] = 0
+    return mask
+
+
+def make_input(spec: Spec, sizes: Case, rand: Rand, made: Feeds) -> np.ndarray:
+    """An input as its `gen` says; `made` has the inputs before it, of which one may be the mask of tokens."""
+    shape = tuple(sizes.get(size, size) for size in spec["shape"])
+    match spec["gen"]:
+        case "normal":
+            x = rand.normal(shape)
+        case "ints":
+            x = rand.ints(shape, spec["lo"], spec["hi"])
+        case "tokens":  # 0 where the mask is
+            x = np.where(made[spec["mask"]] != 0, rand.ints(shape, spec["lo"], spec["hi"]), 0)
+        case "mask":
+            x = padding(rand, shape)
+        case "const":
+            x = np.full(shape, spec["value"])
+        case other:
+            raise ValueError(f"no way to make an input is called {other!r}")
+    return np.ascontiguousarray(x, spec["dtype"])
+
+
+def make_inputs(model: str, specs: list[Spec], case: Case) -> Feeds:
+    """All inputs of a case, in the model's order."""
+    made: Feeds = {}
+    # Masks before their tokens.
+    for spec in sorted(specs, key=lambda s: "mask" in s):
+        rand = Rand("input", model, json.dumps(case, sort_keys=True), spec["name"])
+        made[spec["name"]] = make_input(spec, case, rand, made)
+    return {spec["name"]: made[spec["name"]] for spec in specs}
