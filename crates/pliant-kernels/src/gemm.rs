@@ -13,6 +13,7 @@ use crate::product::{self, PackedProduct, varying};
 use crate::rules::gemm::{MAX_BLOCKS, by_rows, stays_whole};
 use crate::rules::packed::FED;
 use crate::rules::share::UNIT;
+use crate::rules::varying::{DOT_ROWS, DOTS};
 
 /// One matrix product: `c[m, n] = (accumulate ? c : 0) + a[m, k] * b[k, n]`; strides in elements.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +133,39 @@ pub struct OwnGemm;
 /// As for [`LibraryGemm::sgemm`].
 unsafe fn own<T: Product>(g: &Gemm<T>) -> i64 {
     // SAFETY: the caller's promise; the instructions are those of the machine.
-    unsafe { if varying::applies(g) { varying::run(isa(), g, None) } else { gemm_crate(g) } }
+    unsafe { if varying::applies(g) { varying::run(isa(), g, None) } else { in_strips(g) } }
+}
+
+/// By the crate `gemm`: where there are few rows or columns, and both operands are contiguous along k, in strips of so few results
+/// that it takes dot products.
+///
+/// # Safety
+/// As for [`LibraryGemm::sgemm`].
+unsafe fn in_strips<T: Product>(g: &Gemm<T>) -> i64 {
+    let few = g.m.min(g.n);
+    if few == 0 || few > DOT_ROWS || g.a.2 != 1 || g.b.1 != 1 {
+        // SAFETY: the caller's promise.
+        return unsafe { gemm_crate(g) };
+    }
+    let (by_rows, all) = (g.n < g.m, g.m.max(g.n));
+    for first in (0..all).step_by(DOTS / few) {
+        let count = (DOTS / few).min(all - first);
+        let mut strip = *g;
+        // SAFETY: the strip lies inside the product.
+        unsafe {
+            if by_rows {
+                strip.m = count;
+                strip.a.0 = g.a.0.offset(first as isize * g.a.1);
+                strip.c.0 = g.c.0.offset(first as isize * g.c.1);
+            } else {
+                strip.n = count;
+                strip.b.0 = g.b.0.offset(first as isize * g.b.2);
+                strip.c.0 = g.c.0.offset(first as isize * g.c.2);
+            }
+            gemm_crate(&strip);
+        }
+    }
+    STATUS_OK
 }
 
 impl LibraryGemm for OwnGemm {

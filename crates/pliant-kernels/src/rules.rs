@@ -2,9 +2,9 @@
 //!
 //! A kernel file says how a form works; which of its forms runs, into what blocks it goes and how many pieces threads get stands
 //! here. Rows, columns and elements of registers (six rows by 64 columns, 32 rows of a tile register) belong to micro-kernels and
-//! stay with them. Not here, since they are decided when a program is compiled: which kernels of 3 x 3 are turned
-//! for Winograd's algorithm (`pliant-opt/src/pack_convolutions/found.rs`), and blocks whose results are finished one by one
-//! (`pliant-tir/src/schedule/blocks.rs`).
+//! stay with them. Two rules say in what form a constant is stored, for all shapes of later runs: `pliant_tensor` has them, whom
+//! the compiler asks too, and [`convolution`] names them. Not here, since generated code has them: blocks whose results are
+//! finished one by one (`pliant-tir/src/schedule/blocks.rs`).
 //!
 //! Tables are those of `docs/performance.md`; all was measured on its machine: AVX-512 and AMX, 48 KB of first-level
 //! and 2 MB of second-level cache, two threads. Ratios "with one thread" are of builds that differ in the rule, in turns beside
@@ -120,50 +120,81 @@ pub mod near {
 
 /// Products of two operands that both vary.
 pub mod varying {
-    /// Rows of k of a scratch panel: 128 KB of 64 columns of float32, which the second-level cache keeps beside A. 512 cubed
-    /// reaches 83 % so with one thread, 1024 cubed 73 ("Products of two operands that vary"). Other depths: not measured.
-    const K_BLOCK: usize = 512;
-    /// k up to which few rows take all of it at once, so that sums are written once. 64 rows of 512 columns take the same, k of
-    /// 1024 and 2048 whole or in blocks, with one thread.
-    const K_WHOLE: usize = 2048;
-    /// How many rows are few: their part of A, 512 KB of float32, stays in the second-level cache. Not measured.
-    const FEW_ROWS: usize = 64;
-    /// Rows up to which reading B in place is cheaper than packing it: eight slivers. By 512 x 512 with one thread, packing takes
-    /// 2.5 times as long for 6 rows, 1.7 for 12, 1.3 for 24, 1.1 for 36 and 1.04 for 48; in place takes 0.91 for 72 rows, 0.95 for
-    /// 96 and 1.01 for 192, but 1.7 for 64 rows and k of 1024 and 2.0 for k of 2048.
-    const PACK_ROWS: usize = 48;
-    /// Rows from which turning B into panels pays where its rows are not contiguous; fewer go to the crate `gemm`. By 64 x 64 with
-    /// one thread, turning takes 2.1 times as long as that for one row, 1.4 for two, 1.1 for three, and that takes 1.07 times as
-    /// long for four and 2.3 to 2.4 for six and eight. By 512 x 512 turning takes 2.9 times as long for four rows still, and a
-    /// third for eight.
-    pub const TRANSPOSE_ROWS: usize = 4;
+    /// Rows of k at once: a scratch panel of 64 columns of float32 has 128 KB then, which the second-level cache keeps beside A,
+    /// and so has what slivers read in place again. 512 cubed reaches 83 % so with one thread, 1024 cubed 73 ("Products of two
+    /// operands that vary"). All of k at once takes the same time where B is packed for 8 to 64 rows, and in place for 6; in place
+    /// it takes 1.2 to 1.4 times as long for 12 and 24 rows and 1.5 to 1.9 for 36 to 64, by 512 columns and k of 1024 and 2048 with
+    /// one thread. Other depths: not measured.
+    pub const DEPTH: usize = 512;
+    /// Rows up to which reading B in place is cheaper than packing it, where its rows are near each other. By 512 columns with one
+    /// thread in place takes 0.5 to 0.6 of the time for 6 rows, 0.7 to 0.8 for 24 and 0.9 for 48, at k of 256 to 2048; for 96 0.9
+    /// to 1.05, and 1.2 at k of 4096. By 64 columns 0.4 for 6 to 48.
+    const NEAR_ROWS: usize = 48;
+    /// Bytes between rows of B up to which they are near. With 3 KB between them in place takes 0.9 for 48 rows; with 4 and more,
+    /// where each row is in a page of its own, 0.6 to 0.8 for 6 rows, 0.8 to 1.0 for 12, 1.0 for 18, 1.0 to 1.35 for 24 and 1.1 to
+    /// 1.6 for 48.
+    const NEAR: usize = 3 * 1024;
+    /// Rows up to which reading in place is cheaper where they are not.
+    const FAR_ROWS: usize = 12;
+    /// Rows up to which dot products of rows of A and B where they lie are faster than turning B into panels, where its columns are
+    /// contiguous and long. With one thread turning takes 2.1 to 3.5 times as long for four rows at k of 256 to 2048, 1.3 to 1.7
+    /// for eight and 1.1 to 1.4 for 16; 0.9 to 1.0 for 24 and 0.8 to 0.9 for 48 but by 64 and 100 columns, where it still takes 1.5
+    /// and 1.8.
+    pub const DOT_ROWS: usize = 16;
+    /// k from which columns are long.
+    const LONG: usize = 256;
+    /// Rows up to which they are faster where columns are not long: at k of 64 turning takes 0.9 to 1.1 times as long for three and
+    /// four rows, and 0.7 for five; at 100 and 128 it takes 1.1 to 1.4 for five, 1.0 to 1.15 for eight and 0.8 for twelve.
+    const MIDDLE_ROWS: usize = 4;
+    /// Rows up to which they are where columns are short: turning takes 1.0 for two rows at k of 32, 0.8 for three and 0.7 for
+    /// four.
+    const SHORT_ROWS: usize = 2;
+    /// k up to which columns are short.
+    const SHORT: usize = 63;
+    /// Results up to which the crate `gemm` takes dot products, a rule of its own: more go there in strips of so many. Without
+    /// strips it takes 3.4 times as long as turning for three rows by 1024 x 1024, and 2 to 3 times for two by 2048 x 512 and 3072
+    /// x 768.
+    pub const DOTS: usize = 16 * 16;
 
-    /// Rows of k at once.
-    pub const fn depth(m: usize, k: usize) -> usize {
-        let whole = m <= FEW_ROWS && k <= K_WHOLE;
-        let depth = if whole { k } else { K_BLOCK };
-        if depth == 0 { 1 } else { depth }
+    /// Whether whole vectors of B are read where they lie, for so many rows of A and bytes between rows of B, if its rows are
+    /// contiguous.
+    pub const fn is_in_place(m: usize, apart: usize) -> bool {
+        m <= if apart <= NEAR { NEAR_ROWS } else { FAR_ROWS }
     }
 
-    /// Whether whole vectors of B are read where they lie, if its rows are contiguous.
-    pub const fn is_in_place(m: usize) -> bool {
-        m <= PACK_ROWS
+    /// Whether B is turned into panels where its rows are not contiguous. Not measured with float64, nor with other instructions
+    /// than AVX-512.
+    pub const fn turns(m: usize, k: usize) -> bool {
+        m > match k {
+            0..=SHORT => SHORT_ROWS,
+            LONG.. => DOT_ROWS,
+            _ => MIDDLE_ROWS,
+        }
     }
 }
 
 /// Tile registers.
 pub mod tiles {
-    /// Rows up to which tile registers do not take a product, since they read as much of B for one row as for 16; products by fewer
-    /// bits read what is stored in place up to so many. By 1024 x 1024 and 384 x 384 with one thread, bytes in tile registers take
-    /// 1.4 times as long as in vectors for one row, 1.1 to 1.2 for two, 0.93 to 0.99 for three and 0.8 for four; vectors take 1.4
-    /// to 1.6 times as long for five. So four rows of bytes would gain a fifth. By bfloat16 tile registers take 1.2 for one row,
-    /// 1.0 for two and 0.63 for four, for which A would be rounded too; in place takes 2.1 for five. By 8 and 4 bits, slices as
-    /// float32 take 1.7 and 1.9 for one row and 1.0 for four; in place takes 1.2 for five and 1.3 for eight.
+    /// Rows up to which products by fewer bits read what is stored in place, and tile registers take none by bfloat16, since they
+    /// read as much of B for one row as for 16. By 1024 x 1024 with one thread, tile registers take 1.2 times as long as vectors
+    /// for one row of bfloat16, 1.0 for two and 0.63 for four, for which A would be rounded too; in place takes 2.1 for five. By 8
+    /// and 4 bits, slices as float32 take 1.7 and 1.9 for one row and 1.0 for four; in place takes 1.2 for five and 1.3 for eight.
     pub const FEW_ROWS: usize = 4;
+    /// Rows up to which they take none of bytes. With one thread, of 384 x 384 and more, they take 1.1 to 1.7 times as long as
+    /// vectors for one row, 0.9 to 1.3 for two, 0.8 to 1.2 for three, 0.64 to 0.97 for four (1.06 and 1.17 in two of three runs by
+    /// 3072 x 768 and 768 x 3072, which memory feeds) and 0.55 to 0.94 for five.
+    const FEW_BYTE_ROWS: usize = 3;
+    /// Rows whose products take vectors as long as tile registers take to read B, about.
+    const READ_ROWS: usize = 2;
+    /// Products of rows beyond [`READ_ROWS`] from which tile registers save what making them ready takes, 0.13 us: they take 2.0
+    /// times as long as vectors for 5 rows of 64 x 64, 1.06 for 16 and 0.88 for 24; 1.1 for 5 of 128 x 128 and 0.95 for 6; 1.14 for
+    /// 4 of 256 x 128 and 1.0 for 5.
+    const READY: usize = 80 * 1024;
 
     /// Whether a product of bytes goes to tile registers where the machine has them.
-    pub const fn take_bytes(m: usize, k: usize) -> bool {
-        m > FEW_ROWS && k <= super::quantized::MOST_DEPTH
+    pub const fn take_bytes(m: usize, n: usize, k: usize) -> bool {
+        let saved = m.saturating_sub(READ_ROWS).saturating_mul(n).saturating_mul(k);
+        m > FEW_BYTE_ROWS && saved >= READY && k <= super::quantized::MOST_DEPTH
     }
 
     /// Whether a product by bfloat16 does.
@@ -278,6 +309,8 @@ pub mod attention {
 /// Convolution.
 pub mod convolution {
     use super::share::PIECES;
+    /// Which groups share panels, and which kernels of 3 x 3 are turned for Winograd's algorithm.
+    pub use pliant_tensor::{may_share_panels, turning_pays};
 
     /// Results of a block and a filter at most, which all slivers of a run's slice serve: 24 KB of 64 filters. Slices of runs over
     /// such blocks are 1.2 times as fast at 7 x 7 x 512 as whole runs, and lose nothing elsewhere; other heights were not measured.

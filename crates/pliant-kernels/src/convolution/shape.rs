@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use pliant_tensor::may_share_panels;
-
 use super::{Convolution, Image};
 use crate::epilogue::MOST_COLUMNS;
+use crate::rules::convolution::may_share_panels;
 
 /// Elements at most: what addresses, then, fits a signed word.
 const LIMIT: i64 = 1 << 46;

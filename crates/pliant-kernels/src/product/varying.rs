@@ -13,16 +13,16 @@ use super::tile::{Ahead, Element, Kernels, Tile};
 use crate::epilogue::{Epilogue, Place};
 use crate::gemm::Gemm;
 use crate::isa::Isa;
-use crate::rules::varying::{self, TRANSPOSE_ROWS};
+use crate::rules::varying::{DEPTH, is_in_place, turns};
 use crate::scratch::Scratch;
 
-/// Whether [`run`] takes a product: C has contiguous rows or columns, and B need not be turned for a few rows.
+/// Whether [`run`] takes a product: C has contiguous rows or columns, and B need not be turned where that costs too much.
 pub fn applies<T>(g: &Gemm<T>) -> bool {
     if g.c.2 == 1 {
-        g.b.2 == 1 || g.m >= TRANSPOSE_ROWS
+        g.b.2 == 1 || turns(g.m, g.k)
     } else {
         // The transposed product has contiguous rows.
-        g.c.1 == 1 && (g.a.1 == 1 || g.n >= TRANSPOSE_ROWS)
+        g.c.1 == 1 && (g.a.1 == 1 || turns(g.n, g.k))
     }
 }
 
@@ -42,16 +42,16 @@ pub type Finish<'a> = Option<(&'a Epilogue, Place)>;
 pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>, end: Finish<'_>) -> i64 {
     let kernels = T::kernels(isa);
     let g = if g.c.2 == 1 { *g } else { transposed(g) };
-    let in_place = is_in_place(&g) && g.n.is_multiple_of(kernels.lanes);
-    let room = if in_place { 0 } else { varying::depth(g.m, g.k) * kernels.columns() };
+    let in_place = reads_in_place(&g) && g.n.is_multiple_of(kernels.lanes);
+    let room = if in_place { 0 } else { DEPTH.min(g.k) * kernels.columns() };
     // SAFETY: the caller's promise; the transposed product has the same elements.
     let all = |packed: *mut T| unsafe { blocks(kernels, &g, packed, end) };
     PANEL.with(|memory| memory.with(room, all))
 }
 
 /// Whether whole vectors of B are read where they lie.
-fn is_in_place<T>(g: &Gemm<T>) -> bool {
-    g.b.2 == 1 && varying::is_in_place(g.m)
+fn reads_in_place<T>(g: &Gemm<T>) -> bool {
+    g.b.2 == 1 && is_in_place(g.m, g.b.1.unsigned_abs().saturating_mul(size_of::<T>()))
 }
 
 fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
@@ -75,16 +75,15 @@ unsafe fn blocks<T: Element>(
     packed: *mut T,
     end: Finish<'_>,
 ) -> i64 {
-    let k_block = varying::depth(g.m, g.k);
-    for k in (0..g.k.max(1)).step_by(k_block) {
-        let depth = k_block.min(g.k - k);
+    for k in (0..g.k.max(1)).step_by(DEPTH) {
+        let depth = DEPTH.min(g.k - k);
         for column in (0..g.n).step_by(kernels.columns()) {
             let columns = kernels.columns().min(g.n - column);
             let width = columns.next_multiple_of(kernels.lanes);
             // SAFETY: the offsets stay inside the matrices.
             let status = unsafe {
                 let b = g.b.0.offset(k as isize * g.b.1 + column as isize * g.b.2);
-                let (b, b_row) = if is_in_place(g) && columns == width {
+                let (b, b_row) = if reads_in_place(g) && columns == width {
                     (b, g.b.1)
                 } else {
                     pack(kernels, (b, g.b.1, g.b.2), depth, (columns, width), packed);

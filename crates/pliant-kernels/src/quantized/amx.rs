@@ -5,7 +5,7 @@
 //! columns of a panel, or of up to 16, by 64. Signed bytes need no turning over, since there is an instruction for them. Sums
 //! lie in scratch memory, whose rows do not share sets of the first-level cache, until they are finished, six rows at a time.
 //!
-//! Measured: "8-bit integers" in `docs/performance.md`, from five rows on.
+//! Measured: "8-bit integers" in `docs/performance.md`; from how many rows on it runs, [`crate::rules::tiles`].
 
 use std::arch::x86_64::*;
 use std::ops::Range;

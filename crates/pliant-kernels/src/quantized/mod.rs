@@ -116,7 +116,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     if m == 0 || n == 0 {
         return STATUS_OK;
     }
-    let tiles = isa == Isa::Amx && tiles::take_bytes(m, k);
+    let tiles = isa == Isa::Amx && tiles::take_bytes(m, n, k);
     let w = Work { g, isa, kernels: kernels(isa), tiles, m, n, k, width };
     let panels = n.div_ceil(width);
     let (cut, unit) = match tiles {

@@ -5,7 +5,7 @@ use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
 use pliant_pass::Writers;
 use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::reachable_seqs;
-use pliant_tensor::{Tensor, Winograd, may_share_panels};
+use pliant_tensor::{Tensor, Winograd, may_share_panels, turning_pays};
 use rustc_hash::FxHashSet;
 
 use super::phases;
@@ -13,13 +13,6 @@ use crate::epilogue::{Activation, Readers, scalar};
 use crate::products::CONVOLUTIONS;
 
 const ADD: Op = Op("relax.add");
-
-/// Channels and filters from which Winograd's algorithm pays: 1.5 to 1.6 times as fast as plain products at 56 x 56 x 64
-/// ("Convolution" in `docs/performance.md`). Fewer were not measured.
-const WINOGRAD_LEAST: i64 = 64;
-/// Kernels up to which it does: 256 by 256 gain 1.9 to 2.1 at 14 x 14 and nothing at 5 x 5, and turned weights of 512 by 512
-/// are 16 MB, which images of a few pixels take longer to read than to multiply.
-const WINOGRAD_MOST: i64 = 256 * 256;
 
 /// A convolution and what follows it.
 #[derive(Clone, Debug)]
@@ -70,16 +63,14 @@ impl Convolution {
         self.last && may_share_panels(groups, channels, filters)
     }
 
-    /// How the kernels are turned, where they are: 3 x 3 over enough channels that turning costs little. Turned weights are 16
-    /// numbers for 9, and few results take the time of reading them: of 512 channels and filters they would be 16 MB.
+    /// How the kernels are turned, where they are: 3 x 3 with steps of 1 over as many channels as [`turning_pays`] for.
     pub fn turned(&self) -> Option<Winograd> {
         let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
         let pays = ones
             && self.transposed.is_none()
             && self.last
             && self.kernel == [3, 3]
-            && self.channels.min(self.filters) >= WINOGRAD_LEAST
-            && self.channels.saturating_mul(self.filters) <= WINOGRAD_MOST;
+            && turning_pays(self.channels, self.filters);
         self.winograd.filter(|_| pays)
     }
 }
