@@ -2,85 +2,28 @@
 
 ``python -m peers.models``, within ``benches/``, makes the models of ``peers/zoo`` in ``target/zoo`` (0.8 GB) and runs them;
 ``python -m peers.models FOLDER...`` runs those of folders, each with one ``.onnx`` file and ``.npz`` files of inputs. ``--write``
-puts the table and its picture into ``docs/``.
-
-The engines are measured in phases: one runs all cases of a model, then there is a pause, then comes the next, several times
-around in changing order. Threads that wait for work by spinning, as those of the peers do, would otherwise take the cores of
-whoever comes next; within its phase each engine may spin as it likes. A case counts with the median over the phases of the
-best time within each.
+puts the table and its picture into ``docs/``. `engines` says how they are timed.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
-import statistics
-import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import pliant
 from page import PAGE, put
 from peers import zoo
+from peers.engines import ENGINES, PLIANT, difference, in_phases
 from timing import geomean, require_release
 
 THREADS = 2
 MADE = Path(__file__).resolve().parents[2] / "target" / "zoo"
-ROUNDS = 5
-PAUSE = 0.4
-MIN_SECONDS = 0.05
 
-Feeds = dict[str, np.ndarray]
 # A case of a model: engines with their milliseconds, and what is said of them.
 Row = dict[str, Any]
-Run = Callable[[Feeds], list[np.ndarray]]
-
-
-def pliant_model(path: Path) -> Run:
-    """Compiled once, for all cases."""
-    model = pliant.compile(path)
-    return lambda feeds: model.run(None, feeds)
-
-
-def onnx_runtime(path: Path) -> Run:
-    """A session of so many threads, all else by default."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = THREADS
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    return lambda feeds: session.run(None, feeds)
-
-
-def openvino(path: Path) -> Run:
-    """Compiled for latency in float32, with the sizes that the file leaves open."""
-    import openvino
-
-    core = openvino.Core()
-    settings = {"INFERENCE_NUM_THREADS": THREADS, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
-    request = core.compile_model(core.read_model(path), "CPU", settings).create_infer_request()
-    return lambda feeds: list(request.infer(feeds).values())
-
-
-ENGINES = {"Pliant": pliant_model, "ONNX Runtime": onnx_runtime, "OpenVINO": openvino}
-
-
-def best_of(run: Run, feeds: Feeds) -> float:
-    """The best seconds of a call, after two to warm up."""
-    run(feeds)
-    run(feeds)
-    best, end = float("inf"), time.perf_counter() + MIN_SECONDS
-    while True:
-        start = time.perf_counter()
-        run(feeds)
-        now = time.perf_counter()
-        best = min(best, now - start)
-        if now > end:
-            return best
 
 
 def measure(folder: Path) -> list[Row]:
@@ -88,22 +31,15 @@ def measure(folder: Path) -> list[Row]:
     (path,) = folder.glob("*.onnx")
     cases = {file.stem: dict(np.load(file)) for file in sorted(folder.glob("*.npz"))}
     cases = {name: feeds for name, feeds in cases.items() if all(x.size for x in feeds.values())}
-    runs = {name: make(path) for name, make in ENGINES.items()}
-    times: dict[tuple[str, str], list[float]] = {}
-    order = random.Random(0)
-    for _ in range(ROUNDS):
-        for engine in order.sample(list(runs), len(runs)):
-            time.sleep(PAUSE)
-            for case, feeds in cases.items():
-                times.setdefault((case, engine), []).append(best_of(runs[engine], feeds))
+    runs = {name: make(path, THREADS) for name, make in ENGINES.items()}
+    times = in_phases({name: [partial(run, feeds) for feeds in cases.values()] for name, run in runs.items()})
     rows = []
-    for case, feeds in cases.items():
-        ours, theirs = runs["Pliant"](feeds), runs["ONNX Runtime"](feeds)
-        error = max(float(np.abs(a - b).max() / max(1.0, np.abs(b).max())) for a, b in zip(ours, theirs, strict=True))
-        row = {engine: statistics.median(times[case, engine]) * 1e3 for engine in runs}
+    for index, feeds in enumerate(cases.values()):
+        error = difference(runs[PLIANT](feeds), runs["ONNX Runtime"](feeds))
+        row = {engine: times[engine][index] * 1e3 for engine in runs}
         shapes = ", ".join("x".join(map(str, x.shape)) or "scalar" for x in list(feeds.values())[:1])
-        best = min(value for engine, value in row.items() if engine != "Pliant")
-        rows.append({"model": folder.name, "case": shapes, **row, "ratio": best / row["Pliant"], "error": error})
+        best = min(value for engine, value in row.items() if engine != PLIANT)
+        rows.append({"model": folder.name, "case": shapes, **row, "ratio": best / row[PLIANT], "error": error})
     return rows
 
 

@@ -5,7 +5,7 @@ mod floor;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floor::{Cases, Work, thread_counts, values};
+use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_kernels::attention::{Attention, Heads, Scores, pliant_attention_f32};
 
 /// Batch, heads, heads of the keys, queries, keys, size of a head, whether causal.
@@ -34,7 +34,7 @@ const SHAPES: [(usize, usize, usize, usize, usize, usize, bool); 20] = [
 
 fn attention(c: &mut Criterion) {
     for threads in thread_counts() {
-        let mut cases = Cases::new(c, "attention", threads);
+        let mut cases = Cases::new(c, "attention", vectors(), threads);
         let runtime = cases.runtime();
         for (batch, heads, kv_heads, queries, keys, size, causal) in SHAPES {
             // Queries, keys and values of a token lie together, as a product of all three leaves them.
@@ -78,10 +78,10 @@ fn attention(c: &mut Criterion) {
             };
             // What no query sees is not counted.
             let pairs = if causal { queries * (queries + 1) / 2 } else { queries * keys };
-            let work = Work {
-                flops: (4 * batch * heads * pairs * size) as f64,
-                bytes: (8 * batch * kv_heads * keys * size) as f64,
-            };
+            let work = Work::single(
+                (4 * batch * heads * pairs * size) as f64,
+                (8 * batch * kv_heads * keys * size) as f64,
+            );
             let more = if causal { ", causal" } else { "" };
             let name =
                 format!("{batch} x {heads}/{kv_heads} heads of {size}, {queries} by {keys}{more}");

@@ -1,44 +1,52 @@
 //! Convolutions of residual and mobile networks, channels last: 3 x 3, strided, 1 x 1, the first layer, one filter for
-//! each channel, and groups of few channels.
+//! each channel, groups of few channels, and taps that lie apart; then transposed ones.
 
 mod floor;
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floor::{Cases, Work, thread_counts, values};
+use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_kernels::convolution::{Convolution, Image, pliant_convolution_f32};
 use pliant_kernels::epilogue::{Epilogue, pliant_epilogue_f32};
 use pliant_tensor::{Tensor, Winograd, pack_panels};
 
-/// Height and width of the input, channels, filters, width of the kernel, stride, groups.
-const SHAPES: [(usize, usize, usize, usize, usize, usize); 26] = [
-    (56, 64, 64, 3, 1, 1),
-    (28, 128, 128, 3, 1, 1),
-    (14, 256, 256, 3, 1, 1),
-    (7, 512, 512, 3, 1, 1),
-    (56, 64, 128, 3, 2, 1),
-    (224, 3, 64, 7, 2, 1),
-    (56, 64, 128, 1, 2, 1),
-    (56, 24, 144, 1, 1, 1),
-    (28, 192, 32, 1, 1, 1),
-    (14, 384, 64, 1, 1, 1),
-    (14, 96, 576, 1, 1, 1),
-    (7, 960, 320, 1, 1, 1),
-    (112, 32, 32, 3, 1, 32),
-    (56, 144, 144, 3, 1, 144),
-    (28, 192, 192, 3, 1, 192),
-    (14, 576, 576, 3, 1, 576),
-    (7, 960, 960, 3, 1, 960),
-    (112, 96, 96, 3, 2, 96),
-    (56, 128, 128, 3, 1, 32),
-    (56, 256, 256, 3, 2, 32),
-    (28, 256, 256, 3, 1, 32),
-    (14, 512, 512, 3, 1, 32),
-    (7, 1024, 1024, 3, 1, 32),
-    (56, 64, 64, 3, 1, 32),
-    (56, 32, 128, 3, 1, 32),
-    (28, 240, 240, 1, 1, 3),
+/// Height and width of the input, channels, filters, width of the kernel, stride, from tap to tap, groups.
+type Shape = (usize, usize, usize, usize, usize, usize, usize);
+
+const SHAPES: [Shape; 32] = [
+    (56, 32, 32, 3, 1, 1, 1),
+    (56, 64, 64, 3, 1, 1, 1),
+    (28, 128, 128, 3, 1, 1, 1),
+    (14, 256, 256, 3, 1, 1, 1),
+    (7, 256, 256, 3, 1, 1, 1),
+    (7, 512, 512, 3, 1, 1, 1),
+    (56, 64, 128, 3, 2, 1, 1),
+    (224, 3, 64, 7, 2, 1, 1),
+    (56, 64, 128, 1, 2, 1, 1),
+    (56, 24, 144, 1, 1, 1, 1),
+    (28, 192, 32, 1, 1, 1, 1),
+    (14, 384, 64, 1, 1, 1, 1),
+    (14, 96, 576, 1, 1, 1, 1),
+    (7, 960, 320, 1, 1, 1, 1),
+    (112, 32, 32, 3, 1, 1, 32),
+    (56, 144, 144, 3, 1, 1, 144),
+    (28, 192, 192, 3, 1, 1, 192),
+    (14, 576, 576, 3, 1, 1, 576),
+    (7, 960, 960, 3, 1, 1, 960),
+    (112, 96, 96, 3, 2, 1, 96),
+    (56, 128, 128, 3, 1, 1, 32),
+    (56, 256, 256, 3, 2, 1, 32),
+    (28, 256, 256, 3, 1, 1, 32),
+    (14, 512, 512, 3, 1, 1, 32),
+    (7, 1024, 1024, 3, 1, 1, 32),
+    (56, 64, 64, 3, 1, 1, 32),
+    (56, 32, 128, 3, 1, 1, 32),
+    (28, 240, 240, 1, 1, 1, 3),
+    (56, 64, 64, 3, 1, 2, 1),
+    (28, 128, 128, 3, 1, 2, 1),
+    (28, 128, 128, 3, 1, 4, 1),
+    (28, 192, 192, 3, 1, 2, 192),
 ];
 
 fn image<P>(data: P, size: usize, channels: usize) -> Image<P> {
@@ -49,15 +57,15 @@ fn image<P>(data: P, size: usize, channels: usize) -> Image<P> {
 
 fn convolution(c: &mut Criterion) {
     for threads in thread_counts() {
-        let mut cases = Cases::new(c, "convolution", threads);
+        let mut cases = Cases::new(c, "convolution", vectors(), threads);
         let runtime = cases.runtime();
-        let turned = SHAPES.into_iter().filter(|s| s.3 == 3 && s.4 == 1 && s.5 == 1);
+        let turned = SHAPES.into_iter().filter(|s| (s.3, s.4, s.5, s.6) == (3, 1, 1, 1));
         let forms = [Some(Winograd::Two), Some(Winograd::Four)];
         let turned = turned.flat_map(|s| forms.map(|form| (s, form)));
         let all = turned.chain(SHAPES.map(|s| (s, None)));
-        for ((size, channels, filters, kernel, stride, groups), winograd) in all {
-            let margin = kernel / 2;
-            let output = (size + 2 * margin - kernel) / stride + 1;
+        for ((size, channels, filters, kernel, stride, dilation, groups), winograd) in all {
+            let margin = dilation * (kernel / 2);
+            let output = (size + 2 * margin - dilation * (kernel - 1) - 1) / stride + 1;
             let k = kernel * kernel * channels / groups;
             // What is multiplied does not change how long it takes.
             let stored = winograd.map_or(k, |form| form.numbers() * channels);
@@ -72,8 +80,8 @@ fn convolution(c: &mut Criterion) {
             let own = filters / groups;
             let shared = groups > 1 && matches!(own, 2 | 4 | 8) && channels <= filters;
             let packed = panels.as_slice::<f32>().expect("float32");
-            let [size_, output_, kernel_, stride_] =
-                [size, output, kernel, stride].map(|d| d as i64);
+            let [size_, output_, kernel_, stride_, dilation_] =
+                [size, output, kernel, stride, dilation].map(|d| d as i64);
             let a = Convolution {
                 batch: 1,
                 channels: channels as i64,
@@ -83,7 +91,7 @@ fn convolution(c: &mut Criterion) {
                 output: [1, output_, output_],
                 kernel: [1, kernel_, kernel_],
                 stride: [1, stride_, stride_],
-                dilation: [1; 3],
+                dilation: [1, dilation_, dilation_],
                 before: [0, margin as i64, margin as i64],
                 x: image(x.as_ptr(), size, channels),
                 weights: if alone || shared { weights.as_ptr() } else { packed.as_ptr() },
@@ -93,10 +101,11 @@ fn convolution(c: &mut Criterion) {
                 has_epilogue: 0,
                 epilogue: Epilogue { function: pliant_epilogue_f32, operands: std::ptr::null() },
             };
-            let work = Work {
-                flops: (2 * output * output * k * filters) as f64,
-                bytes: (4 * stored * filters) as f64,
-            };
+            let work = Work::single(
+                (2 * output * output * k * filters) as f64,
+                (4 * stored * filters) as f64,
+            );
+            let apart = if dilation > 1 { format!(", {dilation} apart") } else { String::new() };
             let kind = match winograd {
                 _ if alone => ", each channel alone".to_string(),
                 _ if groups > 1 => format!(", {groups} groups"),
@@ -105,7 +114,7 @@ fn convolution(c: &mut Criterion) {
                 None => String::new(),
             };
             let name = format!(
-                "{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}{kind}"
+                "{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}{kind}{apart}"
             );
             cases.run(&name, work, || {
                 // SAFETY: the operands have these sizes.
@@ -116,5 +125,78 @@ fn convolution(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, convolution);
+/// Height and width of the input, channels, filters, width of the kernel, and from result to result of neighbouring inputs.
+const TRANSPOSED: [(usize, usize, usize, usize, usize); 5] = [
+    (64, 64, 32, 4, 2),
+    (16, 256, 128, 4, 2),
+    (64, 32, 32, 3, 1),
+    (64, 64, 32, 2, 2),
+    (32, 128, 64, 2, 2),
+];
+
+/// As the compiler makes them: results that read the same taps are a convolution of their own, whose results lie apart.
+fn transposed(c: &mut Criterion) {
+    for threads in thread_counts() {
+        let mut cases = Cases::new(c, "transposed", vectors(), threads);
+        let runtime = cases.runtime();
+        for (size, channels, filters, kernel, step) in TRANSPOSED {
+            let (own, output) = (kernel / step, size * step);
+            let x = values(size * size * channels, 7);
+            let matrix = values(own * own * channels * filters, 5);
+            let sizes = [own * own * channels, filters].map(|d| d as i64);
+            let matrix = Tensor::from_slice(&sizes, &matrix).expect("a small tensor");
+            let panels = pack_panels(&matrix, false).expect("a matrix");
+            let mut out = vec![0f32; output * output * filters];
+            let phase = |index: usize| {
+                let first = [index / step, index % step];
+                // What is cut off the results, as many inputs and a rest.
+                let places = first.map(|at| (at + (kernel - step) / 2) / step);
+                let [y, x_] = places.map(|place| (own - 1 - place) as i64);
+                let whole = image(out.as_mut_ptr(), output, filters);
+                let at = (first[0] * output + first[1]) * filters;
+                let [size, own, step] = [size, own, step].map(|d| d as i64);
+                Convolution {
+                    batch: 1,
+                    channels: channels as i64,
+                    filters: filters as i64,
+                    groups: 1,
+                    input: [1, size, size],
+                    output: [1, size, size],
+                    kernel: [1, own, own],
+                    stride: [1; 3],
+                    dilation: [1; 3],
+                    before: [0, y, x_],
+                    x: image(x.as_ptr(), size as usize, channels),
+                    weights: panels.as_slice::<f32>().expect("float32").as_ptr(),
+                    width: panels.shape()[2],
+                    out: Image {
+                        data: whole.data.wrapping_add(at),
+                        pixel: whole.pixel.map(|stride| stride * step),
+                        ..whole
+                    },
+                    winograd: 0,
+                    has_epilogue: 0,
+                    epilogue: Epilogue {
+                        function: pliant_epilogue_f32,
+                        operands: std::ptr::null(),
+                    },
+                }
+            };
+            let phases: Vec<Convolution> = (0..step * step).map(phase).collect();
+            let products = size * size * kernel * kernel * channels * filters;
+            let bytes = 4 * kernel * kernel * channels * filters;
+            let name =
+                format!("{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {step}");
+            cases.run(&name, Work::single((2 * products) as f64, bytes as f64), || {
+                for phase in &phases {
+                    // SAFETY: the operands have these sizes; results of all phases lie within theirs.
+                    unsafe { pliant_convolution_f32(&runtime, black_box(phase)) };
+                }
+            });
+        }
+        cases.finish();
+    }
+}
+
+criterion_group!(benches, convolution, transposed);
 criterion_main!(benches);

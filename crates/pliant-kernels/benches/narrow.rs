@@ -30,7 +30,7 @@ const FORMATS: [(&str, Format, usize); 3] =
 
 fn narrow(c: &mut Criterion) {
     for threads in thread_counts() {
-        let mut cases = Cases::new(c, "weights of fewer bits", threads);
+        let mut cases = Cases::new(c, "weights of fewer bits", isa(), threads);
         let runtime = cases.runtime();
         for (m, n, k) in SHAPES {
             let (a, mut out) = (values(m * k, 7), vec![0f32; m * n]);
@@ -39,7 +39,7 @@ fn narrow(c: &mut Criterion) {
             let weights = Tensor::from_slice(&[n as i64 * k as i64], &vec![0.5f32; n * k]);
             let weights = weights.expect("memory");
             let dense = weights.as_slice::<f32>().expect("dense");
-            let work = Work { flops, bytes: (n * k * 4) as f64 };
+            let work = Work::single(flops, (n * k * 4) as f64);
             cases.run(&format!("{m} x {n} x {k}, f32"), work, || {
                 // SAFETY: the operands have these sizes.
                 unsafe {
@@ -77,7 +77,7 @@ fn narrow(c: &mut Criterion) {
                     c: out.as_mut_ptr(),
                     c_row: n as i64,
                 };
-                let work = Work { flops, bytes: (n * k * bits / 8) as f64 };
+                let work = Work::single(flops, (n * k * bits / 8) as f64);
                 cases.run(&format!("{m} x {n} x {k}, {name}"), work, || {
                     // SAFETY: the operands have these sizes, and the machine its own instructions.
                     unsafe { run(isa(), &runtime, black_box(&g)) };

@@ -8,6 +8,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values};
 use pliant_kernels::epilogue::Epilogue;
+use pliant_kernels::isa::isa;
 use pliant_kernels::quantized::{
     QuantizedGemm, pack_quads, pliant_epilogue_int32, pliant_gemm_int8,
 };
@@ -28,7 +29,7 @@ static ZERO: i32 = 3;
 
 fn quantized(c: &mut Criterion) {
     for threads in thread_counts() {
-        let mut cases = Cases::new(c, "int8", threads);
+        let mut cases = Cases::new(c, "int8", isa(), threads);
         let runtime = cases.runtime();
         for (m, n, k) in SHAPES {
             let byte = |x: f32| (x * 120.0) as i8;
@@ -56,7 +57,7 @@ fn quantized(c: &mut Criterion) {
                 has_epilogue: 0,
                 epilogue: Epilogue { function: pliant_epilogue_int32, operands: std::ptr::null() },
             };
-            let work = Work { flops: (2 * m * n * k) as f64, bytes: (n * k) as f64 };
+            let work = Work::single((2 * m * n * k) as f64, (n * k) as f64);
             cases.run(&format!("{m} x {n} x {k}"), work, || {
                 // SAFETY: the operands have these sizes.
                 unsafe { pliant_gemm_int8(&runtime, black_box(&g)) };

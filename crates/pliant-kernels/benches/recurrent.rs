@@ -5,7 +5,7 @@ mod floor;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floor::{Cases, Work, thread_counts, values};
+use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_kernels::isa::isa;
 use pliant_kernels::recurrent::{Cell, Layer, run};
 use pliant_tensor::gates::{pack_bias, pack_input, pack_state};
@@ -39,7 +39,7 @@ fn data(t: &Tensor) -> *const f32 {
 
 fn recurrent(c: &mut Criterion) {
     for threads in thread_counts() {
-        let mut cases = Cases::new(c, "recurrent", threads);
+        let mut cases = Cases::new(c, "recurrent", vectors(), threads);
         let runtime = cases.runtime();
         for (cell, batch, hidden, directions) in SHAPES {
             let weights = values(cell.gates() * hidden * hidden, 5);
@@ -72,7 +72,7 @@ fn recurrent(c: &mut Criterion) {
             };
             let products = directions * cell.gates() * hidden * hidden;
             // Each step reads the weights of the state again.
-            let work = Work { flops: (4 * batch * products) as f64, bytes: (4 * products) as f64 };
+            let work = Work::single((4 * batch * products) as f64, (4 * products) as f64);
             let sides = if directions == 2 { ", both directions" } else { "" };
             let name = format!("{cell:?} of {hidden} units, batch {batch}{sides}");
             cases.run_steps(&name, work, STEPS, || {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use pliant_exec::abi::KernelRuntime;
 use pliant_kernels::hardware::{multiply_adds, read_bandwidth};
-use pliant_kernels::isa::isa;
+use pliant_kernels::isa::{Isa, isa};
 use pliant_pool::Team;
 
 /// Calls are timed together for so long: long against the clock, and short against the turns of other programs.
@@ -22,10 +22,46 @@ const STRETCH: Duration = Duration::from_micros(100);
 /// What a case computes and reads.
 #[derive(Clone, Copy)]
 pub struct Work {
-    /// Floating-point operations.
-    pub flops: f64,
+    /// Floating-point operations, in those of float32: one of float64 takes the time of two.
+    flops: f64,
     /// Bytes that must be read from where they lie at rest.
-    pub bytes: f64,
+    bytes: f64,
+    unit: Unit,
+}
+
+/// What the rate of a case counts where reading does not bound it.
+#[derive(Clone, Copy)]
+enum Unit {
+    Single,
+    Double,
+    Elements(f64),
+}
+
+#[allow(dead_code, reason = "each benchmark has its own copy of this module")]
+impl Work {
+    /// So many operations of float32, and bytes that must be read.
+    pub const fn single(flops: f64, bytes: f64) -> Work {
+        Work { flops, bytes, unit: Unit::Single }
+    }
+
+    /// So many operations of float64.
+    pub const fn double(flops: f64, bytes: f64) -> Work {
+        Work { flops: 2.0 * flops, bytes, unit: Unit::Double }
+    }
+
+    /// So many elements, with all operations that they take in those of float32.
+    pub const fn elements(count: f64, flops: f64, bytes: f64) -> Work {
+        Work { flops, bytes, unit: Unit::Elements(count) }
+    }
+
+    /// What is done in a second where it takes so many, in words.
+    fn rate(self, seconds: f64) -> String {
+        match self.unit {
+            Unit::Single => format!("{:.0} GFLOP/s", self.flops / seconds / 1e9),
+            Unit::Double => format!("{:.0} GFLOP/s", self.flops / 2.0 / seconds / 1e9),
+            Unit::Elements(count) => format!("{:.2} G/s", count / seconds / 1e9),
+        }
+    }
 }
 
 /// Steps of the multiply-adds that tell the peak: some 50 microseconds.
@@ -106,13 +142,13 @@ pub struct Cases<'a> {
 }
 
 impl<'a> Cases<'a> {
-    /// Measures the floor. Debug builds end here: their times mean nothing.
-    pub fn new(c: &'a mut Criterion, title: &str, threads: usize) -> Cases<'a> {
+    /// Measures the floor, for kernels of these instructions. Debug builds end here: their times mean nothing.
+    pub fn new(c: &'a mut Criterion, title: &str, used: Isa, threads: usize) -> Cases<'a> {
         if cfg!(debug_assertions) {
             eprintln!("error: this is a debug build, whose times mean nothing\nhelp: cargo bench");
             std::process::exit(1);
         }
-        let title = format!("{title}, {}, {threads} thr", isa().name());
+        let title = format!("{title}, {}, {threads} thr", used.name());
         let mut group = c.benchmark_group(title.clone());
         group.sample_size(10).nresamples(1001);
         group.warm_up_time(Duration::from_millis(30)).measurement_time(Duration::from_millis(150));
@@ -126,6 +162,7 @@ impl<'a> Cases<'a> {
     }
 
     /// The services that kernels get.
+    #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
     pub fn runtime(&self) -> KernelRuntime {
         KernelRuntime {
             parallel_launch: pliant_pool::parallel_launch,
@@ -188,10 +225,9 @@ impl<'a> Cases<'a> {
         println!("| case | us | rate | % of floor |\n|---|---|---|---|");
         for row in &self.rows {
             let step = row.best / row.steps as f64;
-            let rate = if self.floor.seconds(row.work, best).1 {
-                format!("{:.0} GB/s", row.work.bytes / step / 1e9)
-            } else {
-                format!("{:.0} GFLOP/s", row.work.flops / step / 1e9)
+            let rate = match self.floor.seconds(row.work, best).1 {
+                true => format!("{:.0} GB/s", row.work.bytes / step / 1e9),
+                false => row.work.rate(step),
             };
             let percent = 100.0 * row.of_floor(&mut self.floor);
             println!("| {} | {:.2} | {rate} | {percent:.0} |", row.name, row.best * 1e6);
@@ -200,13 +236,24 @@ impl<'a> Cases<'a> {
     }
 }
 
+/// The instructions of kernels without tile registers.
+#[allow(dead_code, reason = "each benchmark has its own copy of this module")]
+pub fn vectors() -> Isa {
+    match isa() {
+        Isa::Amx => Isa::Avx512,
+        other => other,
+    }
+}
+
 /// Numbers of threads: one, and all.
+#[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn thread_counts() -> Vec<usize> {
     let all = pliant_pool::default_threads();
     if all > 1 { vec![1, all] } else { vec![1] }
 }
 
 /// Small numbers without a short period.
+#[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn values(len: usize, step: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * step) % 13) as f32 / 8.0 - 0.75).collect()
 }

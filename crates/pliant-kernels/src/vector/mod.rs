@@ -3,7 +3,7 @@
 //! The sequences are those of [`crate::math`], which code generators expand in place; here they run over the widest
 //! vectors of the machine. A slice function is called as `pliant_vec_<name>_<type>`, with the address of the results, that
 //! of each operand, and how many elements there are. Results may replace an operand; nothing outside the slices is touched.
-//! Measured with `cargo bench --package pliant-bench --bench vector`.
+//! Measured, against the operations of the sequences and the bytes: "Elementary functions" in `docs/performance.md`.
 //!
 //! | module | owns |
 //! |---|---|

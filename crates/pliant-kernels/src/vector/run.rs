@@ -1,7 +1,7 @@
 //! The loops over slices: whole vectors, then one whose last lanes are masked.
 //!
-//! Recipe: elementwise, one vector at a time in registers, by the sequences of [`crate::math`]. `cargo bench --package pliant-bench
-//! --bench vector` measures it; `docs/performance.md` has no table of it.
+//! Recipe: elementwise, one vector at a time in registers, by the sequences of [`crate::math`]. Measured: "Elementary functions" in
+//! `docs/performance.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 

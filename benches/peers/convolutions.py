@@ -1,0 +1,44 @@
+"""Transposed and dilated convolutions as ONNX models, channels first, one image.
+
+``python -m peers.convolutions``, within ``benches/``, measures them (`layers` says against whom); ``--write`` puts the tables into
+``docs/performance.md``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import helper
+
+from peers.layers import Layer, main
+
+# Height and width of the input, channels, filters, width of the kernel, steps, from tap to tap, whether transposed.
+SHAPES = [
+    (64, 64, 32, 4, 2, 1, True),
+    (16, 256, 128, 4, 2, 1, True),
+    (64, 32, 32, 3, 1, 1, True),
+    (64, 64, 32, 2, 2, 1, True),
+    (32, 128, 64, 2, 2, 1, True),
+    (56, 64, 64, 3, 1, 2, False),
+    (28, 128, 128, 3, 1, 4, False),
+]
+
+
+def layer(size: int, channels: int, filters: int, kernel: int, step: int, apart: int, transposed: bool) -> Layer:
+    """One convolution with a bias, its height and width left open."""
+    rand = np.random.default_rng(0)
+    order = (channels, filters) if transposed else (filters, channels)
+    weights = rand.standard_normal((*order, kernel, kernel)) / np.sqrt(channels * kernel * kernel)
+    constants = {"w": weights.astype(np.float32), "b": rand.standard_normal(filters).astype(np.float32)}
+    margin = (kernel - step) // 2 if transposed else apart * (kernel // 2)
+    kind = "ConvTranspose" if transposed else "Conv"
+    node = helper.make_node(
+        kind, ["x", *constants], ["y"], kernel_shape=[kernel] * 2, strides=[step] * 2, dilations=[apart] * 2, pads=[margin] * 4
+    )
+    name = f"{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {step}"
+    name += ", transposed" if transposed else f", {apart} apart"
+    x = rand.standard_normal((1, channels, size, size)).astype(np.float32)
+    return Layer(name, node, {"x": x}, constants, [1, channels, "height", "width"])
+
+
+if __name__ == "__main__":
+    main("peers.convolutions", __doc__ or "", [layer(*shape) for shape in SHAPES])

@@ -1,0 +1,86 @@
+"""Runtimes for ONNX models, and how they are timed side by side.
+
+The engines are measured in phases: one runs all cases, then there is a pause, then comes the next, several times around in changing
+order. Threads that wait for work by spinning, as those of the peers do, would otherwise take the cores of whoever comes next; within its
+phase each engine may spin as it likes. A case counts with the median over the phases of the best time within each.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import pliant
+
+ROUNDS = 5
+PAUSE = 0.4
+MIN_SECONDS = 0.05
+
+Feeds = dict[str, np.ndarray]
+Run = Callable[[Feeds], list[np.ndarray]]
+
+
+def pliant_model(path: Path, threads: int) -> Run:
+    """Compiled once, for all cases."""
+    model = pliant.compile(path, threads=threads)
+    return lambda feeds: model.run(None, feeds)
+
+
+def onnx_runtime(path: Path, threads: int) -> Run:
+    """A session of so many threads, all else by default."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return lambda feeds: session.run(None, feeds)
+
+
+def openvino(path: Path, threads: int) -> Run:
+    """Compiled for latency in float32, with the sizes that the file leaves open."""
+    import openvino
+
+    core = openvino.Core()
+    settings = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+    request = core.compile_model(core.read_model(path), "CPU", settings).create_infer_request()
+    return lambda feeds: list(request.infer(feeds).values())
+
+
+PLIANT = "Pliant"
+ENGINES: dict[str, Callable[[Path, int], Run]] = {PLIANT: pliant_model, "ONNX Runtime": onnx_runtime, "OpenVINO": openvino}
+
+
+def best_of(call: Callable[[], object]) -> float:
+    """The best seconds of a call, after two to warm up."""
+    call()
+    call()
+    best, end = float("inf"), time.perf_counter() + MIN_SECONDS
+    while True:
+        start = time.perf_counter()
+        call()
+        now = time.perf_counter()
+        best = min(best, now - start)
+        if now > end:
+            return best
+
+
+def in_phases(engines: Mapping[str, Sequence[Callable[[], object]]]) -> dict[str, list[float]]:
+    """The seconds of each case of each engine; all engines have the same cases."""
+    times: dict[str, list[list[float]]] = {name: [] for name in engines}
+    order = random.Random(0)
+    for _ in range(ROUNDS):
+        for name in order.sample(list(engines), len(engines)):
+            time.sleep(PAUSE)
+            times[name].append([best_of(call) for call in engines[name]])
+    return {name: [statistics.median(case) for case in zip(*rounds, strict=True)] for name, rounds in times.items()}
+
+
+def difference(ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
+    """The largest difference over the largest number of the output, or over 1 where that is more."""
+    return max(float(np.abs(a - b).max() / max(1.0, np.abs(b).max())) for a, b in zip(ours, theirs, strict=True))

@@ -1,0 +1,112 @@
+"""Models of a single layer, on one thread and on two: Pliant, Pliant without AVX-512, ONNX Runtime and OpenVINO.
+
+What the scripts beside this one share: each lists its layers and calls `main`. `engines` says how they are timed. Instructions are chosen
+once in a process, so those of ``PLIANT_ISA=avx2`` are measured in a process of their own, right after the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import onnx
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+from page import put
+from peers.engines import ENGINES, PLIANT, Feeds, difference, in_phases
+from timing import geomean, require_release
+
+THREADS = (1, 2)
+NARROW = "Pliant, AVX2"
+# The option of the process that measures it, and the variable that it runs under.
+ALONE = "--alone"
+ISA = {"PLIANT_ISA": "avx2"}
+
+
+@dataclass
+class Layer:
+    """A layer: what the table calls it, and its node, whose first input is the model's and whose others are constants."""
+
+    name: str
+    node: NodeProto
+    feeds: Feeds
+    constants: Feeds
+    # Dims of the input, of which those with names are left open.
+    dims: Sequence[int | str]
+
+    def model(self) -> onnx.ModelProto:
+        """It as a model of one input and one output."""
+        (x,) = self.feeds
+        graph = helper.make_graph(
+            [self.node],
+            "layer",
+            [helper.make_tensor_value_info(x, TensorProto.FLOAT, self.dims)],
+            [helper.make_tensor_value_info(self.node.output[0], TensorProto.FLOAT, None)],
+            [numpy_helper.from_array(value, name) for name, value in self.constants.items()],
+        )
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def seconds(layers: list[Layer], threads: int, names: Sequence[str]) -> dict[str, list[float]]:
+    """The seconds of each layer in each engine, whose results are compared first."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{index}.onnx" for index in range(len(layers))]
+        for path, layer in zip(paths, layers, strict=True):
+            onnx.save(layer.model(), path)
+        runs = {name: [ENGINES[name](path, threads) for path in paths] for name in names}
+        for index, layer in enumerate(layers):
+            results = [own[index](layer.feeds) for own in runs.values()]
+            error = max(difference(result, results[0]) for result in results)
+            if error > 1e-4:
+                raise SystemExit(f"{layer.name}: results differ by {error}")
+        calls = {name: [partial(run, layer.feeds) for run, layer in zip(own, layers, strict=True)] for name, own in runs.items()}
+        return in_phases(calls)
+
+
+def measure(script: str, layers: list[Layer], threads: int) -> dict[str, list[float]]:
+    """Those of all engines, that of a process of its own last."""
+    times = seconds(layers, threads, list(ENGINES))
+    words = [sys.executable, "-m", script, ALONE, str(threads)]
+    alone = subprocess.run(words, env={**os.environ, **ISA}, check=True, stdout=subprocess.PIPE, text=True)
+    return {**times, NARROW: json.loads(alone.stdout)}
+
+
+def table(threads: int, layers: list[Layer], times: dict[str, list[float]]) -> str:
+    """The times in Markdown, and the geometric mean of how many times as fast Pliant is."""
+    peers = [name for name in ENGINES if name != PLIANT]
+    names = [PLIANT, *peers, NARROW]
+    lines = [f"| {threads} thr | " + " | ".join(f"{name} us" for name in names) + " | best peer / Pliant |"]
+    lines.append("|---" * (len(names) + 2) + "|")
+    ratios = []
+    for index, layer in enumerate(layers):
+        ratios.append(min(times[name][index] for name in peers) / times[PLIANT][index])
+        cells = " | ".join(f"{times[name][index] * 1e6:.0f}" for name in names)
+        lines.append(f"| {layer.name} | {cells} | {ratios[-1]:.2f} |")
+    lines.append("| geometric mean |" + " |" * len(names) + f" **{geomean(ratios):.2f}** |")
+    return "\n".join(lines) + "\n"
+
+
+def main(script: str, about: str, layers: list[Layer]) -> None:
+    """Prints the tables of a script, and writes them where that is asked for."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument(ALONE, type=int, metavar="THREADS", help="print Pliant's seconds with so many threads, and no more")
+    args = parser.parse_args()
+    require_release()
+    if args.alone is not None:
+        print(json.dumps(seconds(layers, args.alone, [PLIANT])[PLIANT]))
+        return
+    tables = []
+    for threads in THREADS:
+        tables.append(table(threads, layers, measure(script, layers, threads)))
+        print(tables[-1], flush=True)
+    if args.write:
+        put(f"benches/{script.replace('.', '/')}.py", "\n".join(tables))

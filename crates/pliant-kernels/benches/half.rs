@@ -1,0 +1,125 @@
+//! Products of float16 as compiled programs have them: operands become float32 in memory, are multiplied, and results are rounded
+//! to float16. A constant right operand is float32 already, in panels; one that varies is converted in each call.
+//!
+//! The floor is that of the same product of float32, so that percentages say what the conversions take besides.
+
+mod floor;
+
+use std::ffi::c_void;
+use std::hint::black_box;
+use std::ptr::null;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use floor::{Cases, Work, thread_counts, values, vectors};
+use pliant_exec::abi::KernelRuntime;
+use pliant_kernels::gemm::{pliant_gemm_f32, pliant_gemm_packed_f32};
+use pliant_kernels::isa::isa;
+use pliant_kernels::vector::half::{narrow, widen};
+use pliant_tensor::{Tensor, pack_panels};
+
+/// Rows, columns, inner, and whether the right operand is constant.
+const SHAPES: [(usize, usize, usize, bool); 9] = [
+    (1, 384, 384, true),
+    (16, 384, 384, true),
+    (256, 384, 384, true),
+    (1, 1024, 1024, true),
+    (64, 1024, 1024, true),
+    (512, 512, 512, true),
+    (16, 512, 512, false),
+    (128, 512, 512, false),
+    (512, 512, 512, false),
+];
+
+/// Elements that a thread converts at once, and elements that take about a microsecond: as generated loops have them.
+const TILE: usize = 512;
+const MICROSECOND: usize = 2688;
+
+/// A conversion of all elements, by the team.
+struct Conversion<A, B> {
+    of: unsafe extern "C" fn(*const KernelRuntime, *mut B, *const A, i64) -> i64,
+    from: *const A,
+    to: *mut B,
+    count: usize,
+}
+
+impl<A, B> Conversion<A, B> {
+    /// # Safety
+    /// The runtime lives, and both sides have that many elements.
+    unsafe fn run(&self, runtime: &KernelRuntime) {
+        unsafe extern "C" fn tiles<A, B>(context: *mut c_void, begin: i64, end: i64) -> i64 {
+            // SAFETY: `run` passes itself, and outlives the loop.
+            let own = unsafe { &*context.cast::<Conversion<A, B>>() };
+            let end = own.count.min(end as usize * MICROSECOND);
+            for at in (begin as usize * MICROSECOND..end).step_by(TILE) {
+                let count = TILE.min(end - at) as i64;
+                // SAFETY: the caller's promise; pieces write apart.
+                unsafe { (own.of)(null(), own.to.add(at), own.from.add(at), count) };
+            }
+            0
+        }
+        let context = (&raw const *self).cast_mut().cast();
+        let pieces = self.count.div_ceil(MICROSECOND) as i64;
+        // SAFETY: the caller's promise.
+        unsafe { (runtime.parallel_launch)(runtime.team, tiles::<A, B>, context, pieces, 1) };
+    }
+}
+
+fn halves(c: &mut Criterion) {
+    for threads in thread_counts() {
+        let mut cases = Cases::new(c, "float16", vectors(), threads);
+        let runtime = cases.runtime();
+        for (m, n, k, constant) in SHAPES {
+            // Bits of small numbers.
+            let bits =
+                |len: usize| (0..len).map(|i| 0x3800 + (i % 13) as u16).collect::<Vec<u16>>();
+            let (a, b, mut c) = (bits(m * k), bits(k * n), bits(m * n));
+            let (mut wide_a, mut wide_c) = (vec![0f32; m * k], vec![0f32; m * n]);
+            let mut wide_b = values(k * n, 5);
+            let matrix = Tensor::from_slice(&[k as i64, n as i64], &wide_b).expect("small");
+            let panels = pack_panels(&matrix, false).expect("a matrix");
+            let width = panels.shape()[2];
+            let panels = panels.as_slice::<f32>().expect("float32").as_ptr();
+            let work = Work::single((2 * m * n * k) as f64, (4 * n * k) as f64);
+            let how = if constant { "" } else { ", both vary" };
+            cases.run(&format!("{m} x {n} x {k}{how}"), work, || {
+                let (wide_a, wide_b) = (wide_a.as_mut_ptr(), wide_b.as_mut_ptr());
+                let wide_c = wide_c.as_mut_ptr();
+                let in_a = Conversion {
+                    of: widen(isa()),
+                    from: black_box(a.as_ptr()),
+                    to: wide_a,
+                    count: m * k,
+                };
+                let in_b =
+                    Conversion { of: widen(isa()), from: b.as_ptr(), to: wide_b, count: k * n };
+                let out = Conversion {
+                    of: narrow(isa()),
+                    from: wide_c,
+                    to: c.as_mut_ptr(),
+                    count: m * n,
+                };
+                let [m, n, k] = [m, n, k].map(|d| d as i64);
+                // SAFETY: the operands have these sizes.
+                unsafe {
+                    in_a.run(&runtime);
+                    if constant {
+                        pliant_gemm_packed_f32(
+                            &runtime, m, n, k, wide_a, k, 1, panels, width, wide_c, n, 0,
+                        );
+                    } else {
+                        in_b.run(&runtime);
+                        pliant_gemm_f32(
+                            &runtime, 1, m, n, k, wide_a, 0, k, 1, wide_b, 0, n, 1, wide_c, 0, n,
+                            1, 0,
+                        );
+                    }
+                    out.run(&runtime);
+                }
+            });
+        }
+        cases.finish();
+    }
+}
+
+criterion_group!(benches, halves);
+criterion_main!(benches);

@@ -1,0 +1,169 @@
+//! Elementary functions over slices, on one thread: what generated loops call on tiles. Operands and results in the first-level
+//! cache, in the second, and beyond.
+//!
+//! The floor is the larger of two. One: the operations of a function's sequence, counted by running it over [`Counter`], at the
+//! peak rate of multiply-adds, of which each takes the place of one: sums, products, operations on bits, a comparison and a choice,
+//! and quotients and roots too, though these take many times as long. The other: reading as many bytes as operands and results
+//! have.
+
+mod floor;
+
+use std::hint::black_box;
+use std::marker::PhantomData;
+use std::ptr::null;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use floor::{Cases, Work, vectors};
+use pliant_kernels::isa::{Isa, isa};
+use pliant_kernels::math::{self, MathOps, Real, scale_by_parts};
+use pliant_kernels::vector::{FUNCTIONS, Slices, half};
+
+/// Elements, and where operands and results of float32 lie.
+const SIZES: [(usize, &str); 3] = [(2048, "L1"), (64 << 10, "L2"), (16 << 20, "beyond")];
+
+/// Runs a sequence without numbers, and counts its operations.
+struct Counter<T> {
+    count: u32,
+    isa: Isa,
+    real: PhantomData<T>,
+}
+
+macro_rules! counted {
+    ($($name:ident($($operand:ident),*) = $count:literal;)*) => {
+        $(fn $name(&mut self $(, $operand: &())*) {
+            self.count += $count;
+        })*
+    };
+}
+
+impl<T: Real> MathOps for Counter<T> {
+    type Real = T;
+    type V = ();
+
+    fn f(&mut self, _: f64) {}
+    fn i(&mut self, _: i64) {}
+    fn bits(&mut self, (): &()) {}
+    fn float_of_bits(&mut self, (): &()) {}
+    fn ishl(&mut self, (): &(), _: u8) {
+        self.count += 1;
+    }
+    fn ishr(&mut self, (): &(), _: u8) {
+        self.count += 1;
+    }
+    counted! {
+        add(_a, _b) = 1;
+        sub(_a, _b) = 1;
+        mul(_a, _b) = 1;
+        div(_a, _b) = 1;
+        sqrt(_a) = 1;
+        fma(_a, _b, _c) = 1;
+        min2(_a, _b) = 1;
+        max2(_a, _b) = 1;
+        iadd(_a, _b) = 1;
+        isub(_a, _b) = 1;
+        iand(_a, _b) = 1;
+        ior(_a, _b) = 1;
+        select_lt(_a, _b, _x, _y) = 2;
+        keep_nan(_x, _y) = 2;
+    }
+    fn scale(&mut self, y: &(), n: &(), t: &()) {
+        match self.isa {
+            Isa::Amx | Isa::Avx512 => self.count += 1,
+            _ => scale_by_parts(self, y, n, t),
+        }
+    }
+}
+
+impl<T> Counter<T> {
+    fn new() -> Counter<T> {
+        Counter { count: 0, isa: isa(), real: PhantomData }
+    }
+}
+
+/// The operations of a function for each element, of which as many as a vector has are done at once.
+fn operations<T: Real>(name: &str) -> f64 {
+    let b = &mut Counter::<T>::new();
+    macro_rules! run {
+        ($($one:ident)*; $($two:ident)*) => {
+            match name {
+                $(stringify!($one) => math::$one(b, &()),)*
+                $(stringify!($two) => math::$two(b, &(), &()),)*
+                other => panic!("no sequence is called {other}"),
+            }
+        };
+    }
+    run!(exp log log1p sigmoid sinh cosh tanh asinh acosh atanh sin cos tan asin acos atan erf gelu; atan2 maximum minimum);
+    f64::from(b.count)
+}
+
+/// Those of powers of float32, of the shorter sequence of float64, which serves most numbers.
+fn operations_of_pow() -> f64 {
+    let b = &mut Counter::<f64>::new();
+    math::pow_plain(b, &(), &());
+    f64::from(b.count)
+}
+
+/// Arguments within every function's domain, on both sides of the places where sequences change their form.
+fn arguments(name: &str, count: usize) -> impl Iterator<Item = f64> {
+    let start = if name == "acosh" { 1.0 } else { 0.01 };
+    (0..count).map(move |i| start + (i % 97) as f64 / 100.0)
+}
+
+/// One function over so many elements, of which each takes `slots` operations of float32.
+fn run<T: Copy>(cases: &mut Cases<'_>, name: &str, form: Slices<T>, x: &[T], slots: f64) {
+    let (mut out, n) = (x.to_vec(), x.len() as i64);
+    let arrays = if matches!(form, Slices::One(_)) { 2 } else { 3 };
+    let bytes = (arrays * size_of_val(x)) as f64;
+    let other = x.to_vec();
+    cases.run(name, Work::elements(n as f64, slots * n as f64, bytes), || {
+        let (to, from) = (black_box(out.as_mut_ptr()), black_box(x.as_ptr()));
+        // SAFETY: all slices have that many elements.
+        unsafe {
+            match form {
+                Slices::One(f) => f(null(), to, from, n),
+                Slices::Two(f) => f(null(), to, from, other.as_ptr(), n),
+            }
+        };
+    });
+}
+
+fn functions(c: &mut Criterion) {
+    for (count, place) in SIZES {
+        let mut cases = Cases::new(c, &format!("vector, {place}"), vectors(), 1);
+        for f in FUNCTIONS {
+            let double: Vec<f64> = arguments(f.name, count).collect();
+            let single: Vec<f32> = double.iter().map(|&x| x as f32).collect();
+            // What is computed in float64 has half of the lanes.
+            let slots = match f.name {
+                "pow" => 4.0 * operations_of_pow(),
+                name => 2.0 * operations::<f32>(name),
+            };
+            run(&mut cases, f.name, (f.single)(isa()), &single, slots);
+            if let Some(form) = f.double.filter(|_| count == SIZES[0].0) {
+                let name = format!("{}, float64", f.name);
+                run(&mut cases, &name, form(isa()), &double, 4.0 * operations::<f64>(f.name));
+            }
+        }
+        halves(&mut cases, count);
+        cases.finish();
+    }
+}
+
+/// Conversions from and to float16, an operation each.
+fn halves(cases: &mut Cases<'_>, count: usize) {
+    let (mut wide, mut narrow) = (vec![1.5f32; count], vec![0u16; count]);
+    let work = Work::elements(count as f64, 2.0 * count as f64, 6.0 * count as f64);
+    cases.run("float32 to float16", work, || {
+        let (to, from) = (black_box(narrow.as_mut_ptr()), wide.as_ptr());
+        // SAFETY: both slices have that many elements.
+        unsafe { half::narrow(isa())(null(), to, from, count as i64) };
+    });
+    cases.run("float16 to float32", work, || {
+        let (to, from) = (black_box(wide.as_mut_ptr()), narrow.as_ptr());
+        // SAFETY: both slices have that many elements.
+        unsafe { half::widen(isa())(null(), to, from, count as i64) };
+    });
+}
+
+criterion_group!(benches, functions);
+criterion_main!(benches);
