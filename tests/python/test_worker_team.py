@@ -75,6 +75,21 @@ for task in tasks():
     os.sched_setaffinity(task, given)
 assert run() == {frozenset(given)}
 '''
+# The process's own team has the size that was right when it was first asked for; one of another size gets threads of its own.
+LATER = """
+import os
+from test_worker_team import PRODUCT, tasks
+import numpy as np, pliant
+from pliant.script import from_source
+
+x = np.ones((500, 256), "float32")
+pliant.compile(from_source(PRODUCT))(x, np.ones((256, 256), "float32"))
+assert len(tasks()) == 0
+del os.environ["PLIANT_NUM_THREADS"]
+model = pliant.compile(from_source(PRODUCT), threads=2)
+model(x, np.ones((256, 256), "float32"))
+assert len(tasks()) == 1
+"""
 GRANTED = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
@@ -101,6 +116,13 @@ def team(folder: Path, given: str = "", **variables: str) -> int:
     ran = large(folder, given, **variables)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     return int((folder / "threads").read_text())
+
+
+def alone(program: str, **variables: str) -> None:
+    """Runs a program, which may import this file, in a process of its own. It must print nothing."""
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])} | variables
+    ran = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +159,11 @@ def test_models_of_as_many_threads_share_a_team() -> None:
 
 @pytest.mark.skipif(GRANTED < 2, reason="there is one CPU alone")
 def test_workers_keep_the_cpus_they_are_given() -> None:
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    ran = subprocess.run([sys.executable, "-c", CONFINED], env=env, capture_output=True, text=True, timeout=300, check=False)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    alone(CONFINED)
+
+
+def test_a_variable_that_changes_later_changes_no_team_that_runs() -> None:
+    alone(LATER, PLIANT_NUM_THREADS="1")
 
 
 def test_the_smaller_variable_counts(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ pub type KernelFn = unsafe extern "C" fn(args: *const u64, runtime: *const Kerne
 pub type ParallelBody = unsafe extern "C" fn(context: *mut c_void, begin: i64, end: i64) -> i64;
 
 /// Starts a parallel loop: `(team, body, context, extent, grain)`; returns 0 or the first other status of the body.
-/// `grain` is the number of iterations that take about a microsecond.
+/// `grain` is the number of iterations that take about a microsecond; where one takes longer, it is minus the microseconds
+/// that one takes.
 pub type ParallelLaunch =
     unsafe extern "C" fn(*const c_void, ParallelBody, *mut c_void, i64, i64) -> i64;
 

@@ -1,8 +1,9 @@
 //! Keeps a waking worker off the caller's CPU.
 //!
 //! The kernel tends to queue a woken thread on the waker's own CPU, where it waits for a caller that spins for it:
-//! milliseconds, until the load balancer acts. So that one CPU is excluded from the worker's mask while it wakes. Awake, the
-//! worker takes the CPU back, unless somebody else has given it another mask meanwhile.
+//! milliseconds, until the load balancer acts. So that one CPU is excluded from the worker's mask while it wakes. Awake, or
+//! before it sleeps the next time where it was not asleep yet, the worker takes the CPU back, unless somebody else has given
+//! it another mask meanwhile.
 
 #[cfg(target_os = "linux")]
 mod imp {

@@ -86,7 +86,7 @@ impl Crew {
     /// unwind.
     pub(crate) unsafe fn run(&self, mut job: Job, grains: i64) -> i64 {
         let shared = &*self.shared;
-        if grains <= 1
+        if grains.min(job.extent) <= 1
             || self.workers.is_empty()
             || self.held_up.stays_alone(grains)
             || shared.busy.load(Ordering::Relaxed)
@@ -105,7 +105,7 @@ impl Crew {
             // SAFETY: the caller's promise.
             return unsafe { (job.body)(job.context, 0, job.extent) };
         }
-        job.chunks = chunks(grains, threads);
+        job.chunks = chunks(grains, job.extent, threads);
         // SAFETY: `busy` is held, so the previous job has ended and there is no other publisher.
         unsafe { shared.board.publish(job, threads, |thread| self.wake(thread)) };
         shared.board.work(0);
@@ -120,7 +120,7 @@ impl Crew {
         let mut spins = 0u32;
         let mut since: Option<Instant> = None;
         while !self.shared.board.is_done() {
-            spins += 1;
+            spins = spins.wrapping_add(1);
             if spins.is_multiple_of(SPINS_PER_YIELD) {
                 since.get_or_insert_with(Instant::now);
                 // The worker that holds the last chunk may be queued on this very CPU.
@@ -154,11 +154,11 @@ impl Crew {
     }
 }
 
-/// How many chunks a loop of so many grains is cut into.
-fn chunks(grains: i64, threads: usize) -> u32 {
+/// How many chunks a loop of so many grains and iterations is cut into.
+fn chunks(grains: i64, extent: i64, threads: usize) -> u32 {
     let threads = threads as i64;
     let each = if grains / threads < WORTH_CUTTING { 1 } else { CHUNKS_PER_THREAD };
-    grains.min(threads * each) as u32
+    grains.min(threads * each).min(extent) as u32
 }
 
 fn worker(shared: &Shared, index: usize) {
@@ -173,7 +173,7 @@ fn worker(shared: &Shared, index: usize) {
             (idle_since, spins) = (None, 0);
             continue;
         }
-        spins += 1;
+        spins = spins.wrapping_add(1);
         if !spins.is_multiple_of(64) {
             std::hint::spin_loop();
             continue;

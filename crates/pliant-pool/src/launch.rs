@@ -11,7 +11,8 @@ pub type ParallelBody = unsafe extern "C" fn(context: *mut c_void, begin: i64, e
 
 /// Runs `body` over `0..extent` on a team; returns 0 or the first other status of a chunk.
 ///
-/// `grain` is the number of iterations worth a thread's while (about a microsecond of work).
+/// `grain` is the number of iterations worth a thread's while (about a microsecond of work); where one iteration is worth
+/// several grains, it is minus their number.
 ///
 /// # Safety
 /// `team` is null (run serially) or points to a live [`Team`]; `body` may be called with `context` on several threads

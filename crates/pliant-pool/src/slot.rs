@@ -33,6 +33,10 @@ pub(crate) struct Slot {
     share: UnsafeCell<Share>,
 }
 
+// A worker that reads a share waits for one line of memory, not two.
+#[cfg(all(not(loom), target_pointer_width = "64"))]
+const _: () = assert!(size_of::<Slot>() <= 64);
+
 /// A job, and the number of the share's first chunk.
 #[derive(Clone, Copy)]
 struct Share {

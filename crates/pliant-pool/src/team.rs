@@ -66,8 +66,9 @@ impl Team {
 
     /// Calls `body` with disjoint ranges that cover `0..extent`, on several threads where that pays.
     ///
-    /// `grain` is the number of iterations worth a thread's while (about a microsecond of work); a loop of no more
-    /// runs serially, as do loops within loops and loops started while another thread has the team.
+    /// `grain` is the number of iterations worth a thread's while (about a microsecond of work). Loops of fewer than two
+    /// grains run serially, as do loops within loops, loops started while another thread has the team, and short ones
+    /// while all workers sleep or for some time after one was held up.
     ///
     /// # Panics
     /// Passes on the panic of `body`, after all running chunks have ended.
@@ -82,7 +83,13 @@ impl Team {
                 Err(panic) => {
                     // SAFETY: the place below, which outlives the loop.
                     let place = unsafe { &*panicked.cast::<Panicked>() };
-                    lock(place).get_or_insert(panic);
+                    let mut place = lock(place);
+                    if place.is_none() {
+                        *place = Some(panic);
+                    } else {
+                        // Dropping it could panic here, where nobody catches.
+                        std::mem::forget(panic);
+                    }
                     1
                 }
             }
@@ -101,7 +108,8 @@ impl Team {
         }
     }
 
-    /// Runs `body` over `0..extent` in chunks and returns the first status other than 0, or 0.
+    /// Runs `body` over `0..extent` in chunks and returns the first status other than 0, or 0. A negative `grain` tells how
+    /// many grains an iteration is.
     ///
     /// # Safety
     /// `body` may be called with `context` on several threads at once until this returns, and does not unwind.
@@ -116,8 +124,12 @@ impl Team {
             return 0;
         }
         let job = Job { body, context, extent, chunks: 1 };
+        let grains = match grain {
+            ..0 => extent.saturating_mul(grain.saturating_neg()),
+            _ => extent / grain.max(1),
+        };
         // SAFETY: the caller's promise.
-        unsafe { self.crew().run(job, extent / grain.max(1)) }
+        unsafe { self.crew().run(job, grains) }
     }
 }
 

@@ -11,7 +11,6 @@ pub use crate::rules::share::{PIECES, UNIT};
 
 struct Context<'a, F> {
     runtime: &'a KernelRuntime,
-    units: i64,
     piece: &'a F,
 }
 
@@ -33,9 +32,7 @@ pub unsafe fn share<F: Fn(usize) -> i64>(
     ) -> i64 {
         // SAFETY: `share` passes its context, which outlives the loop.
         let all = unsafe { &*context.cast::<Context<'_, F>>() };
-        // A piece belongs to the range that holds its first unit.
-        let first = |at: i64| at / all.units + i64::from(at % all.units != 0);
-        for index in first(begin)..first(end) {
+        for index in begin..end {
             // SAFETY: the ABI says that the flag is never null.
             if unsafe { (*all.runtime.interrupt).load(Ordering::Relaxed) } {
                 return STATUS_CANCELLED;
@@ -47,18 +44,17 @@ pub unsafe fn share<F: Fn(usize) -> i64>(
         }
         STATUS_OK
     }
-    // The team counts in units, so that it knows how much work a loop of few pieces is.
     let pieces = i64::try_from(pieces).unwrap_or(i64::MAX);
-    let units = i64::try_from(units.max(1)).unwrap_or(i64::MAX).min(i64::MAX / pieces.max(1));
-    let mut context = Context { runtime, units, piece };
+    let units = i64::try_from(units.max(1)).unwrap_or(i64::MAX);
+    let mut context = Context { runtime, piece };
     // SAFETY: the context outlives the loop; the caller's promise.
     unsafe {
         (runtime.parallel_launch)(
             runtime.team,
             range::<F>,
             (&raw mut context).cast(),
-            pieces * units,
-            1,
+            pieces,
+            -units,
         )
     }
 }

@@ -127,6 +127,34 @@ fn compiled_bodies_report_their_status() {
 }
 
 #[test]
+fn iterations_may_be_worth_many_grains() {
+    unsafe extern "C" fn count(context: *mut c_void, begin: i64, end: i64) -> i64 {
+        // SAFETY: the test passes this.
+        let calls = unsafe { &*context.cast::<[AtomicI64; 2]>() };
+        calls[0].fetch_add(1, Ordering::Relaxed);
+        calls[1].fetch_add(end - begin, Ordering::Relaxed);
+        0
+    }
+    let team = Team::new(2);
+    // The extent, what an iteration is worth, and how many calls that makes.
+    for (extent, worth, calls) in
+        [(1, 1000, 1), (2, 1000, 2), (3, 1000, 3), (100, 1000, 8), (3, 1, 2), (7, i64::MAX, 7)]
+    {
+        let seen = [AtomicI64::new(0), AtomicI64::new(0)];
+        let context = (&raw const seen).cast_mut().cast();
+        let team = (&raw const team).cast();
+        std::thread::sleep(Duration::from_micros(10));
+        // SAFETY: the team is live and the body takes the numbers.
+        let status = unsafe { parallel_launch(team, count, context, extent, -worth) };
+        assert_eq!(status, 0);
+        let [ran, covered] = seen.map(AtomicI64::into_inner);
+        assert_eq!(covered, extent);
+        assert!(ran <= calls, "{extent} {worth}: {ran}");
+        assert!(worth < 1000 || ran == calls || ran == 1, "{extent} {worth}: {ran}");
+    }
+}
+
+#[test]
 fn the_global_team_is_one() {
     assert!(std::ptr::eq(global(), global()));
     check_cover(global(), 1000, 1);
