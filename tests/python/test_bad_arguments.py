@@ -164,3 +164,40 @@ def test_outputs_that_share_memory_with_inputs_are_refused(kernels: str, n: int)
         np.testing.assert_array_equal(z, before)
     empty = np.zeros((0, n), "float32")
     main(empty, b, empty)
+
+
+SHIFT = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def shift(x: T.Buffer((8,), "float32"), o: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("shift"):
+                vi = T.axis.remap("S", [i])
+                o[vi] = x[T.min(vi + 1, 7)] + x[T.max(vi - 1, 0)]
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((8,), "float32"), o: R.Tensor((8,), "float32"), c: R.Tensor((), "bool")):
+        cls = Module
+        {body}
+        _ = cls.shift(x, o2)
+        return x
+"""
+NAMES = {
+    "its own": "o2 = o",
+    "checked": 'o2 = R.match_cast(o, R.Tensor((8,), "float32"))',
+    "branch": "if c:\n            o2 = o\n        else:\n            o2 = x",
+    "field": "t = (o, x)\n        o2 = t[0]",
+}
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("name", NAMES)
+def test_outputs_are_looked_at_by_any_name(name: str, mode: str) -> None:
+    main = pliant.compile(from_source(SHIFT.format(body=NAMES[name])), exec_mode=mode)
+    numbers = np.arange(16, dtype="float32")
+    with pytest.raises(pliant.PliantError, match="is written, but shares memory with 'x'"):
+        main(numbers[:8], numbers[1:9], np.array(True))
+    np.testing.assert_array_equal(numbers, np.arange(16))
+    main(numbers[:8], numbers[8:], np.array(True))
+    assert numbers[8:].tolist() == [1, 2, 4, 6, 8, 10, 12, 13]

@@ -210,6 +210,8 @@ struct FunctionGen<'a> {
     captured_here: Vec<Reg>,
     /// What kills name.
     killed: FxHashSet<Var>,
+    /// Tensors that the function allocates.
+    allocated: FxHashSet<Var>,
 }
 
 impl<'a> FunctionGen<'a> {
@@ -238,6 +240,7 @@ impl<'a> FunctionGen<'a> {
             held: Vec::new(),
             captured_here: Vec::new(),
             killed: killed_vars(func),
+            allocated: given::allocated(func),
         }
     }
 }

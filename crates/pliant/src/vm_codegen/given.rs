@@ -1,27 +1,51 @@
-//! Outputs that a function's own caller gave: before a loop function writes into one, the machine sees that it shares no memory
-//! with the other operands. Outputs that the program allocates have memory of their own.
+//! Outputs that a graph function has not allocated itself: parameters, by whatever name, their fields and views, what calls and
+//! branches give. Before a loop function writes into one, the machine sees that it shares no memory with the other operands.
+//! Outputs that the function allocates have memory of their own.
 
 use pliant_exec::{KernelArg, KernelInfo, Reg};
-use pliant_ir::relax::{Expr, ExprData};
+use pliant_ir::relax::visit::bindings;
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
+use pliant_opt::names::VM_ALLOC_TENSOR;
 use pliant_pass::PassError;
+use rustc_hash::FxHashSet;
 
 use super::FunctionGen;
 
+/// The variables that are tensors that a function allocates, by any name.
+pub(super) fn allocated(func: &Function) -> FxHashSet<Var> {
+    let mut found = FxHashSet::default();
+    for (_, b) in bindings(func) {
+        let own = match func.expr(b.value) {
+            ExprData::Call { callee: Callee::Op(op), .. } => *op == VM_ALLOC_TENSOR,
+            ExprData::Var(v) => found.contains(v),
+            _ => false,
+        };
+        if own {
+            found.insert(b.var);
+        }
+    }
+    found
+}
+
 impl FunctionGen<'_> {
-    /// Has the machine check the parameters that a call of a loop function writes.
+    /// Has the machine check what a call of a loop function writes.
     pub(super) fn check_given(
         &mut self,
         kernel: &KernelInfo,
         args: &[Expr],
         temps: &mut Vec<Reg>,
     ) -> Result<(), PassError> {
-        for (i, (&output, kind)) in args.iter().zip(&kernel.args).enumerate() {
-            if !matches!(kind, KernelArg::Tensor { written: true, .. }) || !self.is_param(output) {
+        let pairs = || args.iter().copied().zip(&kernel.args).enumerate();
+        for (i, (output, kind)) in pairs() {
+            if !self.is_given(output, kind) {
                 continue;
             }
-            for (j, (&other, kind)) in args.iter().zip(&kernel.args).enumerate() {
+            for (j, (other, kind)) in pairs() {
+                // Of two outputs the first has seen to it.
+                let seen = j < i && self.is_given(other, kind);
                 if let KernelArg::Tensor { strided, .. } = kind
                     && i != j
+                    && !seen
                 {
                     self.check_apart([output, other], *strided, temps)?;
                 }
@@ -30,8 +54,10 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    fn is_param(&self, e: Expr) -> bool {
-        matches!(self.func.expr(e), ExprData::Var(v) if self.func.params().contains(v))
+    /// Whether an operand is written, and is no tensor that this function allocates.
+    fn is_given(&self, e: Expr, kind: &KernelArg) -> bool {
+        let own = matches!(self.func.expr(e), ExprData::Var(v) if self.allocated.contains(v));
+        matches!(kind, KernelArg::Tensor { written: true, .. }) && !own
     }
 
     fn check_apart(
