@@ -90,7 +90,8 @@ impl<T> Scores<T> {
 ///
 /// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`; [`Attention::hidden`] where the mask says
 /// no, and minus infinity where the key is not seen. A query all of whose scores are minus infinity gets what
-/// [`Attention::blind`] says; NaN stays NaN but for that.
+/// [`Attention::blind`] says; NaN stays NaN but for that. With [`BLIND_ZEROS`] a bias of minus infinity hides NaN as well, so that
+/// a query gets zeros whose keys are all hidden, whatever they are.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Attention {

@@ -12,7 +12,7 @@ use super::cut::{Cut, Scratch};
 use super::few::Dots;
 use super::softmax::{Row, Rows};
 use super::weigh::Block;
-use super::{Attention, BLIND_NAN, NAN_ZEROS, Ops, Sizes};
+use super::{Attention, BLIND_NAN, BLIND_ZEROS, NAN_ZEROS, Ops, Sizes};
 use crate::product::rows::slivers;
 use crate::product::tile::{Ahead, Tile};
 use crate::rules::attention::MOST_ROWS;
@@ -184,6 +184,7 @@ impl Piece<'_> {
             scale: self.a.scale as f32,
             cap: self.a.cap as f32,
             bias_step: self.a.bias.column as isize,
+            bias_hides: self.a.blind == BLIND_ZEROS,
             mask_step: self.a.mask.column as isize,
             hidden: self.a.hidden as f32,
             mask_first: self.a.mask_first != 0,

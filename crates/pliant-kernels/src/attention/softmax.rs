@@ -60,6 +60,8 @@ pub struct Rows<'a> {
     pub cap: f32,
     /// From column to column of the bias.
     pub bias_step: isize,
+    /// Whether minus infinity that is added hides scores that are no numbers too.
+    pub bias_hides: bool,
     /// From column to column of the mask.
     pub mask_step: isize,
     /// What the mask makes of scores.
@@ -196,12 +198,17 @@ unsafe fn change<L: MathLanes<Elem = f32>>(
                 x = masked::<L>(x, at, count, row, all);
             }
             if !row.bias.is_null() {
-                x = x.add(match all.bias_step {
+                let bias = match all.bias_step {
                     0 => L::splat(row.bias.read_unaligned()),
                     1 if count == L::N => L::load(row.bias.add(at)),
                     1 => L::load_first(row.bias.add(at), count),
                     step => gather::<L>(row.bias.offset(at as isize * step), step, count),
-                });
+                };
+                x = x.add(bias);
+                if all.bias_hides {
+                    let none = L::splat(f32::NEG_INFINITY);
+                    x = L::select_lt(bias, L::splat(f32::MIN), none, x);
+                }
             }
             if !all.mask_first {
                 x = masked::<L>(x, at, count, row, all);
