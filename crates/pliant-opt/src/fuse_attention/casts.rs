@@ -5,6 +5,7 @@ use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_pass::PassError;
 use pliant_pass::pattern::RewriteCx;
+use pliant_tensor::{bf16_of, f16_of};
 
 use super::found::Attention;
 use super::{CAST, Uses};
@@ -25,6 +26,33 @@ fn inside(cx: &RewriteCx<'_>, e: Expr) -> Option<Expr> {
 pub(super) fn narrow(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let float32 = |e: Expr| cx.func.ty(e).dtype() == Some(DType::Float32);
     inside(cx, e).filter(|&inner| float32(e) && !float32(inner)).unwrap_or(e)
+}
+
+/// The type of 16 bits that values are rounded to; `None` for no rounding.
+pub(super) type Rounding = Option<DType>;
+
+/// A number as a type of 16 bits keeps it: what leaves its range is infinite.
+pub(super) fn rounded(x: f64, rounding: Rounding) -> f64 {
+    match rounding {
+        Some(DType::Float16) => f16_of(x).to_f64(),
+        Some(DType::BFloat16) => bf16_of(x).to_f64(),
+        _ => x,
+    }
+}
+
+/// What a value was before casts, with what these round it to in `rounding`: one type of 16 bits, so that casts to another are
+/// left.
+pub(super) fn unrounded(cx: &RewriteCx<'_>, e: Expr, rounding: &mut Rounding) -> Expr {
+    let mut e = e;
+    while let Some(inner) = inside(cx, e) {
+        let to = cx.func.ty(e).dtype().filter(|&to| to != DType::Float32);
+        if to.is_some() && rounding.is_some() && *rounding != to {
+            break;
+        }
+        *rounding = rounding.or(to);
+        e = inner;
+    }
+    e
 }
 
 /// What a value was before casts, those that rounded it included.
@@ -49,21 +77,27 @@ pub(super) fn uncast_read(cx: &RewriteCx<'_>, uses: &Uses, e: Expr, times: usize
 pub(super) fn widened(cx: &mut RewriteCx<'_>, mut a: Attention) -> Result<Attention, PassError> {
     // Queries, keys and values may be parts of one tensor.
     let mut made: Vec<(Expr, Expr)> = Vec::new();
+    if let (Some(bias), Some(rounding)) = (&mut a.bias, a.bias_rounding) {
+        *bias = cast(cx, *bias, rounding)?;
+    }
     for e in a.sources.iter_mut().map(|s| &mut s.tensor).chain(&mut a.bias) {
-        if cx.func.ty(*e).dtype() == Some(DType::Float32) {
-            continue;
-        }
         let known = made.iter().find(|(of, _)| of == e).map(|&(_, wide)| wide);
         let wide = match known {
             Some(wide) => wide,
-            None => {
-                let attrs = Attrs::default().with("dtype", AttrValue::DType(DType::Float32));
-                let wide = cx.call(CAST, &[*e], attrs)?;
-                cx.emit(wide)
-            }
+            None => cast(cx, *e, DType::Float32)?,
         };
         made.push((*e, wide));
         *e = wide;
     }
     Ok(a)
+}
+
+/// A cast that is bound; the value itself where it is of that type.
+fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr, PassError> {
+    if cx.func.ty(e).dtype() == Some(dtype) {
+        return Ok(e);
+    }
+    let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
+    let value = cx.call(CAST, &[e], attrs)?;
+    Ok(cx.emit(value))
 }

@@ -4,7 +4,7 @@ use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, DType, Sym};
 use pliant_pass::pattern::RewriteCx;
 
-use super::casts::is_float;
+use super::casts::{Rounding, is_float};
 use super::factors::factored;
 use super::guard::{Blind, softmax_of};
 use super::scores::{Mask, scores};
@@ -19,6 +19,8 @@ pub(super) struct Attention {
     pub sources: [Source; 3],
     /// What is added to the scores.
     pub bias: Option<Expr>,
+    /// What rounds it first.
+    pub bias_rounding: Rounding,
     /// Whether each dim of the bias, from the last, is that of the scores; it is 1 otherwise.
     pub bias_dims: Vec<bool>,
     /// What hides scores, and which of its dims are those of the scores, as of the bias.
@@ -59,7 +61,7 @@ pub(super) fn written(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option
     let [k, v_source] = shared(cx, [k, v_source]).unwrap_or([k, v_source]);
     fits(cx.func, [q, kt, v], root, &dims)?;
     let bias_dims = match found.bias {
-        Some(bias) => bias_dims(cx.func, bias, &dims)?,
+        Some((bias, _)) => bias_dims(cx.func, bias, &dims)?,
         None => Vec::new(),
     };
     let mask = match found.mask {
@@ -72,7 +74,8 @@ pub(super) fn written(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option
     };
     Some(Attention {
         sources: [source(cx, q)?, k, v_source],
-        bias: found.bias,
+        bias: found.bias.map(|(bias, _)| bias),
+        bias_rounding: found.bias.and_then(|(_, rounding)| rounding),
         bias_dims,
         mask,
         scale: Some(found.scale),
@@ -140,6 +143,7 @@ pub(super) fn called(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
     Some(Attention {
         sources,
         bias,
+        bias_rounding: None,
         bias_dims,
         mask: None,
         scale,

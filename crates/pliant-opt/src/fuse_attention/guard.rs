@@ -4,7 +4,7 @@ use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Op};
 use pliant_pass::pattern::RewriteCx;
 
-use super::casts::{uncast, uncast_alone, uncast_read};
+use super::casts::{narrow, uncast_alone, uncast_read};
 use super::factors::number;
 use super::places::is_never;
 use super::scores::Scores;
@@ -74,7 +74,8 @@ pub(super) fn softmax_of(cx: &RewriteCx<'_>, uses: &Uses, weights: Expr) -> Opti
         (Some(f64::NEG_INFINITY), None) => args[1],
         _ => return None,
     };
-    let largest = uncast(cx, largest);
+    // One that is rounded may be minus infinity where the numbers are not.
+    let largest = narrow(cx, largest);
     let (of, attrs) = (operands_of(cx, largest, MAX)?[0], attrs_of(cx, largest)?);
     let axes = match attrs.get("axis")? {
         axis if axis.as_int().is_some() => vec![axis.as_int()?],

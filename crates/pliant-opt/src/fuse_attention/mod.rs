@@ -8,8 +8,8 @@
 //! kernel, and the masks need not be stored. Keys and values that are repeated for the heads of the queries are read once.
 //!
 //! Casts between float32 and 16 bits that stand between these, as [`WidenProducts`](crate::widen_products) leaves them, are seen
-//! through. The transposes of heads around it are read and written by strides, and so are the parts that queries, keys and values
-//! are of one tensor.
+//! through. Biases, and numbers that masks put in place of scores, are rounded as these casts round them. The transposes of heads
+//! around it are read and written by strides, and so are the parts that queries, keys and values are of one tensor.
 //!
 //! # Before
 //! ```python

@@ -4,7 +4,7 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{DType, Op, Sym};
 use pliant_pass::pattern::RewriteCx;
 
-use super::casts::uncast;
+use super::casts::{Rounding, rounded, uncast, unrounded};
 use super::factors::{both, factored, number};
 use super::places::{Bound, Condition, bound, bound_of_sum};
 use super::{LOGICAL_AND, LOGICAL_NOT, WHERE};
@@ -17,6 +17,10 @@ const LOGICAL_OR: Op = Op("relax.logical_or");
 const MOST: usize = 6;
 /// Places that a number sets apart at most.
 const MOST_APART: i64 = 1 << 30;
+/// Values that are looked into at most for one attention: either operand of a sum may be the scores.
+const TRIES: u32 = 32;
+/// Limits at most: scores of 16 times the limit, where `tanh` is 1 long since, are numbers of float32 before they are divided.
+const MOST_CAP: f64 = f32::MAX as f64 / 16.0;
 
 /// Which scores are replaced by a number.
 #[derive(Clone, Debug)]
@@ -37,8 +41,8 @@ pub(super) struct Scores {
     pub scale: f64,
     /// What it is limited by then; 0 for nothing.
     pub cap: f64,
-    /// What is added.
-    pub bias: Option<Expr>,
+    /// What is added, and what rounds it first.
+    pub bias: Option<(Expr, Rounding)>,
     /// What hides scores by a truth value.
     pub mask: Option<Mask>,
     /// Queries see keys up to their own place plus that.
@@ -51,41 +55,52 @@ pub(super) struct Scores {
 
 /// The scores that a value is.
 pub(super) fn scores(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Scores> {
-    peel(cx, e, dims, Peeled::default())
+    let mut tries = TRIES;
+    peel(cx, e, dims, Peeled::default(), &mut tries)
 }
 
 /// What has been taken off scores, from the outside.
 #[derive(Clone, Default)]
 struct Peeled {
-    sums: Vec<Expr>,
+    /// What is added; `None` where what is added to scores is that rounded.
+    sums: Vec<Option<Expr>>,
     wheres: usize,
-    bias: Option<Expr>,
+    /// What rounds all that is found from here on.
+    rounding: Rounding,
+    bias: Option<(Expr, Rounding)>,
     mask: Option<Mask>,
     bounds: Vec<(Bound, Condition)>,
 }
 
 /// Takes sums and masks off, down to the product.
-fn peel(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym], mut so_far: Peeled) -> Option<Scores> {
-    let e = uncast(cx, e);
+fn peel(
+    cx: &mut RewriteCx<'_>,
+    e: Expr,
+    dims: &[Sym],
+    mut so_far: Peeled,
+    tries: &mut u32,
+) -> Option<Scores> {
+    *tries = tries.checked_sub(1)?;
+    let e = unrounded(cx, e, &mut so_far.rounding);
     if so_far.sums.len() + so_far.wheres > MOST || !has_dims(cx, e, dims) {
         return None;
     }
-    if let Some((condition, hidden, inner)) = masked(cx, e, dims) {
+    if let Some((condition, hidden, inner)) = masked(cx, e, dims, so_far.rounding) {
         so_far.wheres += 1;
         so_far.hide(cx, condition, hidden, dims)?;
-        return peel(cx, inner, dims, so_far);
+        return peel(cx, inner, dims, so_far, tries);
     }
     if let Some(&[a, b]) = operands_of(cx, e, ADD).as_deref() {
         return [(a, b), (b, a)].into_iter().find_map(|(inner, added)| {
             let mut so_far = so_far.clone();
             so_far.add(cx, added, dims)?;
-            peel(cx, inner, dims, so_far)
+            peel(cx, inner, dims, so_far, tries)
         });
     }
     let mut outer = 1.0;
     let limited = uncast(cx, factored(cx, e, &mut outer));
     let (product, scale, cap) = match operands_of(cx, limited, TANH) {
-        Some(args) if outer > 0.0 && outer <= f64::from(f32::MAX) => {
+        Some(args) if outer > 0.0 && outer <= MOST_CAP => {
             let mut scale = 1.0;
             let product = factored(cx, uncast(cx, args[0]), &mut scale);
             (uncast(cx, product), both(scale, outer)?, outer)
@@ -147,8 +162,10 @@ impl Peeled {
 
     /// Something is added: minus infinity where it hides, and what is left.
     fn add(&mut self, cx: &mut RewriteCx<'_>, added: Expr, dims: &[Sym]) -> Option<()> {
-        self.sums.push(added);
-        let mut e = uncast(cx, added);
+        let mut rounding = self.rounding;
+        let exact = rounding.is_none_or(|to| cx.func.ty(added).dtype() == Some(to));
+        self.sums.push(exact.then_some(added));
+        let mut e = unrounded(cx, added, &mut rounding);
         for _ in 0..MOST {
             if let Some(bound) = bound_of_sum(cx, e, dims) {
                 if bound != Bound::All {
@@ -156,14 +173,14 @@ impl Peeled {
                 }
                 return Some(());
             }
-            let Some((condition, left)) = hiding(cx, e) else { break };
+            let Some((condition, left)) = hiding(cx, e, rounding) else { break };
             self.hide(cx, condition, f64::NEG_INFINITY, dims)?;
-            e = uncast(cx, left);
+            e = unrounded(cx, left, &mut rounding);
         }
         if number(cx, e) == Some(0.0) {
             return Some(());
         }
-        self.bias.replace(e).is_none().then_some(())
+        self.bias.replace((e, rounding)).is_none().then_some(())
     }
 
     /// All of it: of what is said by place, the kernel takes one end and a window before it.
@@ -201,7 +218,7 @@ impl Peeled {
         }
         self.mask_by(rest, f64::NEG_INFINITY)?;
         let sum = match self.sums[..] {
-            [one] if self.wheres == 0 => Some(one),
+            [one] if self.wheres == 0 => one,
             _ => None,
         };
         let (bias, mask) = (self.bias, self.mask);
@@ -226,25 +243,31 @@ fn parts(cx: &RewriteCx<'_>, c: Condition) -> Vec<Condition> {
 }
 
 /// What replaces scores by a number, the number, and the scores.
-fn masked(cx: &RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(Condition, f64, Expr)> {
+fn masked(
+    cx: &RewriteCx<'_>,
+    e: Expr,
+    dims: &[Sym],
+    rounding: Rounding,
+) -> Option<(Condition, f64, Expr)> {
     let [tensor, yes, no] = operands_of(cx, e, WHERE)?[..] else { return None };
     let (hidden, inner, hides) = match (number(cx, yes), number(cx, no)) {
         (None, Some(hidden)) => (hidden, yes, false),
         (Some(hidden), None) => (hidden, no, true),
         _ => return None,
     };
+    let hidden = rounded(hidden, rounding);
     // A score of plus infinity leaves no weight to others, and NaN none to itself.
     let usual = hidden < f64::INFINITY && cx.func.ty(tensor).dtype() == Some(DType::Bool);
     (usual && has_dims(cx, inner, dims)).then_some((Condition { tensor, hides }, hidden, inner))
 }
 
-/// What puts minus infinity in place of numbers that are added, and these.
-fn hiding(cx: &RewriteCx<'_>, e: Expr) -> Option<(Condition, Expr)> {
+/// What puts minus infinity, or what is rounded to that, in place of numbers that are added, and these.
+fn hiding(cx: &RewriteCx<'_>, e: Expr, rounding: Rounding) -> Option<(Condition, Expr)> {
     let [tensor, yes, no] = operands_of(cx, e, WHERE)?[..] else { return None };
     if cx.func.ty(tensor).dtype() != Some(DType::Bool) {
         return None;
     }
-    let never = |e: Expr| number(cx, e) == Some(f64::NEG_INFINITY);
+    let never = |e: Expr| number(cx, e).is_some_and(|x| rounded(x, rounding) == f64::NEG_INFINITY);
     match (never(yes), never(no)) {
         (false, true) => Some((Condition { tensor, hides: false }, yes)),
         (true, false) => Some((Condition { tensor, hides: true }, no)),

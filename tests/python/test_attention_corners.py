@@ -1,0 +1,142 @@
+"""Attention whose masks and scores meet the ends of their types: the kernel gives what the loops give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant import relax
+from pliant.script import from_source
+
+PROGRAM = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(q: R.Tensor(("b", "n", 4), "{dtype}"), k: R.Tensor(("b", "m", 4), "{dtype}"), v: R.Tensor(("b", "m", 4), "{dtype}"){more}):
+        b = T.int64()
+        n = T.int64()
+        m = T.int64()
+        with R.dataflow():
+            s = R.matmul(q, R.permute_dims(k, [0, 2, 1]))
+            {body}
+            R.output(z)
+        return z
+"""
+LEAST = float(np.finfo("float32").min)
+MASK = ', f: R.Tensor(("b", 1, "m"), "float32")'
+SEEN = ', c: R.Tensor(("b", 1, "m"), "bool")'
+
+
+def program(body: list[str], more: str = "", dtype: str = "float32") -> pliant.IRModule:
+    return from_source(PROGRAM.format(dtype=dtype, more=more, body=("\n" + " " * 12).join(body)))
+
+
+def same(module: pliant.IRModule, feeds: list[Any], fused: bool | None = True, tol: float = 1e-4) -> np.ndarray:
+    """The kernel against loops."""
+    if fused is not None:
+        assert ("pliant_attend_f32" in relax.get_pipeline("zero")(module).script()) == fused
+    got, want = (np.asarray(pliant.compile(module, kernels=k)(*feeds)).astype("float32") for k in ("on", "off"))
+    np.testing.assert_allclose(got, want, rtol=tol, atol=tol)
+    return got
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng((seed, *shape)).standard_normal(shape).astype("float32")
+
+
+def operands(dtype: str = "float32", n: int = 3, m: int = 5) -> list[Any]:
+    made = [random(2, n, 4), random(2, m, 4, seed=1), random(2, m, 4, seed=2)]
+    return [a.astype(dtype) for a in made]
+
+
+def guards(dtype: str) -> dict[str, list[str]]:
+    zero, none = (f'R.const({x}, "{dtype}")' for x in ("0.0", 'float("-inf")'))
+    softmax, last = "w = R.nn.softmax(e, axis=-1)", "z = R.matmul(g, v)"
+    return {
+        "nothing": [softmax, "z = R.matmul(w, v)"],
+        "NaN": [softmax, f"g = R.where(R.isnan(w), {zero}, w)", last],
+        "sum": [
+            softmax,
+            f"g = R.where(R.equal(R.max(h, axis=[-1], keepdims=True), {none}), {zero}, w)",
+            last,
+        ],
+    }
+
+
+@pytest.mark.parametrize("guard", ["nothing", "NaN", "sum"])
+@pytest.mark.parametrize("number", [LEAST, -1e9, -np.inf, -3000.3])
+def test_masks_that_are_rounded_before_they_are_added(number: float, guard: str) -> None:
+    body = ['h = R.astype(f, "float16")', "e = R.add(s, h)", *guards("float16")[guard]]
+    mask = np.zeros((2, 1, 5), "float32")
+    mask[0, 0, 3:] = mask[1] = number
+    got = same(program(body, MASK, "float16"), [*operands("float16"), mask], tol=2e-3 if abs(number) > 1e4 else 2)
+    blind = "zeros" if guard != "nothing" else "NaN"
+    if abs(number) > 1e4:
+        assert (got[1] == 0).all() if blind == "zeros" else np.isnan(got[1]).all()
+
+
+@pytest.mark.parametrize("guard", ["nothing", "NaN"])
+@pytest.mark.parametrize("number", [LEAST, -1e9])
+def test_scores_that_are_rounded_after_they_are_hidden(number: float, guard: str) -> None:
+    hidden = f'e = R.astype(R.where(c, R.astype(s, "float32"), R.const({number!r}, "float32")), "float16")'
+    seen = np.array([[[1, 0, 1, 1, 0]], [[0] * 5]], bool)
+    same(program([hidden, *guards("float16")[guard]], SEEN, "float16"), [*operands("float16"), seen], tol=2e-3)
+
+
+@pytest.mark.parametrize("guard", ["nothing", "NaN"])
+def test_sums_that_are_rounded(guard: str) -> None:
+    mask = np.zeros((2, 1, 5), "float32")
+    mask[0, 0, 3:] = mask[1] = -1e9
+    body = ['e = R.astype(R.add(R.astype(s, "float32"), f), "float16")', *guards("float16")[guard]]
+    same(program(body, MASK, "float16"), [*operands("float16"), mask], tol=2e-3)
+    # One that the mask is made of on the way.
+    body[0] = f'h = R.where(c, R.const(0.0, "float32"), R.const({LEAST!r}, "float32"))'
+    body.insert(1, 'e = R.add(s, R.astype(h, "float16"))')
+    seen = np.array([[[1, 0, 1, 1, 0]], [[0] * 5]], bool)
+    same(program(body, SEEN, "float16"), [*operands("float16"), seen], tol=2e-3)
+
+
+def test_a_guard_reads_what_is_rounded() -> None:
+    """The largest number of a mask is minus infinity once it is rounded, and the mask is not."""
+    mask = np.zeros((2, 1, 5), "float32")
+    mask[1] = -1e9
+    body = ["h = R.astype(f, 'float16')", "e = R.add(s, f)", *guards("float32")["sum"]]
+    body[-2] = body[-2].replace("-inf\"), \"float32\"", "-inf\"), \"float16\"")
+    same(program(body, MASK), [*operands(), mask], fused=False)
+
+
+def test_numbers_that_bfloat16_makes_infinite() -> None:
+    pytest.importorskip("ml_dtypes")
+    for number, blind in ((LEAST, True), (-1e9, False)):
+        hidden = f'e = R.astype(R.where(c, R.astype(s, "float32"), R.const({number!r}, "float32")), "bfloat16")'
+        body = [hidden, 'z0 = R.matmul(R.nn.softmax(e, axis=-1), v)', 'z = R.astype(z0, "float32")']
+        seen = np.array([[[1, 0, 1, 1, 0]], [[0] * 5]], bool)
+        got = same(program(body, SEEN, "bfloat16"), [*operands("bfloat16"), seen], tol=5e-2)
+        assert np.isnan(got[1]).all() == blind
+
+
+def test_limits_near_the_largest_number() -> None:
+    body = [
+        'e = R.multiply(R.tanh(R.multiply(s, R.const(2.0, "float32"))), R.const({}, "float32"))',
+        "z = R.matmul(R.nn.softmax(e, axis=-1), v)",
+    ]
+    for cap, fused in (("1e35", True), ("1e37", True), ("1e38", False)):
+        same(program([body[0].format(cap), body[1]]), operands(), fused)
+
+
+@pytest.mark.parametrize("hidden", ["bias", "nothing"])
+def test_a_bias_hides_what_is_no_number_from_queries_that_see_nothing(hidden: str) -> None:
+    body = ["h = R.add(f, R.const(0.0, 'float32'))", "e = R.add(s, h)", *guards("float32")["sum"]]
+    q, k, v = operands()
+    k[1], v[1] = np.nan, np.inf
+    mask = np.zeros((2, 1, 5), "float32")
+    if hidden == "bias":
+        mask[1] = -np.inf
+    module = program(body, MASK)
+    assert "pliant_attend_f32" in relax.get_pipeline("zero")(module).script()
+    got = np.asarray(pliant.compile(module)(q, k, v, mask))
+    assert np.isfinite(got[0]).all()
+    assert (got[1] == 0).all() if hidden == "bias" else np.isnan(got[1]).all()
