@@ -253,9 +253,9 @@ pub mod narrow {
 
 /// Attention.
 pub mod attention {
-    /// Rows up to which keys are read in place, by dot products, and not packed: packing a key costs about as much as the products
-    /// of eight rows with it. Over 512 keys of 12 heads of 64 with one thread, packing takes 1.25 times as long for one row, 1.1
-    /// for two and 0.9 for four.
+    /// Rows up to which keys are read in place, by dot products, and not packed. Over 512 keys of 12 heads of 64 with one thread,
+    /// packing takes 1.25 times as long for one row, 1.1 for two and 0.9 for four: a limit of three, which was not measured, may be
+    /// better.
     const FEW_ROWS: usize = 4;
     /// Keys up to which a block of rows keeps all its scores and is passed over once; with more, blocks of keys follow each other
     /// with a running maximum and sum. Scores of 24 rows are 384 KB then. 128 rows by 8192 keys take 1.6 times as long with full
@@ -356,7 +356,7 @@ pub mod convolution {
     /// Elements of the inputs of a block of Winograd's algorithm at most, but for [`LEAST_TILES`]: 1 MB, half of a second-level
     /// cache. Measured as a whole: 1.5 to 2.1 times as fast as plain products at 56 to 14 pixels (`convolution/winograd`).
     const BLOCK_ELEMENTS: usize = 256 * 1024;
-    /// Tiles of a block at most, and at least where there are as many: the rows of the products, which reach 87 % and more from 16
+    /// Tiles of a block at most, and at least where there are as many: the rows of the products, which reach 81 % and more from 16
     /// rows on ("Products with packed weights").
     const MOST_TILES: usize = 96;
     const LEAST_TILES: usize = 24;

@@ -16,9 +16,9 @@ pub(super) struct Scratch {
     pub scores: *mut f32,
     /// Elements from row to row of the scores.
     pub stride: usize,
-    /// Panels of keys, or null.
+    /// Panels of keys; not read where none are packed.
     pub keys: *mut f32,
-    /// Rows of values, of whole vectors, or null.
+    /// Rows of values, of whole vectors; not read where none are packed.
     pub values: *mut f32,
     /// The keys that are packed.
     pub packed: Range<usize>,

@@ -1,8 +1,8 @@
 //! Scores of a few rows: dot products with the keys where they lie.
 //!
-//! Packing a key costs about as much as the products of eight rows with it, so few rows read it in place
-//! ([`crate::rules::attention`]). The sums of as
-//! many keys as a vector has lanes are turned within the registers and added, which is cheaper than adding the lanes of each.
+//! Packing a key costs more than the products of one or two rows with it, so few rows read it in place
+//! ([`crate::rules::attention`]). The sums of as many keys as a vector has lanes are turned within the registers and added, which
+//! is cheaper than adding the lanes of each.
 
 use std::mem::MaybeUninit;
 
