@@ -133,7 +133,9 @@ fn epilogues() -> Vec<ExternFn> {
 }
 
 fn build() -> Vec<ExternFn> {
-    let mut all = [rows(), functions(), narrow_products(), structured(), epilogues()].concat();
+    let mut all =
+        [rows(), functions(), narrow_products(), integer_convolutions(), structured(), epilogues()]
+            .concat();
     all.extend(vector::linked(isa()));
     all
 }
@@ -157,6 +159,47 @@ fn narrow_products() -> Vec<ExternFn> {
             (I64, I64, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
         "pliant_product_bfloat16_f32" = narrow::pliant_product_bfloat16_f32:
             (I64, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64) -> I64, true;
+    }
+    .into()
+}
+
+/// Convolutions of 8-bit integers.
+fn integer_convolutions() -> Vec<ExternFn> {
+    table! {
+        "pliant_convolve_int8" = quantized::convolution::pliant_convolve_int8:
+            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
+             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr, Ptr) -> I64, true;
+        "pliant_convolve_int8_f32" = quantized::convolution::pliant_convolve_int8_f32:
+            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
+             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
+             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64, Ptr) -> I64, true;
+        "pliant_convolve_int8_int8" = quantized::convolution::pliant_convolve_int8_int8:
+            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
+             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
+             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64,
+             I64, Ptr, I64, Ptr, F64, F64, Ptr) -> I64, true;
+        "pliant_convolve_int8_uint8" = quantized::convolution::pliant_convolve_int8_uint8:
+            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
+             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
+             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64,
+             I64, Ptr, I64, Ptr, F64, F64, Ptr) -> I64, true;
+        "pliant_convolve_uint8" = quantized::convolution::pliant_convolve_uint8:
+            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
+             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr, Ptr) -> I64, true;
+        "pliant_convolve_uint8_f32" = quantized::convolution::pliant_convolve_uint8_f32:
+            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
+             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
+             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64, Ptr) -> I64, true;
+        "pliant_convolve_uint8_int8" = quantized::convolution::pliant_convolve_uint8_int8:
+            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
+             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
+             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64,
+             I64, Ptr, I64, Ptr, F64, F64, Ptr) -> I64, true;
+        "pliant_convolve_uint8_uint8" = quantized::convolution::pliant_convolve_uint8_uint8:
+            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
+             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
+             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64,
+             I64, Ptr, I64, Ptr, F64, F64, Ptr) -> I64, true;
     }
     .into()
 }

@@ -218,6 +218,19 @@ pub mod quantized {
     pub const COPIED: usize = 256 * 1024;
     /// Blocks of 32 rows that are copied at once at most, however small they are. Not measured.
     pub const MOST_COPIED: usize = 8;
+    /// Products in a microsecond where each channel has a filter of its own, about. Not measured.
+    pub const ALONE: usize = 16 * 1024;
+
+    /// Pieces of a convolution of so many results and panels, across and down: results first, since each part of panels copies the
+    /// inputs under the kernel again. Not measured.
+    pub fn cut(rows: usize, panels: usize, units: usize) -> (usize, usize) {
+        use super::share::{LONG, MAX_PIECES, PIECES};
+        use crate::product::rows::TILE_ROWS;
+        let wanted = units.clamp(1, MAX_PIECES);
+        let across = wanted.min(PIECES.max(wanted / LONG)).min(rows.div_ceil(TILE_ROWS)).max(1);
+        let down = PIECES.div_ceil(across).min(wanted / across).min(panels).max(1);
+        (across, if across >= PIECES { 1 } else { down })
+    }
 }
 
 /// Products by constants of fewer bits.

@@ -27,7 +27,7 @@ mod depthwise;
 mod grouped;
 mod implicit;
 mod margin;
-mod shape;
+pub(crate) mod shape;
 mod sweep;
 mod winograd;
 

@@ -28,23 +28,63 @@ pub struct Sizes {
     pub shared: bool,
 }
 
-impl Sizes {
-    /// None where the structure makes no sense.
-    pub(super) fn of(c: &Convolution) -> Option<Sizes> {
+/// The numbers of a convolution as they are given ([`Convolution`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    /// Images.
+    pub batch: i64,
+    /// Channels of the input.
+    pub channels: i64,
+    /// Channels of the results.
+    pub filters: i64,
+    /// Groups of channels and of filters.
+    pub groups: i64,
+    /// Size of the input.
+    pub input: [i64; 3],
+    /// Size of the results.
+    pub output: [i64; 3],
+    /// Size of the kernel.
+    pub kernel: [i64; 3],
+    /// From result to result, in pixels of the input.
+    pub stride: [i64; 3],
+    /// From tap to tap.
+    pub dilation: [i64; 3],
+    /// What is added before the input.
+    pub before: [i64; 3],
+}
+
+impl Counts {
+    fn of(c: &Convolution) -> Counts {
+        Counts {
+            batch: c.batch,
+            channels: c.channels,
+            filters: c.filters,
+            groups: c.groups,
+            input: c.input,
+            output: c.output,
+            kernel: c.kernel,
+            stride: c.stride,
+            dilation: c.dilation,
+            before: c.before,
+        }
+    }
+
+    /// The sizes, where groups share no panels; none where they make no sense together.
+    pub(crate) fn sizes(&self) -> Option<Sizes> {
         let of = |d: i64| usize::try_from(d).ok();
         let all = |d: [i64; 3]| -> Option<[usize; 3]> { Some([of(d[0])?, of(d[1])?, of(d[2])?]) };
         let positive = |d: [i64; 3]| all(d).filter(|d| d.iter().all(|&d| d > 0));
         let mut s = Sizes {
-            batch: of(c.batch)?,
-            channels: of(c.channels)?,
-            filters: of(c.filters)?,
-            groups: of(c.groups).filter(|&g| g > 0)?,
-            input: all(c.input)?,
-            output: all(c.output)?,
-            kernel: positive(c.kernel)?,
-            stride: positive(c.stride)?,
-            dilation: positive(c.dilation)?,
-            before: all(c.before)?,
+            batch: of(self.batch)?,
+            channels: of(self.channels)?,
+            filters: of(self.filters)?,
+            groups: of(self.groups).filter(|&g| g > 0)?,
+            input: all(self.input)?,
+            output: all(self.output)?,
+            kernel: positive(self.kernel)?,
+            stride: positive(self.stride)?,
+            dilation: positive(self.dilation)?,
+            before: all(self.before)?,
             padded: [0; 3],
             shared: false,
         };
@@ -54,10 +94,6 @@ impl Sizes {
             s.padded[d] = last.checked_add(reach)?;
         }
         let even = s.channels.is_multiple_of(s.groups) && s.filters.is_multiple_of(s.groups);
-        let packed = c.width > 0 && c.width % 16 == 0 && c.width <= MOST_COLUMNS as i64;
-        let may_share = may_share_panels(s.groups, s.group_channels(), s.group_filters());
-        s.shared = may_share && usize::try_from(c.width) == Ok(s.group_filters());
-        let packed = packed || s.shared || s.is_depthwise();
         let fits = |dims: [usize; 3], channels: usize| {
             let dims = dims.into_iter().chain([channels, s.batch]);
             dims.map(|d| d.max(1) as u128)
@@ -69,7 +105,19 @@ impl Sizes {
             && fits(s.input, s.channels)
             && fits(s.output, s.filters)
             && fits(taps, s.channels.saturating_mul(s.filters));
-        (even && packed && fits).then(|| s.flat(c))
+        (even && fits).then_some(s)
+    }
+}
+
+impl Sizes {
+    /// None where the structure makes no sense.
+    pub(super) fn of(c: &Convolution) -> Option<Sizes> {
+        let mut s = Counts::of(c).sizes()?;
+        let packed = c.width > 0 && c.width % 16 == 0 && c.width <= MOST_COLUMNS as i64;
+        let may_share = may_share_panels(s.groups, s.group_channels(), s.group_filters());
+        s.shared = may_share && usize::try_from(c.width) == Ok(s.group_filters());
+        let packed = packed || s.shared || s.is_depthwise();
+        packed.then(|| s.flat(c))
     }
 
     /// Where a kernel of one tap moves over all pixels one by one, they are one line.
@@ -112,7 +160,7 @@ impl Sizes {
     }
 
     /// The taps of a dim whose inputs are there, for result `at`.
-    pub(super) fn taps(&self, d: usize, at: usize) -> Range<usize> {
+    pub(crate) fn taps(&self, d: usize, at: usize) -> Range<usize> {
         let first = at * self.stride[d];
         let low = self.before[d].saturating_sub(first).div_ceil(self.dilation[d]);
         let high = (self.input[d] + self.before[d]).saturating_sub(first);

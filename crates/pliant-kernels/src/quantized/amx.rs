@@ -12,11 +12,10 @@ use std::ops::Range;
 
 use pliant_exec::abi::STATUS_OK;
 
-use super::Work;
+use super::{Work, copies};
 use crate::amx::{BLOCK_COLUMNS, Block, Edge, Kind, LINE, Stretch, Tiles, strips};
 use crate::product::rows::{TILE_ROWS, even, slivers};
 use crate::product::share::part;
-use crate::rules::quantized::{COPIED, MOST_COPIED};
 use crate::scratch::Scratch;
 
 /// Rows of quads of B that a step reads.
@@ -55,8 +54,25 @@ struct Rows {
 /// # Safety
 /// As for [`super::run`]; the machine has tile registers, and `k` is at most `MOST_DEPTH`.
 pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -> i64 {
-    let apart = (w.k.div_ceil(LINE) | 1) * LINE;
-    let most = (COPIED / apart / TILE_ROWS).clamp(1, MOST_COPIED) * TILE_ROWS;
+    if w.copied {
+        let copy = w.g.a.wrapping_offset((rows.start as i64 * w.g.a_row) as isize).cast_mut();
+        let (apart, count) = (w.g.a_row as usize, rows.len());
+        let all = |totals: *mut i32| {
+            // SAFETY: the caller's promise; kernels do not call each other here.
+            let mut tiles = unsafe { Tiles::new() };
+            let rows = Rows { rows, copy, apart, totals };
+            // SAFETY: the caller's promise; the memory has room for the sums of these rows.
+            unsafe {
+                if !w.g.b_zeros.is_null() {
+                    // Onto themselves.
+                    rows.copy(w);
+                }
+                rows.multiply(w, panels, &mut tiles, &mut Edge::new())
+            }
+        };
+        return ROWS.with(|memory| memory.with(count, all));
+    }
+    let (apart, most) = copies(w.k);
     let blocks = rows.len().div_ceil(most);
     let most = most.min(rows.len());
     let all = |copy: *mut u8| {

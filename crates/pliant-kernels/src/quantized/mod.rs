@@ -14,7 +14,9 @@
 //! |---|---|
 //! | `amx` | many rows in tile registers |
 //! | `call` | the entry points that loop functions call |
-//! | `scaled` | sums that become float32: the epilogue, and the entry points with scales, bias and activation |
+//! | `convolution` | convolutions: products of copied patches |
+//! | `finish` | what becomes of sums |
+//! | `scaled` | the entry points with scales, bias and activation |
 //! | `tile` | the micro-kernel |
 //! | `zeros` | zero points taken out of sums |
 //!
@@ -23,6 +25,8 @@
 #[cfg(target_arch = "x86_64")]
 mod amx;
 mod call;
+pub mod convolution;
+mod finish;
 mod scaled;
 mod tile;
 mod zeros;
@@ -36,12 +40,13 @@ use crate::isa::{Isa, isa};
 use crate::lanes::for_isa;
 use crate::product::rows::{TILE_ROWS, slivers};
 use crate::product::share::{cut, share};
-use crate::product::tile::ROWS;
-use crate::rules::quantized::{FAST, TILES_FAST};
+use crate::product::tile::{LINE, ROWS};
+use crate::rules::quantized::{COPIED, FAST, MOST_COPIED, TILES_FAST};
 use crate::rules::tiles;
 pub use call::{pliant_product_int8, pliant_product_uint8};
+pub use finish::pliant_epilogue_int32;
 pub use pliant_tensor::{Quads, pack_quads};
-pub use scaled::{pliant_epilogue_int32, pliant_product_int8_f32, pliant_product_uint8_f32};
+pub use scaled::{pliant_product_int8_f32, pliant_product_uint8_f32};
 use tile::{Kernels, Tile, kernels};
 use zeros::{ReadTile, add_rows, take_zeros};
 
@@ -88,12 +93,16 @@ pub struct QuantizedGemm {
 struct Scratch([i32; MOST_ROWS * MOST_COLUMNS]);
 
 /// What all pieces share.
+#[derive(Clone, Copy)]
 struct Work<'a> {
     g: &'a QuantizedGemm,
     isa: Isa,
     kernels: &'static Kernels,
     /// Whether tile registers are used.
     tiles: bool,
+    /// Whether the rows of A are copies already: they begin lines of the caches, have memory up to the end of a line and are
+    /// writable.
+    copied: bool,
     m: usize,
     n: usize,
     k: usize,
@@ -105,23 +114,15 @@ struct Work<'a> {
 /// # Safety
 /// The machine has `isa`; as for [`pliant_gemm_int8`].
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
-    let of = |d: i64| usize::try_from(d).ok();
-    let (Some(m), Some(n), Some(k)) = (of(g.m), of(g.n), of(g.k)) else {
-        return STATUS_BAD_ARGUMENTS;
-    };
-    let width = of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MOST_COLUMNS);
-    let (Some(width), false) = (width, g.c.is_null() && g.has_epilogue == 0) else {
-        return STATUS_BAD_ARGUMENTS;
-    };
-    if m == 0 || n == 0 {
+    let Some(w) = Work::of(isa, g) else { return STATUS_BAD_ARGUMENTS };
+    if w.m == 0 || w.n == 0 {
         return STATUS_OK;
     }
-    let tiles = isa == Isa::Amx && tiles::take_bytes(m, n, k);
-    let w = Work { g, isa, kernels: kernels(isa), tiles, m, n, k, width };
-    let panels = n.div_ceil(width);
-    let (cut, unit) = match tiles {
-        true => (cut((m, TILE_ROWS), n, k.div_ceil(TILES_FAST), panels).coarse(), TILE_ROWS),
-        false => (cut((m, ROWS), n, k.div_ceil(FAST), panels), ROWS),
+    let panels = w.n.div_ceil(w.width);
+    let k = w.k.div_ceil(w.speed());
+    let (cut, unit) = match w.tiles {
+        true => (cut((w.m, TILE_ROWS), w.n, k, panels).coarse(), TILE_ROWS),
+        false => (cut((w.m, ROWS), w.n, k, panels), ROWS),
     };
     let piece = |index: usize| {
         let (rows, panels) = cut.piece(index, (w.m, unit), panels);
@@ -132,7 +133,31 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     unsafe { share(runtime, cut.pieces(), cut.units, &piece) }
 }
 
-impl Work<'_> {
+/// From row to row of copies of A, and how many rows are copied at once: an odd number of lines, so that neighbours begin in
+/// different sets of the first-level cache, and whole blocks of tile registers.
+fn copies(k: usize) -> (usize, usize) {
+    let apart = (k.div_ceil(LINE) | 1) * LINE;
+    let blocks = (COPIED / apart / TILE_ROWS).clamp(1, MOST_COPIED);
+    (apart, blocks * TILE_ROWS)
+}
+
+impl<'a> Work<'a> {
+    /// A product; none where its structure makes no sense.
+    fn of(isa: Isa, g: &'a QuantizedGemm) -> Option<Work<'a>> {
+        let of = |d: i64| usize::try_from(d).ok();
+        let (m, n, k) = (of(g.m)?, of(g.n)?, of(g.k)?);
+        let width = of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MOST_COLUMNS)?;
+        let somewhere = !g.c.is_null() || g.has_epilogue != 0;
+        let tiles = isa == Isa::Amx && tiles::take_bytes(m, n, k);
+        let kernels = kernels(isa);
+        somewhere.then_some(Work { g, isa, kernels, tiles, copied: false, m, n, k, width })
+    }
+
+    /// Products that are added in the time of one of float32.
+    fn speed(&self) -> usize {
+        if self.tiles { TILES_FAST } else { FAST }
+    }
+
     /// Some rows of some panels.
     ///
     /// # Safety

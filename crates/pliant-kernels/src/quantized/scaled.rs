@@ -1,73 +1,13 @@
-//! Sums of 8-bit products that become float32 where they are, tile by tile: the last step of a quantised layer.
+//! Products of 8-bit integers whose sums are finished, as loop functions call them.
 
-use std::ffi::c_void;
 use std::ptr::null;
 
 use pliant_exec::abi::KernelRuntime;
 
 use super::call::operands;
+use super::finish::Finish;
 use super::{QuantizedGemm, pliant_gemm_int8};
-use crate::epilogue::{Epilogue, EpilogueTile, Standard, pliant_epilogue_f32};
-
-/// [`pliant_epilogue_f32`] over tiles of int32, which become float32 where they are.
-///
-/// # Safety
-/// As for [`pliant_epilogue_f32`].
-pub unsafe extern "C" fn pliant_epilogue_int32(
-    operands: *const c_void,
-    tile: *const EpilogueTile,
-) -> i64 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        to_floats(&*tile, |_| 1.0);
-        pliant_epilogue_f32(operands, tile)
-    }
-}
-
-/// Makes float32 of the int32 of a tile, each times the factor of its row.
-///
-/// # Safety
-/// The tile is as for [`crate::epilogue::EpilogueFn`].
-#[inline]
-unsafe fn to_floats(t: &EpilogueTile, factor: impl Fn(i64) -> f32) {
-    for row in 0..t.rows {
-        let factor = factor(t.row + row);
-        // SAFETY: the caller's promise; both types have the same size.
-        let data = unsafe {
-            let data = t.data.cast::<i32>().offset((row * t.row_stride) as isize);
-            std::slice::from_raw_parts_mut(data, t.columns as usize)
-        };
-        for x in data {
-            *x = (*x as f32 * factor).to_bits() as i32;
-        }
-    }
-}
-
-/// What becomes of a sum: it is multiplied by the factor of its row, then finished as others are.
-struct Scaled {
-    /// Factors of the rows; null where all are 1.
-    rows: *const f32,
-    /// From row to row of them: 0 where all rows have one.
-    step: i64,
-    standard: Standard,
-}
-
-/// [`crate::epilogue::EpilogueFn`] over a [`Scaled`].
-///
-/// # Safety
-/// As for [`pliant_epilogue_int32`]; the factors of the rows are readable.
-unsafe extern "C" fn finish_scaled(operands: *const c_void, tile: *const EpilogueTile) -> i64 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let s = &*operands.cast::<Scaled>();
-        if s.rows.is_null() {
-            to_floats(&*tile, |_| 1.0);
-        } else {
-            to_floats(&*tile, |row| *s.rows.offset((row * s.step) as isize));
-        }
-        pliant_epilogue_f32((&raw const s.standard).cast(), tile)
-    }
-}
+use crate::epilogue::Standard;
 
 macro_rules! product {
     ($(#[$doc:meta])* $name:ident, $element:ty, $signed:literal) => {
@@ -118,7 +58,8 @@ macro_rules! product {
                 high,
                 ..Standard::default()
             };
-            let scaled = Scaled { rows: given(has_rows, rows), step: rows_step, standard };
+            let finish = Finish { rows: given(has_rows, rows), step: rows_step, standard,
+                    ..Finish::default() };
             let a_zeros = (has_a_zeros, a_zeros, a_zeros_step);
             let b_zeros = (has_b_zeros, b_zeros);
             let operands = operands([m, n, k], (a.cast(), a_row, $signed), (b, width, sums), a_zeros, b_zeros);
@@ -127,7 +68,7 @@ macro_rules! product {
                 c: c.cast(),
                 c_row,
                 has_epilogue: 1,
-                epilogue: Epilogue { function: finish_scaled, operands: (&raw const scaled).cast() },
+                epilogue: finish.epilogue(),
                 ..operands
             };
             // SAFETY: the caller's promise; the epilogue's operands live until the product is there.

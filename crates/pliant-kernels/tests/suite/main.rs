@@ -4,6 +4,7 @@ mod attention;
 mod convolution;
 mod fused;
 mod guard;
+mod integer_convolution;
 mod narrow;
 mod packed;
 mod quantized;

@@ -1,0 +1,207 @@
+//! One filter for each channel: sums of a few results along a line by a few neighbouring channels stay in registers over all taps.
+//!
+//! Recipe: direct, channels to the lanes, plain code that the compiler vectorizes for each instruction set. Taps that lie
+//! outside the input are left out, which is what its zero point gives.
+
+use std::slice::from_raw_parts;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+
+use super::Convolution;
+use crate::convolution::shape::Sizes;
+use crate::epilogue::{Epilogue, MOST_COLUMNS, Place, finish};
+use crate::isa::Isa;
+use crate::lanes::{Lanes, for_isa};
+use crate::product::share::share;
+use crate::rules::quantized::ALONE;
+
+/// Results that share each weight.
+const STEP: usize = 4;
+/// Channels of a vector.
+const CHANNELS: usize = 16;
+
+/// Some results along a line, of some channels.
+struct Few<'a> {
+    c: &'a Convolution,
+    s: &'a Sizes,
+    zero: i32,
+    batch: usize,
+    /// The first result.
+    at: [usize; 3],
+    /// How many, at most [`STEP`].
+    results: usize,
+    /// The first channel, and how many, at most [`CHANNELS`].
+    channels: (usize, usize),
+    /// Where their sums are written, and from result to result.
+    to: (*mut i32, usize),
+}
+
+/// The convolution.
+///
+/// # Safety
+/// As for [`super::run`].
+pub(super) unsafe fn run(
+    isa: Isa,
+    runtime: &KernelRuntime,
+    (c, s): (&Convolution, &Sizes),
+    zero: i32,
+) -> i64 {
+    let lines = s.output[0] * s.output[1];
+    let epilogue = c.finish.as_ref().map(|f| f.epilogue());
+    let sums = match c.signed {
+        true => for_isa!(isa, signed(p: &Few<'_>)).0,
+        false => for_isa!(isa, unsigned(p: &Few<'_>)).0,
+    };
+    let piece = |index: usize| {
+        let (batch, line) = (index / lines, index % lines);
+        let at = [line / s.output[1], line % s.output[1], 0];
+        let first = Few {
+            c,
+            s,
+            zero,
+            batch,
+            at,
+            results: 0,
+            channels: (0, 0),
+            to: (std::ptr::null_mut(), 0),
+        };
+        // SAFETY: the caller's promise; each line is one piece's.
+        unsafe { whole_line(&first, sums, epilogue.as_ref()) }
+    };
+    let taps: usize = s.kernel.iter().product();
+    let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / ALONE;
+    // SAFETY: the caller's promise; the kernels do not unwind.
+    unsafe { share(runtime, s.batch * lines, units, &piece) }
+}
+
+/// The results of the line on which `first` lies.
+///
+/// # Safety
+/// As for [`super::run`]; the machine has the instructions of `sums`.
+unsafe fn whole_line(
+    first: &Few<'_>,
+    sums: unsafe fn(&Few<'_>),
+    epilogue: Option<&Epilogue>,
+) -> i64 {
+    let (c, s) = (first.c, first.s);
+    let mut scratch = [0i32; STEP * MOST_COLUMNS];
+    let row = (first.at[0] * s.output[1] + first.at[1]) * s.output[2];
+    let row = first.batch * s.pixels() + row;
+    for channel in (0..s.channels).step_by(MOST_COLUMNS) {
+        let columns = MOST_COLUMNS.min(s.channels - channel);
+        for x in (0..s.output[2]).step_by(STEP) {
+            let results = STEP.min(s.output[2] - x);
+            let (to, apart) = match c.out.is_null() {
+                true => (scratch.as_mut_ptr(), MOST_COLUMNS),
+                false => (c.out.wrapping_add((row + x) * s.channels + channel), s.channels),
+            };
+            for from in (0..columns).step_by(CHANNELS) {
+                let place = Few {
+                    at: [first.at[0], first.at[1], x],
+                    results,
+                    channels: (channel + from, CHANNELS.min(columns - from)),
+                    to: (to.wrapping_add(from), apart),
+                    ..*first
+                };
+                // SAFETY: the caller's promise.
+                unsafe { sums(&place) };
+            }
+            let place = Place { batch: 0, row: row + x, column: channel };
+            // SAFETY: the sums are complete; the caller's promise.
+            let status = unsafe { finish(epilogue, to, apart as isize, (results, columns), place) };
+            if status != STATUS_OK {
+                return status;
+            }
+        }
+    }
+    STATUS_OK
+}
+
+/// The sums of signed bytes.
+///
+/// # Safety
+/// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].
+#[inline(always)]
+unsafe fn signed<L: Lanes<Elem = f32>>(p: &Few<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe { sums::<L>(p, |x| i32::from(x.cast_signed())) }
+}
+
+/// The sums of unsigned bytes.
+///
+/// # Safety
+/// As for [`signed`].
+#[inline(always)]
+unsafe fn unsigned<L: Lanes<Elem = f32>>(p: &Few<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe { sums::<L>(p, i32::from) }
+}
+
+/// # Safety
+/// As for [`signed`].
+#[expect(
+    clippy::extra_unused_type_parameters,
+    reason = "says which instructions the compiler may use"
+)]
+#[inline(always)]
+unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
+    let (s, (channel, count)) = (p.s, p.channels);
+    let inside = |at: usize, d: usize| at.checked_sub(s.before[d]).filter(|&i| i < s.input[d]);
+    let mut zeros = [0i32; CHANNELS];
+    if !p.c.w_zeros.is_null() {
+        // SAFETY: the caller's promise.
+        let own = unsafe { from_raw_parts(p.c.w_zeros.add(channel), count) };
+        zeros[..count].copy_from_slice(own);
+    }
+    let mut sums = [[0i32; CHANNELS]; STEP];
+    for z in s.taps(0, p.at[0]) {
+        let plane = p.at[0] * s.stride[0] + z * s.dilation[0] - s.before[0];
+        for y in s.taps(1, p.at[1]) {
+            let line = p.at[1] * s.stride[1] + y * s.dilation[1] - s.before[1];
+            let line = (p.batch * s.input[0] + plane) * s.input[1] + line;
+            for x in 0..s.kernel[2] {
+                let tap = (z * s.kernel[1] + y) * s.kernel[2] + x;
+                // SAFETY: the caller's promise.
+                let bytes = unsafe {
+                    load(p.c.weights.cast::<u8>().add(tap * s.channels + channel), count)
+                };
+                let mut weights = [0i32; CHANNELS];
+                for ((w, byte), zero) in weights.iter_mut().zip(bytes).zip(zeros) {
+                    *w = i32::from(byte.cast_signed()).wrapping_sub(zero);
+                }
+                for (i, sums) in sums.iter_mut().enumerate().take(p.results) {
+                    let at = (p.at[2] + i) * s.stride[2] + x * s.dilation[2];
+                    let Some(at) = inside(at, 2) else { continue };
+                    let from = (line * s.input[2] + at) * s.channels + channel;
+                    // SAFETY: the caller's promise; the tap lies inside the input.
+                    let bytes = unsafe { load(p.c.x.add(from), count) };
+                    for ((sum, byte), weight) in sums.iter_mut().zip(bytes).zip(weights) {
+                        let x = value(byte).wrapping_sub(p.zero);
+                        *sum = sum.wrapping_add(x.wrapping_mul(weight));
+                    }
+                }
+            }
+        }
+    }
+    for (i, sums) in sums.iter().enumerate().take(p.results) {
+        // SAFETY: the caller's promise.
+        unsafe { p.to.0.add(i * p.to.1).copy_from_nonoverlapping(sums.as_ptr(), count) };
+    }
+}
+
+/// Bytes of neighbouring channels, and zeros.
+///
+/// # Safety
+/// So many are readable.
+#[inline(always)]
+unsafe fn load(from: *const u8, count: usize) -> [u8; CHANNELS] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if count == CHANNELS {
+            return from.cast::<[u8; CHANNELS]>().read_unaligned();
+        }
+        let mut bytes = [0; CHANNELS];
+        bytes[..count].copy_from_slice(from_raw_parts(from, count));
+        bytes
+    }
+}

@@ -1,0 +1,237 @@
+//! Convolutions of 8-bit integers in 1, 2 and 3 dims, with sums in 32 bits, exact: what is summed are products of inputs less their
+//! zero point with weights less those of their filters.
+//!
+//! Recipe: channels last. Rows of A are the inputs under the kernel for one result each, taps in row-major order and then
+//! channels; B are the weights, in quads. Blocks of rows are copied into scratch memory, with the zero point of the input where
+//! there is none, and multiplied as other products are ([`super`]): they are bytes, and few beside the products. A
+//! kernel of one tap that moves by one reads its rows where they lie. Where each channel has a filter of its own
+//! (`alone`), taps are summed directly.
+//!
+//! Measured: "Convolutions of 8-bit integers" in `docs/performance.md`.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `alone` | one filter for each channel |
+//! | `call` | the entry points that loop functions call |
+//! | `patches` | the inputs under the kernel, copied |
+
+mod alone;
+mod call;
+mod patches;
+
+use std::ops::Range;
+use std::ptr::null_mut;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
+
+use super::finish::pliant_epilogue_int32;
+pub use super::finish::{Bytes, Finish};
+use super::{QuantizedGemm, Work, copies};
+pub use crate::convolution::shape::Counts;
+use crate::convolution::shape::Sizes;
+use crate::epilogue::Epilogue;
+use crate::isa::Isa;
+use crate::product::share::{UNIT, part, share};
+use crate::rules::quantized::cut;
+use crate::scratch::Scratch;
+pub use call::*;
+use patches::Patches;
+
+thread_local! {
+    static ROWS: Scratch = const { Scratch::new() };
+}
+
+/// One convolution. Input and results are dense, with their channels last.
+#[derive(Clone, Copy, Debug)]
+pub struct Convolution {
+    /// Its numbers.
+    pub counts: Counts,
+    /// The input.
+    pub x: *const u8,
+    /// Whether its bytes are signed.
+    pub signed: bool,
+    /// Its zero point; null where that is 0.
+    pub x_zero: *const i32,
+    /// Quads of `[taps * channels of a group, filters of a group]` for each group, one after the other. Where each channel has
+    /// a filter of its own, `[taps, channels]` bytes and zeros up to a multiple of four taps.
+    pub weights: *const i8,
+    /// Columns of a panel; not read where each channel has a filter of its own.
+    pub width: i64,
+    /// Sums of the filters' weights.
+    pub sums: *const i32,
+    /// Zero points of the filters; null where all are 0.
+    pub w_zeros: *const i32,
+    /// The results; null where they are written by `finish` alone.
+    pub out: *mut i32,
+    /// What becomes of the sums.
+    pub finish: Option<Finish>,
+}
+
+/// What all pieces share.
+struct Pieces<'a> {
+    c: &'a Convolution,
+    s: &'a Sizes,
+    isa: Isa,
+    /// Results of all images and columns of a group.
+    rows: usize,
+    columns: usize,
+    /// Products of a sum.
+    k: usize,
+    /// Whether rows are read where they lie.
+    in_place: bool,
+}
+
+/// The convolution with these instructions. Returns a kernel status.
+///
+/// # Safety
+/// The machine has `isa`, the runtime lives. All elements are valid, and all of each panel; the results overlap no operand.
+pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
+    let Some(s) = c.counts.sizes() else { return STATUS_BAD_ARGUMENTS };
+    let rows = s.pixels() * s.batch;
+    if rows == 0 || s.filters == 0 {
+        return STATUS_OK;
+    }
+    let in_input = (0..3).all(|d| s.before[d] == 0 && s.padded[d] <= s.input[d]);
+    // SAFETY: the caller's promise.
+    let zero = if c.x_zero.is_null() { 0 } else { unsafe { *c.x_zero } };
+    let range = if c.signed { -128..=127 } else { 0..=255 };
+    // What is not there is the zero point, which has to be a byte then.
+    if !in_input && !range.contains(&zero) {
+        return STATUS_BAD_ARGUMENTS;
+    }
+    if s.is_depthwise() {
+        // SAFETY: the caller's promise.
+        return unsafe { alone::run(isa, runtime, (c, &s), zero) };
+    }
+    let one = s.kernel == [1; 3] && s.stride == [1; 3];
+    let in_place = one && in_input && s.input == s.output;
+    let k = s.kernel.iter().product::<usize>() * s.group_channels();
+    let columns = s.group_filters();
+    let p = Pieces { c, s: &s, isa, rows, columns, k, in_place };
+    // SAFETY: the caller's promise.
+    unsafe { p.share(runtime, zero as u8) }
+}
+
+impl Pieces<'_> {
+    /// The product of a group; rows of A are not there where they are copied.
+    fn product(&self, group: usize, finish: Option<&Finish>) -> QuantizedGemm {
+        let c = self.c;
+        let first = group * self.columns;
+        let quads = self.columns.div_ceil(c.width as usize) * self.k.div_ceil(4) * 4;
+        let channel = group * self.s.group_channels();
+        let epilogue = Epilogue { function: pliant_epilogue_int32, operands: std::ptr::null() };
+        QuantizedGemm {
+            m: self.rows as i64,
+            n: self.columns as i64,
+            k: self.k as i64,
+            a: c.x.wrapping_add(channel),
+            a_row: self.s.channels as i64,
+            a_signed: i64::from(c.signed),
+            a_zeros: c.x_zero,
+            a_zeros_step: 0,
+            b: c.weights.wrapping_add(group * quads * c.width as usize),
+            width: c.width,
+            sums: c.sums.wrapping_add(first),
+            b_zeros: if c.w_zeros.is_null() { c.w_zeros } else { c.w_zeros.wrapping_add(first) },
+            c: if c.out.is_null() { null_mut() } else { c.out.wrapping_add(first) },
+            c_row: self.s.filters as i64,
+            has_epilogue: i64::from(finish.is_some()),
+            epilogue: finish.map_or(epilogue, Finish::epilogue),
+        }
+    }
+
+    /// All of it, by the team.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn share(&self, runtime: &KernelRuntime, zero: u8) -> i64 {
+        if self.c.width <= 0 {
+            return STATUS_BAD_ARGUMENTS;
+        }
+        let whole = self.product(0, self.c.finish.as_ref());
+        if self.in_place && self.s.groups == 1 {
+            // SAFETY: the caller's promise.
+            return unsafe { super::run(self.isa, runtime, &whole) };
+        }
+        let Some(work) = Work::of(self.isa, &whole) else { return STATUS_BAD_ARGUMENTS };
+        let panels = self.s.groups * self.columns.div_ceil(work.width);
+        let products = self.rows.saturating_mul(self.s.filters);
+        let units = products.saturating_mul(self.k.div_ceil(work.speed())) / UNIT;
+        let (across, down) = cut(self.rows, panels, units);
+        let piece = |index: usize| {
+            let (unit, at) = (crate::product::rows::TILE_ROWS, (index / down, index % down));
+            let (rows, panels) = (part(self.rows, unit, at.0, across), part(panels, 1, at.1, down));
+            // SAFETY: the caller's promise; pieces write disjoint results.
+            unsafe { self.piece(&work, rows, panels, zero) }
+        };
+        let pieces = across * down;
+        // SAFETY: the caller's promise; the kernels do not unwind.
+        unsafe { share(runtime, pieces, units / pieces, &piece) }
+    }
+
+    /// Some rows of some panels, which are counted through all groups.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn piece(
+        &self,
+        work: &Work<'_>,
+        rows: Range<usize>,
+        panels: Range<usize>,
+        zero: u8,
+    ) -> i64 {
+        let each = self.columns.div_ceil(work.width);
+        for group in panels.start / each..panels.end.div_ceil(each) {
+            let first = group * each;
+            let own = panels.start.max(first) - first..panels.end.min(first + each) - first;
+            let finish = self.c.finish.map(|f| f.from_column(group * self.columns));
+            let g = self.product(group, finish.as_ref());
+            // SAFETY: the caller's promise.
+            let status = unsafe {
+                if self.in_place {
+                    Work { g: &g, ..*work }.block(rows.clone(), own)
+                } else {
+                    self.copied(&Work { g: &g, ..*work }, (group, zero), rows.clone(), own)
+                }
+            };
+            if status != STATUS_OK {
+                return status;
+            }
+        }
+        STATUS_OK
+    }
+
+    /// Some rows of some panels of a group, of copies.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn copied(
+        &self,
+        work: &Work<'_>,
+        (group, zero): (usize, u8),
+        rows: Range<usize>,
+        panels: Range<usize>,
+    ) -> i64 {
+        let (apart, most) = copies(self.k);
+        let most = most.min(rows.len());
+        let patches = Patches::new(self.c.x, self.s, group, zero);
+        let each = |memory: *mut u8| {
+            for start in (rows.start..rows.end).step_by(most) {
+                let block = start..rows.end.min(start + most);
+                let a = memory.wrapping_sub(start * apart).cast_const();
+                let g = QuantizedGemm { a, a_row: apart as i64, ..*work.g };
+                let near = Work { g: &g, copied: true, ..*work };
+                // SAFETY: the memory has room for the block; the caller's promise.
+                let status = unsafe {
+                    patches.copy(self.isa, block.clone(), (memory, apart));
+                    near.block(block, panels.clone())
+                };
+                if status != STATUS_OK {
+                    return status;
+                }
+            }
+            STATUS_OK
+        };
+        ROWS.with(|memory| memory.with(most.saturating_mul(apart), each))
+    }
+}

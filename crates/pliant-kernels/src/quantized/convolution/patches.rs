@@ -1,0 +1,158 @@
+//! The inputs under the kernel, copied for one result after the other.
+
+use std::ops::Range;
+
+use crate::convolution::shape::Sizes;
+use crate::isa::Isa;
+use crate::lanes::{Lanes, for_isa};
+
+/// Where patches of a group come from.
+pub(super) struct Patches<'a> {
+    s: &'a Sizes,
+    /// The first channel of the group at the first pixel.
+    x: *const u8,
+    /// What stands where there is no input.
+    zero: u8,
+    /// Channels of the group.
+    own: usize,
+    /// Whether the inputs under a row of the kernel are neighbours.
+    runs: bool,
+}
+
+impl<'a> Patches<'a> {
+    pub fn new(x: *const u8, s: &'a Sizes, group: usize, zero: u8) -> Patches<'a> {
+        let own = s.group_channels();
+        let runs = s.groups == 1 && s.dilation[2] == 1;
+        Patches { s, x: x.wrapping_add(group * own), zero, own, runs }
+    }
+
+    /// Copies the patches of some results, counted through all images, to rows that are `apart` bytes apart.
+    ///
+    /// # Safety
+    /// The machine has `isa`; the input is readable, and there is room for the rows.
+    pub unsafe fn copy(&self, isa: Isa, results: Range<usize>, (to, apart): (*mut u8, usize)) {
+        let rows = (to, apart);
+        let run =
+            for_isa!(isa, copy(p: &Patches<'_>, results: Range<usize>, rows: (*mut u8, usize)));
+        // SAFETY: the caller's promise.
+        unsafe { run.0(self, results, rows) }
+    }
+
+    /// Copies the inputs under one row of the kernel for a result at `x` of its line, which lie from `line` on.
+    ///
+    /// # Safety
+    /// As for [`Patches::copy`].
+    #[inline(always)]
+    unsafe fn row(&self, line: *const u8, x: usize, to: *mut u8) {
+        let (s, own) = (self.s, self.own);
+        let (first, taps) = (x * s.stride[2], s.kernel[2]);
+        let (before, after) = (s.before[2], s.before[2] + s.input[2]);
+        // SAFETY: the caller's promise; what is read lies inside the line.
+        unsafe {
+            if self.runs {
+                let start = before.saturating_sub(first).min(taps);
+                let end = after.saturating_sub(first).min(taps).max(start);
+                if start > 0 {
+                    to.write_bytes(self.zero, start * own);
+                }
+                if end > start {
+                    let from = line.add((first + start - before) * own);
+                    copy_bytes(from, to.add(start * own), (end - start) * own);
+                }
+                if taps > end {
+                    to.add(end * own).write_bytes(self.zero, (taps - end) * own);
+                }
+                return;
+            }
+            for tap in 0..taps {
+                let (at, to) = (first + tap * s.dilation[2], to.add(tap * own));
+                if (before..after).contains(&at) {
+                    copy_bytes(line.add((at - before) * s.channels), to, own);
+                } else {
+                    to.write_bytes(self.zero, own);
+                }
+            }
+        }
+    }
+}
+
+/// [`Patches::copy`] with the instructions of `L`.
+///
+/// # Safety
+/// The machine has them, and the caller has enabled them; as for [`Patches::copy`].
+#[expect(
+    clippy::extra_unused_type_parameters,
+    reason = "says which instructions the compiler may use"
+)]
+#[inline(always)]
+unsafe fn copy<L: Lanes<Elem = f32>>(
+    p: &Patches<'_>,
+    results: Range<usize>,
+    (to, apart): (*mut u8, usize),
+) {
+    let s = p.s;
+    let [_, height, width] = s.output;
+    let inside = |at: usize, d: usize| at.checked_sub(s.before[d]).filter(|&i| i < s.input[d]);
+    let bytes = s.kernel[2] * p.own;
+    for (index, result) in results.enumerate() {
+        let (line, x) = (result / width, result % width);
+        let (plane, y) = (line / height, line % height);
+        let (batch, z) = (plane / s.output[0], plane % s.output[0]);
+        let mut to = to.wrapping_add(index * apart);
+        for kz in 0..s.kernel[0] {
+            let z = inside(z * s.stride[0] + kz * s.dilation[0], 0);
+            for ky in 0..s.kernel[1] {
+                let y = inside(y * s.stride[1] + ky * s.dilation[1], 1);
+                // SAFETY: the caller's promise; the line is one of the input.
+                unsafe {
+                    if let (Some(z), Some(y)) = (z, y) {
+                        let line = ((batch * s.input[0] + z) * s.input[1] + y) * s.input[2];
+                        p.row(p.x.wrapping_add(line * s.channels), x, to);
+                    } else {
+                        to.write_bytes(p.zero, bytes);
+                    }
+                }
+                to = to.wrapping_add(bytes);
+            }
+        }
+    }
+}
+
+/// Copies some bytes without calling anything, since they are few.
+///
+/// # Safety
+/// They are readable and writable, and do not overlap.
+#[inline(always)]
+unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match len {
+            64.. => chunks::<64>(from, to, len),
+            32.. => chunks::<32>(from, to, len),
+            16.. => chunks::<16>(from, to, len),
+            8.. => chunks::<8>(from, to, len),
+            4.. => chunks::<4>(from, to, len),
+            _ => {
+                for i in 0..len {
+                    to.add(i).write(*from.add(i));
+                }
+            }
+        }
+    }
+}
+
+/// Copies at least `N` bytes, some of the last twice.
+///
+/// # Safety
+/// As for [`copy_bytes`].
+#[inline(always)]
+unsafe fn chunks<const N: usize>(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    let copy = |at: usize| unsafe {
+        to.add(at)
+            .cast::<[u8; N]>()
+            .write_unaligned(from.add(at).cast::<[u8; N]>().read_unaligned());
+    };
+    (0..len - N).step_by(N).for_each(copy);
+    copy(len - N);
+}
