@@ -40,6 +40,9 @@ use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
+use crate::dequantized::is_one;
+use crate::integer_sums::{CAST, SUBTRACT};
+use crate::pack_integer_convolutions::found as integers;
 use crate::products::{CONVOLUTIONS, PERMUTE};
 
 const POOLS: [Op; 9] = [
@@ -54,7 +57,9 @@ const POOLS: [Op; 9] = [
     Op("relax.nn.adaptive_avg_pool3d"),
 ];
 /// Operators of one tensor, element by element.
-const UNARY: [Op; 7] = [
+const UNARY: [Op; 9] = [
+    CAST,
+    Op("relax.round"),
     Op("relax.nn.relu"),
     Op("relax.nn.silu"),
     Op("relax.nn.gelu"),
@@ -118,7 +123,8 @@ fn call(func: &Function, e: Expr) -> Option<(Op, Vec<Expr>, Attrs)> {
 fn convolves(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let mut blocks = func.seq(seq).blocks.iter();
-        blocks.any(|&b| func.block(b).bindings.iter().any(|b| convolution(func, b.value)))
+        let any = |e: Expr| convolution(func, e) || integers::may_be(func, e);
+        blocks.any(|&b| func.block(b).bindings.iter().any(|b| any(b.value)))
     })
 }
 
@@ -199,6 +205,11 @@ impl Turner<'_> {
             return self.call(func, op, &[x, args[1]], attrs).map(Some);
         }
         let Some((op, args, attrs)) = call(func, binding.value) else { return Ok(None) };
+        if let Some(c) = integers::convolution(func, &self.defs, binding).filter(|c| !c.last) {
+            let x = self.integers(func, args[0], &c, binding.var, out)?;
+            let attrs = with_last(attrs, "data_layout", c.dims);
+            return self.call(func, op, &[x, args[1]], attrs).map(Some);
+        }
         let known: Vec<Option<Expr>> =
             args.iter().map(|&a| self.known(func, a, binding.var)).collect();
         match known[..] {
@@ -260,6 +271,31 @@ impl Turner<'_> {
         }
     }
 
+    /// The input of a convolution of integers with its channels last, which its bytes get, being fewer.
+    fn integers(
+        &mut self,
+        func: &mut Function,
+        e: Expr,
+        c: &integers::Convolution,
+        reader: Var,
+        out: &mut Vec<Binding>,
+    ) -> Result<Expr, PassError> {
+        if let Some(known) = self.known(func, e, reader) {
+            return Ok(known);
+        }
+        let mut x = self.operand(func, c.x, reader, out)?;
+        if func.ty(x).dtype() != func.ty(e).dtype() {
+            let attrs = Attrs::default().with("dtype", AttrValue::DType(DType::Int32));
+            let wide = self.call(func, CAST, &[x], attrs)?;
+            x = self.bind(func, wide, reader, out);
+        }
+        if let Some(zero) = c.zero {
+            let rest = self.call(func, SUBTRACT, &[x, zero], Attrs::default())?;
+            x = self.bind(func, rest, reader, out);
+        }
+        Ok(x)
+    }
+
     /// An operand with its channels last.
     fn operand(
         &mut self,
@@ -314,24 +350,25 @@ impl Turner<'_> {
     }
 }
 
-/// A constant of float32 that is a number, or a number for each channel, as it is added to data with channels last.
+/// One number, or a constant with a number for each channel, as it is added to data with channels last.
 fn constant_last(func: &mut Function, e: Expr, rank: usize) -> Option<Expr> {
+    let own = func.ty(e).dims()?.len();
+    if own < rank && is_one(func, e) {
+        return Some(e);
+    }
     let ExprData::Constant(c) = func.expr(e) else { return None };
     let tensor = func.const_tensor(*c);
     let shape = tensor.shape().to_vec();
-    if tensor.dtype() != DType::Float32 || shape.len() > rank {
-        return None;
-    }
-    if shape.iter().all(|&d| d == 1) && shape.len() < rank {
-        return Some(e);
-    }
-    let missing = rank - shape.len();
-    let channel = 1usize.checked_sub(missing)?;
+    let channel = 1usize.checked_sub(rank.checked_sub(shape.len())?)?;
     if !shape.iter().enumerate().all(|(k, &d)| k == channel || d == 1) {
         return None;
     }
     let mut last = vec![1; rank];
     last[rank - 1] = shape[channel];
-    let turned = Tensor::from_slice(&last, &tensor.to_vec::<f32>().ok()?).ok()?;
-    Some(func.constant(turned))
+    let turned = match tensor.dtype() {
+        DType::Float32 => Tensor::from_slice(&last, &tensor.to_vec::<f32>().ok()?),
+        DType::Int32 => Tensor::from_slice(&last, &tensor.to_vec::<i32>().ok()?),
+        _ => return None,
+    };
+    Some(func.constant(turned.ok()?))
 }

@@ -41,6 +41,7 @@ use crate::normalize::Normalize;
 use crate::normalize_global_var::NormalizeGlobalVar;
 use crate::pack_constants::PackConstants;
 use crate::pack_convolutions::PackConvolutions;
+use crate::pack_integer_convolutions::PackIntegerConvolutions;
 use crate::pack_integers::PackIntegers;
 use crate::pack_recurrent::PackRecurrent;
 use crate::pack_stored::PackStored;
@@ -120,6 +121,8 @@ passes! {
     "ChannelsLast": "Let convolutions read and write data whose channels come last" => ChannelsLast;
     "PackConvolutions": "Make calls of the library of convolutions with constant weights" => PackConvolutions;
     "PackIntegers": "Make calls of the library of products of 8-bit integers with constants" => PackIntegers;
+    "PackIntegerConvolutions": "Make calls of the library of convolutions of 8-bit integers with constant weights"
+        => PackIntegerConvolutions;
     "PackRecurrent": "Make calls of the library of recurrent layers with constant weights" => PackRecurrent;
     "PackConstants": "Give the constant operands of matrix products the form that kernels read fastest" => PackConstants;
     "DataflowUseInplaceCalls": "Write results over operands that die there" => DataflowUseInplaceCalls;

@@ -40,6 +40,7 @@ pub const ZERO: &[&str] = &[
     "DeadCodeElimination",
     "PackConvolutions",
     "PackIntegers",
+    "PackIntegerConvolutions",
     "PackRecurrent",
     "DeadCodeElimination",
     "PackConstants",

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `pliant_attend_f32` | attention | `pliant_kernels::attention` |
 //! | `pliant_convolve_f32` | convolution | `pliant_kernels::convolution` |
+//! | `pliant_convolve_int8`, `pliant_convolve_uint8` and those of these names with a type behind | convolution of 8-bit integers, with sums, or finished as float32 or bytes | `pliant_kernels::quantized::convolution` |
 //! | `pliant_product_int8`, `pliant_product_uint8` | product of 8-bit integers | `pliant_kernels::quantized` |
 //! | `pliant_product_int8_f32`, `pliant_product_uint8_f32` | the same, scaled and finished | `pliant_kernels::quantized` |
 //! | `pliant_recur_f32` | recurrent layer | `pliant_kernels::recurrent` |
@@ -11,6 +12,7 @@
 
 mod attend;
 mod convolve;
+mod integer_convolve;
 mod narrow;
 mod quantized;
 mod recur;
@@ -119,7 +121,10 @@ const KERNELS: &[Kernel] = &[
 /// The kernel that a call of a linked function names.
 fn kernel(f: &PrimFunc, args: &[Expr]) -> Option<&'static Kernel> {
     match args.first().map(|&e| f.expr(e)) {
-        Some(ExprData::Str(name)) => KERNELS.iter().find(|k| k.name == &**name),
+        Some(ExprData::Str(name)) => {
+            let mut all = KERNELS.iter().chain(&integer_convolve::KERNELS);
+            all.find(|k| k.name == &**name)
+        }
         _ => None,
     }
 }
@@ -251,7 +256,10 @@ impl Reach<'_> {
         let high = f.binary(BinOp::Lt, last, total);
         let fits = f.binary(BinOp::And, start, high);
         let fits = f.binary(BinOp::And, low, fits);
-        let mut holds = f.binary(BinOp::Or, empty?, fits);
+        let mut holds = match empty {
+            Some(empty) => f.binary(BinOp::Or, empty, fits),
+            None => fits,
+        };
         if let Some(given) = operand.given {
             let absent = f.binary(BinOp::Eq, self.args[given], zero);
             holds = f.binary(BinOp::Or, absent, holds);

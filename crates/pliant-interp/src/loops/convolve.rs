@@ -9,12 +9,12 @@ use super::scalar::{Val, malformed, round};
 use crate::error::Result;
 
 /// Three numbers, one for each dim.
-fn three(args: &[Val], at: usize) -> Result<[i64; 3]> {
+pub(super) fn three(args: &[Val], at: usize) -> Result<[i64; 3]> {
     Ok([args[at].int()?, args[at + 1].int()?, args[at + 2].int()?])
 }
 
 /// All places of a size.
-fn places(size: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
+pub(super) fn places(size: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
     (0..size[0])
         .flat_map(move |z| (0..size[1]).flat_map(move |y| (0..size[2]).map(move |x| [z, y, x])))
 }

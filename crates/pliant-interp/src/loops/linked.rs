@@ -61,6 +61,7 @@ impl Loops<'_, '_, '_> {
             "pliant_gemm_packed_f64" => return self.packed_gemm(rest, DType::Float64),
             "pliant_attend_f32" => return self.attend(rest),
             "pliant_convolve_f32" => return self.convolve(rest),
+            name if name.starts_with("pliant_convolve_") => return self.integer_convolve(rest),
             "pliant_product_int8"
             | "pliant_product_uint8"
             | "pliant_product_int8_f32"

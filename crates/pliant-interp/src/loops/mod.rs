@@ -14,6 +14,7 @@ mod attend;
 mod convolve;
 mod empty;
 mod expr;
+mod integer_convolve;
 mod intrin;
 mod linked;
 mod narrow;

@@ -9,13 +9,13 @@ use super::scalar::{Val, malformed, round};
 use crate::error::Result;
 
 impl Operand<'_> {
-    fn integer(&self, at: &[i64]) -> Result<i64> {
+    pub(super) fn integer(&self, at: &[i64]) -> Result<i64> {
         self.view.read_at(self.position(at)?)?.int()
     }
 }
 
 /// What becomes of the sums of a product that gives float32.
-struct Scaled<'a> {
+pub(super) struct Scaled<'a> {
     rows: Option<Operand<'a>>,
     columns: Option<Operand<'a>>,
     bias: Option<Operand<'a>>,
@@ -24,18 +24,20 @@ struct Scaled<'a> {
 }
 
 impl<'a> Scaled<'a> {
-    /// By the arguments behind those of the product of integers: factors of rows and of columns, bias, activation.
-    fn new(args: &'a [Val]) -> Result<Scaled<'a>> {
+    /// By the arguments behind those of the product of integers: factors of rows, which are so many, and of columns, bias,
+    /// activation.
+    pub(super) fn new(args: &'a [Val], rows: usize) -> Result<Scaled<'a>> {
+        let rest = &args[rows..];
         Ok(Scaled {
-            rows: given(args, 0, 3)?,
-            columns: given(args, 3, 5)?,
-            bias: given(args, 5, 7)?,
-            activation: args[7].int()?,
-            limits: (args[8].float()?, args[9].float()?),
+            rows: given(args, 0, rows)?,
+            columns: given(rest, 0, 2)?,
+            bias: given(rest, 2, 4)?,
+            activation: rest[4].int()?,
+            limits: (rest[5].float()?, rest[6].float()?),
         })
     }
 
-    fn value(&self, sum: i32, i: i64, j: i64) -> Result<f64> {
+    pub(super) fn value(&self, sum: i32, i: i64, j: i64) -> Result<f64> {
         let mut x = round(f64::from(sum), DType::Float32);
         for (factors, at) in [(&self.rows, i), (&self.columns, j)] {
             if let Some(factors) = factors {
@@ -50,7 +52,7 @@ impl<'a> Scaled<'a> {
 }
 
 /// What stands behind the argument at `at`, where that is not 0.
-fn given(args: &[Val], at: usize, end: usize) -> Result<Option<Operand<'_>>> {
+pub(super) fn given(args: &[Val], at: usize, end: usize) -> Result<Option<Operand<'_>>> {
     if args[at].is_true()? { Operand::new(&args[at + 1..end]).map(Some) } else { Ok(None) }
 }
 
@@ -62,7 +64,7 @@ impl Loops<'_, '_, '_> {
         if args.len() != 15 && args.len() != 25 {
             return Err(malformed("a product of 8-bit integers takes 15 arguments, or 25"));
         }
-        let scaled = if args.len() == 25 { Some(Scaled::new(&args[13..23])?) } else { None };
+        let scaled = if args.len() == 25 { Some(Scaled::new(&args[13..23], 3)?) } else { None };
         let (m, n, k) = (args[0].int()?, args[1].int()?, args[2].int()?);
         let (a, quads) = (Operand::new(&args[3..5])?, Operand::new(&args[8..9])?);
         let (a_zeros, b_zeros) = (given(args, 5, 8)?, given(args, 11, 13)?);

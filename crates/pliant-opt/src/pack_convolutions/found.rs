@@ -192,7 +192,7 @@ fn convolution(
 }
 
 /// Whether channels come last; `None` for a layout that is neither `NCHW` nor `NHWC`, or where the results have another.
-fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
+pub(crate) fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
     let letters = &"DHW"[3 - dims..];
     let own = attrs.get("data_layout")?.as_str()?;
     let same = match attrs.get("out_layout") {
@@ -209,7 +209,7 @@ fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
 }
 
 /// An attribute with a number for each dim, or one for all.
-fn each(attrs: &Attrs, name: &str, dims: usize, default: i64) -> Option<Vec<i64>> {
+pub(crate) fn each(attrs: &Attrs, name: &str, dims: usize, default: i64) -> Option<Vec<i64>> {
     let Some(value) = attrs.get(name) else { return Some(vec![default; dims]) };
     let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
     match list.len() {
@@ -219,7 +219,7 @@ fn each(attrs: &Attrs, name: &str, dims: usize, default: i64) -> Option<Vec<i64>
     }
 }
 
-fn pads(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
+pub(crate) fn pads(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
     let Some(value) = attrs.get("padding") else { return Some(vec![(0, 0); dims]) };
     let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
     let pads: Vec<(i64, i64)> = match list.len() {

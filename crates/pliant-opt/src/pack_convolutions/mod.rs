@@ -31,7 +31,7 @@
 //! # Never
 //! Moves what follows a convolution out of its dataflow block, or a convolution behind a call that may write into what it reads.
 
-mod found;
+pub(crate) mod found;
 mod kernel;
 mod phases;
 mod weights;

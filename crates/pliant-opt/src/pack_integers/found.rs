@@ -1,20 +1,17 @@
 //! Products of integers with constant right operands.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
-use pliant_ir::{DType, Op, OpRegistry};
+use pliant_ir::{DType, OpRegistry};
 use pliant_pass::Writers;
 use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::reachable_seqs;
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashSet;
 
-use super::finish::{self, Finish};
 use crate::dequantized::fits_rows;
 use crate::epilogue::Readers;
+use crate::integer_sums::{CAST, Finish, SUBTRACT, Sums, finish_of};
 use crate::products::{MATMUL, operands};
-
-pub(super) const CAST: Op = Op("relax.astype");
-const SUBTRACT: Op = Op("relax.subtract");
 
 /// A product of integers.
 #[derive(Clone, Debug)]
@@ -46,7 +43,9 @@ pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> V
                     .get_or_insert_with(|| (Readers::of(func), Defs::of(func, ops, Some(writers))));
                 let Some(mut product) = product(func, &uses.1, *binding, weights) else { continue };
                 if block.dataflow {
-                    product.finish = finish::of(func, uses, &product, &taken);
+                    let (result, columns) = (product.result, product.weights.shape()[1]);
+                    let sums = Sums { result, columns, rows: Some(product.x), whole: false };
+                    product.finish = finish_of(func, uses, &sums, &taken);
                     taken.extend(product.finish.iter().map(|f| f.result));
                 }
                 out.push(product);

@@ -31,10 +31,9 @@
 //! # Never
 //! Moves a read behind a call that may write into what it reads.
 
-mod finish;
 mod found;
 mod kernel;
-mod weights;
+pub(crate) mod weights;
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::{Expr, Function, Var};

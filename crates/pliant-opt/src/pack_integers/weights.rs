@@ -6,7 +6,7 @@ use crate::dequantized::integers;
 
 /// A constant in quads.
 #[derive(Clone, Debug)]
-pub(super) struct Weights {
+pub(crate) struct Weights {
     /// `[panels, quads, width, 4]` of int8.
     pub quads: Tensor,
     /// The sums of the columns, of int32.
@@ -19,7 +19,7 @@ pub(super) struct Weights {
 ///
 /// # Errors
 /// Memory.
-pub(super) fn packed(matrix: &Tensor) -> Result<Option<Weights>, TensorError> {
+pub(crate) fn packed(matrix: &Tensor) -> Result<Option<Weights>, TensorError> {
     let &[k, n] = matrix.shape() else { return Ok(None) };
     let (k, n) = (k as usize, n as usize);
     let Some(data) = integers(matrix)? else { return Ok(None) };
