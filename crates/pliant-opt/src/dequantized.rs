@@ -21,7 +21,8 @@ const DEQUANTIZE: Op = Op("relax.dequantize");
 const REPEAT: Op = Op("relax.repeat");
 const SLICE: Op = Op("relax.strided_slice");
 /// What leaves the elements in their order.
-const RESHAPES: [Op; 3] = [Op("relax.reshape"), Op("relax.expand_dims"), Op("relax.squeeze")];
+pub(crate) const RESHAPES: [Op; 3] =
+    [Op("relax.reshape"), Op("relax.expand_dims"), Op("relax.squeeze")];
 
 /// A product.
 #[derive(Clone, Debug)]
@@ -91,7 +92,7 @@ impl Finder<'_> {
     }
 
     /// The sizes of a tensor, where all are numbers.
-    fn sizes(&self, e: Expr) -> Option<Vec<usize>> {
+    pub fn sizes(&self, e: Expr) -> Option<Vec<usize>> {
         let dims = self.func.ty(e).dims()?.iter();
         let size = |&d| usize::try_from(self.func.syms.as_int(d)?).ok();
         dims.map(size).collect()
@@ -128,7 +129,7 @@ impl Finder<'_> {
                 let (args, _) = self.call(e, MULTIPLY)?;
                 let sides = [(args[0], args[1]), (args[1], args[0])];
                 sides.into_iter().find_map(|(coded, scale)| {
-                    let (integers, zeros) = self.centred(coded)?;
+                    let (integers, zeros) = self.centred(coded, |e| self.spread(e))?;
                     Some((integers, zeros, self.spread(scale)?))
                 })?
             }
@@ -156,8 +157,12 @@ impl Finder<'_> {
         Some(spread)
     }
 
-    /// A constant of integers in floats, and what is taken from it.
-    fn centred(&self, mut e: Expr) -> Option<(Tensor, Vec<Spread>)> {
+    /// A constant of integers in floats, and what is taken from it, which `spread` knows.
+    pub fn centred<T>(
+        &self,
+        mut e: Expr,
+        spread: impl Fn(Expr) -> Option<T>,
+    ) -> Option<(Tensor, Vec<T>)> {
         let mut zeros = Vec::new();
         let mut cast = false;
         // Casts and zero points in any order, of which there are a few.
@@ -165,7 +170,7 @@ impl Finder<'_> {
             if let Some((args, _)) = self.call(e, SUBTRACT) {
                 // Differences of 8-bit integers may wrap around.
                 let wide = matches!(self.func.ty(e).dtype(), Some(DType::Int32 | DType::Float32));
-                zeros.push(self.spread(args[1]).filter(|_| wide)?);
+                zeros.push(spread(args[1]).filter(|_| wide)?);
                 e = args[0];
             } else if let Some((args, _)) = self.call(e, CAST) {
                 let to = self.func.ty(e).dtype();

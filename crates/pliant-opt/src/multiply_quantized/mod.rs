@@ -3,7 +3,8 @@
 //! multiplies the sums by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`. The left operand
 //! has one scale and zero point, or one for each row, the right one scales and zero points of columns.
 //! [`PackIntegers`](crate::pack_integers) makes one call of the library of it all. `R.linear` is taken too; its bias becomes an
-//! addition.
+//! addition. So are convolutions whose input has one scale and zero point, and whose weights have one for each filter
+//! ([`PackIntegerConvolutions`](crate::pack_integer_convolutions)).
 //!
 //! # Before
 //! With a tensor of `[4, 20]` of int8 for the constant.
@@ -31,13 +32,15 @@
 //! # Keeps
 //! Products of other types; those whose sums may leave 32 bits; constants with a scale or zero point that changes along a column,
 //! with parts of integers for zero points, or whose columns span more than 8 bits; constant scales of the left operand times which
-//! 2^31 leaves float32, and others that are not finite; biases whose sizes a run has to check; and all of them where kernels are
-//! switched off.
+//! 2^31 leaves float32, and others that are not finite; biases whose sizes a run has to check; transposed convolutions and those in
+//! groups, but for one filter for each channel; and all of them where kernels are switched off.
 //!
 //! # Never
 //! Keeps the rounding of the sums, which are exact. Sums times the left scale must be in the range of float32: with a scale of a
 //! run near its end results may be infinite that loops keep finite, and one that is infinite or NaN may give infinity for NaN.
 
+mod convolution;
+mod filters;
 mod left;
 mod right;
 
@@ -50,12 +53,12 @@ use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use pliant_tensor::Tensor;
 
 use crate::dequantized::Finder;
-use crate::products::{ADD, ByMatrix, LINEAR, MATMUL, operands, product};
+use crate::integer_sums::{CAST, SUBTRACT};
+use crate::products::{ADD, ByMatrix, CONVOLUTIONS, LINEAR, MATMUL, operands, product};
+use convolution::Convolved;
 use left::{Left, Zero};
 use right::Right;
 
-const CAST: Op = Op("relax.astype");
-const SUBTRACT: Op = Op("relax.subtract");
 const MULTIPLY: Op = Op("relax.multiply");
 const DEQUANTIZE: Op = Op("relax.dequantize");
 const EXPAND: Op = Op("relax.expand_dims");
@@ -77,7 +80,8 @@ impl ModulePass for MultiplyQuantized {
             let operands: Vec<Pattern> = (0..count).map(|_| wildcard()).collect();
             is_op(LINEAR).call(operands)
         };
-        let roots = [product(&wildcard(), &wildcard()), linear(2), linear(3)];
+        let mut roots = vec![product(&wildcard(), &wildcard()), linear(2), linear(3)];
+        roots.extend(CONVOLUTIONS[..3].iter().map(|&op| is_op(op).call([wildcard(), wildcard()])));
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
         update_each_relax(&mut module, ctx, |_, func| {
             if !dequantises(func) {
@@ -89,10 +93,13 @@ impl ModulePass for MultiplyQuantized {
                 let finder = Finder { func: cx.func, defs: cx.defs, place: cx.var };
                 let failed =
                     |e| PassError::internal(format!("a product of integers has no constant: {e}"));
-                let Some((by, left, right)) = quantized(&finder, value).map_err(failed)? else {
-                    return Ok(None);
-                };
-                replaced(cx, by, &left, &right).map(Some)
+                if let Some((by, left, right)) = quantized(&finder, value).map_err(failed)? {
+                    return replaced(cx, by, &left, &right).map(Some);
+                }
+                match Convolved::of(&finder, value).map_err(failed)? {
+                    Some(convolved) => convolved.replaced(cx).map(Some),
+                    None => Ok(None),
+                }
             })?;
             Ok(count > 0)
         })?;
@@ -128,15 +135,7 @@ fn replaced(
     left: &Left,
     right: &Right,
 ) -> Result<Expr, PassError> {
-    let mut x = cast(cx, left.x, DType::Int32)?;
-    if let Some(zero) = &left.zero {
-        let zero = match zero {
-            Zero::Constant(tensor) => cx.func.constant(tensor.clone()),
-            Zero::Given(e) => cast(cx, *e, DType::Int32)?,
-        };
-        let zero = column(cx, zero, left.vectors)?;
-        x = cx.call(SUBTRACT, &[x, zero], Attrs::default())?;
-    }
+    let x = centred(cx, left)?;
     let weights = constant(cx, &right.integers);
     let sum = cx.call(MATMUL, &[x, weights], Attrs::default())?;
     let sum = cast(cx, sum, DType::Float32)?;
@@ -148,6 +147,18 @@ fn replaced(
         Some(bias) => cx.call(ADD, &[y, bias], Attrs::default()),
         None => Ok(y),
     }
+}
+
+/// The integers of a left operand less their zero point.
+fn centred(cx: &mut RewriteCx<'_>, left: &Left) -> Result<Expr, PassError> {
+    let x = cast(cx, left.x, DType::Int32)?;
+    let Some(zero) = &left.zero else { return Ok(x) };
+    let zero = match zero {
+        Zero::Constant(tensor) => cx.func.constant(tensor.clone()),
+        Zero::Given(e) => cast(cx, *e, DType::Int32)?,
+    };
+    let zero = column(cx, zero, left.vectors)?;
+    cx.call(SUBTRACT, &[x, zero], Attrs::default())
 }
 
 fn constant(cx: &mut RewriteCx<'_>, tensor: &Tensor) -> Expr {

@@ -47,9 +47,9 @@ impl Right {
     }
 }
 
-/// What is known of the integers of a column.
+/// What is known of the integers of a column, or of a filter.
 #[derive(Clone, Default)]
-struct Column {
+pub(super) struct Column {
     /// The least and the largest.
     range: Option<(i64, i64)>,
     /// The sum of their magnitudes.
@@ -57,12 +57,12 @@ struct Column {
 }
 
 impl Column {
-    fn add(&mut self, x: i64) {
+    pub(super) fn add(&mut self, x: i64) {
         self.range = Some(self.range.map_or((x, x), |(low, high)| (low.min(x), high.max(x))));
         self.total = self.total.saturating_add(x.abs());
     }
 
-    fn fits(&self, most: i64) -> bool {
+    pub(super) fn fits(&self, most: i64) -> bool {
         let (low, high) = self.range.unwrap_or_default();
         high - low <= 255 && self.total.saturating_mul(most) <= i64::from(i32::MAX)
     }
