@@ -140,3 +140,53 @@ def test_a_bias_hides_what_is_no_number_from_queries_that_see_nothing(hidden: st
     got = np.asarray(pliant.compile(module)(q, k, v, mask))
     assert np.isfinite(got[0]).all()
     assert (got[1] == 0).all() if hidden == "bias" else np.isnan(got[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys"),
+    [
+        # The last of 12 places leaves 32 bits, or 64.
+        ('R.add(R.astype(R.arange(0, {n}), "int32"), R.const(2147483640, "int32"))',) * 2,
+        ('R.astype(R.add(R.arange(0, {n}), R.const(2147483640, "int64")), "int32")',) * 2,
+        ('R.add(R.arange(0, {n}), R.const(9223372036854775800, "int64"))',) * 2,
+        # The difference of what is added does.
+        (
+            'R.add(R.arange(0, {n}), R.const(9223372036854775800, "int64"))',
+            'R.subtract(R.arange(0, {n}), R.const(9223372036854775800, "int64"))',
+        ),
+        # Sums of what is far from the end do.
+        (
+            'R.add(R.add(R.astype(R.arange(0, {n}), "int32"), R.const(1073741820, "int32")), R.const(1073741820, "int32"))',
+            'R.astype(R.arange(0, {n}), "int32")',
+        ),
+        # Steps do, though not their difference.
+        (
+            'R.astype(R.arange(0, {n} * 536870912, 536870912), "int32")',
+            'R.astype(R.subtract(R.arange(0, {n} * 536870912, 536870912), R.arange(0, {n})), "int32")',
+        ),
+    ],
+)
+def test_places_wrap_around_in_masks_as_they_do_in_loops(queries: str, keys: str) -> None:
+    body = [
+        f"i = R.expand_dims({queries.format(n='n')}, 1)",
+        f"j = {keys.format(n='m')}",
+        'e = R.where(R.greater_equal(i, j), s, R.const(float("-inf"), "float32"))',
+        "z = R.matmul(R.nn.softmax(e, axis=-1), v)",
+    ]
+    same(program(body), operands(n=12, m=12), None)
+
+
+@pytest.mark.parametrize("window", [False, True])
+def test_places_far_from_all_keys(window: bool) -> None:
+    body = [
+        "i = R.expand_dims(R.add(R.arange(0, n), R.shape_to_tensor(R.shape([p]))), 1)",
+        "j = R.arange(0, m)",
+        "last = R.less_equal(j, i)",
+        'seen = R.logical_and(last, R.greater(j, R.subtract(i, R.const(3, "int64"))))' if window else "seen = last",
+        'e = R.where(seen, s, R.const(float("-inf"), "float32"))',
+        "z = R.matmul(R.nn.softmax(e, axis=-1), v)",
+    ]
+    text = PROGRAM.format(dtype="float32", more=', o: R.Shape(["p"])', body=("\n" + " " * 12).join(body))
+    module = from_source(text.replace("m = T.int64()", "m = T.int64()\n        p = T.int64()"))
+    for first in (0, 3, 7, 12, 1 << 33, 1 << 60):
+        same(module, [*operands(), (first,)])

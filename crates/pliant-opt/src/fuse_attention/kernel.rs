@@ -135,7 +135,9 @@ pub(super) fn call(
                 None => absent(&q),
             });
             args.push(te::int(i64::from(a.causal.is_some())));
-            args.push(offset.first().cloned().unwrap_or_else(|| te::int(0)));
+            // Places beyond all keys, or before the first, say no more than the nearest.
+            let near = |r: &Expr| te::maximum(&te::minimum(r, &(&k.rows + a.window)), &-&q.rows);
+            args.push(offset.first().map_or_else(|| te::int(0), near));
             let blind = match a.blind {
                 Blind::Zeros => 0,
                 Blind::Nan => 1,

@@ -4,6 +4,7 @@
 use pliant_ir::relax::{Callee, Expr, ExprData, TypeData};
 use pliant_ir::{AttrValue, DType, Op, Sym};
 use pliant_pass::pattern::RewriteCx;
+use pliant_sym::{Analyzer, Facts};
 use pliant_tensor::Tensor;
 
 use super::CAST;
@@ -128,6 +129,13 @@ const COMPARISONS: [(Op, Than); 4] = [
     (Op("relax.greater_equal"), Than::GreaterEqual),
 ];
 
+/// Numbers beyond which integers are not reasoned about: with sizes that kernels take, those of 32 bits do not wrap around before.
+const MOST: i64 = 1 << 30;
+/// The largest size that they take.
+const MOST_SIZE: i64 = 1 << 28;
+/// How much integers grow by from place to place at most.
+const MOST_STEP: i64 = 4;
+
 /// Integers that grow by a number along each of the last two axes.
 #[derive(Clone, Copy)]
 struct Ramp {
@@ -135,6 +143,8 @@ struct Ramp {
     axes: [Option<(i64, Sym)>; 2],
     /// The first.
     first: Sym,
+    /// Whether they were integers of 32 bits somewhere, which variables that are no sizes of scores may be too large for.
+    narrow: bool,
 }
 
 impl Ramp {
@@ -143,7 +153,7 @@ impl Ramp {
         let zero = cx.func.syms.int(0);
         let minus = other.axes.map(|axis| axis.map(|(by, n)| (-by, n)));
         let first = cx.func.syms.sub(zero, other.first);
-        self.plus(cx, Ramp { axes: minus, first })
+        self.plus(cx, Ramp { axes: minus, first, ..other })
     }
 
     /// The sum of two. Of sizes that are not the same one may turn out to be 1.
@@ -156,7 +166,21 @@ impl Ramp {
                 (a, b) => a.or(b),
             };
         }
-        Some(Ramp { axes, first: cx.func.syms.add(self.first, other.first) })
+        let narrow = self.narrow || other.narrow;
+        Some(Ramp { axes, first: cx.func.syms.add(self.first, other.first), narrow })
+    }
+
+    /// Itself, where no integer wraps around: it is far from the end of its type while variables are sizes.
+    fn sure(self, cx: &mut RewriteCx<'_>) -> Option<Ramp> {
+        let syms = &mut cx.func.syms;
+        let mut sizes = Facts::new();
+        for var in syms.free_vars(self.first) {
+            sizes.assume_range(var, Some(0), Some(MOST_SIZE));
+        }
+        let bound = Analyzer::new(syms, &sizes).const_int_bound(self.first);
+        let near = bound.lo()? >= -MOST && bound.hi()? <= MOST;
+        let slow = self.axes.iter().flatten().all(|(by, _)| by.abs() <= MOST_STEP);
+        (near && slow).then_some(self)
     }
 }
 
@@ -165,8 +189,13 @@ fn compared(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
     let find = |&(op, than): &(Op, Than)| Some((operands_of(cx, e, op)?, than));
     let (args, than) = COMPARISONS.iter().find_map(find)?;
     let (a, b) = (ramp(cx, args[0], DEEP)?, ramp(cx, args[1], DEEP)?);
-    let d = a.less(cx, b)?;
+    let d = a.less(cx, b)?.sure(cx)?;
     let [.., rows, keys] = *dims else { return None };
+    let syms = &cx.func.syms;
+    let sizes = [syms.free_vars(rows), syms.free_vars(keys)].concat();
+    if d.narrow && !syms.free_vars(d.first).iter().all(|var| sizes.contains(var)) {
+        return None;
+    }
     let by = |cx: &RewriteCx<'_>, axis: Option<(i64, Sym)>, size: Sym| match axis {
         Some((by, n)) => (n == size).then_some(Some(by)),
         // Of one place only the first is ever asked for.
@@ -201,11 +230,17 @@ fn compared(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
 
 /// Integers that are known by place.
 fn ramp(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
-    let deep = deep.checked_sub(1)?;
-    let whole = |t: Option<DType>| matches!(t, Some(DType::Int64 | DType::Int32));
-    if !whole(cx.func.ty(e).dtype()) {
-        return None;
-    }
+    let narrow = match cx.func.ty(e).dtype()? {
+        DType::Int64 => false,
+        DType::Int32 => true,
+        _ => return None,
+    };
+    let found = ramp_of(cx, e, deep.checked_sub(1)?)?;
+    Ramp { narrow: narrow || found.narrow, ..found }.sure(cx)
+}
+
+/// [`ramp`], wherever integers may wrap around.
+fn ramp_of(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
     let none = [None, None];
     let (op, args) = match *cx.func.expr(cx.value(e)) {
         ExprData::Constant(c) => {
@@ -228,11 +263,11 @@ fn ramp(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
             };
             let first = number(0)?;
             let &[count] = cx.func.ty(e).dims()? else { return None };
-            Some(Ramp { axes: [Some((by, count)), None], first })
+            Some(Ramp { axes: [Some((by, count)), None], first, narrow: false })
         }
         SIZES => match cx.func.ty(args[0]) {
             TypeData::Shape { dims: Some(dims), .. } if dims.len() == 1 => {
-                Some(Ramp { axes: none, first: dims[0] })
+                Some(Ramp { axes: none, first: dims[0], narrow: false })
             }
             _ => None,
         },
@@ -289,7 +324,7 @@ fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ram
         let size = *dims.iter().rev().nth(at).filter(|_| even)?;
         *axes.get_mut(at)? = Some((by, size));
     }
-    Some(Ramp { axes, first: cx.func.syms.int(*all.first()?) })
+    Some(Ramp { axes, first: cx.func.syms.int(*all.first()?), narrow: false })
 }
 
 // ---- triangles and constants ----
