@@ -37,7 +37,7 @@ def layer(size: int, channels: int, filters: int, kernel: int, step: int, apart:
     name = f"{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {step}"
     name += ", transposed" if transposed else f", {apart} apart"
     x = rand.standard_normal((1, channels, size, size)).astype(np.float32)
-    return Layer(name, node, {"x": x}, constants, [1, channels, "height", "width"])
+    return Layer(name, [node], {"x": x}, constants, [1, channels, "height", "width"])
 
 
 if __name__ == "__main__":

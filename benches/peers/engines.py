@@ -83,4 +83,5 @@ def in_phases(engines: Mapping[str, Sequence[Callable[[], object]]]) -> dict[str
 
 def difference(ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
     """The largest difference over the largest number of the output, or over 1 where that is more."""
-    return max(float(np.abs(a - b).max() / max(1.0, np.abs(b).max())) for a, b in zip(ours, theirs, strict=True))
+    pairs = [(a.astype(np.float64), b.astype(np.float64)) for a, b in zip(ours, theirs, strict=True)]
+    return max(float(np.abs(a - b).max() / max(1.0, np.abs(b).max())) for a, b in pairs)

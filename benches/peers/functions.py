@@ -24,7 +24,7 @@ def layer(kind: str, rows: int) -> Layer:
     ones = {name: np.ones(COLUMNS, np.float32) for name in ("scale", "bias")}
     constants = ones if kind == "LayerNormalization" else {}
     node = helper.make_node(kind, ["x", *constants], ["y"])
-    return Layer(f"{kind} of {rows} x {COLUMNS}", node, {"x": x}, constants, ["rows", COLUMNS])
+    return Layer(f"{kind} of {rows} x {COLUMNS}", [node], {"x": x}, constants, ["rows", COLUMNS])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Models of a single layer, on one thread and on two: Pliant, Pliant without AVX-512, ONNX Runtime and OpenVINO.
+"""Models of single layers, on one thread and on two: Pliant, Pliant without AVX-512, ONNX Runtime and OpenVINO.
 
 What the scripts beside this one share: each lists its layers and calls `main`. `engines` says how they are timed. Instructions are chosen
 once in a process, so those of ``PLIANT_ISA=avx2`` are measured in a process of their own, right after the others.
@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 import onnx
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, helper, numpy_helper
 
 from page import put
 from peers.engines import ENGINES, PLIANT, Feeds, difference, in_phases
@@ -33,23 +33,26 @@ ISA = {"PLIANT_ISA": "avx2"}
 
 @dataclass
 class Layer:
-    """A layer: what the table calls it, and its node, whose first input is the model's and whose others are constants."""
+    """A layer: what the table calls it, and its nodes, which read the model's one input and constants; the last gives the output."""
 
     name: str
-    node: NodeProto
+    nodes: Sequence[NodeProto]
     feeds: Feeds
     constants: Feeds
     # Dims of the input, of which those with names are left open.
     dims: Sequence[int | str]
+    # How far results may be apart, as `difference` has it.
+    error: float = 1e-4
 
     def model(self) -> onnx.ModelProto:
         """It as a model of one input and one output."""
-        (x,) = self.feeds
+        ((x, fed),) = self.feeds.items()
+        kind = helper.np_dtype_to_tensor_dtype(fed.dtype)
         graph = helper.make_graph(
-            [self.node],
+            self.nodes,
             "layer",
-            [helper.make_tensor_value_info(x, TensorProto.FLOAT, self.dims)],
-            [helper.make_tensor_value_info(self.node.output[0], TensorProto.FLOAT, None)],
+            [helper.make_tensor_value_info(x, kind, self.dims)],
+            [helper.make_tensor_value_info(self.nodes[-1].output[0], kind, None)],
             [numpy_helper.from_array(value, name) for name, value in self.constants.items()],
         )
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
@@ -65,7 +68,7 @@ def seconds(layers: list[Layer], threads: int, names: Sequence[str]) -> dict[str
         for index, layer in enumerate(layers):
             results = [own[index](layer.feeds) for own in runs.values()]
             error = max(difference(result, results[0]) for result in results)
-            if error > 1e-4:
+            if error > layer.error:
                 raise SystemExit(f"{layer.name}: results differ by {error}")
         calls = {name: [partial(run, layer.feeds) for run, layer in zip(own, layers, strict=True)] for name, own in runs.items()}
         return in_phases(calls)

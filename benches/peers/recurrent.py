@@ -41,7 +41,7 @@ def layer(kind: str, units: int, sequences: int, directions: int, linear: bool) 
     words = [f"{kind} of {units} units"]
     words += ["linear before reset"] * linear + ["both directions"] * (directions == 2) + [f"{sequences} sequences"] * (sequences > 1)
     x = rand.standard_normal((STEPS, sequences, units)).astype(np.float32)
-    return Layer(", ".join(words), node, {"x": x}, constants, ["steps", sequences, units])
+    return Layer(", ".join(words), [node], {"x": x}, constants, ["steps", sequences, units])
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(("left", "right"), itertools.product(TYPES, TYPES))
+@pytest.mark.parametrize(("left", "right"), list(itertools.product(TYPES, TYPES)))
 def test_conv_integer(case: str, left: str, right: str) -> None:
     rng = np.random.default_rng(len(case))
     size, kernel, attrs = CASES[case]
@@ -118,7 +118,7 @@ def test_groups(channels: int, filters: int, groups: int, left: str) -> None:
         agree(module, convolved(x.astype("int64") - 9, w, attrs).astype("int32"), x)
 
 
-def test_sums_wrap_around() -> None:
+def test_long_sums_do_not_saturate() -> None:
     rng = np.random.default_rng(3)
     w = np.full((3, 600, 9, 9), -128, "int8")
     x = np.full((1, 600, 9, 9), 255, "uint8")
@@ -132,7 +132,7 @@ def test_sums_wrap_around() -> None:
 
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize(("left", "out"), itertools.product(TYPES, TYPES))
+@pytest.mark.parametrize(("left", "out"), list(itertools.product(TYPES, TYPES)))
 def test_qlinear_conv(columns: bool, bias: bool, left: str, out: str) -> None:
     """Two layers and a pool between them: nothing is left but calls, the pool, and transposes at both ends."""
     rng = np.random.default_rng(4)
@@ -164,6 +164,69 @@ def test_qlinear_conv(columns: bool, bias: bool, left: str, out: str) -> None:
         x = integers(rng, (size[0], 5, *size[1:]), left)
         want = np.asarray(pliant.compile(module, kernels="off")(x))
         agree(module, want, x)
+
+
+@pytest.mark.parametrize("groups", [1, 8])
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("out", ["float32", "uint8"])
+def test_both_operands_dequantised(groups: int, columns: bool, out: str) -> None:
+    """What exporters of quantised models write around a convolution: one call for the layer, which sums integers."""
+    rng = np.random.default_rng(7)
+    scales = (rng.random(8 if columns else ()) + 0.5).astype("float32") / 500
+    constants = {
+        "xs": np.float32(0.02),
+        "xz": np.uint8(120),
+        "w": integers(rng, (8, 8 // groups, 3, 3), "int8"),
+        "ws": scales,
+        "wz": np.zeros(8 if columns else (), "int8"),
+        "b": rng.normal(size=8).astype("float32"),
+        "ys": np.float32(0.04),
+        "yz": np.uint8(7),
+    }
+    attrs = {"pads": [1, 1, 1, 1], "strides": [2, 1], "group": groups}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xf"]),
+        helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["wf"], axis=0),
+        helper.make_node("Conv", ["xf", "wf", "b"], ["c"], **attrs),
+        helper.make_node("Relu", ["c"], ["y" if out == "float32" else "r"]),
+        helper.make_node("QuantizeLinear", ["r", "ys", "yz"], ["y"]),
+    ][: 4 if out == "float32" else 5]
+    module = model(nodes, {"x": ("uint8", ["n", 8, "h", "w"])}, out, constants)
+    assert "pliant_convolve_uint8" in script(module)
+    for size in ((0, 4, 5), (1, 1, 1), (2, 9, 6), (1, 16, 17)):
+        x = integers(rng, (size[0], 8, *size[1:]), "uint8")
+        factors = 0.02 * np.broadcast_to(scales, 8).astype("float64").reshape(-1, 1, 1)
+        c = convolved(x.astype("int64") - 120, constants["w"], attrs) * factors
+        want = np.maximum(c + constants["b"].reshape(-1, 1, 1), 0)
+        if out == "uint8":
+            want = np.clip(np.rint(want / 0.04) + 7, 0, 255)
+        for kernels in ("on", "off"):
+            y = np.asarray(pliant.compile(module, kernels=kernels)(x))
+            assert y.dtype == out
+            # Where a sum lies halfway, or nearly, rounding may go either way.
+            near = {"rtol": 1e-5, "atol": 1e-5} if out == "float32" else {"atol": 1}
+            np.testing.assert_allclose(y.astype("float64"), want, **near)
+            if out == "uint8":
+                assert np.mean(y != want) < 0.01 if y.size else True
+
+
+def test_zero_points_of_dequantised_input_that_margins_cannot_hold() -> None:
+    """A zero point that is no byte is not what a margin can be filled with: the layer multiplies floats."""
+    rng = np.random.default_rng(8)
+    w = integers(rng, (4, 3, 3, 3), "int8")
+    bb = relax.BlockBuilder()
+    v = relax.Var("x", relax.TensorStructInfo([1, 3, 5, 5], "int8"))
+    with bb.function("main", [v]), bb.dataflow():
+        wide = bb.emit(relax.op.astype(v, "float32"))
+        rest = bb.emit(relax.op.subtract(wide, relax.const(300.0, "float32")))
+        weights = bb.emit(relax.op.dequantize(relax.const(w), relax.const(0.5, "float32"), relax.const(0, "int8")))
+        y = bb.emit_output(relax.op.nn.conv2d(rest, weights, padding=1))
+        bb.emit_func_output(y)
+    module = bb.get()
+    assert "pliant_convolve_int8" not in script(module)
+    x = integers(rng, (1, 3, 5, 5), "int8")
+    want = convolved(x.astype("int64") - 300, w, {"pads": [1] * 4}) * 0.5
+    np.testing.assert_allclose(np.asarray(pliant.compile(module)(x)), want, rtol=1e-5, atol=1e-2)
 
 
 def test_scales_and_zero_points_of_a_run() -> None:

@@ -1,5 +1,5 @@
-//! Products of 8-bit integers against the peak of float32, which one instruction of theirs exceeds four times, and tile registers
-//! exceed 16 times.
+//! Products and convolutions of 8-bit integers against the peak of float32, which one instruction of theirs exceeds four times,
+//! and tile registers exceed 16 times.
 
 mod floor;
 
@@ -9,6 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values};
 use pliant_kernels::epilogue::Epilogue;
 use pliant_kernels::isa::isa;
+use pliant_kernels::quantized::convolution::{Convolution, Counts, Finish, run};
 use pliant_kernels::quantized::{
     QuantizedGemm, pack_quads, pliant_epilogue_int32, pliant_gemm_int8,
 };
@@ -67,5 +68,77 @@ fn quantized(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, quantized);
+/// Height and width of the input, channels, filters, width of the kernel, stride, and whether each channel has a filter of its own.
+const CONVOLUTIONS: [(usize, usize, usize, usize, usize, bool); 10] = [
+    (56, 64, 64, 3, 1, false),
+    (28, 128, 128, 3, 1, false),
+    (14, 256, 256, 3, 1, false),
+    (7, 512, 512, 3, 1, false),
+    (56, 64, 128, 3, 2, false),
+    (224, 3, 64, 7, 2, false),
+    (56, 64, 256, 1, 1, false),
+    (14, 1024, 256, 1, 1, false),
+    (56, 144, 144, 3, 1, true),
+    (14, 576, 576, 3, 1, true),
+];
+
+fn convolutions(c: &mut Criterion) {
+    for threads in thread_counts() {
+        let mut cases = Cases::new(c, "int8 convolution", isa(), threads);
+        let runtime = cases.runtime();
+        for (size, channels, filters, kernel, stride, alone) in CONVOLUTIONS {
+            let margin = kernel / 2;
+            let output = (size + 2 * margin - kernel) / stride + 1;
+            let k = kernel * kernel * if alone { 1 } else { channels };
+            let byte = |x: f32| (x * 120.0) as i8;
+            let x = values(size * size * channels, 7);
+            let x: Vec<u8> = x.into_iter().map(|x| byte(x) as u8).collect();
+            // What is multiplied does not change how long it takes: taps alone are not in their order.
+            let stored = if alone { k.next_multiple_of(4) } else { k };
+            let b: Vec<i8> = values(stored * filters, 5).into_iter().map(byte).collect();
+            let quads = pack_quads(&b, stored, filters).expect("a small matrix");
+            let packed = if alone { &b } else { &quads.data };
+            let weights = Tensor::from_slice(&[packed.len() as i64], packed).expect("memory");
+            let mut out = vec![0i32; output * output * filters];
+            let [size_, output_, kernel_, stride_, margin_] =
+                [size, output, kernel, stride, margin].map(|d| d as i64);
+            let convolution = Convolution {
+                counts: Counts {
+                    batch: 1,
+                    channels: channels as i64,
+                    filters: filters as i64,
+                    groups: if alone { channels as i64 } else { 1 },
+                    input: [1, size_, size_],
+                    output: [1, output_, output_],
+                    kernel: [1, kernel_, kernel_],
+                    stride: [1, stride_, stride_],
+                    dilation: [1; 3],
+                    before: [0, margin_, margin_],
+                },
+                x: x.as_ptr(),
+                signed: true,
+                x_zero: &raw const ZERO,
+                weights: weights.as_slice::<i8>().expect("dense").as_ptr(),
+                width: quads.width as i64,
+                sums: quads.sums.as_ptr(),
+                w_zeros: std::ptr::null(),
+                out: out.as_mut_ptr(),
+                finish: None::<Finish>,
+            };
+            let products = 2 * output * output * k * filters;
+            let work = Work::single(products as f64, (k * filters) as f64);
+            let kind = if alone { ", each channel alone" } else { "" };
+            let name = format!(
+                "{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}{kind}"
+            );
+            cases.run(&name, work, || {
+                // SAFETY: the operands have these sizes.
+                unsafe { run(isa(), &runtime, black_box(&convolution)) };
+            });
+        }
+        cases.finish();
+    }
+}
+
+criterion_group!(benches, quantized, convolutions);
 criterion_main!(benches);

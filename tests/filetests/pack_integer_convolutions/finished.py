@@ -51,3 +51,91 @@ class Module:
             y = R.nn.conv1d(a, R.const([[[1, -2], [3, 4]]], "int32"))
             R.output(y)
         return y
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# metadata = {
+#     "relax.expr.Constant": [
+#         I.tensor((1, 1, 16, 4), "int8", "AQP+BAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
+#         I.tensor((1, 1, 16, 4), "int8", "gEcAAP0EAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
+#     ]
+# }
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def plain(x: R.Tensor(("n", "w", 2), dtype="int8")) -> R.Object:
+#         n = T.int64()
+#         w = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             a: R.Tensor((n, w, 2), dtype="int32") = R.astype(x, dtype="int32")
+#             y: R.Tensor((n, w, 1), dtype="int32") = R.call_tir(cls.conv1d_int8, (x, metadata["relax.expr.Constant"][0], R.const([6], "int32")), out_sinfo=R.Tensor((n, w, 1), dtype="int32"))
+#             R.output(y)
+#         return y
+#
+#     @R.function
+#     def finished(x: R.Tensor(("n", "h", 4, 2), dtype="uint8"), s: R.Tensor((), dtype="float32"), z: R.Tensor((), dtype="uint8")) -> R.Object:
+#         n = T.int64()
+#         h = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             a: R.Tensor((n, h, 4, 2), dtype="int32") = R.astype(x, dtype="int32")
+#             b: R.Tensor((), dtype="int32") = R.astype(z, dtype="int32")
+#             c: R.Tensor((n, h, 4, 2), dtype="int32") = R.subtract(a, b)
+#             p: R.Tensor((n, (h + 1) // 2 + 1, 2, 2), dtype="int8") = R.call_tir(cls.conv2d_int8, (x, b, metadata["relax.expr.Constant"][1], R.const([-57, 1], "int32"), R.const([-129, 0], "int32"), R.const([10, -20], "int32"), s, R.const([0.5, 0.25], "float32"), s, R.const(3.0, "float32")), out_sinfo=R.Tensor((n, (h + 1) // 2 + 1, 2, 2), dtype="int8"))
+#             R.output(p)
+#         return p
+#
+#     @R.function
+#     def alone(x: R.Tensor(("n", "h", 4, 2), dtype="uint8")) -> R.Object:
+#         n = T.int64()
+#         h = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             a: R.Tensor((n, h, 4, 2), dtype="int32") = R.astype(x, dtype="int32")
+#             f: R.Tensor((n, h, 3, 2), dtype="float32") = R.call_tir(cls.conv2d_int81, (x, R.const([[[[1], [-3]], [[2], [4]], [[0], [0]], [[0], [0]]]], "int8"), R.const([3, 1], "int32")), out_sinfo=R.Tensor((n, h, 3, 2), dtype="float32"))
+#             g: R.Tensor((n, h, 3, 2), dtype="float32") = R.round(f)
+#             R.output(g)
+#         return g
+#
+#     @R.function
+#     def first(x: R.Tensor(("n", 2, "w"), dtype="int8")) -> R.Object:
+#         n = T.int64()
+#         w = T.int64()
+#         with R.dataflow():
+#             a: R.Tensor((n, 2, w), dtype="int32") = R.astype(x, dtype="int32")
+#             y: R.Tensor((n, 1, w - 1), dtype="int32") = R.nn.conv1d(a, R.const([[[1, -2], [3, 4]]], "int32"))
+#             R.output(y)
+#         return y
+#
+#     @T.prim_func(private=True)
+#     def conv1d_int8(var_A: T.handle, B: T.Buffer((1, 1, 16, 4), "int8"), C: T.Buffer((1,), "int32"), var_conv1d_int8: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         w = T.int64()
+#         A = T.match_buffer(var_A, (n, w, 2), "int8")
+#         conv1d_int8 = T.match_buffer(var_conv1d_int8, (n, w + -1 + 1, 1), "int32")
+#         with T.block("conv1d_int8"):
+#             T.evaluate(T.call_extern("int64", "pliant_convolve_int8", n, 2, 1, 1, 1, 1, w, 1, 1, w + -1 + 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 0, 0, 0, T.address_of(A[0, 0, 0]), 0, T.address_of(C[0]), T.address_of(B[0, 0, 0, 0]), 16, T.address_of(C[0]), 0, T.address_of(C[0]), T.address_of(conv1d_int8[0, 0, 0])))
+#
+#     @T.prim_func(private=True)
+#     def conv2d_int8(var_A: T.handle, B: T.Buffer((), "int32"), C: T.Buffer((1, 1, 16, 4), "int8"), D: T.Buffer((2,), "int32"), E: T.Buffer((2,), "int32"), F: T.Buffer((2,), "int32"), G: T.Buffer((), "float32"), H: T.Buffer((2,), "float32"), I1: T.Buffer((), "float32"), J: T.Buffer((), "float32"), var_conv2d_int8: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         h = T.int64()
+#         A = T.match_buffer(var_A, (n, h, 4, 2), "uint8")
+#         conv2d_int8 = T.match_buffer(var_conv2d_int8, (n, (h + 1) // 2 + 1, 2, 2), "int8")
+#         with T.block("conv2d_int8"):
+#             T.evaluate(T.call_extern("int64", "pliant_convolve_uint8_int8", n, 2, 2, 1, 1, h, 4, 1, (h + 1) // 2 + 1, 2, 1, 1, 1, 1, 2, 2, 1, 1, 1, 0, 1, 0, T.address_of(A[0, 0, 0, 0]), 1, T.address_of(B[()]), T.address_of(C[0, 0, 0, 0]), 16, T.address_of(D[0]), 1, T.address_of(E[0]), 1, T.address_of(F[0]), 1, T.address_of(G[()]), 1, T.address_of(H[0]), 0, T.address_of(D[0]), 1, T.float64(0.0), T.float64(0.0), 1, T.address_of(I1[()]), 1, T.address_of(J[()]), T.float64(-128.0), T.float64(127.0), T.address_of(conv2d_int8[0, 0, 0, 0])))
+#
+#     @T.prim_func(private=True)
+#     def conv2d_int81(var_A: T.handle, B: T.Buffer((1, 4, 2, 1), "int8"), C: T.Buffer((2,), "int32"), var_conv2d_int8: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         h = T.int64()
+#         A = T.match_buffer(var_A, (n, h, 4, 2), "uint8")
+#         conv2d_int8 = T.match_buffer(var_conv2d_int8, (n, h + -1 + 1, 3, 2), "float32")
+#         with T.block("conv2d_int8"):
+#             T.evaluate(T.call_extern("int64", "pliant_convolve_uint8_f32", n, 2, 2, 2, 1, h, 4, 1, h + -1 + 1, 3, 1, 1, 2, 1, 1, 1, 1, 1, 1, 0, 0, 0, T.address_of(A[0, 0, 0, 0]), 0, T.address_of(C[0]), T.address_of(B[0, 0, 0, 0]), 1, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.float64(0.0), T.float64(0.0), T.address_of(conv2d_int8[0, 0, 0, 0])))

@@ -99,8 +99,8 @@ impl Bytes {
 }
 
 impl Loops<'_, '_, '_> {
-    /// `pliant_convolve_int8` and the others that begin so: sizes, the input and its zero point, weights, the columns of a panel, their
-    /// sums and zero points, what becomes of the sums, results.
+    /// `pliant_convolve_int8` and the others that begin so: sizes, the input and its zero point, weights, the columns of a panel,
+    /// their sums and zero points, what becomes of the sums, results.
     pub(super) fn integer_convolve(&mut self, args: &[Val]) -> Result<Val> {
         if !COUNTS.contains(&args.len()) {
             return Err(malformed("a convolution of 8-bit integers takes 31, 42 or 48 arguments"));

@@ -67,7 +67,7 @@ pub struct Bytes {
 
 impl Finish {
     /// The same for results from a column on.
-    pub(super) fn from_column(&self, column: usize) -> Finish {
+    pub(super) fn shifted(&self, column: usize) -> Finish {
         let mut finish = *self;
         let shift = |p: &mut *const f32| {
             if !p.is_null() {

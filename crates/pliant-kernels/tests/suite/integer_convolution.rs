@@ -256,9 +256,8 @@ fn sums_are_finished() {
             let bias: Vec<f32> = (0..filters).map(|f| f as f32 / 8.0 - 3.0).collect();
             let (terms, columns) = (Guarded::new(&terms, true), Guarded::new(&columns, true));
             let (bias, scale) = (Guarded::new(&bias, true), Guarded::new(&[0.5f32], true));
-            let mut finish = Finish::default();
-            finish.sums = terms.as_ptr();
-            finish.rows = scale.as_ptr();
+            let mut finish =
+                Finish { sums: terms.as_ptr(), rows: scale.as_ptr(), ..Finish::default() };
             finish.standard.column_scale = columns.as_ptr();
             finish.standard.bias = bias.as_ptr();
             finish.standard.activation = Activation::Clip as i64;

@@ -117,7 +117,7 @@ fn zero_point(finder: &Finder<'_>, zero: Expr) -> Option<((i64, i64), Option<Zer
         let tensor = Tensor::from_slice(tensor.shape(), &whole).ok()?;
         return Some(((least, largest), Some(Zero::Constant(tensor))));
     }
-    let given = |e: Expr| range(func.ty(e).dtype()).map(|range| (range, Some(Zero::Given(zero))));
+    let given = |e: Expr| range(func.ty(e).dtype()).map(|range| (range, Some(Zero::Given(e))));
     // A cast leaves it what it was where it is made wider.
     given(zero).or_else(|| {
         let wide = func.ty(zero).dtype() == Some(DType::Int32);

@@ -1,5 +1,5 @@
-//! The loop function of a convolution of integers: one call of `pliant_convolve_int8`, `pliant_convolve_uint8`, or of an entry point
-//! of these names that finishes the sums.
+//! The loop function of a convolution of integers: one call of `pliant_convolve_int8`, `pliant_convolve_uint8`, or of an entry
+//! point of these names that finishes the sums.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};

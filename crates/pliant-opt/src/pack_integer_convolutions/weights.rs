@@ -47,8 +47,9 @@ pub(super) fn fit(c: &Convolution) -> bool {
     })
 }
 
-/// The quads of `[taps * channels of a group, filters of a group]` for each group, one after the other; bytes of `[taps, channels]`,
-/// and zeros up to a multiple of four taps, where each channel has a filter of its own. `None` where a filter does not fit.
+/// The quads of `[taps * channels of a group, filters of a group]` for each group, one after the other; bytes of
+/// `[taps, channels]`, and zeros up to a multiple of four taps, where each channel has a filter of its own. `None` where a filter
+/// does not fit.
 ///
 /// # Errors
 /// Memory.

@@ -131,8 +131,8 @@ fn output(_: &mut PrimFunc, args: &[Expr]) -> Vec<Expr> {
     [BATCH, OUTPUT, OUTPUT + 1, OUTPUT + 2, FILTERS].map(|at| args[at]).into()
 }
 
-/// The factors of how many bytes the weights have: groups, panels of each, quads of taps and channels of a group, columns of a panel,
-/// four. Where each channel has a filter of its own panels have one column.
+/// The factors of how many bytes the weights have: groups, panels of each, quads of taps and channels of a group, columns of a
+/// panel, four. Where each channel has a filter of its own panels have one column.
 fn quads(f: &mut PrimFunc, args: &[Expr]) -> Vec<Expr> {
     let (one, three, four) = (f.int(1), f.int(3), f.int(4));
     // The bounds of the arguments are asserted; a group count of 0 must not be divided by before.

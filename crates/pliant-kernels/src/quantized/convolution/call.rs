@@ -30,10 +30,10 @@ macro_rules! convolve {
     ($(#[$doc:meta])* $name:ident, ($x:ty, $signed:literal) -> $out:ty, ($($arg:ident: $ty:ty),*), |$to:ident| $finish:expr) => {
         $(#[$doc])*
         ///
-        /// Sizes as [`crate::convolution::Convolution`] has them: batches, channels, filters and groups, then three numbers each for
-        /// the input, the results, the kernel, strides, dilations and what is before the input. The input, which is dense with its
-        /// channels last; whether it has a zero point, and its address. The weights in quads ([`crate::quantized::pack_quads`]) of
-        /// each group, or taps by channels where each channel has a filter of its own; columns of a panel; sums of the filters'
+        /// Sizes as [`crate::convolution::Convolution`] has them: batches, channels, filters and groups, then three numbers each
+        /// for the input, the results, the kernel, strides, dilations and what is before the input. The input, which is dense with
+        /// its channels last; whether it has a zero point, and its address. The weights in quads ([`crate::quantized::pack_quads`])
+        /// of each group, or taps by channels where each channel has a filter of its own; columns of a panel; sums of the filters'
         /// weights; whether filters have zero points, and their address. What becomes of the sums, each with whether it is there:
         /// terms of the filters before the cast to float32, one factor of all, factors of the filters, a bias; the number of the
         /// activation and its limits; for bytes, what they are divided by, the zero point that is added to what is rounded, and
@@ -157,8 +157,9 @@ macro_rules! bytes {
             (has_divisor: i64, divisor: *const f32, has_shift: i64, shift: *const f32, least: f64, most: f64),
             |to, f| {
                 // SAFETY: the caller's promise.
-                let (divisor, zero) =
-                    unsafe { (number(has_divisor, divisor, 1.0), number(has_shift, shift, 0.0)) };
+                let divisor = unsafe { number(has_divisor, divisor, 1.0) };
+                // SAFETY: the same.
+                let zero = unsafe { number(has_shift, shift, 0.0) };
                 let bytes = Bytes {
                     divisor,
                     zero,

@@ -184,7 +184,7 @@ impl Pieces<'_> {
         for group in panels.start / each..panels.end.div_ceil(each) {
             let first = group * each;
             let own = panels.start.max(first) - first..panels.end.min(first + each) - first;
-            let finish = self.c.finish.map(|f| f.from_column(group * self.columns));
+            let finish = self.c.finish.map(|f| f.shifted(group * self.columns));
             let g = self.product(group, finish.as_ref());
             // SAFETY: the caller's promise.
             let status = unsafe {
