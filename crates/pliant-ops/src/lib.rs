@@ -8,6 +8,7 @@
 //! | [`mod@registry`] | [`registry()`]: operators by name, as the IR wants them |
 //! | [`infer`], [`attrs`], [`rules`], [`prove`] | what type rules see, share, and can prove |
 //! | [`broadcast`] | broadcasting, by proof or at run time |
+//! | [`equation`] | the labels of an einsum's dims |
 //! | [`dynamic`] | calls whose operands are known only at run time |
 //! | [`mod@legalize`] | from a call to a loop function |
 //! | [`mod@size_checks`] | which sizes a call runs at |
@@ -19,6 +20,7 @@ pub mod attrs;
 pub mod broadcast;
 pub mod decl;
 pub mod dynamic;
+pub mod equation;
 pub mod infer;
 pub mod legalize;
 pub mod module_builder;

@@ -26,6 +26,7 @@ pub mod copy_written_views;
 pub mod dataflow_use_inplace_calls;
 pub mod dead_code_elimination;
 mod dequantized;
+pub mod einsum_to_matmul;
 pub mod eliminate_common_subexpr;
 pub mod eliminate_unused;
 mod epilogue;

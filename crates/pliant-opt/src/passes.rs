@@ -17,6 +17,7 @@ use crate::copy_aliased_results::CopyAliasedResults;
 use crate::copy_written_views::CopyWrittenViews;
 use crate::dataflow_use_inplace_calls::DataflowUseInplaceCalls;
 use crate::dead_code_elimination::DeadCodeElimination;
+use crate::einsum_to_matmul::EinsumToMatmul;
 use crate::eliminate_common_subexpr::EliminateCommonSubexpr;
 use crate::eliminate_unused::EliminateUnused;
 use crate::expand_matmul_of_sum::ExpandMatmulOfSum;
@@ -90,6 +91,7 @@ passes! {
     "CanonicalizeBindings": "Remove bindings that only name again what has a name" => CanonicalizeBindings;
     "EliminateCommonSubexpr": "Compute once what several bindings compute" => EliminateCommonSubexpr::default();
     "DeadCodeElimination": "Remove bindings and functions that nothing uses" => DeadCodeElimination::default();
+    "EinsumToMatmul": "Write as matrix products the sums of products that are such" => EinsumToMatmul;
     "WidenProducts": "Compute products, convolutions and attention of 16-bit floats in float32" => WidenProducts;
     "MultiplyQuantized": "Multiply integers where both operands of a product are dequantised, and scale the sums"
         => MultiplyQuantized;

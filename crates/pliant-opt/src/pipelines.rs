@@ -27,6 +27,7 @@ pub const ZERO: &[&str] = &[
     "Normalize",
     "LambdaLift",
     "MatchUnknownShapes",
+    "EinsumToMatmul",
     "WidenProducts",
     "EliminateCommonSubexpr",
     "MultiplyQuantized",
@@ -44,6 +45,8 @@ pub const ZERO: &[&str] = &[
     "PackRecurrent",
     "DeadCodeElimination",
     "PackConstants",
+    // What is left multiplies variables, which products read as they lie.
+    "FuseTransposeMatmul",
     "LegalizeOps",
     // Loop functions do not take what their operators read nothing of but the type.
     "DeadCodeElimination",

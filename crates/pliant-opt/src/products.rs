@@ -15,6 +15,8 @@ use crate::names::{is_left_out, num_input, op_call};
 pub const MATMUL: Op = Op("relax.matmul");
 /// `R.linear(x, weight, bias)`.
 pub const LINEAR: Op = Op("relax.linear");
+/// `R.einsum(operands, subscripts)`.
+pub const EINSUM: Op = Op("relax.einsum");
 /// `R.add(x1, x2)`.
 pub const ADD: Op = Op("relax.add");
 /// `R.permute_dims(x, axes)`.

@@ -9,6 +9,7 @@ use pliant_ir::{DType, Sym};
 
 use crate::broadcast::{Operand, Target, broadcast_dim};
 use crate::decl::{Default, OpDecl, Pattern};
+use crate::equation::{Equation, Label, Misfit, Terms};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::statistical::accumulator;
@@ -31,113 +32,27 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .numpy("einsum")
 .onnx(&["Einsum"])];
 
-/// A dim's label: a letter, or a place of the ellipsis counted from the right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Label {
-    Ellipsis(usize),
-    Letter(char),
-}
-
-/// A term as it is written; `None` stands for the ellipsis.
-type Term = Vec<Option<char>>;
-
-/// The labels of each operand and of the result.
-struct Equation {
-    inputs: Vec<Vec<Label>>,
-    output: Vec<Label>,
-}
-
-fn parse_term(ctx: &InferCtx<'_>, text: &str) -> Result<Term, InferError> {
-    let mut term = Vec::new();
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix("...") {
-            if term.contains(&None) {
-                return Err(ctx.error(format!("two ellipses in the term {text:?}")));
-            }
-            term.push(None);
-            rest = after;
-            continue;
-        }
-        if c.is_ascii_alphabetic() {
-            term.push(Some(c));
-        } else if c != ' ' {
-            return Err(ctx.error(format!("{c:?} is no label: {text:?}")));
-        }
-        rest = &rest[c.len_utf8()..];
-    }
-    Ok(term)
-}
-
-/// The terms of the operands, and that of the result if it is written.
-fn terms(ctx: &InferCtx<'_>) -> Result<(Vec<Term>, Option<Term>), InferError> {
+/// The equation, with the call's subscripts as they are written.
+fn terms(ctx: &InferCtx<'_>) -> Result<Terms, InferError> {
     let value = ctx.attr("subscripts");
-    let text = value.as_str().ok_or_else(|| ctx.error("subscripts must be a string"))?.to_string();
-    let (inputs, output) = match text.split_once("->") {
-        Some((inputs, output)) => (inputs, Some(parse_term(ctx, output)?)),
-        None => (&text[..], None),
-    };
-    let inputs = inputs.split(',').map(|t| parse_term(ctx, t)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(term) = &output {
-        for (k, label) in term.iter().enumerate() {
-            if term[..k].contains(label) {
-                return Err(ctx.error(format!("a label is repeated in the result: {text:?}")));
-            }
-            if !inputs.iter().any(|t| t.contains(label)) && label.is_some() {
-                return Err(ctx.error(format!("a label of the result is in no operand: {text:?}")));
-            }
-        }
-    }
-    Ok((inputs, output))
+    let text = value.as_str().ok_or_else(|| ctx.error("subscripts must be a string"))?;
+    Terms::parse(text).map_err(|message| ctx.error(message))
 }
 
 /// The labels of operands of these ranks.
 fn equation(ctx: &InferCtx<'_>, ranks: &[usize]) -> Result<Equation, InferError> {
-    let (terms, output) = terms(ctx)?;
-    if terms.len() != ranks.len() {
-        let (want, got) = (terms.len(), ranks.len());
-        return Err(ctx.error(format!("subscripts name {want} operands, but {got} are given")));
-    }
-    let (mut inputs, mut widest) = (Vec::new(), 0);
-    for (i, (term, &rank)) in terms.iter().zip(ranks).enumerate() {
-        let letters = term.iter().flatten().count();
-        let open = term.contains(&None);
-        let bad = || {
+    terms(ctx)?.over(ranks).map_err(|misfit| match misfit {
+        Misfit::Count(want) => {
+            let got = ranks.len();
+            ctx.error(format!("subscripts name {want} operands, but {got} are given"))
+        }
+        Misfit::Rank(i) => {
             let ty = ctx.ty_text(0);
             ctx.error(format!(
                 "term {i} of subscripts does not fit the rank of operands[{i}]: {ty}"
             ))
-        };
-        let rest = rank.checked_sub(letters).filter(|&r| open || r == 0).ok_or_else(bad)?;
-        widest = widest.max(rest);
-        inputs.push(expanded(term, rest));
-    }
-    let output = match output {
-        Some(term) => expanded(&term, widest),
-        None => {
-            let mut all: Vec<Label> = inputs.iter().flatten().copied().collect();
-            all.sort_unstable();
-            let once = |l: &Label| match l {
-                Label::Ellipsis(_) => false,
-                letter => all.iter().filter(|o| *o == letter).count() == 1,
-            };
-            let letters: Vec<Label> = all.iter().copied().filter(once).collect();
-            (0..widest).rev().map(Label::Ellipsis).chain(letters).collect()
         }
-    };
-    Ok(Equation { inputs, output })
-}
-
-/// The term with its ellipsis written out over so many dims.
-fn expanded(term: &Term, dims: usize) -> Vec<Label> {
-    let mut out = Vec::new();
-    for label in term {
-        match label {
-            Some(c) => out.push(Label::Letter(*c)),
-            None => out.extend((0..dims).rev().map(Label::Ellipsis)),
-        }
-    }
-    out
+    })
 }
 
 /// The size of each label.

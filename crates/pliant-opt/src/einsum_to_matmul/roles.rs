@@ -1,0 +1,162 @@
+//! An einsum of two operands as a matrix product: which labels are batch dims, rows, columns and summed over, and what must be
+//! done to the operands and to the result.
+
+use pliant_ir::{Sym, SymArena};
+use pliant_ops::equation::{Equation, Label};
+
+/// An operand, or a result, with the labels of its dims.
+#[derive(Clone, Debug)]
+pub(super) struct Labelled {
+    pub labels: Vec<Label>,
+    pub dims: Vec<Sym>,
+}
+
+impl Labelled {
+    fn size(&self, label: Label) -> Option<Sym> {
+        self.labels.iter().position(|&l| l == label).map(|at| self.dims[at])
+    }
+
+    fn has(&self, label: Label) -> bool {
+        self.labels.contains(&label)
+    }
+}
+
+/// What is done to a tensor: its dims are put in another order, and then become others, in each case if at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub order: Option<Vec<usize>>,
+    pub dims: Option<Vec<Sym>>,
+}
+
+impl Turn {
+    /// Whether elements move.
+    pub fn moves(&self) -> bool {
+        self.order.is_some()
+    }
+
+    /// Whether they move one by one: the last dim does not stay the last.
+    pub fn scatters(&self) -> bool {
+        self.order.as_ref().is_some_and(|order| order.last() != Some(&(order.len() - 1)))
+    }
+}
+
+/// A matrix product that computes an einsum.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Whether the second operand is the left one of the product.
+    pub swapped: bool,
+    /// What is done to the left operand and to the right one.
+    pub operands: [Turn; 2],
+    /// The dims that the product's columns or rows part into, if it does not have all of them.
+    pub parted: Option<Vec<Sym>>,
+    /// The order of dims of the result.
+    pub order: Option<Vec<usize>>,
+    /// Whether what is summed over lies alike and without gaps in both operands, so that loops read it as one dim.
+    pub alike: bool,
+}
+
+/// The product that an equation is of operands of these dims; the left operand is the second one where `swapped`. `None` where it is
+/// none.
+pub(super) fn plan(
+    syms: &mut SymArena,
+    eq: &Equation,
+    dims: [&[Sym]; 2],
+    result: &[Sym],
+    swapped: bool,
+) -> Option<Plan> {
+    let [first, second] = &eq.inputs[..] else { return None };
+    let labelled =
+        |labels: &[Label], dims: &[Sym]| Labelled { labels: labels.to_vec(), dims: dims.to_vec() };
+    let (first, second) = (labelled(first, dims[0]), labelled(second, dims[1]));
+    let [left, right] = if swapped { [second, first] } else { [first, second] };
+    let out = labelled(&eq.output, result);
+    let groups = Groups::of(syms, &left, &right, &out)?;
+    let (rows, columns) = (groups.rows.len(), groups.columns.len());
+    let many = !groups.batch.is_empty();
+    // Beside batch dims there is one dim of rows, and otherwise as many as come.
+    let merged_rows = many && rows != 1;
+    let merged_columns = columns > 1 || many && columns == 0;
+    let merged_inner = groups.inner.len() > 1;
+    let mut side = |of: &Labelled, parts: [&[Label]; 3], merged: bool| {
+        let order: Vec<Label> = parts.concat();
+        let sized = merged.then(|| {
+            let size = |l: &Label| of.size(*l).expect("the operand has its labels");
+            let mut dims: Vec<Sym> = parts[0].iter().map(size).collect();
+            for part in &parts[1..] {
+                // Without batch dims a vector has no dim for its missing columns.
+                if many || !part.is_empty() {
+                    dims.push(syms.product(part.iter().map(size)));
+                }
+            }
+            dims
+        });
+        Turn { order: moved(&of.labels, &order), dims: sized }
+    };
+    let lead = [&groups.batch[..], if many { &[] } else { &groups.rows[..] }].concat();
+    let own = if many { &groups.rows[..] } else { &[] };
+    let operands = [
+        side(&left, [&lead, own, &groups.inner], merged_rows || merged_inner),
+        side(
+            &right,
+            [&groups.batch, &groups.inner, &groups.columns],
+            merged_columns || merged_inner,
+        ),
+    ];
+    let made = [&groups.batch[..], &groups.rows, &groups.columns].concat();
+    let sizes = || made.iter().map(|&l| out.size(l)).collect::<Option<Vec<_>>>();
+    let parted = if merged_rows || merged_columns { Some(sizes()?) } else { None };
+    let order = moved(&made, &out.labels);
+    Some(Plan { swapped, operands, parted, order, alike: groups.alike(&left, &right) })
+}
+
+/// The places of labels in the order that is wanted; `None` where they are in it.
+fn moved(have: &[Label], want: &[Label]) -> Option<Vec<usize>> {
+    let at = |l: &Label| have.iter().position(|h| h == l);
+    let order: Vec<usize> = want.iter().filter_map(at).collect();
+    (!order.iter().copied().eq(0..order.len())).then_some(order)
+}
+
+/// The labels by what they are to a product.
+struct Groups {
+    batch: Vec<Label>,
+    rows: Vec<Label>,
+    columns: Vec<Label>,
+    inner: Vec<Label>,
+}
+
+impl Groups {
+    fn of(syms: &SymArena, left: &Labelled, right: &Labelled, out: &Labelled) -> Option<Groups> {
+        let unique =
+            |of: &Labelled| (0..of.labels.len()).all(|k| !of.labels[..k].contains(&of.labels[k]));
+        if !unique(left) || !unique(right) {
+            return None;
+        }
+        let one = |s: Sym| syms.as_int(s) == Some(1);
+        let (mut batch, mut rows, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+        for &l in &out.labels {
+            match (left.size(l), right.size(l)) {
+                (Some(a), Some(b)) if a == b || one(a) || one(b) => batch.push(l),
+                (Some(_), None) => rows.push(l),
+                (None, Some(_)) => columns.push(l),
+                _ => return None,
+            }
+        }
+        let summed = |of: &Labelled| -> Vec<Label> {
+            of.labels.iter().copied().filter(|&l| !out.has(l)).collect()
+        };
+        let inner = summed(left);
+        // What is summed over in one operand alone, or stretches to the other's size, is no product.
+        let shared = |&l: &Label| left.size(l) == right.size(l);
+        let whole = inner.iter().all(shared) && summed(right).iter().all(shared);
+        let some = !inner.is_empty() && !(rows.is_empty() && columns.is_empty());
+        (whole && some).then_some(Groups { batch, rows, columns, inner })
+    }
+
+    fn alike(&self, left: &Labelled, right: &Labelled) -> bool {
+        let first = self.inner[0];
+        [left, right].iter().all(|of| {
+            let at = of.labels.iter().position(|&l| l == first);
+            at.is_some_and(|at| of.labels[at..].starts_with(&self.inner))
+        })
+    }
+}

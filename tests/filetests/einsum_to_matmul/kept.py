@@ -1,0 +1,83 @@
+# test opt --passes=EinsumToMatmul
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def diagonal(x: R.Tensor(("n", "n"), "float32"), y: R.Tensor(("n", "m"), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.einsum((x, y), subscripts="ii,ij->j")
+            R.output(y)
+        return y
+
+    @R.function
+    def own_sum(x: R.Tensor(("b", "n", "k"), "float32"), y: R.Tensor(("k", "m"), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.einsum((x, y), subscripts="bij,jk->ik")
+            R.output(y)
+        return y
+
+    @R.function
+    def outer(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.einsum((x, y), subscripts="i,j->ij")
+            R.output(y)
+        return y
+
+    @R.function
+    def inner(x: R.Tensor(("b", "n"), "float32"), y: R.Tensor(("b", "n"), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.einsum((x, y), subscripts="bi,bi->b")
+            R.output(y)
+        return y
+
+    @R.function
+    def three(x: R.Tensor(("n", "k"), "float32"), y: R.Tensor(("k", "l"), "float32"), z: R.Tensor(("l", "m"), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.einsum((x, y, z), subscripts="ij,jk,kl->il")
+            R.output(y)
+        return y
+
+    @R.function
+    def one(x: R.Tensor(("n", "m"), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.einsum((x,), subscripts="ij->ji")
+            R.output(y)
+        return y
+
+    @R.function
+    def stretched(x: R.Tensor(("n", 1), "float32"), y: R.Tensor(("k", "m"), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.einsum((x, y), subscripts="ij,jk->ik")
+            R.output(y)
+        return y
+
+    @R.function
+    def sizes_to_check(x: R.Tensor(("n", "k"), "float32"), y: R.Tensor(("l", "m"), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.einsum((x, y), subscripts="ij,jk->ik")
+            R.output(y)
+        return y
+
+    @R.function
+    def read_as_they_lie(x: R.Tensor(("b", "t", "d"), "float32"), w: R.Tensor(("d", 2, 3), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.einsum((x, w), subscripts="btd,dhk->bthk")
+            R.output(y)
+        return y
+
+    @R.function
+    def would_be_copied(x: R.Tensor(("b", 3, "n"), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.einsum((R.const([[[1.0, 2.0], [3.0, -4.0]], [[0.5, 0.0], [-1.0, 1.0]], [[2.0, -2.0], [0.0, 5.0]]], "float32"), x), subscripts="dhk,bdn->bhkn")
+            R.output(y)
+        return y
+
+    @R.function
+    def integers(x: R.Tensor(("b", "n", "l", "k"), "int32"), y: R.Tensor(("b", "k", "m"), "int32")) -> R.Object:
+        with R.dataflow():
+            y = R.einsum((x, y), subscripts="bnlk,bkm->bnlm")
+            R.output(y)
+        return y
