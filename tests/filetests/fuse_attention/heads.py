@@ -101,4 +101,4 @@ class Module:
 #         D = T.match_buffer(var_D, (4, n, m), "float32")
 #         attention = T.match_buffer(var_attention, (b, n, 4, 2), "float32")
 #         with T.block("attention"):
-#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", b, 4, 2, n, m, 2, 2, T.address_of(A[0, 0, 0, 0]), n * 4 * 2, 2, 8, T.address_of(B[0, 0, 0, 0]), m * 2 * 2, 2, 4, T.address_of(C[0, 0, 0, 0]), m * 2 * 2, 2, 4, T.address_of(attention[0, 0, 0, 0]), n * 4 * 2, 2, 8, T.float64(0.5), T.float64(0.0), 1, T.address_of(D[0, 0, 0]), 0, m * n, m, 1, 1, m - n, 5, 0, 0, T.address_of(A[0, 0, 0, 0]), 0, 0, 0, 0, T.float64(0.0), 0))
+#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", b, 4, 2, n, m, 2, 2, T.address_of(A[0, 0, 0, 0]), n * 4 * 2, 2, 8, T.address_of(B[0, 0, 0, 0]), m * 2 * 2, 2, 4, T.address_of(C[0, 0, 0, 0]), m * 2 * 2, 2, 4, T.address_of(attention[0, 0, 0, 0]), n * 4 * 2, 2, 8, T.float64(0.5), T.float64(0.0), 1, T.address_of(D[0, 0, 0]), 0, m * n, m, 1, 1, T.max(T.min(m - n, m + 5), 0 - n), 5, 0, 0, T.address_of(A[0, 0, 0, 0]), 0, 0, 0, 0, T.float64(0.0), 0))

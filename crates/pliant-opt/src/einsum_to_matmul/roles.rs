@@ -55,8 +55,8 @@ pub(super) struct Plan {
     pub alike: bool,
 }
 
-/// The product that an equation is of operands of these dims; the left operand is the second one where `swapped`. `None` where it is
-/// none.
+/// The product that an equation is of operands of these dims; the left operand is the second one where `swapped`. `None` where it
+/// is none.
 pub(super) fn plan(
     syms: &mut SymArena,
     eq: &Equation,
@@ -148,8 +148,8 @@ impl Groups {
         // What is summed over in one operand alone, or stretches to the other's size, is no product.
         let shared = |&l: &Label| left.size(l) == right.size(l);
         let whole = inner.iter().all(shared) && summed(right).iter().all(shared);
-        let some = !inner.is_empty() && !(rows.is_empty() && columns.is_empty());
-        (whole && some).then_some(Groups { batch, rows, columns, inner })
+        let some = !rows.is_empty() || !columns.is_empty();
+        (whole && some && !inner.is_empty()).then_some(Groups { batch, rows, columns, inner })
     }
 
     fn alike(&self, left: &Labelled, right: &Labelled) -> bool {
