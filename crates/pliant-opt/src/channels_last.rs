@@ -1,5 +1,5 @@
 //! # What it does
-//! Gives convolutions with constant weights, and what is computed of their results, data whose channels come last
+//! Gives convolutions, and what is computed of their results, data whose channels come last
 //! (`NCHW` becomes `NHWC`): the kernels read and write such data as it lies, and add residuals to it. What comes in is
 //! transposed where the first convolution reads it, and transposed back for whoever reads it as it was.
 //!
@@ -24,7 +24,7 @@
 //!
 //! # Keeps
 //! The types of all bindings. Operators that it does not know read what was transposed back; convolutions of other types, of
-//! weights that are no constants, and all of it where kernels are switched off.
+//! weights whose sizes are not known, and all of it where kernels are switched off.
 //!
 //! # Never
 //! Changes a value.
@@ -128,12 +128,13 @@ fn convolves(func: &Function) -> bool {
     })
 }
 
-/// Whether a value is a convolution of float32 with a constant whose channels come first.
+/// Whether a value is a convolution of float32 by weights of known sizes whose channels come first.
 fn convolution(func: &Function, e: Expr) -> bool {
     let Some((op, args, attrs)) = call(func, e) else { return false };
     let Some(place) = CONVOLUTIONS.iter().position(|&o| o == op) else { return false };
     let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
-    matches!(func.expr(args[1]), ExprData::Constant(_))
+    let known = |d: &[_]| d.iter().all(|&d| func.syms.as_int(d).is_some());
+    func.ty(args[1]).dims().is_some_and(known)
         && args.iter().all(|&a| float(a))
         && float(e)
         && func.ty(e).dims().is_some()
@@ -225,8 +226,16 @@ impl Turner<'_> {
                 let same = |e: Expr| func.expr_ty(e) == func.expr_ty(binding.value);
                 let whole = (a.is_none() || same(args[0])) && (b.is_none() || same(args[1]));
                 let rank = func.ty(binding.value).dims().map_or(0, <[_]>::len);
-                let a = a.or_else(|| constant_last(func, args[0], rank));
-                let b = b.or_else(|| constant_last(func, args[1], rank));
+                let mut last = |known: Option<Expr>, e: Expr| match known {
+                    None => match constant_last(func, e, rank) {
+                        None if is_per_channel(func, e, rank) => {
+                            self.operand(func, e, binding.var, out).map(Some)
+                        }
+                        constant => Ok(constant),
+                    },
+                    known => Ok(known),
+                };
+                let (a, b) = (last(a, args[0])?, last(b, args[1])?);
                 match (a, b) {
                     (Some(a), Some(b)) if whole => self.call(func, op, &[a, b], attrs).map(Some),
                     _ => Ok(None),
@@ -348,6 +357,16 @@ impl Turner<'_> {
         }
         e
     }
+}
+
+/// Whether a tensor of float32 of that rank has one number for each channel, channels coming first.
+fn is_per_channel(func: &Function, e: Expr, rank: usize) -> bool {
+    let ty = func.ty(e);
+    let ones = |dims: &[_]| {
+        let mut others = dims.iter().enumerate().filter(|(k, _)| *k != 1);
+        dims.len() == rank && others.all(|(_, &d)| func.syms.as_int(d) == Some(1))
+    };
+    ty.dtype() == Some(DType::Float32) && ty.dims().is_some_and(ones)
 }
 
 /// One number, or a constant with a number for each channel, as it is added to data with channels last.

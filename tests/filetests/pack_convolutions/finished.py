@@ -31,6 +31,14 @@ class Module:
             R.output(c)
         return c
 
+    @R.function
+    def phases(x: R.Tensor(("n", 4, "w"), "float32"), w: R.Tensor((4, 1, 3), "float32"), b: R.Tensor((2, 1), "float32")) -> R.Object:
+        with R.dataflow():
+            c = R.nn.conv1d_transpose(x, w, strides=2, groups=2)
+            s = R.add(b, c)
+            R.output(s)
+        return s
+
 # expect
 # from pliant.script import ir as I, relax as R, tir as T
 #
@@ -67,10 +75,21 @@ class Module:
 #     def varying(x: R.Tensor(("n", 2, "h", 4), dtype="float32"), w: R.Tensor((2, 2, 1, 1), dtype="float32")) -> R.Object:
 #         n = T.int64()
 #         h = T.int64()
+#         cls = Module
 #         with R.dataflow():
-#             c: R.Tensor((n, 2, h, 4), dtype="float32") = R.nn.conv2d(x, w)
+#             c: R.Tensor((n, 2, h, 4), dtype="float32") = R.call_tir(cls.conv2d_packed1, (x, w), out_sinfo=R.Tensor((n, 2, h, 4), dtype="float32"))
 #             R.output(c)
 #         return c
+#
+#     @R.function
+#     def phases(x: R.Tensor(("n", 4, "w"), dtype="float32"), w1: R.Tensor((4, 1, 3), dtype="float32"), b: R.Tensor((2, 1), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         w = T.int64()
+#         with R.dataflow():
+#             c: R.Tensor((n, 2, w * 2 + 1), dtype="float32") = R.nn.conv1d_transpose(x, w1, strides=[2], groups=2)
+#             s: R.Tensor((n, 2, w * 2 + 1), dtype="float32") = R.add(b, c)
+#             R.output(s)
+#         return s
 #
 #     @T.prim_func(private=True)
 #     def conv2d_packed(var_A: T.handle, B: T.Buffer((1, 2, 16), "float32"), C: T.Buffer((2,), "float32"), var_conv2d_packed: T.handle):
@@ -92,3 +111,22 @@ class Module:
 #         conv1d_packed = T.match_buffer(var_conv1d_packed, (n, w + -1 + 1, 2), "float32")
 #         with T.block("conv1d_packed"):
 #             T.evaluate(T.call_extern("int64", "pliant_convolve_f32", n, 2, 2, 1, 1, 1, w, 1, 1, w + -1 + 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, T.address_of(A[0, 0, 0]), w * 2, 1, 0, 0, 2, T.address_of(B[0, 0, 0]), 16, T.address_of(conv1d_packed[0, 0, 0]), (w + -1 + 1) * 2, 1, 0, 0, 2, 0, T.address_of(B[0, 0, 0]), 1, T.address_of(C[0, 0, 0]), (w + -1 + 1) * 2, 2, 2, T.float64(0.0), T.float64(6.0), 0))
+#
+#     @T.prim_func(private=True)
+#     def conv2d_packed1(var_A: T.handle, B: T.Buffer((2, 2, 1, 1), "float32"), var_conv2d_packed: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         h = T.int64()
+#         A = T.match_buffer(var_A, (n, 2, h, 4), "float32")
+#         conv2d_packed = T.match_buffer(var_conv2d_packed, (n, 2, h + -1 + 1, 4), "float32")
+#         with T.block("conv2d_packed"):
+#             panels = T.decl_buffer((1, 2, 16), "float32", scope="local")
+#             for part in T.parallel(1):
+#                 first: T.int64 = part * 2
+#                 for c, i0, i1 in T.grid(2, 1, 1):
+#                     row: T.int64 = (i0 + i1) * 2 + c
+#                     for f in range(2):
+#                         panels[part, row, f] = B[first + f, c, i0, i1]
+#                     for z in range(14):
+#                         panels[part, row, 2 + z] = T.float32(0.0)
+#             T.evaluate(T.call_extern("int64", "pliant_convolve_f32", n, 2, 2, 1, 1, h, 4, 1, h + -1 + 1, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, T.address_of(A[0, 0, 0, 0]), 2 * h * 4, h * 4, 0, 4, 1, T.address_of(panels[0, 0, 0]), 16, T.address_of(conv2d_packed[0, 0, 0, 0]), 2 * (h + -1 + 1) * 4, (h + -1 + 1) * 4, 0, 4, 1, 0, T.address_of(panels[0, 0, 0]), 0, T.address_of(panels[0, 0, 0]), 0, 0, 0, T.float64(0.0), T.float64(0.0), 0))

@@ -40,6 +40,7 @@ class Module:
 #     "relax.expr.Constant": [
 #         I.tensor((1, 64, 1), "float32", "AAAAPwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
 #         I.tensor((1, 64, 1), "float32", "AACAPgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
+#         I.tensor((1, 64, 1), "float32", "AACAPgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
 #     ]
 # }
 #
@@ -77,8 +78,9 @@ class Module:
 #     def varying(x: R.Tensor(("s", "n", 1), dtype="float32"), w: R.Tensor((1, 1, 1), dtype="float32")) -> R.Object:
 #         s = T.int64()
 #         n = T.int64()
+#         cls = Module
 #         with R.dataflow():
-#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.nn.rnn(x, w, R.const([[[0.25]]], "float32"))
+#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_tir(cls.rnn_packed1, (x, w, metadata["relax.expr.Constant"][2], R.const([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]], "float32")), out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
 #             R.output(y)
 #         return y
 #
@@ -100,3 +102,29 @@ class Module:
 #                 lengths[n1] = length
 #             cell = T.decl_buffer((1,), "float32", scope="local")
 #             T.evaluate(T.call_extern("int64", "pliant_recur_f32", 3, s, n, 1, 1, 1, 0, T.address_of(A[0, 0, 0]), n, 1, T.address_of(B[0, 0, 0]), 64, T.address_of(C[0, 0, 0]), 64, T.address_of(D[0, 0]), 16, 0, T.address_of(D[0, 0]), 3, 1, T.address_of(lengths[0]), T.address_of(rnn_packed_0[0, 0, 0, 0]), n, n, 1, 1, T.address_of(F[0, 0, 0]), 0, T.address_of(D[0, 0]), T.address_of(rnn_packed_1[0, 0, 0]), 0, T.address_of(cell[0]), n, 1))
+#
+#     @T.prim_func(private=True)
+#     def rnn_packed1(var_A: T.handle, B: T.Buffer((1, 1, 1), "float32"), C: T.Buffer((1, 64, 1), "float32"), D: T.Buffer((1, 16), "float32"), var_rnn_packed_0: T.handle, var_rnn_packed_1: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         s = T.int64()
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (s, n, 1), "float32")
+#         rnn_packed_0 = T.match_buffer(var_rnn_packed_0, (s, 1, n, 1), "float32")
+#         rnn_packed_1 = T.match_buffer(var_rnn_packed_1, (1, n, 1), "float32")
+#         with T.block("rnn_packed"):
+#             lengths = T.decl_buffer((1,), "int64", scope="local")
+#             cell = T.decl_buffer((1,), "float32", scope="local")
+#             input_panels = T.decl_buffer((64,), "float32", scope="local")
+#             for part in T.parallel(4):
+#                 d: T.int64 = part // 4
+#                 q: T.int64 = part % 4
+#                 count: T.int64 = T.min(T.max(1 - q * 16, 0), 16)
+#                 row: T.int64 = q * 16
+#                 place: T.int64 = q // 4 * 64 + q % 4 * 16 + d * 64
+#                 for k in range(1):
+#                     line: T.int64 = place + k * 64
+#                     for u in range(count):
+#                         input_panels[line + u] = B[d, row + u, k]
+#                     for z in range(16 - count):
+#                         input_panels[line + count + z] = T.float32(0.0)
+#             T.evaluate(T.call_extern("int64", "pliant_recur_f32", 3, s, n, 1, 1, 1, 0, T.address_of(A[0, 0, 0]), n, 1, T.address_of(input_panels[0]), 64, T.address_of(C[0, 0, 0]), 64, T.address_of(D[0, 0]), 16, 0, T.address_of(D[0, 0]), 3, 0, T.address_of(lengths[0]), T.address_of(rnn_packed_0[0, 0, 0, 0]), n, n, 1, 0, T.address_of(D[0, 0]), 0, T.address_of(D[0, 0]), T.address_of(rnn_packed_1[0, 0, 0]), 0, T.address_of(cell[0]), n, 1))

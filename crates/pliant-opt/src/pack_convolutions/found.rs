@@ -1,4 +1,4 @@
-//! Convolutions with constant weights, and what follows each.
+//! Convolutions, and what follows each.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
@@ -8,11 +8,55 @@ use pliant_pass::rewrite::reachable_seqs;
 use pliant_tensor::{Tensor, Winograd, may_share_panels, turning_pays};
 use rustc_hash::FxHashSet;
 
+use super::given::Given;
 use super::phases;
 use crate::epilogue::{Activation, Readers, scalar};
 use crate::products::CONVOLUTIONS;
 
 const ADD: Op = Op("relax.add");
+
+/// Weights.
+#[derive(Clone, Debug)]
+pub(super) enum Weights {
+    /// Those that the compiler packs.
+    Constant(Tensor),
+    /// Those that a run packs.
+    Given(Given),
+}
+
+impl Weights {
+    /// Of a constant, or of a tensor whose sizes are known. `transposed` is where the convolution is.
+    fn of(func: &Function, e: Expr, transposed: bool) -> Option<Weights> {
+        if func.ty(e).dtype() != Some(DType::Float32) {
+            return None;
+        }
+        if let Some(tensor) = constant(func, e) {
+            return Some(Weights::Constant(tensor.clone()));
+        }
+        let shape = func.ty(e).dims()?.iter().map(|&d| func.syms.as_int(d));
+        let shape: Vec<i64> = shape.collect::<Option<_>>()?;
+        // A type may tell of more elements than can be counted; panels of one filter have those of 16.
+        shape.iter().try_fold(128i64, |count, &d| count.checked_mul(d.max(1)))?;
+        let taps = vec![(0, 1); shape.len().saturating_sub(2)];
+        Some(Weights::Given(Given { weights: e, shape, taps, transposed }))
+    }
+
+    fn shape(&self) -> &[i64] {
+        match self {
+            Weights::Constant(tensor) => tensor.shape(),
+            Weights::Given(given) => &given.shape,
+        }
+    }
+}
+
+/// What is added to each channel.
+#[derive(Clone, Debug)]
+pub(super) enum Bias {
+    /// A constant.
+    Constant(Tensor),
+    /// What a run gives.
+    Given(Expr),
+}
 
 /// A convolution and what follows it.
 #[derive(Clone, Debug)]
@@ -20,7 +64,7 @@ pub(super) struct Convolution {
     /// Spatial dims.
     pub dims: usize,
     pub x: Expr,
-    pub weights: Tensor,
+    pub weights: Weights,
     /// The letters of the weights' dims.
     pub weight_layout: String,
     pub groups: i64,
@@ -37,7 +81,7 @@ pub(super) struct Convolution {
     /// Whether the channels of input and results come last.
     pub last: bool,
     /// Added to each channel.
-    pub bias: Option<Tensor>,
+    pub bias: Option<Bias>,
     /// Added to each result.
     pub residual: Option<Expr>,
     pub activation: Activation,
@@ -132,9 +176,9 @@ fn convolution(
     let (op, args, attrs) = call(func, binding.value)?;
     let place = CONVOLUTIONS.iter().position(|&o| o == op)?;
     let (dims, transposed) = (place % 3 + 1, place >= 3);
-    let (x, weights) = (args[0], constant(func, args[1])?);
+    let (x, weights) = (args[0], Weights::of(func, args[1], transposed)?);
     let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
-    if weights.dtype() != DType::Float32 || !float(x) || !float(binding.value) {
+    if !float(x) || !float(binding.value) {
         return None;
     }
     let last = data_layout(attrs, dims)?;
@@ -148,7 +192,7 @@ fn convolution(
     sorted.sort_unstable();
     let mut want: Vec<char> = letters.chars().chain(['I', 'O']).collect();
     want.sort_unstable();
-    if sorted != want || weights.ndim() != dims + 2 {
+    if sorted != want || weights.shape().len() != dims + 2 {
         return None;
     }
     let kernel: Vec<i64> = letters.chars().map(size).collect::<Option<_>>()?;
@@ -161,10 +205,12 @@ fn convolution(
     };
     let shape = func.ty(x).dims()?;
     let of_x = if last { shape.last() } else { shape.get(1) };
+    // Turning kernels takes longer than what it saves, where each run has to.
+    let winograd = winograd.filter(|_| matches!(weights, Weights::Constant(_)));
     let c = Convolution {
         dims,
         x,
-        weights: weights.clone(),
+        weights,
         weight_layout,
         groups,
         channels,
@@ -263,7 +309,7 @@ fn extended(
     }
     match (op, other) {
         (ADD, Some(e)) if c.activation == Activation::None => {
-            let bias = constant(func, e).and_then(|t| per_channel(t, c));
+            let bias = per_channel(func, e, c);
             match bias {
                 Some(bias) if c.bias.is_none() && c.residual.is_none() => c.bias = Some(bias),
                 Some(_) => return false,
@@ -284,20 +330,28 @@ fn extended(
     true
 }
 
-/// A constant as one number for each channel.
-fn per_channel(t: &Tensor, c: &Convolution) -> Option<Tensor> {
+/// What has one number for each channel.
+fn per_channel(func: &Function, e: Expr, c: &Convolution) -> Option<Bias> {
     let rank = c.dims + 2;
     let channel = if c.last { rank - 1 } else { 1 };
-    if t.dtype() != DType::Float32 || t.ndim() > rank {
+    let ty = func.ty(e);
+    let shape: Vec<i64> = ty.dims()?.iter().map(|&d| func.syms.as_int(d)).collect::<Option<_>>()?;
+    if ty.dtype() != Some(DType::Float32) || shape.len() > rank {
         return None;
     }
-    let skipped = rank - t.ndim();
-    let fits = t.shape().iter().enumerate().all(|(k, &d)| {
+    let skipped = rank - shape.len();
+    let fits = shape.iter().enumerate().all(|(k, &d)| {
         let own = k + skipped == channel;
         if own { d == c.filters } else { d == 1 }
     });
     if !fits || channel < skipped {
         return None;
     }
-    Tensor::from_slice(&[c.filters], &t.to_vec::<f32>().ok()?).ok()
+    match constant(func, e) {
+        Some(t) => {
+            let flat = Tensor::from_slice(&[c.filters], &t.to_vec::<f32>().ok()?).ok()?;
+            Some(Bias::Constant(flat))
+        }
+        None => Some(Bias::Given(e)),
+    }
 }

@@ -7,7 +7,8 @@ use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
 use pliant_ops::{LegalizeError, te_call};
 
-use super::found::Convolution;
+use super::found::{Convolution, Weights};
+use super::given;
 use super::phases::Phase;
 use crate::kernels::address;
 
@@ -60,7 +61,7 @@ fn results(c: &Convolution, x: &Tensor) -> Vec<Expr> {
     shape
 }
 
-/// The loop function and how it is called.
+/// The loop function and how it is called. `weights` are the packed ones of each phase, or the operand of all.
 pub(super) fn call(
     func: &mut Function,
     c: &Convolution,
@@ -76,10 +77,14 @@ pub(super) fn call(
     let name = format!("conv{}d{kind}_packed", c.dims);
     te_call(func, &name, &operands, |t| {
         let shape = results(c, &t[0]);
-        let (weights, others) = t[1..].split_at(phases.len());
+        let (weights, others) = t[1..].split_at(weights.len());
         let write = |b: &mut te::Body, out: &[Tensor]| {
-            for (phase, weights) in phases.iter().zip(weights) {
-                b.evaluate(kernel(phase, (&t[0], weights, others), &out[0]));
+            for (phase, weights) in phases.iter().zip(weights.iter().cycle()) {
+                let packed = match &phase.convolution.weights {
+                    Weights::Constant(_) => weights.clone(),
+                    Weights::Given(g) => given::packed(b, &phase.convolution, g, weights),
+                };
+                b.evaluate(kernel(phase, (&t[0], &packed, others), &out[0]));
             }
         };
         Ok(te::extern_(&name, &[(shape, DType::Float32)], write))

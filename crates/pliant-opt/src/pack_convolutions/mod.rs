@@ -1,10 +1,10 @@
 //! # What it does
-//! Makes calls of the library's convolution of convolutions with constant weights, which it packs: the constant takes the
-//! form of panels that the kernel reads from end to end. A bias for each channel, and `relu` or limits that follow, are
-//! done with the results while the nearest caches hold them, and so is a residual where channels come last. Kernels of 3 x
-//! 3 over 64 channels and more that come last are turned for Winograd's algorithm F(2x2, 3x3), or as the setting `winograd`
-//! says. Groups of 2, 4 or 8 filters and no more channels share panels. A transposed convolution is a call for each phase of
-//! its strides.
+//! Makes calls of the library's convolution of convolutions, whose weights it packs: a constant takes the form of panels that
+//! the kernel reads from end to end, and so do other weights in scratch memory, at each call. A bias for each channel, and `relu`
+//! or limits that follow, are done with the results while the nearest caches hold them, and so is a residual where channels
+//! come last. Constant kernels of 3 x 3 over 64 channels and more that come last are turned for Winograd's algorithm F(2x2, 3x3),
+//! or as the setting `winograd` says. Groups of 2, 4 or 8 filters and no more channels share panels. A transposed convolution is a
+//! call for each phase of its strides.
 //!
 //! # Before
 //! With a weight of `[20, 3, 3, 3]` and a bias of `[1, 20, 1, 1]`.
@@ -24,7 +24,7 @@
 //! Nothing. It is of use before [`LegalizeOps`](crate::legalize_ops), and after [`ChannelsLast`](crate::channels_last).
 //!
 //! # Keeps
-//! Convolutions of other types than float32, of weights that are no constants or channels that must yet be checked, those in
+//! Convolutions of other types than float32, of weights whose sizes are not known or channels that must yet be checked, those in
 //! groups of fewer than 4 channels where channels come first, transposed ones with strides and dilations along one dim, kernels
 //! smaller than their strides or more than 64 phases, and all of them where kernels are switched off.
 //!
@@ -32,6 +32,7 @@
 //! Moves what follows a convolution out of its dataflow block, or a convolution behind a call that may write into what it reads.
 
 pub(crate) mod found;
+mod given;
 mod kernel;
 mod phases;
 mod weights;
@@ -43,7 +44,7 @@ use pliant_tensor::{Tensor, TensorError, Winograd};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::kernels::{Kernels, bind_calls, each_found};
-use found::Convolution;
+use found::{Bias, Convolution, Weights};
 use phases::Phase;
 
 /// See the module's documentation.
@@ -93,11 +94,11 @@ struct Packing {
 type PhaseForm = (Vec<i64>, Vec<i64>, Vec<(i64, i64)>);
 
 impl Packing {
-    /// How the weights of phase `index` of a convolution are packed.
-    fn of(c: &Convolution, index: usize, phase: &Phase) -> Packing {
+    /// How the constant weights of phase `index` of a convolution are packed.
+    fn of(c: &Convolution, weights: &Tensor, index: usize, phase: &Phase) -> Packing {
         let form = || (c.strides.clone(), c.dilation.clone(), c.pads.clone());
         Packing {
-            weights: c.weights.clone(),
+            weights: weights.clone(),
             layout: c.weight_layout.clone(),
             groups: c.groups,
             shared: c.shares_panels(),
@@ -148,10 +149,21 @@ impl Packer {
         let phases = phases::of(c).map_err(|e| failed(&e))?;
         let mut weights = Vec::with_capacity(phases.len());
         for (index, phase) in phases.iter().enumerate() {
-            let packed = self.packed(Packing::of(c, index, phase), phase);
-            weights.push(func.constant(packed.map_err(|e| failed(&e))?));
+            if let (Weights::Constant(whole), Weights::Constant(own)) =
+                (&c.weights, &phase.convolution.weights)
+            {
+                let packing = Packing::of(c, whole, index, phase);
+                let packed = self.packed(packing, phase, own).map_err(|e| failed(&e))?;
+                weights.push(func.constant(packed));
+            }
         }
-        let bias = c.bias.clone().map(|b| func.constant(b));
+        if let Weights::Given(given) = &c.weights {
+            weights.push(given.weights);
+        }
+        let bias = c.bias.clone().map(|b| match b {
+            Bias::Constant(b) => func.constant(b),
+            Bias::Given(b) => b,
+        });
         let ty = func.var(c.result).ty;
         let call = kernel::call(func, c, &phases, &weights, bias).map_err(|e| failed(&e))?;
         if call.out_tys != [ty] {
@@ -161,11 +173,16 @@ impl Packer {
     }
 
     /// The packed weights of a phase, of which each form exists once.
-    fn packed(&mut self, packing: Packing, phase: &Phase) -> Result<Tensor, TensorError> {
+    fn packed(
+        &mut self,
+        packing: Packing,
+        phase: &Phase,
+        own: &Tensor,
+    ) -> Result<Tensor, TensorError> {
         if let Some((_, packed)) = self.packed.iter().find(|(other, _)| other.is(&packing)) {
             return Ok(packed.clone());
         }
-        let packed = weights::packed(&phase.convolution)?;
+        let packed = weights::packed(&phase.convolution, own)?;
         self.packed.push((packing, packed.clone()));
         Ok(packed)
     }

@@ -4,7 +4,8 @@
 
 use pliant_tensor::{Tensor, TensorError};
 
-use super::found::Convolution;
+use super::found::{Convolution, Weights};
+use super::given::Given;
 
 /// Phases at most: each is a call.
 const MOST: i64 = 64;
@@ -25,6 +26,14 @@ struct Line {
     taps: Vec<i64>,
     /// Zeros before the inputs; negative where the first input is cut off.
     before: i64,
+}
+
+impl Line {
+    /// The first of the taps, and from one to the next.
+    fn even(&self) -> (i64, i64) {
+        let first = self.taps.first().copied().unwrap_or(0);
+        (first, self.taps.get(1).map_or(0, |next| next - first))
+    }
 }
 
 /// Whether a convolution has phases that the kernel takes: all of them with taps and the first input, and not with taps and
@@ -63,9 +72,19 @@ fn phase(c: &Convolution, index: i64) -> Result<Phase, TensorError> {
         rest /= c.strides[k];
     }
     let lines: Vec<Line> = (0..c.dims).map(|k| line(c, k, first[k])).collect();
+    let (weights, weight_layout) = match &c.weights {
+        Weights::Constant(tensor) => {
+            let own = Weights::Constant(weights(c, tensor, &lines)?);
+            (own, format!("OI{}", &"DHW"[3 - c.dims..]))
+        }
+        Weights::Given(given) => {
+            let own = Given { taps: lines.iter().map(Line::even).collect(), ..given.clone() };
+            (Weights::Given(own), c.weight_layout.clone())
+        }
+    };
     let convolution = Convolution {
-        weights: weights(c, &lines)?,
-        weight_layout: format!("OI{}", &"DHW"[3 - c.dims..]),
+        weights,
+        weight_layout,
         kernel: lines.iter().map(|l| l.taps.len() as i64).collect(),
         strides: vec![1; c.dims],
         pads: lines.iter().map(|l| (l.before, 0)).collect(),
@@ -87,11 +106,11 @@ fn line(c: &Convolution, k: usize, first: i64) -> Line {
 }
 
 /// The weights of a phase, filters of all groups first, then the channels of a group.
-fn weights(c: &Convolution, lines: &[Line]) -> Result<Tensor, TensorError> {
-    let data = c.weights.to_vec::<f32>()?;
+fn weights(c: &Convolution, whole: &Tensor, lines: &[Line]) -> Result<Tensor, TensorError> {
+    let data = whole.to_vec::<f32>()?;
     let stride = |letter: char| -> i64 {
         let at = c.weight_layout.find(letter).unwrap_or(0);
-        c.weights.shape()[at + 1..].iter().product()
+        whole.shape()[at + 1..].iter().product()
     };
     let (outs, ins) = (c.filters / c.groups, c.channels / c.groups);
     let (by_filter, by_channel) = (stride('O'), stride('I'));
@@ -102,8 +121,8 @@ fn weights(c: &Convolution, lines: &[Line]) -> Result<Tensor, TensorError> {
     let mut out = Vec::with_capacity((c.filters * ins * taps) as usize);
     for filter in 0..c.filters {
         for channel in 0..ins {
-            let whole = filter / outs * ins + channel;
-            let start = filter % outs * by_filter + whole * by_channel;
+            let own = filter / outs * ins + channel;
+            let start = filter % outs * by_filter + own * by_channel;
             out.extend((0..taps).map(|tap| {
                 let mut rest = tap;
                 let place = lines.iter().zip(&along).rev().fold(start, |at, (line, stride)| {

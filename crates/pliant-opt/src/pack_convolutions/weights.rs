@@ -1,4 +1,4 @@
-//! Weights in the form that the kernel reads.
+//! Constant weights in the form that the kernel reads.
 
 use pliant_tensor::{Tensor, TensorError, Winograd, pack_panels, shared_place};
 
@@ -10,9 +10,9 @@ use super::found::Convolution;
 ///
 /// # Errors
 /// Memory.
-pub(super) fn packed(c: &Convolution) -> Result<Tensor, TensorError> {
-    let data = c.weights.to_vec::<f32>()?;
-    let strides = strides(c);
+pub(super) fn packed(c: &Convolution, weights: &Tensor) -> Result<Tensor, TensorError> {
+    let data = weights.to_vec::<f32>()?;
+    let strides = strides(c, weights);
     let taps: i64 = c.kernel.iter().product();
     let own = c.channels / c.groups;
     let at = |filter: i64, channel: i64, tap: i64| {
@@ -92,8 +92,8 @@ fn turned(
 }
 
 /// From filter to filter, channel to channel, and tap to tap of each dim.
-fn strides(c: &Convolution) -> Vec<i64> {
-    let shape = c.weights.shape();
+fn strides(c: &Convolution, weights: &Tensor) -> Vec<i64> {
+    let shape = weights.shape();
     let letters = std::iter::once('O').chain(['I']).chain("DHW"[3 - c.dims..].chars());
     let stride = |letter: char| {
         let at = c.weight_layout.find(letter).unwrap_or(0);

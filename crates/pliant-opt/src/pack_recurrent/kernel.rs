@@ -9,7 +9,8 @@ use pliant_ops::{LegalizeError, te_call};
 use pliant_tensor::Failed;
 use pliant_tensor::gates::Cell;
 
-use super::found::Layer;
+use super::found::{Layer, Weights};
+use super::given;
 use crate::kernels::address;
 
 /// The operands as tensors.
@@ -23,8 +24,8 @@ struct Operands {
     first: [Option<Tensor>; 2],
 }
 
-/// The weights of a layer as constants.
-pub(super) struct Weights {
+/// The weights of a layer: packed constants, or as they are given.
+pub(super) struct Handed {
     pub w: RelaxExpr,
     pub r: RelaxExpr,
     pub bias: RelaxExpr,
@@ -35,7 +36,7 @@ pub(super) struct Weights {
 pub(super) fn call(
     func: &mut Function,
     l: &Layer,
-    weights: &Weights,
+    weights: &Handed,
 ) -> Result<TirCall, LegalizeError> {
     let mut operands = vec![l.x, weights.w, weights.r, weights.bias];
     let optional = [weights.peepholes, l.lengths, l.first_output, l.first_cell];
@@ -111,12 +112,17 @@ fn body(b: &mut te::Body, l: &Layer, o: &Operands, out: &[Tensor]) {
     args.push(address(&o.x));
     let (x_step, x_batch) = strides(l, &o.x, l.input, 1);
     args.extend([x_step, x_batch]);
-    for weights in [&o.w, &o.r, &o.bias] {
-        args.extend([address(weights), weights.shape()[1].clone()]);
+    let given = |w: &Weights| matches!(w, Weights::Given(..));
+    let w = if given(&l.w) { given::input(b, l, &o.w) } else { o.w.clone() };
+    let r = if given(&l.r) { given::state(b, l, &o.r) } else { o.r.clone() };
+    let biases = l.bias.as_ref().is_some_and(given);
+    let bias = if biases { given::bias(b, l, &o.bias) } else { o.bias.clone() };
+    for (weights, columns) in [&w, &r, &bias].into_iter().zip(l.columns()) {
+        args.extend([address(weights), te::int(columns)]);
     }
     // What is not there has the address of something that is.
     let optional = |t: &Option<Tensor>| {
-        [te::int(i64::from(t.is_some())), address(t.as_ref().unwrap_or(&o.bias))]
+        [te::int(i64::from(t.is_some())), address(t.as_ref().unwrap_or(&bias))]
     };
     args.extend(optional(&o.peepholes));
     args.push(te::int(3 * l.hidden));

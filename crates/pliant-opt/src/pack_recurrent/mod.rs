@@ -1,7 +1,7 @@
 //! # What it does
-//! Makes calls of the library's recurrent layers of LSTM, GRU and plain layers with constant weights, which it packs: the
-//! constants take the form of panels in which the gates of the same units lie side by side. Both directions, lengths of
-//! sequences, first states and peepholes are part of the call.
+//! Makes calls of the library's recurrent layers of LSTM, GRU and plain layers, whose weights it packs: constants take the form
+//! of panels in which the gates of the same units lie side by side, and so do other weights in scratch memory, at each call. Both
+//! directions, lengths of sequences, first states and peepholes are part of the call.
 //!
 //! # Before
 //! With weights of `[1, 20, 3]` and `[1, 20, 5]`.
@@ -19,23 +19,26 @@
 //! Nothing. It is of use before [`LegalizeOps`](crate::legalize_ops).
 //!
 //! # Keeps
-//! Layers of other types than float32, of weights that are no constants, of sizes that must yet be checked, with other
-//! activations than the usual ones, with `clip` or `input_forget`, and all of them where kernels are switched off.
+//! Layers of other types than float32, of sizes that must yet be checked, with other activations than the usual ones, with `clip`
+//! or `input_forget`, those of weights that are no constants over one or two steps in all, and all of them where kernels are
+//! switched off.
 //!
 //! # Never
 //! Keeps the order in which products are summed.
 
 mod found;
+mod given;
 mod kernel;
 mod weights;
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::{Expr, Function, Var};
 use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::kernels::{Kernels, bind_calls, each_found};
-use found::Layer;
+use found::{Layer, Weights};
 use weights::Packed;
 
 /// See the module's documentation.
@@ -64,13 +67,13 @@ struct Packer {
     packed: Vec<(Layer, Packed)>,
 }
 
-/// Whether two layers have the same packed weights.
+/// Whether two layers have the same packed weights, all of them constants.
 fn alike(a: &Layer, b: &Layer) -> bool {
     let bias = match (&a.bias, &b.bias) {
-        (Some(a), Some(b)) => a.same(b),
+        (Some(a), Some(b)) => a.same_constant(b),
         (a, b) => a.is_none() && b.is_none(),
     };
-    bias && a.cell == b.cell && a.w.same(&b.w) && a.r.same(&b.r)
+    bias && a.cell == b.cell && a.w.same_constant(&b.w) && a.r.same_constant(&b.r)
 }
 
 impl Packer {
@@ -109,12 +112,20 @@ impl Packer {
                 packed
             }
         };
-        let weights = kernel::Weights {
-            w: func.constant(packed.w),
-            r: func.constant(packed.r),
-            bias: func.constant(packed.bias),
-            peepholes: l.peepholes.clone().map(|p| func.constant(p)),
+        let mut handed = |packed: Option<Tensor>, weights: Option<&Weights>| match (packed, weights)
+        {
+            (Some(packed), _) => Some(func.constant(packed)),
+            (None, Some(Weights::Given(e, _))) => Some(*e),
+            (None, Some(Weights::Constant(plain))) => Some(func.constant(plain.clone())),
+            (None, None) => None,
         };
+        let weights =
+            [(packed.w, Some(&l.w)), (packed.r, Some(&l.r)), (packed.bias, l.bias.as_ref())];
+        let [Some(w), Some(r), Some(bias)] = weights.map(|(packed, own)| handed(packed, own))
+        else {
+            return Err(failed(&"weights are neither constants nor given"));
+        };
+        let weights = kernel::Handed { w, r, bias, peepholes: handed(None, l.peepholes.as_ref()) };
         let call = kernel::call(func, l, &weights).map_err(|e| failed(&e))?;
         if call.out_tys != l.tys {
             return Ok(None);

@@ -1,0 +1,143 @@
+//! Weights that only a run gives: the loops that pack them, in the form of [`super::weights`], before the kernel reads them.
+//!
+//! A turn packs some channels of one panel: weights whose taps lie side by side, as frameworks keep them, are read from end to end
+//! for each filter, and rows of panels are written whole. Packing costs what reading the weights costs two or three times; the
+//! kernel reads them once for each block of 96 results.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr as RelaxExpr;
+use pliant_ir::tir::BinOp;
+use pliant_ops::te::{self, Expr, Tensor};
+use pliant_tensor::{SHARED_FILTERS, panel_width};
+
+use super::found::Convolution;
+
+/// Channels that a turn of the loop packs: 9 taps of 64 filters take it about 10 microseconds.
+const CHANNELS: i64 = 16;
+/// Channels of a block where each has a filter of its own, which lie in rows of all of them.
+const ALONE: i64 = 64;
+
+/// Weights that a run gives.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    /// The operand.
+    pub weights: RelaxExpr,
+    /// Its sizes.
+    pub shape: Vec<i64>,
+    /// In each dim the tap that the kernel reads first, and from one to the next.
+    pub taps: Vec<(i64, i64)>,
+    /// Whether the operand has the filters of a group and the channels of all, as transposed convolutions have.
+    pub transposed: bool,
+}
+
+/// How filters are cut into blocks.
+struct Blocks {
+    /// Filters that are cut apart from the next, and how many such there are.
+    own: i64,
+    groups: i64,
+    /// Filters of a block.
+    width: i64,
+}
+
+impl Blocks {
+    fn of(c: &Convolution) -> Blocks {
+        if c.is_depthwise() {
+            return Blocks { own: c.filters, groups: 1, width: ALONE };
+        }
+        if c.shares_panels() {
+            return Blocks { own: c.filters, groups: 1, width: SHARED_FILTERS as i64 };
+        }
+        let own = c.filters / c.groups;
+        let width = panel_width(own as usize, DType::Float32) as i64;
+        Blocks { own, groups: c.groups, width }
+    }
+
+    /// Blocks of a group.
+    fn each(&self) -> i64 {
+        (self.own + self.width - 1) / self.width
+    }
+
+    fn count(&self) -> i64 {
+        self.each() * self.groups
+    }
+
+    /// The first filter of a block, and how many it has.
+    fn filters(&self, block: &Expr) -> (Expr, Expr) {
+        let within = te::floormod(block, &te::int(self.each())) * self.width;
+        let first = te::floordiv(block, &te::int(self.each())) * self.own + &within;
+        let whole = self.own % self.width == 0;
+        let rest = te::int(self.own) - within;
+        let columns = if whole {
+            te::int(self.width)
+        } else {
+            te::binary(BinOp::Min, &te::int(self.width), &rest)
+        };
+        (first, columns)
+    }
+}
+
+/// A weight of the operand, by its filter, its channel within the group and its taps.
+fn weight(c: &Convolution, g: &Given, from: &Tensor, at: (&Expr, &Expr, &[Expr])) -> Expr {
+    let (filter, channel, taps) = at;
+    let (outs, ins) = (c.filters / c.groups, c.channels / c.groups);
+    let letters = &"DHW"[3 - c.dims..];
+    let index = c.weight_layout.chars().map(|letter| match (letter, letters.find(letter)) {
+        (_, Some(k)) => &taps[k] * g.taps[k].1 + te::int(g.taps[k].0),
+        ('O', _) if g.transposed => te::floormod(filter, &te::int(outs)),
+        ('I', _) if g.transposed => te::floordiv(filter, &te::int(outs)) * ins + channel,
+        ('O', _) => filter.clone(),
+        _ => channel.clone(),
+    });
+    from.at(&index.collect::<Vec<_>>())
+}
+
+/// Packs the weights of a convolution into scratch memory, which is returned.
+pub(super) fn packed(b: &mut te::Body, c: &Convolution, g: &Given, from: &Tensor) -> Tensor {
+    let taps: i64 = c.kernel.iter().product();
+    let own = c.channels / c.groups;
+    let (rows, blocks) = (taps * own, Blocks::of(c));
+    let (alone, shared) = (c.is_depthwise(), c.shares_panels());
+    let shape = match (alone, shared) {
+        (true, _) => vec![taps, c.channels],
+        (_, true) => vec![rows * c.filters],
+        _ => vec![blocks.count(), rows, blocks.width],
+    };
+    let shape: Vec<Expr> = shape.into_iter().map(te::int).collect();
+    let panels = b.alloc("panels", &shape, DType::Float32);
+    let parts = (own + CHANNELS - 1) / CHANNELS;
+    b.parallel("part", &te::int(blocks.count() * parts), |b, part| {
+        let block = b.let_("block", &te::floordiv(part, &te::int(parts)));
+        let begin = b.let_("begin", &(te::floormod(part, &te::int(parts)) * CHANNELS));
+        let (first, columns) = blocks.filters(&block);
+        let (first, columns) = (b.let_("first", &first), b.let_("columns", &columns));
+        let place = |row: &Expr, column: &Expr| match (alone, shared) {
+            (true, _) => vec![row.clone(), &first + column],
+            (_, true) => vec![&first * rows + row * &columns + column],
+            _ => vec![block.clone(), row.clone(), column.clone()],
+        };
+        let left = te::int(own) - &begin;
+        let channels = match own % CHANNELS {
+            0 => te::int(CHANNELS),
+            _ => te::binary(BinOp::Min, &te::int(CHANNELS), &left),
+        };
+        b.for_("c", &channels, |b, channel| {
+            let channel = &begin + channel;
+            let sizes: Vec<Expr> = c.kernel.iter().map(|&k| te::int(k)).collect();
+            b.for_each(&sizes, |b, at| {
+                let tap = at.iter().zip(&c.kernel).fold(te::int(0), |tap, (t, &k)| tap * k + t);
+                let row = b.let_("row", &(tap * own + &channel));
+                b.for_("f", &columns, |b, f| {
+                    let value = weight(c, g, from, (&(&first + f), &channel, at));
+                    b.store(&panels, &place(&row, f), &value);
+                });
+                if !alone && !shared && blocks.own % blocks.width != 0 {
+                    b.for_("z", &(te::int(blocks.width) - &columns), |b, z| {
+                        let place = place(&row, &(&columns + z));
+                        b.store(&panels, &place, &te::const_of(0.0, DType::Float32));
+                    });
+                }
+            });
+        });
+    });
+    panels
+}
