@@ -147,7 +147,7 @@ impl ModulePass for LegalizeOps {
                 kernels: &mut kernels,
                 namer: None,
                 known: FxHashMap::default(),
-                trusted: ctx.config.get(TRUST_INDICES).is_some_and(is_on),
+                trusted: trusts_indices(ctx),
                 nulls: nulls(func),
                 ctx,
             };
@@ -188,8 +188,10 @@ pub(crate) fn given(nulls: &FxHashMap<Var, Expr>, func: &Function, arg: Expr) ->
 /// The setting that says that indices are in range.
 pub const TRUST_INDICES: &str = "relax.trust_indices";
 
-fn is_on(value: &AttrValue) -> bool {
-    matches!(value, AttrValue::Bool(true) | AttrValue::Int(1))
+/// Whether it does.
+pub(crate) fn trusts_indices(ctx: &PassContext) -> bool {
+    let value = ctx.config.get(TRUST_INDICES);
+    matches!(value, Some(AttrValue::Bool(true) | AttrValue::Int(1)))
 }
 
 /// Whether a function has a call that may be legalised, so that others are not copied.

@@ -32,11 +32,12 @@ pub(super) struct Handed {
     pub peepholes: Option<RelaxExpr>,
 }
 
-/// The loop function and how it is called.
+/// The loop function and how it is called. Lengths that make no sense fail a run, unless they are `trusted`.
 pub(super) fn call(
     func: &mut Function,
     l: &Layer,
     weights: &Handed,
+    trusted: bool,
 ) -> Result<TirCall, LegalizeError> {
     let mut operands = vec![l.x, weights.w, weights.r, weights.bias];
     let optional = [weights.peepholes, l.lengths, l.first_output, l.first_cell];
@@ -60,7 +61,7 @@ pub(super) fn call(
             outputs.push(state);
         }
         let outputs: Vec<_> = outputs.into_iter().map(|s| (s, DType::Float32)).collect();
-        Ok(te::extern_(&name, &outputs, |b, out| body(b, l, &o, out)))
+        Ok(te::extern_(&name, &outputs, |b, out| body(b, l, (&o, trusted), out)))
     })
 }
 
@@ -75,6 +76,15 @@ fn strides(l: &Layer, x: &Tensor, row: i64, between: i64) -> (Expr, Expr) {
     let (steps, batch) = sizes(l, x);
     let rows = te::int(row * between);
     if l.batched { (rows.clone(), steps * rows) } else { (batch * rows, te::int(row)) }
+}
+
+/// Brings lengths between none and all of the steps. Nothing is said of those that were not: somebody answers for them.
+fn trusted_lengths(b: &mut te::Body, steps: &Expr, from: &Tensor, to: &Tensor) {
+    b.for_("n", &from.shape()[0], |b, n| {
+        let n = std::slice::from_ref(n);
+        let length = te::minimum(&te::maximum(&te::cast(&from.at(n), Ty::I64), &te::int(0)), steps);
+        b.store(to, n, &length);
+    });
 }
 
 /// Copies lengths that make sense, and fails where one does not.
@@ -97,13 +107,15 @@ fn checked_lengths(b: &mut te::Body, l: &Layer, steps: &Expr, from: &Tensor, to:
     });
 }
 
-fn body(b: &mut te::Body, l: &Layer, o: &Operands, out: &[Tensor]) {
+fn body(b: &mut te::Body, l: &Layer, (o, trusted): (&Operands, bool), out: &[Tensor]) {
     let (steps, batch) = sizes(l, &o.x);
     let one = [te::int(1)];
     let count = std::slice::from_ref(if o.lengths.is_some() { &batch } else { &one[0] });
     let lengths = b.alloc("lengths", count, DType::Int64);
-    if let Some(given) = &o.lengths {
-        checked_lengths(b, l, &steps, given, &lengths);
+    match &o.lengths {
+        Some(given) if trusted => trusted_lengths(b, &steps, given, &lengths),
+        Some(given) => checked_lengths(b, l, &steps, given, &lengths),
+        None => {}
     }
     // Where there is no cell, nothing is written here.
     let cell = out.get(2).cloned().unwrap_or_else(|| b.alloc("cell", &one, DType::Float32));

@@ -38,6 +38,7 @@ use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::kernels::{Kernels, bind_calls, each_found};
+use crate::legalize_ops::trusts_indices;
 use found::{Layer, Weights};
 use weights::Packed;
 
@@ -53,7 +54,7 @@ impl ModulePass for PackRecurrent {
         if !ctx.kernels() {
             return Ok(module);
         }
-        let mut packer = Packer { packed: Vec::new() };
+        let mut packer = Packer { packed: Vec::new(), trusted: trusts_indices(ctx) };
         let find = |func: &Function| found::all(func);
         each_found(&mut module, ctx, find, |kernels, func, found| {
             packer.function(kernels, func, &found, ctx)
@@ -65,6 +66,8 @@ impl ModulePass for PackRecurrent {
 struct Packer {
     /// Layers whose weights are packed already.
     packed: Vec<(Layer, Packed)>,
+    /// Whether lengths are in range.
+    trusted: bool,
 }
 
 /// Whether two layers have the same packed weights, all of them constants.
@@ -126,7 +129,7 @@ impl Packer {
             return Err(failed(&"weights are neither constants nor given"));
         };
         let weights = kernel::Handed { w, r, bias, peepholes: handed(None, l.peepholes.as_ref()) };
-        let call = kernel::call(func, l, &weights).map_err(|e| failed(&e))?;
+        let call = kernel::call(func, l, &weights, self.trusted).map_err(|e| failed(&e))?;
         if call.out_tys != l.tys {
             return Ok(None);
         }
