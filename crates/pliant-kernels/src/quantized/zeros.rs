@@ -36,6 +36,10 @@ pub(super) unsafe fn add_rows<L: Lanes<Elem = f32>>(
     (k, signed): (usize, bool),
     totals: &mut [i32],
 ) {
+    if k == 0 {
+        // There may be no address.
+        return totals.fill(0);
+    }
     for (i, total) in totals.iter_mut().enumerate() {
         // SAFETY: the caller's promise.
         let row = unsafe { from_raw_parts(a.offset(i as isize * apart), k) };
