@@ -1,0 +1,75 @@
+"""The tables of the kernels' benchmarks: each case as a percentage of what the machine allows.
+
+``python kernels.py``, within ``benches/``, runs ``cargo bench -p pliant-kernels`` for every benchmark, or for those that are named, and
+prints tables of one thread and two side by side; ``--write`` puts them into ``docs/performance.md``. Those of elementary functions
+and of weights of fewer bits have forms of their own: their benchmarks print them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from page import put
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCHES = ["products", "half", "attention", "convolution", "quantized", "recurrent"]
+TITLE = re.compile(r"(.+), \w+, (\d+) thr: peak (\d+) GFLOP/s at best, (\d+) in the middle")
+CASE = re.compile(r"\| (.+?) \| ([\d.]+) \| (.+?) \| (\d+) \|")
+
+
+@dataclass
+class Table:
+    """The cases of a benchmark, by the number of threads."""
+
+    peaks: dict[int, tuple[str, str]] = field(default_factory=dict)
+    cases: dict[str, dict[int, str]] = field(default_factory=dict)
+
+    def markdown(self) -> str:
+        """A column of times, one of rates and one of percentages for each number of threads."""
+        threads = sorted(self.peaks)
+        numbers = {1: "one thread", 2: "two"}
+        (best, middle), *others = (self.peaks[n] for n in threads)
+        peak = f"Peak {best} GFLOP/s with {numbers[threads[0]]} at best and {middle} in the middle"
+        peak += "".join(f", {best} and {middle} with {numbers[n]}" for n, (best, middle) in zip(threads[1:], others, strict=True))
+        head = "| case |" + "".join(f" {n} thr us | rate | % of floor |" for n in threads)
+        lines = [peak + ".", "", head, "|---" * (1 + 3 * len(threads)) + "|"]
+        lines += [f"| {name} |" + "|".join(by.get(n, " | | ") for n in threads) + "|" for name, by in self.cases.items()]
+        return "\n".join(lines) + "\n"
+
+
+def tables(text: str) -> dict[str, Table]:
+    """Those that benchmarks printed, by their titles."""
+    found: dict[str, Table] = {}
+    table, threads = Table(), 0
+    for line in text.splitlines():
+        if title := TITLE.fullmatch(line.strip()):
+            table, threads = found.setdefault(title[1], Table()), int(title[2])
+            table.peaks[threads] = (title[3], title[4])
+        elif (case := CASE.fullmatch(line.strip())) and threads in table.peaks:
+            table.cases.setdefault(case[1], {})[threads] = f" {case[2]} | {case[3]} | {case[4]} "
+    return found
+
+
+def main() -> None:
+    """Runs them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("bench", nargs="*", help=f"some of {', '.join(BENCHES)}; all by default")
+    args = parser.parse_args()
+    for bench in args.bench or BENCHES:
+        if bench not in BENCHES:
+            parser.error(f"there is no table of {bench}: one of {', '.join(BENCHES)}")
+        words = ["cargo", "bench", "--package", "pliant-kernels", "--bench", bench]
+        ran = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+        for title, table in tables(ran.stdout).items():
+            print(f"{title}\n\n{table.markdown()}", flush=True)
+            if args.write:
+                put(f"benches/kernels.py: {title}", table.markdown())
+
+
+if __name__ == "__main__":
+    main()
