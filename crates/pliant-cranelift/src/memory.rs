@@ -11,7 +11,7 @@ use pliant_exec::abi::{
     OFFSET_ALLOC_WORKSPACE, OFFSET_FREE_WORKSPACE, OFFSET_TENSOR_DATA, STATUS_NO_MEMORY,
 };
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Stmt, Ty, Var};
-use pliant_tensor::DType;
+use pliant_tensor::{DType, POISON, POISONS};
 use pliant_tir::accesses::{STACK_BYTES, constant_size, free_names, register_slots};
 use pliant_tir::fit::{SIZE_LIMIT, checked_terms};
 use rustc_hash::FxHashMap;
@@ -421,9 +421,18 @@ impl FuncGen<'_, '_> {
         let room = STACK_TOTAL - self.stack_bytes;
         if let Some(bytes) = constant_size(self.f, buffer).filter(|&b| b <= STACK_BYTES.min(room)) {
             self.stack_bytes += bytes;
-            let data = StackSlotData::new(StackSlotKind::ExplicitSlot, (bytes as u32).max(1), 4);
+            let room = (bytes as u32).next_multiple_of(8).max(8);
+            let data = StackSlotData::new(StackSlotKind::ExplicitSlot, room, 4);
             let slot = self.b.create_sized_stack_slot(data);
             let address = self.b.ins().stack_addr(types::I64, slot, 0);
+            if POISONS {
+                let [low, high] = POISON;
+                let word = i64::from_le_bytes([low, high, low, high, low, high, low, high]);
+                let word = self.b.ins().iconst(types::I64, word);
+                for at in (0..room).step_by(8) {
+                    self.b.ins().store(mem(), word, address, at as i32);
+                }
+            }
             self.places.insert(buffer, Place::Address(address));
             return self.stmt(body);
         }

@@ -1,31 +1,26 @@
-//! CheckBounds: an index that cannot be proved to lie inside its buffer is asserted at run time, so
-//! that no function reads or writes outside its buffers. A `T.Select` whose sides are only in bounds
-//! where they are chosen becomes `T.if_then_else`, and so does a conjunction that guards an access.
+//! CheckBounds: an index that cannot be proved to lie inside its buffer is checked at run time, so that no function
+//! reads or writes outside its buffers. A `T.Select` with a side that is in bounds only if it is chosen becomes
+//! `T.if_then_else`, and so does a conjunction that guards an access.
 //!
-//! Proofs are about integers, machine words wrap. A fact is assumed, and an index proved, only where [`Fit`] shows
-//! that no part of it overflows: int64 parameters and sizes are at most 2**40, which the entry of a kernel checks
-//! (but of parameters that reach no index and no size: [`UNBOUNDED`]), and the dims of buffers are
-//! computed with overflow checks there and where memory is allocated. What was loaded from memory has no bounds.
-//! Everything else is asserted of the words that the machine has computed.
+//! A checked value that comes from memory is loaded once: a `T.let` binds it in front of the check, and the access
+//! uses the variable ([`crate::guards`]). Loop extents and kernel arguments that come from memory are bound too.
+//! [`crate::index_facts`] proves accesses in bounds.
 
-use std::sync::Arc;
+mod expr;
 
 use pliant_ir::AttrValue;
-use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BinOp, BlockData, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty,
-    Var, VarTy,
+    BlockData, Buffer, BufferData, Expr, ExprData, IterKind, IterVar, PrimFunc, Scope, Stmt,
+    StmtData, Ty, Var, VarTy,
 };
-use pliant_sym::{Analyzer, Facts, Sym, SymArena, SymKind};
-use pliant_tensor::DType;
-use pliant_tensor::Failed;
+use pliant_tensor::{DType, Failed};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::LowerError;
-use crate::fit::{Fact, Fit, Interval, SIZE_LIMIT};
-use crate::schedule::reach;
-use crate::walk::{for_each_stmt, map_operands, own_exprs, substitute_expr};
+use crate::guards::{self, Bindings, Guard};
+use crate::index_facts::{IndexFacts, Mark};
+use crate::walk::{for_each_stmt, own_exprs, substitute_expr, uses_any};
 
 /// The attribute that lists the int64 parameters, by position, that may have any value: nothing here relies on their
 /// bounds. It is always written here, never taken from a script.
@@ -33,7 +28,7 @@ pub const UNBOUNDED: &str = "tir.unbounded_params";
 
 /// The int64 parameters that only go into values and conditions: no index and no size depends on them, so that no proof
 /// needs their bounds. A condition over them is assumed only where its arithmetic fits 64 bits whatever they are
-/// ([`Fact::exact`]).
+/// ([`crate::fit::Fact::exact`]).
 fn unbounded_params(f: &PrimFunc) -> Vec<usize> {
     let mut bounded: FxHashSet<Var> = FxHashSet::default();
     let mut note = |e: Expr| {
@@ -80,16 +75,14 @@ pub(crate) fn listed_unbounded(f: &PrimFunc) -> Vec<i64> {
 /// # Errors
 /// The size of an allocation depends on memory, which may change while the buffer lives.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
+    let unbounded = unbounded_params(f);
     let mut c = Checker {
-        arena: SymArena::new(),
-        bridge: SymBridge::new(),
-        facts: Facts::new(),
-        known: FxHashMap::default(),
-        fit: Fit::default(),
+        facts: IndexFacts::at_entry(f, &unbounded),
+        known: FxHashSet::default(),
+        bindings: Bindings::default(),
+        loops: Vec::new(),
         error: None,
     };
-    let unbounded = unbounded_params(f);
-    c.sizes(f, &unbounded);
     f.attrs.shift_remove(UNBOUNDED);
     if !unbounded.is_empty() {
         let list = unbounded.iter().map(|&i| AttrValue::Int(i as i64)).collect();
@@ -101,118 +94,27 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
 }
 
 struct Checker {
-    arena: SymArena,
-    bridge: SymBridge,
-    facts: Facts,
+    facts: IndexFacts,
     /// Expressions that were found to be in bounds everywhere.
-    known: FxHashMap<Expr, ()>,
-    /// Which arithmetic cannot overflow here.
-    fit: Fit,
+    known: FxHashSet<Expr>,
+    /// Variables that the guards of the current statement bind.
+    bindings: Bindings,
+    /// The loops around the current statement, outermost first.
+    loops: Vec<Loop>,
     error: Option<LowerError>,
 }
 
-/// Conditions to assert before a statement, inner ones first.
-type Checks = Vec<(Expr, Arc<str>)>;
+/// A loop around a statement.
+struct Loop {
+    var: Var,
+    min: Expr,
+    extent: Expr,
+    /// The facts that hold in front of the loop.
+    before: Mark,
+}
 
 impl Checker {
-    /// Dims of parameters are sizes; int64 parameters are bounded.
-    fn sizes(&mut self, f: &mut PrimFunc, unbounded: &[usize]) {
-        let (zero, limit) = (self.arena.int(0), self.arena.int(SIZE_LIMIT));
-        for (i, &p) in f.params.clone().iter().enumerate() {
-            if f.var(p).ty == VarTy::Value(Ty::I64) && !unbounded.contains(&i) {
-                self.fit.bound(p, Interval::new(-SIZE_LIMIT, SIZE_LIMIT));
-            }
-        }
-        let buffers: Vec<Buffer> = f.buffer_map.values().copied().collect();
-        for &b in &buffers {
-            let data = f.buffer(b);
-            data.shape.iter().for_each(|&d| self.fit.dim(f, d));
-            data.strides.iter().for_each(|&s| self.fit.stride(f, s));
-        }
-        for &b in &buffers {
-            for dim in f.buffer(b).shape.clone() {
-                if let Some(s) = self.integer(f, dim) {
-                    let (low, high) = (self.arena.le(zero, s), self.arena.le(s, limit));
-                    // Each proof about its symbols takes account of a fact: what the form of a size says needs none, and that
-                    // the least or greatest of several is at most 2**40 has never proved anything.
-                    let known = Analyzer::new(&mut self.arena, &self.facts).const_int_bound(s);
-                    if known.lo().is_none_or(|lo| lo < 0) {
-                        self.facts.assume(&self.arena, low);
-                    }
-                    if !matches!(self.arena.kind(s), SymKind::Min(_) | SymKind::Max(_)) {
-                        self.facts.assume(&self.arena, high);
-                    }
-                }
-            }
-        }
-    }
-
-    fn fact(&self, f: &PrimFunc, e: Expr) -> Fact {
-        self.fit.fact(f, e, &|v| {
-            let range = self.facts.range(self.bridge.known_sym(v)?);
-            let (low, high) = (range.lo().unwrap_or(i64::MIN), range.hi().unwrap_or(i64::MAX));
-            Some(Interval::new(low, high))
-        })
-    }
-
-    /// The integer that an expression is whatever happens to memory; `None` where the machine may
-    /// have another one.
-    fn integer(&mut self, f: &PrimFunc, e: Expr) -> Option<Sym> {
-        let fact = self.fact(f, e);
-        if !fact.exact || !fact.pure {
-            return None;
-        }
-        self.bridge.to_sym(f, &mut self.arena, e)
-    }
-
-    fn range(&mut self, f: &PrimFunc, var: Var, min: Expr, extent: Expr) {
-        let VarTy::Value(ty) = f.var(var).ty else { return };
-        let (low, turns) = (self.fact(f, min).range, self.fact(f, extent).range);
-        // Where the end of the range wraps, the loop does.
-        let end = Interval { lo: low.lo + turns.lo, hi: low.hi + turns.hi };
-        if !Interval::of_type(ty.dtype).holds(end) {
-            return;
-        }
-        self.fit.bound(var, Interval { lo: low.lo, hi: low.lo.max(end.hi - 1) });
-        let v = self.bridge.sym_var(f, &mut self.arena, var);
-        let v = self.arena.var(v);
-        if let (Some(min), Some(extent)) = (self.integer(f, min), self.integer(f, extent)) {
-            let low = self.arena.le(min, v);
-            let end = self.arena.add(min, extent);
-            let high = self.arena.lt(v, end);
-            self.facts.assume(&self.arena, low);
-            self.facts.assume(&self.arena, high);
-        }
-    }
-
-    /// Assumes what a condition says, part by part. Memory may change while it is relied on, so
-    /// parts over loads say nothing.
-    fn assume(&mut self, f: &mut PrimFunc, condition: Expr, holds: bool) {
-        match *f.expr(condition) {
-            ExprData::Binary(BinOp::And, a, b) if holds => {
-                self.assume(f, a, true);
-                return self.assume(f, b, true);
-            }
-            ExprData::Binary(BinOp::Or, a, b) if !holds => {
-                self.assume(f, a, false);
-                return self.assume(f, b, false);
-            }
-            ExprData::Not(a) => return self.assume(f, a, !holds),
-            ExprData::Call(Intrin::Explain | Intrin::Likely, ref args, _) if !args.is_empty() => {
-                let condition = args[0];
-                return self.assume(f, condition, holds);
-            }
-            _ => {}
-        }
-        if let Some(mut p) = self.integer(f, condition) {
-            if !holds {
-                p = self.arena.not(p);
-            }
-            self.facts.assume(&self.arena, p);
-        }
-    }
-
-    /// A buffer whose memory is made here: its dims are computed with overflow checks.
+    /// A buffer whose memory is allocated here: its dims are computed with overflow checks.
     fn allocated(&mut self, f: &PrimFunc, b: Buffer) {
         let data = f.buffer(b);
         if !data.strides.is_empty() || data.elem_offset.is_some() {
@@ -220,29 +122,35 @@ impl Checker {
             self.error.get_or_insert(LowerError::new("CheckBounds", message));
         }
         for &dim in &f.buffer(b).shape {
-            if !self.fact(f, dim).pure {
+            if !self.facts.fact(f, dim).pure {
                 let (dim, name) = (crate::text::expr(f, dim), &f.buffer(b).name);
                 let message = format!("the size {dim} of the buffer '{name}' depends on memory");
                 self.error.get_or_insert(LowerError::new("CheckBounds", message));
             }
-            self.fit.dim(f, dim);
         }
+        self.facts.allocated(f, b);
     }
 
     fn scope<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
-        let (facts, known, fit) = (self.facts.clone(), self.known.clone(), self.fit.clone());
+        let (mark, known) = (self.facts.mark(), self.known.clone());
         let out = run(self);
-        (self.facts, self.known, self.fit) = (facts, known, fit);
+        self.facts.reset(mark);
+        self.known = known;
         out
     }
 
-    fn proves(&mut self, p: Sym) -> bool {
-        Analyzer::new(&mut self.arena, &self.facts).prove(p).is_yes()
+    /// Wraps a statement in its guards. It does not reuse variables that the guards of other statements bind.
+    fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
+        let outer = std::mem::take(&mut self.bindings);
+        let mut guards = Vec::new();
+        let new = self.guarded(f, s, &mut guards);
+        let new = f.add_stmt(new);
+        self.bindings = outer;
+        guards::wrap(f, &guards, new)
     }
 
-    fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
-        let mut checks = Vec::new();
-        let new = match f.stmt(s).clone() {
+    fn guarded(&mut self, f: &mut PrimFunc, s: Stmt, guards: &mut Vec<Guard>) -> StmtData {
+        match f.stmt(s).clone() {
             StmtData::Seq(list) => self.scope(|c| {
                 let mut out = Vec::with_capacity(list.len());
                 for s in list {
@@ -252,42 +160,35 @@ impl Checker {
                 StmtData::Seq(out)
             }),
             StmtData::For { var, min, extent, kind, body, annotations } => {
-                let (min, extent) =
-                    (self.expr(f, min, &mut checks), self.expr(f, extent, &mut checks));
+                let (min, extent) = (self.bound(f, min, guards), self.bound(f, extent, guards));
+                let before = self.facts.mark();
+                self.loops.push(Loop { var, min, extent, before });
                 let body = self.scope(|c| {
-                    c.range(f, var, min, extent);
+                    c.facts.range(f, var, min, extent);
                     c.stmt(f, body)
                 });
+                self.loops.pop();
                 StmtData::For { var, min, extent, kind, body, annotations }
             }
-            StmtData::While(condition, body) => self.while_loop(f, condition, body, &mut checks),
+            StmtData::While(condition, body) => self.while_loop(f, condition, body),
             StmtData::If(condition, then, other) => {
-                let condition = self.expr(f, condition, &mut checks);
-                let then = self.scope(|c| {
-                    c.assume(f, condition, true);
-                    c.stmt(f, then)
-                });
-                let other = other.map(|other| {
-                    self.scope(|c| {
-                        c.assume(f, condition, false);
-                        c.stmt(f, other)
-                    })
-                });
+                let condition = self.expr(f, condition, guards);
+                let then = self.assuming(f, condition, true, then);
+                let other = other.map(|other| self.assuming(f, condition, false, other));
                 StmtData::If(condition, then, other)
             }
             StmtData::Let(var, value, body) => {
-                let value = self.expr(f, value, &mut checks);
+                let value = self.expr(f, value, guards);
                 let body = self.scope(|c| {
-                    c.bound(f, var, value);
+                    c.facts.bound(f, var, value);
                     c.stmt(f, body)
                 });
                 StmtData::Let(var, value, body)
             }
             StmtData::Store { buffer, indices, value } => {
-                let indices: Box<[Expr]> =
-                    indices.iter().map(|&i| self.expr(f, i, &mut checks)).collect();
-                let value = self.expr(f, value, &mut checks);
-                self.access(f, buffer, &indices, &mut checks);
+                let indices: Vec<Expr> = indices.iter().map(|&i| self.expr(f, i, guards)).collect();
+                let value = self.expr(f, value, guards);
+                let indices = self.access(f, buffer, &indices, guards);
                 StmtData::Store { buffer, indices, value }
             }
             StmtData::Alloc(b, body) => {
@@ -297,374 +198,157 @@ impl Checker {
                 });
                 StmtData::Alloc(b, body)
             }
-            StmtData::Evaluate(e) => StmtData::Evaluate(self.expr(f, e, &mut checks)),
+            StmtData::Evaluate(e) => StmtData::Evaluate(self.expr(f, e, guards)),
             StmtData::Assert(condition, message, body) => {
-                let condition = self.expr(f, condition, &mut checks);
-                let body = self.scope(|c| {
-                    c.assume(f, condition, true);
-                    c.stmt(f, body)
-                });
-                StmtData::Assert(condition, message, body)
+                let condition = self.expr(f, condition, guards);
+                let condition = self.bindings.loads(f, condition, guards);
+                StmtData::Assert(condition, message, self.assuming(f, condition, true, body))
             }
-            StmtData::Block(b) => StmtData::Block(Box::new(self.block(f, *b, &mut checks))),
-        };
-        let s = f.add_stmt(new);
-        wrap(f, s, checks)
+            StmtData::Block(b) => StmtData::Block(Box::new(self.block(f, *b, guards))),
+        }
     }
 
-    fn while_loop(
-        &mut self,
-        f: &mut PrimFunc,
-        condition: Expr,
-        body: Stmt,
-        checks: &mut Checks,
-    ) -> StmtData {
-        let condition = self.expr(f, condition, checks);
-        let mut body = self.scope(|c| c.stmt(f, body));
-        if !checks.is_empty() {
-            // The condition is evaluated again after each turn.
-            let empty = f.add_stmt(StmtData::Seq(Vec::new()));
-            let again = wrap(f, empty, checks.clone());
-            body = f.add_stmt(StmtData::Seq(vec![body, again]));
-        }
-        StmtData::While(condition, body)
+    /// Guards an expression that must be evaluated once: a guard binds it to a variable if it reads memory.
+    fn bound(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
+        let e = self.expr(f, e, guards);
+        if guards::reads(f, e) { self.bindings.whole(f, e, guards) } else { e }
     }
 
-    /// Assumes that a variable has that value.
-    fn bound(&mut self, f: &mut PrimFunc, var: Var, value: Expr) {
-        let range = self.fact(f, value).range;
-        self.fit.bound(var, range);
-        if f.expr_ty(value) == Ty::I64
-            && let Some(s) = self.integer(f, value)
-        {
-            let v = self.bridge.sym_var(f, &mut self.arena, var);
-            let v = self.arena.var(v);
-            let p = self.arena.eq(v, s);
-            self.facts.assume(&self.arena, p);
+    fn assuming(&mut self, f: &mut PrimFunc, condition: Expr, holds: bool, s: Stmt) -> Stmt {
+        self.scope(|c| {
+            c.facts.assume(f, condition, holds);
+            c.stmt(f, s)
+        })
+    }
+
+    /// If the condition has guards, it is computed into a buffer under them, before the loop and after each iteration.
+    fn while_loop(&mut self, f: &mut PrimFunc, condition: Expr, body: Stmt) -> StmtData {
+        let mut guards = Vec::new();
+        let checked = self.expr(f, condition, &mut guards);
+        let body = self.scope(|c| c.stmt(f, body));
+        if guards.is_empty() {
+            return StmtData::While(checked, body);
         }
+        let (zero, one) = (f.int(0), f.int(1));
+        let go = f.add_buffer(BufferData {
+            name: "go".into(),
+            dtype: DType::Bool,
+            shape: vec![one],
+            strides: Vec::new(),
+            elem_offset: None,
+            scope: Scope::Local,
+        });
+        let test = f.store(go, &[zero], checked);
+        let first = guards::wrap(f, &guards, test);
+        // `unique_vars` renames the variables of this copy.
+        let again = guards::wrap(f, &guards, test);
+        let body = f.add_stmt(StmtData::Seq(vec![body, again]));
+        let condition = f.load(go, &[zero]);
+        let repeated = f.add_stmt(StmtData::While(condition, body));
+        let both = f.add_stmt(StmtData::Seq(vec![first, repeated]));
+        StmtData::Alloc(go, both)
     }
 
     /// Assumes for what follows what a statement that only checks has checked.
-    fn checked(&mut self, f: &mut PrimFunc, mut s: Stmt) {
+    fn checked(&mut self, f: &PrimFunc, mut s: Stmt) {
         loop {
-            s = match f.stmt(s).clone() {
+            s = match f.stmt(s) {
                 StmtData::Block(b) if b.iters.is_empty() && b.predicate.is_none() => b.body,
                 StmtData::Assert(condition, _, body) => {
-                    self.assume(f, condition, true);
-                    body
+                    self.facts.assume(f, *condition, true);
+                    *body
                 }
                 _ => return,
             };
         }
     }
 
-    fn block(&mut self, f: &mut PrimFunc, mut b: BlockData, checks: &mut Checks) -> BlockData {
+    fn block(&mut self, f: &mut PrimFunc, mut b: BlockData, guards: &mut Vec<Guard>) -> BlockData {
         let map: FxHashMap<Var, Expr> = b.iters.iter().map(|i| (i.var, i.binding)).collect();
         self.scope(|c| {
             let predicate = b.predicate.map(|p| {
                 let outer = substitute_expr(f, p, &map);
-                let checked = c.expr(f, outer, checks);
-                c.assume(f, outer, true);
-                c.assume(f, p, true);
+                let checked = c.bound(f, outer, guards);
+                c.facts.assume(f, outer, true);
+                c.facts.assume(f, p, true);
                 if checked != outer {
                     b.predicate = Some(checked);
                 }
                 checked
             });
             for iter in &mut b.iters {
-                let binding = c.expr(f, iter.binding, checks);
-                iter.min = c.expr(f, iter.min, checks);
-                iter.extent = c.expr(f, iter.extent, checks);
-                let inside = c.inside(f, binding, iter.min, iter.extent);
-                if let Some(inside) = inside {
-                    let inside = under(f, predicate, inside);
+                iter.binding = c.expr(f, iter.binding, guards);
+                iter.min = c.bound(f, iter.min, guards);
+                iter.extent = c.bound(f, iter.extent, guards);
+                if c.facts.inside(f, iter.binding, iter.min, iter.extent).is_some() {
+                    iter.binding = c.bindings.loads(f, iter.binding, guards);
+                }
+                if let Some(inside) = c.facts.inside(f, iter.binding, iter.min, iter.extent) {
+                    let inside = expr::under(f, predicate, inside);
                     let name = &f.var(iter.var).name;
                     let message = format!("axis {name} of block {} leaves its range", b.name);
-                    checks.push((inside, Failed::Index.mark(&message).into()));
+                    guards.push(Guard::Check(inside, Failed::Index.mark(&message).into()));
                 }
-                c.range(f, iter.var, iter.min, iter.extent);
+                c.facts.range(f, iter.var, iter.min, iter.extent);
             }
             b.allocs.iter().for_each(|&b| c.allocated(f, b));
-            b.init = b.init.map(|s| c.stmt(f, s));
+            // The init runs even if a reduction axis is empty.
+            b.init = b.init.map(|s| c.before_reductions(f, &b, |c, f| c.stmt(f, s)));
             b.body = c.stmt(f, b.body);
+            if b.init.is_none() && b.iters.iter().any(|i| i.kind == IterKind::Reduce) {
+                b.body = c.accumulation(f, &b);
+            }
         });
         b
     }
 
-    /// The condition that `min <= e < min + extent`, or `None` where it is proved.
-    fn inside(&mut self, f: &mut PrimFunc, e: Expr, min: Expr, extent: Expr) -> Option<Expr> {
-        let [x, lo, n] = [e, min, extent].map(|e| self.bridge.to_sym_opaque(f, &mut self.arena, e));
-        let end = self.arena.add(lo, n);
-        let (low, high) = (self.arena.le(lo, x), self.arena.lt(x, end));
-        let (mut low, mut high) = (self.proves(low), self.proves(high));
-        let [fact, start, turns] = [e, min, extent].map(|e| self.fact(f, e));
-        let (a, b) = (start.range, turns.range);
-        let last = Interval { lo: a.lo + b.lo, hi: a.hi + b.hi };
-        let ends = start.exact && turns.exact && Interval::of_type(DType::Int64).holds(last);
-        if !fact.exact {
-            // Wrapped sums and products are the integer again where that fits, as both proofs say.
-            let both = low && high && fact.ring;
-            (low, high) = (both, both);
-        }
-        (low, high) = (low && ends, high && ends);
-        if !(low && high) && ends && self.is_clamped(f, e, lo, end) {
-            // Wherever it was before, it is inside if there is an inside at all.
-            let some = self.arena.lt(lo, end);
-            if self.proves(some) {
-                return None;
-            }
-            let end = if f.as_int(min) == Some(0) { extent } else { f.add(min, extent) };
-            return Some(f.binary(BinOp::Lt, min, end));
-        }
-        let as64 = |f: &mut PrimFunc, e: Expr| f.cast(e, Ty::I64);
-        let (e, min, extent) = (as64(f, e), as64(f, min), as64(f, extent));
-        let low = (!low).then(|| f.binary(BinOp::Le, min, e));
-        let high = (!high).then(|| {
-            let end = if f.as_int(min) == Some(0) { extent } else { f.add(min, extent) };
-            f.binary(BinOp::Lt, e, end)
-        });
-        match (low, high) {
-            (Some(a), Some(b)) => Some(f.binary(BinOp::And, a, b)),
-            (a, b) => a.or(b),
-        }
-    }
-
-    /// Whether an expression is `max(min(_, end - 1), lo)`: as a machine word, it is never beyond either end of a range
-    /// that has an element.
-    fn is_clamped(&mut self, f: &PrimFunc, e: Expr, lo: Sym, end: Sym) -> bool {
-        if f.expr_ty(e) != Ty::I64 {
-            return false;
-        }
-        let one = self.arena.int(1);
-        let last = self.arena.sub(end, one);
-        let mut is = |e: Expr, want: Sym| {
-            self.integer(f, e).is_some_and(|s| {
-                let same = self.arena.eq(s, want);
-                self.proves(same)
-            })
+    /// Calls `run` with the facts that hold in a block even if its reduction axes are empty: without those that hold
+    /// only inside of the reduction loops.
+    fn before_reductions<T>(
+        &mut self,
+        f: &mut PrimFunc,
+        b: &BlockData,
+        run: impl FnOnce(&mut Self, &mut PrimFunc) -> T,
+    ) -> T {
+        let reduces = |i: &&IterVar| i.kind == IterKind::Reduce;
+        let reduced = |f: &PrimFunc, v: Var| {
+            b.iters.iter().filter(reduces).any(|i| uses_any(f, i.binding, &|x| x == v))
         };
-        let &ExprData::Binary(BinOp::Max, a, b) = f.expr(e) else { return false };
-        [(a, b), (b, a)].into_iter().any(|(least, inner)| match *f.expr(inner) {
-            ExprData::Binary(BinOp::Min, x, y) => is(least, lo) && (is(x, last) || is(y, last)),
-            _ => false,
+        let Some(outermost) = self.loops.iter().position(|l| reduced(f, l.var)) else {
+            // Reduction axes that are not bound to a loop have one value.
+            return run(self, f);
+        };
+        let own = |l: &&Loop| {
+            let varies = |e| uses_any(f, e, &|v| reduced(f, v));
+            !reduced(f, l.var) && !varies(l.min) && !varies(l.extent)
+        };
+        let spatial: Vec<(Var, Expr, Expr)> = self.loops[outermost..]
+            .iter()
+            .filter(own)
+            .map(|l| (l.var, l.min, l.extent))
+            .chain(b.iters.iter().filter(|i| !reduces(i)).map(|i| (i.var, i.min, i.extent)))
+            .collect();
+        self.scope(|c| {
+            c.facts.reset(c.loops[outermost].before.clone());
+            c.known.clear();
+            for (var, min, extent) in spatial {
+                c.facts.range(f, var, min, extent);
+            }
+            run(c, f)
         })
     }
 
-    /// Checks of the accesses inside an expression. Returns the expression, with selects made lazy
-    /// where they must be.
-    fn expr(&mut self, f: &mut PrimFunc, e: Expr, checks: &mut Checks) -> Expr {
-        if self.known.contains_key(&e) {
-            return e;
-        }
-        let before = checks.len();
-        let new = match f.expr(e).clone() {
-            ExprData::Load(buffer, _) => {
-                let new = map_operands(f, e, |f, a| self.expr(f, a, checks));
-                let ExprData::Load(_, indices) = f.expr(new).clone() else {
-                    unreachable!("mapping operands keeps the kind");
-                };
-                self.access(f, buffer, &indices, checks);
-                new
-            }
-            ExprData::Call(Intrin::IfThenElse, args, ty) if args.len() == 3 => {
-                let c = self.expr(f, args[0], checks);
-                let [a, b] = [(args[1], true), (args[2], false)].map(|(side, holds)| {
-                    let (side, inner) = self.side(f, c, holds, side);
-                    checks.extend(inner);
-                    side
-                });
-                f.add_expr(ExprData::Call(Intrin::IfThenElse, [c, a, b].into(), ty))
-            }
-            ExprData::Select(c, a, b) => {
-                let c = self.expr(f, c, checks);
-                let mut plain = Vec::new();
-                let sides = [a, b].map(|side| self.expr(f, side, &mut plain));
-                if plain.is_empty() || f.expr_ty(c).lanes != 1 {
-                    checks.extend(plain);
-                    f.add_expr(ExprData::Select(c, sides[0], sides[1]))
-                } else {
-                    let [a, b] = [(a, true), (b, false)].map(|(side, holds)| {
-                        let (side, inner) = self.side(f, c, holds, side);
-                        checks.extend(inner);
-                        side
-                    });
-                    f.add_expr(ExprData::Call(Intrin::IfThenElse, [c, a, b].into(), Ty::I64))
-                }
-            }
-            ExprData::Binary(op @ (BinOp::And | BinOp::Or), a, b)
-                if f.expr_ty(e).lanes == 1 && reads(f, b) =>
-            {
-                self.logic(f, op, a, b, checks)
-            }
-            ExprData::Call(intrin @ (Intrin::CallExtern | Intrin::CallPacked), ..) => {
-                let new = map_operands(f, e, |f, a| self.argument(f, a, checks));
-                if let (ExprData::Call(_, args, _), Intrin::CallExtern) =
-                    (f.expr(new).clone(), intrin)
-                {
-                    self.call_extern(f, &args, checks);
-                }
-                new
-            }
-            _ => map_operands(f, e, |f, a| self.expr(f, a, checks)),
-        };
-        if checks.len() == before {
-            self.known.insert(new, ());
-        }
-        new
-    }
-
-    /// A conjunction or disjunction whose second operand reads memory, perhaps only where the first one allows it.
-    fn logic(
-        &mut self,
-        f: &mut PrimFunc,
-        op: BinOp,
-        a: Expr,
-        b: Expr,
-        checks: &mut Checks,
-    ) -> Expr {
-        let a = self.expr(f, a, checks);
-        let (b, inner) = self.side(f, a, op == BinOp::And, b);
-        if inner.is_empty() {
-            return f.binary(op, a, b);
-        }
-        checks.extend(inner);
-        let decided = f.add_expr(ExprData::Int(i64::from(op == BinOp::Or), Ty::BOOL));
-        let (then, other) = if op == BinOp::And { (b, decided) } else { (decided, b) };
-        f.call(Intrin::IfThenElse, &[a, then, other])
-    }
-
-    /// An argument of a call. Of an address only what it is computed from is read here: a whole buffer is handed over as
-    /// the tensor that it is, which knows its bounds, and how far kernels reach from an address is checked for itself.
-    fn argument(&mut self, f: &mut PrimFunc, a: Expr, checks: &mut Checks) -> Expr {
-        if !matches!(f.expr(a), ExprData::Call(Intrin::AddressOf, ..)) {
-            return self.expr(f, a, checks);
-        }
-        map_operands(f, a, |f, place| map_operands(f, place, |f, i| self.expr(f, i, checks)))
-    }
-
-    /// A call of a linked function: addresses may go to kernels of the library only, whose reach is checked.
-    fn call_extern(&mut self, f: &mut PrimFunc, args: &[Expr], checks: &mut Checks) {
-        let address =
-            |f: &PrimFunc, e: Expr| matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..));
-        let kind = reach::kind(f, args);
-        if kind.is_none() && !args.iter().any(|&a| address(f, a)) {
-            return;
-        }
-        match reach::reach(f, args).zip(kind) {
-            Some((inside, kind)) => {
-                let message = format!("{kind} reaches outside its buffers");
-                let message: Arc<str> = Failed::Index.mark(&message).into();
-                checks.extend(inside.into_iter().map(|p| (p, message.clone())));
-            }
-            None => {
-                let no = f.add_expr(ExprData::Int(0, Ty::BOOL));
-                checks.push((no, "a linked function is not given the addresses it takes".into()));
-            }
-        }
-    }
-
-    /// One side of a choice: its checks hold only where it is chosen.
-    fn side(&mut self, f: &mut PrimFunc, c: Expr, holds: bool, side: Expr) -> (Expr, Checks) {
-        let mut inner = Vec::new();
-        let side = self.scope(|this| {
-            this.assume(f, c, holds);
-            this.expr(f, side, &mut inner)
+    /// The body of a reduction without an init, which accumulates into its result. Schedules load and store the result
+    /// once around the reduction loops, so this access must be in bounds even if the loops have no iterations. If that
+    /// is not proved, the body gets a guard, which prevents scheduling it as a reduction.
+    fn accumulation(&mut self, f: &mut PrimFunc, b: &BlockData) -> Stmt {
+        let StmtData::Store { buffer, indices, .. } = f.stmt(b.body).clone() else { return b.body };
+        let mut guards = Vec::new();
+        self.before_reductions(f, b, |c, f| {
+            let outer = std::mem::take(&mut c.bindings);
+            c.access(f, buffer, &indices, &mut guards);
+            c.bindings = outer;
         });
-        let chosen = if holds { c } else { f.add_expr(ExprData::Not(c)) };
-        let inner = inner.into_iter().map(|(p, m)| (under(f, Some(chosen), p), m)).collect();
-        (side, inner)
+        guards::wrap(f, &guards, b.body)
     }
-
-    fn access(&mut self, f: &mut PrimFunc, buffer: Buffer, indices: &[Expr], checks: &mut Checks) {
-        let data = f.buffer(buffer).clone();
-        let zero = f.int(0);
-        if let [i] = indices
-            && !data.strides.is_empty()
-            && (f.is_flat() || data.shape.len() != 1)
-        {
-            let (span, conditions) = span(f, &data);
-            let message: Arc<str> = flat_message(&data.name);
-            checks.extend(conditions.into_iter().map(|p| (p, message.clone())));
-            self.check_index(f, *i, zero, span, message, checks);
-        } else if indices.len() == data.shape.len() {
-            for (dim, (&i, &n)) in indices.iter().zip(&data.shape).enumerate() {
-                let message = || index_message(f, &data.name, dim, n);
-                let message: Arc<str> = message().into();
-                self.check_index(f, i, zero, n, message, checks);
-            }
-        } else if let [i] = indices {
-            // A flat access: inside the whole buffer.
-            let total = data.shape.iter().fold(f.int(1), |acc, &d| f.mul(acc, d));
-            self.check_index(f, *i, zero, total, flat_message(&data.name), checks);
-        }
-    }
-
-    fn check_index(
-        &mut self,
-        f: &mut PrimFunc,
-        i: Expr,
-        zero: Expr,
-        n: Expr,
-        message: Arc<str>,
-        checks: &mut Checks,
-    ) {
-        let ends = match f.expr(i).clone() {
-            // A vector is inside when its first and last lanes are.
-            ExprData::Ramp(base, stride, lanes) => {
-                let last = f.int(i64::from(lanes) - 1);
-                let reach = f.mul(stride, last);
-                vec![base, f.add(base, reach)]
-            }
-            _ => vec![i],
-        };
-        for e in ends {
-            if let Some(inside) = self.inside(f, e, zero, n) {
-                checks.push((inside, message.clone()));
-            }
-        }
-    }
-}
-
-/// The elements from the first to the last of a strided buffer, and what must hold for that: it is
-/// not empty, and no stride is negative.
-fn span(f: &mut PrimFunc, data: &BufferData) -> (Expr, Vec<Expr>) {
-    let (zero, one) = (f.int(0), f.int(1));
-    let (mut span, mut conditions) = (one, Vec::new());
-    for (&dim, &stride) in data.shape.iter().zip(&data.strides) {
-        conditions.push(f.binary(BinOp::Le, one, dim));
-        conditions.push(f.binary(BinOp::Le, zero, stride));
-        let steps = f.binary(BinOp::Sub, dim, one);
-        let reach = f.mul(steps, stride);
-        span = f.add(span, reach);
-    }
-    (span, conditions)
-}
-
-/// Whether an expression reads memory.
-fn reads(f: &PrimFunc, e: Expr) -> bool {
-    let mut found = false;
-    for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(..)));
-    found
-}
-
-fn index_message(f: &PrimFunc, name: &str, dim: usize, n: Expr) -> String {
-    let n = crate::text::expr(f, n);
-    Failed::Index.mark(&format!("index out of bounds: dim {dim} of '{name}' has {n} elements"))
-}
-
-fn flat_message(name: &str) -> Arc<str> {
-    Failed::Index.mark(&format!("index out of bounds: flat access of '{name}'")).into()
-}
-
-/// `p` where `c` holds, else true; `p` is not evaluated where `c` does not hold.
-fn under(f: &mut PrimFunc, c: Option<Expr>, p: Expr) -> Expr {
-    let Some(c) = c else { return p };
-    let yes = f.add_expr(ExprData::Int(1, Ty::BOOL));
-    f.call(Intrin::IfThenElse, &[c, p, yes])
-}
-
-fn wrap(f: &mut PrimFunc, s: Stmt, checks: Checks) -> Stmt {
-    let mut seen = rustc_hash::FxHashSet::default();
-    let checks: Vec<_> = checks.into_iter().filter(|(p, _)| seen.insert(*p)).collect();
-    checks.into_iter().rev().fold(s, |s, (p, m)| f.add_stmt(StmtData::Assert(p, m, s)))
 }

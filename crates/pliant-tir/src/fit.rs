@@ -146,9 +146,7 @@ impl Fit {
                 VarTy::Handle => opaque,
             },
             ExprData::Cast(to, a) => {
-                let from = f.expr_ty(*a).dtype;
-                let widens = (from.is_int() || from.is_bool()) && to.dtype.size() >= from.size();
-                if widens {
+                if to.dtype.holds_all_of(f.expr_ty(*a).dtype) {
                     let a = of(*a);
                     Fact { ring: a.exact, ..a }
                 } else {
@@ -160,7 +158,10 @@ impl Fit {
                 let (a, b) = (of(*a), of(*b));
                 self.binary(e, *op, number, ty, a, b)
             }
-            ExprData::Not(a) => Fact { range: all, ..of(*a) },
+            ExprData::Not(a) => {
+                let a = of(*a);
+                Fact { range: all, ring: a.exact, ..a }
+            }
             ExprData::Select(c, a, b) => choice(of(*c), of(*a), of(*b)),
             ExprData::Call(Intrin::IfThenElse, args, _) if args.len() == 3 => {
                 choice(of(args[0]), of(args[1]), of(args[2]))

@@ -111,7 +111,7 @@ fn candidate(
     let Body::Store { buffer, indices, value } = &s.body else { return None };
     let plain = indices.len() == s.axes.len()
         && indices.iter().zip(&s.axes).all(|(&i, a)| !a.reduce && is_var(f, i, a.var));
-    if !plain || !s.checks.is_empty() || s.init.is_some() || !allocs.contains(buffer) {
+    if !plain || !s.guards.is_empty() || s.init.is_some() || !allocs.contains(buffer) {
         return None;
     }
     let mut read = Vec::new();

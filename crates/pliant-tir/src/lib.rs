@@ -7,8 +7,11 @@
 //! |---|---|
 //! | `inline` | InlineInjective |
 //! | `reuse_output` | ReuseOutput: a product goes into the output that elementwise work makes of it |
+//! | `clear_scratch` | ClearScratch: zero-fills scratch buffers that are not provably written before they are read |
+//! | `full_writes` | which buffers are written completely before they are read |
 //! | `check_bounds` | CheckBounds: an index that is not provably inside becomes a run-time check, never a crash |
-//! | `fit` | which integer arithmetic cannot overflow, for `check_bounds` |
+//! | `guards` | the bindings and checks in front of a statement |
+//! | `index_facts`, `fit` | facts about indices and sizes, and which integer arithmetic cannot overflow |
 //! | `schedule/` | DefaultSchedule: rules over stages (`stage`), matrix products (`gemm`), row groups (`group`), loops (`emit`) |
 //! | `lower_init`, `convert_blocks` | blocks to loops |
 //! | `unroll`, `flatten`, `simplify`, `vectorize` | loops to the lowered form |
@@ -18,10 +21,14 @@
 
 pub mod accesses;
 pub mod check_bounds;
+mod clear_scratch;
 pub mod convert_blocks;
 pub mod error;
 pub mod fit;
 pub mod flatten;
+pub mod full_writes;
+pub mod guards;
+mod index_facts;
 pub mod inline;
 pub mod lower_init;
 pub mod lowered;

@@ -8,12 +8,16 @@
 //!   element, whatever the rank;
 //!   it is of type int64, a scalar or a vector; the attribute `tir.flat` says so, for verifier and parser;
 //! - has checked every access: an index that is not provably inside its buffer stands under a `T.Assert`;
+//! - uses the values that it has checked: no assertion, loop bound, allocation size or kernel argument reads memory, so
+//!   that other threads cannot change a value after its check;
 //! - gives vector operands as many lanes as each other, or one;
 //! - knows the sizes of all its buffers from parameters: sizes stand alone in a dim of a parameter or are parameters.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Expr, ExprData, ForKind, Intrin, PrimFunc, StmtData, Ty};
 
+use crate::guards::reads;
+use crate::schedule::reach;
 use crate::walk::{for_each_stmt, own_exprs};
 
 /// Lanes that a vector may have at most.
@@ -60,6 +64,7 @@ fn statement(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
         }
         _ => {}
     }
+    loaded_once(f, data)?;
     let mut result = Ok(());
     own_exprs(data, |e| {
         for_each_expr(f, e, |e| {
@@ -69,6 +74,45 @@ fn statement(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
         });
     });
     result
+}
+
+/// Rejects assertions, loop bounds and allocation sizes that read memory.
+fn loaded_once(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
+    let pure = |what: &str, e: Expr| match reads(f, e) {
+        true => Err(format!("{what} reads memory: {}", crate::text::expr(f, e))),
+        false => Ok(()),
+    };
+    match data {
+        StmtData::Assert(condition, ..) => pure("an assertion", *condition),
+        StmtData::For { min, extent, .. } => {
+            pure("a loop bound", *min)?;
+            pure("a loop bound", *extent)
+        }
+        StmtData::Alloc(buffer, _) => {
+            f.buffer(*buffer).shape.iter().try_for_each(|&dim| pure("the size of a buffer", dim))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Rejects kernel arguments that read memory. `T.address_of(a[i])` does not read `a`, but `i` must not read memory.
+fn kernel_arguments(f: &PrimFunc, args: &[Expr]) -> Result<(), String> {
+    if reach::kind(f, args).is_none() {
+        return Ok(());
+    }
+    let reads_memory = |e: &Expr| match f.expr(*e) {
+        ExprData::Call(Intrin::AddressOf, element, _) => match f.expr(element[0]) {
+            ExprData::Load(_, indices) => indices.iter().any(|&i| reads(f, i)),
+            _ => true,
+        },
+        _ => reads(f, *e),
+    };
+    match args.iter().find(|e| reads_memory(e)) {
+        Some(&e) => {
+            Err(format!("an argument of a kernel reads memory: {}", crate::text::expr(f, e)))
+        }
+        None => Ok(()),
+    }
 }
 
 fn access(f: &PrimFunc, buffer: pliant_ir::tir::Buffer, indices: &[Expr]) -> Result<(), String> {
@@ -106,7 +150,11 @@ fn expression(f: &PrimFunc, e: Expr) -> Result<(), String> {
             }
         }
         ExprData::Select(c, a, b) => together(&[*c, *a, *b]),
-        ExprData::Call(Intrin::CallExtern | Intrin::IfThenElse, ..) => Ok(()),
+        ExprData::Cast(to, a) if f.expr_ty(*a).lanes != to.lanes => {
+            Err(format!("a cast of {} to {to}", f.expr_ty(*a)))
+        }
+        ExprData::Call(Intrin::CallExtern, args, _) => kernel_arguments(f, args),
+        ExprData::Call(Intrin::IfThenElse, ..) => Ok(()),
         ExprData::Call(intrin, args, _) => {
             match intrin.arity() {
                 Some(n) if n != args.len() => return Err(format!("T.{intrin} takes {n} operands")),

@@ -4,8 +4,8 @@ use pliant_ir::tir::PrimFunc;
 
 use crate::error::LowerError;
 use crate::{
-    check_bounds, convert_blocks, flatten, inline, lower_init, reuse_output, schedule, simplify,
-    unroll, vectorize,
+    check_bounds, clear_scratch, convert_blocks, flatten, inline, lower_init, reuse_output,
+    schedule, simplify, unroll, vectorize,
 };
 
 /// A pass over one loop function: changes it in place.
@@ -33,6 +33,11 @@ pub const PASSES: &[PrimPass] = &[
         name: "ReuseOutput",
         doc: "matrix products write into the output that follows elementwise",
         run: reuse_output::run,
+    },
+    PrimPass {
+        name: "ClearScratch",
+        doc: "zero-fill scratch buffers that are not provably written before they are read",
+        run: clear_scratch::run,
     },
     PrimPass {
         name: "CheckBounds",

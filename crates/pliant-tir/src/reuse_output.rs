@@ -62,7 +62,7 @@ fn pair(
     let plain = indices.len() == s.axes.len()
         && indices.iter().zip(&s.axes).all(|(&i, a)| !a.reduce && is_var(f, i, a.var));
     let is_output = f.buffer_map.values().any(|b| b == output);
-    if !plain || !is_output || s.init.is_some() || !s.checks.is_empty() {
+    if !plain || !is_output || s.init.is_some() || !s.guards.is_empty() {
         return None;
     }
     let elsewhere = |b: Buffer, from: usize| users[&b].iter().any(|&i| i >= from && i != at);

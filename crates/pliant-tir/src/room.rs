@@ -1,7 +1,10 @@
 //! Stack for functions that are nested deeply: recursion over them runs on a thread with a large stack.
 
+use std::thread::Builder;
+
 use pliant_ir::tir::visit::for_each_operand;
 use pliant_ir::tir::{Expr, PrimFunc};
+use pliant_pool::start_scoped;
 
 use crate::walk::children;
 
@@ -45,8 +48,7 @@ pub fn run<T: Send>(deep: bool, work: impl FnOnce() -> T + Send) -> std::io::Res
         return Ok(work());
     }
     std::thread::scope(|scope| {
-        let thread =
-            std::thread::Builder::new().stack_size(LARGE_STACK).spawn_scoped(scope, work)?;
+        let thread = start_scoped(scope, Builder::new(), LARGE_STACK, work)?;
         match thread.join() {
             Ok(result) => Ok(result),
             Err(panic) => std::panic::resume_unwind(panic),

@@ -17,7 +17,10 @@ mod narrow;
 mod quantized;
 mod recur;
 
+use pliant_ir::tir::sym::SymBridge;
+use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc};
+use pliant_sym::{Sym, SymArena};
 use pliant_tensor::DType;
 
 use crate::flatten::linear;
@@ -145,6 +148,73 @@ pub fn only_reads(f: &PrimFunc, args: &[Expr], buffer: Buffer) -> bool {
     };
     let mut pairs = args[1..].iter().zip(kernel.args);
     pairs.all(|(&e, arg)| !matches!(arg, Arg::Write(_)) || !of_buffer(e))
+}
+
+/// Whether a call of a kernel in the table writes every element of a buffer and reads none: the written operand is
+/// dense, with its dims in any order, and has as many elements as the buffer.
+pub(crate) fn writes_packed(f: &mut PrimFunc, args: &[Expr], buffer: Buffer) -> bool {
+    let Some(operand) = written_operand(f, args, buffer) else { return false };
+    let args = &args[1..];
+    let (mut arena, mut bridge) = (SymArena::new(), SymBridge::new());
+    let one = arena.int(1);
+    let mut product = |f: &PrimFunc, factors: &[Expr]| {
+        factors.iter().try_fold(one, |all, &e| {
+            let factor = bridge.to_sym(f, &mut arena, e)?;
+            Some(arena.mul(all, factor))
+        })
+    };
+    let mut dims = Vec::new();
+    for &(step, count) in operand.dims {
+        let step = match step {
+            Step::One => Some(one),
+            Step::Of(at) => product(f, &[args[at]]),
+        };
+        let count = match count {
+            Count::Of(at) => vec![args[at]],
+            Count::Product(list) => list.iter().map(|&at| args[at]).collect(),
+            Count::Computed(factors) => factors(f, args),
+        };
+        dims.push(step.zip(product(f, &count)));
+    }
+    let total = f.buffer(buffer).shape.clone();
+    let total = product(f, &total);
+    let Some(mut dims) = dims.into_iter().collect::<Option<Vec<(Sym, Sym)>>>() else {
+        return false;
+    };
+    dims.retain(|&(_, count)| count != one);
+    let mut covered = one;
+    while let Some(next) = dims.iter().position(|&(step, _)| step == covered) {
+        let (_, count) = dims.remove(next);
+        covered = arena.mul(covered, count);
+    }
+    dims.is_empty() && Some(covered) == total
+}
+
+/// The operand through which a call writes a buffer from its first element on, if no other argument uses the buffer.
+fn written_operand(f: &PrimFunc, args: &[Expr], buffer: Buffer) -> Option<&'static Operand> {
+    let kernel = kernel(f, args)?;
+    let mut written = None;
+    for (&arg, kind) in args[1..].iter().zip(kernel.args) {
+        let mut mentioned = false;
+        for_each_expr(f, arg, |e| {
+            mentioned |= matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer);
+        });
+        if !mentioned {
+            continue;
+        }
+        let (Arg::Write(operand), ExprData::Call(Intrin::AddressOf, element, _)) =
+            (kind, f.expr(arg))
+        else {
+            return None;
+        };
+        let ExprData::Load(_, indices) = f.expr(element[0]) else { return None };
+        let first = indices.iter().all(|&i| f.as_int(i) == Some(0));
+        let given = operand.given.is_none_or(|at| f.as_int(args[1 + at]).is_some_and(|n| n != 0));
+        if !first || !given || written.replace(*operand).is_some() {
+            return None;
+        }
+    }
+    written
 }
 
 /// The conditions under which a call of a kernel of the table stays inside its buffers; `None` where it is no such call.

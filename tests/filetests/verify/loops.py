@@ -1,7 +1,6 @@
 # test verify
 # fails: PL0311 vectorized loop 'i' has no constant extent
 # fails: PL0310 uses the loop variable 'i'
-# fails: PL0314
 
 from pliant.script import tir as T
 
@@ -13,6 +12,4 @@ def f(a: T.handle):
     for i in T.vectorized(n):
         with T.block("b"):
             v = T.axis.spatial(n, i)
-            with T.init():
-                A[v] = T.float32(0.0)
             A[v] = A[i]

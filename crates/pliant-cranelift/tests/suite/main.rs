@@ -2,6 +2,12 @@
 
 mod common;
 mod control;
+#[allow(dead_code, reason = "the tests of pliant-kernels use all of it")]
+#[path = "../../../pliant-kernels/tests/suite/guard.rs"]
+mod guard;
+mod integers;
+mod loaded_once;
+mod loop_extents;
 mod lowered;
 mod overflow;
 mod pipeline;

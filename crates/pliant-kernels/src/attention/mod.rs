@@ -39,7 +39,7 @@ use crate::rules::attention::{EXPONENTIAL, PIECE_ROWS};
 use crate::rules::share::READ_ROWS;
 pub use call::pliant_attend_f32;
 use few::{Dots, dots};
-use piece::Piece;
+use piece::{Piece, keys_of};
 use softmax::{Rows, finish_rows, softmax_rows};
 use weigh::{Finite, look};
 
@@ -227,10 +227,12 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, a: &Attention) -> i64 {
     let run = |index: usize| {
         let (item, chunk) = (index / chunks, index % chunks);
         let rows = part(s.rows(), 6, chunk, chunks);
-        let piece =
-            Piece { a, s, ops: &ops, batch: item / s.kv_heads, kv_head: item % s.kv_heads, rows };
+        let (batch, kv_head) = (item / s.kv_heads, item % s.kv_heads);
         // SAFETY: the caller's promise; pieces write disjoint rows.
-        unsafe { piece.run(runtime) }
+        unsafe {
+            let keys = keys_of(a, &s, batch);
+            Piece { a, s, ops: &ops, batch, kv_head, keys, rows }.run(runtime)
+        }
     };
     // SAFETY: the caller's promise; the kernels do not unwind.
     unsafe { share(runtime, items.saturating_mul(chunks), units / chunks, &run) }

@@ -24,8 +24,24 @@ pub struct Piece<'a> {
     pub ops: &'a Ops,
     pub batch: usize,
     pub kv_head: usize,
+    /// The number of keys of the batch, at most that of the sizes.
+    pub keys: i64,
     /// Rows: queries of the first head that has these keys, then of the next.
     pub rows: Range<usize>,
+}
+
+/// The number of keys of a batch. A piece reads it once, since the size of scratch memory depends on it.
+///
+/// # Safety
+/// The lengths, if present, have a readable number for each batch.
+pub unsafe fn keys_of(a: &Attention, s: &Sizes, batch: usize) -> i64 {
+    let keys = s.keys as i64;
+    if a.lengths.is_null() {
+        return keys;
+    }
+    // SAFETY: the caller's promise. Volatile, so that the compiler does not load the number again.
+    let bytes = unsafe { a.lengths.add(batch).cast::<[u8; 8]>().read_volatile() };
+    i64::from_ne_bytes(bytes).clamp(0, keys)
 }
 
 impl Piece<'_> {
@@ -85,13 +101,7 @@ impl Piece<'_> {
 
     /// The keys that a row sees.
     fn visible(&self, row: usize) -> Range<usize> {
-        let (a, keys) = (self.a, self.s.keys as i64);
-        let keys = if a.lengths.is_null() {
-            keys
-        } else {
-            // SAFETY: the lengths have a number for each batch.
-            unsafe { a.lengths.add(self.batch).read_unaligned() }.clamp(0, keys)
-        };
+        let (a, keys) = (self.a, self.keys);
         if a.causal == 0 {
             return 0..keys as usize;
         }

@@ -165,7 +165,7 @@ impl<'s> PrimParser<'_, 's> {
             let message = format!("{} lanes, but {what} has {}", from.lanes, to.lanes);
             return Err(self.error(Kind::Type, range, message));
         }
-        if from.dtype != to.dtype && promote(from.dtype, to.dtype) != to.dtype {
+        if from.dtype != to.dtype && from.dtype.promote(to.dtype) != to.dtype {
             let message = format!("a value of type {}, but {what} is {}", from.dtype, to.dtype);
             let help = format!("convert it: T.Cast(\"{}\", ...)", to.dtype);
             return Err(self.error_help(Kind::Type, range, message, help));
@@ -209,7 +209,7 @@ impl<'s> PrimParser<'_, 's> {
             let message = format!("operands have {} and {} lanes", s.lanes, t.lanes);
             return Err(self.error(Kind::Type, range, message));
         }
-        let (dtype, lanes) = (promote(s.dtype, t.dtype), s.lanes.max(t.lanes));
+        let (dtype, lanes) = (s.dtype.promote(t.dtype), s.lanes.max(t.lanes));
         let x = self.f.cast(x, Ty::scalar(dtype).with_lanes(s.lanes));
         let y = self.f.cast(y, Ty::scalar(dtype).with_lanes(t.lanes));
         Ok((self.broadcast(x, lanes), self.broadcast(y, lanes)))
@@ -645,27 +645,5 @@ pub(super) fn fits(v: i64, dtype: DType) -> bool {
         DTypeKind::UInt if bits == 64 => v >= 0,
         DTypeKind::UInt => (0..1i64 << bits).contains(&v),
         DTypeKind::Float => true,
-    }
-}
-
-/// The type in which two operands meet.
-pub(super) fn promote(a: DType, b: DType) -> DType {
-    use DTypeKind::*;
-    if a == b {
-        return a;
-    }
-    let wider = if a.bits() >= b.bits() { a } else { b };
-    match (a.kind(), b.kind()) {
-        (Bool, _) => b,
-        (_, Bool) => a,
-        // The two half types have no common one of 16 bits.
-        (Float, Float) if a.bits() == b.bits() => DType::Float32,
-        (Float, Float) => wider,
-        (Float, _) => a,
-        (_, Float) => b,
-        (Int, Int) | (UInt, UInt) => wider,
-        (Int, UInt) if a.bits() > b.bits() => a,
-        (UInt, Int) if b.bits() > a.bits() => b,
-        _ => DType::Int64,
     }
 }

@@ -7,6 +7,7 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
 use super::gemm;
 use super::group::Group;
 use super::stage::{Body, Init, Stage};
+use crate::guards::uses_bound;
 use crate::walk::{ExprRewriter, uses_any};
 
 /// With more conditions there are two versions: one where none holds, and one that chooses for each element.
@@ -25,6 +26,7 @@ pub(super) fn conditions(f: &PrimFunc, s: &Stage) -> Vec<Expr> {
                 && !found.contains(&c)
                 && !uses_any(f, c, &axis)
                 && !reads_memory(f, c)
+                && !uses_bound(f, &s.guards, c)
             {
                 found.push(c);
             }
@@ -84,8 +86,8 @@ fn decided(f: &mut PrimFunc, s: &Stage, condition: Expr, holds: bool) -> Stage {
     };
     let mut rewriter = ExprRewriter::new(&mut rule);
     let mut s = s.clone();
-    for (check, _) in &mut s.checks {
-        *check = rewriter.expr(f, *check);
+    for guard in &mut s.guards {
+        *guard = guard.map(|e| rewriter.expr(f, e));
     }
     if let Some(Init::Value(e)) = &mut s.init {
         *e = rewriter.expr(f, *e);

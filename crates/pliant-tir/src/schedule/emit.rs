@@ -12,6 +12,7 @@ use super::reductions::{reduction, strips};
 use super::split;
 use super::stage::{Axis, Body, Init, Stage, is_var};
 use super::{tiled, tiles};
+use crate::guards;
 use crate::inline::cost;
 use crate::vectorize::{converts, scalar_only};
 use crate::walk::{for_each_value, uses_any};
@@ -137,7 +138,7 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     if !tiled && scalar_only(f.buffer(*buffer).dtype) {
         return None;
     }
-    let free = |v: Var| s.checks.iter().all(|(c, _)| !uses_any(f, *c, &|x| x == v));
+    let free = |v: Var| !guards::depend_on(f, &s.guards, v);
     if !s.reduces() {
         let v = s.axes[last].var;
         let fits =
@@ -202,7 +203,7 @@ pub fn work(f: &mut PrimFunc, s: &Stage) -> Expr {
 pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let fused = fusable(f, s);
     let s = fuse(f, s, fused);
-    if s.axes.len() == 1 && vector_axis(f, &s).is_some() && s.checks.is_empty() {
+    if s.axes.len() == 1 && vector_axis(f, &s).is_some() && s.guards.is_empty() {
         return flat(f, &s);
     }
     // The last axis keeps a loop of its own, vector or not, so that places are taken apart by division once for a row.
@@ -248,10 +249,8 @@ fn fusable(f: &PrimFunc, s: &Stage) -> usize {
             accesses.push((*b, i.clone()));
         }
     });
-    // Axes that stand outside of indices, or in checks, keep their own loops.
-    let bare = |v: Var| {
-        s.checks.iter().any(|(c, _)| uses_any(f, *c, &|x| x == v)) || appears_bare(f, *value, v)
-    };
+    // Axes that are used outside of indices, or in guards, keep their own loops.
+    let bare = |v: Var| guards::depend_on(f, &s.guards, v) || appears_bare(f, *value, v);
     let mut n = 1;
     while n < s.axes.len() {
         let (a, b) = (s.axes[s.axes.len() - n - 1], s.axes[s.axes.len() - n]);
@@ -374,24 +373,18 @@ pub(super) fn point(f: &mut PrimFunc, s: &Stage) -> Stmt {
         Body::Store { buffer, indices, value } => f.store(*buffer, indices, *value),
         Body::Other(s) => *s,
     };
-    with_checks(f, s, body)
+    guards::wrap(f, &s.guards, body)
 }
 
-pub(super) fn with_checks(f: &mut PrimFunc, s: &Stage, body: Stmt) -> Stmt {
-    s.checks
-        .iter()
-        .rev()
-        .fold(body, |body, (c, m)| f.add_stmt(StmtData::Assert(*c, m.clone(), body)))
-}
-
-/// Loops over an axis on which the checks do not depend, in front of which these stand: only where there is a turn.
-pub(super) fn checked_once(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt) -> Stmt {
-    if s.checks.is_empty() {
+/// Hoists the guards in front of loops over an axis that they do not depend on. They run only if the loops have an
+/// iteration.
+pub(super) fn guarded_once(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt) -> Stmt {
+    if s.guards.is_empty() {
         return body;
     }
     let zero = f.int(0);
     let some = f.binary(BinOp::Lt, zero, extent);
-    let body = with_checks(f, s, body);
+    let body = guards::wrap(f, &s.guards, body);
     f.add_stmt(StmtData::If(some, body, None))
 }
 
@@ -401,7 +394,7 @@ pub(super) fn nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
 
 /// `0..extent` of a vectorized axis: wide vectors, then small ones, then scalars. `map` turns a
 /// position into the axis' value.
-/// Checks do not depend on the axis and stand outside.
+/// Guards do not depend on the axis and are hoisted.
 fn strip_mine(
     f: &mut PrimFunc,
     s: &Stage,
@@ -415,7 +408,7 @@ fn strip_mine(
     let (buffer, indices, value) = (*buffer, indices, *value);
     if let Some(tiles) = tiles::plan(f, (buffer, indices, value), axis, extent) {
         let body = tiled::store(f, (buffer, indices), &tiles, (axis, extent), map);
-        return checked_once(f, s, extent, body);
+        return guarded_once(f, s, extent, body);
     }
     let widths = widths(lanes(f, value));
     let body = serial_strips(f, extent, &widths, &mut |f, at| {
@@ -424,7 +417,7 @@ fn strip_mine(
         let Body::Store { buffer, indices, value } = s.body else { unreachable!("it was a store") };
         f.store(buffer, &indices, value)
     });
-    checked_once(f, s, extent, body)
+    guarded_once(f, s, extent, body)
 }
 
 /// Vector widths to try in turn, the last being 1.

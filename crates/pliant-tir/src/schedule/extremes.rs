@@ -47,7 +47,7 @@ pub fn function(f: &PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Option<St
     let plain = *from != buffer
         && f.buffer(*from).dtype == dtype
         && along_axis(f, *from, indices, axis.var)
-        && s.checks.is_empty();
+        && s.guards.is_empty();
     let few = f.as_int(axis.extent).is_some_and(|n| n < FEW);
     symbol(r.op, dtype).filter(|_| plain && !few)
 }

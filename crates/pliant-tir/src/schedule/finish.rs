@@ -290,8 +290,8 @@ fn in_tile(f: &mut PrimFunc, stage: &Stage, tile: Option<&Tile>, row: Expr, colu
     };
     let mut rewriter = ExprRewriter::new(&mut rule);
     let mut stage = stage.clone();
-    for (check, _) in &mut stage.checks {
-        *check = rewriter.expr(f, *check);
+    for guard in &mut stage.guards {
+        *guard = guard.map(|e| rewriter.expr(f, e));
     }
     if let Body::Store { value, .. } = &mut stage.body {
         *value = rewriter.expr(f, *value);

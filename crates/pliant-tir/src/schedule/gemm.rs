@@ -89,7 +89,7 @@ pub(super) struct Part {
 /// The product that a stage is, if it is one.
 pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
     let reduction = stage.reduction(f).filter(|r| r.op == BinOp::Add)?;
-    if !stage.checks.is_empty() || !super::uses_kernels(f) {
+    if !stage.guards.is_empty() || !super::uses_kernels(f) {
         return None;
     }
     let Body::Store { buffer, indices, .. } = &stage.body else { return None };

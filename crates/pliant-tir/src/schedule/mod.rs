@@ -1,5 +1,6 @@
 //! DefaultSchedule: rules that turn stages into fast loops at every size, from symbolic facts alone.
 //!
+//! - Extents that may be negative are clamped to 0 (`extents`).
 //! - A matrix product becomes a library call (`gemm`). Elementwise stages that follow run over blocks of its results while these
 //!   are in the nearest caches (`finish`, `blocks`).
 //! - An elementwise stage gets its neighbouring axes fused where all its accesses allow it; the
@@ -23,6 +24,7 @@
 mod blocks;
 mod choose;
 pub mod emit;
+mod extents;
 pub mod extremes;
 mod finish;
 pub mod gemm;
@@ -53,6 +55,7 @@ pub fn uses_kernels(f: &PrimFunc) -> bool {
 /// # Errors
 /// None.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
+    extents::clamp(f);
     let (mut allocs, items) = stage::parse(f);
     let mut out: Vec<Stmt> = Vec::new();
     let mut group: Option<Group> = None;

@@ -78,7 +78,7 @@ pub(super) fn copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
         let stage = Stage {
             name: "copy".into(),
             axes: vec![Axis { var, extent, reduce: false }],
-            checks: Vec::new(),
+            guards: Vec::new(),
             init: None,
             body: Body::Store { buffer, indices, value },
         };

@@ -11,11 +11,12 @@ use pliant_ir::tir::{
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-use super::emit::{checked_once, lanes, nest, vector_loop, widths, with_checks, work};
+use super::emit::{guarded_once, lanes, nest, vector_loop, widths, work};
 use super::group::{row_loop, serial};
 use super::plain::scalar_nest;
 use super::stage::{Axis, Body, Init, Reduction, Stage};
 use super::{extremes, tiled, tiles};
+use crate::guards;
 
 /// The elements that are added up in float32.
 const PART: i64 = 1024;
@@ -132,7 +133,7 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
     let new = f.binary(r.op, old, next);
     let update = f.store(acc, &[e], new);
     let update = vector_loop(f, v, width, update);
-    let update = with_checks(f, s, update);
+    let update = guards::wrap(f, &s.guards, update);
     let spatial = s.leading_spatial();
     let update = nest(f, &s.axes[spatial..], update);
     let (v, e, at_lane) = lane(f);
@@ -165,7 +166,7 @@ pub(super) fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction, long: bool) -
         let nothing = f.const_of(-0.0, DType::Float64);
         let init = f.store(total, &[zero], nothing);
         let sums = row.sums_of_parts(f, total);
-        let sums = checked_once(f, s, last.extent, sums);
+        let sums = guarded_once(f, s, last.extent, sums);
         let sums = nest(f, outer, sums);
         let sum = f.load(total, &[zero]);
         let rest = one_result(f, s, r, Some((sum, covered)), long);
@@ -174,7 +175,7 @@ pub(super) fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction, long: bool) -
     } else {
         let init = row.started(f);
         let update = row.strips(f, None);
-        let update = checked_once(f, s, last.extent, update);
+        let update = guarded_once(f, s, last.extent, update);
         let update = nest(f, outer, update);
         let partial = row.combined(f);
         let rest = one_result(f, s, r, Some((partial, covered)), long);
@@ -317,7 +318,7 @@ fn one_result(
     let value = as_kept(f, value);
     let new = f.binary(r.op, old, value);
     let update = f.store(acc, &[zero], new);
-    let update = with_checks(f, s, update);
+    let update = guards::wrap(f, &s.guards, update);
     let update = nest(f, &axes, update);
     let mut result = f.load(acc, &[zero]);
     if kept != dtype {

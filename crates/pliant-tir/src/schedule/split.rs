@@ -6,11 +6,12 @@ use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy};
 use rustc_hash::FxHashMap;
 
-use super::emit::{nest, part, point, step};
+use super::emit::{guarded_once, nest, part, point, step};
 use super::group::serial;
 use super::stage::{Axis, Body, Stage, is_var};
 use crate::check_bounds::listed_unbounded;
 use crate::fit::{Fit, Interval, SIZE_LIMIT};
+use crate::guards;
 use crate::simplify::fold;
 use crate::walk::{ExprRewriter, uses_any};
 
@@ -53,15 +54,23 @@ pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     let front = s.axes.len().checked_sub(own).filter(|_| own > 0)?;
     let mut inner = folded(f, s);
     let outer: Vec<Axis> = inner.axes.drain(..front).collect();
-    let body = if own == 2 { written_out(f, &inner) } else { parts(f, &inner, &mut { MAX_PARTS }) };
+    if own == 2 {
+        let body = written_out(f, &inner);
+        return Some(nest(f, &outer, body));
+    }
+    // The split points may depend on variables that guards bind, so the guards are in front of all parts.
+    let mut bare = inner.clone();
+    bare.guards.clear();
+    let body = parts(f, &bare, &mut { MAX_PARTS });
+    let body = guarded_once(f, &inner, inner.axes[0].extent, body);
     Some(nest(f, &outer, body))
 }
 
 /// The variable of the last axis of a stage that may be cut there.
 fn last(f: &PrimFunc, s: &Stage) -> Option<Var> {
     let v = s.axes.last()?.var;
-    let checked = s.checks.iter().any(|(c, _)| uses_any(f, *c, &|x| x == v));
-    (!s.reduces() && s.init.is_none() && !checked).then_some(v)
+    let guarded = guards::depend_on(f, &s.guards, v);
+    (!s.reduces() && s.init.is_none() && !guarded).then_some(v)
 }
 
 fn is_short(f: &PrimFunc, e: Expr) -> bool {

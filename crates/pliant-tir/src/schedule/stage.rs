@@ -6,9 +6,10 @@ use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, ForKind, Intrin, IterKind, PrimFunc, Stmt, StmtData, Ty, Var,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::reach;
+use crate::guards::{self, Guard};
 use crate::walk::{for_each_stmt, own_exprs, substitute, substitute_expr, uses_any};
 
 /// An axis of a stage: runs over `0..extent`.
@@ -48,8 +49,8 @@ pub struct Stage {
     pub name: Arc<str>,
     /// The axes, outermost first.
     pub axes: Vec<Axis>,
-    /// Conditions that must hold at each point, with their messages.
-    pub checks: Vec<(Expr, Arc<str>)>,
+    /// Bindings and checks at each point, in front of its accesses.
+    pub guards: Vec<Guard>,
     /// The value (for a store) or statement that runs at the first point of the reduction axes.
     pub init: Option<Init>,
     /// What happens at each point.
@@ -161,13 +162,9 @@ pub fn stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
             reduce: iter.kind == IterKind::Reduce,
         });
     }
-    let mut body = substitute(f, block.body, &shifted);
+    let body = substitute(f, block.body, &shifted);
     let init = block.init.map(|s| substitute(f, s, &shifted));
-    let mut checks = Vec::new();
-    while let StmtData::Assert(c, message, inner) = f.stmt(body) {
-        checks.push((*c, message.clone()));
-        body = *inner;
-    }
+    let (guards, body) = guards::unwrap(f, body);
     let body = match f.stmt(body).clone() {
         StmtData::Store { buffer, indices, value } => Body::Store { buffer, indices, value },
         _ => Body::Other(body),
@@ -180,7 +177,7 @@ pub fn stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
         }
         _ => Init::Other(s),
     });
-    Some(Stage { name: block.name, axes, checks, init, body })
+    Some(Stage { name: block.name, axes, guards, init, body })
 }
 
 impl Stage {
@@ -200,6 +197,11 @@ impl Stage {
         if !self.reduces() || matches!(self.init, Some(Init::Other(_))) {
             return None;
         }
+        // Scheduled reductions load and store their result outside of the guards, so no guard may protect the result.
+        // An init that writes the same element without a guard proves that.
+        if self.init.is_none() && !self.guards.is_empty() {
+            return None;
+        }
         let ExprData::Binary(op @ (BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max), a, b) =
             f.expr(*value)
         else {
@@ -212,15 +214,31 @@ impl Stage {
             (false, true) => *a,
             _ => return None,
         };
-        let reduce = |v: Var| self.axes.iter().any(|a| a.reduce && a.var == v);
-        let own_index = indices.iter().any(|&i| uses_any(f, i, &reduce));
-        (!own_index && !loads(f, value, *buffer)).then_some(Reduction { op: *op, value })
+        let reduced = self.reduced(f);
+        let own_index = indices.iter().any(|&i| uses_any(f, i, &|v| reduced.contains(&v)));
+        let rereads =
+            self.guards.iter().map(Guard::expr).chain([value]).any(|e| loads(f, e, *buffer));
+        (!own_index && !rereads).then_some(Reduction { op: *op, value })
+    }
+
+    /// Variables that vary along the reduction axes: the axes, and variables that guards bind to values that do.
+    pub fn reduced(&self, f: &PrimFunc) -> FxHashSet<Var> {
+        let mut vars: FxHashSet<Var> =
+            self.axes.iter().filter(|a| a.reduce).map(|a| a.var).collect();
+        for guard in &self.guards {
+            if let Guard::Bind(var, value) = guard
+                && uses_any(f, *value, &|v| vars.contains(&v))
+            {
+                vars.insert(*var);
+            }
+        }
+        vars
     }
 
     /// Every access of the stage.
     pub fn accesses(&self, f: &PrimFunc) -> Vec<Access> {
         let mut out = Vec::new();
-        let mut exprs: Vec<Expr> = self.checks.iter().map(|c| c.0).collect();
+        let mut exprs: Vec<Expr> = self.guards.iter().map(Guard::expr).collect();
         let mut stmts = Vec::new();
         match &self.body {
             Body::Store { buffer, indices, value } => {
@@ -260,8 +278,8 @@ impl Stage {
     /// The stage with variables replaced in all that it computes.
     pub fn substituted(&self, f: &mut PrimFunc, map: &FxHashMap<Var, Expr>) -> Stage {
         let mut s = self.clone();
-        for (c, _) in &mut s.checks {
-            *c = substitute_expr(f, *c, map);
+        for guard in &mut s.guards {
+            *guard = guard.map(|e| substitute_expr(f, e, map));
         }
         s.init = s.init.map(|i| match i {
             Init::Value(e) => Init::Value(substitute_expr(f, e, map)),

@@ -3,7 +3,7 @@
 use pliant_ir::tir::{Buffer, Expr, PrimFunc, Stmt, StmtData, Var};
 use rustc_hash::FxHashMap;
 
-use super::emit::{checked_once, lanes, nest, serial_strips, widths};
+use super::emit::{guarded_once, lanes, nest, serial_strips, widths};
 use super::reductions::{lanewise, start, target};
 use super::stage::{Axis, Body, Reduction, Stage};
 use super::tiles::Tiles;
@@ -47,7 +47,7 @@ pub(super) fn reduction(f: &mut PrimFunc, s: &Stage, r: &Reduction, tiles: &Tile
         let one = Stage {
             name: s.name.clone(),
             axes: vec![Axis { var: place, extent: points, reduce: true }],
-            checks: Vec::new(),
+            guards: Vec::new(),
             init: None,
             body: Body::Store {
                 buffer,
@@ -58,8 +58,8 @@ pub(super) fn reduction(f: &mut PrimFunc, s: &Stage, r: &Reduction, tiles: &Tile
         // A tile is short.
         lanewise(f, &one, &Reduction { op: r.op, value }, false)
     });
-    // Checks do not depend on the last axis, but may on the ones around it.
-    let body = checked_once(f, s, last.extent, body);
+    // Guards do not depend on the last axis, but may depend on outer ones.
+    let body = guarded_once(f, s, last.extent, body);
     let body = nest(f, &s.axes[spatial..s.axes.len() - 1], body);
     f.add_stmt(StmtData::Seq(vec![init, body]))
 }

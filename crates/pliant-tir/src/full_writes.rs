@@ -1,0 +1,292 @@
+//! Which buffers a statement writes completely before it reads them.
+//!
+//! Memory is recycled between tensors, so elements that a loop function does not write would expose stale data. The
+//! analysis recognises the forms that operators have: a loop nest with one loop per dim that stores to each element,
+//! and a kernel for a whole operator that writes a dense result. All other buffers are cleared: scratch buffers by
+//! [`crate::clear_scratch`], outputs by the code that allocates them.
+
+use pliant_ir::tir::sym::SymBridge;
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{
+    BlockData, Buffer, Expr, ExprData, Intrin, IterKind, PrimFunc, Stmt, StmtData, Var,
+};
+use pliant_sym::{Sym, SymArena};
+use rustc_hash::FxHashMap;
+
+use crate::strided;
+use crate::walk::{for_each_stmt, own_exprs, uses_any};
+
+/// Whether a function writes every element of a buffer before it reads any, in every run that succeeds.
+pub fn writes_whole(f: &PrimFunc, buffer: Buffer) -> bool {
+    body_writes_whole(f, f.body, buffer)
+}
+
+/// As [`writes_whole`], for a statement.
+pub fn body_writes_whole(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
+    let mut analysis = Analysis {
+        f,
+        buffer,
+        sizes: Sizes { arena: SymArena::new(), bridge: SymBridge::new() },
+        loops: Vec::new(),
+        axes: FxHashMap::default(),
+    };
+    analysis.stmt(s) == Touch::WritesWhole
+}
+
+/// How a statement first accesses the buffer, over all iterations of the loops around it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Touch {
+    /// It does not access the buffer.
+    None,
+    /// It writes each element before it reads any.
+    WritesWhole,
+    /// Nothing is proved.
+    Unknown,
+}
+
+/// Compares sizes in symbolic normal form.
+struct Sizes {
+    arena: SymArena,
+    bridge: SymBridge,
+}
+
+impl Sizes {
+    fn sym(&mut self, f: &PrimFunc, e: Expr) -> Option<Sym> {
+        self.bridge.to_sym(f, &mut self.arena, e)
+    }
+
+    fn equal(&mut self, f: &PrimFunc, a: Expr, b: Expr) -> bool {
+        a == b || self.sym(f, a).is_some_and(|a| self.sym(f, b) == Some(a))
+    }
+}
+
+/// A loop around the current statement.
+#[derive(Clone, Copy)]
+struct Loop {
+    var: Var,
+    min: Expr,
+    extent: Expr,
+}
+
+struct Analysis<'a> {
+    f: &'a PrimFunc,
+    buffer: Buffer,
+    sizes: Sizes,
+    loops: Vec<Loop>,
+    /// For block axes that are bound to a loop variable: that variable.
+    axes: FxHashMap<Var, Var>,
+}
+
+impl Analysis<'_> {
+    fn stmt(&mut self, s: Stmt) -> Touch {
+        let f = self.f;
+        let data = f.stmt(s);
+        let mut reads = false;
+        own_exprs(data, |e| reads |= self.mentions(e));
+        if reads {
+            return self.kernel_call(data);
+        }
+        match data {
+            StmtData::Seq(list) => self.first_of(list),
+            StmtData::For { var, min, extent, body, .. } => {
+                self.loops.push(Loop { var: *var, min: *min, extent: *extent });
+                let touch = self.stmt(*body);
+                self.loops.pop();
+                touch
+            }
+            StmtData::Let(_, _, body) | StmtData::Assert(_, _, body) | StmtData::Alloc(_, body) => {
+                self.stmt(*body)
+            }
+            StmtData::If(_, then, other) => {
+                let other = other.map_or(Touch::None, |other| self.stmt(other));
+                match self.stmt(*then) {
+                    touch if touch == other => touch,
+                    _ => Touch::Unknown,
+                }
+            }
+            StmtData::While(_, body) => match self.stmt(*body) {
+                Touch::None => Touch::None,
+                _ => Touch::Unknown,
+            },
+            StmtData::Store { buffer, indices, .. } if *buffer == self.buffer => {
+                self.store(indices, &|_| false)
+            }
+            StmtData::Store { .. } | StmtData::Evaluate(_) => Touch::None,
+            StmtData::Block(b) => self.block(b),
+        }
+    }
+
+    /// The first statement that accesses the buffer decides. Inside of loops, later statements run before its next
+    /// iteration, so they may read only the element that it has just written.
+    fn first_of(&mut self, list: &[Stmt]) -> Touch {
+        let touches = |s: &&Stmt| touches(self.f, **s, self.buffer);
+        let Some(at) = list.iter().position(|s| touches(&s)) else { return Touch::None };
+        let touch = self.stmt(list[at]);
+        if self.loops.is_empty() || touch != Touch::WritesWhole {
+            return touch;
+        }
+        let written = stored_at(self.f, list[at], self.buffer);
+        let safe = list[at + 1..]
+            .iter()
+            .all(|&s| written.as_deref().is_some_and(|w| reads_only(self.f, s, self.buffer, w)));
+        if safe { touch } else { Touch::Unknown }
+    }
+
+    /// The init of a block runs at the first point of its reduction axes. It also runs if these axes are empty,
+    /// provided that their extents do not depend on a loop.
+    fn block(&mut self, b: &BlockData) -> Touch {
+        let f = self.f;
+        let is_loop = |v: Var| self.loops.iter().any(|l| l.var == v);
+        let reduced: Vec<Var> =
+            b.iters.iter().filter(|i| i.kind == IterKind::Reduce).map(|i| i.var).collect();
+        let fixed = b
+            .iters
+            .iter()
+            .filter(|i| i.kind == IterKind::Reduce)
+            .all(|i| !uses_any(f, i.extent, &is_loop));
+        for iter in &b.iters {
+            if let ExprData::Var(v) = *f.expr(iter.binding)
+                && let Some(l) = self.loops.iter().find(|l| l.var == v)
+                && (l.min, l.extent) == (iter.min, iter.extent)
+            {
+                self.axes.insert(iter.var, v);
+            }
+        }
+        // Each reduction axis must have a loop of its own; otherwise it need not take its first value at every point.
+        let loop_of = |v: &Var| self.axes.get(v).copied();
+        let loops: Vec<Var> = reduced.iter().filter_map(loop_of).collect();
+        let users = |l: Var| b.iters.iter().filter(|i| uses_any(f, i.binding, &|v| v == l)).count();
+        let own = loops.len() == reduced.len() && loops.iter().all(|&l| users(l) == 1);
+        let written = b.init.and_then(|init| match f.stmt(init) {
+            StmtData::Store { buffer, indices, value } if *buffer == self.buffer => {
+                let varies = |v: Var| reduced.contains(&v) || loops.contains(&v);
+                let fixed = fixed && own && !indices.iter().any(|&i| uses_any(f, i, &varies));
+                let plain = b.predicate.is_none() && fixed && !self.mentions(*value);
+                (plain && self.store(indices, &|v| loops.contains(&v)) == Touch::WritesWhole)
+                    .then_some(indices)
+            }
+            _ => None,
+        });
+        if let Some(written) = written {
+            let safe = reads_only(f, b.body, self.buffer, written);
+            return if safe { Touch::WritesWhole } else { Touch::Unknown };
+        }
+        let touched = |s: Stmt| touches(f, s, self.buffer);
+        match b.predicate.is_some() || b.init.is_some_and(touched) {
+            true if touched(b.body) || b.init.is_some_and(touched) => Touch::Unknown,
+            true => Touch::None,
+            false => self.stmt(b.body),
+        }
+    }
+
+    /// A store covers the buffer if each dim has a loop over all of its elements. Other loops must have an iteration,
+    /// except loops for which `runs` says that the store runs regardless.
+    fn store(&mut self, indices: &[Expr], runs: &dyn Fn(Var) -> bool) -> Touch {
+        let f = self.f;
+        let shape = &f.buffer(self.buffer).shape;
+        if let ([index], Some(elements)) = (indices, constant_elements(f, self.buffer))
+            && let ExprData::Ramp(first, step, lanes) = *f.expr(*index)
+        {
+            let whole = (f.as_int(first), f.as_int(step)) == (Some(0), Some(1))
+                && i64::from(lanes) == elements;
+            return if whole && self.loops.is_empty() {
+                Touch::WritesWhole
+            } else {
+                Touch::Unknown
+            };
+        }
+        if indices.len() != shape.len() {
+            return Touch::Unknown;
+        }
+        let mut used: Vec<Var> = Vec::new();
+        for (&index, &dim) in indices.iter().zip(shape) {
+            if f.as_int(index) == Some(0) && f.as_int(dim) == Some(1) {
+                continue;
+            }
+            let ExprData::Var(v) = *f.expr(index) else { return Touch::Unknown };
+            let v = self.axes.get(&v).copied().unwrap_or(v);
+            let Some(&l) = self.loops.iter().find(|l| l.var == v) else { return Touch::Unknown };
+            let covers = f.as_int(l.min) == Some(0) && self.sizes.equal(f, l.extent, dim);
+            if !covers || used.contains(&v) {
+                return Touch::Unknown;
+            }
+            used.push(v);
+        }
+        let runs = |l: &Loop| {
+            used.contains(&l.var) || runs(l.var) || f.as_int(l.extent).is_some_and(|n| n > 0)
+        };
+        // If the extent of a loop depends on another loop, an iteration of that loop covers only a part of the dim.
+        let own =
+            |l: &Loop| !uses_any(f, l.extent, &|v| self.loops.iter().any(|outer| outer.var == v));
+        if self.loops.iter().all(|l| runs(l) && own(l)) {
+            Touch::WritesWhole
+        } else {
+            Touch::Unknown
+        }
+    }
+
+    /// A kernel call writes the whole buffer if it is outside of loops and its written operand is dense.
+    fn kernel_call(&mut self, data: &StmtData) -> Touch {
+        let StmtData::Evaluate(e) = data else { return Touch::Unknown };
+        let ExprData::Call(Intrin::CallExtern, args, _) = self.f.expr(*e) else {
+            return Touch::Unknown;
+        };
+        let packed = || strided::writes_packed(&mut self.f.clone(), args, self.buffer);
+        if self.loops.is_empty() && packed() { Touch::WritesWhole } else { Touch::Unknown }
+    }
+
+    fn mentions(&self, e: Expr) -> bool {
+        loads(self.f, e, self.buffer)
+    }
+}
+
+/// The number of elements of a buffer with constant dims.
+fn constant_elements(f: &PrimFunc, buffer: Buffer) -> Option<i64> {
+    f.buffer(buffer).shape.iter().try_fold(1i64, |n, &dim| n.checked_mul(f.as_int(dim)?))
+}
+
+fn loads(f: &PrimFunc, e: Expr, buffer: Buffer) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer));
+    found
+}
+
+/// Whether a statement reads or writes a buffer.
+fn touches(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
+    let mut found = false;
+    for_each_stmt(f, s, &mut |_, data| {
+        found |= matches!(data, StmtData::Store { buffer: b, .. } if *b == buffer);
+        own_exprs(data, |e| found |= loads(f, e, buffer));
+    });
+    found
+}
+
+/// The indices of the only store to a buffer in a statement.
+fn stored_at(f: &PrimFunc, s: Stmt, buffer: Buffer) -> Option<Box<[Expr]>> {
+    let mut stores = Vec::new();
+    for_each_stmt(f, s, &mut |_, data| {
+        if let StmtData::Store { buffer: b, indices, .. } = data
+            && *b == buffer
+        {
+            stores.push(indices.clone());
+        }
+    });
+    if stores.len() == 1 { stores.pop() } else { None }
+}
+
+/// Whether a statement reads a buffer only at the indices `at`, and takes no address in it.
+fn reads_only(f: &PrimFunc, s: Stmt, buffer: Buffer, at: &[Expr]) -> bool {
+    let mut ok = true;
+    for_each_stmt(f, s, &mut |_, data| {
+        own_exprs(data, |e| {
+            for_each_expr(f, e, |e| match f.expr(e) {
+                ExprData::Load(b, indices) if *b == buffer => ok &= **indices == *at,
+                ExprData::Call(Intrin::AddressOf, element, _) => {
+                    ok &= !loads(f, element[0], buffer)
+                }
+                _ => {}
+            });
+        });
+    });
+    ok
+}

@@ -1,0 +1,141 @@
+//! Guards: the variables and checks in front of a statement that keep its accesses inside their buffers.
+//!
+//! A value that is loaded from memory and determines an address is bound to a variable once; the check and the access
+//! both use the variable. The access uses the checked value even if another thread changes the memory in between.
+//! `lowered::verify` rejects checks that read memory.
+
+use std::sync::Arc;
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Var, VarTy};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::walk::{map_operands, uses_any};
+
+/// One guard of a statement.
+#[derive(Clone, Debug)]
+pub enum Guard {
+    /// Binds the variable to the value for the guards and the statement that follow.
+    Bind(Var, Expr),
+    /// Fails with the message unless the condition holds.
+    Check(Expr, Arc<str>),
+}
+
+impl Guard {
+    /// The expression that the guard evaluates.
+    pub fn expr(&self) -> Expr {
+        match self {
+            Guard::Bind(_, e) | Guard::Check(e, _) => *e,
+        }
+    }
+
+    /// The guard with its expression replaced.
+    #[must_use]
+    pub fn map(&self, map: impl FnOnce(Expr) -> Expr) -> Guard {
+        match self {
+            Guard::Bind(var, e) => Guard::Bind(*var, map(*e)),
+            Guard::Check(e, message) => Guard::Check(map(*e), message.clone()),
+        }
+    }
+}
+
+/// Whether any guard depends on a variable. Indirect dependences are covered, since the guard that binds the variable
+/// in between is in the list too.
+pub fn depend_on(f: &PrimFunc, guards: &[Guard], var: Var) -> bool {
+    guards.iter().any(|g| uses_any(f, g.expr(), &|v| v == var))
+}
+
+/// Whether an expression uses a variable that a guard binds.
+pub fn uses_bound(f: &PrimFunc, guards: &[Guard], e: Expr) -> bool {
+    let bound = |v: Var| guards.iter().any(|g| matches!(g, Guard::Bind(var, _) if *var == v));
+    uses_any(f, e, &bound)
+}
+
+/// The guards in front of a statement, and the statement behind them.
+pub fn unwrap(f: &PrimFunc, mut s: Stmt) -> (Vec<Guard>, Stmt) {
+    let mut guards = Vec::new();
+    loop {
+        s = match f.stmt(s) {
+            StmtData::Let(var, value, body) => {
+                guards.push(Guard::Bind(*var, *value));
+                *body
+            }
+            StmtData::Assert(condition, message, body) => {
+                guards.push(Guard::Check(*condition, message.clone()));
+                *body
+            }
+            _ => return (guards, s),
+        };
+    }
+}
+
+/// Wraps a statement in guards. Repeated checks of a condition are dropped.
+pub fn wrap(f: &mut PrimFunc, guards: &[Guard], s: Stmt) -> Stmt {
+    let mut seen = FxHashSet::default();
+    let mut once = |g: &&Guard| match g {
+        Guard::Check(condition, _) => seen.insert(*condition),
+        Guard::Bind(..) => true,
+    };
+    let guards: Vec<&Guard> = guards.iter().filter(|g| once(g)).collect();
+    guards.into_iter().rev().fold(s, |s, guard| match guard {
+        Guard::Bind(var, value) => f.add_stmt(StmtData::Let(*var, *value, s)),
+        Guard::Check(condition, message) => {
+            f.add_stmt(StmtData::Assert(*condition, message.clone(), s))
+        }
+    })
+}
+
+/// Whether an expression reads memory.
+pub fn reads(f: &PrimFunc, e: Expr) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(..)));
+    found
+}
+
+/// Variables that the guards of one statement bind so far.
+#[derive(Clone, Debug, Default)]
+pub struct Bindings {
+    vars: FxHashMap<Expr, Var>,
+    /// Expressions, and their forms with loads replaced by variables.
+    rewritten: FxHashMap<Expr, Expr>,
+    /// Expressions whose accesses have guards, and their guarded forms.
+    guarded: FxHashMap<Expr, Expr>,
+}
+
+impl Bindings {
+    /// The guarded form of an expression, if its accesses already have guards.
+    pub fn guarded(&self, e: Expr) -> Option<Expr> {
+        self.guarded.get(&e).copied()
+    }
+
+    /// Records the guarded form of an expression.
+    pub fn set_guarded(&mut self, e: Expr, new: Expr) {
+        self.guarded.insert(e, new);
+    }
+
+    /// A variable that holds the expression. Adds a guard that binds it unless there is one.
+    pub fn whole(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
+        let var = *self.vars.entry(e).or_insert_with(|| {
+            let var = f.add_var("loaded", VarTy::Value(f.expr_ty(e)));
+            guards.push(Guard::Bind(var, e));
+            var
+        });
+        f.var_expr(var)
+    }
+
+    /// Replaces each load in an expression, and each conditional that loads, by a variable. The arithmetic around them
+    /// stays, so that proofs about it still succeed.
+    pub fn loads(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
+        if let Some(&known) = self.rewritten.get(&e) {
+            return known;
+        }
+        let new = match f.expr(e) {
+            ExprData::Load(..) => self.whole(f, e, guards),
+            // Only the chosen side may be evaluated, so the loads in it cannot be bound one by one.
+            ExprData::Call(Intrin::IfThenElse, ..) if reads(f, e) => self.whole(f, e, guards),
+            _ => map_operands(f, e, |f, a| self.loads(f, a, guards)),
+        };
+        self.rewritten.insert(e, new);
+        new
+    }
+}
