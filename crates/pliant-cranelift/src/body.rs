@@ -19,8 +19,7 @@ use pliant_exec::body::{
     OFFSET_SEEN, RETURN,
 };
 use pliant_exec::{Executable, FuncDef, Instr, VmFunction, builtin_arity};
-use pliant_pool::with_helpers;
-use rayon::prelude::*;
+use pliant_pool::map;
 
 use crate::function::{constant_mem, mem};
 use crate::unit::{UnitMemory, host_isa};
@@ -41,11 +40,14 @@ pub(crate) fn compile(
         .vm_functions()
         .flat_map(|f| (0..f.instrs.len().div_ceil(BODY_PIECE)).map(move |k| (f, k)))
         .collect();
-    let unit = |pieces: &[Piece<'_>]| compile_unit(&isa, exe, pieces);
+    let unit = |pieces: &[Piece<'_>]| {
+        crate::check_memory()?;
+        compile_unit(&isa, exe, pieces)
+    };
     let units: Vec<Result<Unit, CodegenError>> = if options.compile_threads == 1 {
         pieces.chunks(UNIT_PIECES).map(unit).collect()
     } else {
-        with_helpers(|| pieces.par_chunks(UNIT_PIECES).map(unit).collect())
+        map(pieces.chunks(UNIT_PIECES).collect(), unit)
     };
     let (mut code, mut memory) = (Vec::with_capacity(pieces.len()), Vec::new());
     for unit in units {

@@ -40,8 +40,7 @@ use pliant_codegen::{
     Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernels, KernelSource,
 };
 use pliant_exec::Executable;
-use pliant_pool::with_helpers;
-use rayon::prelude::*;
+use pliant_pool::{helpers, map};
 
 /// The Cranelift code generator for the machine it runs on.
 #[derive(Debug, Default)]
@@ -69,12 +68,13 @@ impl Backend for CraneliftBackend {
     ) -> Result<CompiledKernels, CodegenError> {
         let isa = unit::host_isa()?;
         let threads = match options.compile_threads {
-            0 => with_helpers(rayon::current_num_threads),
+            0 => helpers(),
             n => n,
         };
         // Several units per thread, since functions differ much in size.
         let chunk = funcs.len().div_ceil(threads * 4).max(MIN_UNIT);
         let compile = |chunk: &[KernelSource<'_>]| {
+            check_memory()?;
             let deep = chunk.iter().any(|(_, f)| pliant_tir::room::is_deep(f));
             pliant_tir::room::run(deep, || unit::compile_unit(&isa, chunk, options))
                 .unwrap_or_else(|e| Err(CodegenError::Host(e.to_string())))
@@ -82,7 +82,7 @@ impl Backend for CraneliftBackend {
         let units: Vec<_> = if threads == 1 || funcs.len() <= chunk {
             funcs.chunks(chunk.max(1)).map(compile).collect()
         } else {
-            with_helpers(|| funcs.par_chunks(chunk).map(compile).collect())
+            map(funcs.chunks(chunk).collect(), compile)
         };
         join(units)
     }
@@ -94,6 +94,11 @@ impl Backend for CraneliftBackend {
     ) -> Result<CompiledBodies, CodegenError> {
         body::compile(executable, options)
     }
+}
+
+/// Fails if the process is short of memory.
+fn check_memory() -> Result<(), CodegenError> {
+    pliant_tensor::shortage::check().map_err(|e| CodegenError::Host(e.to_string()))
 }
 
 /// All units' kernels in order; all that is unsupported in one error.

@@ -117,8 +117,8 @@ pub fn run_func(
     // A thread of its own, so that the depth of recursion depends on the options and not on the caller.
     std::thread::scope(|scope| {
         let stack = options.stack_bytes.max(1 << 20);
-        let thread = std::thread::Builder::new().name("interp".into()).stack_size(stack);
-        let spawned = thread.spawn_scoped(scope, move || {
+        let thread = std::thread::Builder::new().name("interp".into());
+        let spawned = pliant_pool::start_scoped(scope, thread, stack, move || {
             PLACE.set(Some(place.clone()));
             let mut machine = Machine::new(module, packed, options, place.stop, stack);
             // Who waits for it waits until it is there.

@@ -1,40 +1,57 @@
 //! Memory of a thread that a kernel keeps from call to call, so that it allocates only when it needs more than ever before.
+//!
+//! All of it is freed when a VM is dropped ([`pliant_pool::release`]), so that no data of a program stays behind.
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
 
 use pliant_exec::abi::STATUS_NO_MEMORY;
+use pliant_pool::{ThreadCache, ThreadCaches, on_release};
+use pliant_tensor::poison;
 
 /// A line of the caches.
 #[derive(Clone)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
+/// The scratch memory of all kernels and threads.
+static ALL: ThreadCaches<Vec<Line>> = ThreadCaches::new();
+
 /// Scratch memory; a kernel has its own, by `thread_local!`.
-pub struct Scratch(RefCell<Vec<Line>>);
+pub struct Scratch(OnceCell<ThreadCache<Vec<Line>>>);
 
 impl Scratch {
     /// Nothing yet.
     pub const fn new() -> Scratch {
-        Scratch(RefCell::new(Vec::new()))
+        Scratch(OnceCell::new())
     }
 
-    /// Calls `f` with room for so many elements, which begins a line of the caches and holds what was left there, or zeros.
-    /// Returns the kernel status that it returns, or that there is no memory.
-    ///
-    /// # Panics
-    /// Within a call of its own.
+    /// Calls `f` with memory for `len` elements, aligned to a cache line and with arbitrary contents. Returns the
+    /// kernel status of `f`, or that there is no memory.
     pub fn with<T: Copy>(&self, len: usize, f: impl FnOnce(*mut T) -> i64) -> i64 {
         const { assert!(align_of::<T>() <= align_of::<Line>()) };
-        let mut lines = self.0.borrow_mut();
         let wanted = len.saturating_mul(size_of::<T>()).div_ceil(size_of::<Line>());
-        if let Some(more) = wanted.checked_sub(lines.len()) {
-            if lines.try_reserve_exact(more).is_err() {
-                return STATUS_NO_MEMORY;
-            }
-            lines.resize(wanted, Line([0; 64]));
+        let kept = self.0.get_or_init(|| {
+            on_release(|| ALL.empty(std::mem::take));
+            ALL.claim()
+        });
+        match kept.enter() {
+            Some(mut lines) => with_lines(&mut lines, wanted, |p| f(p.cast())),
+            // A nested call, or another thread is emptying the cache.
+            None => with_lines(&mut Vec::new(), wanted, |p| f(p.cast())),
         }
-        f(lines.as_mut_ptr().cast())
     }
+}
+
+fn with_lines(lines: &mut Vec<Line>, wanted: usize, f: impl FnOnce(*mut Line) -> i64) -> i64 {
+    if let Some(more) = wanted.checked_sub(lines.len()) {
+        if lines.try_reserve_exact(more).is_err() {
+            return STATUS_NO_MEMORY;
+        }
+        lines.resize(wanted, Line([0; 64]));
+    }
+    // SAFETY: there are `wanted` lines.
+    unsafe { poison(lines.as_mut_ptr().cast(), wanted * size_of::<Line>()) };
+    f(lines.as_mut_ptr())
 }
 
 #[cfg(test)]
@@ -54,15 +71,32 @@ mod tests {
         assert_eq!(status, 5);
         assert!(first.is_multiple_of(64));
         scratch.with(3, |p: *mut f32| {
-            // SAFETY: as above.
-            assert_eq!((p.addr(), unsafe { p.add(2).read() }), (first, 7.0));
-            0
+            assert_eq!(p.addr(), first);
+            // A nested call has memory of its own.
+            scratch.with(3, |p: *mut f32| {
+                assert_ne!(p.addr(), first);
+                0
+            })
         });
         scratch.with(100_000, |p: *mut u64| {
             // SAFETY: there is room for so many.
             unsafe { p.add(99_999).write(1) };
             0
         });
+    }
+
+    #[test]
+    fn memory_is_freed_on_all_threads() {
+        let scratch = Scratch::new();
+        let mark = |p: *mut u64| {
+            // SAFETY: there is memory for 1000 elements.
+            unsafe { p.add(999).write(1) };
+            0
+        };
+        scratch.with(1000, mark);
+        std::thread::spawn(pliant_pool::release).join().expect("it ends");
+        let kept = scratch.0.get().expect("it was used").enter().expect("it is idle");
+        assert_eq!(kept.capacity(), 0);
     }
 
     #[test]

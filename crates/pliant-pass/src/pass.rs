@@ -4,8 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pliant_ir::{BaseFunc, IRModule, relax};
-use pliant_pool::with_helpers;
-use rayon::prelude::*;
+use pliant_pool::map;
 
 use crate::context::PassContext;
 use crate::error::PassError;
@@ -242,7 +241,7 @@ pub fn for_each_relax(
         let result = ctx.check_cancelled().and_then(|()| f(name, Arc::make_mut(func)));
         result.err().map(|e| e.in_function(name))
     };
-    let errors = with_helpers(|| functions.into_par_iter().filter_map(apply).collect());
+    let errors = map(functions, apply).into_iter().flatten().collect();
     PassError::join(errors).map_or(Ok(()), Err)
 }
 
@@ -278,7 +277,7 @@ pub fn update_each_relax(
     let apply = |(name, func): (&Arc<str>, &mut Arc<relax::Function>)| {
         update(name, func).err().map(|e: PassError| e.in_function(name))
     };
-    let errors = with_helpers(|| functions.into_par_iter().filter_map(apply).collect());
+    let errors = map(functions, apply).into_iter().flatten().collect();
     PassError::join(errors).map_or(Ok(()), Err)
 }
 

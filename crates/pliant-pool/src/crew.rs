@@ -12,6 +12,7 @@ use crate::fork;
 use crate::held_up::HeldUp;
 use crate::slot::Job;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::thread_start::start_helper;
 
 /// Chunks per thread: enough that a thread held up by other programs is relieved of most of its share.
 const CHUNKS_PER_THREAD: i64 = 4;
@@ -60,7 +61,7 @@ impl Crew {
         for index in 0..count {
             let shared = Arc::clone(&shared);
             let builder = std::thread::Builder::new().name(format!("pliant-{}", index + 1));
-            match builder.spawn(move || worker(&shared, index)) {
+            match start_helper(builder, move || worker(&shared, index)) {
                 Ok(handle) => handles.push(handle),
                 Err(_) => break,
             }

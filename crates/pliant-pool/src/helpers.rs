@@ -1,24 +1,34 @@
 //! The threads that help to compile: a pool of rayon's that, unlike its global one, a forked child has anew.
 
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::io;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::thread::Builder;
 
+use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::thread_start::start_helper;
 use crate::{default_threads, fork};
 
 /// A pool, and the generation of forks whose process has its threads.
 struct Helpers {
+    /// None if the system starts no thread.
     pool: Option<ThreadPool>,
     born: u32,
 }
 
-/// Runs `work` where rayon's parallel iterators are shared with helpers, as many as [`default_threads`]. Where the system
-/// refuses to start them, rayon's own pool takes their place.
-pub fn with_helpers<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+/// Calls `f` with each item and returns its results in the order of the items. Up to [`default_threads`] helpers share the
+/// calls, or fewer if the system refuses to start them; if it starts none, the calling thread makes all calls.
+pub fn map<T: Send, R: Send>(items: Vec<T>, f: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
     match &current().pool {
-        Some(pool) => pool.install(work),
-        None => work(),
+        Some(pool) => pool.install(|| items.into_par_iter().map(f).collect()),
+        None => items.into_iter().map(f).collect(),
     }
+}
+
+/// How many threads share the calls of [`map`].
+pub fn helpers() -> usize {
+    current().pool.as_ref().map_or(1, ThreadPool::current_num_threads)
 }
 
 fn current() -> &'static Helpers {
@@ -31,10 +41,7 @@ fn current() -> &'static Helpers {
         return helpers;
     }
     fork::watch();
-    let build = ThreadPoolBuilder::new()
-        .num_threads(default_threads())
-        .thread_name(|index| format!("pliant-compile-{}", index + 1));
-    let new = Box::new(Helpers { pool: build.build().ok(), born: fork::generation() });
+    let new = Box::new(Helpers { pool: start(default_threads()), born: fork::generation() });
     let new = Box::into_raw(new);
     match CURRENT.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: as above.
@@ -46,4 +53,23 @@ fn current() -> &'static Helpers {
             unsafe { &*others }
         }
     }
+}
+
+/// A pool of `threads` threads, or of as many as the system starts.
+fn start(mut threads: usize) -> Option<ThreadPool> {
+    while threads > 0 {
+        let started = AtomicUsize::new(0);
+        let spawn = |thread: rayon::ThreadBuilder| -> io::Result<()> {
+            let builder = Builder::new().name(format!("pliant-compile-{}", thread.index() + 1));
+            start_helper(builder, || thread.run())?;
+            started.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        let pool = ThreadPoolBuilder::new().num_threads(threads).spawn_handler(spawn).build();
+        if let Ok(pool) = pool {
+            return Some(pool);
+        }
+        threads = started.into_inner().min(threads - 1);
+    }
+    None
 }

@@ -20,11 +20,15 @@ mod slot;
 mod stages;
 mod sync;
 mod team;
+mod thread_cache;
+mod thread_start;
 
-pub use helpers::with_helpers;
+pub use helpers::{helpers, map};
 pub use latency::{fork_join, wake_up};
 pub use launch::{ParallelBody, parallel_launch};
 pub use shared::{global, shared};
 pub use size::{MAX_THREADS, check_threads, default_threads};
 pub use stages::{MOST_PIECES, Stages};
 pub use team::Team;
+pub use thread_cache::{InUse, ThreadCache, ThreadCaches, on_release, release, trim};
+pub use thread_start::{start_helper, start_scoped};

@@ -19,6 +19,9 @@ mod transform;
 
 use pyo3::prelude::*;
 
+#[global_allocator]
+static ALLOCATOR: pliant::Allocator = pliant::Allocator;
+
 /// The Rust side of the package.
 #[pymodule]
 mod _core {
@@ -162,6 +165,7 @@ mod _core {
     /// What programs call by name and what belongs to every process.
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        pliant::prepare_for_shortage();
         pliant::register_library();
         Ok(())
     }

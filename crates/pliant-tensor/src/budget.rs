@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::TensorError;
+use crate::{TensorError, shortage};
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 /// Up to here nobody has to be asked.
@@ -122,6 +122,8 @@ fn bytes_of(text: &str) -> Option<usize> {
 
 /// Counts bytes that are about to be allocated.
 pub(crate) fn take(bytes: usize) -> Result<(), TensorError> {
+    // If memory is short, allocations that may fail leave the reserve to those that must not.
+    shortage::check()?;
     count(bytes).or_else(|_| {
         release();
         count(bytes)

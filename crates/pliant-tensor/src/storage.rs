@@ -6,6 +6,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::poison::poison;
 use crate::tensor::OBJECT;
 use crate::{TensorError, budget};
 
@@ -27,6 +28,7 @@ pub struct AlignedBuf {
     /// What was allocated: the bytes lie inside it.
     base: NonNull<u8>,
     layout: Layout,
+    owner: u64,
 }
 
 // SAFETY: the buffer owns its memory; access through raw pointers is the accessor's responsibility.
@@ -59,7 +61,7 @@ impl AlignedBuf {
         let skip = base.align_offset(ALIGNMENT);
         // SAFETY: `size` is at least `len` plus what aligning may skip.
         let ptr = unsafe { base.add(skip) };
-        Ok(AlignedBuf { ptr, len, base, layout })
+        Ok(AlignedBuf { ptr, len, base, layout, owner: 0 })
     }
 
     /// Allocates `len` bytes, not initialised.
@@ -70,7 +72,10 @@ impl AlignedBuf {
     /// # Safety
     /// Every byte is written before safe code can read it, through a tensor for instance.
     pub unsafe fn uninit(len: usize) -> Result<Self, TensorError> {
-        Self::with(len, len.max(ALIGNMENT), ALIGNMENT, alloc)
+        let buf = Self::with(len, len.max(ALIGNMENT), ALIGNMENT, alloc)?;
+        // SAFETY: the buffer has `len` bytes and is not shared.
+        unsafe { poison(buf.as_ptr(), len) };
+        Ok(buf)
     }
 
     /// Allocates `len` zero bytes.
@@ -100,6 +105,16 @@ impl AlignedBuf {
     /// The first byte.
     pub fn as_ptr(&self) -> *mut u8 {
         self.ptr.as_ptr()
+    }
+
+    /// The number of the owner whose data the buffer may hold, assigned by the pool that reuses it; 0 at first.
+    pub fn owner(&self) -> u64 {
+        self.owner
+    }
+
+    /// Sets the owner whose data the buffer may hold from now on.
+    pub fn set_owner(&mut self, owner: u64) {
+        self.owner = owner;
     }
 }
 
@@ -216,6 +231,14 @@ impl Storage {
     /// Whether the storage holds no bytes.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
+    }
+
+    /// The owner number of its buffer ([`AlignedBuf::owner`]); 0 for foreign memory.
+    pub fn owner(&self) -> u64 {
+        match &self.0.owner {
+            Owner::Buffer { buf, .. } => buf.owner(),
+            Owner::Foreign { .. } => 0,
+        }
     }
 
     /// Whether the bytes must never be written, whatever the tensor.

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use pliant_tensor::Tensor;
 
+use crate::memory::{Owner, Running};
 use crate::spares::Spares;
 use crate::{Value, VmError};
 
@@ -49,12 +50,16 @@ thread_local! {
 }
 
 /// A context in use; goes back to its thread when dropped, emptied.
-pub(crate) struct Lease(Option<Box<Context>>);
+pub(crate) struct Lease {
+    context: Option<Box<Context>>,
+    /// Dropped last, so that memory that the context frees belongs to the VM.
+    _running: Running,
+}
 
 impl Lease {
     /// # Errors
     /// `StackOverflow`: too many invocations are nested on this thread.
-    pub(crate) fn new() -> Result<Lease, VmError> {
+    pub(crate) fn new(owner: &Owner) -> Result<Lease, VmError> {
         let depth = NESTING.get();
         let is_short = || stacker::remaining_stack().is_some_and(|left| left < MIN_STACK);
         if depth >= MAX_NESTING || (depth > 0 && is_short()) {
@@ -62,18 +67,18 @@ impl Lease {
         }
         NESTING.set(depth + 1);
         let kept = KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
-        Ok(Lease(Some(kept.unwrap_or_default())))
+        Ok(Lease { context: Some(kept.unwrap_or_default()), _running: owner.begin() })
     }
 
     pub(crate) fn get(&mut self) -> &mut Context {
-        self.0.as_mut().expect("the context is there until the lease is dropped")
+        self.context.as_mut().expect("the context is there until the lease is dropped")
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         NESTING.set(NESTING.get() - 1);
-        let Some(mut context) = self.0.take() else { return };
+        let Some(mut context) = self.context.take() else { return };
         context.regs.clear();
         context.frames.clear();
         context.host_args.clear();

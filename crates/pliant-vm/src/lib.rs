@@ -15,6 +15,7 @@ mod link;
 mod machine;
 mod memory;
 mod native;
+mod owner_ids;
 mod reach;
 mod registry;
 mod run;

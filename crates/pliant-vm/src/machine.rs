@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::context::Lease;
 use crate::error::TraceEntry;
 use crate::link::{Entry, KernelTable, Linked, link};
+use crate::memory::Owner;
 use crate::run::Runner;
 use crate::stop::{StopFlag, StopFlags};
 use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
@@ -38,6 +39,8 @@ pub struct VmOptions {
     /// How deeply calls of the program's functions may nest in one invocation; [`DEFAULT_DEPTH`] by default. All frames
     /// together have at most 16 million registers besides.
     pub max_depth: Option<usize>,
+    /// Return free memory of the allocator to the system when the VM is dropped.
+    pub trim: bool,
     /// Something of the host's that belongs to the machine: [`VirtualMachine::owned`] gives it back.
     pub owned: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -74,6 +77,8 @@ pub(crate) struct Inner {
     invocations: AtomicU64,
     /// Keeps the machine code and the team alive.
     _owners: (KernelTable, Option<Arc<Team>>),
+    /// The last field: dropping it also releases the blocks that the other fields have freed.
+    pub(crate) owner: Owner,
 }
 
 /// Runs the functions of an executable. Cloning shares the machine; every method may be called from any thread.
@@ -149,6 +154,7 @@ impl VirtualMachine {
                 stateful: Mutex::default(),
                 invocations: AtomicU64::new(0),
                 _owners: (kernels, options.team),
+                owner: Owner::new(options.trim),
             }
         });
         match failure {
@@ -249,7 +255,7 @@ impl VirtualMachine {
         } else {
             None
         };
-        let mut lease = Lease::new()?;
+        let mut lease = Lease::new(&inner.owner)?;
         Runner::new(inner, lease.get(), instrument.as_ref()).run(function, args)
     }
 

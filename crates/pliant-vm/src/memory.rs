@@ -3,13 +3,19 @@
 //! A storage that dies goes to the pool of the thread that drops it, and the next one of a similar size takes it from
 //! there. What the pool keeps is bounded ([`set_pool_limit`]); larger blocks go back to the system at once, so memory
 //! follows the shapes in use.
+//!
+//! A block belongs to the VM that allocated it and is never reused by another VM. When a VM is dropped, its blocks
+//! leave the pools of all threads ([`Owner`]).
 
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pliant_tensor::{ALIGNMENT, AlignedBuf, Storage, TensorError, on_shortage};
+use pliant_pool::{InUse, ThreadCache, ThreadCaches};
+use pliant_tensor::{ALIGNMENT, AlignedBuf, Storage, TensorError, on_shortage, poison};
+
+use crate::owner_ids::{KERNEL_OWNER, NO_OWNER, end_owner, is_live, new_owner};
 
 /// Bytes that each thread's pool keeps by default.
 const DEFAULT_LIMIT: usize = 64 << 20;
@@ -25,29 +31,126 @@ pub fn set_pool_limit(bytes: usize) {
 
 /// Bytes of free memory that this thread keeps.
 pub fn pooled_bytes() -> usize {
-    POOL.try_with(|pool| pool.borrow().bytes).unwrap_or(0)
+    with_pool(|pool| pool.bytes).unwrap_or(0)
 }
 
 /// Gives the free memory that this thread keeps back to the system.
 pub fn release_pooled() {
-    let _ = POOL.try_with(|pool| std::mem::take(&mut *pool.borrow_mut()));
+    drop(with_pool(std::mem::take));
 }
 
+/// Returns all pooled and cached memory to the system; that of running threads once their runs end.
+fn release_all() {
+    release_pooled();
+    POOLS.empty(std::mem::take);
+    pliant_pool::release();
+}
+
+#[derive(Default)]
 struct Pool {
+    /// Free blocks by size class; empty before the first block.
     free: Vec<Vec<AlignedBuf>>,
     bytes: usize,
 }
 
-impl Default for Pool {
-    fn default() -> Pool {
-        // What is kept for later may be what is missing.
-        on_shortage(release_pooled);
-        Pool { free: (0..CLASSES).map(|_| Vec::new()).collect(), bytes: 0 }
-    }
+/// The pools of all threads.
+static POOLS: ThreadCaches<Pool> = ThreadCaches::new();
+
+/// A thread's access to its pool.
+struct Own {
+    cache: OnceCell<ThreadCache<Pool>>,
+    /// The pool, held while a VM runs on this thread, so that it is not entered for each block.
+    entered: Cell<Option<InUse<'static, Pool>>>,
+    /// The owner number of the VM that runs on this thread.
+    owner: Cell<u64>,
 }
 
 thread_local! {
-    static POOL: RefCell<Pool> = RefCell::new(Pool::default());
+    static OWN: Own =
+        const { Own { cache: OnceCell::new(), entered: Cell::new(None), owner: Cell::new(NO_OWNER) } };
+}
+
+impl Own {
+    fn enter(&self) -> Option<InUse<'static, Pool>> {
+        let claim = || {
+            // Pooled memory is released when memory is short.
+            on_shortage(release_all);
+            POOLS.claim()
+        };
+        self.cache.get_or_init(claim).enter()
+    }
+}
+
+/// Calls `f` with this thread's pool. `None` while the thread ends, or while another thread takes blocks from the pool.
+fn with_pool<R>(f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
+    let with = |own: &Own| {
+        if let Some(mut pool) = own.entered.take() {
+            let result = f(&mut pool);
+            own.entered.set(Some(pool));
+            return Some(result);
+        }
+        own.enter().map(|mut pool| f(&mut pool))
+    };
+    OWN.try_with(with).ok().flatten()
+}
+
+/// A VM as the owner of memory. Dropping it frees all pooled blocks of the VM, and memory that kernels cache.
+pub(crate) struct Owner {
+    id: u64,
+    /// Whether dropping it also trims the system's allocator.
+    trim: bool,
+}
+
+impl Owner {
+    pub(crate) fn new(trim: bool) -> Owner {
+        Owner { id: new_owner(), trim }
+    }
+
+    /// The owner number of the VM's blocks.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Makes the VM the owner of this thread's allocations until the result is dropped.
+    pub(crate) fn begin(&self) -> Running {
+        let begin = |own: &Own| {
+            let before = own.owner.replace(self.id);
+            if before == NO_OWNER {
+                own.entered.set(own.enter());
+            }
+            before
+        };
+        Running(OWN.try_with(begin).unwrap_or(NO_OWNER))
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // First, so that blocks that are freed from now on are not pooled.
+        end_owner(self.id);
+        let take =
+            |pool: &mut Pool| pool.extract(|owner| owner == self.id || owner == KERNEL_OWNER);
+        drop(with_pool(take));
+        POOLS.empty(take);
+        pliant_pool::release();
+        if self.trim {
+            pliant_pool::trim();
+        }
+    }
+}
+
+/// A VM runs on this thread until this is dropped. Holds the owner number of the calling VM, if any.
+pub(crate) struct Running(u64);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = OWN.try_with(|own| {
+            own.owner.set(self.0);
+            if self.0 == NO_OWNER {
+                own.entered.set(None);
+            }
+        });
+    }
 }
 
 /// The class of a request and the size of its blocks; `None` if the size cannot be rounded.
@@ -62,8 +165,11 @@ fn class_of(bytes: usize) -> Option<(usize, usize)> {
 }
 
 impl Pool {
-    fn take(&mut self, class: usize) -> Option<AlignedBuf> {
-        let block = self.free[class].pop()?;
+    fn take(&mut self, class: usize, owner: u64) -> Option<AlignedBuf> {
+        let blocks = self.free.get_mut(class)?;
+        // The block that was freed last is the most likely to be in a CPU cache.
+        let at = blocks.iter().rposition(|block| block.owner() == owner)?;
+        let block = blocks.swap_remove(at);
         self.bytes -= block.len();
         Some(block)
     }
@@ -71,8 +177,11 @@ impl Pool {
     fn give(&mut self, block: AlignedBuf) {
         let limit = LIMIT.load(Ordering::Relaxed);
         let Some((class, size)) = class_of(block.len()) else { return };
-        if size != block.len() || size > limit {
+        if size != block.len() || size > limit || !is_live(block.owner()) {
             return;
+        }
+        if self.free.is_empty() {
+            self.free.resize_with(CLASSES, Vec::new);
         }
         // The largest blocks make room first: they are the dearest to keep and the rarest to fit.
         let mut largest = CLASSES;
@@ -86,25 +195,48 @@ impl Pool {
         self.bytes += size;
         self.free[class].push(block);
     }
+
+    /// Removes and returns all blocks of some owners.
+    fn extract(&mut self, of: impl Fn(u64) -> bool) -> Vec<AlignedBuf> {
+        let mut taken = Vec::new();
+        for blocks in &mut self.free {
+            taken.extend(blocks.extract_if(.., |block| of(block.owner())));
+        }
+        self.bytes -= taken.iter().map(AlignedBuf::len).sum::<usize>();
+        taken
+    }
 }
 
-fn take_block(bytes: usize) -> Result<AlignedBuf, TensorError> {
+/// A block of this owner from this thread's pool, or a new one.
+fn take_block(bytes: usize, owner: u64) -> Result<AlignedBuf, TensorError> {
     let (class, size) = class_of(bytes).ok_or(TensorError::OutOfMemory { bytes })?;
-    match POOL.try_with(|pool| pool.borrow_mut().take(class)) {
-        Ok(Some(block)) => Ok(block),
+    let block = match with_pool(|pool| pool.take(class, owner)).flatten() {
+        Some(block) => block,
         // Zeroed, so that what a kernel leaves unwritten is never uninitialised memory.
-        _ => AlignedBuf::zeroed(size),
-    }
+        None => {
+            let mut block = AlignedBuf::zeroed(size)?;
+            block.set_owner(owner);
+            block
+        }
+    };
+    // SAFETY: the block has `len` bytes and is not shared.
+    unsafe { poison(block.as_ptr(), block.len()) };
+    Ok(block)
 }
 
 fn give_block(block: AlignedBuf) {
     // While the thread ends there is no pool any more, and the block is freed.
-    let _ = POOL.try_with(|pool| pool.borrow_mut().give(block));
+    let _ = with_pool(|pool| pool.give(block));
 }
 
-/// A storage of at least `bytes` bytes from this thread's pool; its contents are arbitrary.
+/// The owner number of the VM that runs on this thread.
+fn running() -> u64 {
+    OWN.try_with(|own| own.owner.get()).unwrap_or(NO_OWNER)
+}
+
+/// A storage of at least `bytes` bytes from this thread's pool; its contents are arbitrary, but never another VM's data.
 pub(crate) fn alloc_storage(bytes: usize) -> Result<Storage, TensorError> {
-    Ok(Storage::from_buf(take_block(bytes)?, Some(give_block)))
+    Ok(Storage::from_buf(take_block(bytes, running())?, Some(give_block)))
 }
 
 /// Scratch blocks start with one cache line that holds the block's owner.
@@ -114,7 +246,12 @@ const _: () = assert!(size_of::<AlignedBuf>() <= HEADER, "the owner fits the hea
 /// `KernelRuntime::alloc_workspace`: scratch memory from this thread's pool.
 pub(crate) unsafe extern "C" fn alloc_workspace(bytes: u64) -> *mut c_void {
     let size = usize::try_from(bytes).ok().and_then(|bytes| bytes.checked_add(HEADER));
-    let Some(Ok(block)) = size.map(take_block) else { return std::ptr::null_mut() };
+    let owner = match running() {
+        NO_OWNER => KERNEL_OWNER,
+        owner => owner,
+    };
+    let block = size.map(|size| take_block(size, owner));
+    let Some(Ok(block)) = block else { return std::ptr::null_mut() };
     let start = block.as_ptr();
     // SAFETY: the block has the header's bytes, aligned for its owner; ownership moves into it.
     unsafe {
@@ -136,6 +273,13 @@ pub(crate) unsafe extern "C" fn free_workspace(block: *mut c_void) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// Runs the tests of this module one at a time: dropping a machine empties the pools of all threads.
+    fn alone() -> MutexGuard<'static, ()> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     #[test]
     fn classes_waste_at_most_a_quarter() {
@@ -153,7 +297,10 @@ mod tests {
 
     #[test]
     fn blocks_are_reused_and_bounded() {
+        let _alone = alone();
         std::thread::spawn(|| {
+            let machine = Owner::new(false);
+            let _running = machine.begin();
             let first = alloc_storage(1000).unwrap();
             let at = first.as_ptr();
             drop(first);
@@ -173,10 +320,74 @@ mod tests {
     }
 
     #[test]
+    fn blocks_stay_with_their_machine() {
+        let _alone = alone();
+        std::thread::spawn(|| {
+            let (one, other) = (Owner::new(false), Owner::new(false));
+            let first = {
+                let _running = one.begin();
+                let first = alloc_storage(1000).unwrap();
+                // SAFETY: the block has 1000 bytes.
+                unsafe { first.as_ptr().write_bytes(7, 1000) };
+                let at = first.as_ptr();
+                drop(first);
+                let _inner = other.begin();
+                let second = alloc_storage(1000).unwrap();
+                assert_ne!(second.as_ptr(), at);
+                drop(second);
+                at
+            };
+            assert_eq!(pooled_bytes(), 2048);
+            drop(alloc_storage(1000).unwrap());
+            assert_eq!(pooled_bytes(), 2048, "blocks without an owner are not pooled");
+            let running = one.begin();
+            let again = alloc_storage(1000).unwrap();
+            assert_eq!(again.as_ptr(), first);
+            drop(running);
+            drop(other);
+            assert_eq!(pooled_bytes(), 0);
+            drop(one);
+            drop(again);
+            assert_eq!(pooled_bytes(), 0, "blocks that outlive their VM are not pooled");
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_machine_that_is_dropped_leaves_nothing_on_other_threads() {
+        let _alone = alone();
+        use std::sync::mpsc::channel;
+        let machine = Owner::new(false);
+        let (say, said) = channel::<()>();
+        let (ask, asked) = channel::<()>();
+        std::thread::scope(|scope| {
+            let machine = &machine;
+            scope.spawn(move || {
+                let running = machine.begin();
+                drop(alloc_storage(5000).unwrap());
+                drop(running);
+                // SAFETY: the block is freed once.
+                unsafe { free_workspace(alloc_workspace(3000)) };
+                assert!(pooled_bytes() > 8000);
+                say.send(()).unwrap();
+                asked.recv().unwrap();
+                assert_eq!(pooled_bytes(), 0);
+            });
+            said.recv().unwrap();
+            drop(Owner { ..*machine });
+            ask.send(()).unwrap();
+        });
+        std::mem::forget(machine);
+    }
+
+    #[test]
     fn workspaces_come_and_go() {
+        let _alone = alone();
         // SAFETY: each block is written within its size and freed once.
         unsafe {
             let a = alloc_workspace(100);
+            assert!(!a.is_null());
             a.cast::<u8>().write_bytes(7, 100);
             assert_eq!(a as usize % 64, 0);
             free_workspace(a);

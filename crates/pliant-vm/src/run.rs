@@ -83,6 +83,7 @@ impl<'a> Runner<'a> {
         instrument: Option<&'a Instrument>,
     ) -> Runner<'a> {
         let (attention, flag) = inner.begin_run();
+        context.spares.owner = inner.owner.id();
         Runner { inner, context, instrument, function: 0, base: 0, attention, flag }
     }
 

@@ -1,7 +1,7 @@
 //! [`Spares`]: small tensors that have died. The next ones of their kind take their place, so that a turn of a loop that
 //! computes with scalars asks nobody for memory.
 
-use pliant_tensor::{DType, Tensor};
+use pliant_tensor::{DType, Tensor, poison};
 
 use crate::Value;
 
@@ -16,6 +16,8 @@ pub(crate) struct Spares {
     kept: Vec<Tensor>,
     /// Which one the next takes the place of, once there are enough.
     next: usize,
+    /// The running VM: only tensors in its memory are kept.
+    pub(crate) owner: u64,
 }
 
 impl Spares {
@@ -24,6 +26,7 @@ impl Spares {
     pub(crate) fn offer(&mut self, value: Value) {
         if let Value::Tensor(tensor) = value
             && tensor.storage().len() <= MAX_BYTES
+            && tensor.storage().owner() == self.owner
             && tensor.is_sole()
         {
             self.keep(tensor);
@@ -45,7 +48,10 @@ impl Spares {
         let is_alike =
             |t: &Tensor| t.dtype() == dtype && t.shape() == shape && t.storage().len() >= bytes;
         let at = self.kept.iter().rposition(is_alike)?;
-        Some(self.kept.swap_remove(at))
+        let tensor = self.kept.swap_remove(at);
+        // SAFETY: nothing else holds the tensor's memory.
+        unsafe { poison(tensor.storage().as_ptr(), tensor.storage().len()) };
+        Some(tensor)
     }
 
     /// Gives all memory back.
@@ -105,6 +111,13 @@ mod tests {
         spares.offer(Value::Tensor(foreign));
         assert!(spares.kept.is_empty());
         drop((held, part));
+    }
+
+    #[test]
+    fn tensors_in_memory_of_other_vms_are_not_kept() {
+        let mut spares = Spares { owner: 1, ..Spares::default() };
+        spares.offer(Value::Tensor(tensor(&[2], DType::Int64)));
+        assert!(spares.kept.is_empty());
     }
 
     #[test]

@@ -129,16 +129,6 @@ pub(crate) fn holds_int(dtype: DType, value: i64) -> bool {
     dtype.has_int(value) && (dtype != DType::UInt64 || value >= 0)
 }
 
-/// Whether a float type has a value near that one: more than its largest number is refused, and not made infinite.
-pub(crate) fn holds_float(dtype: DType, value: f64) -> bool {
-    let largest = match dtype {
-        DType::Float16 => 65504.0,
-        DType::BFloat16 | DType::Float32 => f64::from(f32::MAX),
-        _ => f64::MAX,
-    };
-    !value.is_finite() || value.abs() <= largest
-}
-
 /// Tuples nested more deeply, and items after so many, print as `..`: a program can build tuples of any depth, and
 /// small ones whose text is endless because they share parts.
 const MAX_PRINT_DEPTH: usize = 8;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::vm_codegen::{CodegenInputs, codegen, default_kernel_info};
@@ -14,8 +15,9 @@ use pliant_pass::{
     CancelToken, DumpIr, Instrument, ModulePass, PassContext, Sequential, Timing, TimingEntry,
     Verify,
 };
+use pliant_tensor::shortage;
 
-use crate::compiled::CompiledModule;
+use crate::compiled::{CompiledModule, OnDrop};
 use crate::error::Error;
 use crate::evaluate::Compiled;
 use crate::inspect::verify;
@@ -52,21 +54,33 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
 /// # Errors
 /// The user's mistakes, all that can be found; what is not supported; bugs; a cancellation.
 pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledModule, Error> {
-    let Some(time) = options.time else {
-        return compile_into(module, options, dump_dir(options));
+    let (start, cancel, time) = (Instant::now(), options.cancel.clone(), options.time);
+    let is_late = move || time.is_some_and(|time| start.elapsed() >= time);
+    let short = Arc::new(AtomicBool::new(false));
+    let stops = {
+        let short = Arc::clone(&short);
+        move || {
+            if shortage::check().is_err() {
+                short.store(true, Ordering::Relaxed);
+            }
+            short.load(Ordering::Relaxed) || cancel.is_cancelled() || is_late()
+        }
     };
-    let (start, cancel) = (Instant::now(), options.cancel.clone());
-    let stops = move || cancel.is_cancelled() || start.elapsed() >= time;
-    let options = CompileOptions { cancel: CancelToken::with_poll(stops), ..options.clone() };
-    let compiled = compile_into(module, &options, dump_dir(&options));
-    match compiled {
-        Err(Error::Interrupted) if start.elapsed() >= time => {
-            let message =
-                format!("the compilation took longer than {} seconds", time.as_secs_f64());
+    let own = CompileOptions { cancel: CancelToken::with_poll(stops), ..options.clone() };
+    match compile_into(module, &own, dump_dir(&own), OnDrop::Trim) {
+        Err(Error::Interrupted) if short.load(Ordering::Relaxed) => Err(out_of_memory()),
+        Err(Error::Interrupted) if is_late() => {
+            let time = time.unwrap_or_default().as_secs_f64();
+            let message = format!("the compilation took longer than {time} seconds");
             Err(Error::option(message, "allow it more time, or make the program smaller"))
         }
         compiled => compiled,
     }
+}
+
+fn out_of_memory() -> Error {
+    let message = "out of memory: the system refused memory that the compilation needs";
+    Error::option(message, "allow the process more, or make the program smaller")
 }
 
 /// As [`compile`], but nothing is written, whatever the environment says: it is a part of another compilation.
@@ -74,7 +88,7 @@ pub(crate) fn compile_quietly(
     module: IRModule,
     options: &CompileOptions,
 ) -> Result<CompiledModule, Error> {
-    compile_into(module, options, None)
+    compile_into(module, options, None, OnDrop::Keep)
 }
 
 /// Compiles a module and writes its stages into a directory.
@@ -82,6 +96,7 @@ fn compile_into(
     module: IRModule,
     options: &CompileOptions,
     dump_dir: Option<PathBuf>,
+    on_drop: OnDrop,
 ) -> Result<CompiledModule, Error> {
     let start = Instant::now();
     check_settings(options)?;
@@ -152,7 +167,8 @@ fn compile_into(
         functions: module.relax_funcs().count(),
         kernels: table.len(),
     };
-    Ok(CompiledModule::new(executable, table, Some(module), signatures, stats, options.threads))
+    let (module, threads) = (Some(module), options.threads);
+    Ok(CompiledModule::new(executable, table, module, signatures, stats, threads, on_drop))
 }
 
 /// Compiles a module without the optimising passes of the graph level.

@@ -27,6 +27,26 @@ struct Inner {
     signatures: Vec<Signature>,
     stats: CompileStats,
     threads: Option<usize>,
+    /// The last field: memory that the other fields free returns to the system.
+    trim: Trim,
+}
+
+/// Whether dropping a module returns free memory to the system: not for the many small modules that compilations and
+/// runs create internally.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnDrop {
+    Trim,
+    Keep,
+}
+
+struct Trim(OnDrop);
+
+impl Drop for Trim {
+    fn drop(&mut self) {
+        if self.0 == OnDrop::Trim {
+            pliant_pool::trim();
+        }
+    }
 }
 
 impl CompiledModule {
@@ -37,9 +57,12 @@ impl CompiledModule {
         signatures: Vec<Signature>,
         stats: CompileStats,
         threads: Option<usize>,
+        on_drop: OnDrop,
     ) -> Self {
         let executable = Arc::new(executable);
-        CompiledModule(Arc::new(Inner { executable, kernels, module, signatures, stats, threads }))
+        let trim = Trim(on_drop);
+        let inner = Inner { executable, kernels, module, signatures, stats, threads, trim };
+        CompiledModule(Arc::new(inner))
     }
 
     /// The bytecode, constants and kernels section.
@@ -88,7 +111,8 @@ impl CompiledModule {
     pub fn vm_with(&self, options: VmOptions) -> Result<VirtualMachine, Error> {
         crate::library::register_library();
         let (executable, kernels) = (self.0.executable.clone(), self.0.kernels.clone());
-        Ok(VirtualMachine::with_options(executable, kernels, options)?)
+        let trim = self.0.trim.0 == OnDrop::Trim;
+        Ok(VirtualMachine::with_options(executable, kernels, VmOptions { trim, ..options })?)
     }
 
     /// Writes the program to a file that [`load`](Self::load) reads on any machine. A file that is there is replaced as a
@@ -168,6 +192,7 @@ impl CompiledModule {
             .get("signatures")
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();
-        Ok(CompiledModule::new(executable, table, None, signatures, stats, None))
+        let on_drop = OnDrop::Trim;
+        Ok(CompiledModule::new(executable, table, None, signatures, stats, None, on_drop))
     }
 }

@@ -1,10 +1,12 @@
 //! [`Compiled`]: parts of a program that passes want to know the result of, compiled and run.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::Builder;
 use std::time::Duration;
 
 use pliant_ir::IRModule;
 use pliant_pass::{CancelToken, Evaluate};
+use pliant_pool::start_scoped;
 use pliant_tensor::Tensor;
 use pliant_vm::{Value, VirtualMachine};
 
@@ -20,19 +22,23 @@ pub(crate) struct Compiled {
 
 /// How often a run is looked after.
 const TICK: Duration = Duration::from_millis(20);
+/// The stack size of the thread that polls for cancellation, in bytes.
+const STACK: usize = 256 << 10;
 
 impl Compiled {
     /// What a function without parameters returns. Who stops the compilation stops the run.
     fn invoke(&self, vm: &VirtualMachine, name: &str) -> Option<Value> {
         let (over, runs) = channel::<()>();
         std::thread::scope(|scope| {
-            scope.spawn(move || {
+            let watch = move || {
                 while runs.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                     if self.cancel.is_cancelled() {
                         vm.interrupt();
                     }
                 }
-            });
+            };
+            // If there is no memory for the thread, the run cannot be cancelled.
+            let _ = start_scoped(scope, Builder::new(), STACK, watch);
             let result = vm.invoke(name, &[]);
             drop(over);
             result.ok()

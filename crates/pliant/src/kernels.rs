@@ -15,9 +15,8 @@ use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::PassContext;
-use pliant_pool::with_helpers;
+use pliant_pool::map;
 use pliant_vm::KernelTable;
-use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::inspect::verify;
@@ -47,12 +46,11 @@ pub(crate) fn without_library(mut module: IRModule) -> IRModule {
 /// What is wrong in a function, or a cancellation.
 pub(crate) fn lower(module: &IRModule, ctx: &PassContext) -> Result<IRModule, Error> {
     let sources: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
-    let lower = |(name, func): &(&Arc<str>, &Arc<PrimFunc>)| {
+    let lower = |(name, func): (&Arc<str>, &Arc<PrimFunc>)| -> Result<PrimFunc, Error> {
         ctx.check_cancelled()?;
         lower_one(name, func)
     };
-    let lowered: Vec<Result<PrimFunc, Error>> =
-        with_helpers(|| sources.par_iter().map(lower).collect());
+    let lowered = map(sources.clone(), lower);
     let mut out = IRModule::new();
     for ((name, _), func) in sources.into_iter().zip(lowered) {
         out.insert(name.clone(), func?);

@@ -51,6 +51,7 @@ pub use pliant_pass::{
     CancelToken, DumpIr, FunctionPass, Instrument, ModulePass, PassContext, PassError, PassInfo,
     PrintIr, Sequential, Timing, TimingEntry, Verify,
 };
+pub use pliant_tensor::shortage::{Allocator, prepare as prepare_for_shortage};
 pub use pliant_tensor::{Tensor, held_bytes, memory_limit, set_memory_limit};
 pub use pliant_vm::{
     CallEvent, InstrumentAction, LibraryFunc, PackedFunc, TraceEntry, Value, VirtualMachine,

@@ -6,8 +6,7 @@ use pliant_diag::suggest::closest;
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::{ModulePass, PassContext, PassError};
-use pliant_pool::with_helpers;
-use rayon::prelude::*;
+use pliant_pool::map;
 
 use crate::error::Error;
 
@@ -252,7 +251,7 @@ impl ModulePass for LoopPass {
                 .err()
                 .map(|e| PassError::unsupported(format!("'{name}' in {}", e.pass), e.message))
         };
-        let errors = with_helpers(|| functions.into_par_iter().filter_map(apply).collect());
+        let errors = map(functions, apply).into_iter().flatten().collect();
         PassError::join(errors).map_or(Ok(module), Err)
     }
 }

@@ -13,6 +13,8 @@ pub use peak::{multiply_adds, peak_flops, tile_peaks};
 
 /// Rounds of a measurement.
 const ROUNDS: usize = 7;
+/// The stack size of measuring threads, in bytes.
+const STACK: usize = 2 << 20;
 
 /// The time of a measurement.
 struct Best {
@@ -51,7 +53,8 @@ fn round<P: FnMut()>(threads: usize, prepare: &(impl Fn() -> P + Sync)) -> Best 
         })
     };
     let spans: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
-        let start = |_| std::thread::Builder::new().spawn_scoped(scope, other).ok();
+        let builder = std::thread::Builder::new;
+        let start = |_| pliant_pool::start_scoped(scope, builder(), STACK, other).ok();
         let others: Vec<_> = (1..threads).map_while(start).collect();
         let own = part(&|| {
             while ready.load(Ordering::Acquire) < others.len() {

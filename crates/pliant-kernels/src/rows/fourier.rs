@@ -2,11 +2,13 @@
 //!
 //! Rows of float32 are transformed in float64 and rounded once, so that parts that cancel are zeros to float32's precision.
 
-use std::cell::RefCell;
+use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
+use pliant_pool::{ThreadCache, ThreadCaches, on_release};
+use pliant_tensor::poison;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 
@@ -20,6 +22,18 @@ struct Plans {
     scratch: Vec<Complex<f64>>,
     /// A row of float32, in float64.
     wide: Vec<Complex<f64>>,
+}
+
+/// The plans of all threads.
+static ALL: ThreadCaches<Option<Plans>> = ThreadCaches::new();
+
+/// Calls `f` with the plans of the thread, or with temporary ones while another thread drops them.
+fn with_plans(f: impl FnOnce(&mut Plans) -> i64) -> i64 {
+    let kept = PLANS.with(|plans| plans.enter());
+    match kept {
+        Some(mut plans) => f(plans.get_or_insert_with(Plans::new)),
+        None => f(&mut Plans::new()),
+    }
 }
 
 impl Plans {
@@ -59,6 +73,9 @@ impl Plans {
         drop(room);
         let plan = self.plan(row.len(), inverse);
         self.scratch.resize(plan.get_inplace_scratch_len(), Complex::ZERO);
+        let bytes = size_of_val(&*self.scratch);
+        // SAFETY: the memory has `bytes` bytes.
+        unsafe { poison(self.scratch.as_mut_ptr().cast(), bytes) };
         plan.process_with_scratch(row, &mut self.scratch);
         STATUS_OK
     }
@@ -81,7 +98,12 @@ impl Plans {
 }
 
 thread_local! {
-    static PLANS: RefCell<Plans> = RefCell::new(Plans::new());
+    static PLANS: LazyCell<ThreadCache<Option<Plans>>> = const {
+        LazyCell::new(|| {
+            on_release(|| ALL.empty(Option::take));
+            ALL.claim()
+        })
+    };
 }
 
 macro_rules! entries {
@@ -103,7 +125,7 @@ macro_rules! entries {
             }
             // SAFETY: the caller's promise; a complex number is its two parts.
             let row = unsafe { std::slice::from_raw_parts_mut(row.cast::<Complex<$ty>>(), n) };
-            PLANS.with_borrow_mut(|plans| plans.$run(row, inverse != 0))
+            with_plans(|plans| plans.$run(row, inverse != 0))
         }
     )*};
 }

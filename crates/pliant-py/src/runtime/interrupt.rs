@@ -118,7 +118,8 @@ fn wake_sleeper() {
         Some(thread) => thread.unpark(),
         None => {
             forks::prepare_for();
-            let spawned = thread::Builder::new().name("pliant-signals".into()).spawn(watch);
+            let builder = thread::Builder::new().name("pliant-signals".into());
+            let spawned = pliant_pool::start_helper(builder, watch);
             *watcher = spawned.ok().map(|handle| handle.thread().clone());
             // Without a thread to be had, the next run tries again.
             ASLEEP.store(watcher.is_none(), Ordering::SeqCst);

@@ -4,7 +4,7 @@
 use pliant_tensor::DType;
 
 use crate::args::Args;
-use crate::value::{holds_float, holds_int};
+use crate::value::holds_int;
 use crate::{CheckKind, Value, VmError};
 
 /// What a value is, for messages: a tensor with its type, others by kind.
@@ -108,7 +108,7 @@ pub(super) fn prim_value_info(args: Args<'_>) -> Result<Value, VmError> {
     let fits = match (args.value(0)?, dtype) {
         (Value::Int(_) | Value::Float(_) | Value::Bool(_), None) => true,
         (Value::Int(v), Some(dtype)) => dtype.is_integer() && holds_int(dtype, *v),
-        (Value::Float(v), Some(dtype)) => dtype.is_float() && holds_float(dtype, *v),
+        (Value::Float(v), Some(dtype)) => dtype.has_float(*v),
         (Value::Bool(_), Some(dtype)) => dtype.is_bool(),
         _ => false,
     };

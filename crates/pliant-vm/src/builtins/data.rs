@@ -46,6 +46,17 @@ pub(crate) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
 }
 
+/// `clear(tensor)`: sets all elements of a newly allocated tensor to zero.
+pub(super) fn clear(args: Args<'_>) -> Result<Value, VmError> {
+    let tensor = args.tensor(0)?;
+    if tensor.is_read_only() || !tensor.is_contiguous() {
+        return Err(VmError::type_error("vm.builtin.clear: the tensor is read-only or strided"));
+    }
+    // SAFETY: a contiguous tensor has this many writable bytes at its address, and zeros are a value of each type.
+    unsafe { tensor.data_ptr().cast::<u8>().write_bytes(0, tensor.nbytes()) };
+    Ok(Value::None)
+}
+
 /// `reshape(tensor, shape, text?)`: a view where the tensor is row-major, else a copy. The text is the shape in symbols.
 pub(super) fn reshape(args: Args<'_>) -> Result<Value, VmError> {
     let (tensor, shape) = (args.tensor(0)?, args.shape(1)?);

@@ -60,6 +60,7 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.check_shape_info", check::shape_info),
     plain("vm.builtin.check_tensor_info", check::tensor_info),
     plain("vm.builtin.check_tuple_info", check::tuple_info),
+    plain("vm.builtin.clear", data::clear),
     plain("vm.builtin.compute_prim_value", shape::compute_prim_value),
     plain("vm.builtin.copy", data::identity),
     plain("vm.builtin.copy_tensor", data::copy_tensor),

@@ -299,8 +299,12 @@ fn killed_memory_is_reused_within_a_run() {
     b.end_function();
     let vm = machine(b);
     std::thread::spawn(move || {
-        vm.invoke("main", &[]).unwrap();
-        assert_eq!(pliant_vm::pooled_bytes(), 1024);
+        // Other tests drop machines meanwhile, and each of those empties the pools of running threads.
+        let reuses = (0..1000).any(|_| {
+            vm.invoke("main", &[]).unwrap();
+            pliant_vm::pooled_bytes() == 1024
+        });
+        assert!(reuses, "the pool keeps {} bytes", pliant_vm::pooled_bytes());
     })
     .join()
     .unwrap();

@@ -1,0 +1,295 @@
+//! Per-thread caches that persist from call to call, and that other threads can empty while they are idle.
+//!
+//! Each thread has a cache of its own in a list that only grows. It enters and leaves its cache with one atomic
+//! operation each, without blocking. To empty the caches, a thread empties idle ones at once and marks those in use,
+//! which their threads empty when they leave them.
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+
+/// No thread owns the cache.
+const FREE: u8 = 0;
+/// Its thread is not using it.
+const IDLE: u8 = 1;
+/// Its thread is using it.
+const BUSY: u8 = 2;
+/// Its thread is using it, and will empty it when it leaves.
+const ASKED: u8 = 3;
+/// Another thread is emptying it.
+const TAKEN: u8 = 4;
+/// How often to yield while another thread is emptying a cache. In a forked child that thread may not exist.
+const YIELDS: usize = 1000;
+
+/// The caches of all threads.
+pub struct ThreadCaches<T> {
+    first: AtomicPtr<Node<T>>,
+}
+
+struct Node<T> {
+    state: AtomicU8,
+    value: UnsafeCell<T>,
+    /// Set before the node is published.
+    next: *const Node<T>,
+}
+
+// SAFETY: `next` never changes; the value is touched only by the thread whose exchange made the state BUSY or TAKEN.
+unsafe impl<T: Send> Sync for Node<T> {}
+
+/// The calling thread's cache. Dropping this empties the cache and makes it available to other threads.
+pub struct ThreadCache<T: Default + Send + 'static>(&'static Node<T>);
+
+/// A cache in use.
+pub struct InUse<'a, T: Default>(&'a Node<T>);
+
+impl<T: Default + Send> ThreadCaches<T> {
+    /// An empty list.
+    pub const fn new() -> Self {
+        ThreadCaches { first: AtomicPtr::new(null_mut()) }
+    }
+
+    fn nodes(&'static self) -> impl Iterator<Item = &'static Node<T>> {
+        // SAFETY: nodes are leaked boxes.
+        let first = unsafe { self.first.load(Ordering::Acquire).cast_const().as_ref() };
+        // SAFETY: as above.
+        std::iter::successors(first, |node| unsafe { node.next.as_ref() })
+    }
+
+    /// A cache for the calling thread: one that an ended thread has released, or a new one.
+    pub fn claim(&'static self) -> ThreadCache<T> {
+        let adopted = self.nodes().find(|node| node.change(FREE, IDLE));
+        ThreadCache(adopted.unwrap_or_else(|| self.add()))
+    }
+
+    fn add(&'static self) -> &'static Node<T> {
+        let value = UnsafeCell::new(T::default());
+        let node = Box::new(Node { state: AtomicU8::new(IDLE), value, next: null_mut() });
+        let node = Box::into_raw(node);
+        let mut first = self.first.load(Ordering::Acquire);
+        loop {
+            // SAFETY: the node is not published yet.
+            unsafe { (*node).next = first };
+            match self.first.compare_exchange(first, node, Ordering::AcqRel, Ordering::Acquire) {
+                // SAFETY: the box is leaked.
+                Ok(_) => return unsafe { &*node },
+                Err(now) => first = now,
+            }
+        }
+    }
+
+    /// Calls `take` with each idle cache and drops what it returns; a cache in use is emptied when its thread leaves it.
+    pub fn empty<R>(&'static self, take: impl Fn(&mut T) -> R) {
+        for node in self.nodes() {
+            let mut yields = 0;
+            loop {
+                let state = node.state.load(Ordering::Acquire);
+                match state {
+                    IDLE if node.change(IDLE, TAKEN) => {
+                        // SAFETY: the exchange made the value this thread's until the store.
+                        let taken = take(unsafe { &mut *node.value.get() });
+                        node.state.store(IDLE, Ordering::Release);
+                        drop(taken);
+                        break;
+                    }
+                    BUSY if node.change(BUSY, ASKED) => break,
+                    FREE | ASKED => break,
+                    TAKEN if yields == YIELDS => break,
+                    TAKEN => {
+                        yields += 1;
+                        std::thread::yield_now();
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+impl<T: Default + Send> Default for ThreadCaches<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Node<T> {
+    fn change(&self, from: u8, to: u8) -> bool {
+        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+}
+
+impl<T: Default + Send> ThreadCache<T> {
+    /// Enters the cache. None while it is in use, or while another thread empties it.
+    #[inline]
+    pub fn enter(&self) -> Option<InUse<'static, T>> {
+        self.0.change(IDLE, BUSY).then(|| InUse(self.0))
+    }
+}
+
+impl<T: Default + Send> Drop for ThreadCache<T> {
+    fn drop(&mut self) {
+        for _ in 0..YIELDS {
+            if let Some(mut value) = self.enter() {
+                *value = T::default();
+                std::mem::forget(value);
+                self.0.state.store(FREE, Ordering::Release);
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl<T: Default> Deref for InUse<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the state is BUSY or ASKED, so that only this thread touches the value.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T: Default> DerefMut for InUse<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`; `enter` makes one of these at a time.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T: Default> Drop for InUse<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.0.change(BUSY, IDLE) {
+            **self = T::default();
+            self.0.state.store(IDLE, Ordering::Release);
+        }
+    }
+}
+
+/// The functions registered by [`on_release`].
+static RELEASES: [AtomicPtr<()>; 8] = [const { AtomicPtr::new(null_mut()) }; 8];
+
+/// Registers a function that [`release`] calls. Registering it again has no effect.
+///
+/// # Panics
+/// More than 8 functions are registered.
+pub fn on_release(f: fn()) {
+    let f = f as *mut ();
+    let known = RELEASES.iter().any(|place| {
+        let put = place.compare_exchange(null_mut(), f, Ordering::AcqRel, Ordering::Acquire);
+        put.is_ok() || put == Err(f)
+    });
+    assert!(known, "more than 8 release functions");
+}
+
+/// Calls the functions registered by [`on_release`], which empty the caches of all threads.
+pub fn release() {
+    for place in &RELEASES {
+        let f = place.load(Ordering::Acquire);
+        if !f.is_null() {
+            // SAFETY: `on_release` put a function of this type there.
+            let f = unsafe { std::mem::transmute::<*mut (), fn()>(f) };
+            f();
+        }
+    }
+}
+
+/// Gives free memory of the system's allocator back to the system, as far as the C library can.
+pub fn trim() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: takes no pointers and may be called at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    #[test]
+    fn an_idle_cache_is_emptied_at_once_and_one_in_use_when_it_is_left() {
+        static CACHES: ThreadCaches<Vec<u8>> = ThreadCaches::new();
+        let (to_thread, next) = channel::<()>();
+        let (to_test, done) = channel::<Vec<u8>>();
+        let thread = thread::spawn(move || {
+            let cache = CACHES.claim();
+            let mut used = cache.enter().expect("nobody empties it");
+            used.push(7);
+            assert!(cache.enter().is_none(), "it is in use");
+            to_test.send(used.clone()).expect("the test waits");
+            next.recv().expect("the test continues");
+            assert_eq!(*used, [7], "a cache in use is not emptied");
+            drop(used);
+            let mut used = cache.enter().expect("nobody empties it");
+            let seen = used.clone();
+            used.push(8);
+            drop(used);
+            to_test.send(seen).expect("the test waits");
+            next.recv().expect("the test continues");
+            to_test.send(cache.enter().expect("idle").clone()).expect("the test waits");
+        });
+        assert_eq!(done.recv().expect("a value"), [7]);
+        CACHES.empty(std::mem::take);
+        to_thread.send(()).expect("the thread waits");
+        assert_eq!(done.recv().expect("a value"), [0u8; 0]);
+        CACHES.empty(std::mem::take);
+        to_thread.send(()).expect("the thread waits");
+        assert_eq!(done.recv().expect("a value"), [0u8; 0]);
+        thread.join().expect("it ends");
+    }
+
+    #[test]
+    fn a_thread_reuses_the_emptied_cache_of_an_ended_one() {
+        static CACHES: ThreadCaches<Vec<u8>> = ThreadCaches::new();
+        for _ in 0..5 {
+            thread::spawn(|| {
+                let cache = CACHES.claim();
+                let mut used = cache.enter().expect("nobody else has it");
+                assert!(used.is_empty());
+                used.push(1);
+            })
+            .join()
+            .expect("it ends");
+        }
+        assert_eq!(CACHES.nodes().count(), 1);
+    }
+
+    #[test]
+    fn caches_are_used_while_others_empty_them() {
+        static CACHES: ThreadCaches<Vec<usize>> = ThreadCaches::new();
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let cache = CACHES.claim();
+                    for i in 0..2000 {
+                        let Some(mut used) = cache.enter() else { continue };
+                        used.push(i);
+                        assert_eq!(used.last(), Some(&i));
+                    }
+                });
+            }
+            for _ in 0..2 {
+                scope.spawn(|| (0..500).for_each(|_| CACHES.empty(std::mem::take)));
+            }
+        });
+    }
+
+    #[test]
+    fn a_function_is_registered_once() {
+        use std::sync::atomic::AtomicUsize;
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
+        fn count() {
+            CALLS.fetch_add(1, Ordering::Relaxed);
+        }
+        on_release(count);
+        on_release(count);
+        release();
+        assert_eq!(CALLS.load(Ordering::Relaxed), 1);
+        trim();
+    }
+}

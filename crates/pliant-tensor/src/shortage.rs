@@ -1,0 +1,163 @@
+//! A memory reserve for when the system refuses allocations: code that cannot handle a failed allocation continues with
+//! the reserve until it reaches a point where it can return an error.
+//!
+//! A program that has [`Allocator`] as its global allocator and has called [`prepare`] does not abort when a small
+//! allocation is refused: the reserve is freed and the allocation is retried. From then on [`check`] fails until the
+//! system grants a new reserve. Compilations and runs call [`check`] where they can stop with an error.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use crate::TensorError;
+
+/// Bytes of the reserve. The system's allocator maps a block of this size on its own, so that freeing it gives its address
+/// space back, and its pages are never touched.
+const RESERVE: usize = 40 << 20;
+/// A refused allocation larger than this fails, as its caller expects of large ones.
+const SMALL: usize = 4 << 20;
+
+static KEPT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+/// Whether an allocation was refused and no reserve has been set aside since.
+static SHORT: AtomicBool = AtomicBool::new(false);
+/// Whether [`prepare`] was called.
+static PREPARED: AtomicBool = AtomicBool::new(false);
+
+fn layout() -> Layout {
+    const { Layout::new::<[u8; RESERVE]>() }
+}
+
+/// Allocates the reserve. If there is no memory for it, [`check`] fails until there is.
+pub fn prepare() {
+    PREPARED.store(true, Ordering::Relaxed);
+    if !set_aside() {
+        SHORT.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Allocates the reserve unless there is one; whether there is one now.
+fn set_aside() -> bool {
+    if !KEPT.load(Ordering::Relaxed).is_null() {
+        return true;
+    }
+    // SAFETY: the size of the layout is not zero.
+    let block = unsafe { System.alloc(layout()) };
+    if block.is_null() {
+        return false;
+    }
+    let others = KEPT.compare_exchange(null_mut(), block, Ordering::AcqRel, Ordering::Relaxed);
+    if others.is_err() {
+        // SAFETY: allocated above, with this layout, and not shared.
+        unsafe { System.dealloc(block, layout()) };
+    }
+    true
+}
+
+/// Whether memory is short: an allocation was refused and the reserve is in use. Cheaper than [`check`].
+pub fn is_short() -> bool {
+    SHORT.load(Ordering::Relaxed)
+}
+
+/// Fails if memory is short, unless a new reserve can be allocated.
+///
+/// # Errors
+/// `OutOfMemory`.
+pub fn check() -> Result<(), TensorError> {
+    if !is_short() {
+        return Ok(());
+    }
+    if set_aside() {
+        SHORT.store(false, Ordering::Relaxed);
+        return Ok(());
+    }
+    Err(TensorError::OutOfMemory { bytes: RESERVE })
+}
+
+/// The system's allocator, except that it frees the reserve and retries before it fails a small allocation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allocator;
+
+/// Frees the reserve and retries a refused allocation.
+#[cold]
+fn again(bytes: usize, alloc: impl Fn() -> *mut u8) -> *mut u8 {
+    if bytes > SMALL || !PREPARED.load(Ordering::Relaxed) {
+        return null_mut();
+    }
+    SHORT.store(true, Ordering::Relaxed);
+    let block = KEPT.swap(null_mut(), Ordering::AcqRel);
+    if !block.is_null() {
+        // SAFETY: allocated by `set_aside` with this layout; the swap made it this thread's.
+        unsafe { System.dealloc(block, layout()) };
+    }
+    // Retry in any case: another thread may just have freed the reserve.
+    alloc()
+}
+
+// SAFETY: every call is one of the system's allocator, with the caller's own arguments.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        let alloc = || unsafe { System.alloc(layout) };
+        let block = alloc();
+        if block.is_null() { again(layout.size(), alloc) } else { block }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        let alloc = || unsafe { System.alloc_zeroed(layout) };
+        let block = alloc();
+        if block.is_null() { again(layout.size(), alloc) } else { block }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller's promise; a refused call leaves the block as it was.
+        let alloc = || unsafe { System.realloc(ptr, layout, new_size) };
+        let block = alloc();
+        if block.is_null() { again(new_size, alloc) } else { block }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn the_reserve_is_spent_on_small_allocations_and_set_aside_again() {
+        prepare();
+        assert!(!is_short() && check().is_ok());
+        assert!(!KEPT.load(Ordering::Relaxed).is_null());
+        // A large allocation fails without using the reserve.
+        assert!(again(SMALL + 1, || unreachable!("large allocations are not retried")).is_null());
+        assert!(!is_short());
+        let calls = Cell::new(0);
+        let alloc = || {
+            calls.set(calls.get() + 1);
+            null_mut()
+        };
+        assert!(again(8, alloc).is_null());
+        assert_eq!(calls.get(), 1);
+        assert!(is_short() && KEPT.load(Ordering::Relaxed).is_null());
+        check().expect("this machine has memory");
+        assert!(!is_short() && !KEPT.load(Ordering::Relaxed).is_null());
+    }
+
+    #[test]
+    fn allocations_are_forwarded_to_the_system() {
+        let layout = Layout::from_size_align(100, 64).expect("a layout");
+        // SAFETY: the block is written within its size and freed with its layout.
+        unsafe {
+            let block = Allocator.alloc_zeroed(layout);
+            assert_eq!(block.add(99).read(), 0);
+            block.write(7);
+            let block = Allocator.realloc(block, layout, 200);
+            assert_eq!(block.read(), 7);
+            Allocator.dealloc(block, Layout::from_size_align(200, 64).expect("a layout"));
+        }
+    }
+}
