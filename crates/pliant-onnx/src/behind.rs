@@ -20,10 +20,8 @@ impl Importer<'_> {
     /// its inputs are given and nothing else is told of it, and with what is inside of it.
     pub(crate) fn told_behind(&mut self, node: &NodeProto, inputs: Option<&[Value]>) {
         let mut found = Vec::new();
-        let opsets = self.opsets.clone();
-        let of_graph = |domain: &str| opsets.get(domain).copied();
         for graph in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
-            self.told_of(&graph.node, &of_graph, &mut found);
+            self.told_of(&graph.node, &|domain| Some(self.opset_of(domain)), &mut found);
         }
         let key = (own_domain(node.domain()), node.op_type(), node.overload());
         match self.function(&key) {
@@ -76,7 +74,7 @@ impl Importer<'_> {
         if node.attribute.iter().any(|a| a.g.is_some() || !a.graphs.is_empty()) {
             return None;
         }
-        let opset = self.opsets.get(domain).copied().unwrap_or_else(|| schema::newest(domain));
+        let opset = self.opset_of(domain);
         let inputs = inputs.iter().map(|v| match v {
             Value::Failed => self.anything(),
             known => known.clone(),

@@ -13,8 +13,8 @@ use crate::graph::Importer;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
-    TensorShapeProto, TypeProto, ValueInfoProto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorShapeProto, TypeProto,
+    ValueInfoProto,
 };
 use crate::tensor;
 use crate::value::Value;
@@ -111,17 +111,11 @@ impl Importer<'_> {
         let named = node.output.iter().filter(|o| !o.is_empty());
         graph.output = named.map(|o| self.declared_or_open(o)).collect();
         graph.node = vec![node.clone()];
-        let mut opsets: Vec<(&str, i64)> = self.opsets.iter().map(|(d, v)| (*d, *v)).collect();
-        opsets.sort_unstable();
-        let opset = |(domain, version): (&str, i64)| OperatorSetIdProto {
-            domain: Some(domain.into()),
-            version: Some(version),
-        };
         let recorder = self.recorder.as_ref()?;
         Some(ModelProto {
             ir_version: recorder.ir_version,
             producer_name: Some("pliant check".into()),
-            opset_import: opsets.into_iter().map(opset).collect(),
+            opset_import: self.opset_imports(node),
             functions: recorder.functions.to_vec(),
             graph: Some(graph),
             ..ModelProto::default()

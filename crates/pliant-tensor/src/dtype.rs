@@ -167,6 +167,53 @@ impl DType {
         }
     }
 
+    /// Whether this is a float type and the value does not overflow to infinity in it.
+    pub fn has_float(self, value: f64) -> bool {
+        self.largest_float().is_some_and(|most| !value.is_finite() || value.abs() <= most)
+    }
+
+    /// Whether a cast from `from` to this type preserves every value, for integers and bool; false for floats. A cast
+    /// to bool preserves only bools.
+    pub const fn holds_all_of(self, from: DType) -> bool {
+        let (wide, narrow) = (self.bits(), from.bits());
+        match (self.kind(), from.kind()) {
+            (DTypeKind::Float, _) | (_, DTypeKind::Float) => false,
+            (_, DTypeKind::Bool) => true,
+            (DTypeKind::Bool, _) | (DTypeKind::UInt, DTypeKind::Int) => false,
+            (DTypeKind::Int, DTypeKind::UInt) => wide > narrow,
+            _ => wide >= narrow,
+        }
+    }
+
+    /// Type promotion: floats take precedence over integers, integers over bool, and the wider type over the narrower.
+    /// A signed and an unsigned integer promote to a signed one that holds both, if there is one, and to int64
+    /// otherwise. float16 and bfloat16 promote to float32.
+    pub const fn promote(self, other: DType) -> DType {
+        use DTypeKind::*;
+        let wider = if self.bits() >= other.bits() { self } else { other };
+        match (self.kind(), other.kind()) {
+            (Float, Float) if self.bits() == 16 && other.bits() == 16 => {
+                if self as u8 == other as u8 { self } else { DType::Float32 }
+            }
+            (Bool, _) => other,
+            (_, Bool) => self,
+            (Float, Float) | (Int, Int) | (UInt, UInt) => wider,
+            (Float, _) => self,
+            (_, Float) => other,
+            (Int, UInt) => self.promote_signed(other),
+            (UInt, Int) => other.promote_signed(self),
+        }
+    }
+
+    const fn promote_signed(self, unsigned: DType) -> DType {
+        match unsigned {
+            _ if self.holds_all_of(unsigned) => self,
+            DType::UInt8 => DType::Int16,
+            DType::UInt16 => DType::Int32,
+            _ => DType::Int64,
+        }
+    }
+
     /// The DLPack pair (code, bits); lanes are always 1.
     pub const fn to_dlpack(self) -> (u8, u8) {
         let row = TABLE[self as usize];
@@ -243,6 +290,54 @@ mod tests {
         assert!(DType::BFloat16.is_float() && !DType::BFloat16.is_integer());
         assert!(DType::UInt8.is_uint() && !DType::UInt8.is_int() && DType::UInt8.is_integer());
         assert!(DType::Bool.is_bool() && !DType::Bool.is_integer());
+    }
+
+    #[test]
+    fn holds_all_of_compares_the_ranges_of_integer_types() {
+        let integers = || DType::all().filter(|d| !d.is_float());
+        let ends = |d: DType| match d {
+            DType::UInt64 => (0i128, i128::from(u64::MAX)),
+            d => (i128::from(d.int_range().0), i128::from(d.int_range().1)),
+        };
+        for (to, from) in integers().flat_map(|a| integers().map(move |b| (a, b))) {
+            let ((low, high), (least, most)) = (ends(to), ends(from));
+            assert_eq!(to.holds_all_of(from), low <= least && most <= high, "{from} to {to}");
+        }
+        assert!(
+            !DType::Float32.holds_all_of(DType::Int8) && !DType::Int64.holds_all_of(DType::Float16)
+        );
+    }
+
+    #[test]
+    fn promotion_is_symmetric_and_lossless_where_possible() {
+        for (a, b) in DType::all().flat_map(|a| DType::all().map(move |b| (a, b))) {
+            let met = a.promote(b);
+            assert_eq!(met, b.promote(a), "{a} and {b}");
+            assert_eq!(a.promote(a), a);
+            if met.is_float() {
+                assert_eq!(met.is_float(), a.is_float() || b.is_float());
+            } else if ![a, b].contains(&DType::UInt64) || a.is_uint() == b.is_uint() {
+                assert!(met.holds_all_of(a) && met.holds_all_of(b), "{a} and {b} in {met}");
+            }
+        }
+        assert_eq!(DType::Int8.promote(DType::UInt8), DType::Int16);
+        assert_eq!(DType::Int64.promote(DType::UInt64), DType::Int64);
+        assert_eq!(DType::Float16.promote(DType::BFloat16), DType::Float32);
+        assert_eq!(DType::Float16.promote(DType::Int64), DType::Float16);
+    }
+
+    #[test]
+    fn values_beyond_the_largest_float_of_a_type_do_not_fit() {
+        for dtype in DType::all().filter(|d| d.is_float()) {
+            let largest = dtype.largest_float().unwrap();
+            assert!(
+                dtype.has_float(largest) && dtype.has_float(-largest) && dtype.has_float(f64::NAN)
+            );
+            assert!(dtype == DType::Float64 || !dtype.has_float(largest * 1.01));
+        }
+        // The largest float32 overflows in bfloat16. Integer types and bool hold no floats.
+        assert!(!DType::BFloat16.has_float(f32::MAX.into()));
+        assert!(!DType::Int64.has_float(f64::NAN) && !DType::Bool.has_float(1.0));
     }
 
     #[test]

@@ -120,11 +120,8 @@ impl SymBridge {
                 VarTy::Handle => None,
             },
             ExprData::Cast(to, a) => {
-                let from = f.expr_ty(*a);
-                let widens = (from.dtype.is_int() || from.dtype.is_bool())
-                    && to.dtype.is_int()
-                    && to.dtype.size() >= from.dtype.size();
-                of(*a).filter(|_| widens)
+                let keeps = to.dtype.holds_all_of(f.expr_ty(*a).dtype);
+                of(*a).filter(|_| keeps)
             }
             ExprData::Binary(op, a, b) => {
                 let (a, b) = (of(*a)?, of(*b)?);

@@ -14,8 +14,7 @@ use crate::node::Node;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{
-    GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorShapeProto, TypeProto,
-    ValueInfoProto,
+    GraphProto, ModelProto, NodeProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
 use crate::record::captured;
 use crate::value::Value;
@@ -133,12 +132,7 @@ impl Importer<'_> {
             |o: &String| ValueInfoProto { name: Some(o.clone()), ..ValueInfoProto::default() };
         graph.output = named.map(info).collect();
         graph.node = vec![node.clone()];
-        let opset = |(domain, version): (&&str, &i64)| OperatorSetIdProto {
-            domain: Some((*domain).into()),
-            version: Some(*version),
-        };
-        let mut opset_import: Vec<OperatorSetIdProto> = self.opsets.iter().map(opset).collect();
-        opset_import.sort_by(|a, b| a.domain().cmp(b.domain()));
+        let opset_import = self.opset_imports(node);
         let functions = if inner { self.functions_used() } else { Vec::new() };
         let graph = Some(graph);
         let proto = ModelProto { graph, opset_import, functions, ..ModelProto::default() };

@@ -36,8 +36,9 @@ impl PartialType {
             return Operand { dtype, dims, values: None };
         }
         let dims: Vec<i64> = dims.into_iter().map(|d| d.unwrap_or(size)).collect();
-        let count = dims.iter().product::<i64>() as usize;
-        let values = (is_plain_int(dtype) && count <= FEW).then(|| vec![size - 1; count]);
+        let count = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(usize::try_from(d).ok()?));
+        let few = count.filter(|&count| is_plain_int(dtype) && count <= FEW);
+        let values = few.map(|count| vec![size - 1; count]);
         Operand { dtype, dims: dims.into_iter().map(Some).collect(), values }
     }
 }

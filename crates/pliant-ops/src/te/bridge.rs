@@ -2,6 +2,7 @@
 
 use pliant_ir::tir::{BinOp, Intrin, Ty};
 use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar, Term};
+use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
 use super::build::*;
@@ -93,7 +94,9 @@ fn sym_node(arena: &mut SymArena, e: &Expr, args: &[Sym], vars: &mut VarMap) -> 
         },
         ExprKind::Binary(op, ..) => sym_binary(arena, *op, args[0], args[1])?,
         // Sizes are exact integers: widening keeps them, and narrower ones do not occur in shapes.
-        ExprKind::Cast(a) if e.ty() == Ty::I64 && !a.ty().dtype.is_float() => args[0],
+        ExprKind::Cast(a) if e.ty() == Ty::I64 && DType::Int64.holds_all_of(a.ty().dtype) => {
+            args[0]
+        }
         ExprKind::Not(_) => arena.not(args[0]),
         ExprKind::Select(..) | ExprKind::Call(Intrin::IfThenElse, _) => {
             arena.select(args[0], args[1], args[2])

@@ -7,7 +7,7 @@ use std::ops;
 use std::sync::Arc;
 
 use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};
-use pliant_tensor::DType;
+use pliant_tensor::{DType, bf16_of, f16_of};
 
 use super::expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
 
@@ -95,12 +95,24 @@ pub fn cast(e: &Expr, ty: impl Into<Ty>) -> Expr {
             Some(ExprKind::Float(v as f64))
         }
         ExprKind::Int(v) if fits(v, ty.dtype) => Some(ExprKind::Int(v)),
-        ExprKind::Float(v) if ty.dtype.is_float() => Some(ExprKind::Float(v)),
+        ExprKind::Float(v) if ty.dtype.is_float() => {
+            Some(ExprKind::Float(rounded(v, e.ty().dtype)))
+        }
         _ => None,
     };
     match folded {
         Some(kind) if ty.lanes == 1 => Expr::new(kind, ty),
         _ => Expr::new(ExprKind::Cast(e.clone()), ty),
+    }
+}
+
+/// A float constant rounded to its type; the literal may be more precise.
+fn rounded(v: f64, dtype: DType) -> f64 {
+    match dtype {
+        DType::Float16 => f16_of(v).to_f64(),
+        DType::BFloat16 => bf16_of(v).to_f64(),
+        DType::Float32 => f64::from(v as f32),
+        _ => v,
     }
 }
 
@@ -124,7 +136,7 @@ pub fn match_types(a: &Expr, b: &Expr) -> (Expr, Expr) {
     let dtype = match (is_literal(a), is_literal(b)) {
         (true, false) if adopts(a, b.ty().dtype) => b.ty().dtype,
         (false, true) if adopts(b, a.ty().dtype) => a.ty().dtype,
-        _ => promote(a.ty().dtype, b.ty().dtype),
+        _ => a.ty().dtype.promote(b.ty().dtype),
     };
     (cast(a, Ty::scalar(dtype)), cast(b, Ty::scalar(dtype)))
 }
@@ -138,40 +150,6 @@ fn adopts(literal: &Expr, dtype: DType) -> bool {
     match *literal.kind() {
         ExprKind::Int(v) => dtype.is_float() || fits(v, dtype),
         _ => dtype.is_float(),
-    }
-}
-
-/// The type in which values of both types meet.
-pub fn promote(a: DType, b: DType) -> DType {
-    use DType::*;
-    match (a, b) {
-        _ if a == b => a,
-        (Bool, d) | (d, Bool) => d,
-        (Float16, BFloat16) | (BFloat16, Float16) => Float32,
-        (f, g) if f.is_float() && g.is_float() => {
-            if f.size() >= g.size() {
-                f
-            } else {
-                g
-            }
-        }
-        (f, _) | (_, f) if f.is_float() => f,
-        (i, j) if i.is_int() == j.is_int() => {
-            if i.size() >= j.size() {
-                i
-            } else {
-                j
-            }
-        }
-        (i, j) => {
-            let (signed, unsigned) = if i.is_int() { (i, j) } else { (j, i) };
-            match unsigned {
-                _ if signed.size() > unsigned.size() => signed,
-                UInt8 => Int16,
-                UInt16 => Int32,
-                _ => Int64,
-            }
-        }
     }
 }
 

@@ -171,11 +171,95 @@ fn integers_fold_and_types_meet() {
     assert_eq!((&half + te::float(1.0)).ty().dtype, DType::Float16);
     assert_eq!((&half + &te::Var::new("f", Float32).expr()).ty().dtype, Float32);
     assert_eq!((&half + &n).ty().dtype, DType::Float16);
-    assert_eq!(te::promote(DType::UInt8, DType::Int8), DType::Int16);
     assert_eq!(te::lt(&n, &te::int(1)).ty(), te::Ty::BOOL);
     assert_eq!(te::max_value(DType::Int8).as_int(), Some(127));
     assert_eq!(te::min_value(Int64).as_int(), Some(i64::MIN));
     assert_eq!(te::max_value(DType::UInt8).as_int(), Some(255));
+}
+
+/// An integer wrapped to this type.
+fn wrapped(v: i64, dtype: DType) -> i64 {
+    match dtype {
+        DType::Bool => (v != 0).into(),
+        DType::Int8 => (v as i8).into(),
+        DType::UInt8 => (v as u8).into(),
+        _ => v,
+    }
+}
+
+#[test]
+fn folded_operators_on_8_bit_constants_have_the_machine_value() {
+    use tir::BinOp::*;
+    let arithmetic = [Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max];
+    let predicates = [Eq, Ne, Lt, Le, Gt, Ge];
+    let apply = |op, a: i64, b: i64| {
+        let floor = |a: i64, b: i64| (a as f64 / b as f64).floor() as i64;
+        match op {
+            Add => a + b,
+            Sub => a - b,
+            Mul => a * b,
+            Div => a / b,
+            Mod => a % b,
+            FloorDiv => floor(a, b),
+            FloorMod => a - b * floor(a, b),
+            Min => a.min(b),
+            Max => a.max(b),
+            Eq => (a == b).into(),
+            Ne => (a != b).into(),
+            Lt => (a < b).into(),
+            Le => (a <= b).into(),
+            Gt => (a > b).into(),
+            _ => i64::from(a >= b),
+        }
+    };
+    for dtype in [DType::Int8, DType::UInt8] {
+        let (low, high) = dtype.int_range();
+        for (x, y) in (low..=high).flat_map(|x| (low..=high).map(move |y| (x, y))) {
+            let (a, b) = (te::int_of(x, dtype), te::int_of(y, dtype));
+            for op in arithmetic.into_iter().chain(predicates) {
+                if y == 0 && matches!(op, Div | Mod | FloorDiv | FloorMod) {
+                    continue;
+                }
+                let of = if op.is_predicate() { DType::Bool } else { dtype };
+                let e = te::binary(op, &a, &b);
+                assert_eq!(e.ty(), of.into());
+                if let Some(v) = e.as_int() {
+                    assert_eq!(v, wrapped(apply(op, x, y), of), "{x} {op:?} {y} of {dtype}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn folded_casts_have_the_machine_value() {
+    let types = || DType::all().filter(|d| !matches!(d, DType::UInt64));
+    for (from, to) in types().flat_map(|a| types().map(move |b| (a, b))) {
+        let (low, high) = from.int_range();
+        for v in (-300..300).filter(|v| !from.is_float() && (low..=high).contains(v)) {
+            let e = te::cast(&te::int_of(v, from), to);
+            assert_eq!(e.ty(), to.into());
+            match *e.kind() {
+                te::ExprKind::Int(w) if to.size() == 1 => assert_eq!(w, wrapped(v, to)),
+                te::ExprKind::Int(w) if to.is_bool() => assert_eq!(w, i64::from(v != 0)),
+                te::ExprKind::Int(w) => assert_eq!(w, v, "{v} of {from} to {to}"),
+                te::ExprKind::Float(w) => assert_eq!(w, v as f64, "{v} of {from} to {to}"),
+                _ => {
+                    assert!(!to.has_int(v) || from.is_bool(), "{v} of {from} to {to} is not folded")
+                }
+            }
+        }
+    }
+    // A constant is rounded to its type.
+    let wide = |v: f64, from: DType| te::cast(&te::const_of(v, from), DType::Float64);
+    let value = |e: Expr| match *e.kind() {
+        te::ExprKind::Float(v) => v,
+        _ => panic!("it is folded"),
+    };
+    assert_eq!(value(wide(0.1, DType::Float32)), f64::from(0.1f32));
+    assert_eq!(value(wide(0.1, DType::Float16)), 0.0999755859375);
+    assert_eq!(value(wide(0.1, DType::BFloat16)), 0.10009765625);
+    assert_eq!(value(wide(0.1, DType::Float64)), 0.1);
 }
 
 #[test]

@@ -134,6 +134,8 @@ pub fn arith() -> BoxedStrategy<Expr> {
         prop_oneof![
             5 => (op, pair.clone()).prop_map(|(op, (a, b))| two(op, a, b)),
             3 => (by, inner.clone(), divisor).prop_map(|(op, a, b)| two(op, a, b)),
+            // A condition as a number, 0 or 1.
+            1 => predicate_over(inner.clone()),
             1 => (predicate_over(inner.clone()), pair).prop_map(|(c, (a, b))| {
                 Expr::Select(Box::new(c), Box::new(a), Box::new(b))
             }),
@@ -152,8 +154,10 @@ pub fn predicate() -> BoxedStrategy<Expr> {
         .prop_recursive(2, 4, 2, |inner| {
             let op = prop_oneof![Just(Op::And), Just(Op::Or)];
             prop_oneof![
-                (op, inner.clone(), inner.clone()).prop_map(|(op, a, b)| two(op, a, b)),
-                inner.prop_map(|a| Expr::Not(Box::new(a))),
+                (op.clone(), inner.clone(), inner.clone()).prop_map(|(op, a, b)| two(op, a, b)),
+                // A number as a condition: whether it is not 0.
+                (op, inner.clone(), arith()).prop_map(|(op, a, b)| two(op, a, b)),
+                prop_oneof![3 => inner, 1 => arith()].prop_map(|a| Expr::Not(Box::new(a))),
             ]
         })
         .boxed()
