@@ -35,7 +35,7 @@ use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::model::Model;
 use crate::origin::{Origin, Origins};
-use crate::proto::{FunctionProto, GraphProto, ValueInfoProto};
+use crate::proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
 use crate::record::Recorder;
 use crate::schema;
 use crate::value::Value;
@@ -52,21 +52,8 @@ use places::Places;
 /// # Errors
 /// Everything that keeps it from being imported, node by node.
 pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, ImportError> {
-    imported(model, options, false)
-}
-
-/// A model of one node that is imported when a program runs: nothing is left to the run again.
-pub(crate) fn import_alone(model: &Model) -> Result<Imported, ImportError> {
-    imported(model, &ImportOptions::default(), true)
-}
-
-fn imported(
-    model: &Model,
-    options: &ImportOptions,
-    node_alone: bool,
-) -> Result<Imported, ImportError> {
     let form = form::check(&model.proto, &model.limits);
-    let graph = model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))?;
+    let graph = graph_of(model)?;
     if !form.problems.is_empty() || !form.within {
         let mut problems = form.problems;
         if form.within {
@@ -76,25 +63,29 @@ fn imported(
     }
     let mut importer = Importer::new(model);
     importer.places.file = options.file;
-    importer.node_alone = node_alone;
-    let (parts, notes) = importer.walk(graph, options);
-    match parts {
-        Some(parts) if importer.problems.is_empty() => {
-            let warnings = schema::note(model).into_iter().chain(notes).collect();
-            let mut imported = importer.finish(parts, warnings);
-            imported.module = in_dataflow(imported.module)?;
-            Ok(imported)
-        }
-        _ if node_alone => Err(ImportError { problems: importer.problems }),
-        _ => {
-            let all = all_problems(model, graph, options);
-            // What was found first is never lost.
-            Err(ImportError { problems: if all.is_empty() { importer.problems } else { all } })
-        }
-    }
+    importer.import_graph(model, graph, options).map_err(|first| {
+        let all = all_problems(model, graph, options);
+        // The first problem is reported even if no others are found.
+        if all.is_empty() { first } else { ImportError { problems: all } }
+    })
 }
 
-/// What keeps the nodes from being converted, those behind one that fails as far as the file tells their types.
+/// Imports a model of one node, whose operands are known, at run time. The module never imports nodes at run time
+/// itself, so imports do not nest. Only the first problem is reported.
+pub(crate) fn import_alone(model: &Model) -> Result<Imported, ImportError> {
+    let form = form::check(&model.proto, &model.limits);
+    if !form.problems.is_empty() || !form.within {
+        return Err(ImportError { problems: form.problems });
+    }
+    Importer::of_node(model).import_graph(model, graph_of(model)?, &ImportOptions::default())
+}
+
+fn graph_of(model: &Model) -> Result<&GraphProto, Problem> {
+    model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))
+}
+
+/// All problems that prevent the conversion of nodes. Nodes downstream of a failed one are checked as far as the file
+/// declares the types of their operands.
 fn all_problems(model: &Model, graph: &GraphProto, options: &ImportOptions) -> Vec<Problem> {
     let mut importer = Importer::recording(model);
     importer.walk(graph, options);
@@ -130,7 +121,7 @@ pub(crate) struct Importer<'m> {
     pub(crate) symbols: Symbols,
     /// What the names stand for, of the graph under way and those around it.
     scopes: Vec<FxHashMap<String, (Value, Origin)>>,
-    pub(crate) opsets: FxHashMap<&'m str, i64>,
+    opsets: FxHashMap<&'m str, i64>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
     pub(crate) elements: Elements,
     /// The constants made so far, by where their data lies.
@@ -203,6 +194,28 @@ impl<'m> Importer<'m> {
         Importer { recorder, ..Importer::new(model) }
     }
 
+    /// An importer of a model of one node.
+    fn of_node(model: &'m Model) -> Self {
+        Importer { node_alone: true, ..Importer::new(model) }
+    }
+
+    /// Converts the graph of the model into a module.
+    fn import_graph(
+        mut self,
+        model: &Model,
+        graph: &'m GraphProto,
+        options: &ImportOptions,
+    ) -> Result<Imported, ImportError> {
+        let (parts, notes) = self.walk(graph, options);
+        let Some(parts) = parts.filter(|_| self.problems.is_empty()) else {
+            return Err(ImportError { problems: self.problems });
+        };
+        let warnings = schema::note(model).into_iter().chain(notes).collect();
+        let mut imported = self.finish(parts, warnings);
+        imported.module = in_dataflow(imported.module)?;
+        Ok(imported)
+    }
+
     /// Every problem, in the order of the nodes, and what failed.
     pub(crate) fn into_problems(self) -> (Vec<Problem>, Option<Recorder<'m>>) {
         (self.problems, self.recorder)
@@ -223,6 +236,23 @@ impl<'m> Importer<'m> {
         }
         let notes = self.settled(options.allow_specialization);
         (parts, notes)
+    }
+
+    /// The opset version of a domain: the newest if the file does not import the domain.
+    pub(crate) fn opset_of(&self, domain: &str) -> i64 {
+        self.opsets.get(domain).copied().unwrap_or_else(|| schema::newest(domain))
+    }
+
+    /// The opset imports of a model of this node: all domains of the file, of the node, and of the nodes in its graphs.
+    pub(crate) fn opset_imports(&self, node: &NodeProto) -> Vec<OperatorSetIdProto> {
+        let mut domains: Vec<&str> = self.opsets.keys().copied().collect();
+        schema::domains_of(std::slice::from_ref(node), &mut domains);
+        domains.sort_unstable();
+        let opset = |domain: &str| OperatorSetIdProto {
+            domain: Some(domain.into()),
+            version: Some(self.opset_of(domain)),
+        };
+        domains.into_iter().map(opset).collect()
     }
 
     /// Looks at what was asked of symbols. What is broken is a problem; what is allowed is returned.

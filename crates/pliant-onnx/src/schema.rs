@@ -23,6 +23,8 @@ struct Schema {
 }
 
 struct Takes {
+    /// Minimum number of inputs, including optional ones that are followed by required ones.
+    least: usize,
     /// How many inputs at most; none without end.
     inputs: Option<usize>,
     outputs: Option<usize>,
@@ -39,13 +41,16 @@ struct InputTypes {
     letters: &'static str,
     /// Whether it stands for any number of inputs.
     many: bool,
+    /// Whether it is optional.
+    optional: bool,
 }
 
 impl InputTypes {
     fn read(word: &'static str) -> InputTypes {
         let (word, many) = word.strip_suffix('*').map_or((word, false), |word| (word, true));
+        let (word, optional) = word.strip_suffix('?').map_or((word, false), |word| (word, true));
         let (name, letters) = word.split_once('=').unwrap_or(("", word));
-        InputTypes { name, letters, many }
+        InputTypes { name, letters, many, optional }
     }
 
     fn takes(&self, ty: DataType) -> bool {
@@ -82,6 +87,7 @@ fn table() -> &'static Table {
             let takes = match words.next() {
                 Some("gone") | None => None,
                 Some(inputs) => Some(Takes {
+                    least: least(inputs),
                     inputs: most(inputs),
                     outputs: words.next().and_then(most),
                     types: match words.next() {
@@ -97,6 +103,10 @@ fn table() -> &'static Table {
         }
         table
     })
+}
+
+fn least(range: &str) -> usize {
+    range.split_once('-').and_then(|(least, _)| least.parse().ok()).unwrap_or(0)
 }
 
 fn most(range: &str) -> Option<usize> {
@@ -178,8 +188,8 @@ fn type_name(ty: DataType) -> String {
 /// Whether a node is what its operator takes in that version of its domain.
 ///
 /// # Errors
-/// For an operator that the version does not have yet or no more, more inputs or outputs than it takes, and attributes
-/// that it does not know or that are missing.
+/// For an operator that the version does not have yet or no more, more inputs or outputs than it takes, inputs that are
+/// missing, and attributes that it does not know or that are missing.
 pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     let domain = own_domain(node.domain());
     let Some(all) = versions(node) else { return Ok(()) };
@@ -213,10 +223,21 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
         return Err(problem.with_help(did_you_mean(name, known()).unwrap_or(has)));
     }
     let is_missing = |name: &str| !node.attribute.iter().any(|a| a.name() == name);
-    match takes.attributes.iter().find(|(name, must)| *must && is_missing(name)) {
-        Some((name, _)) => Err(Problem::attribute(format!("attribute '{name}' is missing"))),
+    if let Some((name, _)) = takes.attributes.iter().find(|(name, must)| *must && is_missing(name))
+    {
+        return Err(Problem::attribute(format!("attribute '{name}' is missing")));
+    }
+    match missing_input(takes, &node.input) {
+        Some(i) => Err(Problem::invalid(format!("input {i} is missing"))),
         None => Ok(()),
     }
+}
+
+/// The first required input that is missing or has an empty name.
+fn missing_input(takes: &Takes, inputs: &[String]) -> Option<usize> {
+    let is_optional = |i: usize| of_input(&takes.types, i).is_some_and(|types| types.optional);
+    let is_given = |i: usize| inputs.get(i).is_some_and(|name| !name.is_empty());
+    (0..takes.least).find(|&i| !is_given(i) && !is_optional(i))
 }
 
 const CONVERT: &str = "onnx.version_converter brings a model to another opset";
@@ -280,8 +301,8 @@ fn undeclared(used: &[&str], said: &FxHashSet<&str>, who: &str, problems: &mut V
     }
 }
 
-/// The domains of nodes and of those in their graphs, each once.
-fn domains_of<'m>(nodes: &'m [NodeProto], used: &mut Vec<&'m str>) {
+/// Adds the domains of nodes and of those in their graphs, each once.
+pub(crate) fn domains_of<'m>(nodes: &'m [NodeProto], used: &mut Vec<&'m str>) {
     let mut pending = vec![nodes];
     while let Some(nodes) = pending.pop() {
         for node in nodes {
@@ -346,6 +367,16 @@ mod tests {
         let mut gaps = node("Clip", 3, &[]);
         gaps.input.extend([String::new(), String::new()]);
         assert_eq!(told(&gaps, 13), "");
+        gaps.input[0].clear();
+        assert_eq!(told(&gaps, 13), "input 0 is missing");
+        assert_eq!(told(&node("Add", 1, &[]), 14), "input 1 is missing");
+        assert_eq!(told(&node("Concat", 0, &["axis"]), 13), "input 0 is missing");
+        let mut sums = node("QLinearAdd", 7, &[]);
+        sums.domain = Some("com.microsoft".into());
+        sums.input[2].clear();
+        assert_eq!(told(&sums, 1), "");
+        sums.input[3].clear();
+        assert_eq!(told(&sums, 1), "input 3 is missing");
         assert!(told(&node("Slice", 1, &["starts", "ends"]), 13).contains("no attribute 'starts'"));
         assert_eq!(told(&node("Slice", 1, &["starts", "ends"]), 9), "");
     }

@@ -8,7 +8,7 @@ operator is gone has ``gone`` in place of the rest. Before them stand the newest
 
 The types are those of the inputs, comma-separated, ``-`` where there is none: a letter for each element type that an input may
 have, ``a`` for the first of ``TensorProto.DataType``; none for what is no tensor. Inputs that must be of one type begin with
-the same ``NAME=``; what stands for any number of inputs ends with ``*``.
+the same ``NAME=``; a variadic input ends with ``*``, and an optional one with ``?``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ CONTRIB = "com.microsoft"
 def types(schema: Any) -> str:
     """The word for the types of the inputs."""
     names = [getattr(i, "type_str", None) or i.typeStr for i in schema.inputs]
-    ends = [i.option.name == "Variadic" for i in schema.inputs]
+    options = [i.option.name for i in schema.inputs]
+    ends = [option == "Variadic" for option in options]
     same = [getattr(i, "is_homogeneous", getattr(i, "isHomogeneous", True)) for i in schema.inputs]
     counts = Counter(names)
 
@@ -42,7 +43,8 @@ def types(schema: Any) -> str:
         taken = sorted(onnx.TensorProto.DataType.Value(t) for t in plain) if len(plain) == len(texts) else []
         letters = "".join(LETTERS[code - 1] for code in taken)
         shared = same[k] and (counts[names[k]] > 1 or ends[k]) and not names[k].startswith("tensor(")
-        return f"{names[k]}={letters}" * shared + letters * (not shared) + "*" * ends[k]
+        end = {"Variadic": "*", "Optional": "?"}.get(options[k], "")
+        return f"{names[k]}={letters}" * shared + letters * (not shared) + end
 
     return ",".join(map(word, range(len(names)))) or "-"
 

@@ -115,7 +115,7 @@ impl<'m> Importer<'m> {
         if function.is_none() && row.is_none() && own.is_none() {
             return Err(unknown(node));
         }
-        let opset = self.opsets.get(domain).copied().unwrap_or_else(|| schema::newest(domain));
+        let opset = self.opset_of(domain);
         if function.is_none() && row.is_some() {
             schema::check(node, opset)?;
         }

@@ -32,7 +32,6 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Cast", cast),
     op("CastLike", cast_like),
     op("Ceil", |n| rounded(n, "relax.ceil", Rounding::Up)),
-    op("Clip", clip),
     op("Cos", |n| unary(n, "relax.cos")),
     op("Cosh", |n| unary(n, "relax.cosh")),
     op("Div", divide),
@@ -320,6 +319,7 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> Converted {
     if n.is_syms(0)
         && let Some(t) = n.syms(0)
         && matches!((t.dtype, to), (DType::Int64 | DType::Int32, DType::Int64 | DType::Int32))
+        && t.elems.iter().all(|&e| n.func().syms.as_int(e).is_none_or(|v| to.has_int(v)))
     {
         return Ok(vec![fold::map(&t, to, |e| e).into()]);
     }
@@ -377,47 +377,6 @@ fn is_inf(n: &mut Node<'_, '_>) -> Converted {
         _ => n.op("relax.not_equal", &[infinite, infinite])?,
     };
     Ok(vec![n.op("relax.logical_and", &[infinite, side])?.into()])
-}
-
-/// Bounds stood in attributes up to opset 10, and are inputs since.
-fn clip(n: &mut Node<'_, '_>) -> Converted {
-    if let Some(made) = clip_sizes(n) {
-        return Ok(vec![made]);
-    }
-    let x = n.tensor(0)?;
-    let dtype = n.dtype(x)?;
-    let low = match n.attrs().float("min")? {
-        Some(v) => Some(n.number(v, dtype)?),
-        None => n.optional(1)?,
-    };
-    let high = match n.attrs().float("max")? {
-        Some(v) => Some(n.number(v, dtype)?),
-        None => n.optional(2)?,
-    };
-    let mut y = x;
-    if let Some(low) = low {
-        y = n.op("relax.maximum", &[y, low])?;
-    }
-    if let Some(high) = high {
-        y = n.op("relax.minimum", &[y, high])?;
-    }
-    Ok(vec![y.into()])
-}
-
-/// A shape computation between bounds that are known as it is.
-fn clip_sizes(n: &mut Node<'_, '_>) -> Option<Value> {
-    if !n.is_syms(0) {
-        return None;
-    }
-    let mut t = n.syms(0)?;
-    for (i, fold) in [(1, Fold::Max), (2, Fold::Min)] {
-        if n.has(i) {
-            let bound = n.syms(i)?;
-            let shape = t.shape.clone();
-            t = fold::binary(n.func(), fold, &t, &bound).filter(|t| t.shape == shape)?;
-        }
-    }
-    Some(Value::Syms(t))
 }
 
 fn select(n: &mut Node<'_, '_>) -> Converted {

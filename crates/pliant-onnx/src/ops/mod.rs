@@ -2,6 +2,7 @@
 //! give it a row in that file's `OPS`.
 
 mod bits;
+mod clip;
 mod control;
 mod elementwise;
 mod gather;
@@ -48,6 +49,7 @@ const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> Converted) -> 
 /// All operators, group by group.
 const GROUPS: &[&[OnnxOp]] = &[
     bits::OPS,
+    clip::OPS,
     control::OPS,
     elementwise::OPS,
     gather::OPS,

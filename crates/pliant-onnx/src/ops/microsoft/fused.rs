@@ -6,6 +6,7 @@ use super::op;
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::OnnxOp;
+use crate::ops::clip::{between, constant_bound};
 use crate::ops::linear::gemm;
 use crate::ops::nn::conv::conv;
 
@@ -56,16 +57,15 @@ fn activated(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> Result<Ex
             n.op("relax.where", &[below, less, y])
         }
         "Clip" | "HardSigmoid" => {
-            let (mut y, mut low, mut high) = (y, param(0, f64::MIN), param(1, f64::MAX));
+            let (mut y, mut low, mut high) = (y, param(0, f64::NAN), param(1, f64::NAN));
             if name == "HardSigmoid" {
                 let (alpha, beta) = (number(n, param(0, 0.2))?, number(n, param(1, 0.5))?);
                 y = n.op("relax.multiply", &[y, alpha])?;
                 y = n.op("relax.add", &[y, beta])?;
                 (low, high) = (0.0, 1.0);
             }
-            let (low, high) = (number(n, low)?, number(n, high)?);
-            let y = n.op("relax.maximum", &[y, low])?;
-            n.op("relax.minimum", &[y, high])
+            let (low, high) = (constant_bound(n, y, low)?, constant_bound(n, y, high)?);
+            between(n, y, low, high)
         }
         other => Err(Problem::unsupported(format!("activation '{other}'"))),
     }

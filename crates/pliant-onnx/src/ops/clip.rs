@@ -1,0 +1,91 @@
+//! `Clip`, and the bounds of activations that clip.
+
+use pliant_ir::relax::Expr;
+
+use super::{OnnxOp, op};
+use crate::error::Problem;
+use crate::fold::{self, Fold};
+use crate::node::{Converted, Node};
+use crate::value::Value;
+
+pub(super) static OPS: &[OnnxOp] = &[op("Clip", clip)];
+
+/// Bounds are attributes up to opset 10, and inputs since.
+fn clip(n: &mut Node<'_, '_>) -> Converted {
+    if let Some(made) = clip_sizes(n) {
+        return Ok(vec![made]);
+    }
+    let x = n.tensor(0)?;
+    let low = match n.attrs().float("min")? {
+        Some(v) => constant_bound(n, x, v)?,
+        None => bound(n, 1, f64::NEG_INFINITY)?,
+    };
+    let high = match n.attrs().float("max")? {
+        Some(v) => constant_bound(n, x, v)?,
+        None => bound(n, 2, f64::INFINITY)?,
+    };
+    Ok(vec![between(n, x, low, high)?.into()])
+}
+
+/// Clips `x` to the bounds that are present, the upper one last.
+pub(super) fn between(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    low: Option<Expr>,
+    high: Option<Expr>,
+) -> Result<Expr, Problem> {
+    let mut y = x;
+    if let Some(low) = low {
+        y = n.op("relax.maximum", &[y, low])?;
+    }
+    if let Some(high) = high {
+        y = n.op("relax.minimum", &[y, high])?;
+    }
+    Ok(y)
+}
+
+/// A constant bound in the element type of `x`. A NaN bound is ignored, as in ONNX Runtime.
+pub(super) fn constant_bound(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    value: f64,
+) -> Result<Option<Expr>, Problem> {
+    if value.is_nan() {
+        return Ok(None);
+    }
+    let dtype = n.dtype(x)?;
+    n.number(value, dtype).map(Some)
+}
+
+/// Input `i` as a bound; `open` is the value that has no effect. A NaN bound is ignored, as in ONNX Runtime.
+fn bound(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>, Problem> {
+    let Some(bound) = n.optional(i)? else { return Ok(None) };
+    let dtype = n.dtype(bound)?;
+    if !dtype.is_float() {
+        return Ok(Some(bound));
+    }
+    match n.const_floats(i) {
+        Some(values) if values.iter().all(|v| !v.is_nan()) => Ok(Some(bound)),
+        Some(values) if values.iter().all(|v| v.is_nan()) => Ok(None),
+        _ => {
+            let (nan, open) = (n.op("relax.isnan", &[bound])?, n.number(open, dtype)?);
+            n.op("relax.where", &[nan, open, bound]).map(Some)
+        }
+    }
+}
+
+/// Clips a shape computation to bounds whose elements are known.
+fn clip_sizes(n: &mut Node<'_, '_>) -> Option<Value> {
+    if !n.is_syms(0) {
+        return None;
+    }
+    let mut t = n.syms(0)?;
+    for (i, fold) in [(1, Fold::Max), (2, Fold::Min)] {
+        if n.has(i) {
+            let bound = n.syms(i)?;
+            let shape = t.shape.clone();
+            t = fold::binary(n.func(), fold, &t, &bound).filter(|t| t.shape == shape)?;
+        }
+    }
+    Some(Value::Syms(t))
+}
