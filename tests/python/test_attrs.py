@@ -119,7 +119,7 @@ def test_local_functions_have_attributes() -> None:
 
     local = Nested["main"].body.blocks[0].bindings[0].value
     assert local.attrs == {"inner": "yes"}
-    assert Nested["main"].attrs == {"outer": 1}
+    assert Nested["main"].attrs == {"outer": 1, "global_symbol": "main"}
     again = tvm.script.from_source(Nested.script())
     tvm.ir.assert_structural_equal(Nested, again)
     without = tvm.script.from_source(Nested.script().replace("yes", "no"))

@@ -532,3 +532,52 @@ def main(s: R.Prim("int8")):
     assert run(127) == 127
     with pytest.raises(pliant.PliantError, match="int8 scalar, and 128 is out of its range"):
         run(128)
+
+
+def test_an_init_without_a_reduction_axis_runs_at_every_point() -> None:
+    module = from_source(
+        """@I.ir_module
+class Module:
+    @T.prim_func
+    def f(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        B = T.match_buffer(b, (n,), "float32")
+        for i in range(n):
+            with T.block("b"):
+                v = T.axis.spatial(n, i)
+                T.where(i % 2 == 0)
+                with T.init():
+                    B[v] = T.float32(10)
+                B[v] = B[v] + A[v]
+"""
+    )
+    run = pliant.build(module)["f"]
+    for size in (0, 1, 2, 5, 64):
+        a, b = np.arange(size, dtype="float32"), np.full(size, -1, "float32")
+        run(a, b)
+        np.testing.assert_array_equal(b, np.where(np.arange(size) % 2 == 0, a + 10, -1))
+
+
+def test_a_packed_function_computes_an_output_shape_of_any_rank(packed: Any, exec_mode: str) -> None:
+    def fill(x: Any, out: Any) -> None:
+        np.from_dlpack(out)[...] = x.numpy().sum()
+
+    packed("test.corners.shape", lambda x: pliant.runtime.ShapeTuple([int(v) for v in x.numpy()]))
+    packed("test.corners.fill", fill)
+    module = from_source(
+        """@R.function
+def main(x: R.Tensor(("n",), "int64")):
+    s = R.call_pure_packed("test.corners.shape", x, sinfo_args=R.Shape())
+    with R.dataflow():
+        y = R.call_dps_packed("test.corners.fill", (x,), out_sinfo=R.Tensor(s, "float32"))
+        z = R.call_dps_packed("test.corners.fill", (x,), out_sinfo=R.Tensor(s, "float32"))
+        w = R.add(y, z)
+        R.output(w)
+    return w
+"""
+    )
+    vm = relax.VirtualMachine(relax.build(module))
+    for dims in ((), (3,), (2, 3), (1, 2, 3, 4), (2, 0)):
+        out = vm["main"](np.array(dims, "int64")).numpy()
+        assert out.shape == dims and np.all(out == 2 * sum(dims))

@@ -1,7 +1,8 @@
 //! # What it does
 //! Makes the destinations of `R.call_tir` and `R.call_dps_packed` explicit: allocates each output with
-//! `R.builtin.alloc_tensor` and calls the function with inputs, outputs and the extra size arguments, in that order.
-//! An output whose shape is the value of a shape variable gets its dims by matching that variable first.
+//! `R.builtin.alloc_tensor` and calls the function with inputs, outputs and the extra size arguments, in that order. An
+//! output whose shape is the value of a shape variable gets its dims by matching that variable first. If not even the
+//! rank is known, a packed function writes into the result of `R.zeros` of that shape.
 //!
 //! # Before
 //! ```python
@@ -32,7 +33,7 @@ use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE};
 use pliant_ir::relax::{
     Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var,
 };
-use pliant_ir::{AttrValue, Attrs, DType, IRModule, Span, Sym};
+use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op, Span, Sym};
 use pliant_pass::pass::for_each_relax;
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
@@ -41,6 +42,9 @@ use crate::copy_written_views::CopyWrittenViews;
 use crate::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
 use crate::purity::{admit_effects_everywhere, force_pure};
 use crate::to_non_dataflow::flatten;
+
+/// `R.zeros(shape, dtype)`.
+const ZEROS: Op = Op("relax.zeros");
 
 /// See the module's documentation.
 pub struct CallTirRewrite;
@@ -148,7 +152,7 @@ impl Rewriter {
                 None => {
                     let var =
                         if single { binding.var } else { self.namer(func).var(func, "alloc", ty) };
-                    let dest = self.allocate(func, ty, var, out)?;
+                    let dest = self.allocate(func, op, ty, var, out)?;
                     new_dests.push(dest);
                     dest
                 }
@@ -184,10 +188,11 @@ impl Rewriter {
             .collect()
     }
 
-    /// Binds `var` to a new tensor of that type.
+    /// Binds `var` to a new tensor of that type, for a call of `op`.
     fn allocate(
         &mut self,
         func: &mut Function,
+        op: Op,
         ty: Type,
         var: Var,
         out: &mut Vec<Binding>,
@@ -207,16 +212,34 @@ impl Rewriter {
         let dtype = dtype.ok_or_else(|| bad("has no dtype"))?;
         let shape = match shape {
             TensorShape::Dims(dims) => func.shape(&dims),
-            TensorShape::Var(v) => {
-                let dims = self.match_dims(func, v, out).ok_or_else(|| bad("has no known rank"))?;
-                func.shape(&dims)
-            }
+            TensorShape::Var(v) => match self.match_dims(func, v, out) {
+                Some(dims) => func.shape(&dims),
+                // Buffers of a loop function have a fixed rank; a packed function accepts any.
+                None if op == CALL_DPS_PACKED => return Ok(self.zeros(func, v, dtype, var, out)),
+                None => return Err(bad("has no known rank")),
+            },
             TensorShape::Rank(_) | TensorShape::Unknown => return Err(bad("has no known shape")),
         };
         let (dtype, device) = (func.dtype_value(dtype), prim_int(func, 0));
         let call = op_call(func, ALLOC_TENSOR, &[shape, dtype, device], ty);
         out.push(Binding::bind(var, call));
         Ok(func.var_expr(var))
+    }
+
+    /// Binds `var` to a new tensor whose shape, of any rank, is the value of a variable.
+    fn zeros(
+        &mut self,
+        func: &mut Function,
+        shape: Var,
+        dtype: DType,
+        var: Var,
+        out: &mut Vec<Binding>,
+    ) -> Expr {
+        let (shape, ty) = (func.var_expr(shape), func.var(var).ty);
+        let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
+        let call = func.call(Callee::Op(ZEROS), &[shape], attrs, &[], ty);
+        out.push(Binding::bind(var, call));
+        func.var_expr(var)
     }
 
     /// The dims of a shape variable; where its type does not tell them, it is matched against new symbols.

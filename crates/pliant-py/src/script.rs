@@ -177,7 +177,7 @@ fn host_sym(e: &te::Expr) -> Option<HostSym> {
             v.hash(&mut hasher);
             HostSym::Var(hasher.finish(), v.name().to_string())
         }
-        ExprKind::Cast(a) if !a.ty().dtype.is_float() && !e.ty().dtype.is_float() => host_sym(a)?,
+        ExprKind::Cast(a) if e.ty().dtype.holds_all_of(a.ty().dtype) => host_sym(a)?,
         ExprKind::Binary(op, a, b) => {
             let op = match op {
                 BinOp::Add => HostSymOp::Add,

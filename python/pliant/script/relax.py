@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core
-from pliant.error import PliantError
 from pliant.relax import op as _op
 from pliant.script._decorate import Macro, in_class_body, parse
 from pliant.script._names import ScriptName
@@ -96,8 +96,25 @@ func = function
 function.__pliant_path__ = f"{_PATH}.function"  # type: ignore[attr-defined]
 
 
+class _Deferred(ScriptName):
+    """A struct info whose sizes have a meaning only inside a script: ``R.Tensor(("n", 4))`` evaluated by Python."""
+
+    __slots__ = ()
+
+
+def _only_in_script(value: Any) -> bool:
+    """Whether a list contains strings as sizes, or struct infos that have such sizes."""
+    if isinstance(value, list | builtins.tuple):
+        return any(isinstance(item, builtins.str) or _only_in_script(item) for item in value)
+    return isinstance(value, ScriptName) and not isinstance(value, _Info)
+
+
 class _Info(ScriptName):
-    """A struct info: called with sizes outside a script it makes one."""
+    """A struct info constructor that can also be called outside a script.
+
+    Sizes given as strings have a meaning only inside a script, where the call is parsed from the source; outside, they
+    give a placeholder. Arguments that are invalid in scripts too raise ``TypeError``, ``ValueError`` or ``PliantError``.
+    """
 
     __slots__ = ("_make",)
 
@@ -106,29 +123,39 @@ class _Info(ScriptName):
         self._make = make
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return self._make(*args, **kwargs)
-        except PliantError:
-            # A dim or data type that no script could have either.
-            raise
-        except (TypeError, ValueError):
-            # Dims given as strings have a meaning only inside a script.
-            return self
+        if _only_in_script((*filter(_is_no_text, args), *filter(_is_no_text, kwargs.values()))):
+            return _Deferred(self.__pliant_path__)
+        return self._make(*args, **kwargs)
 
 
-Tensor = _Info("Tensor", lambda shape=None, dtype=None, vdevice=None, ndim=-1: _relax.TensorStructInfo(shape, dtype, vdevice, ndim))
-Shape = _Info("Shape", lambda values=None, ndim=-1: _relax.ShapeStructInfo(values, ndim))
-Object = _Info("Object", _relax.ObjectStructInfo)
-Any_ = Object
-Prim = _Info("Prim", lambda dtype=None, value=None: _relax.PrimStructInfo(dtype, value))
+def _is_no_text(value: Any) -> bool:
+    return not isinstance(value, builtins.str)
+
+
+def _tensor(shape: Any = None, dtype: Any = None, vdevice: Any = None, ndim: int = -1) -> Any:
+    if isinstance(shape, builtins.str) and dtype is None:
+        # R.Tensor("float32", ndim=3), as in scripts.
+        shape, dtype = None, shape
+    return _relax.TensorStructInfo(shape, dtype, vdevice, ndim)
+
+
+def _prim(dtype: Any = None, value: Any = None) -> Any:
+    if isinstance(value, builtins.str):
+        return _Deferred(f"{_PATH}.Prim")
+    return _relax.PrimStructInfo(dtype, value)
 
 
 def _tuple(*fields: Any) -> Any:
-    if len(fields) == 1 and isinstance(fields[0], list | tuple):
-        fields = tuple(fields[0])
+    if len(fields) == 1 and isinstance(fields[0], list | builtins.tuple):
+        fields = builtins.tuple(fields[0])
     return _relax.TupleStructInfo([f if isinstance(f, _relax.StructInfo) else f() for f in fields])
 
 
+Tensor = _Info("Tensor", _tensor)
+Shape = _Info("Shape", lambda values=None, ndim=-1: _relax.ShapeStructInfo(values, ndim))
+Object = _Info("Object", _relax.ObjectStructInfo)
+Any_ = Object
+Prim = _Info("Prim", _prim)
 Tuple = _Info("Tuple", _tuple)
 Callable = _Info("Callable", lambda params=None, ret=None, purity=True: _relax.FuncStructInfo(params, ret or _relax.ObjectStructInfo(), purity))
 

@@ -189,7 +189,7 @@ def test_attributes_of_loop_functions_are_typed_scalars_or_values_of_the_program
         for i in T.serial(4, annotations={"pragma": T.int32(1), "of": name}):
             A[i] = T.float32(0)
 
-    assert fill.attrs == {"tir.noalias": True, "n": 3, "f": 1.0, "kernel": "fill_4", "notes": [1, 2]}
+    assert fill.attrs == {"global_symbol": "fill", "tir.noalias": True, "n": 3, "f": 1.0, "kernel": "fill_4", "notes": [1, 2]}
     assert fill.body.annotations == {"pragma": 1, "of": "fill"}
 
     @R.function

@@ -144,7 +144,7 @@ ANY_SIZES = {
     *"nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.batch_flatten".split(),
     *"nn.dropout nn.gelu nn.gelu_tanh nn.leakyrelu nn.log_softmax nn.max_pool1d nn.max_pool2d nn.max_pool3d".split(),
     *"nn.relu nn.relu6 nn.selu nn.silu nn.softmax nn.softplus nonzero one_hot ones ones_like outer permute_dims".split(),
-    *"prod repeat reshape round rsqrt shape_to_tensor sigmoid sign sin sinh size sort sqrt square std".split(),
+    *"prod repeat reshape round rsqrt shape_to_tensor sigmoid sign sin sinh size sort split sqrt square std".split(),
     *"strided_slice sum take tan tanh tile tril triu trunc unique variance wrap_param zeros zeros_like".split(),
 }
 """Operators of one operand of any sizes, or of several that need not agree."""
@@ -228,7 +228,7 @@ MISFITS = {
         "axis 0 of size n = 2 is too small for its padding: it needs 3",
     ),
     "nn.pixel_shuffle": ({"x": ("n", "m", 2, 2)}, "R.nn.pixel_shuffle(x, 2)", {"n": 2, "m": 3}, "m = 3, must be a multiple of"),
-    "split": ({"x": ("n", "m")}, "R.split(x, 2, 1)", {"n": 2, "m": 3}, "axis 1 of size m = 3 has no 2 equal parts"),
+    "split": ({"x": ("n", "m")}, "R.split(x, [n - 5], 0)", {"n": 2, "m": 3}, "the index -3 is negative"),
     "squeeze": ({"x": ("n", "m")}, "R.squeeze(x, [1])", {"n": 2, "m": 3}, "axis 1 has size m = 3, not 1"),
     "topk": ({"x": ("n", "m"), "y": ("k",)}, "R.topk(x, k, axis=1)", {"n": 2, "m": 3, "k": 5}, "k is k = 5, but axis 1 has size m = 3"),
     "vision.get_valid_counts": (

@@ -222,7 +222,6 @@ def test_a_size_to_copy_beside_one_to_find(shape: tuple[int, ...]) -> None:
         ("y = R.nn.pad(x, [-3, 0, 0, 0])", r"the size n - 3 = -1 is negative"),
         ("y = R.nn.max_pool2d(R.reshape(x, (1, 1, n, m)), pool_size=[5, 5])", r"the size n - 4 = -2 is negative"),
         ("y = R.reshape(x, (n + 2, 1))", r"reshape: 6 elements do not fit shape \(n \+ 2, 1\) = \(4, 1\)"),
-        ("y = R.split(x, 2, 1)", r"relax.split: axis 1 of size m = 3 has no 2 equal parts"),
         ("y = R.nn.pixel_shuffle(R.reshape(x, (1, m, n, 1)), 2)", r", m = 3, must be a multiple of"),
     ],
 )

@@ -6,6 +6,7 @@ use cranelift_entity::entity_impl;
 
 use super::buffer::{Buffer, BufferRegion};
 use super::expr::{Expr, Var};
+use super::func::PrimFunc;
 use crate::attrs::AttrValue;
 
 /// A statement of its function.
@@ -86,6 +87,20 @@ pub struct BlockData {
     pub body: Stmt,
     /// Notes.
     pub annotations: Vec<(Arc<str>, AttrValue)>,
+}
+
+impl BlockData {
+    /// Moves the init of a block without reduction axes to the front of its body, since it runs at every point, as the
+    /// body does. Only blocks with reduction axes have an init.
+    #[must_use]
+    pub fn with_init_for_reductions_only(mut self, f: &mut PrimFunc) -> Self {
+        if !self.iters.iter().any(|axis| axis.kind == IterKind::Reduce)
+            && let Some(init) = self.init.take()
+        {
+            self.body = f.seq(vec![init, self.body]);
+        }
+        self
+    }
 }
 
 /// A statement.

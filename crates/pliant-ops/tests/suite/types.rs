@@ -135,7 +135,12 @@ fn joining_and_cutting() {
         concat | <float32(n); int8(n)> | | !tensors[1] differs in rank or data type
         concat | float32(n) | | !tensors must be a tuple of tensors
         split | float32(2 * n, 3) | indices_or_sections=2 | R.Tuple(R.Tensor((n, 3), dtype="float32"), R.Tensor((n, 3), dtype="float32"))
-        split | float32(7) | indices_or_sections=2 | !a dim of size 7 has no 2 equal parts
+        split | float32(7) | indices_or_sections=2 | R.Tuple(R.Tensor((4,), dtype="float32"), R.Tensor((3,), dtype="float32"))
+        split | float32(5) | indices_or_sections=4 | R.Tuple(R.Tensor((2,), dtype="float32"), R.Tensor((2,), dtype="float32"), R.Tensor((1,), dtype="float32"), R.Tensor((0,), dtype="float32"))
+        split | float32(n) | indices_or_sections=2 | R.Tuple(R.Tensor(((n + 1) // 2,), dtype="float32"), R.Tensor((n - (n + 1) // 2,), dtype="float32"))
+        concat | <float32(n, 4); float32(m)> | axis=none | R.Tensor((m + n * 4,), dtype="float32")
+        concat | <float32(n, 4); float32[2]> | axis=none | R.Tensor(dtype="float32", ndim=1)
+        concat | <float32(n, 4); int8(m)> | axis=none | !tensors[1] differs in data type from the others
         split | float32(7) | indices_or_sections=[2, 5] | R.Tuple(R.Tensor((2,), dtype="float32"), R.Tensor((3,), dtype="float32"), R.Tensor((2,), dtype="float32"))
         split | float32(3) | indices_or_sections=[5] | R.Tuple(R.Tensor((3,), dtype="float32"), R.Tensor((0,), dtype="float32"))
         split | float32[2] | indices_or_sections=2 | R.Tuple(R.Tensor(dtype="float32", ndim=2), R.Tensor(dtype="float32", ndim=2))

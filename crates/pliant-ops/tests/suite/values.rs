@@ -334,8 +334,27 @@ fn moving_elements() {
         parts.iter().map(|p| p.data.clone()).collect::<Vec<_>>(),
         [vec![0.0], vec![1.0, 2.0], vec![3.0, 4.0]]
     );
-    let odd = run("split", &["float32(n)"], "indices_or_sections=2", &[range(&[5])], &[&[2], &[2]]);
-    assert!(odd.unwrap_err().contains("has no 2 equal parts"));
+    // Parts have `ceil(n / k)` elements; the last ones have fewer or none.
+    for (n, count, lengths) in [(5, 2, vec![3, 2]), (7, 3, vec![3, 3, 1]), (5, 4, vec![2, 2, 1, 0])]
+    {
+        let shapes: Vec<[i64; 1]> = lengths.iter().map(|&l| [l]).collect();
+        let shapes: Vec<&[i64]> = shapes.iter().map(|s| &s[..]).collect();
+        let attrs = format!("indices_or_sections={count}");
+        for ty in ["float32(n)".to_string(), format!("float32({n})")] {
+            let parts = run("split", &[&ty], &attrs, &[range(&[n])], &shapes).unwrap();
+            let all: Vec<f64> = parts.iter().flat_map(|p| p.data.clone()).collect();
+            let want: Vec<f64> = (0..n).map(|v| v as f64).collect();
+            assert_eq!(all, want, "{n} in {count} of {ty}");
+        }
+    }
+    let flat = one(
+        "concat",
+        &["<float32(n, m); float32(k); float32()>"],
+        "axis=none",
+        &[range(&[2, 2]), range(&[3]), range(&[])],
+        &[8],
+    );
+    close(&flat, &[0.0, 1.0, 2.0, 3.0, 0.0, 1.0, 2.0, 0.0]);
     close(
         &one("repeat", &["float32(n, m)"], "repeats=2", &[range(&[2, 2])], &[8]),
         &[0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0],

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyString, PyTuple};
 
 use crate::error::{Error, Result};
+use crate::relax::check::check_call;
 use crate::relax::convert::{arg_list, attr_value, needed, operand, own, sinfo, sinfo_list};
 use crate::relax::infos::{dims_of, info_tuple, wrap_info};
 use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef};
@@ -37,7 +38,15 @@ fn binary<'py>(
         _ => return Ok(py.NotImplemented().into_bound(py)),
     };
     let args = if reflected { vec![b, a.clone()] } else { vec![a.clone(), b] };
-    wrap(py, call_op(op, args))
+    checked(py, call_op(op, args))
+}
+
+/// Checks the arguments of a call of a built-in operator, and wraps it.
+fn checked(py: Python<'_>, call: NodeRef) -> Result<Bound<'_, PyAny>> {
+    if let Node::Call(call) = call.get() {
+        check_call(call)?;
+    }
+    wrap(py, call)
 }
 
 /// A call of an operator of the library by its full name.
@@ -153,11 +162,11 @@ impl Expr {
     }
 
     fn __neg__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        wrap(py, call_op("relax.negative", vec![self.node.clone()]))
+        checked(py, call_op("relax.negative", vec![self.node.clone()]))
     }
 
     fn __abs__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        wrap(py, call_op("relax.abs", vec![self.node.clone()]))
+        checked(py, call_op("relax.abs", vec![self.node.clone()]))
     }
 
     fn __richcmp__<'py>(
@@ -232,7 +241,21 @@ impl Expr {
         Ok(PyTuple::new(py, fields?)?.as_any().try_iter()?.into_any())
     }
 
+    /// Functions, tuples and shapes are true, like other objects; tensors and scalars have no known truth value.
     fn __bool__(&self) -> Result<bool> {
+        let elements = match self.node.get() {
+            Node::Scalar(_) | Node::Prim(_) | Node::Constant(_) => true,
+            Node::Var(_) | Node::InFunc(..) | Node::GetItem(..) | Node::Call(_) => {
+                matches!(
+                    sinfo_of(&self.node),
+                    None | Some(SInfo::Object | SInfo::Tensor(..) | SInfo::Prim(..))
+                )
+            }
+            _ => false,
+        };
+        if !elements {
+            return Ok(true);
+        }
         Err(Error::Type(
             "the truth of a tensor expression is not known until it runs; use R.where or an If"
                 .into(),
@@ -293,7 +316,7 @@ impl Expr {
             attrs,
             ty_args: Vec::new(),
         };
-        wrap(dtype.py(), NodeRef::new(Node::Call(call)))
+        checked(dtype.py(), NodeRef::new(Node::Call(call)))
     }
 }
 

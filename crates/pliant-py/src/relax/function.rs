@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pliant_ir::BaseFunc;
 use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::attrs::FuncAttrs;
 use pliant_ir::print::{PrintOptions, print_function};
 use pliant_ir::relax::{self as ir, ExprData, Function as IrFunction};
+use pliant_ir::{AttrValue, BaseFunc};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -231,6 +231,14 @@ fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
     }
 }
 
+/// The attributes with the name of a public function as its `global_symbol`, unless they have one.
+pub fn with_symbol(mut attrs: FuncAttrs, name: Option<&str>) -> FuncAttrs {
+    if let Some(name) = name.filter(|_| !attrs.contains_key(GLOBAL_SYMBOL)) {
+        attrs.insert(GLOBAL_SYMBOL.into(), AttrValue::str(name));
+    }
+    attrs
+}
+
 #[pymethods]
 impl Function {
     /// A function of those parameters and that body. The type of the result is the body's unless given.
@@ -357,10 +365,16 @@ impl Function {
         }
     }
 
-    /// The attributes.
+    /// The attributes. A function that is not private has its name as `global_symbol`.
     #[getter]
     fn attrs<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        attrs_dict(slf.py(), &attrs_of(&slf.as_super().node))
+        let (py, node) = (slf.py(), &slf.as_super().node);
+        let attrs = attrs_of(node);
+        // A local function has no public name.
+        let whole = matches!(node.get(), Node::Root(_) | Node::Func(_));
+        let name = slf.name.clone().filter(|_| whole);
+        let name = name.filter(|_| !Self::private(slf));
+        attrs_dict(py, &with_symbol(attrs, name.as_deref()))
     }
 
     /// The function with one more attribute, or with a dict of them.
@@ -384,12 +398,14 @@ impl Function {
         Self::with_attr(slf, attr_map.as_any(), None)
     }
 
-    /// The function without that attribute.
+    /// The function without that attribute. Without `global_symbol` it is equal to one that was built without a name.
     fn without_attr<'py>(slf: PyRef<'py, Self>, attr_key: &str) -> Result<Bound<'py, Function>> {
         let node = &slf.as_super().node;
         let mut attrs = attrs_of(node);
         attrs.shift_remove(attr_key);
-        Ok(Self::of_node(slf.py(), with_attrs(node, attrs)?, slf.name.clone())?)
+        let node = with_attrs(node, attrs)?;
+        let name = slf.name.clone().filter(|_| attr_key != GLOBAL_SYMBOL);
+        Ok(Self::of_node(slf.py(), node, name)?)
     }
 
     /// The same function with other parameters and another body. The declared type of the result gives way where the

@@ -234,8 +234,11 @@ impl HomeState {
             .collect()
     }
 
-    /// The operands of an operator, whose declaration says what numbers become.
-    fn lower_operands(
+    /// The operands of an operator; its declaration says how numbers are converted. `memo` has the other, lowered operands.
+    ///
+    /// # Errors
+    /// Numbers that do not fit the data type that they are converted to.
+    pub(super) fn lower_operands(
         &mut self,
         op: Op,
         call: &CallNode,

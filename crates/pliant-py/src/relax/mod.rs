@@ -4,6 +4,7 @@ pub mod analysis;
 pub mod blocks;
 pub mod body;
 pub mod builder;
+pub mod check;
 pub mod classes;
 pub mod convert;
 pub mod declare;

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::error::{Error, Result};
+use crate::relax::check::check_call;
 use crate::relax::classes::{callee_name, wrap};
 use crate::relax::convert::{
     arg_list, attr_object, attr_value, is_symbolic, needed, operand, sinfo_list,
@@ -31,7 +32,9 @@ impl OpFunction {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>> {
-        wrap(args.py(), NodeRef::new(Node::Call(self.bind(args, kwargs)?)))
+        let call = self.bind(args, kwargs)?;
+        check_call(&call)?;
+        wrap(args.py(), NodeRef::new(Node::Call(call)))
     }
 
     /// The full name.

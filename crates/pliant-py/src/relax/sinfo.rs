@@ -102,6 +102,11 @@ impl SInfo {
         match self {
             SInfo::Tensor(SShape::Dims(dims), _) | SInfo::Shape(Some(dims), _) => Some(dims.len()),
             SInfo::Tensor(SShape::Rank(n), _) | SInfo::Shape(None, Some(n)) => Some(*n as usize),
+            SInfo::Tensor(SShape::Var(shape), _) => match sinfo_of(shape)? {
+                SInfo::Shape(Some(dims), _) => Some(dims.len()),
+                SInfo::Shape(None, n) => n.map(|n| n as usize),
+                _ => None,
+            },
             _ => None,
         }
     }

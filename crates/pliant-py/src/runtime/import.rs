@@ -49,6 +49,11 @@ pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     if has_dlpack(obj) {
         return match dlpack::from_object(obj) {
             Err(Error::DType(_)) => Err(unknown_format(obj)),
+            Err(Error::Python(e)) if requires_grad(obj) => Err(Error::Type(format!(
+                "the tensor requires a gradient (requires_grad), and Pliant does not differentiate: \
+                 call .detach() on it first ({})",
+                e.value(obj.py())
+            ))),
             Err(Error::Python(e)) if e.is_instance_of::<PyBufferError>(obj.py()) => {
                 Err(unknown_format(obj))
             }
@@ -69,6 +74,12 @@ fn from_bits(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     let bits = obj.call_method1("view", ("uint16",))?;
     let tensor = from_buffer(&bits)?.ok_or_else(|| unknown_format(obj))?;
     with_dtype(&tensor, DType::BFloat16)
+}
+
+/// Whether this is a tensor with `requires_grad`, such as PyTorch's, which refuses to export its memory.
+fn requires_grad(obj: &Bound<'_, PyAny>) -> bool {
+    let flag = obj.getattr(pyo3::intern!(obj.py(), "requires_grad"));
+    flag.is_ok_and(|flag| flag.is_truthy().unwrap_or(false))
 }
 
 fn has_dlpack(obj: &Bound<'_, PyAny>) -> bool {

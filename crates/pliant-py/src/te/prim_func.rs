@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::enter::guard;
 use crate::error::{Error, Result};
+use crate::relax::function::with_symbol;
 use crate::relax::views::{attrs_dict, set_attrs};
 use crate::te::tensor::Tensor;
 use crate::tir::body::PrimFuncBody;
@@ -148,10 +149,11 @@ impl PrimFunc {
         self.__eq__(other)
     }
 
-    /// The attributes.
+    /// The attributes. A function that is not private has its name as `global_symbol`.
     #[getter]
     fn attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        attrs_dict(py, &self.func.attrs)
+        let name = self.name.as_deref().filter(|_| !self.func.private);
+        attrs_dict(py, &with_symbol(self.func.attrs.clone(), name))
     }
 
     /// Whether only its module calls it.
@@ -180,10 +182,11 @@ impl PrimFunc {
         self.with_attr(attr_map.as_any(), None)
     }
 
-    /// The function without an attribute.
+    /// The function without an attribute. Without `global_symbol` it is private.
     fn without_attr(&self, attr_key: &str) -> PrimFunc {
         let mut func = (*self.func).clone();
         func.attrs.shift_remove(attr_key);
+        func.private |= attr_key == GLOBAL_SYMBOL;
         Self::of(self.seen.alike(func), self.name.clone())
     }
 

@@ -66,6 +66,11 @@ impl Tensor {
         self.element(indices.py(), indices.as_any())
     }
 
+    /// A tensor is true, whatever its sizes.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
     fn __len__(&self) -> Result<usize> {
         match self.tensor.shape().first() {
             Some(dim) => dim

@@ -299,7 +299,7 @@ impl Writer {
         let init = block.getattr("init")?;
         let allocs: Result<Vec<Buffer>> =
             block.getattr("alloc_buffers")?.try_iter()?.map(|b| self.buffer(&b?)).collect();
-        Ok(BlockData {
+        let data = BlockData {
             name: block.getattr("name_hint")?.extract::<String>()?.into(),
             iters,
             predicate: if holds { None } else { Some(predicate) },
@@ -309,7 +309,8 @@ impl Writer {
             init: if init.is_none() { None } else { Some(self.stmt(&init)?) },
             body: self.stmt(&block.getattr("body")?)?,
             annotations: notes(&block.getattr("annotations")?)?,
-        })
+        };
+        Ok(data.with_init_for_reductions_only(&mut self.func))
     }
 
     fn regions(&mut self, list: &Bound<'_, PyAny>) -> Result<Option<Vec<BufferRegion>>> {

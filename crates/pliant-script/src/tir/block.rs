@@ -157,6 +157,7 @@ impl<'s> PrimParser<'_, 's> {
             body,
             annotations: open.notes,
         };
+        let data = data.with_init_for_reductions_only(&mut self.f);
         let block = self.f.add_stmt(StmtData::Block(Box::new(data)));
         Ok(self.nest(nest, block))
     }

@@ -191,7 +191,7 @@ def collapse_sum_to(data: Operand, shape: Operand) -> Expr:
     """Sums over the dims that broadcasting the shape to that of data would add or stretch. Whether a size that is a symbol is 1 is seen when it runs."""
 
 def concat(tensors: Operand, axis: int | Sequence[int] = 0) -> Expr:
-    """Tensors joined along an axis.
+    """Tensors joined along an axis; `axis=None` flattens them first, whatever their ranks.
 
     As ``numpy.concatenate``.
 
@@ -728,7 +728,7 @@ def sort(x: Operand, axis: int | Sequence[int] = -1, descending: bool = False) -
     As ``numpy.sort``."""
 
 def split(x: Operand, indices_or_sections: Operand, axis: int | Sequence[int] = 0) -> Expr:
-    """Parts along an axis: so many equal ones, or cut at these indices, which are brought into the axis. A part ends where the next one begins; between indices that fall it is empty.
+    """Parts along an axis: a number of them, or cut at these indices, which are brought into the axis. If an axis of size `n` is split into `k` parts, each part has `ceil(n / k)` elements and the last one the rest, which is smaller if `k` does not divide `n`, and may be empty. A part between indices ends where the next one begins; between indices that fall it is empty.
 
     As ``numpy.split``.
 

@@ -9,9 +9,10 @@ use crate::attrs::Sizes;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::ops::flat_at;
 use crate::ops::index::safe;
 use crate::prove;
-use crate::rules::shared_dim;
+use crate::rules::{numel, shared_dim};
 use crate::te::{self, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -19,17 +20,23 @@ type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    OpDecl::new("relax.concat", infer_concat, "Tensors joined along an axis.")
-        .operands(&["tensors"])
-        .attrs(&[("axis", Default::Int(0))])
-        .te(Pattern::Injective, te_concat)
-        .numpy("concatenate")
-        .onnx(&["Concat"]),
+    OpDecl::new(
+        "relax.concat",
+        infer_concat,
+        "Tensors joined along an axis; `axis=None` flattens them first, whatever their ranks.",
+    )
+    .operands(&["tensors"])
+    .attrs(&[("axis", Default::Int(0))])
+    .te(Pattern::Injective, te_concat)
+    .numpy("concatenate")
+    .onnx(&["Concat"]),
     OpDecl::new(
         "relax.split",
         infer_split,
-        "Parts along an axis: so many equal ones, or cut at these indices, which are brought into the axis. A part ends \
-         where the next one begins; between indices that fall it is empty.",
+        "Parts along an axis: a number of them, or cut at these indices, which are brought into the axis. If an axis of \
+         size `n` is split into `k` parts, each part has `ceil(n / k)` elements and the last one the rest, which is \
+         smaller if `k` does not divide `n`, and may be empty. A part between indices ends where the next one begins; \
+         between indices that fall it is empty.",
     )
     .operands(&["x"])
     .attrs(&[("indices_or_sections", Default::Required), ("axis", Default::Int(0))])
@@ -49,15 +56,21 @@ pub(super) struct Alike {
     pub(super) dtype: Option<DType>,
 }
 
+/// The tensors of operand 0, at least one; `None` if their number is unknown.
+fn some_tensors(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError> {
+    let parts = ctx.tensors(0)?;
+    if parts.as_ref().is_some_and(Vec::is_empty) {
+        return Err(ctx.error("there is nothing to join"));
+    }
+    Ok(parts)
+}
+
 /// The tensors of operand 0, to be joined; `None` where their number is unknown.
 ///
 /// # Errors
 /// No tensors, and tensors that differ in rank or data type.
 pub(super) fn alike(ctx: &InferCtx<'_>) -> Result<Option<Alike>, InferError> {
-    let Some(parts) = ctx.tensors(0)? else { return Ok(None) };
-    if parts.is_empty() {
-        return Err(ctx.error("there is nothing to join"));
-    }
+    let Some(parts) = some_tensors(ctx)? else { return Ok(None) };
     let ndim = parts.iter().find_map(|p| p.ndim);
     let dtype = parts.iter().find_map(|p| p.dtype);
     for (k, p) in parts.iter().enumerate() {
@@ -71,7 +84,24 @@ pub(super) fn alike(ctx: &InferCtx<'_>) -> Result<Option<Alike>, InferError> {
     Ok(Some(Alike { parts, ndim, dtype }))
 }
 
+/// Infers the type of the concatenation of all flattened operands.
+fn infer_concat_flat(ctx: &mut InferCtx<'_>) -> Inferred {
+    let Some(parts) = some_tensors(ctx)? else { return Ok(ctx.make(None, Some(1), None)) };
+    let dtype = parts.iter().find_map(|p| p.dtype);
+    if let Some(k) = parts.iter().position(|p| p.dtype.is_some_and(|d| Some(d) != dtype)) {
+        let tys = ctx.ty_text(0);
+        return Err(ctx.error(format!("tensors[{k}] differs in data type from the others: {tys}")));
+    }
+    let sizes: Option<Vec<Sym>> =
+        parts.iter().map(|p| p.dims.as_ref().map(|d| numel(ctx, d))).collect();
+    let dims = sizes.map(|sizes| vec![ctx.func.syms.sum(sizes)]);
+    Ok(ctx.make(dims, Some(1), dtype))
+}
+
 fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
+    if ctx.attr("axis").is_none() {
+        return infer_concat_flat(ctx);
+    }
     let Some(Alike { parts, ndim, dtype }) = alike(ctx)? else {
         return Ok(ctx.make(None, None, None));
     };
@@ -98,16 +128,33 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, dtype))
 }
 
+/// The operands of `concat` in the form that is joined along `axis`, for a result with the dims `out`; flattened
+/// without an axis.
+fn joined_parts(
+    ctx: &mut LegalizeCtx<'_>,
+    out: &[Sym],
+    axis: Option<usize>,
+) -> Result<Vec<Tensor>, LegalizeError> {
+    let parts = ctx.fields_of_dims(0, |_, own| match axis {
+        Some(axis) => {
+            let dims = own.iter().zip(out).enumerate();
+            dims.map(|(i, (&d, &o))| if i == axis { d } else { o }).collect()
+        }
+        None => own.to_vec(),
+    })?;
+    let flat = |p: Tensor| {
+        let size = p.shape().iter().fold(te::int(1), |all, d| all * d);
+        te::compute(vec![size], "T_flat", |i| flat_at(&p, &i[0]))
+    };
+    Ok(if axis.is_some() { parts } else { parts.into_iter().map(flat).collect() })
+}
+
 fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let out = ctx.out_dims(0)?;
-    let axis = ctx.infer().axis("axis", out.len())?;
-    let parts = ctx.fields_of_dims(0, |_, own| {
-        own.iter()
-            .zip(&out)
-            .enumerate()
-            .map(|(i, (&d, &o))| if i == axis { d } else { o })
-            .collect()
-    })?;
+    let flat = ctx.infer().attr("axis").is_none();
+    let axis = if flat { None } else { Some(ctx.infer().axis("axis", out.len())?) };
+    let parts = joined_parts(ctx, &out, axis)?;
+    let axis = axis.unwrap_or(0);
     let last = axis + 1 == out.len();
     let many = parts.len() > if last { MOST_CHOICES_OF_ELEMENTS } else { MOST_CHOICES };
     if many
@@ -174,8 +221,6 @@ fn concat_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> 
 struct Cuts {
     /// Where each part begins, and its size.
     parts: Vec<(Sym, Sym)>,
-    /// Whether it is to be checked when it runs that parts are equal.
-    equal: bool,
     /// Indices that may turn out to be negative.
     signs: Vec<Sym>,
 }
@@ -189,8 +234,8 @@ fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
         Some(Sizes::UnknownOne) => return Err(unknown_sections(ctx)),
         _ => return Ok(None),
     };
-    let (mut parts, mut signs, mut begin) = (Vec::new(), Vec::new(), zero);
-    for index in indices {
+    let mut signs = Vec::new();
+    for &index in &indices {
         match prove::at_most(ctx.func, zero, index) {
             Some(true) => {}
             Some(false) => {
@@ -199,6 +244,14 @@ fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
             }
             None => signs.push(index),
         }
+    }
+    Ok(Some(Cuts { parts: parts_at(ctx, &indices, dim), signs }))
+}
+
+/// The parts between indices, which are brought into the axis.
+fn parts_at(ctx: &mut InferCtx<'_>, indices: &[Sym], dim: Sym) -> Vec<(Sym, Sym)> {
+    let (mut parts, mut begin) = (Vec::new(), ctx.func.syms.int(0));
+    for &index in indices {
         let cut = match prove::at_most(ctx.func, index, dim) {
             Some(true) => index,
             _ => ctx.func.syms.min(index, dim),
@@ -207,7 +260,7 @@ fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
         begin = cut;
     }
     parts.push((begin, part_between(ctx, begin, dim)));
-    Ok(Some(Cuts { parts, equal: false, signs }))
+    parts
 }
 
 /// The size of a part; where its end is before its beginning, it is empty.
@@ -222,23 +275,25 @@ fn part_between(ctx: &mut InferCtx<'_>, begin: Sym, end: Sym) -> Sym {
     }
 }
 
-/// The cuts into so many equal parts.
+/// The cuts into a number of parts: each has `ceil(n / k)` elements, and the last one the rest.
 fn sections_of(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<Cuts, InferError> {
     let Some(count) = ctx.func.syms.as_int(sections) else { return Err(unknown_sections(ctx)) };
     if !(1..=1 << 16).contains(&count) {
         return Err(ctx.error(format!("{count} is no number of parts")));
     }
-    let even = prove::divides(ctx.func, sections, dim);
-    if even == Some(false) {
-        let dim = ctx.dim(dim);
-        return Err(ctx.error(format!("a dim of size {dim} has no {count} equal parts")));
+    let even = prove::divides(ctx.func, sections, dim) == Some(true);
+    let syms = &mut ctx.func.syms;
+    let part = if even { syms.floordiv(dim, sections) } else { syms.ceildiv(dim, sections) };
+    let mut begins = Vec::new();
+    for k in 0..count {
+        let k = syms.int(k);
+        begins.push(syms.mul(part, k));
     }
-    let part = ctx.func.syms.floordiv(dim, sections);
-    let parts = (0..count).map(|k| {
-        let k = ctx.func.syms.int(k);
-        (ctx.func.syms.mul(part, k), part)
-    });
-    Ok(Cuts { parts: parts.collect(), equal: even.is_none(), signs: Vec::new() })
+    let parts = match even {
+        true => begins.into_iter().map(|begin| (begin, part)).collect(),
+        false => parts_at(ctx, &begins[1..], dim),
+    };
+    Ok(Cuts { parts, signs: Vec::new() })
 }
 
 fn unknown_sections(ctx: &InferCtx<'_>) -> InferError {
@@ -311,15 +366,6 @@ fn te_split(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         let index = ctx.size(sign);
         let cond = te::explain(&te::ge(&index, &te::int(0)), std::slice::from_ref(&index));
         let message = "relax.split: the index {0} is negative".into();
-        outputs[0] = outputs[0].with_check(Check { axes: Vec::new(), cond, message });
-    }
-    if cuts.equal {
-        let (dim, parts) = (x.shape()[axis].clone(), te::int(outputs.len() as i64));
-        let cond = te::eq(&te::floormod(&dim, &parts), &te::int(0));
-        let cond = te::explain(&cond, std::slice::from_ref(&dim));
-        let message =
-            format!("relax.split: axis {axis} of size {dim} = {{0}} has no {parts} equal parts")
-                .into();
         outputs[0] = outputs[0].with_check(Check { axes: Vec::new(), cond, message });
     }
     Ok(outputs)

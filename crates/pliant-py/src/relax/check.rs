@@ -1,0 +1,158 @@
+//! Runs the type rule of an operator when a call is built, so that invalid arguments are reported there and not when
+//! the call is emitted.
+//!
+//! The rule sees attributes, literal operands (numbers, sizes, data types, tuples) and the types of all others.
+//! Operands of unknown type, such as calls that were not emitted, may be anything: only errors that do not depend on
+//! them are reported. The rule runs in a temporary function.
+
+use pliant_ir::Op;
+use pliant_ir::op::{InferError, NULL_VALUE};
+use pliant_ir::relax::{Callee, ExprData};
+use rustc_hash::FxHashMap;
+
+use crate::enter::guard;
+use crate::error::{Error, Result};
+use crate::relax::home::{BUSY, Home};
+use crate::relax::lower::infer_error;
+use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef};
+use crate::relax::sinfo::{Fields, SInfo, SShape, sinfo_of, to_type};
+
+/// Maximum depth of literal tuples whose fields are checked.
+const MAX_TUPLES: u32 = 4;
+
+/// Ranks to try for operands of unknown rank: for most rules, one of them reaches the checks of all attributes.
+const RANKS: [u32; 5] = [4, 3, 2, 1, 5];
+
+/// Checks the arguments of a call of a built-in operator. Other calls are not checked.
+///
+/// # Errors
+/// The errors of the operator's type rule.
+pub fn check_call(call: &CallNode) -> Result<()> {
+    let CalleeNode::Op(op) = call.callee else { return Ok(()) };
+    // The rules of user-defined operators are Python code, which runs once for each emitted call.
+    if pliant_ops::registry().decl(op).is_none() {
+        return Ok(());
+    }
+    match guard(|| check(op, call)) {
+        // Inside of an operator definition, types cannot be read: the rule runs when the call is emitted.
+        Err(Error::Value(text)) if text == BUSY => Ok(()),
+        checked => checked,
+    }
+}
+
+fn check(op: Op, call: &CallNode) -> Result<()> {
+    let args: Option<Vec<NodeRef>> = call.args.iter().map(|a| stand_in(a, 0)).collect();
+    let Some(args) = args else { return Ok(()) };
+    let (attrs, ty_args) = (call.attrs.clone(), call.ty_args.iter().map(closed).collect());
+    let mut call = CallNode { callee: CalleeNode::Op(op), args, attrs, ty_args };
+    if let Err(e) = rule(op, &call)? {
+        return Err(infer_error(op, &e));
+    }
+    let given = call.args.clone();
+    if call.attrs.is_empty() || !given.iter().any(is_unknown) {
+        return Ok(());
+    }
+    // An attribute that is invalid for all operands is invalid for operands of these ranks.
+    for rank in RANKS {
+        call.args = given
+            .iter()
+            .map(|a| if is_unknown(a) { of_rank(a, rank) } else { a.clone() })
+            .collect();
+        match rule(op, &call)? {
+            Ok(()) => break,
+            Err(e) if e.attr.is_some() => return Err(infer_error(op, &e)),
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Runs the type rule on a call.
+fn rule(op: Op, call: &CallNode) -> Result<std::result::Result<(), InferError>> {
+    let home = Home::building();
+    let mut state = home.lock();
+    let mut memo = FxHashMap::default();
+    for arg in call.args.iter().filter(|a| !matches!(a.get(), Node::Scalar(_))) {
+        let e = state.lower(arg)?;
+        memo.insert(arg.id(), state.builder()?.operand(e));
+    }
+    let args = state.lower_operands(op, call, &memo)?;
+    let tys: Result<Vec<_>> = call.ty_args.iter().map(|t| to_type(&mut state, t)).collect();
+    let called = state.builder()?.call_op(op, &args, call.attrs.clone(), &tys?);
+    Ok(called.map(|_| ()))
+}
+
+/// Whether an operand is a tensor of unknown rank, or may be one.
+fn is_unknown(node: &NodeRef) -> bool {
+    let Node::Var(v) = node.get() else { return false };
+    matches!(v.0.sinfo, Some(SInfo::Object | SInfo::Tensor(SShape::Unknown, _)))
+}
+
+fn of_rank(node: &NodeRef, rank: u32) -> NodeRef {
+    let dtype = sinfo_of(node).and_then(|info| info.dtype());
+    let info = SInfo::Tensor(SShape::Rank(rank), dtype);
+    NodeRef::new(Node::Var(FreeVar::new("x", Some(info), false)))
+}
+
+/// A stand-in for an operand: the operand itself if it is a literal, else a variable of its type. `None` for operands
+/// that have a meaning only in their function.
+fn stand_in(node: &NodeRef, depth: u32) -> Option<NodeRef> {
+    Some(match node.get() {
+        Node::Constant(_)
+        | Node::Scalar(_)
+        | Node::Shape(_)
+        | Node::Prim(_)
+        | Node::Str(_)
+        | Node::DType(_) => node.clone(),
+        Node::Tuple(fields) if depth < MAX_TUPLES => {
+            let fields: Option<Vec<NodeRef>> =
+                fields.iter().map(|f| stand_in(f, depth + 1)).collect();
+            NodeRef::new(Node::Tuple(fields?))
+        }
+        Node::Call(CallNode { callee: CalleeNode::Op(NULL_VALUE), .. }) => node.clone(),
+        Node::InFunc(home, e) => {
+            let state = home.lock();
+            let func = state.func()?;
+            match func.expr(*e) {
+                ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => {
+                    crate::relax::classes::call_op(NULL_VALUE.0, Vec::new())
+                }
+                // Rules inspect these operands themselves.
+                ExprData::Str(_) | ExprData::DType(_) | ExprData::Func(_) => return None,
+                ExprData::Global(_) | ExprData::Extern(_) => return None,
+                _ => {
+                    drop(state);
+                    variable(node)
+                }
+            }
+        }
+        Node::Var(_) | Node::Call(_) | Node::GetItem(..) | Node::Tuple(_) => variable(node),
+        Node::Global(_)
+        | Node::Extern(_)
+        | Node::If(_)
+        | Node::Seq(_)
+        | Node::Func(_)
+        | Node::Root(_) => return None,
+    })
+}
+
+fn variable(node: &NodeRef) -> NodeRef {
+    let info = sinfo_of(node).as_ref().map_or(SInfo::Object, closed);
+    NodeRef::new(Node::Var(FreeVar::new("x", Some(info), false)))
+}
+
+/// The type without shape variables, which belong to other functions.
+fn closed(info: &SInfo) -> SInfo {
+    match info {
+        SInfo::Tensor(SShape::Var(_), dtype) => {
+            let shape = match info.ndim().and_then(|n| u32::try_from(n).ok()) {
+                Some(rank) => SShape::Rank(rank),
+                None => SShape::Unknown,
+            };
+            SInfo::Tensor(shape, *dtype)
+        }
+        // Recursion is bounded, since the depth of types is.
+        SInfo::Tuple(fields) => SInfo::Tuple(fields.iter().map(closed).collect::<Fields>()),
+        _ => info.clone(),
+    }
+}
