@@ -137,5 +137,7 @@ fn function_name(line: &str) -> Option<&str> {
 
 /// Whether a Python file is a program in the script language, which has no docstrings.
 fn is_script(path: &str) -> bool {
-    path.contains("filetests") || path.contains("/tests/suite/programs/")
+    path.contains("filetests")
+        || path.contains("tests/corpus")
+        || path.contains("/tests/suite/programs/")
 }

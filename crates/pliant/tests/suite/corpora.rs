@@ -1,0 +1,54 @@
+//! Replays the corpora of the fuzz targets (`fuzz`) and mutants of their inputs: each must end with a result or an
+//! error.
+
+use std::path::Path;
+
+#[path = "../../../../fuzz/src/targets/mod.rs"]
+#[allow(dead_code, reason = "the driver in `fuzz` uses the rest")]
+pub mod targets;
+
+use targets::rng::Rng;
+use targets::{TARGETS, executable, kernels, script};
+
+/// The contents of the files in a folder of `tests`, in order of their names.
+fn files(folder: &str) -> Vec<Vec<u8>> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(folder);
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    paths.iter().map(|path| std::fs::read(path).expect("a file")).collect()
+}
+
+/// Runs all inputs and that many mutants of them; returns how many ran.
+fn replay(name: &str, inputs: &[Vec<u8>], mutants: usize) -> usize {
+    let target = TARGETS.iter().find(|t| t.name == name).expect("a target");
+    let mut ran = inputs.iter().filter(|input| (target.run)(input)).count();
+    let mut rng = Rng::new(1);
+    for _ in 0..mutants {
+        let (a, b) = (rng.below(inputs.len()), rng.below(inputs.len()));
+        ran += usize::from((target.run)(&(target.mutate)(&inputs[a], &inputs[b], &mut rng)));
+    }
+    ran
+}
+
+#[test]
+fn calls_of_library_kernels_stay_inside_their_buffers() {
+    let lines = files("corpus/kernels").concat();
+    let known = lines.split(|b| *b == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec);
+    let inputs: Vec<Vec<u8>> = known.chain(kernels::seeds()).collect();
+    assert!(replay("kernels", &inputs, 2000) > 100);
+}
+
+#[test]
+fn scripts_end_with_a_result_or_an_error() {
+    let inputs = [files("corpus/scripts"), script::seeds(&files("filetests/run"))].concat();
+    assert!(replay("script", &inputs, 400) > 20);
+}
+
+#[test]
+fn executables_with_valid_checksums_end_with_a_result_or_an_error() {
+    let made = executable::seeds(&script::seeds(&files("filetests/run")));
+    assert!(made.len() > 10, "{} executables", made.len());
+    let inputs = [files("corpus/executables"), made].concat();
+    assert!(replay("executable", &inputs, 300) > 10);
+}

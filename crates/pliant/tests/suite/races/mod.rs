@@ -1,0 +1,130 @@
+//! Data races: memory changes during a run, as if another thread wrote it. Results are arbitrary, but no access may
+//! leave a buffer.
+//!
+//! Each load of an index, size or condition gives a valid value or one far out of range
+//! (`fuzz/src/targets/changing_memory.rs`), and tensors lie between guard pages. Each case runs in a child process, since a
+//! failure ends the process.
+
+mod cases;
+
+use std::process::Command;
+
+use pliant::{CompileOptions, Model, Tensor, Value};
+use pliant_tensor::Storage;
+
+use crate::corpora::targets::changing_memory::{self, ChangingValue};
+use crate::corpora::targets::guarded_memory::Guarded;
+use crate::corpora::targets::kernels;
+use cases::{CASES, Case, Group, Input};
+
+/// The environment variable that names the case of a child.
+const CASE: &str = "PLIANT_RACE";
+/// Values out of range, as indices and as sizes.
+const FAR: [i64; 4] = [1 << 20, -(1 << 20), 1 << 30, -(1 << 30)];
+/// Bytes of the guard region on each side of a tensor.
+const MARGIN: usize = 16 << 20;
+const RUNS: usize = 400;
+const CALLS: usize = 40;
+
+/// Runs a case in a child process; describes the failure, if any.
+fn failure(name: &str) -> Option<String> {
+    let child = Command::new(std::env::current_exe().expect("the test's own path"))
+        .args(["--exact", "races::child", "--ignored", "--quiet"])
+        .env(CASE, name)
+        .output()
+        .expect("a child process");
+    let text = String::from_utf8_lossy(&child.stderr);
+    (!child.status.success()).then(|| format!("{name}: {}\n{text}", child.status))
+}
+
+/// Fails unless all cases succeed.
+fn all(names: impl Iterator<Item = String>) {
+    let failed: Vec<String> = names.filter_map(|name| failure(&name)).collect();
+    assert!(failed.is_empty(), "{} cases left a buffer:\n{}", failed.len(), failed.join("\n"));
+}
+
+fn group(group: Group) {
+    all(CASES.iter().filter(|c| c.group == group).map(|c| c.name.to_string()));
+}
+
+#[test]
+fn loop_functions_stay_inside_buffers_that_change() {
+    group(Group::Loops);
+}
+
+#[test]
+fn operators_stay_inside_buffers_that_change() {
+    group(Group::Operators);
+}
+
+#[test]
+fn builtins_stay_inside_buffers_that_change() {
+    group(Group::Builtins);
+}
+
+#[test]
+fn calls_of_kernels_stay_inside_buffers_that_change() {
+    // Slice functions and row kernels differ only in their types, so one type is enough.
+    let alike = |name: &str| name.starts_with("pliant_vec_") || name.starts_with("pliant_row_");
+    let one = |name: &str| name.ends_with("_exp_f32") || name.ends_with("_float32");
+    let names = kernels::names().into_iter().filter(|name| !alike(name) || one(name));
+    all(names.map(String::from));
+}
+
+#[test]
+#[ignore = "started by the other tests, with the case to run"]
+fn child() {
+    let Ok(name) = std::env::var(CASE) else { return };
+    // Changing sizes request much memory, and refusing it is faster than zeroing it.
+    pliant::set_memory_limit(Some(64 << 20));
+    match CASES.iter().find(|case| case.name == name) {
+        Some(case) => race(case),
+        None => kernels::race::run(&name, CALLS, 1),
+    }
+}
+
+/// A tensor between guard pages, and its memory.
+fn tensor(input: &Input) -> (Tensor, *mut u8) {
+    let count: i64 = input.shape.iter().product();
+    let bytes = count as usize * input.dtype.size();
+    let mut memory = Guarded::with_margin(bytes, MARGIN);
+    memory.place(bytes, true);
+    let data = memory.as_ptr();
+    // SAFETY: the memory has `bytes` bytes, which belong to a new mapping.
+    unsafe { data.write_bytes(0, bytes) };
+    // SAFETY: the memory lives until the storage releases it.
+    let storage = unsafe { Storage::from_foreign(data, bytes, false, move || drop(memory)) };
+    (Tensor::from_storage(storage, 0, input.shape, input.dtype).expect("it fits"), data)
+}
+
+fn race(case: &Case) {
+    let text = format!("{}{}", crate::common::HEADER, case.script());
+    let script = pliant::parse("race.py", &text);
+    let module = script.unwrap_or_else(|(e, sources)| panic!("{}", e.render(&sources))).module;
+    let model =
+        Model::compile(module, &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let (mut values, mut args) = (Vec::new(), Vec::new());
+    for input in case.inputs {
+        let (tensor, data) = tensor(input);
+        if let Some(valid) = input.valid {
+            let size = input.dtype.size();
+            for i in 0..tensor.numel() {
+                let (at, right) = (data.wrapping_add(i * size), valid.of(i));
+                values.push(ChangingValue { at, size, right, wrong: FAR });
+            }
+        }
+        args.push(Value::Tensor(tensor));
+    }
+    // SAFETY: the values lie in mappings of their own, which live as long as the tensors.
+    unsafe { changing_memory::run(values.clone(), || ()) };
+    let first = model.run("main", &args);
+    assert!(first.is_ok(), "the run fails with valid values: {first:?}");
+    let run = || {
+        for _ in 0..RUNS {
+            // Errors are expected: values are out of range.
+            let _ = model.run("main", &args);
+        }
+    };
+    // SAFETY: as above.
+    unsafe { changing_memory::run(values, run) };
+}

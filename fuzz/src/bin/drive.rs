@@ -1,0 +1,242 @@
+//! Mutates the inputs of a target at random for some time, on any toolchain:
+//! `cargo run --release --no-default-features --bin drive -- TARGET --seconds N [--seed S] [--memory MIB]`.
+//!
+//! Inputs run in a child process, which is restarted after a crash. Inputs that crash, panic or take more than 20
+//! seconds are written to `artifacts/TARGET`, at most three for each distinct failure; `replay` runs such a file again.
+//! `--write-seeds FOLDER` writes the initial inputs of the target, for libFuzzer.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use pliant_fuzz::targets::Target;
+use pliant_fuzz::targets::rng::Rng;
+
+/// The maximum length of an input.
+const ROOM: usize = 4 << 20;
+/// How long an input may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How many inputs are kept besides the seeds for further mutation.
+const KEPT: usize = 1024;
+
+/// State shared by parent and child, in a mapped file.
+#[repr(C)]
+struct Shared {
+    executions: AtomicU64,
+    ran: AtomicU64,
+    len: AtomicU64,
+    input: [u8; ROOM],
+}
+
+fn share(path: &Path) -> Result<&'static mut Shared, Box<dyn Error>> {
+    use std::os::fd::AsRawFd;
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    file.set_len(size_of::<Shared>() as u64)?;
+    let (access, size) = (libc::PROT_READ | libc::PROT_WRITE, size_of::<Shared>());
+    // SAFETY: a new mapping of a file of this size, which is never unmapped.
+    unsafe {
+        let map =
+            libc::mmap(std::ptr::null_mut(), size, access, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        if map == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        Ok(&mut *map.cast::<Shared>())
+    }
+}
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests")
+}
+
+fn write_list(path: &Path, list: &[Vec<u8>]) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    for item in list {
+        file.write_all(&(item.len() as u64).to_le_bytes())?;
+        file.write_all(item)?;
+    }
+    Ok(())
+}
+
+fn read_list(path: &Path) -> std::io::Result<Vec<Vec<u8>>> {
+    let (mut file, mut out) = (File::open(path)?, Vec::new());
+    let mut len = [0; 8];
+    while file.read_exact(&mut len).is_ok() {
+        let mut item = vec![0; u64::from_le_bytes(len) as usize];
+        file.read_exact(&mut item)?;
+        out.push(item);
+    }
+    Ok(out)
+}
+
+/// Runs inputs until the parent ends the process.
+fn child(target: &Target, seed: u64, memory: u64, work: &Path) -> Result<(), Box<dyn Error>> {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        hook(info);
+        std::process::abort();
+    }));
+    pliant::set_memory_limit(Some(512 << 20));
+    if memory > 0 {
+        let limit = libc::rlimit { rlim_cur: memory << 20, rlim_max: memory << 20 };
+        // SAFETY: the structure is valid.
+        unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
+    }
+    let shared = share(&work.join("shared"))?;
+    let seeds = read_list(&work.join("seeds"))?;
+    let (mut pool, mut rng) = (seeds.clone(), Rng::new(seed));
+    loop {
+        // Half of the mutants come from seeds.
+        let from = if rng.one_in(2) { &seeds } else { &pool };
+        let (a, b) = (rng.below(from.len()), rng.below(seeds.len()));
+        let input = (target.mutate)(&from[a], &seeds[b], &mut rng);
+        if input.len() > ROOM {
+            continue;
+        }
+        shared.input[..input.len()].copy_from_slice(&input);
+        shared.len.store(input.len() as u64, Ordering::Release);
+        let ran = (target.run)(&input);
+        shared.executions.fetch_add(1, Ordering::Release);
+        if ran {
+            shared.ran.fetch_add(1, Ordering::Relaxed);
+            if rng.one_in(8) && input.len() < 1 << 18 {
+                match pool.len() < seeds.len() + KEPT {
+                    true => pool.push(input),
+                    false => {
+                        let at = seeds.len() + rng.below(KEPT);
+                        pool[at] = input;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Waits until the child ends, hangs, or the time is over. Returns the failure, if any.
+fn watch(child: &mut Child, shared: &Shared, end: Instant) -> std::io::Result<Option<String>> {
+    let (mut seen, mut since) = (u64::MAX, Instant::now());
+    loop {
+        if let Some(status) = child.try_wait()? {
+            let signal = status.signal().map(|s| format!("signal {s}"));
+            return Ok(Some(signal.unwrap_or_else(|| format!("{status}"))));
+        }
+        let now = shared.executions.load(Ordering::Acquire);
+        if now != seen {
+            (seen, since) = (now, Instant::now());
+        }
+        let hang = since.elapsed() > PATIENCE;
+        if hang || Instant::now() > end {
+            child.kill()?;
+            child.wait()?;
+            return Ok(hang.then(|| "hang".to_string()));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The name of a finding, to deduplicate findings: the source location of the panic or the sanitizer's summary, else
+/// how the process ended and the called kernel.
+fn name(reason: &str, log: &str, input: &[u8]) -> String {
+    let mut lines = log.lines().skip_while(|line| !line.contains("panicked at "));
+    let panic = lines.next().and_then(|line| line.split_once("panicked at ")).map(|p| p.1);
+    // Internal errors are named by their text, since all of them panic at one location.
+    let internal = lines.next().filter(|line| line.starts_with("internal error"));
+    let panic = internal.map(|line| line.split("; what").next().unwrap_or(line)).or(panic);
+    let sanitizer = log.lines().find_map(|line| line.split_once("SUMMARY: ").map(|p| p.1));
+    let word: String = match input.starts_with(b"pliant_") {
+        true => input.iter().take_while(|b| **b != b' ').map(|b| *b as char).collect(),
+        false => String::new(),
+    };
+    let text = match panic.or(sanitizer) {
+        Some(place) => format!("panic {}", place.trim_end_matches(':')),
+        None => format!("{reason} {word}"),
+    };
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    text.trim().chars().map(plain).take(100).collect()
+}
+
+struct Options {
+    seconds: u64,
+    seed: u64,
+    memory: u64,
+}
+
+fn parent(target: &Target, options: &Options, work: &Path) -> Result<usize, Box<dyn Error>> {
+    let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join(target.name);
+    let seeds = pliant_fuzz::seeds::of(target.name, &tests())?;
+    write_list(&work.join("seeds"), &seeds)?;
+    let shared = share(&work.join("shared"))?;
+    println!("{}: {} seeds", target.name, seeds.len());
+    let end = Instant::now() + Duration::from_secs(options.seconds);
+    let mut findings: BTreeMap<String, usize> = BTreeMap::new();
+    let mut seed = options.seed;
+    while Instant::now() < end {
+        let log = work.join("log");
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["--child", target.name, &seed.to_string(), &options.memory.to_string()])
+            .arg(work)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(&log)?)
+            .spawn()?;
+        seed += 1;
+        let Some(reason) = watch(&mut child, shared, end)? else { break };
+        let log = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+        let input = &shared.input[..shared.len.load(Ordering::Acquire) as usize];
+        let name = name(&reason, &log, input);
+        let count = findings.entry(name.clone()).or_default();
+        *count += 1;
+        if *count <= 3 {
+            fs::create_dir_all(&artifacts)?;
+            let file = artifacts.join(format!("{name}.{count}"));
+            fs::write(&file, input)?;
+            fs::write(file.with_extension(format!("{count}.log")), &log)?;
+            println!("{}: {reason}: {}", target.name, file.display());
+        }
+    }
+    let (executions, ran) =
+        (shared.executions.load(Ordering::Acquire), shared.ran.load(Ordering::Acquire));
+    println!("{}: {executions} executions, {ran} of them ran", target.name);
+    findings.iter().for_each(|(name, count)| println!("{count:6} {name}"));
+    Ok(findings.len())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, name, seed, memory, work] = &args[..]
+        && flag == "--child"
+    {
+        return child(pliant_fuzz::target(name)?, seed.parse()?, memory.parse()?, Path::new(work));
+    }
+    let mut args = args.into_iter();
+    let target = pliant_fuzz::target(&args.next().ok_or("expected TARGET --seconds N")?)?;
+    let mut options = Options { seconds: 60, seed: 1, memory: 8192 };
+    while let Some(flag) = args.next() {
+        let value = args.next().ok_or_else(|| format!("{flag} takes a value"))?;
+        match &*flag {
+            "--seconds" => options.seconds = value.parse()?,
+            "--seed" => options.seed = value.parse()?,
+            "--memory" => options.memory = value.parse()?,
+            "--write-seeds" => {
+                let folder = Path::new(&value);
+                fs::create_dir_all(folder)?;
+                for (i, seed) in pliant_fuzz::seeds::of(target.name, &tests())?.iter().enumerate() {
+                    fs::write(folder.join(format!("seed-{i}")), seed)?;
+                }
+                return Ok(());
+            }
+            _ => return Err(format!("unknown option {flag}").into()),
+        }
+    }
+    let work =
+        std::env::temp_dir().join(format!("pliant-fuzz-{}-{}", target.name, std::process::id()));
+    fs::create_dir_all(&work)?;
+    let found = parent(target, &options, &work);
+    fs::remove_dir_all(&work)?;
+    if found? > 0 { Err("there are findings".into()) } else { Ok(()) }
+}

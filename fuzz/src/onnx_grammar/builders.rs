@@ -1,0 +1,188 @@
+//! Parts of ONNX files: tensors, types, attributes, nodes.
+
+use pliant::onnx::proto::attribute_proto::AttributeType;
+use pliant::onnx::proto::tensor_shape_proto::{Dimension, dimension};
+use pliant::onnx::proto::type_proto::{Sequence, Tensor, Value as TypeValue};
+use pliant::onnx::proto::{
+    AttributeProto, GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
+};
+
+/// The ONNX data type number of a letter of the schemas.
+pub fn code(letter: u8) -> i32 {
+    match letter {
+        b'a'..=b'z' => i32::from(letter - b'a') + 1,
+        _ => i32::from(letter.wrapping_sub(b'A')) + 27,
+    }
+}
+
+/// A tensor of these elements, cast to the element type; the first one is repeated if there are too few.
+pub fn tensor(name: &str, letter: u8, dims: &[i64], elems: &[f64]) -> TensorProto {
+    let count = dims.iter().product::<i64>().clamp(0, 1 << 16) as usize;
+    let elem = |i: usize| elems.get(i).or(elems.first()).copied().unwrap_or(1.0);
+    let all = || (0..count).map(elem);
+    let mut made = TensorProto {
+        name: Some(name.into()),
+        dims: dims.to_vec(),
+        data_type: Some(code(letter)),
+        ..TensorProto::default()
+    };
+    let raw: Vec<u8> = match letter {
+        b'a' => all().flat_map(|v| (v as f32).to_le_bytes()).collect(),
+        b'k' => all().flat_map(f64::to_le_bytes).collect(),
+        b'h' => {
+            made.string_data = all().map(|v| v.to_string().into_bytes().into()).collect();
+            return made;
+        }
+        b'n' => all().flat_map(|v| [v as f32, 0.0]).flat_map(f32::to_le_bytes).collect(),
+        b'o' => all().flat_map(|v| [v, 0.0]).flat_map(f64::to_le_bytes).collect(),
+        b'p' => {
+            all().flat_map(|v| ((v as f32).to_bits() >> 16).to_le_bytes()[..2].to_vec()).collect()
+        }
+        b'j' => all().flat_map(|v| half(v as f32).to_le_bytes()).collect(),
+        b'i' => all().map(|v| u8::from(v != 0.0)).collect(),
+        b'b' => all().map(|v| v as u8).collect(),
+        b'c' => all().map(|v| v as i8 as u8).collect(),
+        b'd' => all().flat_map(|v| (v as u16).to_le_bytes()).collect(),
+        b'e' => all().flat_map(|v| (v as i16).to_le_bytes()).collect(),
+        b'f' => all().flat_map(|v| (v as i32).to_le_bytes()).collect(),
+        b'g' => all().flat_map(|v| (v as i64).to_le_bytes()).collect(),
+        b'l' => all().flat_map(|v| (v as u32).to_le_bytes()).collect(),
+        b'm' => all().flat_map(|v| (v as u64).to_le_bytes()).collect(),
+        // Two elements per byte, and four.
+        b'u' | b'v' | b'w' => (0..count.div_ceil(2)).map(|i| elem(i) as i64 as u8).collect(),
+        b'y' | b'z' => (0..count.div_ceil(4)).map(|i| elem(i) as i64 as u8).collect(),
+        _ => all().map(|v| v as i64 as u8).collect(),
+    };
+    made.raw_data = Some(raw.into());
+    made
+}
+
+/// A float16, rounded towards zero; subnormal numbers become 0.
+fn half(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let sign = (bits >> 16) as u16 & 0x8000;
+    let exponent = (bits >> 23 & 0xff) as i32 - 112;
+    match exponent {
+        _ if value.is_nan() => sign | 0x7e00,
+        31.. => sign | 0x7c00,
+        1.. => sign | (exponent as u16) << 10 | (bits >> 13) as u16 & 0x3ff,
+        _ => sign,
+    }
+}
+
+/// A dim of a declared type.
+#[derive(Clone, Debug)]
+pub enum Dim {
+    /// A constant.
+    Number(i64),
+    /// A symbol.
+    Name(String),
+    /// Unspecified.
+    Open,
+}
+
+/// The type of a tensor; of unknown rank without dims.
+pub fn tensor_type(letter: u8, dims: Option<&[Dim]>) -> TypeProto {
+    let dim = |d: &Dim| Dimension {
+        value: match d {
+            Dim::Number(n) => Some(dimension::Value::DimValue(*n)),
+            Dim::Name(name) => Some(dimension::Value::DimParam(name.clone())),
+            Dim::Open => None,
+        },
+        ..Dimension::default()
+    };
+    let shape = dims.map(|dims| TensorShapeProto { dim: dims.iter().map(dim).collect() });
+    let tensor = Tensor { elem_type: Some(code(letter)), shape };
+    TypeProto { value: Some(TypeValue::TensorType(tensor)), ..TypeProto::default() }
+}
+
+/// The type of a sequence of tensors.
+pub fn sequence_type(letter: u8) -> TypeProto {
+    let elem_type = Some(Box::new(tensor_type(letter, None)));
+    let value = Some(TypeValue::SequenceType(Box::new(Sequence { elem_type })));
+    TypeProto { value, ..TypeProto::default() }
+}
+
+/// A value with its declared type, if any.
+pub fn info(name: &str, ty: Option<TypeProto>) -> ValueInfoProto {
+    ValueInfoProto { name: Some(name.into()), r#type: ty, ..ValueInfoProto::default() }
+}
+
+/// A node; the default domain is left out.
+pub fn node(domain: &str, op: &str, inputs: Vec<String>, outputs: Vec<String>) -> NodeProto {
+    NodeProto {
+        op_type: Some(op.into()),
+        domain: Some(domain.into()).filter(|d: &String| !d.is_empty()),
+        input: inputs,
+        output: outputs,
+        ..NodeProto::default()
+    }
+}
+
+/// The nodes of a loop condition, counter < 3, which ends a loop early. Without it, an endless loop is a correct model.
+pub fn loop_condition(counter: &str, output: &str) -> [NodeProto; 2] {
+    let limit = format!("{output}_limit");
+    let mut constant = node("", "Constant", Vec::new(), vec![limit.clone()]);
+    constant.attribute.push(attribute("value_int", "3"));
+    [constant, node("", "Less", vec![counter.into(), limit], vec![output.into()])]
+}
+
+/// An attribute, with its value in the notation of the table in `operands`.
+pub fn attribute(name: &str, text: &str) -> AttributeProto {
+    let made = AttributeProto { name: Some(name.into()), ..AttributeProto::default() };
+    let of = |ty: AttributeType, made| AttributeProto { r#type: Some(ty as i32), ..made };
+    if let Some(text) = text.strip_prefix('\'') {
+        let s = Some(text.trim_end_matches('\'').as_bytes().to_vec().into());
+        return of(AttributeType::String, AttributeProto { s, ..made });
+    }
+    if let Some((letter, elems)) = text.split_once(':') {
+        let elems: Vec<f64> = elems.split(',').filter_map(|v| v.parse().ok()).collect();
+        let letter = letter.as_bytes().first().copied().unwrap_or(b'a');
+        let t = Some(tensor("", letter, &[elems.len() as i64], &elems));
+        return of(AttributeType::Tensor, AttributeProto { t, ..made });
+    }
+    if let Some(f) = text.strip_suffix('f').and_then(|v| v.parse().ok()) {
+        return of(AttributeType::Float, AttributeProto { f: Some(f), ..made });
+    }
+    if text.contains(',') {
+        let ints = text.split(',').filter_map(|v| v.parse().ok()).collect();
+        return of(AttributeType::Ints, AttributeProto { ints, ..made });
+    }
+    of(AttributeType::Int, AttributeProto { i: text.parse().ok(), ..made })
+}
+
+/// An attribute that is a graph.
+pub fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
+    AttributeProto {
+        name: Some(name.into()),
+        r#type: Some(AttributeType::Graph as i32),
+        g: Some(graph),
+        ..AttributeProto::default()
+    }
+}
+
+/// An operand in the notation of the table in `operands`: `letter:2x3=1,2`.
+pub struct Operand {
+    /// The element type, if given.
+    pub letter: Option<u8>,
+    /// The dims.
+    pub dims: Vec<i64>,
+    /// The elements, if given.
+    pub elems: Option<Vec<f64>>,
+}
+
+impl Operand {
+    /// Parses a tensor operand.
+    pub fn read(text: &str) -> Operand {
+        let (letter, text) = text.split_once(':').unwrap_or(("", text));
+        let (dims, elems) = match text.split_once('=') {
+            Some((dims, elems)) => (dims, Some(elems)),
+            None => (text, None),
+        };
+        Operand {
+            letter: letter.as_bytes().first().copied(),
+            dims: dims.split('x').filter_map(|d| d.parse().ok()).collect(),
+            elems: elems.map(|e| e.split(',').filter_map(|v| v.parse().ok()).collect()),
+        }
+    }
+}

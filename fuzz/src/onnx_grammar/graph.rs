@@ -1,0 +1,378 @@
+//! Graphs of random nodes. Their operands are the usual ones, earlier values, missing, or too many.
+
+use pliant::onnx::proto::{GraphProto, NodeProto};
+
+use super::attributes::random;
+use super::builders::{
+    Dim, Operand, attribute, graph_attribute, info, loop_condition, node, sequence_type, tensor,
+    tensor_type,
+};
+use super::choices::Choices;
+use super::operands::{Row, row};
+use super::schemas::{Schema, schemas};
+
+/// Letters of the element types of tensors, the frequent ones first.
+const LETTERS: &[u8] = b"agijkfbcpdelmqrstuvwxyzhno";
+/// Maximum nesting of graphs.
+const DEPTH: usize = 2;
+
+/// A value that nodes may read.
+#[derive(Clone)]
+struct Known {
+    name: String,
+    /// The element type; none if a node computes it.
+    letter: Option<u8>,
+}
+
+/// A graph under construction.
+pub struct Builder<'s, 'b> {
+    source: &'s mut Choices<'b>,
+    opset: i64,
+    /// How many inputs and outputs the functions of the model have.
+    pub functions: Vec<(usize, usize)>,
+    graph: GraphProto,
+    scope: Vec<Known>,
+    names: usize,
+    depth: usize,
+}
+
+impl<'s, 'b> Builder<'s, 'b> {
+    /// An empty graph of a model with this opset of the default domain.
+    pub fn new(source: &'s mut Choices<'b>, opset: i64) -> Self {
+        let (functions, graph, scope) = (Vec::new(), GraphProto::default(), Vec::new());
+        Builder { source, opset, functions, graph, scope, names: 0, depth: 0 }
+    }
+
+    /// The graph of a model.
+    pub fn main(mut self) -> GraphProto {
+        let count = 1 + self.source.below(6);
+        self.nodes(count);
+        self.outputs(None);
+        self.declare();
+        self.graph.name = Some("g".into());
+        self.graph
+    }
+
+    /// The body of a function, and the names of its inputs.
+    pub fn function(mut self, inputs: usize) -> (GraphProto, Vec<String>) {
+        let names: Vec<String> = (0..inputs).map(|i| format!("in{i}")).collect();
+        let known = |name: &String| Known { name: name.clone(), letter: None };
+        self.scope = names.iter().map(known).collect();
+        // A function has no initializers and no typed inputs: its operands are constants.
+        self.depth = 1;
+        let count = 1 + self.source.below(3);
+        self.nodes(count);
+        self.outputs(None);
+        (self.graph, names)
+    }
+
+    fn fresh(&mut self, prefix: &str) -> String {
+        self.names += 1;
+        format!("{prefix}{}", self.names)
+    }
+
+    fn nodes(&mut self, count: usize) {
+        for _ in 0..count {
+            if self.graph.node.is_empty() || self.source.is_open() {
+                self.node();
+            }
+        }
+    }
+
+    /// Adds a random node.
+    fn node(&mut self) {
+        if !self.functions.is_empty() && self.source.chance(20) {
+            return self.call();
+        }
+        let Some(schema) = self.schema() else { return };
+        let row = row(&schema.full_name());
+        let inputs = self.operands(&schema, row.as_ref());
+        let outputs = self.results(&schema);
+        let mut made = node(schema.domain, schema.name, inputs, outputs.clone());
+        if self.source.chance(2) {
+            made.domain = self.source.one(&super::DOMAINS).map(str::to_owned);
+        }
+        self.attributes(&mut made, &schema, row);
+        self.graph.node.push(made);
+        for name in outputs.into_iter().filter(|n| !n.is_empty()) {
+            self.scope.push(Known { name, letter: None });
+        }
+    }
+
+    /// A random operator, mostly in the version of the model's opset.
+    fn schema(&mut self) -> Option<Schema> {
+        let all = schemas();
+        let mut at = self.source.below(all.len());
+        let own = (all[at].domain, all[at].name);
+        let version = if own.0.is_empty() { self.opset } else { i64::MAX };
+        if self.source.chance(95) {
+            let same =
+                |i: &usize| (all[*i].domain, all[*i].name) == own && all[*i].since <= version;
+            at = (0..all.len()).filter(same).max_by_key(|&i| all[i].since).unwrap_or(at);
+        }
+        let mut schema = all[at].clone();
+        if self.source.chance(2) {
+            schema.name = all[self.source.below(all.len())].name;
+        }
+        Some(schema)
+    }
+
+    fn call(&mut self) {
+        let (takes, gives) = self.functions[0];
+        let takes = if self.source.chance(8) { self.source.below(4) } else { takes };
+        let inputs = (0..takes).map(|_| self.value(None)).collect();
+        let outputs: Vec<String> = (0..gives).map(|_| self.fresh("r")).collect();
+        self.graph.node.push(node("local", "Local0", inputs, outputs.clone()));
+        self.scope.extend(outputs.into_iter().map(|name| Known { name, letter: None }));
+    }
+
+    /// The names of a node's operands.
+    fn operands(&mut self, schema: &Schema, row: Option<&Row>) -> Vec<String> {
+        let (least, most) = schema.inputs;
+        let usual = row.map_or(least.max(1).min(most), |row| row.operands.len().min(most));
+        let mut count = match self.source.below(8) {
+            0 => least,
+            1 => self.source.below(most.min(6) + 2),
+            2 => most.min(usual + 2),
+            _ => usual,
+        };
+        if schema.inputs == (0, 0) && !self.source.chance(5) {
+            count = 0;
+        }
+        // Operands of one type parameter have one type.
+        let mut shared: Vec<(&str, u8)> = Vec::new();
+        let mut names = Vec::with_capacity(count);
+        for i in 0..count {
+            let (parameter, letters) = schema.input_type(i);
+            let mut letter = match letters.as_bytes() {
+                [] => LETTERS[self.source.below(3)],
+                [first, ..] if self.source.chance(70) => *first,
+                all => all[self.source.below(all.len())],
+            };
+            match shared.iter().find(|(p, _)| *p == parameter) {
+                Some((_, same)) if !parameter.is_empty() => letter = *same,
+                _ => shared.push((parameter, letter)),
+            }
+            if self.source.chance(2) {
+                letter = self.source.one(LETTERS).unwrap_or(b'a');
+            }
+            let spec = row.and_then(|row| row.operands.get(i)).copied().unwrap_or("2x2");
+            names.push(self.operand(spec, letter));
+        }
+        names
+    }
+
+    /// The name of an operand: a new value, an existing one, or empty.
+    fn operand(&mut self, spec: &str, letter: u8) -> String {
+        match self.source.below(24) {
+            0 => String::new(),
+            1..=4 => self.value(Some(letter)),
+            5..=7 => self.value(None),
+            _ if spec == "." => String::new(),
+            _ if spec == "seq" => self.sequence(letter),
+            _ => self.new_operand(Operand::read(spec), letter),
+        }
+    }
+
+    /// An existing value, with this element type if possible; else a new one.
+    fn value(&mut self, letter: Option<u8>) -> String {
+        let fits = |k: &&Known| letter.is_none() || k.letter.is_none() || k.letter == letter;
+        let fitting: Vec<Known> = self.scope.iter().filter(fits).cloned().collect();
+        match self.source.one(&fitting) {
+            Some(known) => known.name,
+            None => self.new_operand(Operand::read("2x2"), letter.unwrap_or(b'a')),
+        }
+    }
+
+    fn sequence(&mut self, letter: u8) -> String {
+        let name = self.fresh("s");
+        let letter = if LETTERS.contains(&letter) { letter } else { b'a' };
+        if self.depth == 0 && self.source.chance(15) {
+            self.graph.input.push(info(&name, Some(sequence_type(letter))));
+        } else {
+            let parts = (0..2).map(|_| self.value(Some(letter))).collect();
+            self.graph.node.push(node("", "SequenceConstruct", parts, vec![name.clone()]));
+        }
+        self.scope.push(Known { name: name.clone(), letter: None });
+        name
+    }
+
+    /// An input of the graph, an initializer or a constant.
+    fn new_operand(&mut self, operand: Operand, letter: u8) -> String {
+        let letter = operand.letter.unwrap_or(letter);
+        let mut dims = operand.dims;
+        if self.source.chance(8) {
+            match self.source.below(4) {
+                0 => dims.push(1 + self.source.below(3) as i64),
+                1 => drop(dims.pop()),
+                _ => {
+                    let at = self.source.below(dims.len());
+                    dims.iter_mut().skip(at).take(1).for_each(|d| *d = self.source.below(5) as i64);
+                }
+            }
+        }
+        let name = self.fresh("v");
+        let is_constant = self.depth > 0 || operand.elems.is_some() || self.source.chance(30);
+        if is_constant && !(self.depth == 0 && self.source.chance(15)) {
+            let mut elems = operand.elems.unwrap_or_default();
+            if elems.is_empty() || self.source.chance(20) {
+                let whole = !b"akjpno".contains(&letter);
+                let float = |s: &mut Choices<'_>| if whole { s.number() as f64 } else { s.float() };
+                elems = (0..1 + self.source.below(4)).map(|_| float(self.source)).collect();
+            }
+            let made = tensor(&name, letter, &dims, &elems);
+            if self.depth > 0 && self.source.chance(50) {
+                let mut constant = node("", "Constant", Vec::new(), vec![name.clone()]);
+                let mut value = attribute("value", "a:1");
+                value.t = Some(made);
+                constant.attribute.push(value);
+                self.graph.node.push(constant);
+            } else {
+                self.graph.initializer.push(made);
+            }
+        } else {
+            let ty = self.declared(letter, &dims);
+            self.graph.input.push(info(&name, Some(ty)));
+        }
+        self.scope.push(Known { name: name.clone(), letter: Some(letter) });
+        name
+    }
+
+    /// A declared type of a tensor with these dims: some dims are symbolic or missing.
+    fn declared(&mut self, letter: u8, dims: &[i64]) -> pliant::onnx::proto::TypeProto {
+        if self.source.chance(7) {
+            return tensor_type(letter, None);
+        }
+        let dim = |&d: &i64| match self.source.below(8) {
+            0 => Dim::Open,
+            1 => Dim::Name(format!("n{d}")),
+            2 => Dim::Name(format!("m{d}")),
+            _ => Dim::Number(d),
+        };
+        let dims: Vec<Dim> = dims.iter().map(dim).collect();
+        tensor_type(letter, Some(&dims))
+    }
+
+    fn results(&mut self, schema: &Schema) -> Vec<String> {
+        let (least, most) = schema.outputs;
+        let count = match self.source.below(6) {
+            0 => most.min(4),
+            1 => self.source.below(most.min(4) + 2),
+            _ => least.max(1),
+        };
+        let name = |b: &mut Self| if b.source.chance(5) { String::new() } else { b.fresh("y") };
+        (0..count).map(|_| name(self)).collect()
+    }
+
+    fn attributes(&mut self, made: &mut NodeProto, schema: &Schema, row: Option<Row>) {
+        let usual = row.map_or(Vec::new(), |row| row.attributes);
+        for &(name, required) in &schema.attributes {
+            let text = usual.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+            let is_graph =
+                matches!(name, "body" | "then_branch" | "else_branch" | "score_mod" | "prob_mod");
+            let attr = match text {
+                _ if is_graph && (required || self.source.chance(40)) => {
+                    let body = self.body(made);
+                    Some(graph_attribute(name, body))
+                }
+                _ if is_graph => None,
+                Some(text) if !self.source.chance(8) => Some(attribute(name, text)),
+                Some(_) => Some(random(self.source, name)),
+                None if required || self.source.chance(12) => Some(random(self.source, name)),
+                None => None,
+            };
+            made.attribute.extend(attr.filter(|_| !self.source.chance(1)));
+        }
+    }
+
+    /// A graph attribute of a node.
+    fn body(&mut self, outer: &NodeProto) -> GraphProto {
+        if self.depth >= DEPTH {
+            return GraphProto::default();
+        }
+        let around = std::mem::take(&mut self.graph);
+        let seen = self.scope.len();
+        self.depth += 1;
+        let is_if = outer.op_type() == "If";
+        let count = if is_if { 0 } else { outer.input.len() + usize::from(self.source.chance(4)) };
+        for i in 0..count {
+            let name = self.fresh("in");
+            let ty = self.source.chance(25).then(|| self.declared(b'a', &[2, 2]));
+            self.graph.input.push(info(&name, ty));
+            let letter = match (outer.op_type(), i) {
+                ("Loop", 0) => Some(b'g'),
+                ("Loop", 1) => Some(b'i'),
+                _ => None,
+            };
+            self.scope.push(Known { name, letter });
+        }
+        let nodes = self.source.below(3);
+        if is_if || nodes > 0 {
+            self.nodes(nodes.max(1));
+        }
+        let carried = usize::from(outer.op_type() == "Loop");
+        let mut outputs = outer.output.len() + carried;
+        if self.source.chance(5) {
+            outputs = self.source.below(4);
+        }
+        self.outputs(Some((outputs, carried)));
+        if let (1, Some(counter), Some(first)) =
+            (carried, self.graph.input.first(), self.graph.output.first_mut())
+        {
+            let name = format!("{}_goes_on", counter.name());
+            self.graph.node.extend(loop_condition(counter.name(), &name));
+            *first = info(&name, None);
+        }
+        self.scope.truncate(seen);
+        self.depth -= 1;
+        std::mem::replace(&mut self.graph, around)
+    }
+
+    /// Chooses the outputs of the graph. `body` has the number of outputs that the node of a body expects, and how many
+    /// leading inputs the body does not return.
+    fn outputs(&mut self, body: Option<(usize, usize)>) {
+        let made: Vec<String> = self
+            .graph
+            .node
+            .iter()
+            .flat_map(|n| &n.output)
+            .filter(|o| !o.is_empty())
+            .cloned()
+            .collect();
+        let mut names: Vec<String> = match body {
+            None if self.source.chance(50) => made.last().cloned().into_iter().collect(),
+            None => made.iter().rev().take(4).cloned().collect(),
+            Some((count, carried)) => {
+                let own = self.graph.input.clone();
+                let mut name = |i: usize| {
+                    let own = own.get(i + carried).map(|i| i.name().to_owned());
+                    let other = if self.source.chance(60) { made.last().cloned() } else { None };
+                    other.filter(|_| i >= carried).or(own).or_else(|| made.last().cloned())
+                };
+                (0..count).filter_map(&mut name).collect()
+            }
+        };
+        if self.source.chance(2) {
+            names.push("nowhere".into());
+        }
+        for name in names {
+            let ty = self.source.chance(20).then(|| {
+                let letter = LETTERS[self.source.below(3)];
+                self.declared(letter, &[2, 2])
+            });
+            self.graph.output.push(info(&name, ty));
+        }
+    }
+
+    /// Declares the types of some values, possibly wrong ones.
+    fn declare(&mut self) {
+        for _ in 0..2 {
+            if self.source.chance(10)
+                && let Some(known) = self.source.one(&self.scope.clone())
+            {
+                let ty = self.declared(known.letter.unwrap_or(b'a'), &[2, 2]);
+                self.graph.value_info.push(info(&known.name, Some(ty)));
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! ONNX models from bytes, by a grammar: most nodes are importable, and each byte determines a choice.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `source` | the bytes as choices |
+//! | `schemas` | operator schemas: operands, types, attributes |
+//! | `operands` | operands and attributes that make operators importable |
+//! | `parts` | tensors, types, attributes, nodes |
+//! | `usual` | models of one node, with some operands omitted |
+//! | `graph` | graphs of random nodes |
+//! | `attributes` | random attributes |
+//! | `run` | imports, compiles and runs a model, and detects bugs |
+
+mod attributes;
+mod builders;
+mod choices;
+mod graph;
+mod operands;
+pub mod run;
+pub mod schemas;
+pub mod single_node;
+
+use pliant::onnx::proto::{FunctionProto, ModelProto, OperatorSetIdProto};
+
+use choices::Choices;
+use graph::Builder;
+
+/// The newest version of a domain that the importer knows.
+pub fn newest(domain: &str) -> i64 {
+    let own = schemas::schemas().iter().filter(|s| s.domain == domain);
+    let newest = own.map(|s| s.since).max().unwrap_or(1);
+    // The domain has versions in which none of its operators changed.
+    if domain.is_empty() { newest.max(28) } else { newest }
+}
+
+/// Domains of operators, and `local` for functions of the model.
+const DOMAINS: [&str; 6] =
+    ["", "com.microsoft", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.preview", "local"];
+
+/// The model that the bytes determine.
+pub fn model(bytes: &[u8]) -> ModelProto {
+    let mut source = Choices::new(bytes);
+    let opset = match source.below(8) {
+        0 => source.below(22) as i64 + 7,
+        1 => source.number(),
+        _ => newest(""),
+    };
+    let missing = source.chance(12).then(|| DOMAINS[source.below(DOMAINS.len())]);
+    let import = |domain: &str| OperatorSetIdProto {
+        domain: Some(domain.into()),
+        version: Some(if domain.is_empty() { opset } else { newest(domain) }),
+    };
+    let opsets = DOMAINS.into_iter().filter(|d| Some(*d) != missing).map(import);
+    let opset_import: Vec<OperatorSetIdProto> = opsets.collect();
+    let functions: Vec<FunctionProto> = match source.chance(20) {
+        true => vec![function(&mut source, opset, &opset_import)],
+        false => Vec::new(),
+    };
+    let mut builder = Builder::new(&mut source, opset);
+    builder.functions = functions.iter().map(|f| (f.input.len(), f.output.len())).collect();
+    let graph = builder.main();
+    ModelProto {
+        ir_version: Some(10),
+        opset_import,
+        graph: Some(graph),
+        functions,
+        ..ModelProto::default()
+    }
+}
+
+/// A function of the model, called `Local0` in the domain `local`.
+fn function(source: &mut Choices<'_>, opset: i64, opsets: &[OperatorSetIdProto]) -> FunctionProto {
+    let inputs = source.below(3);
+    let (graph, input) = Builder::new(source, opset).function(inputs);
+    FunctionProto {
+        name: Some("Local0".into()),
+        domain: Some("local".into()),
+        opset_import: opsets.to_vec(),
+        output: graph.output.iter().map(|o| o.name().to_owned()).collect(),
+        node: graph.node,
+        input,
+        ..FunctionProto::default()
+    }
+}

@@ -1,0 +1,116 @@
+//! Imports, compiles and runs a model. Each step must end with a result or an error in the model; other errors are bugs.
+
+use pliant::onnx::{self, ImportOptions, Limits, ProblemKind};
+use pliant::{
+    CompileOptions, DType, Dim, Error, ErrorKind, Model, Tensor, Value, ValueInfo, VmError,
+};
+
+/// The stage that a model reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reached {
+    /// The importer rejected it.
+    Refused,
+    /// It was imported, but not compiled.
+    Imported,
+    /// It was compiled, but its inputs cannot be generated.
+    Compiled,
+    /// Its run failed.
+    Failed,
+    /// It ran.
+    Ran,
+}
+
+/// Limits that keep a small model small.
+pub fn limits() -> Limits {
+    Limits { tensor_bytes: 1 << 20, nodes: 1000, decoded_bytes: 16 << 20, ..Limits::default() }
+}
+
+/// Imports, compiles and runs a model.
+///
+/// # Errors
+/// A bug of Pliant.
+pub fn run(bytes: &[u8]) -> Result<Reached, String> {
+    let Ok(file) = onnx::Model::from_bytes(bytes.to_vec(), limits()) else {
+        return Ok(Reached::Refused);
+    };
+    let options = ImportOptions::default();
+    let report = onnx::check(&file, &options);
+    let imported = match onnx::import(&file, &options) {
+        Ok(imported) if report.is_ok() => imported,
+        Ok(_) => return Err(format!("import succeeds, but with a report: {report}")),
+        Err(e) if report.is_ok() => return Err(format!("import fails, but without a report: {e}")),
+        Err(e) => {
+            let bug = e.problems.iter().find(|p| p.kind == ProblemKind::Internal);
+            return match bug {
+                Some(bug) => Err(format!("import: {bug}")),
+                None if e.problems.iter().any(|p| p.message.is_empty()) => {
+                    Err(format!("a problem without a message: {e:?}"))
+                }
+                None if e.problems.is_empty() => Err("an error without problems".into()),
+                None => Ok(Reached::Refused),
+            };
+        }
+    };
+    let model = match Model::compile(imported.module, &CompileOptions::default()) {
+        Ok(model) => model,
+        Err(e) if is_bug(&e) => return Err(format!("compile: {e}")),
+        Err(_) => return Ok(Reached::Imported),
+    };
+    let Some(args) = model.inputs().iter().map(input).collect::<Option<Vec<Value>>>() else {
+        return Ok(Reached::Compiled);
+    };
+    match model.run("main", &args) {
+        Ok(_) => Ok(Reached::Ran),
+        Err(e) if is_bug(&e) => Err(format!("run: {e}")),
+        Err(_) => Ok(Reached::Failed),
+    }
+}
+
+/// Whether an error is a bug of Pliant and not an error in the model.
+fn is_bug(error: &Error) -> bool {
+    fn of_machine(error: &VmError) -> bool {
+        match error {
+            VmError::Traced { error, .. } => of_machine(error),
+            VmError::Plain(error) => of_machine(error),
+            VmError::Type(_)
+            | VmError::MissingFunctions { .. }
+            | VmError::UnknownFunction { .. } => true,
+            VmError::Arity { .. } | VmError::Interrupted => true,
+            other => other.to_string().contains("bug in Pliant"),
+        }
+    }
+    match error {
+        Error::Runtime(error) => of_machine(error),
+        other => matches!(other.kind(), ErrorKind::Internal | ErrorKind::Executable),
+    }
+}
+
+/// A small tensor for an input; none if it is not a tensor or too large.
+fn input(info: &ValueInfo) -> Option<Value> {
+    let size = |dim: &Dim| match dim {
+        Dim::Constant(n) => (*n <= 64).then_some(*n),
+        // Names of symbolic dims contain the usual size.
+        Dim::Symbolic(name) => {
+            let digit = name.trim_start_matches(|c: char| !c.is_ascii_digit()).get(..1);
+            Some(digit.and_then(|d| d.parse().ok()).unwrap_or(2))
+        }
+    };
+    let dims: Vec<i64> = info.shape.as_ref()?.iter().map(size).collect::<Option<_>>()?;
+    let dtype: DType = info.dtype.as_ref()?.parse().ok()?;
+    let count = dims.iter().product::<i64>();
+    if !(0..=1 << 16).contains(&count) {
+        return None;
+    }
+    let numbers = 0..count;
+    let made = match dtype {
+        DType::Float32 => {
+            Tensor::from_slice(&dims, &numbers.map(|i| (i % 5) as f32 - 1.0).collect::<Vec<_>>())
+        }
+        DType::Int64 => {
+            Tensor::from_slice(&dims, &numbers.map(|i| (i + 1) % 3).collect::<Vec<_>>())
+        }
+        DType::Bool => Tensor::from_slice(&dims, &numbers.map(|i| i % 2 == 0).collect::<Vec<_>>()),
+        _ => Tensor::zeros(&dims, dtype),
+    };
+    made.ok().map(Value::Tensor)
+}

@@ -1,0 +1,131 @@
+//! Models of one node with its usual operands, some of them omitted.
+
+use pliant::onnx::proto::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
+
+use super::builders::{
+    Dim, Operand, attribute, graph_attribute, info, loop_condition, node, tensor, tensor_type,
+};
+use super::operands::{Row, row};
+use super::schemas::Schema;
+
+/// A node to make a model of.
+#[derive(Clone, Debug)]
+pub struct Case<'s> {
+    /// The operator.
+    pub schema: &'s Schema,
+    /// The version of its domain; none if the model does not import the domain.
+    pub opset: Option<i64>,
+    /// Whether each input is present; absent inputs have an empty name.
+    pub inputs: Vec<bool>,
+    /// Whether each output has a name.
+    pub outputs: Vec<bool>,
+    /// Whether all operands but the first are constants.
+    pub constant: bool,
+}
+
+/// How many inputs are usual for an operator.
+pub fn usual_inputs(schema: &Schema) -> usize {
+    let most = schema.inputs.1;
+    match row(&schema.full_name()) {
+        Some(row) if !row.operands.is_empty() => row.operands.len().min(most),
+        _ if most == usize::MAX => schema.inputs.0.max(2),
+        _ => most,
+    }
+}
+
+impl Case<'_> {
+    /// The model of the node.
+    pub fn model(&self) -> ModelProto {
+        let schema = self.schema;
+        let row = row(&schema.full_name());
+        let mut graph = GraphProto { name: Some("g".into()), ..GraphProto::default() };
+        let names: Vec<String> = (0..self.inputs.len()).map(|i| format!("x{i}")).collect();
+        for (i, name) in names.iter().enumerate().filter(|(i, _)| self.inputs[*i]) {
+            let spec = row.as_ref().and_then(|row| row.operands.get(i)).copied().unwrap_or("2x2");
+            self.operand(&mut graph, name, i, spec);
+        }
+        let given = |(i, name): (usize, String)| if self.inputs[i] { name } else { String::new() };
+        let inputs = names.into_iter().enumerate().map(given).collect();
+        let named =
+            |(i, &named): (usize, &bool)| if named { format!("y{i}") } else { String::new() };
+        let outputs: Vec<String> = self.outputs.iter().enumerate().map(named).collect();
+        graph.output = outputs.iter().filter(|o| !o.is_empty()).map(|o| info(o, None)).collect();
+        let mut made = node(schema.domain, schema.name, inputs, outputs);
+        self.attributes(&mut made, row);
+        graph.node.push(made);
+        let opset = |(domain, version): (&str, i64)| OperatorSetIdProto {
+            domain: Some(domain.into()),
+            version: Some(version),
+        };
+        let own = self.opset.map(|version| (schema.domain, version));
+        let others = (!schema.domain.is_empty()).then_some(("", super::newest("")));
+        ModelProto {
+            ir_version: Some(10),
+            opset_import: others.into_iter().chain(own).map(opset).collect(),
+            graph: Some(graph),
+            ..ModelProto::default()
+        }
+    }
+
+    /// Adds operand `i`.
+    fn operand(&self, graph: &mut GraphProto, name: &str, i: usize, spec: &str) {
+        if spec == "seq" {
+            let parts = vec![format!("{name}_part"); 2];
+            self.operand(graph, &parts[0], 0, "2x2");
+            graph.node.push(node("", "SequenceConstruct", parts, vec![name.into()]));
+            return;
+        }
+        let operand = Operand::read(if spec == "." { "2x2" } else { spec });
+        let taken = self.schema.input_type(i).1.bytes().next();
+        let letter = operand.letter.or(taken).unwrap_or(b'a');
+        if operand.elems.is_some() || self.constant && i > 0 {
+            let elems = operand.elems.unwrap_or_default();
+            graph.initializer.push(tensor(name, letter, &operand.dims, &elems));
+            return;
+        }
+        let dims: Vec<Dim> = operand.dims.iter().map(|&d| Dim::Number(d)).collect();
+        graph.input.push(info(name, Some(tensor_type(letter, Some(&dims)))));
+    }
+
+    fn attributes(&self, made: &mut NodeProto, row: Option<Row>) {
+        for (name, value) in row.map_or(Vec::new(), |row| row.attributes) {
+            if !self.schema.attributes.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            made.attribute.push(match value {
+                "{}" => graph_attribute(name, body(made)),
+                value => attribute(name, value),
+            });
+        }
+    }
+}
+
+/// A body with outputs of the right number: constants for `If`, else the body's inputs.
+fn body(outer: &NodeProto) -> GraphProto {
+    let mut graph = GraphProto { name: Some("body".into()), ..GraphProto::default() };
+    let count = outer.output.len();
+    let skipped = usize::from(outer.op_type() == "Loop");
+    if outer.op_type() != "If" {
+        let input =
+            |i: usize| ValueInfoProto { name: Some(format!("in{i}")), ..Default::default() };
+        graph.input = (0..outer.input.len()).map(input).collect();
+    }
+    for i in 0..count + skipped {
+        let output = format!("out{i}");
+        graph.output.push(info(&output, None));
+        if i < skipped {
+            graph.node.extend(loop_condition("in0", &output));
+            continue;
+        }
+        let made = match graph.input.get(i + skipped) {
+            Some(input) => node("", "Identity", vec![input.name().into()], vec![output.clone()]),
+            None => {
+                let mut made = node("", "Constant", Vec::new(), vec![output.clone()]);
+                made.attribute.push(attribute("value_float", "1f"));
+                made
+            }
+        };
+        graph.node.push(made);
+    }
+    graph
+}

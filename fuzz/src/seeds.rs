@@ -1,0 +1,69 @@
+//! The initial inputs of each target: the corpora in `tests`, and generated ones.
+
+use std::path::{Path, PathBuf};
+
+use crate::targets::rng::Rng;
+use crate::targets::{executable, kernels, script};
+
+/// The files below a folder of `tests`, in order of their names.
+///
+/// # Errors
+/// A folder or file that cannot be read.
+pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let (mut open, mut out) = (vec![folder.to_path_buf()], Vec::new());
+    while let Some(path) = open.pop() {
+        if !path.is_dir() {
+            out.push(path);
+            continue;
+        }
+        for entry in std::fs::read_dir(&path)? {
+            open.push(entry?.path());
+        }
+    }
+    out.sort();
+    Ok(out)
+}
+
+fn read(tests: &Path, folders: &[&str]) -> std::io::Result<Vec<Vec<u8>>> {
+    let mut out = Vec::new();
+    for folder in folders.iter().map(|f| tests.join(f)).filter(|f| f.exists()) {
+        for file in files(&folder)? {
+            out.push(std::fs::read(file)?);
+        }
+    }
+    Ok(out)
+}
+
+/// The initial inputs of a target; `tests` is the folder of that name.
+///
+/// # Errors
+/// A folder or file that cannot be read.
+pub fn of(target: &str, tests: &Path) -> std::io::Result<Vec<Vec<u8>>> {
+    let scripts =
+        || read(tests, &["filetests", "corpus/scripts"]).map(|files| script::seeds(&files));
+    Ok(match target {
+        "script" => scripts()?,
+        "executable" => {
+            let mut out = read(tests, &["corpus/executables"])?;
+            out.extend(executable::seeds(&scripts()?));
+            out
+        }
+        "kernels" => {
+            let text = read(tests, &["corpus/kernels"])?.concat();
+            let mut out: Vec<Vec<u8>> =
+                text.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(<[u8]>::to_vec).collect();
+            out.extend(kernels::seeds());
+            out
+        }
+        // Any bytes determine a model.
+        "onnx_grammar" => (0..64).map(bytes).collect(),
+        _ => read(tests, &["corpus/onnx", "attacks"])?,
+    })
+}
+
+/// 20 to 519 random bytes.
+fn bytes(seed: u64) -> Vec<u8> {
+    let mut rng = Rng::new(seed);
+    let count = 20 + rng.below(500);
+    (0..count).map(|_| rng.below(256) as u8).collect()
+}

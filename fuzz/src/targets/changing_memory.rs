@@ -1,0 +1,149 @@
+//! Memory whose values change from load to load, as if another thread wrote it at the worst moments.
+//!
+//! The pages of the values are inaccessible. Each access faults; the handler writes other values, lets the one instruction pass
+//! (it sets the trap flag), and makes the pages inaccessible again. So a second load of a checked value differs from the first
+//! one in every run. A fault at any other address ends the process. Linux on x86-64 only.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+/// An integer that changes.
+#[derive(Clone, Copy)]
+pub struct ChangingValue {
+    /// Its address.
+    pub at: *mut u8,
+    /// Its size in bytes: 4 or 8.
+    pub size: usize,
+    /// The valid value, which it has most of the time.
+    pub right: i64,
+    /// Invalid values, which it has sometimes.
+    pub wrong: [i64; 4],
+}
+
+struct State {
+    page: usize,
+    pages: Vec<usize>,
+    values: Vec<ChangingValue>,
+}
+
+static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
+/// Held by a thread from its fault to its trap: no other thread may close the pages in between.
+static STEPPING: AtomicBool = AtomicBool::new(false);
+static RNG_STATE: AtomicU64 = AtomicU64::new(0x9e37_79b9_7f4a_7c15);
+/// The trap flag: while it is set, the processor stops after each instruction.
+const TRAP: i64 = 0x100;
+
+/// Random bits for the handler, which must not lock.
+fn bits() -> u64 {
+    let mut x = RNG_STATE.load(Ordering::Relaxed);
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    RNG_STATE.store(x, Ordering::Relaxed);
+    x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20
+}
+
+impl State {
+    fn protect(&self, access: i32) {
+        for &page in &self.pages {
+            // SAFETY: these pages are mapped, and hold only changing values and the data beside them.
+            unsafe { libc::mprotect(page as *mut c_void, self.page, access) };
+        }
+    }
+
+    fn shift(&self) {
+        // Most loads return valid values, so that runs get far.
+        let often = [0, 0, 0, 0, 0, 2, 4, 8][bits() as usize % 8];
+        for value in &self.values {
+            let wrong = bits() % 8 < often;
+            let new = if wrong { value.wrong[bits() as usize % 4] } else { value.right };
+            // SAFETY: the caller of `run` promises that the value is there, aligned; the page is accessible.
+            unsafe {
+                match value.size {
+                    4 => value.at.cast::<i32>().write_volatile(new as i32),
+                    _ => value.at.cast::<i64>().write_volatile(new),
+                }
+            }
+        }
+    }
+}
+
+/// The state; none before the first call of [`run`].
+fn state() -> Option<&'static State> {
+    // SAFETY: states are leaked.
+    unsafe { STATE.load(Ordering::Acquire).as_ref() }
+}
+
+unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the system passes valid pointers.
+    let (at, context) =
+        unsafe { ((*info).si_addr() as usize, &mut *context.cast::<libc::ucontext_t>()) };
+    match state().filter(|s| s.pages.contains(&(at / s.page * s.page))) {
+        Some(state) => {
+            while STEPPING.swap(true, Ordering::Acquire) {
+                // SAFETY: takes no pointers, and handlers may call it.
+                unsafe { libc::sched_yield() };
+            }
+            state.protect(libc::PROT_READ | libc::PROT_WRITE);
+            state.shift();
+            context.uc_mcontext.gregs[libc::REG_EFL as usize] |= TRAP;
+        }
+        None => {
+            // SAFETY: the default action; the instruction faults again and ends the process.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+    }
+}
+
+unsafe extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: as above.
+    let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+    context.uc_mcontext.gregs[libc::REG_EFL as usize] &= !TRAP;
+    if let Some(state) = state() {
+        state.protect(libc::PROT_NONE);
+    }
+    STEPPING.store(false, Ordering::Release);
+}
+
+type Handler = unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut c_void);
+
+fn install(signal: i32, handler: Handler) {
+    // SAFETY: a valid structure, with a handler that takes three arguments.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        assert_eq!(libc::sigaction(signal, &raw const action, null_mut()), 0);
+    }
+}
+
+/// Calls `body` while the values change at every access. Afterwards they are valid again.
+///
+/// # Safety
+/// The values are aligned and in writable pages of their own, whose other bytes only `body` accesses. Nothing else
+/// calls this function meanwhile.
+pub unsafe fn run(values: Vec<ChangingValue>, body: impl FnOnce()) {
+    // SAFETY: asks for a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    let mut pages: Vec<usize> = values.iter().map(|v| v.at as usize / page * page).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    let state: &State = Box::leak(Box::new(State { page, pages, values }));
+    STATE.store(std::ptr::from_ref(state).cast_mut(), Ordering::Release);
+    install(libc::SIGSEGV, on_fault);
+    install(libc::SIGTRAP, on_trap);
+    state.protect(libc::PROT_NONE);
+    body();
+    STATE.store(null::<State>().cast_mut(), Ordering::Release);
+    state.protect(libc::PROT_READ | libc::PROT_WRITE);
+    for value in &state.values {
+        // SAFETY: as in `shift`.
+        unsafe {
+            match value.size {
+                4 => value.at.cast::<i32>().write_volatile(value.right as i32),
+                _ => value.at.cast::<i64>().write_volatile(value.right),
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Small inputs for functions: tensors between guard pages, with values that are valid indices or sometimes hostile.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use pliant::{CompiledModule, DType, Dim, Model, Tensor, Value, ValueInfo, VirtualMachine};
+use pliant_tensor::Storage;
+
+use super::guarded_memory::Guarded;
+use super::rng::Rng;
+
+/// Maximum number of elements of an input.
+const MOST: i64 = 1 << 14;
+
+/// A tensor whose data ends at a guard page.
+pub fn tensor(shape: &[i64], dtype: DType, rng: &mut Rng) -> Option<Tensor> {
+    let count = shape.iter().try_fold(1i64, |all, &d| all.checked_mul(d))?;
+    if !(0..=MOST).contains(&count) || shape.iter().any(|d| *d < 0) {
+        return None;
+    }
+    let mut memory = Guarded::new(count as usize * dtype.size());
+    fill(&mut memory, dtype, rng);
+    let (data, len) = (memory.as_ptr(), count as usize * dtype.size());
+    // SAFETY: the memory lives until the storage releases it, and nothing else uses it.
+    let storage = unsafe { Storage::from_foreign(data, len, false, move || drop(memory)) };
+    Tensor::from_storage(storage, 0, shape, dtype).ok()
+}
+
+fn fill(memory: &mut Guarded, dtype: DType, rng: &mut Rng) {
+    let hostile = rng.one_in(4);
+    let mut int = || match hostile && rng.one_in(4) {
+        true => rng.hostile(1),
+        false => rng.between(0, 3),
+    };
+    match dtype {
+        DType::Bool => memory.as_mut::<u8>().iter_mut().for_each(|v| *v = int() as u8 & 1),
+        DType::Float32 => memory.as_mut::<f32>().iter_mut().for_each(|v| *v = int() as f32 - 1.5),
+        DType::Float64 => memory.as_mut::<f64>().iter_mut().for_each(|v| *v = int() as f64 - 1.5),
+        DType::Float16 => memory.as_mut::<u16>().iter_mut().for_each(|v| *v = (int() as u16) << 10),
+        DType::BFloat16 => memory.as_mut::<u16>().iter_mut().for_each(|v| *v = (int() as u16) << 7),
+        DType::Int16 | DType::UInt16 => {
+            memory.as_mut::<u16>().iter_mut().for_each(|v| *v = int() as u16);
+        }
+        DType::Int32 | DType::UInt32 => {
+            memory.as_mut::<u32>().iter_mut().for_each(|v| *v = int() as u32);
+        }
+        DType::Int64 | DType::UInt64 => {
+            memory.as_mut::<i64>().iter_mut().for_each(|v| *v = int());
+        }
+        _ => memory.as_mut::<u8>().iter_mut().for_each(|v| *v = int() as u8),
+    }
+}
+
+/// Sizes of symbols, chosen on first use.
+#[derive(Default)]
+pub struct Symbols(HashMap<String, i64>);
+
+impl Symbols {
+    fn size(&mut self, dim: &Dim, rng: &mut Rng) -> i64 {
+        match dim {
+            Dim::Constant(n) => *n,
+            Dim::Symbolic(text) => self.value(text.trim(), rng),
+        }
+    }
+
+    /// The value of a symbol, or of sums and products of symbols and numbers without parentheses.
+    fn value(&mut self, text: &str, rng: &mut Rng) -> i64 {
+        if let Ok(n) = text.parse() {
+            return n;
+        }
+        for (operator, apply) in [
+            (" + ", i64::wrapping_add as fn(i64, i64) -> i64),
+            (" - ", i64::wrapping_sub),
+            (" * ", i64::wrapping_mul),
+        ] {
+            if let Some((a, b)) = text.rsplit_once(operator) {
+                return apply(self.value(a, rng), self.value(b, rng));
+            }
+        }
+        let chosen = *rng.pick(&[0, 1, 2, 3, 4, 5, 8, 17, 33]);
+        *self.0.entry(text.to_string()).or_insert(chosen)
+    }
+}
+
+/// A random value of a declared type, as far as the type is known.
+pub fn value(info: &ValueInfo, symbols: &mut Symbols, rng: &mut Rng) -> Value {
+    let dtype: Option<DType> = info.dtype.as_ref().and_then(|d| d.parse().ok());
+    if info.ty.starts_with("R.Prim") {
+        let small = Value::Int(rng.between(0, 6));
+        return if rng.one_in(8) { Value::Int(rng.hostile(2)) } else { small };
+    }
+    if info.ty.starts_with("R.Shape") {
+        let dims: Vec<i64> = (0..rng.below(4)).map(|_| rng.between(0, 4)).collect();
+        return Value::shape(&dims);
+    }
+    if info.ty.starts_with("R.Tuple") {
+        let fields: Vec<Value> = (0..2).filter_map(|_| any_tensor(rng)).collect();
+        return Value::tuple(fields);
+    }
+    let dims: Option<Vec<i64>> = match &info.shape {
+        Some(dims) => Some(dims.iter().map(|d| symbols.size(d, rng)).collect()),
+        None => Some((0..rng.below(4)).map(|_| rng.between(0, 4)).collect()),
+    };
+    let made = dims.and_then(|dims| tensor(&dims, dtype.unwrap_or(DType::Float32), rng));
+    made.map_or(Value::None, Value::Tensor)
+}
+
+fn any_tensor(rng: &mut Rng) -> Option<Value> {
+    let dims: Vec<i64> = (0..rng.below(4)).map(|_| rng.between(0, 4)).collect();
+    let dtype = *rng.pick(&[DType::Float32, DType::Int64, DType::Int32, DType::Bool]);
+    tensor(&dims, dtype, rng).map(Value::Tensor)
+}
+
+/// A small value of any type.
+pub fn any(rng: &mut Rng) -> Value {
+    match rng.below(8) {
+        0 => Value::Int(rng.hostile(1)),
+        1 => Value::shape(&[rng.between(0, 4), rng.between(0, 4)]),
+        2 => Value::None,
+        3 => Value::tuple(any_tensor(rng)),
+        _ => any_tensor(rng).unwrap_or(Value::None),
+    }
+}
+
+/// Runs functions of a program on small inputs, for a bounded time; returns whether it has any. Errors are ignored.
+pub fn run_all(compiled: CompiledModule, rng: &mut Rng) -> bool {
+    let Ok(model) = Model::new(compiled) else { return false };
+    let signatures = model.compiled().signatures().to_vec();
+    for _ in 0..2 {
+        for signature in signatures.iter().take(4) {
+            let mut symbols = Symbols::default();
+            let args: Vec<Value> =
+                signature.inputs.iter().map(|i| value(i, &mut symbols, rng)).collect();
+            let _watch = Watch::start(model.vm());
+            let _ = model.run(&signature.name, &args);
+        }
+    }
+    let names: Vec<String> = model.vm().function_names().iter().map(|n| n.to_string()).collect();
+    for name in names.iter().filter(|n| model.signature(n).is_none()).take(4) {
+        let count = model.vm().params(name).map_or(0, <[_]>::len);
+        let args: Vec<Value> = (0..count).map(|_| any(rng)).collect();
+        let _watch = Watch::start(model.vm());
+        let _ = model.run(name, &args);
+    }
+    !names.is_empty()
+}
+
+/// Interrupts a VM after a while, unless dropped before.
+struct Watch;
+
+enum Order {
+    Start(VirtualMachine),
+    End,
+}
+
+/// How long a run may take.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+thread_local! {
+    /// The watcher of the runs of this thread.
+    static ORDERS: SyncSender<Order> = {
+        let (orders, received) = sync_channel(0);
+        std::thread::spawn(move || watch(&received));
+        orders
+    };
+}
+
+impl Watch {
+    fn start(vm: &VirtualMachine) -> Watch {
+        let _ = ORDERS.with(|orders| orders.send(Order::Start(vm.clone())));
+        Watch
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = ORDERS.with(|orders| orders.send(Order::End));
+    }
+}
+
+fn watch(received: &Receiver<Order>) {
+    let mut machine = None;
+    loop {
+        match received.recv_timeout(PATIENCE) {
+            Ok(Order::Start(vm)) => machine = Some(vm),
+            Ok(Order::End) => machine = None,
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(vm) = &machine {
+                    vm.interrupt();
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}

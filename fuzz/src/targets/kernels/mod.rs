@@ -1,0 +1,208 @@
+//! Library kernels with hostile arguments: a compiled loop function calls each symbol that scripts may call with
+//! addresses, on buffers between guard pages. The bounds checks must reject every call that would leave a buffer.
+
+mod call;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod race;
+mod record;
+mod valid;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+use pliant_kernels::extern_fns;
+use pliant_pool::Team;
+
+use super::rng::Rng;
+use call::{Compiled, Operands, compiled, runtime};
+use record::{Arg, MOST, Record, pointers};
+
+/// The names of the kernels under test.
+pub fn names() -> Vec<&'static str> {
+    extern_fns().iter().filter(|f| pointers(f).is_some()).map(|f| f.name).collect()
+}
+
+/// Another call: mostly of a random kernel, with valid arguments except for up to four hostile ones.
+pub fn mutate(input: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let old = std::str::from_utf8(input).ok().and_then(Record::parse);
+    let mut record = match old {
+        Some(record) if rng.one_in(4) => record,
+        _ => {
+            let names = names();
+            let name = names[rng.below(names.len())];
+            valid::record(name, rng)
+        }
+    };
+    for _ in 0..rng.below(5) {
+        let at = rng.below(record.args.len());
+        match &mut record.args[at] {
+            Arg::Int(n) | Arg::At(n) => *n = rng.hostile(*n),
+            Arg::Float(x) => *x = *rng.pick(&[0.0, -1.0, 1e300, f64::NAN, f64::INFINITY]),
+        }
+    }
+    if record.sizes.is_some() || rng.one_in(8) {
+        let sizes = record.types().iter().map(|_| rng.below(40)).collect();
+        record.sizes = rng.one_in(2).then_some(sizes);
+    }
+    record.to_string().into_bytes()
+}
+
+/// Calls with valid arguments, one for each kernel.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let mut rng = Rng::new(1);
+    let made = |name: &&str| valid::record(name, &mut rng).to_string().into_bytes();
+    names().iter().map(made).collect()
+}
+
+/// The tick at which the current call must stop; 0 without a call.
+static STOP_AT: AtomicU64 = AtomicU64::new(0);
+static STOP: AtomicBool = AtomicBool::new(false);
+static TICKS: AtomicU64 = AtomicU64::new(1);
+/// Ticks of 20 milliseconds that a call may take.
+const MOST_TICKS: u64 = 25;
+
+/// Starts a thread that interrupts long calls: huge sizes with strides of 0 are valid.
+fn start_clock() {
+    static CLOCK: OnceLock<()> = OnceLock::new();
+    CLOCK.get_or_init(|| {
+        std::thread::spawn(|| {
+            loop {
+                std::thread::sleep(Duration::from_millis(20));
+                let now = TICKS.fetch_add(1, Ordering::Relaxed);
+                let stop = STOP_AT.load(Ordering::Relaxed);
+                STOP.store(stop != 0 && now > stop, Ordering::Relaxed);
+            }
+        });
+    });
+}
+
+fn team() -> &'static Team {
+    static TEAM: OnceLock<Team> = OnceLock::new();
+    TEAM.get_or_init(|| Team::new(2))
+}
+
+/// Makes the call that a line describes; returns whether it succeeds.
+pub fn run(input: &[u8]) -> bool {
+    let Some(record) = std::str::from_utf8(input).ok().and_then(|t| Record::parse(t.trim())) else {
+        return false;
+    };
+    let Some(function) = compiled(&record) else { return false };
+    start_clock();
+    let mut runtime = runtime();
+    runtime.interrupt = &raw const STOP;
+    if input.len() % 2 == 1 {
+        runtime.team = (&raw const *team()).cast();
+        runtime.parallel_launch = pliant_pool::parallel_launch;
+    }
+    let call = Call { record: &record, function: &function, runtime: &runtime };
+    match &record.sizes {
+        Some(sizes) => {
+            let most = sizes.iter().copied().max().unwrap_or(0);
+            let mut operands = Operands::new(&record, most);
+            let [end, start] = [true, false].map(|at_end| call.make(&mut operands, sizes, at_end));
+            end && start
+        }
+        None => call.shrink(),
+    }
+}
+
+struct Call<'a> {
+    record: &'a Record,
+    function: &'a Compiled,
+    runtime: &'a KernelRuntime,
+}
+
+impl Call<'_> {
+    /// Makes the call; returns whether it succeeds.
+    fn make(&self, operands: &mut Operands, sizes: &[usize], at_end: bool) -> bool {
+        STOP.store(false, Ordering::Relaxed);
+        STOP_AT.store(TICKS.load(Ordering::Relaxed) + MOST_TICKS, Ordering::Relaxed);
+        let status = operands.call(self.function, self.record.mode, sizes, at_end, self.runtime);
+        STOP_AT.store(0, Ordering::Relaxed);
+        status == STATUS_OK
+    }
+
+    /// Finds the smallest buffers that the checks accept, one after the other, and repeats the call at the start of
+    /// guarded memory; returns whether it succeeds. A call that leaves them crashes.
+    fn shrink(&self) -> bool {
+        self.smallest().is_some_and(|(mut operands, sizes)| self.make(&mut operands, &sizes, false))
+    }
+
+    /// The smallest accepted sizes, with memory for the largest ones.
+    fn smallest(&self) -> Option<(Operands, Vec<usize>)> {
+        let count = self.record.types().len();
+        let mut sizes = vec![MOST; count];
+        let mut operands = Operands::new(self.record, MOST);
+        if !self.make(&mut operands, &sizes, true) {
+            return None;
+        }
+        for k in 0..count {
+            let (mut refused, mut taken) = (None, sizes[k]);
+            while refused.map_or(taken > 0, |r: usize| taken - r > 1) {
+                // Most buffers are small.
+                let low = refused.unwrap_or(0);
+                let middle =
+                    if taken > 1024 && low < 64 { low.max(1) * 16 } else { (low + taken) / 2 };
+                let middle = middle.clamp(low + usize::from(refused.is_some()), taken - 1);
+                sizes[k] = middle;
+                if self.make(&mut operands, &sizes, true) {
+                    taken = middle;
+                } else {
+                    refused = Some(middle);
+                }
+            }
+            sizes[k] = taken;
+        }
+        Some((operands, sizes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Mode;
+
+    #[test]
+    fn records_round_trip() {
+        let mut rng = Rng::new(7);
+        for seed in seeds() {
+            for _ in 0..20 {
+                let text = String::from_utf8(mutate(&seed, &[], &mut rng)).expect("text");
+                let record = Record::parse(&text).unwrap_or_else(|| panic!("{text}"));
+                assert_eq!(record.to_string(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn the_smallest_buffers_are_exactly_those_that_the_call_accesses() {
+        let line = "pliant_gemm_f32 loaded 1 2 3 4 @0 8 4 1 @0 12 3 1 @1 6 3 1 0";
+        let record = Record::parse(line).expect("a call");
+        let (function, runtime) = (compiled(&record).expect("it compiles"), runtime());
+        let call = Call { record: &record, function: &function, runtime: &runtime };
+        assert_eq!(call.smallest().expect("it succeeds").1, [8, 12, 7]);
+    }
+
+    #[test]
+    fn calls_with_valid_arguments_succeed() {
+        let mut rng = Rng::new(3);
+        for name in names() {
+            let runs = (0..40).filter(|_| {
+                let mut record = valid::record(name, &mut rng);
+                record.mode = Mode::Loaded;
+                let Some(function) = compiled(&record) else { return false };
+                let runtime = runtime();
+                let call = Call { record: &record, function: &function, runtime: &runtime };
+                call.make(
+                    &mut Operands::new(&record, MOST),
+                    &vec![MOST; record.types().len()],
+                    true,
+                )
+            });
+            let runs = runs.count();
+            assert!(runs >= 20, "{name}: {runs} of 40");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! A call of a library kernel as one line of text: `NAME MODE ARGUMENTS... [: SIZES...]`.
+//!
+//! An argument is an integer, a float (`0.5f`) or an address (`@OFFSET`, in elements from the start of the buffer).
+//! Sizes are the element counts of the buffers, one for each address; without them the target finds the smallest
+//! buffers that the checks accept.
+
+use std::fmt;
+
+use pliant_kernels::{ExternFn, ExternTy, extern_fn};
+
+/// An argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arg {
+    Int(i64),
+    Float(f64),
+    /// The address of an element.
+    At(i64),
+}
+
+/// How the loop function gets the arguments of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// From memory, so that any 64-bit number is possible.
+    Loaded,
+    /// As parameters, whose range is checked on entry.
+    Params,
+    /// As constants, about which bounds are proved.
+    Literal,
+}
+
+const MODES: [(Mode, &str); 3] =
+    [(Mode::Loaded, "loaded"), (Mode::Params, "params"), (Mode::Literal, "literal")];
+
+/// A call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    pub kernel: String,
+    pub mode: Mode,
+    pub args: Vec<Arg>,
+    pub sizes: Option<Vec<usize>>,
+}
+
+/// Maximum number of elements of a buffer.
+pub const MOST: usize = 1 << 16;
+
+/// The element types of the pointer arguments of a kernel; `None` if scripts may not call it or it takes no pointer.
+pub fn pointers(function: &ExternFn) -> Option<Vec<&'static str>> {
+    if !function.from_script() || !function.params.contains(&ExternTy::Ptr) {
+        return None;
+    }
+    let name = function.name;
+    let count = function.params.iter().filter(|p| **p == ExternTy::Ptr).count();
+    if let Some(rest) = name.strip_prefix("pliant_row_") {
+        let (what, dtype) = rest.rsplit_once('_')?;
+        return Some(if what == "fourier" { vec![dtype] } else { vec![dtype, "int64"] });
+    }
+    if let Some(rest) = name.strip_prefix("pliant_vec_") {
+        let of = |suffix: &str| match suffix {
+            "f16" => Some("float16"),
+            "bf16" => Some("bfloat16"),
+            "f32" => Some("float32"),
+            "f64" => Some("float64"),
+            _ => None,
+        };
+        if let Some((from, to)) = rest.split_once("_to_") {
+            return Some(vec![of(to)?, of(from)?]);
+        }
+        return Some(vec![of(rest.rsplit_once('_')?.1)?; count]);
+    }
+    let text = match name {
+        "pliant_gemm_f64" | "pliant_gemm_packed_f64" => "float64 float64 float64",
+        "pliant_gemm_f32" | "pliant_gemm_packed_f32" => "float32 float32 float32",
+        "pliant_attend_f32" => "float32 float32 float32 float32 float32 bool",
+        "pliant_convolve_f32" => "float32 float32 float32 float32 float32",
+        "pliant_recur_f32" => {
+            "float32 float32 float32 float32 float32 int64 float32 float32 float32 float32 float32"
+        }
+        "pliant_product_int8" => "int8 int32 int8 int32 int32 int32",
+        "pliant_product_uint8" => "uint8 int32 int8 int32 int32 int32",
+        "pliant_product_int8_f32" => "int8 int32 int8 int32 int32 float32 float32 float32 float32",
+        "pliant_product_uint8_f32" => {
+            "uint8 int32 int8 int32 int32 float32 float32 float32 float32"
+        }
+        "pliant_product_bytes_f32" => "float32 int8 float32 float32 float32",
+        "pliant_product_nibbles_f32" => "float32 uint8 float32 float32 float32",
+        "pliant_product_bfloat16_f32" => "float32 bfloat16 float32",
+        _ => return integer_convolution(name),
+    };
+    let types: Vec<&str> = text.split(' ').collect();
+    assert_eq!(types.len(), count, "{name}");
+    Some(types)
+}
+
+fn integer_convolution(name: &'static str) -> Option<Vec<&'static str>> {
+    let rest = name.strip_prefix("pliant_convolve_")?;
+    let (input, output) = rest.split_once('_').unwrap_or((rest, "int32"));
+    let mut types = vec![input, "int32", "int8", "int32", "int32"];
+    if output != "int32" {
+        types.extend(["int32", "float32", "float32", "float32"]);
+    }
+    if output.ends_with('8') {
+        types.extend(["float32", "float32"]);
+    }
+    types.push(if output == "f32" { "float32" } else { output });
+    Some(types)
+}
+
+impl Record {
+    /// Parses a line; `None` if it is malformed or does not fit the kernel's signature.
+    pub fn parse(line: &str) -> Option<Record> {
+        let (call, sizes) = match line.split_once(':') {
+            Some((call, sizes)) => (call, Some(sizes)),
+            None => (line, None),
+        };
+        let mut words = call.split_whitespace();
+        let kernel = words.next()?.to_string();
+        let function = extern_fn(&kernel)?;
+        let count = pointers(function)?.len();
+        let mode = words.next()?;
+        let mode = MODES.iter().find(|(_, name)| *name == mode)?.0;
+        let argument = |word: &str| match (word.strip_prefix('@'), word.strip_suffix('f')) {
+            (Some(offset), _) => offset.parse().ok().map(Arg::At),
+            (_, Some(float)) => float.parse().ok().map(Arg::Float),
+            _ => word.parse().ok().map(Arg::Int),
+        };
+        let args: Vec<Arg> = words.map(argument).collect::<Option<_>>()?;
+        let fits = |(arg, ty): (&Arg, &ExternTy)| {
+            matches!(
+                (arg, ty),
+                (Arg::Int(_), ExternTy::I64)
+                    | (Arg::Float(_), ExternTy::F64)
+                    | (Arg::At(_), ExternTy::Ptr)
+            )
+        };
+        if args.len() != function.params.len() || !args.iter().zip(function.params).all(fits) {
+            return None;
+        }
+        let size = |word: &str| word.parse().ok().filter(|&n| n <= MOST);
+        let sizes = match sizes {
+            Some(list) => Some(list.split_whitespace().map(size).collect::<Option<Vec<usize>>>()?),
+            None => None,
+        };
+        if sizes.as_ref().is_some_and(|sizes| sizes.len() != count) {
+            return None;
+        }
+        Some(Record { kernel, mode, args, sizes })
+    }
+
+    /// The element types of the pointer arguments.
+    pub fn types(&self) -> Vec<&'static str> {
+        extern_fn(&self.kernel).and_then(pointers).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = MODES.iter().find(|(mode, _)| *mode == self.mode).map_or("", |m| m.1);
+        write!(f, "{} {mode}", self.kernel)?;
+        for arg in &self.args {
+            match arg {
+                Arg::Int(n) => write!(f, " {n}")?,
+                Arg::Float(x) => write!(f, " {x:?}f")?,
+                Arg::At(offset) => write!(f, " @{offset}")?,
+            }
+        }
+        if let Some(sizes) = &self.sizes {
+            f.write_str(" :")?;
+            sizes.iter().try_for_each(|n| write!(f, " {n}"))?;
+        }
+        Ok(())
+    }
+}

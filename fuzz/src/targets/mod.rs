@@ -1,0 +1,45 @@
+//! The fuzz targets: how each runs an input, mutates inputs, and makes its seeds.
+//!
+//! | target | input |
+//! |---|---|
+//! | [`executable`] | a saved executable; lengths and checksums are corrected before it is loaded |
+//! | [`kernels`] | a line that describes the call of a library kernel |
+//! | [`script`] | a script |
+//!
+//! A plain test of the workspace includes these files (`crates/pliant/tests/suite/corpora.rs`) and replays the corpora.
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod changing_memory;
+pub mod executable;
+pub mod guarded_memory;
+pub mod inputs;
+pub mod kernels;
+pub mod rng;
+pub mod script;
+
+use pliant::{Error, ErrorKind};
+
+/// Checks the error of a rejected program: it must not be an internal error.
+///
+/// # Panics
+/// It is an internal error.
+pub fn refused(error: &Error) {
+    assert!(error.kind() != ErrorKind::Internal, "{error}");
+}
+
+/// A fuzz target.
+pub struct Target {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Runs an input, which must end with a result or an error; returns whether it got as far as a run.
+    pub run: fn(&[u8]) -> bool,
+    /// Mutates an input, perhaps with a piece of a second one.
+    pub mutate: fn(&[u8], &[u8], &mut rng::Rng) -> Vec<u8>,
+}
+
+/// The targets in this module.
+pub const TARGETS: [Target; 3] = [
+    Target { name: "executable", run: executable::run, mutate: executable::mutate },
+    Target { name: "kernels", run: kernels::run, mutate: kernels::mutate },
+    Target { name: "script", run: script::run, mutate: script::mutate },
+];

@@ -1,0 +1,84 @@
+//! Random choices, reproducible from a seed.
+
+/// Marsaglia's xorshift generator: enough to choose mutations.
+pub struct Rng(u64);
+
+impl Rng {
+    /// A generator; equal seeds give equal choices.
+    pub fn new(seed: u64) -> Rng {
+        let mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        Rng((mixed ^ mixed >> 31) | 1)
+    }
+
+    /// 64 random bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A number below `n`; 0 if `n` is 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((self.next() >> 16) % n.max(1) as u64) as usize
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+        low + self.below((high - low + 1) as usize) as i64
+    }
+
+    /// True with probability 1 / `n`.
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    /// One of several.
+    pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(list.len())]
+    }
+
+    /// An integer that tests bounds: near 0, a power of two, the limits of a type, or near or a multiple of `near`.
+    pub fn hostile(&mut self, near: i64) -> i64 {
+        let sign = if self.one_in(4) { -1 } else { 1 };
+        match self.below(8) {
+            0 => self.between(-2, 3),
+            1 | 2 => near.wrapping_add(*self.pick(&[-1, 1, 1, 2, -2])),
+            3 => near.wrapping_neg(),
+            4 => near.wrapping_mul(*self.pick(&[2, 3, 16, 64, 1 << 20, 1 << 32])),
+            5 | 6 => {
+                let power = 1i64 << self.below(63);
+                sign * power.wrapping_add(self.between(-1, 1))
+            }
+            _ => *self.pick(&[i64::MIN, i64::MIN + 1, i64::MAX, i64::MAX - 1, i64::from(i32::MIN)]),
+        }
+    }
+}
+
+/// One to four mutations of plain bytes: sets a byte, flips a bit, deletes or repeats a piece, or inserts one of
+/// another input.
+pub fn damage(bytes: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    for _ in 0..=rng.below(4) {
+        if out.is_empty() {
+            break;
+        }
+        let at = rng.below(out.len());
+        let end = (at + 1 + rng.below(16)).min(out.len());
+        match rng.below(5) {
+            0 => out[at] = *rng.pick(&[0, 1, 0x7f, 0x80, 0xff]),
+            1 => out[at] ^= 1 << rng.below(8),
+            2 => drop(out.drain(at..end)),
+            3 => {
+                let piece = out[at..end].to_vec();
+                out.splice(at..at, piece);
+            }
+            _ => {
+                let from = rng.below(other.len());
+                let piece = &other[from..(from + end - at).min(other.len())];
+                out.splice(at..end, piece.iter().copied());
+            }
+        }
+    }
+    out
+}

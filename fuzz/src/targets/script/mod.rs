@@ -1,0 +1,34 @@
+//! Scripts: parses and compiles text and runs it on small tensors.
+
+mod mutate;
+
+use pliant::CompileOptions;
+
+use super::inputs;
+use super::rng::Rng;
+pub use mutate::mutate;
+
+/// The script of a file test, without its expectation.
+fn script(text: &str) -> &str {
+    text.split_once("\n# expect").map_or(text, |(script, _)| script)
+}
+
+/// The scripts of file tests, without their expectations.
+pub fn seeds(files: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let text =
+        |file: &Vec<u8>| std::str::from_utf8(file).ok().map(|t| script(t).as_bytes().to_vec());
+    files.iter().filter_map(text).collect()
+}
+
+/// Compiles a script and runs its functions; returns whether it compiled and has any.
+pub fn run(input: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(input) else { return false };
+    let Ok(parsed) = pliant::parse("fuzz.py", script(text)) else { return false };
+    match pliant::compile(parsed.module, &CompileOptions::default()) {
+        Ok(compiled) => inputs::run_all(compiled, &mut Rng::new(input.len() as u64)),
+        Err(error) => {
+            super::refused(&error);
+            false
+        }
+    }
+}

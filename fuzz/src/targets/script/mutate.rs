@@ -1,0 +1,303 @@
+//! Mutations of the tokens and lines of a script.
+
+use std::ops::Range;
+
+use pliant_kernels::extern_fns;
+
+use super::super::rng::{Rng, damage};
+
+/// Words that replace other words of a program.
+const WORDS: &[&str] = &[
+    "T.parallel",
+    "T.serial",
+    "T.vectorized",
+    "T.unroll",
+    "T.grid",
+    "range",
+    "T.block",
+    "T.reads",
+    "T.writes",
+    "T.init",
+    "T.min",
+    "T.max",
+    "T.floordiv",
+    "T.floormod",
+    "T.truncdiv",
+    "T.if_then_else",
+    "T.Select",
+    "T.exp",
+    "T.sin",
+    "T.abs",
+    "T.int64",
+    "T.int32",
+    "T.int8",
+    "T.uint8",
+    "T.float32",
+    "T.float64",
+    "T.bool",
+    "T.cast",
+    "T.address_of",
+    "T.likely",
+    "T.decl_buffer",
+    "T.alloc_buffer",
+    "T.match_buffer",
+    "T.reinterpret",
+    "T.shift_left",
+    "T.shift_right",
+    "T.Ramp",
+    "T.Broadcast",
+    "R.call_tir",
+    "R.call_tir_inplace",
+    "R.add",
+    "R.matmul",
+    "R.take",
+    "R.reshape",
+    "R.concat",
+    "R.sum",
+    "R.strided_slice",
+    "R.gather_elements",
+    "R.scatter_elements",
+    "R.permute_dims",
+    "R.topk",
+    "R.nonzero",
+    "R.unique",
+    "True",
+    "False",
+    "None",
+    "if",
+    "while",
+    "and",
+    "or",
+    "not",
+];
+
+const DTYPES: &[&str] = &[
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "handle",
+    "float32x4",
+    "int64x4",
+    "n",
+    "m",
+    "n + 1",
+    "2 * n",
+    "n - 1",
+    "n // 2",
+];
+
+const OPERATORS: &[&str] =
+    &["+", "-", "*", "//", "%", "<", "<=", ">", ">=", "==", "!=", "/", "&", "|", "^", "<<", ">>"];
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Integer,
+    Word,
+    Text,
+    Operator,
+}
+
+/// The tokens that may be replaced, by kind.
+fn tokens(text: &str) -> Vec<(Kind, Range<usize>)> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::new();
+    let mut at = 0;
+    let run = |mut at: usize, of: &dyn Fn(u8) -> bool| {
+        while at < bytes.len() && of(bytes[at]) {
+            at += 1;
+        }
+        at
+    };
+    while at < bytes.len() {
+        let start = at;
+        let kind = match bytes[at] {
+            b'0'..=b'9' => {
+                at = run(at, &|b| b.is_ascii_alphanumeric() || b == b'.');
+                let plain = bytes[start..at].iter().all(u8::is_ascii_digit);
+                plain.then_some(Kind::Integer)
+            }
+            b if b.is_ascii_alphabetic() || b == b'_' => {
+                at = run(at, &|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.');
+                Some(Kind::Word)
+            }
+            b'"' => {
+                at = (run(at + 1, &|b| b != b'"' && b != b'\n') + 1).min(bytes.len());
+                Some(Kind::Text)
+            }
+            b'#' => {
+                at = run(at, &|b| b != b'\n');
+                None
+            }
+            b if b"+-*/%<>=!&|^".contains(&b) => {
+                at = run(at, &|b| b"+-*/%<>=!&|^".contains(&b));
+                OPERATORS.contains(&&text[start..at]).then_some(Kind::Operator)
+            }
+            _ => {
+                at += 1;
+                None
+            }
+        };
+        if let Some(kind) = kind {
+            out.push((kind, start..at));
+        }
+    }
+    out
+}
+
+/// Makes one to five mutations of tokens, brackets or lines.
+pub fn mutate(input: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let text = match std::str::from_utf8(input) {
+        Ok(text) if !rng.one_in(40) => text,
+        _ => return damage(input, other, rng),
+    };
+    let other = String::from_utf8_lossy(other);
+    let mut text = text.to_string();
+    for _ in 0..=rng.below(4) {
+        match rng.below(8) {
+            0 => lines(&mut text, &other, rng),
+            1 => group(&mut text, &other, rng),
+            _ => token(&mut text, &other, rng),
+        }
+    }
+    text.into_bytes()
+}
+
+fn token(text: &mut String, other: &str, rng: &mut Rng) {
+    let all = tokens(text);
+    let wanted = *rng.pick(&[Kind::Integer, Kind::Integer, Kind::Word, Kind::Text, Kind::Operator]);
+    let of_kind: Vec<Range<usize>> =
+        all.iter().filter(|(kind, _)| *kind == wanted).map(|(_, at)| at.clone()).collect();
+    if of_kind.is_empty() {
+        return;
+    }
+    let at = rng.pick(&of_kind).clone();
+    let old = &text[at.clone()];
+    let same = |text: &str, rng: &mut Rng| {
+        let all = tokens(text);
+        let list: Vec<_> = all.into_iter().filter(|(kind, _)| *kind == wanted).collect();
+        if list.is_empty() { None } else { Some(text[rng.pick(&list).1.clone()].to_string()) }
+    };
+    let new = match wanted {
+        _ if rng.one_in(3) => same(text, rng),
+        _ if rng.one_in(8) => same(other, rng),
+        Kind::Integer => Some(rng.hostile(old.parse().unwrap_or(0)).to_string()),
+        Kind::Word => Some(rng.pick(WORDS).to_string()),
+        Kind::Text if old.starts_with("\"pliant_") => {
+            Some(format!("\"{}\"", rng.pick(extern_fns()).name))
+        }
+        Kind::Text => Some(format!("\"{}\"", rng.pick(DTYPES))),
+        Kind::Operator => Some(rng.pick(OPERATORS).to_string()),
+    };
+    if let Some(new) = new {
+        text.replace_range(at, &new);
+    }
+}
+
+/// The ranges between matching brackets.
+fn groups(text: &str) -> Vec<Range<usize>> {
+    let (mut open, mut out) = (Vec::new(), Vec::new());
+    for (at, b) in text.bytes().enumerate() {
+        match b {
+            b'(' | b'[' => open.push(at),
+            b')' | b']' => {
+                if let Some(start) = open.pop().filter(|start| at - start < 200) {
+                    out.push(start + 1..at);
+                }
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Replaces the text between two brackets by that between others, or by an operation on it.
+fn group(text: &mut String, other: &str, rng: &mut Rng) {
+    let all = groups(text);
+    if all.is_empty() {
+        return;
+    }
+    let at = rng.pick(&all).clone();
+    let from = if rng.one_in(3) { other } else { &*text };
+    let others = groups(from);
+    let new = match rng.below(4) {
+        0 => format!("{} {} {}", &text[at.clone()], rng.pick(OPERATORS), rng.hostile(1)),
+        1 if !text[at.clone()].contains(',') => {
+            format!("{} {} {}", &text[at.clone()], rng.pick(OPERATORS), &text[at.clone()])
+        }
+        _ if others.is_empty() => return,
+        _ => from[rng.pick(&others).clone()].to_string(),
+    };
+    text.replace_range(at, &new);
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Removes, repeats or swaps lines, or inserts one of another script, always with lines of the same indentation.
+fn lines(text: &mut String, other: &str, rng: &mut Rng) {
+    let mut list: Vec<String> = text.lines().map(str::to_string).collect();
+    if list.is_empty() {
+        return;
+    }
+    let at = rng.below(list.len());
+    let depth = indent(&list[at]);
+    let like = |list: &[String], rng: &mut Rng| {
+        let same: Vec<&String> = list.iter().filter(|l| indent(l) == depth).collect();
+        if same.is_empty() { None } else { Some((*rng.pick(&same)).clone()) }
+    };
+    match rng.below(4) {
+        0 => drop(list.remove(at)),
+        1 => {
+            if let Some(line) = like(&list, rng) {
+                list.insert(at, line);
+            }
+        }
+        2 => {
+            let theirs: Vec<String> = other.lines().map(str::to_string).collect();
+            if let Some(line) = like(&theirs, rng) {
+                list.insert(at, line);
+            }
+        }
+        _ => {
+            let to = rng.below(list.len());
+            if indent(&list[to]) == depth {
+                list.swap(at, to);
+            }
+        }
+    }
+    *text = list.join("\n");
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_found_by_kind() {
+        let text = "x[i] = T.exp(\"a b\") + 12 # 3";
+        let found: Vec<(Kind, &str)> =
+            tokens(text).into_iter().map(|(kind, at)| (kind, &text[at])).collect();
+        use Kind::{Integer, Operator, Text, Word};
+        let expected = [
+            (Word, "x"),
+            (Word, "i"),
+            (Word, "T.exp"),
+            (Text, "\"a b\""),
+            (Operator, "+"),
+            (Integer, "12"),
+        ];
+        assert_eq!(found, expected);
+    }
+}
