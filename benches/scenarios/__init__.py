@@ -1,0 +1,48 @@
+"""Common problems of other runtimes, as scenarios that Pliant must pass: T1 to T29, and S1 to S8 on security.
+
+``python -m scenarios``, within ``benches/``, runs them all; ``python -m scenarios T4 S2`` some. Each runs in a process of its
+own. ``--write`` puts their results into ``docs/internals/scenarios.md`` and keeps the rows of other scenarios.
+
+A scenario is a function decorated with `scenario` in one of the files here. It returns an `Outcome`; if it raises, it failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a scenario.
+
+    `passed`: whether all requirements hold, ``None`` if only a part could be tested. `measured`: numbers, in a line.
+    `missing`: what was not tested or does not hold, and why; empty if `passed` is true.
+    """
+
+    passed: bool | None
+    measured: str
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario: its name (``T1``), its requirement in a line, and the function that runs it."""
+
+    name: str
+    asks: str
+    run: Callable[[], Outcome]
+
+
+SCENARIOS: dict[str, Scenario] = {}
+
+
+def scenario(name: str, asks: str) -> Callable[[Callable[[], Outcome]], Callable[[], Outcome]]:
+    """Registers a scenario."""
+
+    def register(run: Callable[[], Outcome]) -> Callable[[], Outcome]:
+        assert name not in SCENARIOS, f"{name} is registered twice"
+        SCENARIOS[name] = Scenario(name, asks, run)
+        return run
+
+    return register

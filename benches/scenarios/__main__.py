@@ -1,0 +1,116 @@
+"""Runs scenarios, each in a process of its own, and writes their table. See `scenarios`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import pkgutil
+import platform
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pliant
+import scenarios
+from scenarios import SCENARIOS, Outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/internals/scenarios.md"
+RESULTS = Path(__file__).parent / "results.json"
+SECONDS = 3600
+
+HEAD = """# Scenarios
+
+Common problems of other runtimes, as scenarios that Pliant must pass: T1 to T29, and S1 to S8 on security. They are
+defined in `benches/scenarios`; `python -m scenarios --write`, within `benches/`, writes this page.
+
+| scenario | requirement | passed | measured | not tested, or does not hold |
+|---|---|---|---|---|
+"""
+
+
+def load() -> None:
+    """Imports all files of scenarios, which registers them."""
+    for module in pkgutil.iter_modules(scenarios.__path__):
+        if module.name != "__main__":
+            importlib.import_module(f"scenarios.{module.name}")
+
+
+def order(name: str) -> tuple[bool, int]:
+    """The sort key: T1 to T29, then S1 to S8."""
+    return name.startswith("S"), int(name[1:])
+
+
+def run_here(name: str) -> dict[str, Any]:
+    """The outcome of a scenario, as a row."""
+    try:
+        outcome = SCENARIOS[name].run()
+    except Exception as error:  # A scenario that raises has failed; the row says how.
+        traceback.print_exc()
+        outcome = Outcome(False, "", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+    return {"passed": outcome.passed, "measured": outcome.measured, "missing": outcome.missing}
+
+
+def run_apart(name: str) -> dict[str, Any]:
+    """As `run_here`, in a process of its own; a process that dies is a failure."""
+    command = [sys.executable, "-m", "scenarios", "--here", name]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=SECONDS, cwd=ROOT / "benches", check=False)
+    except subprocess.TimeoutExpired:
+        return {"passed": False, "measured": "", "missing": f"it takes more than {SECONDS} s"}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        return {"passed": False, "measured": "", "missing": f"its process ended with status {done.returncode}"}
+    row: dict[str, Any] = json.loads(lines[-1])
+    return row
+
+
+def cpu() -> str:
+    """The name of this machine's CPU."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+def page(rows: dict[str, dict[str, Any]]) -> str:
+    """The page with all results."""
+    text = HEAD
+    words = {True: "yes", False: "**no**", None: "in part"}
+    for name in sorted(SCENARIOS, key=order):
+        row = rows.get(name, {"passed": None, "measured": "", "missing": "not run"})
+        cells = [name, SCENARIOS[name].asks, words[row["passed"]], row["measured"], row["missing"]]
+        text += "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+    machines = sorted({row["cpu"] for row in rows.values() if "cpu" in row})
+    return text + f"\nMeasured on: {', '.join(machines)}.\n"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m scenarios", description=__doc__)
+    parser.add_argument("names", nargs="*", help="scenarios, such as T4; all without any")
+    parser.add_argument("--write", action="store_true", help="write the results and the page")
+    parser.add_argument("--here", action="store_true", help="run in this process and print the row as JSON")
+    args = parser.parse_args()
+    load()
+    names = args.names or sorted(SCENARIOS, key=order)
+    unknown = [name for name in names if name not in SCENARIOS]
+    if unknown:
+        parser.error(f"there is no scenario {', '.join(unknown)}")
+    if args.here:
+        print(json.dumps(run_here(names[0])), flush=True)
+        return
+    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for name in names:
+        rows[name] = run_apart(name) | {"cpu": f"{cpu()} ({pliant.build_info()['profile']} build)"}
+        print(name, json.dumps(rows[name]), flush=True)
+        if args.write:
+            RESULTS.write_text(json.dumps(rows, indent=1, sort_keys=True) + "\n")
+            PAGE.write_text(page(rows))
+
+
+if __name__ == "__main__":
+    main()
