@@ -11,8 +11,8 @@ mod expr;
 use pliant_ir::AttrValue;
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BlockData, Buffer, BufferData, Expr, ExprData, IterKind, IterVar, PrimFunc, Scope, Stmt,
-    StmtData, Ty, Var, VarTy,
+    BlockData, Buffer, BufferData, Expr, ExprData, Intrin, IterKind, IterVar, PrimFunc, Scope,
+    Stmt, StmtData, Ty, Var, VarTy,
 };
 use pliant_tensor::{DType, Failed};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -214,6 +214,16 @@ impl Checker {
         if guards::reads(f, e) { self.bindings.whole(f, e, guards) } else { e }
     }
 
+    /// An index, with its loads bound to variables if the machine may load one of them twice. Proofs take all occurrences
+    /// of a load for one value, but each side of a conditional loads anew.
+    fn loaded_once(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
+        let mut choice = false;
+        for_each_expr(f, e, |e| {
+            choice |= matches!(f.expr(e), ExprData::Call(Intrin::IfThenElse, ..));
+        });
+        if choice && guards::reads(f, e) { self.bindings.loads(f, e, guards) } else { e }
+    }
+
     fn assuming(&mut self, f: &mut PrimFunc, condition: Expr, holds: bool, s: Stmt) -> Stmt {
         self.scope(|c| {
             c.facts.assume(f, condition, holds);
@@ -280,6 +290,7 @@ impl Checker {
                 iter.binding = c.expr(f, iter.binding, guards);
                 iter.min = c.bound(f, iter.min, guards);
                 iter.extent = c.bound(f, iter.extent, guards);
+                iter.binding = c.loaded_once(f, iter.binding, guards);
                 if c.facts.inside(f, iter.binding, iter.min, iter.extent).is_some() {
                     iter.binding = c.bindings.loads(f, iter.binding, guards);
                 }
@@ -346,6 +357,7 @@ impl Checker {
         let mut guards = Vec::new();
         self.before_reductions(f, b, |c, f| {
             let outer = std::mem::take(&mut c.bindings);
+            let indices: Vec<Expr> = indices.iter().map(|&i| c.expr(f, i, &mut guards)).collect();
             c.access(f, buffer, &indices, &mut guards);
             c.bindings = outer;
         });

@@ -5,14 +5,14 @@
 //! and a kernel for a whole operator that writes a dense result. All other buffers are cleared: scratch buffers by
 //! [`crate::clear_scratch`], outputs by the code that allocates them.
 
-use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
     BlockData, Buffer, Expr, ExprData, Intrin, IterKind, PrimFunc, Stmt, StmtData, Var,
 };
-use pliant_sym::{Sym, SymArena};
 use rustc_hash::FxHashMap;
 
+use crate::guards;
+use crate::index_facts::IndexFacts;
 use crate::strided;
 use crate::walk::{for_each_stmt, own_exprs, uses_any};
 
@@ -21,13 +21,20 @@ pub fn writes_whole(f: &PrimFunc, buffer: Buffer) -> bool {
     body_writes_whole(f, f.body, buffer)
 }
 
+/// For each parameter of a function, whether it [`writes_whole`] the parameter's buffer.
+pub fn parameters(f: &PrimFunc) -> Vec<bool> {
+    let whole = |p| f.buffer_map.get(p).is_some_and(|&b| writes_whole(f, b));
+    f.params.iter().map(whole).collect()
+}
+
 /// As [`writes_whole`], for a statement.
 pub fn body_writes_whole(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     let mut analysis = Analysis {
         f,
         buffer,
-        sizes: Sizes { arena: SymArena::new(), bridge: SymBridge::new() },
+        sizes: None,
         loops: Vec::new(),
+        nested: 0,
         axes: FxHashMap::default(),
     };
     analysis.stmt(s) == Touch::WritesWhole
@@ -44,22 +51,6 @@ enum Touch {
     Unknown,
 }
 
-/// Compares sizes in symbolic normal form.
-struct Sizes {
-    arena: SymArena,
-    bridge: SymBridge,
-}
-
-impl Sizes {
-    fn sym(&mut self, f: &PrimFunc, e: Expr) -> Option<Sym> {
-        self.bridge.to_sym(f, &mut self.arena, e)
-    }
-
-    fn equal(&mut self, f: &PrimFunc, a: Expr, b: Expr) -> bool {
-        a == b || self.sym(f, a).is_some_and(|a| self.sym(f, b) == Some(a))
-    }
-}
-
 /// A loop around the current statement.
 #[derive(Clone, Copy)]
 struct Loop {
@@ -71,8 +62,11 @@ struct Loop {
 struct Analysis<'a> {
     f: &'a PrimFunc,
     buffer: Buffer,
-    sizes: Sizes,
+    /// What is known of sizes, once it is needed.
+    sizes: Option<IndexFacts>,
     loops: Vec<Loop>,
+    /// The loops from this one on stand around the current statement with nothing else in between.
+    nested: usize,
     /// For block axes that are bound to a loop variable: that variable.
     axes: FxHashMap<Var, Var>,
 }
@@ -95,16 +89,16 @@ impl Analysis<'_> {
                 touch
             }
             StmtData::Let(_, _, body) | StmtData::Assert(_, _, body) | StmtData::Alloc(_, body) => {
-                self.stmt(*body)
+                self.inside(*body)
             }
             StmtData::If(_, then, other) => {
-                let other = other.map_or(Touch::None, |other| self.stmt(other));
-                match self.stmt(*then) {
+                let other = other.map_or(Touch::None, |other| self.inside(other));
+                match self.inside(*then) {
                     touch if touch == other => touch,
                     _ => Touch::Unknown,
                 }
             }
-            StmtData::While(_, body) => match self.stmt(*body) {
+            StmtData::While(_, body) => match self.inside(*body) {
                 Touch::None => Touch::None,
                 _ => Touch::Unknown,
             },
@@ -114,6 +108,14 @@ impl Analysis<'_> {
             StmtData::Store { .. } | StmtData::Evaluate(_) => Touch::None,
             StmtData::Block(b) => self.block(b),
         }
+    }
+
+    /// A statement inside another one that is no loop.
+    fn inside(&mut self, s: Stmt) -> Touch {
+        let nested = std::mem::replace(&mut self.nested, self.loops.len());
+        let touch = self.stmt(s);
+        self.nested = nested;
+        touch
     }
 
     /// The first statement that accesses the buffer decides. Inside of loops, later statements run before its next
@@ -132,18 +134,11 @@ impl Analysis<'_> {
         if safe { touch } else { Touch::Unknown }
     }
 
-    /// The init of a block runs at the first point of its reduction axes. It also runs if these axes are empty,
-    /// provided that their extents do not depend on a loop.
+    /// The init of a block runs at the first point of its reduction axes. It also runs if these axes are empty, provided
+    /// that each has a loop of its own, that only loops stand around the block from the outermost of these on, and that
+    /// ranges and bindings depend neither on loops nor on memory ([`crate::lower_init`]).
     fn block(&mut self, b: &BlockData) -> Touch {
         let f = self.f;
-        let is_loop = |v: Var| self.loops.iter().any(|l| l.var == v);
-        let reduced: Vec<Var> =
-            b.iters.iter().filter(|i| i.kind == IterKind::Reduce).map(|i| i.var).collect();
-        let fixed = b
-            .iters
-            .iter()
-            .filter(|i| i.kind == IterKind::Reduce)
-            .all(|i| !uses_any(f, i.extent, &is_loop));
         for iter in &b.iters {
             if let ExprData::Var(v) = *f.expr(iter.binding)
                 && let Some(l) = self.loops.iter().find(|l| l.var == v)
@@ -152,11 +147,19 @@ impl Analysis<'_> {
                 self.axes.insert(iter.var, v);
             }
         }
-        // Each reduction axis must have a loop of its own; otherwise it need not take its first value at every point.
+        let reduced: Vec<Var> =
+            b.iters.iter().filter(|i| i.kind == IterKind::Reduce).map(|i| i.var).collect();
         let loop_of = |v: &Var| self.axes.get(v).copied();
         let loops: Vec<Var> = reduced.iter().filter_map(loop_of).collect();
         let users = |l: Var| b.iters.iter().filter(|i| uses_any(f, i.binding, &|v| v == l)).count();
         let own = loops.len() == reduced.len() && loops.iter().all(|&l| users(l) == 1);
+        let is_loop = |v: Var| self.loops.iter().any(|l| l.var == v);
+        let fixed = |e: Expr| !uses_any(f, e, &is_loop) && !guards::reads(f, e);
+        let outermost = self.loops.iter().position(|l| loops.contains(&l.var));
+        let fixed = outermost.is_none_or(|at| at >= self.nested)
+            && b.iters.iter().all(|i| fixed(i.min) && fixed(i.extent))
+            && self.loops.iter().all(|l| fixed(l.min) && fixed(l.extent))
+            && b.iters.iter().all(|i| !guards::reads(f, i.binding));
         let written = b.init.and_then(|init| match f.stmt(init) {
             StmtData::Store { buffer, indices, value } if *buffer == self.buffer => {
                 let varies = |v: Var| reduced.contains(&v) || loops.contains(&v);
@@ -175,7 +178,7 @@ impl Analysis<'_> {
         match b.predicate.is_some() || b.init.is_some_and(touched) {
             true if touched(b.body) || b.init.is_some_and(touched) => Touch::Unknown,
             true => Touch::None,
-            false => self.stmt(b.body),
+            false => self.inside(b.body),
         }
     }
 
@@ -206,7 +209,7 @@ impl Analysis<'_> {
             let ExprData::Var(v) = *f.expr(index) else { return Touch::Unknown };
             let v = self.axes.get(&v).copied().unwrap_or(v);
             let Some(&l) = self.loops.iter().find(|l| l.var == v) else { return Touch::Unknown };
-            let covers = f.as_int(l.min) == Some(0) && self.sizes.equal(f, l.extent, dim);
+            let covers = f.as_int(l.min) == Some(0) && self.equal(l.extent, dim);
             if !covers || used.contains(&v) {
                 return Touch::Unknown;
             }
@@ -233,6 +236,11 @@ impl Analysis<'_> {
         };
         let packed = || strided::writes_packed(&mut self.f.clone(), args, self.buffer);
         if self.loops.is_empty() && packed() { Touch::WritesWhole } else { Touch::Unknown }
+    }
+
+    fn equal(&mut self, a: Expr, b: Expr) -> bool {
+        let f = self.f;
+        a == b || self.sizes.get_or_insert_with(|| IndexFacts::at_entry(f, &[])).equal(f, a, b)
     }
 
     fn mentions(&self, e: Expr) -> bool {

@@ -228,6 +228,11 @@ impl IndexFacts {
         f.buffer(buffer).shape.iter().for_each(|&dim| self.fit.dim(f, dim));
     }
 
+    /// Whether two int64 expressions have one value, as machine words too.
+    pub fn equal(&mut self, f: &PrimFunc, a: Expr, b: Expr) -> bool {
+        self.integer(f, a).is_some_and(|a| self.integer(f, b) == Some(a))
+    }
+
     /// Whether an int64 expression is proved not to be negative.
     pub fn never_negative(&mut self, f: &PrimFunc, e: Expr) -> bool {
         if self.fact(f, e).range.lo >= 0 {

@@ -15,7 +15,10 @@ use pliant_ir::tir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::check_bounds::listed_unbounded;
 use crate::error::LowerError;
+use crate::guards;
+use crate::index_facts::IndexFacts;
 use crate::walk::{for_each_stmt, map_children, own_exprs, substitute, substitute_expr, uses_any};
 
 /// Lowers the init of every block.
@@ -24,21 +27,33 @@ use crate::walk::{for_each_stmt, map_children, own_exprs, substitute, substitute
 /// None.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     let body = f.body;
-    f.body = lower(f, body);
+    f.body = lower(f, body, &mut Vec::new());
     Ok(())
 }
 
-fn lower(f: &mut PrimFunc, s: Stmt) -> Stmt {
+/// A loop around a statement.
+#[derive(Clone, Copy)]
+struct Loop {
+    var: Var,
+    min: Expr,
+    extent: Expr,
+}
+
+fn lower(f: &mut PrimFunc, s: Stmt, outer: &mut Vec<Loop>) -> Stmt {
+    let depth = outer.len();
     let (s, mut before) = match f.stmt(s).clone() {
-        StmtData::For { var, .. } => {
+        StmtData::For { var, min, extent, .. } => {
             let mut before = Vec::new();
-            (reductions(f, s, var, &mut before), before)
+            let s = reductions(f, s, var, outer, &mut before);
+            outer.push(Loop { var, min, extent });
+            (s, before)
         }
         // No loop around the block gives it its reduction axes.
         StmtData::Block(b) if b.init.is_some() => (in_place(f, *b), Vec::new()),
         _ => (s, Vec::new()),
     };
-    let s = map_children(f, s, &mut lower);
+    let s = map_children(f, s, &mut |f, s| lower(f, s, outer));
+    outer.truncate(depth);
     if before.is_empty() {
         return s;
     }
@@ -48,17 +63,17 @@ fn lower(f: &mut PrimFunc, s: Stmt) -> Stmt {
 
 /// Lowers the init of all blocks under the loop `s` for which it is the outermost reduction loop.
 /// What must run before the loop goes
-/// to `before`.
-fn reductions(f: &mut PrimFunc, s: Stmt, var: Var, before: &mut Vec<Stmt>) -> Stmt {
+/// to `before`; `outer` has the loops around it.
+fn reductions(f: &mut PrimFunc, s: Stmt, var: Var, outer: &[Loop], before: &mut Vec<Stmt>) -> Stmt {
     let mut paths = Vec::new();
     find(f, s, var, &mut Vec::new(), true, &mut paths);
     let mut lowered = FxHashMap::default();
     for Found { block, path, alone } in paths {
         let StmtData::Block(b) = f.stmt(block).clone() else { continue };
-        let site = Site::new(f, *b, path);
+        let site = Site::new(f, *b, path, outer);
         let data = site.block.clone();
         let new = if alone && site.can_move(f) {
-            before.push(site.init(f, false));
+            before.push(site.init(f));
             f.add_stmt(StmtData::Block(Box::new(BlockData { init: None, ..data })))
         } else {
             if site.has_own_loops(f) {
@@ -71,7 +86,7 @@ fn reductions(f: &mut PrimFunc, s: Stmt, var: Var, before: &mut Vec<Stmt>) -> St
     if lowered.is_empty() { s } else { replace(f, s, &lowered) }
 }
 
-/// A block with an init, and the loops and lets from the reduction loop down to it.
+/// A block with an init, and the loops, lets and assertions from the reduction loop down to it.
 struct Found {
     block: Stmt,
     path: Vec<Stmt>,
@@ -85,14 +100,12 @@ fn find(f: &PrimFunc, s: Stmt, var: Var, path: &mut Vec<Stmt>, alone: bool, out:
             let alone = alone && list.len() == 1;
             list.iter().for_each(|&s| find(f, s, var, path, alone, out));
         }
-        StmtData::For { body, .. } | StmtData::Let(_, _, body) => {
+        StmtData::For { body, .. } | StmtData::Let(_, _, body) | StmtData::Assert(_, _, body) => {
             path.push(s);
-            let alone = alone && !matches!(f.stmt(s), StmtData::Let(..));
+            let alone = alone && matches!(f.stmt(s), StmtData::For { .. });
             find(f, *body, var, path, alone, out);
             path.pop();
         }
-        // A check of the axes.
-        StmtData::Assert(_, _, body) => find(f, *body, var, path, false, out),
         StmtData::Block(b) if b.init.is_some() && reduces_over(f, b, &|v| v == var) => {
             out.push(Found { block: s, path: path.clone(), alone });
         }
@@ -140,15 +153,17 @@ fn join(f: &mut PrimFunc, op: BinOp, a: Option<Expr>, b: Expr) -> Expr {
 }
 
 /// A block under its outermost reduction loop.
-struct Site {
+struct Site<'a> {
     block: BlockData,
     path: Vec<Stmt>,
+    /// The loops around the path, outermost first.
+    outer: &'a [Loop],
     /// The variables of the reduction loops on the path, and of the reduction axes.
     reduced: FxHashSet<Var>,
 }
 
-impl Site {
-    fn new(f: &PrimFunc, block: BlockData, path: Vec<Stmt>) -> Site {
+impl<'a> Site<'a> {
+    fn new(f: &PrimFunc, block: BlockData, path: Vec<Stmt>, outer: &'a [Loop]) -> Site<'a> {
         let mut reduced: FxHashSet<Var> = reduce_axes(&block).map(|i| i.var).collect();
         for &s in &path {
             if let StmtData::For { var, .. } = f.stmt(s)
@@ -157,21 +172,25 @@ impl Site {
                 reduced.insert(*var);
             }
         }
-        Site { block, path, reduced }
+        Site { block, path, outer, reduced }
     }
 
     fn uses_reduced(&self, f: &PrimFunc, e: Expr) -> bool {
         uses_any(f, e, &|v| self.reduced.contains(&v))
     }
 
-    /// Whether all but the reduction is independent of the reduction loops.
+    /// Whether all but the reduction is independent of the reduction loops. Lets that read memory are not: their loads are
+    /// in bounds only where the reduction loops have an iteration.
     fn has_own_loops(&self, f: &PrimFunc) -> bool {
         let path = self.path.iter().all(|&s| match f.stmt(s) {
             StmtData::For { var, min, extent, .. } => {
                 self.reduced.contains(var)
                     || !self.uses_reduced(f, *min) && !self.uses_reduced(f, *extent)
             }
-            StmtData::Let(_, value, _) => !self.uses_reduced(f, *value),
+            StmtData::Let(_, value, _) => {
+                !self.uses_reduced(f, *value) && !guards::reads(f, *value)
+            }
+            StmtData::Assert(..) => true,
             _ => false,
         });
         path && self.block.iters.iter().all(|i| {
@@ -252,9 +271,30 @@ impl Site {
             && !self.block.predicate.is_some_and(|p| self.uses_reduced(f, p))
     }
 
-    /// The init under the spatial loops and lets. With `checked`, where the spatial axes have
-    /// values: the predicate may not say.
-    fn init(&self, f: &mut PrimFunc, checked: bool) -> Stmt {
+    /// Whether a spatial axis is in its range even if the reduction loops have no iteration.
+    fn in_range(&self, f: &mut PrimFunc, iter: &IterVar) -> bool {
+        let own = self.path.iter().filter_map(|&s| match *f.stmt(s) {
+            StmtData::For { var, min, extent, .. } if !self.reduced.contains(&var) => {
+                Some(Loop { var, min, extent })
+            }
+            _ => None,
+        });
+        let loops: Vec<Loop> = self.outer.iter().copied().chain(own).collect();
+        if let ExprData::Var(v) = *f.expr(iter.binding)
+            && loops.iter().any(|l| (l.var, l.min, l.extent) == (v, iter.min, iter.extent))
+        {
+            return true;
+        }
+        let unbounded: Vec<usize> =
+            listed_unbounded(f).into_iter().filter_map(|i| usize::try_from(i).ok()).collect();
+        let mut facts = IndexFacts::at_entry(f, &unbounded);
+        loops.iter().for_each(|l| facts.range(f, l.var, l.min, l.extent));
+        facts.inside(f, iter.binding, iter.min, iter.extent).is_none()
+    }
+
+    /// The init under the spatial loops, lets and assertions. It runs only for spatial axes that are in their range:
+    /// without an iteration of the reduction loops, nothing else has checked that.
+    fn init(&self, f: &mut PrimFunc) -> Stmt {
         let b = &self.block;
         let mut map: FxHashMap<Var, Expr> = FxHashMap::default();
         let mut fresh = FxHashMap::default();
@@ -277,7 +317,7 @@ impl Site {
                 continue;
             }
             let binding = substitute_expr(f, i.binding, &map);
-            if checked && b.predicate.is_some() {
+            if !self.in_range(f, i) {
                 let end = f.add(min, extent);
                 let (low, high) =
                     (f.binary(BinOp::Ge, binding, min), f.binary(BinOp::Lt, binding, end));
@@ -313,7 +353,7 @@ impl Site {
         self.wrap(f, block, &fresh, &map)
     }
 
-    /// The spatial loops and lets of the path around a statement.
+    /// The spatial loops, lets and assertions of the path around a statement.
     fn wrap(
         &self,
         f: &mut PrimFunc,
@@ -331,6 +371,9 @@ impl Site {
                 }
                 StmtData::Let(var, value, _) if fresh.contains_key(&var) => {
                     StmtData::Let(fresh[&var], substitute_expr(f, value, map), body)
+                }
+                StmtData::Assert(condition, message, _) if !self.uses_reduced(f, condition) => {
+                    StmtData::Assert(substitute_expr(f, condition, map), message, body)
                 }
                 _ => continue,
             };
@@ -359,7 +402,7 @@ impl Site {
             }
         }
         let empty = empty?;
-        let init = self.init(f, true);
+        let init = self.init(f);
         Some(f.add_stmt(StmtData::If(empty, init, None)))
     }
 }

@@ -4,7 +4,7 @@ use pliant_ir::tir::{ForKind, PrimFunc, StmtData};
 use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
-use crate::walk::{map_stmts, substitute};
+use crate::walk::{map_stmts, substitute, unique_vars};
 
 /// Turns that are written out at most.
 const MAX_TURNS: i64 = 64;
@@ -34,5 +34,8 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         }
         Some(f.seq(out))
     });
+    // Each copy has loops of its own, whose ranges may differ.
+    let body = f.body;
+    f.body = unique_vars(f, body);
     Ok(())
 }

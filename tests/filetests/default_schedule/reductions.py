@@ -94,8 +94,7 @@ class Module:
 #         C = T.match_buffer(var_C, (n,), "float32")
 #         for i in range(n):
 #             if m <= 0:
-#                 if i >= 0 and i < 0 + n:
-#                     C[i] = T.float32(-1.0)
+#                 C[i] = T.float32(-1.0)
 #             for ko, ki in T.grid((m + 3) // 4, 4):
 #                 if ko * 4 + ki < m:
 #                     if ko * 4 + ki == 0:
@@ -114,7 +113,8 @@ class Module:
 #                 C[i] = T.float32(0.0)
 #             if m <= 0:
 #                 j: T.int64 = n - 1 - i
-#                 D[j] = T.float32(2.0)
+#                 if j >= 0 and j < 0 + n:
+#                     D[j] = T.float32(2.0)
 #             for k in range(m):
 #                 if k == 0:
 #                     C[i] = T.float32(0.0)

@@ -100,7 +100,6 @@ class Module:
 #             if m <= 0:
 #                 with T.block("C_init"):
 #                     v_i = T.axis.spatial(n, i)
-#                     T.where(i >= 0 and i < 0 + n)
 #                     C[v_i] = T.float32(-1.0)
 #             for ko, ki in T.grid((m + 3) // 4, 4):
 #                 with T.block("C"):
@@ -127,6 +126,7 @@ class Module:
 #                 j: T.int64 = n - 1 - i
 #                 with T.block("D_init"):
 #                     v_i = T.axis.spatial(n, j)
+#                     T.where(j >= 0 and j < 0 + n)
 #                     D[v_i] = T.float32(2.0)
 #             for k in range(m):
 #                 with T.block("C"):

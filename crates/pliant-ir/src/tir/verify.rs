@@ -7,7 +7,8 @@
 //! # Scopes
 //! - Variables are scalar parameters, sizes of parameters, and those that loops, lets and block axes define for their
 //!   bodies. They are used where they are in view (PL0301) and not defined again there (PL0302).
-//! - Buffers are those of parameters and those that allocations and blocks make for their bodies (PL0303).
+//! - Buffers are those of parameters and those that allocations and blocks make for their bodies (PL0303). The init of
+//!   a block does not use the buffers that the block makes.
 //! - The body of a block with axes does not use the variables of loops around the block (PL0310).
 //!
 //! # Types
@@ -78,6 +79,7 @@ enum Work {
     Stmt(Stmt, usize),
     LeaveVar(Var),
     LeaveLoop(Var),
+    EnterBuffers(Vec<Buffer>),
     LeaveBuffer(Buffer),
     Unhide(Vec<Var>),
 }
@@ -169,6 +171,7 @@ impl Verifier<'_> {
                     self.loop_vars.pop();
                     self.vars.remove(&v);
                 }
+                Work::EnterBuffers(list) => self.buffers.extend(list),
                 Work::LeaveBuffer(b) => {
                     self.buffers.remove(&b);
                 }
@@ -347,7 +350,14 @@ impl Verifier<'_> {
         }
         stack.extend(undo);
         stack.push(Work::Stmt(b.body, depth));
-        stack.extend(b.init.map(|s| Work::Stmt(s, depth)));
+        if let Some(init) = b.init {
+            // The init runs before the body writes the block's own buffers.
+            b.allocs.iter().for_each(|a| {
+                self.buffers.remove(a);
+            });
+            stack.push(Work::EnterBuffers(b.allocs.clone()));
+            stack.push(Work::Stmt(init, depth));
+        }
     }
 
     fn region(&mut self, r: &BufferRegion) {

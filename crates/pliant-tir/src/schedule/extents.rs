@@ -6,6 +6,7 @@ use pliant_ir::tir::{BinOp, BlockData, Expr, ExprData, PrimFunc, Stmt, StmtData}
 use rustc_hash::FxHashSet;
 
 use crate::check_bounds::listed_unbounded;
+use crate::guards;
 use crate::index_facts::IndexFacts;
 use crate::walk::children;
 
@@ -35,24 +36,22 @@ impl Clamp {
         }
     }
 
-    /// Collects the extents that may be negative. Dims of allocated buffers are not assumed to be non-negative:
-    /// schedules may drop an allocation, and with it the checks of its dims.
+    /// Collects the extents that may be negative. Only what holds in front of a loop nest counts: schedules reorder the
+    /// loops of a nest and move statements out of it, so an extent must not rely on another loop having an iteration.
+    /// The dims of allocated buffers prove nothing either: schedules drop allocations, and with them the checks of their
+    /// dims.
     fn find(&mut self, f: &PrimFunc, s: Stmt) {
         let mark = self.facts.mark();
+        let guards_a_block = matches!(f.stmt(guards::unwrap(f, s).1), StmtData::Block(_));
         match f.stmt(s) {
-            StmtData::For { var, min, extent, .. } => {
-                self.extent(f, *extent);
-                self.facts.range(f, *var, *min, *extent);
+            StmtData::For { extent, .. } => self.extent(f, *extent),
+            StmtData::Let(var, value, _) if !guards_a_block => self.facts.bound(f, *var, *value),
+            StmtData::Assert(condition, ..) if !guards_a_block => {
+                self.facts.assume(f, *condition, true);
             }
-            StmtData::Let(var, value, _) => self.facts.bound(f, *var, *value),
-            StmtData::Assert(condition, ..) => self.facts.assume(f, *condition, true),
             StmtData::Block(b) => {
                 for iter in &b.iters {
-                    // Skip axes of loops: facts about the loop variable would prove its own extent.
-                    if !matches!(f.expr(iter.binding), ExprData::Var(_)) {
-                        self.extent(f, iter.extent);
-                    }
-                    self.facts.range(f, iter.var, iter.min, iter.extent);
+                    self.extent(f, iter.extent);
                 }
             }
             _ => {}

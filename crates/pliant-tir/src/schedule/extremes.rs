@@ -13,6 +13,7 @@ use super::group::{row_loop, serial};
 use super::reductions::{start, target};
 use super::stage::{Axis, Reduction, Stage};
 use super::tiles::{FEW, new_tile};
+use crate::guards;
 use crate::walk::substitute_expr;
 
 /// Results of a tile. Rows are read in runs of so many elements: of a matrix of 1000 columns, in one thread, runs of 256,
@@ -47,6 +48,7 @@ pub fn function(f: &PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Option<St
     let plain = *from != buffer
         && f.buffer(*from).dtype == dtype
         && along_axis(f, *from, indices, axis.var)
+        && !indices.iter().any(|&i| guards::reads(f, i))
         && s.guards.is_empty();
     let few = f.as_int(axis.extent).is_some_and(|n| n < FEW);
     symbol(r.op, dtype).filter(|_| plain && !few)

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::group::serial;
 use super::stage::{Axis, Body, Init, Stage};
+use crate::guards;
 use crate::walk::{substitute_expr, uses_any};
 
 /// Buffer and indices of an operand.
@@ -228,6 +229,8 @@ fn terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<E
             continue;
         }
         match *f.expr(e) {
+            // Addresses of kernel arguments must not depend on memory.
+            _ if free(e) && guards::reads(f, e) => return None,
             _ if free(e) => {}
             ExprData::Binary(BinOp::Add, a, b) => open.extend([b, a]),
             ExprData::Binary(BinOp::Mul, a, b) => match (axis(a), axis(b)) {

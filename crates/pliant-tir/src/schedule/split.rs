@@ -4,7 +4,7 @@
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::emit::{guarded_once, nest, part, point, step};
 use super::group::serial;
@@ -13,10 +13,13 @@ use crate::check_bounds::listed_unbounded;
 use crate::fit::{Fit, Interval, SIZE_LIMIT};
 use crate::guards;
 use crate::simplify::fold;
-use crate::walk::{ExprRewriter, uses_any};
+use crate::walk::{ExprRewriter, for_each_stmt, uses_any};
 
 /// The parts that one axis is cut into at most.
 const MAX_PARTS: usize = 8;
+/// The magnitude that axes have at most where a comparison is decided for a part of one: sums of some axes and of sizes
+/// fit 64 bits then.
+const AXIS_LIMIT: i64 = 1 << 50;
 /// A last axis or a divisor of this size at most is written out.
 const SHORT: i64 = 8;
 
@@ -138,17 +141,56 @@ fn cut(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr, v: Var) -> Option<Cut> {
     Some(Cut { at: fold(f, at).unwrap_or(at), before, rest })
 }
 
-/// Whether the arithmetic of an expression cannot overflow, taken that axes and sizes are within their limit.
+/// Whether the arithmetic of an expression cannot overflow. The variables of the schedule run over axes of the function,
+/// so they are as small as these.
 fn fits(f: &PrimFunc, e: Expr) -> bool {
-    let free: Vec<Var> = listed_unbounded(f)
-        .iter()
-        .filter_map(|&i| f.params.get(usize::try_from(i).ok()?))
-        .copied()
-        .collect();
-    let size = Interval::new(-SIZE_LIMIT, SIZE_LIMIT);
+    let Some(wide) = wide_variables(f) else { return false };
+    let size = Interval::new(-AXIS_LIMIT, AXIS_LIMIT);
     let within =
-        |v: Var| (f.var(v).ty == VarTy::Value(Ty::I64) && !free.contains(&v)).then_some(size);
+        |v: Var| (f.var(v).ty == VarTy::Value(Ty::I64) && !wide.contains(&v)).then_some(size);
     Fit::default().fact(f, e, &within).exact
+}
+
+/// The parameters and lets that may be beyond [`AXIS_LIMIT`], such as values from memory; `None` if a loop or an axis may
+/// be that long.
+fn wide_variables(f: &PrimFunc) -> Option<FxHashSet<Var>> {
+    let size = Interval::new(-AXIS_LIMIT, AXIS_LIMIT);
+    let free = listed_unbounded(f);
+    let free = free.iter().filter_map(|&i| f.params.get(usize::try_from(i).ok()?).copied());
+    let mut wide: FxHashSet<Var> = free.collect();
+    let mut fit = Fit::default();
+    for &p in f.params.iter().filter(|p| f.var(**p).ty == VarTy::Value(Ty::I64)) {
+        if !wide.contains(&p) {
+            fit.bound(p, Interval::new(-SIZE_LIMIT, SIZE_LIMIT));
+        }
+    }
+    for &b in f.buffer_map.values() {
+        let data = f.buffer(b);
+        data.shape.iter().for_each(|&d| fit.dim(f, d));
+        data.strides.iter().for_each(|&s| fit.stride(f, s));
+    }
+    let mut short = true;
+    let mut axis = |fit: &mut Fit, var: Var, min: Expr, extent: Expr| {
+        let [min, extent] = [min, extent].map(|e| fit.fact(f, e, &|_| None));
+        let end = Interval { lo: min.range.lo, hi: min.range.hi + extent.range.hi.max(0) };
+        short &= min.exact && extent.exact && size.holds(end);
+        fit.bound(var, size);
+    };
+    for_each_stmt(f, f.body, &mut |_, data| match data {
+        StmtData::For { var, min, extent, .. } => axis(&mut fit, *var, *min, *extent),
+        StmtData::Block(b) => {
+            b.iters.iter().for_each(|i| axis(&mut fit, i.var, i.min, i.extent));
+        }
+        StmtData::Let(var, value, _) => {
+            if size.holds(fit.fact(f, *value, &|_| None).range) {
+                fit.bound(*var, size);
+            } else {
+                wide.insert(*var);
+            }
+        }
+        _ => {}
+    });
+    short.then_some(wide)
 }
 
 /// The comparison of the operands exchanged.

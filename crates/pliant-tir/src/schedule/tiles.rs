@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::emit::{along_axis, lanes, serial_strips, vectorizable, widths};
 use super::group::serial;
+use crate::guards;
 use crate::walk::{for_each_value, map_operands, substitute_expr, uses_any};
 
 /// Points of a tile.
@@ -375,9 +376,12 @@ impl Tiles {
         out.push(f.add_stmt(StmtData::Evaluate(call)));
     }
 
-    /// Whether an operand lies in memory as the function takes it.
+    /// Whether an operand lies in memory as the function takes it. Addresses of kernel arguments must not depend on memory.
     fn in_memory(&self, f: &PrimFunc, arg: Expr, axis: Var, dtype: DType) -> bool {
         let ExprData::Load(buffer, indices) = f.expr(arg) else { return false };
+        if indices.iter().any(|&i| guards::reads(f, i)) {
+            return false;
+        }
         let own = self.steps.iter().any(|s| s.tile == *buffer);
         own || f.buffer(*buffer).dtype == dtype && along_axis(f, *buffer, indices, axis)
     }

@@ -131,6 +131,11 @@ pub const CASES: &[Case] = &[
         INDICES,
         "for i in range(64):\n    o[i] = x[b[i % 4] // 2 + b[3 - i % 4] // 2]",
     ),
+    loops(
+        "gather_of_difference",
+        INDICES,
+        "for i in range(64):\n    o[i] = x[b[i % 4] - T.if_then_else(i > 99, b[i % 4], b[i % 4] + i - i)]",
+    ),
     loops("gather_parallel", INDICES, "for i in T.parallel(64):\n    o[i] = x[b[i % 4]]"),
     loops(
         "gather_vectorized",

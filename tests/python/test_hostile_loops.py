@@ -1,0 +1,323 @@
+"""Loop functions whose schedules reorder loops, move statements or leave inits out must stay inside their buffers.
+
+Each case has the loops of a function with the buffers `A`, `J` and `C` and runs in a process of its own, since an access
+outside a buffer may end it. The program first leaves 77 in the memory that its output is allocated from.
+"""
+
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+SECRETS = """
+    @T.prim_func(private=True)
+    def secret(var_a: T.handle, var_c: T.handle):
+        n = T.int64()
+        A = T.match_buffer(var_a, (n,), "float32")
+        C = T.match_buffer(var_c, (n,), "float32")
+        for i in range(n):
+            C[i] = A[i] * T.float32(0) + T.float32(77)
+"""
+
+PROGRAM = """
+import numpy as np
+import pliant
+from pliant.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+{secrets}
+    @T.prim_func(private=True)
+    def f(var_a: T.handle, var_j: T.handle, var_c: T.handle, c: T.int64):
+        n = T.int64()
+        m = T.int64()
+        A = T.match_buffer(var_a, {a}, "float32")
+        J = T.match_buffer(var_j, (m,), "int64")
+        C = T.match_buffer(var_c, {c}, "{dtype}")
+{loops}
+
+    @R.function
+    def main(s: R.Tensor((1000,), "float32"), a: R.Tensor({sa}, "float32"), j: R.Tensor(("m",), "int64")):
+        n = T.int64()
+        m = T.int64()
+        cls = Module
+        s1 = R.call_tir(cls.secret, (s,), out_sinfo=R.Tensor((1000,), "float32"))
+        s2 = R.call_tir(cls.secret, (s1,), out_sinfo=R.Tensor((1000,), "float32"))
+        s3 = R.call_tir(cls.secret, (s2,), out_sinfo=R.Tensor((1000,), "float32"))
+        y = R.call_tir(cls.f, (a, j), out_sinfo=R.Tensor({c}, "{dtype}"), tir_vars=R.shape([{size}]))
+        return (R.sum(s3), y)
+
+model = pliant.compile(Module)
+n = {n}
+a, j = np.ones({a}, "float32"), np.array({j}, "int64")
+for _ in range(3):
+    y = np.asarray(model(np.zeros(1000, "float32"), a, j)[1])
+    assert (y == {expected}).all(), y
+"""
+
+
+@dataclass
+class Case:
+    """A loop function, its inputs, and the value of all elements of its output, or the error of the call."""
+
+    name: str
+    loops: str
+    n: int
+    j: list[int] = field(default_factory=list)
+    a: str = "(n,)"
+    c: str = "(n,)"
+    dtype: str = "float32"
+    size: int = 0
+    expected: float = 0
+    error: str = ""
+
+
+CASES = [
+    Case(
+        "an extent that only another loop keeps from being negative",
+        """
+        for i in range(n - 1000):
+            for j in range(n - 1001):
+                for k in range(n - 1001):
+                    with T.block("c"):
+                        vj = T.axis.spatial(n - 1001, j)
+                        vk = T.axis.spatial(n - 1001, k)
+                        vi = T.axis.reduce(n - 1000, i)
+                        with T.init():
+                            C[vj, vk] = T.float32(3)
+                        C[vj, vk] = C[vj, vk] + A[vj, vk, vi]
+        """,
+        n=1,
+        a="(n, n, n)",
+        c="(n, n)",
+    ),
+    Case(
+        "columns of a reduction over a negative number of rows",
+        """
+        for b in range(4):
+            for i in range(n - 1000):
+                for j in range(n - 1001):
+                    with T.block("c"):
+                        vb = T.axis.spatial(4, b)
+                        vj = T.axis.spatial(n - 1001, j)
+                        vi = T.axis.reduce(n - 1000, i)
+                        with T.init():
+                            C[vb, vj] = T.float32(3)
+                        C[vb, vj] = C[vb, vj] + A[vb, vi, vj]
+        """,
+        n=1,
+        a="(4, n, n)",
+        c="(4, n)",
+    ),
+    Case(
+        "the init of an empty reduction at an axis that leaves its range",
+        """
+        for i in range(n):
+            for r in range(m):
+                with T.block("c"):
+                    v = T.axis.spatial(n, i + 8589934592)
+                    vr = T.axis.reduce(m, r)
+                    with T.init():
+                        C[v] = T.float32(3)
+                    C[v] = C[v] + T.Cast("float32", J[vr])
+        """,
+        n=8,
+        error="BoundsError: axis v of block c leaves its range",
+    ),
+    Case(
+        "a let between the loops of an empty reduction that reads far outside",
+        """
+        for i in range(n):
+            for r in range(m):
+                t: T.float32 = A[i + 8589934592]
+                with T.block("c"):
+                    v = T.axis.spatial(n, i)
+                    vr = T.axis.reduce(m, r)
+                    with T.init():
+                        C[v] = t
+                    C[v] = C[v] + T.Cast("float32", J[vr])
+        """,
+        n=4,
+    ),
+    Case(
+        "a load in the index of an accumulator, in bounds only where the loop has an iteration",
+        """
+        for i in range(n):
+            with T.block("z"):
+                vi = T.axis.spatial(n, i)
+                C[vi] = T.float32(0)
+        for i in range(1):
+            for r in range(m - 1000000000):
+                with T.block("c"):
+                    vi = T.axis.spatial(1, i)
+                    vr = T.axis.reduce(m - 1000000000, r)
+                    C[J[1000000000] % n + vi * 0] = C[J[1000000000] % n + vi * 0] + T.Cast("float32", J[vr])
+        """,
+        n=4,
+        j=[0, 0, 0, 0],
+    ),
+    *(
+        Case(
+            f"a comparison with a value from memory whose split point wraps around ({k})",
+            """
+            for i in range(n):
+                with T.block("c"):
+                    v = T.axis.spatial(n, i)
+                    k: T.int64 = J[0]
+                    C[v] = T.if_then_else(v + c <= k and k < n + c, A[k - c - v], T.float32(0))
+            """,
+            n=4,
+            j=[k],
+            size=1 << 40,
+        )
+        for k in (-(2**63) + 2**40 - 1000, -(2**63) + 2**40 - 2**33, -(2**63), 2**63 - 1)
+    ),
+    Case(
+        "scratch memory under a loop whose extent wraps around to 0",
+        """
+        S = T.alloc_buffer((512,), "int64")
+        for i in range((n * T.int64(4611686018427387904)) // T.int64(4611686018427387904) - n + 512):
+            S[i] = T.int64(0)
+        for i in range(512):
+            C[i] = S[511 - i]
+        """,
+        n=512,
+        c="(512,)",
+        dtype="int64",
+    ),
+    Case(
+        "an output under a loop whose extent wraps around to 0",
+        """
+        for i in range((n * T.int64(4611686018427387904)) // T.int64(4611686018427387904)):
+            C[i] = T.float32(0)
+        """,
+        n=1000,
+    ),
+    Case(
+        "an init that does not run in an empty reduction: a let",
+        """
+        for i in range(n):
+            for r in range(m):
+                t: T.int64 = r + 1
+                with T.block("c"):
+                    v = T.axis.spatial(n, i)
+                    vr = T.axis.reduce(m, r)
+                    with T.init():
+                        C[v] = T.float32(0)
+                    C[v] = C[v] + A[v] * T.Cast("float32", t)
+        """,
+        n=1000,
+    ),
+    Case(
+        "an init that does not run in an empty reduction: an allocation",
+        """
+        for i in range(n):
+            for r in range(m):
+                scr = T.decl_buffer((1,), "float32")
+                scr[0] = T.float32(1)
+                with T.block("c"):
+                    v = T.axis.spatial(n, i)
+                    vr = T.axis.reduce(m, r)
+                    with T.init():
+                        C[v] = T.float32(0)
+                    C[v] = C[v] + A[v] * scr[0]
+        """,
+        n=1000,
+    ),
+    Case(
+        "an init that does not run in an empty reduction: a let as its extent",
+        """
+        for i in range(n):
+            for r in range(1):
+                k: T.int64 = m
+                for q in range(k):
+                    with T.block("c"):
+                        v = T.axis.spatial(n, i)
+                        vr = T.axis.reduce(1, r)
+                        vq = T.axis.reduce(k, q)
+                        with T.init():
+                            C[v] = T.float32(0)
+                        C[v] = C[v] + A[v]
+        """,
+        n=1000,
+    ),
+    Case(
+        "an init that does not run in an empty reduction: a condition around the block",
+        """
+        for i in range(n):
+            for r in range(m):
+                if n > 5:
+                    with T.block("c"):
+                        v = T.axis.spatial(n, i)
+                        vr = T.axis.reduce(m, r)
+                        with T.init():
+                            C[v] = T.float32(0)
+                        C[v] = C[v] + A[v]
+                else:
+                    with T.block("d"):
+                        v = T.axis.spatial(n, i)
+                        vr = T.axis.reduce(m, r)
+                        with T.init():
+                            C[v] = T.float32(0)
+                        C[v] = C[v] + A[v]
+        """,
+        n=1000,
+    ),
+    Case(
+        "an init that does not run in an empty reduction: a block around the block",
+        """
+        for i in range(n):
+            for r in range(m):
+                with T.block("outer"):
+                    with T.block("c"):
+                        v = T.axis.spatial(n, i)
+                        vr = T.axis.reduce(m, r)
+                        with T.init():
+                            C[v] = T.float32(0)
+                        C[v] = C[v] + A[v] + T.Cast("float32", J[vr])
+        """,
+        n=1000,
+    ),
+    Case(
+        "a row that memory selects, as the operand of an elementary function",
+        """
+        for i in range(n):
+            with T.block("c"):
+                v = T.axis.spatial(n, i)
+                C[v] = T.sqrt(A[J[0] % 4, v])
+        """,
+        n=2000,
+        j=[7],
+        a="(4, n)",
+        expected=1,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_loop_function_stays_inside_its_buffers(case: Case, tmp_path: Path) -> None:
+    """The function accesses only its own memory, and elements that it does not write are zero."""
+    loops = textwrap.indent(textwrap.dedent(case.loops).strip(), " " * 8)
+    symbolic = case.a.replace("n", '"n"')
+    program = PROGRAM.format(
+        secrets=SECRETS,
+        loops=loops,
+        n=case.n,
+        j=case.j,
+        a=case.a,
+        c=case.c,
+        sa=symbolic,
+        dtype=case.dtype,
+        size=case.size,
+        expected=case.expected,
+    )
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    run = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)
+    if case.error:
+        assert run.returncode == 1 and case.error in run.stderr, f"{run.returncode}\n{run.stderr[-2000:]}"
+        return
+    assert run.returncode == 0, f"{run.returncode}\n{run.stderr[-2000:]}"
