@@ -176,3 +176,27 @@ def test_elements_of_an_earlier_run_are_not_visible():
         assert (out[N // 2 :] == 0).all()
         out[:] = 9
         del out
+
+
+@I.ir_module
+class CallsTheAllocator:
+    @R.function(pure=False)
+    def main(x: R.Tensor(("n",), "float32")) -> R.Object:
+        n = T.int64()
+        s = R.cumsum(R.add(x, R.const(41.0, "float32")), axis=0)
+        t = R.sum(s)
+        u = R.call_packed(
+            "vm.builtin.alloc_tensor_with_storage",
+            R.prim_value(4000),
+            R.shape([1000]),
+            R.dtype("float32"),
+            sinfo_args=R.Object,
+        )
+        return (t, u)
+
+
+def test_a_tensor_of_the_allocators_builtin_is_zero() -> None:
+    """A program that calls the builtin by its name gets no stale data either."""
+    model = pliant.compile(CallsTheAllocator)
+    for _ in range(3):
+        assert (np.asarray(model(np.ones(1000, "float32"))[1]) == 0).all()

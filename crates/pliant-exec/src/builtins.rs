@@ -37,7 +37,6 @@ pub const BUILTINS: &[BuiltinArity] = &[
     between("vm.builtin.check_shape_info", 2, 3),
     between("vm.builtin.check_tensor_info", 3, 4),
     between("vm.builtin.check_tuple_info", 2, 3),
-    exactly("vm.builtin.clear", 1),
     at_least("vm.builtin.compute_prim_value", 2),
     exactly("vm.builtin.copy", 1),
     exactly("vm.builtin.copy_tensor", 1),

@@ -10,6 +10,7 @@ mod builtins;
 mod callback;
 mod context;
 mod error;
+mod first_use;
 mod instrument;
 mod link;
 mod machine;

@@ -9,7 +9,8 @@ use pliant_exec::body::{BODY_PIECE, BodyFn};
 use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, KernelInfo, VmFunction};
 use rustc_hash::FxHashMap;
 
-use crate::builtins::{Builtin, BuiltinFn, BuiltinKind, find_builtin};
+use crate::builtins::{Builtin, BuiltinFn, BuiltinKind, alloc_tensor_unwritten, find_builtin};
+use crate::first_use::FirstUse;
 use crate::machine::Inner;
 use crate::registry::{HostFunc, find_func};
 use crate::value::FuncTarget;
@@ -21,6 +22,7 @@ use crate::{FuncValue, PackedFunc, Value, VmError};
 pub struct KernelTable {
     functions: FxHashMap<String, KernelFn>,
     bodies: FxHashMap<String, Arc<[BodyFn]>>,
+    full_writes: FxHashMap<String, Box<[bool]>>,
     owners: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -48,6 +50,18 @@ impl KernelTable {
     /// executable, and stay callable as long as the owners handed to [`KernelTable::keep_alive`] live.
     pub unsafe fn insert_body(&mut self, name: impl Into<String>, pieces: Arc<[BodyFn]>) {
         self.bodies.insert(name.into(), pieces);
+    }
+
+    /// Says which parameters the kernel `name` writes completely before it reads them, in every call that succeeds. A
+    /// tensor whose first use is such a parameter is not cleared when it is allocated, so that a wrong answer exposes
+    /// what its memory held before. Kernels of which nothing is said write none.
+    pub fn set_full_writes(&mut self, name: impl Into<String>, params: impl Into<Box<[bool]>>) {
+        self.full_writes.insert(name.into(), params.into());
+    }
+
+    /// Whether the kernel `name` writes all of a parameter before it reads any.
+    pub(crate) fn writes_all(&self, name: &str, param: usize) -> bool {
+        self.full_writes.get(name).and_then(|params| params.get(param)).copied().unwrap_or(false)
     }
 
     /// Keeps `owner` (a code memory, a library) as long as a machine uses the table.
@@ -112,8 +126,8 @@ pub(crate) enum Callee {
     Vm(u32),
     /// A closure given as operand.
     Closure,
-    /// A tensor of its own memory.
-    Alloc(&'static Builtin),
+    /// A tensor of its own memory, cleared unless its first use writes all of it.
+    Alloc(&'static Builtin, FirstUse),
     /// Empties a register.
     Kill(u32),
 }
@@ -249,6 +263,7 @@ pub(crate) fn link(
     }
     let mut linker = Linker {
         exe,
+        kernels,
         machine,
         linked,
         immediates: FxHashMap::default(),
@@ -296,6 +311,7 @@ fn oldest_builtin(name: &str) -> Option<&'static Builtin> {
 
 struct Linker<'a> {
     exe: &'a Executable,
+    kernels: &'a KernelTable,
     machine: &'a Weak<Inner>,
     linked: Linked,
     immediates: FxHashMap<i64, Operand>,
@@ -321,7 +337,8 @@ impl Linker<'_> {
                     for arg in args {
                         operands.push(self.operand(*arg)?);
                     }
-                    let callee = self.callee(func, args, dst.0);
+                    let callee = self
+                        .callee(func, args, dst.0, || FirstUse::of(self.exe, self.kernels, f, at));
                     let (args_len, dst) = (args.len() as u32, dst.0);
                     if self.is_tail_closure(func) {
                         Op::TailCall { callee, args_start, args_len, dst }
@@ -350,7 +367,14 @@ impl Linker<'_> {
         }
     }
 
-    fn callee(&self, func: u32, args: &[Arg], dst: u32) -> Callee {
+    /// What a call calls; `first_use` is the first use of its result, should it be a new tensor.
+    fn callee(
+        &self,
+        func: u32,
+        args: &[Arg],
+        dst: u32,
+        first_use: impl Fn() -> FirstUse,
+    ) -> Callee {
         match self.linked.entries[func as usize] {
             Entry::Vm(i) => Callee::Vm(i),
             Entry::Kernel(i) => Callee::Kernel(i),
@@ -358,7 +382,10 @@ impl Linker<'_> {
             Entry::Builtin(builtin) => match (builtin.name, builtin.kind) {
                 (_, BuiltinKind::Closure | BuiltinKind::TailClosure) => Callee::Closure,
                 (_, BuiltinKind::KernelDyn) => Callee::KernelDyn,
-                ("vm.builtin.alloc_tensor_with_storage", _) => Callee::Alloc(builtin),
+                ("vm.builtin.alloc_tensor_with_storage", _) => Callee::Alloc(builtin, first_use()),
+                ("vm.builtin.alloc_tensor", _) if first_use() == FirstUse::WritesAll => {
+                    Callee::Builtin(builtin, alloc_tensor_unwritten)
+                }
                 // These empty a register: its old contents must die at once.
                 ("vm.builtin.null_value", _) if dst != VOID => Callee::Kill(dst),
                 (

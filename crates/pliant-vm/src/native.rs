@@ -119,8 +119,8 @@ unsafe extern "C" fn call_builtin(context: *mut BodyContext, at: u32) -> u64 {
             runner.put(site.dst, value);
             Ok(0)
         }
-        (Callee::Alloc(builtin), operands, site) => {
-            let value = runner.alloc(builtin, operands)?;
+        (Callee::Alloc(builtin, first_use), operands, site) => {
+            let value = runner.alloc(builtin, first_use, operands)?;
             runner.put(site.dst, value);
             Ok(0)
         }

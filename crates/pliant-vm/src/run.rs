@@ -11,10 +11,11 @@ use pliant_tensor::Failed;
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
-use crate::builtins::{Builtin, alloc_tensor_with_storage, bytes};
+use crate::builtins::{Builtin, bytes, clear, whole_tensor};
 use crate::callback::KernelCall;
 use crate::context::{Context, Frame};
 use crate::error::TraceEntry;
+use crate::first_use::FirstUse;
 use crate::instrument::{CallEvent, InstrumentAction};
 use crate::link::{Callee, Entry, LinkedKernel, Op, Operand, VOID};
 use crate::machine::Inner;
@@ -247,7 +248,9 @@ impl<'a> Runner<'a> {
                 self.call_kernel(kernel, operands, None)?;
                 Ok(Called::Value(Value::None))
             }
-            Callee::Alloc(builtin) => self.alloc(builtin, operands).map(Called::Value),
+            Callee::Alloc(builtin, first_use) => {
+                self.alloc(builtin, first_use, operands).map(Called::Value)
+            }
             Callee::Kill(reg) => {
                 self.put(reg, Value::None);
                 Ok(Called::Done)
@@ -269,16 +272,21 @@ impl<'a> Runner<'a> {
     pub(crate) fn alloc(
         &mut self,
         builtin: &'static Builtin,
+        first_use: FirstUse,
         operands: &[Operand],
     ) -> Result<Value, VmError> {
         let Context { regs, spares, .. } = &mut *self.context;
         let regs = &regs[self.base..];
         let args = Args { name: builtin.name, regs, consts: &self.inner.linked.consts, operands };
         let bytes = bytes(args)?;
-        match spares.take(bytes, args.shape(1)?, args.dtype(2)?) {
-            Some(tensor) => Ok(Value::Tensor(tensor)),
-            None => alloc_tensor_with_storage(args),
+        let value = match spares.take(bytes, args.shape(1)?, args.dtype(2)?) {
+            Some(tensor) => Value::Tensor(tensor),
+            None => whole_tensor(args)?,
+        };
+        if first_use == FirstUse::Unknown {
+            clear(&value);
         }
+        Ok(value)
     }
 
     /// Starts a bytecode function: its frame goes on top of the register stack, or takes the place of the running one.
@@ -548,7 +556,7 @@ impl<'a> Runner<'a> {
             Callee::Vm(i) => &inner.linked.functions[i as usize].name,
             Callee::KernelDyn => "vm.builtin.call_tir_dyn",
             Callee::Closure => "vm.builtin.invoke_closure",
-            Callee::Alloc(builtin) => builtin.name,
+            Callee::Alloc(builtin, _) => builtin.name,
             Callee::Kill(_) => "vm.builtin.kill_object",
         };
         let event = CallEvent {

@@ -151,7 +151,7 @@ fn compile_into(
     };
     let executable = codegen(&module, inputs, &ctx)?;
     phases.push(phase.end());
-    let mut table = kernels::kernel_table(compiled);
+    let mut table = kernels::kernel_table(compiled, &module);
     if options.exec_mode == ExecMode::Compiled {
         let phase = Phase::start("FunctionBodies");
         kernels::add_bodies(&mut table, &executable, options.target, &machine_options)?;

@@ -176,7 +176,7 @@ impl CompiledModule {
         let compiled = kernels::compile(&lowered, Target::Cranelift, &options)?;
         kernels::adopt(&mut executable, &loops, &compiled)?;
         let kernels = compiled.len();
-        let mut table = kernels::kernel_table(compiled);
+        let mut table = kernels::kernel_table(compiled, &loops);
         phases.push(phase.end());
         let phase = Phase::start("FunctionBodies");
         kernels::add_bodies(&mut table, &executable, Target::Cranelift, &options)?;

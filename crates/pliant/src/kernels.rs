@@ -16,6 +16,7 @@ use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::PassContext;
 use pliant_pool::map;
+use pliant_tir::full_writes::parameters;
 use pliant_vm::KernelTable;
 
 use crate::error::Error;
@@ -99,9 +100,14 @@ pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: KernelInfo) -> 
     declared
 }
 
-/// The machine's table of compiled kernels.
-pub(crate) fn kernel_table(kernels: CompiledKernels) -> KernelTable {
+/// The VM's table of compiled kernels; `module` has their loop functions, before they were lowered.
+pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> KernelTable {
     let mut table = KernelTable::new();
+    let loops: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
+    let full_writes = |(name, f): (&Arc<str>, &Arc<PrimFunc>)| (name.to_string(), parameters(f));
+    for (name, params) in map(loops, full_writes) {
+        table.set_full_writes(name, params);
+    }
     for (name, kernel) in kernels.iter() {
         // SAFETY: the code generator made the entry point for the kernel ABI and the parameters that the executable
         // describes, and the table keeps the code's memory alive.

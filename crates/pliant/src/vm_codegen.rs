@@ -6,7 +6,6 @@
 //! `KillAfterLastUse` clears those that
 //! hold tensors.
 
-mod clear;
 mod given;
 mod inline;
 mod lines;
@@ -37,7 +36,6 @@ use pliant_opt::names::{
 };
 use pliant_opt::tail::is_kill;
 
-use clear::FullWrites;
 use inline::Inlined;
 use tail::Exit;
 
@@ -76,11 +74,9 @@ pub fn codegen(
         exec.kernel(info);
     }
     let inlined = Inlined::of(module);
-    let full_writes = FullWrites::of(module);
     for (name, func) in module.relax_funcs().filter(|(name, _)| !inlined.is_moved(name)) {
         ctx.check_cancelled()?;
-        let known = (&kernels, &full_writes);
-        FunctionGen::new(module, known, func, &inlined, inputs.sources, &mut exec)
+        FunctionGen::new((module, &kernels), func, &inlined, inputs.sources, &mut exec)
             .function(name, inputs.type_text)
             .map_err(|e| e.in_function(name))?;
     }
@@ -190,8 +186,6 @@ struct FunctionGen<'a> {
     module: &'a IRModule,
     /// What the loop functions take.
     kernels: &'a FxHashMap<Arc<str>, KernelInfo>,
-    /// The parameters that loop functions write completely.
-    full_writes: &'a FullWrites,
     func: &'a Function,
     sources: Option<&'a SourceMap>,
     exec: &'a mut ExecBuilder,
@@ -222,8 +216,7 @@ struct FunctionGen<'a> {
 
 impl<'a> FunctionGen<'a> {
     fn new(
-        module: &'a IRModule,
-        (kernels, full_writes): (&'a FxHashMap<Arc<str>, KernelInfo>, &'a FullWrites),
+        (module, kernels): (&'a IRModule, &'a FxHashMap<Arc<str>, KernelInfo>),
         func: &'a Function,
         inlined: &'a Inlined,
         sources: Option<&'a SourceMap>,
@@ -232,7 +225,6 @@ impl<'a> FunctionGen<'a> {
         FunctionGen {
             module,
             kernels,
-            full_writes,
             func,
             sources,
             exec,
@@ -314,7 +306,6 @@ impl FunctionGen<'_> {
                 Some(tensor) => (tensor.var, self.alloc_whole(&tensor)?, index + 3),
                 None => (bindings[index].var, self.binding(&bindings[index])?, index + 1),
             };
-            self.clear_unless_written(bindings, index, end, var);
             if !regs.is_empty() {
                 let last = self.live.last_read(var).unwrap_or(index);
                 expiring.entry(last.max(index)).or_default().extend(regs);

@@ -32,29 +32,36 @@ fn size(bytes: i64) -> Result<usize, VmError> {
     })
 }
 
-/// `alloc_tensor(storage, offset in bytes, shape, dtype)`: a tensor in a storage.
+/// `alloc_tensor(storage, offset in bytes, shape, dtype)`: a tensor of zeros in a storage.
 pub(super) fn alloc_tensor(args: Args<'_>) -> Result<Value, VmError> {
+    alloc_tensor_unwritten(args).inspect(clear)
+}
+
+/// As [`alloc_tensor`], for a tensor that is written before it is read: its elements are arbitrary.
+pub(crate) fn alloc_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (storage, shape, dtype) = (args.storage(0)?, args.shape(2)?, args.dtype(3)?);
     let offset = size(args.int(1)?)?;
     Ok(Value::Tensor(Tensor::from_storage(storage.clone(), offset, shape, dtype)?))
 }
 
-/// `alloc_tensor_with_storage(bytes, shape, dtype)`: a tensor in a storage of that size that nothing else is in.
-pub(crate) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError> {
+/// `alloc_tensor_with_storage(bytes, shape, dtype)`: a tensor of zeros in a storage of that size that nothing else is in.
+pub(super) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError> {
+    whole_tensor(args).inspect(clear)
+}
+
+/// As [`alloc_tensor_with_storage`], for a tensor that is written before it is read: its elements are arbitrary.
+pub(crate) fn whole_tensor(args: Args<'_>) -> Result<Value, VmError> {
     let (shape, dtype) = (args.shape(1)?, args.dtype(2)?);
     let storage = memory::alloc_storage(bytes(args)?)?;
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
 }
 
-/// `clear(tensor)`: sets all elements of a newly allocated tensor to zero.
-pub(super) fn clear(args: Args<'_>) -> Result<Value, VmError> {
-    let tensor = args.tensor(0)?;
-    if tensor.is_read_only() || !tensor.is_contiguous() {
-        return Err(VmError::type_error("vm.builtin.clear: the tensor is read-only or strided"));
-    }
-    // SAFETY: a contiguous tensor has this many writable bytes at its address, and zeros are a value of each type.
+/// Sets all elements of a newly allocated tensor to zero.
+pub(crate) fn clear(value: &Value) {
+    let Value::Tensor(tensor) = value else { return };
+    // SAFETY: a newly allocated tensor is contiguous, so that it has this many writable bytes at its address, which
+    // nothing reads meanwhile. Zeros are a value of each type.
     unsafe { tensor.data_ptr().cast::<u8>().write_bytes(0, tensor.nbytes()) };
-    Ok(Value::None)
 }
 
 /// `reshape(tensor, shape, text?)`: a view where the tensor is row-major, else a copy. The text is the shape in symbols.

@@ -9,7 +9,7 @@ mod shape;
 mod slice;
 mod text;
 
-pub(crate) use data::{alloc_tensor_with_storage, bytes};
+pub(crate) use data::{alloc_tensor_unwritten, bytes, clear, whole_tensor};
 pub(crate) use scalar::element;
 
 use crate::args::Args;
@@ -60,7 +60,6 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.check_shape_info", check::shape_info),
     plain("vm.builtin.check_tensor_info", check::tensor_info),
     plain("vm.builtin.check_tuple_info", check::tuple_info),
-    plain("vm.builtin.clear", data::clear),
     plain("vm.builtin.compute_prim_value", shape::compute_prim_value),
     plain("vm.builtin.copy", data::identity),
     plain("vm.builtin.copy_tensor", data::copy_tensor),

@@ -284,6 +284,41 @@ fn tuples_and_conditions() {
     assert_eq!(call(&vm, &[Value::Float(1.5)]), Ok("1.5".into()));
 }
 
+/// Bytecode may come from a hostile file, so the linker decides what to clear, not the bytecode.
+#[test]
+fn new_tensors_are_zero_whatever_their_memory_held() {
+    let mut b = builder();
+    let names = [("whole", true), ("part", false)];
+    for (name, whole) in names {
+        b.begin_function(name, vec![], "");
+        let (bytes, zero) = (b.imm(64), b.imm(0));
+        let shape = b.c(Constant::Shape([16].into()));
+        let dtype = b.c(Constant::DType(DType::Float32));
+        if whole {
+            let args = [bytes, shape, dtype];
+            b.emit_call("vm.builtin.alloc_tensor_with_storage", &args, Reg(0));
+        } else {
+            b.emit_call("vm.builtin.alloc_storage", &[bytes], Reg(1));
+            let args = [b.r(1), zero, shape, dtype];
+            b.emit_call("vm.builtin.alloc_tensor", &args, Reg(0));
+        }
+        b.emit_ret(Reg(0));
+        b.end_function();
+    }
+    let vm = machine(b);
+    for (name, _) in names {
+        for run in 0..5 {
+            let Value::Tensor(tensor) = vm.invoke(name, &[]).unwrap() else { panic!("a tensor") };
+            let data = tensor.data_ptr().cast::<f32>();
+            for i in 0..16 {
+                // SAFETY: the tensor has 16 elements, and nothing else uses it.
+                let old = unsafe { data.add(i).replace(7.0) };
+                assert_eq!(old, 0.0, "{name}, run {run}, element {i}");
+            }
+        }
+    }
+}
+
 #[test]
 fn killed_memory_is_reused_within_a_run() {
     let mut b = builder();

@@ -117,8 +117,7 @@ impl FunctionGen<'_> {
         let func = self.module.get(name).and_then(|f| f.as_relax());
         let func = func.ok_or_else(|| PassError::internal(format!("'{name}' is not there")))?;
         let mut inner = FunctionGen::new(
-            self.module,
-            (self.kernels, self.full_writes),
+            (self.module, self.kernels),
             func,
             self.inlined,
             self.sources,

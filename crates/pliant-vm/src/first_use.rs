@@ -1,0 +1,82 @@
+//! The first use of a newly allocated tensor. Memory is recycled, so a tensor whose elements may be read before they are
+//! written is cleared when it is allocated. The linker decides that for each allocation, whatever made the bytecode.
+
+use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, Reg, VmFunction};
+
+use crate::link::KernelTable;
+
+/// What the first use of a new tensor does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FirstUse {
+    /// It writes all elements before it reads any, or there is no use.
+    WritesAll,
+    /// It may read elements that nothing has written.
+    Unknown,
+}
+
+impl FirstUse {
+    /// The first use of the result of the call at index `at` of a function.
+    pub(crate) fn of(
+        exe: &Executable,
+        kernels: &KernelTable,
+        function: &VmFunction,
+        at: usize,
+    ) -> FirstUse {
+        let Some(Instr::Call { dst, .. }) = function.instrs.get(at) else {
+            return FirstUse::Unknown;
+        };
+        if dst.is_void() {
+            return FirstUse::WritesAll;
+        }
+        for instr in &function.instrs[at + 1..] {
+            match *instr {
+                Instr::Ret { reg } if reg == *dst => return FirstUse::Unknown,
+                Instr::Ret { .. } => return FirstUse::WritesAll,
+                // Other paths may use the tensor first.
+                Instr::If { .. } | Instr::Goto { .. } => return FirstUse::Unknown,
+                Instr::Call { func, dst: result, .. } => {
+                    let args = function.call_args(instr);
+                    let uses = args.iter().filter(|a| is_reg(**a, *dst)).count();
+                    if uses > 0 {
+                        return call(exe, kernels, func, args, *dst);
+                    }
+                    if result == *dst {
+                        return FirstUse::WritesAll;
+                    }
+                }
+            }
+        }
+        FirstUse::Unknown
+    }
+}
+
+fn is_reg(arg: Arg, reg: Reg) -> bool {
+    matches!(arg.decode(), Some(ArgValue::Reg(r)) if r == reg)
+}
+
+/// What a call does with the tensor in a register, which is one of its arguments.
+fn call(exe: &Executable, kernels: &KernelTable, func: u32, args: &[Arg], tensor: Reg) -> FirstUse {
+    // `call_tir_dyn(kernel, arguments..., sizes)` passes on its arguments.
+    let (func, args) = match (exe.funcs().get(func as usize), args.split_first()) {
+        (Some(FuncDef::Packed(name)), Some((kernel, rest)))
+            if name == "vm.builtin.call_tir_dyn" =>
+        {
+            match kernel.decode() {
+                Some(ArgValue::Func(index)) => (index, rest),
+                _ => return FirstUse::Unknown,
+            }
+        }
+        _ => (func, args),
+    };
+    let releases = |name: &str| matches!(name, "vm.builtin.kill_object" | "vm.builtin.free_tensor");
+    let writes_all = match exe.funcs().get(func as usize) {
+        Some(FuncDef::Packed(name)) => releases(name),
+        Some(FuncDef::Kernel(info)) => {
+            let mut uses = args.iter().enumerate().filter(|(_, a)| is_reg(**a, tensor));
+            let (first, second) = (uses.next(), uses.next());
+            second.is_none() && first.is_some_and(|(at, _)| kernels.writes_all(&info.name, at))
+        }
+        _ => false,
+    };
+    if writes_all { FirstUse::WritesAll } else { FirstUse::Unknown }
+}
