@@ -55,13 +55,13 @@ n = {n}
 a, j = np.ones({a}, "float32"), np.array({j}, "int64")
 for _ in range(3):
     y = np.asarray(model(np.zeros(1000, "float32"), a, j)[1])
-    assert (y == {expected}).all(), y
+    assert (y == ({expected})).all(), y
 """
 
 
 @dataclass
 class Case:
-    """A loop function, its inputs, and the value of all elements of its output, or the error of the call."""
+    """A loop function, its inputs, and the value of its output as an expression, or the error of the call."""
 
     name: str
     loops: str
@@ -71,7 +71,7 @@ class Case:
     c: str = "(n,)"
     dtype: str = "float32"
     size: int = 0
-    expected: float = 0
+    expected: str = "0"
     error: str = ""
 
 
@@ -292,7 +292,194 @@ CASES = [
         n=2000,
         j=[7],
         a="(4, n)",
-        expected=1,
+        expected="1",
+    ),
+    Case(
+        "an index whose normal form overflows",
+        """
+        for i in range(100):
+            C[i] = A[(c * 3 + i // 16777216) // 2 - c - c // 2 + 2]
+        """,
+        n=1,
+        a="(100,)",
+        c="(100,)",
+        size=1 << 40,
+        expected="1",
+    ),
+    Case(
+        "an index of a store whose normal form overflows",
+        """
+        for i in range(100):
+            C[(c * 3 + i // 16777216) // 2 - c - c // 2 + 2] = A[i]
+        """,
+        n=1,
+        a="(100,)",
+        c="(100,)",
+        size=1 << 40,
+        expected="np.arange(100) == 2",
+    ),
+    Case(
+        "a load in the binding of an axis of an empty reduction",
+        """
+        for i in range(n):
+            for r in range(m - 1073741824):
+                with T.block("c"):
+                    v = T.axis.spatial(n, J[1073741824] % n)
+                    vr = T.axis.reduce(m - 1073741824, r)
+                    with T.init():
+                        C[v] = T.float32(3)
+                    C[v] = C[v] + A[v]
+        """,
+        n=1000,
+        j=[0, 0, 0, 0],
+    ),
+    Case(
+        "a load in the binding of an axis, in bounds only under the predicate",
+        """
+        for i in range(n):
+            with T.block("c"):
+                v = T.axis.spatial(n, J[i * 1048576] % n)
+                T.where(i * 1048576 < m)
+                C[v] = A[v]
+        """,
+        n=20000,
+        j=[0, 0, 0, 0],
+        expected="np.arange(20000) == 0",
+    ),
+    Case(
+        "loops whose number of iterations wraps around to 0",
+        """
+        for a in range(4294967296):
+            for b in range(4294967296):
+                for i in range(n):
+                    with T.block("c"):
+                        va = T.axis.spatial(4294967296, a)
+                        vb = T.axis.spatial(4294967296, b)
+                        v = T.axis.spatial(n, i)
+                        C[v] = A[v] + T.Cast("float32", va * 0 + vb * 0)
+        """,
+        n=1000,
+        j=[0],
+    ),
+    Case(
+        "an init under loops whose number of iterations wraps around to 0",
+        """
+        for a in range(4294967296):
+            for b in range(4294967296):
+                for i in range(n):
+                    for r in range(m):
+                        with T.block("c"):
+                            va = T.axis.spatial(4294967296, a)
+                            vb = T.axis.spatial(4294967296, b)
+                            v = T.axis.spatial(n, i)
+                            vr = T.axis.reduce(m, r)
+                            with T.init():
+                                C[v] = T.float32(1)
+                            C[v] = C[v] + A[v]
+        """,
+        n=1000,
+        j=[0, 0, 0],
+    ),
+    Case(
+        "a product that accumulates into scratch memory and becomes the output",
+        """
+        T.func_attr({"tir.noalias": True})
+        S = T.alloc_buffer((n, n), "float32")
+        for i in range(n):
+            for j in range(n):
+                for k in range(n):
+                    with T.block("p"):
+                        vi = T.axis.spatial(n, i)
+                        vj = T.axis.spatial(n, j)
+                        vk = T.axis.reduce(n, k)
+                        S[vi, vj] = S[vi, vj] + A[vi, vk] * A[vk, vj]
+        for i in range(n):
+            for j in range(n):
+                with T.block("e"):
+                    vi = T.axis.spatial(n, i)
+                    vj = T.axis.spatial(n, j)
+                    C[vi, vj] = S[vi, vj] * T.float32(2)
+        """,
+        n=32,
+        j=[0],
+        a="(n, n)",
+        c="(n, n)",
+        expected="64",
+    ),
+    Case(
+        "a product of a part of its rows that becomes the output",
+        """
+        T.func_attr({"tir.noalias": True})
+        S = T.alloc_buffer((n, n), "float32")
+        for i in range(n // 2):
+            for j in range(n):
+                for k in range(n):
+                    with T.block("p"):
+                        vi = T.axis.spatial(n // 2, i)
+                        vj = T.axis.spatial(n, j)
+                        vk = T.axis.reduce(n, k)
+                        with T.init():
+                            S[vi, vj] = T.float32(0)
+                        S[vi, vj] = S[vi, vj] + A[vi, vk] * A[vk, vj]
+        for i in range(n):
+            for j in range(n):
+                with T.block("e"):
+                    vi = T.axis.spatial(n, i)
+                    vj = T.axis.spatial(n, j)
+                    C[vi, vj] = S[vi, vj] * T.float32(2)
+        """,
+        n=32,
+        j=[0],
+        a="(n, n)",
+        c="(n, n)",
+        expected="np.where(np.arange(32)[:, None] < 16, 64, 0)",
+    ),
+    Case(
+        "an init that does not run in an empty reduction: an axis out of its range",
+        """
+        for i in range(n):
+            for r in range(m):
+                with T.block("c"):
+                    v = T.axis.spatial(n, i)
+                    w = T.axis.spatial(m, 0)
+                    vr = T.axis.reduce(m, r)
+                    with T.init():
+                        C[v] = T.float32(0)
+                    C[v] = C[v] + A[v] * T.Cast("float32", w)
+        """,
+        n=1000,
+    ),
+    Case(
+        "a row of the result that memory selects",
+        """
+        for i in range(n):
+            with T.block("c"):
+                v = T.axis.spatial(n, i)
+                C[J[0] % 4, v] = T.sqrt(A[v])
+        """,
+        n=2000,
+        j=[7],
+        c="(4, n)",
+        expected="np.arange(4)[:, None] == 3",
+    ),
+    Case(
+        "a block under triangular loops",
+        """
+        for i, j in T.grid(n, n):
+            with T.block("z"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = T.float32(0)
+        for i in range(n):
+            for j in range(i + 1):
+                with T.block("c"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    C[vi, vj] = A[vi, vj]
+        """,
+        n=4,
+        j=[0],
+        a="(n, n)",
+        c="(n, n)",
+        expected="np.tri(4)",
     ),
 ]
 

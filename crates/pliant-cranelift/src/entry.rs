@@ -67,6 +67,7 @@ pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<st
             memo: FxHashMap::default(),
             fail,
             stack_bytes: 0,
+            call_stack_bytes: 0,
             depth: 0,
             many_arguments: f.buffer_map.len() > MOST_AT_HAND,
             in_parallel: false,

@@ -43,7 +43,8 @@ impl FuncGen<'_, '_> {
             _ => stack.push((e, false)),
         };
         match f.expr(e) {
-            ExprData::Call(Intrin::IfThenElse, args, _) => push(args[0]),
+            // The values of an explanation are computed where the condition fails.
+            ExprData::Call(Intrin::IfThenElse | Intrin::Explain, args, _) => push(args[0]),
             ExprData::Call(Intrin::AddressOf, args, _) => {
                 if let ExprData::Load(_, indices) = f.expr(args[0]) {
                     indices.iter().copied().for_each(push);

@@ -89,6 +89,8 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub fail: Block,
     /// Bytes of buffers on this function's stack so far.
     pub stack_bytes: u64,
+    /// Bytes of stack for what calls take by address.
+    pub call_stack_bytes: u64,
     /// Loops around the current statement, in this machine function.
     pub depth: usize,
     /// Whether there are so many tensor arguments that addresses and sizes are loaded statement by statement.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types,
+    InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value, types,
 };
 use cranelift_module::{DataDescription, Module};
 use pliant_exec::abi::{
@@ -19,6 +19,8 @@ use crate::value::V;
 
 /// Bytes of one argument.
 const WORD: usize = size_of::<PackedWord>();
+/// Bytes of stack that the calls of one machine function may take: helper threads have stacks of 2 MiB.
+const CALL_STACK_TOTAL: u64 = 128 * 1024;
 
 impl FuncGen<'_, '_> {
     /// A call for its result, of that type.
@@ -47,8 +49,7 @@ impl FuncGen<'_, '_> {
             return internal("call_packed without a name");
         };
         let size = (WORD * (rest.len() + 1)) as u32;
-        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3);
-        let slot = self.b.create_sized_stack_slot(slot);
+        let slot = self.call_slot(size)?;
         let result = self.b.ins().stack_addr(types::I64, slot, 0);
         let zero = self.b.ins().iconst(types::I64, 0);
         self.packed_word(result, 0, kind, zero, zero);
@@ -126,6 +127,21 @@ impl FuncGen<'_, '_> {
         }
     }
 
+    /// Stack memory of so many bytes for what a call takes by address.
+    ///
+    /// # Errors
+    /// `Unsupported`: the calls of the function take more than [`CALL_STACK_TOTAL`] bytes.
+    pub(crate) fn call_slot(&mut self, bytes: u32) -> Gen<StackSlot> {
+        self.call_stack_bytes += u64::from(bytes);
+        if self.call_stack_bytes > CALL_STACK_TOTAL {
+            return unsupported(format!(
+                "the arguments of packed calls and parallel loops take more than {CALL_STACK_TOTAL} bytes of stack"
+            ));
+        }
+        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3);
+        Ok(self.b.create_sized_stack_slot(data))
+    }
+
     /// A buffer that the function has allocated: address, data type and dims side by side on the stack.
     fn own_memory(&mut self, buffer: Buffer) -> Gen<(u64, Value, Value)> {
         let (dtype, shape) = {
@@ -133,8 +149,7 @@ impl FuncGen<'_, '_> {
             (data.dtype, data.shape.clone())
         };
         let size = (8 * (shape.len() + 2)) as u32;
-        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3);
-        let slot = self.b.create_sized_stack_slot(slot);
+        let slot = self.call_slot(size)?;
         let told = self.b.ins().stack_addr(types::I64, slot, 0);
         let start = self.b.ins().iconst(types::I64, 0);
         let address = self.address(buffer, start)?;

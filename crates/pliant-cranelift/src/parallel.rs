@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
 use cranelift_module::{FuncId, Module};
 use pliant_exec::abi::{OFFSET_PARALLEL_LAUNCH, OFFSET_TEAM};
@@ -42,8 +42,7 @@ impl FuncGen<'_, '_> {
         let outlined = self.outline(var, body, &captures)?;
 
         let slots = FIXED_SLOTS + captures.vars.len() + captures.buffers.len();
-        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, (slots * 8) as u32, 3);
-        let slot = self.b.create_sized_stack_slot(data);
+        let slot = self.call_slot((slots * 8) as u32)?;
         let context = self.b.ins().stack_addr(types::I64, slot, 0);
         let values = [self.runtime, lo];
         let captured =
@@ -128,6 +127,7 @@ impl FuncGen<'_, '_> {
                 memo: FxHashMap::default(),
                 fail,
                 stack_bytes: 0,
+                call_stack_bytes: 0,
                 depth: 0,
                 many_arguments: false,
                 in_parallel: true,

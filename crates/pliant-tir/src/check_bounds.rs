@@ -286,22 +286,25 @@ impl Checker {
                 }
                 checked
             });
+            // The bindings are evaluated in front of the predicate, so all loads in them are bound under it.
+            let (outer, mut inner) = (c.bindings.clone(), Vec::new());
             for iter in &mut b.iters {
-                iter.binding = c.expr(f, iter.binding, guards);
-                iter.min = c.bound(f, iter.min, guards);
-                iter.extent = c.bound(f, iter.extent, guards);
-                iter.binding = c.loaded_once(f, iter.binding, guards);
-                if c.facts.inside(f, iter.binding, iter.min, iter.extent).is_some() {
-                    iter.binding = c.bindings.loads(f, iter.binding, guards);
-                }
+                iter.min = c.bound(f, iter.min, &mut inner);
+                iter.extent = c.bound(f, iter.extent, &mut inner);
+                iter.binding = c.expr(f, iter.binding, &mut inner);
+                iter.binding = c.bindings.loads(f, iter.binding, &mut inner);
                 if let Some(inside) = c.facts.inside(f, iter.binding, iter.min, iter.extent) {
-                    let inside = expr::under(f, predicate, inside);
                     let name = &f.var(iter.var).name;
                     let message = format!("axis {name} of block {} leaves its range", b.name);
-                    guards.push(Guard::Check(inside, Failed::Index.mark(&message).into()));
+                    inner.push(Guard::Check(inside, Failed::Index.mark(&message).into()));
                 }
                 c.facts.range(f, iter.var, iter.min, iter.extent);
             }
+            if let Some(predicate) = predicate {
+                c.bindings = outer;
+                inner = inner.into_iter().map(|g| expr::guarded_by(f, predicate, g)).collect();
+            }
+            guards.extend(inner);
             b.allocs.iter().for_each(|&b| c.allocated(f, b));
             // The init runs even if a reduction axis is empty.
             b.init = b.init.map(|s| c.before_reductions(f, &b, |c, f| c.stmt(f, s)));

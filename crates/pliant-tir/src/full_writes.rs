@@ -7,7 +7,7 @@
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BlockData, Buffer, Expr, ExprData, Intrin, IterKind, PrimFunc, Stmt, StmtData, Var,
+    BlockData, Buffer, Expr, ExprData, Intrin, IterKind, IterVar, PrimFunc, Stmt, StmtData, Var,
 };
 use rustc_hash::FxHashMap;
 
@@ -15,6 +15,9 @@ use crate::guards;
 use crate::index_facts::IndexFacts;
 use crate::strided;
 use crate::walk::{for_each_stmt, own_exprs, uses_any};
+
+/// Iterations of the loops around a store that no index of it uses. A buffer has fewer than 2**48 elements.
+const MAX_OTHER_ITERATIONS: i64 = 1 << 14;
 
 /// Whether a function writes every element of a buffer before it reads any, in every run that succeeds.
 pub fn writes_whole(f: &PrimFunc, buffer: Buffer) -> bool {
@@ -159,7 +162,7 @@ impl Analysis<'_> {
         let fixed = outermost.is_none_or(|at| at >= self.nested)
             && b.iters.iter().all(|i| fixed(i.min) && fixed(i.extent))
             && self.loops.iter().all(|l| fixed(l.min) && fixed(l.extent))
-            && b.iters.iter().all(|i| !guards::reads(f, i.binding));
+            && b.iters.iter().all(|i| self.is_in_range(i));
         let written = b.init.and_then(|init| match f.stmt(init) {
             StmtData::Store { buffer, indices, value } if *buffer == self.buffer => {
                 let varies = |v: Var| reduced.contains(&v) || loops.contains(&v);
@@ -179,6 +182,17 @@ impl Analysis<'_> {
             true if touched(b.body) || b.init.is_some_and(touched) => Touch::Unknown,
             true => Touch::None,
             false => self.inside(b.body),
+        }
+    }
+
+    /// Whether an axis is in its range wherever its block is: it runs over a loop, or stays at one point.
+    fn is_in_range(&self, iter: &IterVar) -> bool {
+        let int = |e: Expr| self.f.as_int(e);
+        match (int(iter.binding), int(iter.min), int(iter.extent)) {
+            (Some(at), Some(min), Some(extent)) => {
+                at.checked_sub(min).is_some_and(|at| (0..extent).contains(&at))
+            }
+            _ => self.axes.contains_key(&iter.var),
         }
     }
 
@@ -215,8 +229,16 @@ impl Analysis<'_> {
             }
             used.push(v);
         }
-        let runs = |l: &Loop| {
-            used.contains(&l.var) || runs(l.var) || f.as_int(l.extent).is_some_and(|n| n > 0)
+        // The loops beside those of the dims have few iterations: schedules fuse loops, and the number of all iterations
+        // must not overflow.
+        let mut others = 1i64;
+        let mut runs = |l: &Loop| {
+            used.contains(&l.var)
+                || runs(l.var)
+                || f.as_int(l.extent).is_some_and(|n| {
+                    others = others.saturating_mul(n);
+                    n > 0 && others <= MAX_OTHER_ITERATIONS
+                })
         };
         // If the extent of a loop depends on another loop, an iteration of that loop covers only a part of the dim.
         let own =

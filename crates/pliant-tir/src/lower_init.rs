@@ -4,20 +4,18 @@
 //! front of that loop, into loops
 //! over the spatial axes alone. Elsewhere it runs in the block at the first values of all
 //! reduction axes, and once more in front
-//! of the loop under the condition that a reduction axis has no values. Either way the result of
-//! an empty reduction is the
-//! reducer's identity.
+//! of the loop under the condition that a reduction axis has no values, provided that it does not depend on the loops. Either
+//! way the result of an empty reduction is the reducer's identity.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BinOp, BlockData, BufferRegion, Expr, ExprData, IterKind, IterVar, PrimFunc, Stmt, StmtData,
-    Var,
+    BinOp, BlockData, BufferRegion, Expr, ExprData, Intrin, IterKind, IterVar, PrimFunc, Stmt,
+    StmtData, Var,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::check_bounds::listed_unbounded;
 use crate::error::LowerError;
-use crate::guards;
 use crate::index_facts::IndexFacts;
 use crate::walk::{for_each_stmt, map_children, own_exprs, substitute, substitute_expr, uses_any};
 
@@ -145,6 +143,19 @@ fn in_place(f: &mut PrimFunc, mut b: BlockData) -> Stmt {
     f.add_stmt(StmtData::Block(Box::new(b)))
 }
 
+/// Whether an expression neither reads memory nor calls a function.
+fn is_arithmetic(f: &PrimFunc, e: Expr) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| {
+        found |= matches!(
+            f.expr(e),
+            ExprData::Load(..)
+                | ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::AddressOf, ..)
+        );
+    });
+    !found
+}
+
 fn join(f: &mut PrimFunc, op: BinOp, a: Option<Expr>, b: Expr) -> Expr {
     match a {
         Some(a) => f.binary(op, a, b),
@@ -179,17 +190,15 @@ impl<'a> Site<'a> {
         uses_any(f, e, &|v| self.reduced.contains(&v))
     }
 
-    /// Whether all but the reduction is independent of the reduction loops. Lets that read memory are not: their loads are
-    /// in bounds only where the reduction loops have an iteration.
+    /// Whether all but the reduction is independent of the reduction loops. Lets that read memory or call functions are
+    /// not: their values exist only where the reduction loops have an iteration.
     fn has_own_loops(&self, f: &PrimFunc) -> bool {
         let path = self.path.iter().all(|&s| match f.stmt(s) {
             StmtData::For { var, min, extent, .. } => {
                 self.reduced.contains(var)
                     || !self.uses_reduced(f, *min) && !self.uses_reduced(f, *extent)
             }
-            StmtData::Let(_, value, _) => {
-                !self.uses_reduced(f, *value) && !guards::reads(f, *value)
-            }
+            StmtData::Let(_, value, _) => !self.uses_reduced(f, *value) && is_arithmetic(f, *value),
             StmtData::Assert(..) => true,
             _ => false,
         });

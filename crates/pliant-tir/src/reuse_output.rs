@@ -11,6 +11,7 @@ use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData};
 use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
+use crate::full_writes::body_writes_whole;
 use crate::schedule::gemm;
 use crate::schedule::stage::{Body, Item, Stage, is_var, parse};
 use crate::walk::{ExprRewriter, map_stmts};
@@ -94,6 +95,8 @@ fn pair(
             before.dedup();
             matches!(before[..], [writer] if gemm::matches(f, stages[writer]))
         })
+        // Otherwise the output would be read before it is written.
+        .filter(|&b| body_writes_whole(f, f.body, b))
         .map(|b| (b, *output))
 }
 

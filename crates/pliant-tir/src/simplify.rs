@@ -6,12 +6,12 @@ use pliant_ir::tir::{
     BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy,
 };
 use pliant_sym::SymArena;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::check_bounds;
 use crate::error::LowerError;
 use crate::fit::{Fit, Interval, SIZE_LIMIT};
-use crate::walk::{ExprRewriter, for_each_stmt, map_stmts, own_exprs, substitute};
+use crate::walk::{ExprRewriter, for_each_stmt, map_stmts, substitute};
 
 /// Simplifies the whole function.
 ///
@@ -19,56 +19,43 @@ use crate::walk::{ExprRewriter, for_each_stmt, map_stmts, own_exprs, substitute}
 /// None.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     let body = f.body;
-    let known = Known { unbounded: unbounded(f, body), fit: bounds(f, body) };
-    let body = expressions(f, &known, body);
-    f.body = map_stmts(f, body, &mut |f, s| statement(f, &known, s));
+    let fit = bounds(f, body);
+    let body = expressions(f, &fit, body);
+    f.body = map_stmts(f, body, &mut |f, s| statement(f, &fit, s));
     Ok(())
 }
 
-/// What is known of the variables of a function.
-struct Known {
-    /// Those that may have any value of their type: arithmetic on them wraps.
-    unbounded: FxHashSet<Var>,
-    /// Where the others lie.
-    fit: Fit,
-}
-
-/// Simplifies the expressions below a statement. The checks in front of accesses are positions as these are: both stay the
-/// same number, and one that does not fit its type is outside for both.
-fn expressions(f: &mut PrimFunc, known: &Known, s: Stmt) -> Stmt {
-    let mut places = Integers::new(known, false);
-    let mut values = Integers::new(known, true);
+/// Simplifies the expressions below a statement.
+fn expressions(f: &mut PrimFunc, fit: &Fit, s: Stmt) -> Stmt {
+    let mut integers = Integers::new(fit);
     map_stmts(f, s, &mut |f, s| {
         let mut changed = false;
-        let mut map = |f: &mut PrimFunc, e: Expr, is_place: bool| {
-            let new = match is_place {
-                true => places.rewritten(f, e),
-                false => value(f, e, &mut values, &mut places),
-            };
+        let mut map = |f: &mut PrimFunc, e: Expr| {
+            let new = integers.rewritten(f, e);
             changed |= new != e;
             new
         };
         let new = match f.stmt(s).clone() {
             StmtData::Store { buffer, indices, value } => {
-                let value = map(f, value, false);
-                let indices = indices.iter().map(|&i| map(f, i, true)).collect();
+                let value = map(f, value);
+                let indices = indices.iter().map(|&i| map(f, i)).collect();
                 StmtData::Store { buffer, indices, value }
             }
-            StmtData::Assert(c, message, body) => StmtData::Assert(map(f, c, true), message, body),
+            StmtData::Assert(c, message, body) => StmtData::Assert(map(f, c), message, body),
             StmtData::For { var, min, extent, kind, body, annotations } => {
-                let (min, extent) = (map(f, min, false), map(f, extent, false));
+                let (min, extent) = (map(f, min), map(f, extent));
                 StmtData::For { var, min, extent, kind, body, annotations }
             }
-            StmtData::While(c, body) => StmtData::While(map(f, c, false), body),
-            StmtData::If(c, then, other) => StmtData::If(map(f, c, false), then, other),
-            StmtData::Let(var, bound, body) => StmtData::Let(var, map(f, bound, false), body),
-            StmtData::Evaluate(e) => StmtData::Evaluate(map(f, e, false)),
+            StmtData::While(c, body) => StmtData::While(map(f, c), body),
+            StmtData::If(c, then, other) => StmtData::If(map(f, c), then, other),
+            StmtData::Let(var, bound, body) => StmtData::Let(var, map(f, bound), body),
+            StmtData::Evaluate(e) => StmtData::Evaluate(map(f, e)),
             StmtData::Block(mut b) => {
                 for iter in &mut b.iters {
-                    (iter.min, iter.extent) = (map(f, iter.min, false), map(f, iter.extent, false));
-                    iter.binding = map(f, iter.binding, false);
+                    (iter.min, iter.extent) = (map(f, iter.min), map(f, iter.extent));
+                    iter.binding = map(f, iter.binding);
                 }
-                b.predicate = b.predicate.map(|p| map(f, p, false));
+                b.predicate = b.predicate.map(|p| map(f, p));
                 StmtData::Block(b)
             }
             data @ (StmtData::Seq(_) | StmtData::Alloc(..)) => data,
@@ -77,33 +64,20 @@ fn expressions(f: &mut PrimFunc, known: &Known, s: Stmt) -> Stmt {
     })
 }
 
-/// A value simplified; where it is loaded from are positions.
-fn value(f: &mut PrimFunc, e: Expr, values: &mut Integers<'_>, places: &mut Integers<'_>) -> Expr {
-    let mut rule = |f: &mut PrimFunc, e: Expr| {
-        let ExprData::Load(buffer, indices) = f.expr(e).clone() else {
-            return values.simpler(f, e);
-        };
-        let new: Box<[Expr]> = indices.iter().map(|&i| places.rewritten(f, i)).collect();
-        (new != indices).then(|| f.add_expr(ExprData::Load(buffer, new)))
-    };
-    ExprRewriter::new(&mut rule).expr(f, e)
-}
-
 /// int64 arithmetic as symbolic integers.
 struct Integers<'a> {
     arena: SymArena,
     bridge: SymBridge,
-    known: &'a Known,
-    /// Whether what is simplified may be any value, and not a position.
-    of_values: bool,
+    /// Which arithmetic cannot overflow.
+    fit: &'a Fit,
     /// What became of expressions: the same ones stand in many places.
     done: FxHashMap<Expr, Option<Expr>>,
 }
 
 impl<'a> Integers<'a> {
-    fn new(known: &'a Known, of_values: bool) -> Self {
+    fn new(fit: &'a Fit) -> Self {
         let (arena, bridge) = (SymArena::default(), SymBridge::default());
-        Integers { arena, bridge, known, of_values, done: FxHashMap::default() }
+        Integers { arena, bridge, fit, done: FxHashMap::default() }
     }
 
     /// An expression with all in it simplified.
@@ -126,9 +100,8 @@ impl<'a> Integers<'a> {
 
     /// The normal form of an int64 expression, if it is smaller.
     ///
-    /// Positions fit their type wherever they are evaluated: those that do not are outside of every buffer. Of values, the
-    /// normal form is the machine's value too where neither can overflow, or both are sums and products, which wrap alike,
-    /// of parts that cannot.
+    /// It has the same machine value if neither form can overflow, or if both are sums and products of parts that cannot,
+    /// which wrap alike. Indices are no exception: a checked index may fit 64 bits where its normal form does not.
     fn normal(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         if !matches!(f.expr(e), ExprData::Binary(..)) || f.expr_ty(e) != Ty::I64 {
             return None;
@@ -143,10 +116,7 @@ impl<'a> Integers<'a> {
         if size(f, new) >= size(f, e) {
             return None;
         }
-        if !self.of_values && !mentions(f, e, &self.known.unbounded) {
-            return Some(new);
-        }
-        let [old, facts] = [e, new].map(|e| self.known.fit.fact(f, e, &|_| None));
+        let [old, facts] = [e, new].map(|e| self.fit.fact(f, e, &|_| None));
         ((old.exact && facts.exact) || (old.ring && facts.ring)).then_some(new)
     }
 }
@@ -183,41 +153,6 @@ fn bounds(f: &PrimFunc, s: Stmt) -> Fit {
         _ => {}
     });
     fit
-}
-
-fn mentions(f: &PrimFunc, e: Expr, vars: &FxHashSet<Var>) -> bool {
-    let mut found = false;
-    for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Var(v) if vars.contains(v)));
-    found
-}
-
-/// The variables below a statement whose values have no bounds: scalar parameters (but for the int64 ones that go into
-/// indices and sizes, which the entry of a kernel checks) and what is computed from them or loaded.
-fn unbounded(f: &PrimFunc, s: Stmt) -> FxHashSet<Var> {
-    let listed = check_bounds::listed_unbounded(f);
-    let free = |(i, p): (usize, &Var)| match f.var(*p).ty {
-        VarTy::Value(Ty::I64) => listed.contains(&(i as i64)),
-        VarTy::Value(_) => true,
-        VarTy::Handle => false,
-    };
-    let params = f.params.iter().enumerate();
-    let mut vars: FxHashSet<Var> = params.filter(|&p| free(p)).map(|(_, &v)| v).collect();
-    let open = |e: Expr, vars: &FxHashSet<Var>| {
-        let mut loads = false;
-        for_each_expr(f, e, |e| {
-            loads |= matches!(f.expr(e), ExprData::Load(..) | ExprData::Call(..))
-        });
-        loads || mentions(f, e, vars)
-    };
-    for_each_stmt(f, s, &mut |_, data| {
-        let (StmtData::Let(var, ..) | StmtData::For { var, .. }) = data else { return };
-        let mut any = false;
-        own_exprs(data, |e| any |= open(e, &vars));
-        if any {
-            vars.insert(*var);
-        }
-    });
-    vars
 }
 
 fn size(f: &PrimFunc, e: Expr) -> usize {
@@ -295,7 +230,7 @@ fn binary(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
     Some(f.int(value))
 }
 
-fn statement(f: &mut PrimFunc, known: &Known, s: Stmt) -> Option<Stmt> {
+fn statement(f: &mut PrimFunc, fit: &Fit, s: Stmt) -> Option<Stmt> {
     let empty = |f: &mut PrimFunc| Some(f.add_stmt(StmtData::Seq(Vec::new())));
     match f.stmt(s).clone() {
         StmtData::Seq(list) => {
@@ -324,9 +259,9 @@ fn statement(f: &mut PrimFunc, known: &Known, s: Stmt) -> Option<Stmt> {
             kind: ForKind::Serial | ForKind::Vectorized,
             body,
             ..
-        } if f.as_int(extent) == Some(1) => Some(replace(f, known, var, min, body)),
+        } if f.as_int(extent) == Some(1) => Some(replace(f, fit, var, min, body)),
         StmtData::Let(var, value, body) if trivial(f, value) => {
-            Some(replace(f, known, var, value, body))
+            Some(replace(f, fit, var, value, body))
         }
         _ => None,
     }
@@ -349,8 +284,8 @@ fn trivial(f: &PrimFunc, e: Expr) -> bool {
 }
 
 /// The body with a variable replaced, simplified again.
-fn replace(f: &mut PrimFunc, known: &Known, var: Var, value: Expr, body: Stmt) -> Stmt {
+fn replace(f: &mut PrimFunc, fit: &Fit, var: Var, value: Expr, body: Stmt) -> Stmt {
     let body = substitute(f, body, &FxHashMap::from_iter([(var, value)]));
-    let body = expressions(f, known, body);
-    map_stmts(f, body, &mut |f, s| statement(f, known, s))
+    let body = expressions(f, fit, body);
+    map_stmts(f, body, &mut |f, s| statement(f, fit, s))
 }

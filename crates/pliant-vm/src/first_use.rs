@@ -5,6 +5,9 @@ use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, Reg, VmFunction};
 
 use crate::link::KernelTable;
 
+/// Instructions that are searched for the first use of a tensor, so that linking takes linear time.
+const LOOKAHEAD: usize = 64;
+
 /// What the first use of a new tensor does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FirstUse {
@@ -28,7 +31,7 @@ impl FirstUse {
         if dst.is_void() {
             return FirstUse::WritesAll;
         }
-        for instr in &function.instrs[at + 1..] {
+        for instr in function.instrs[at + 1..].iter().take(LOOKAHEAD) {
             match *instr {
                 Instr::Ret { reg } if reg == *dst => return FirstUse::Unknown,
                 Instr::Ret { .. } => return FirstUse::WritesAll,

@@ -178,7 +178,7 @@ class Module:
 #                         acc[T.Ramp(0, 1, 4)] = T.Broadcast(9223372036854775807, 4)
 #                         for v_k0 in range(n):
 #                             acc[T.Ramp(0, 1, 4)] = T.min(acc[T.Ramp(0, 1, 4)], A[T.Ramp(v_k0 * m + (m // 8 * 8 + strip1 * 4), 1, 4)])
-#                         T_min[T.Ramp(strip1 * 4 + m // 8 * 8, 1, 4)] = acc[T.Ramp(0, 1, 4)]
+#                         T_min[T.Ramp(m // 8 * 8 + strip1 * 4, 1, 4)] = acc[T.Ramp(0, 1, 4)]
 #                     for strip1 in range(m % 4):
 #                         acc = T.alloc_buffer((1,), "int64", scope="local")
 #                         acc[0] = 9223372036854775807
@@ -218,7 +218,7 @@ class Module:
 #             for strip in range(T.min(2688, n * m - first) % 8 // 4):
 #                 T_greater[T.Ramp(first + (T.min(2688, n * m - first) // 8 * 8 + strip * 4), 1, 4)] = A[T.Ramp(first + (T.min(2688, n * m - first) // 8 * 8 + strip * 4), 1, 4)] > T.Broadcast(-1, 4)
 #             for tail in range(T.min(2688, n * m - first) % 8 % 4):
-#                 T_greater[first + (T.min(n * m - first, 2688) // 4 * 4 + tail)] = A[first + (T.min(n * m - first, 2688) // 4 * 4 + tail)] > -1
+#                 T_greater[first + (T.min(2688, n * m - first) // 8 * 8 + T.min(2688, n * m - first) % 8 // 4 * 4 + tail)] = A[first + (T.min(2688, n * m - first) // 8 * 8 + T.min(2688, n * m - first) % 8 // 4 * 4 + tail)] > -1
 #
 #     @T.prim_func(private=True)
 #     def astype(var_A: T.handle, var_compute: T.handle):
@@ -234,7 +234,7 @@ class Module:
 #             for strip in range(T.min(2688, n * m - first) % 8 // 4):
 #                 compute[T.Ramp(first + (T.min(2688, n * m - first) // 8 * 8 + strip * 4), 1, 4)] = T.Cast("uint64x4", A[T.Ramp(first + (T.min(2688, n * m - first) // 8 * 8 + strip * 4), 1, 4)])
 #             for tail in range(T.min(2688, n * m - first) % 8 % 4):
-#                 compute[first + (T.min(n * m - first, 2688) // 4 * 4 + tail)] = T.Cast("uint64", A[first + (T.min(n * m - first, 2688) // 4 * 4 + tail)])
+#                 compute[first + (T.min(2688, n * m - first) // 8 * 8 + T.min(2688, n * m - first) % 8 // 4 * 4 + tail)] = T.Cast("uint64", A[first + (T.min(2688, n * m - first) // 8 * 8 + T.min(2688, n * m - first) % 8 // 4 * 4 + tail)])
 #
 #     @T.prim_func(private=True)
 #     def prod(var_A: T.handle, T_prod: T.Buffer((), "int64")):

@@ -131,9 +131,9 @@ class Module:
 #                 for strip in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16):
 #                     T_tile[T.Ramp(run * n + (T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + strip * 16), 1, 16)] = A[T.Ramp(T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + strip * 16, 1, 16)]
 #                 for strip in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 // 4):
-#                     T_tile[T.Ramp(n * run + strip * 4 + T.max(T.min(n, n * 3 - n * run), 0) // 16 * 16, 1, 4)] = A[T.Ramp(T.max(T.min(n, n * 3 - n * run), 0) // 16 * 16 + strip * 4, 1, 4)]
+#                     T_tile[T.Ramp(run * n + (T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp(T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + strip * 4, 1, 4)]
 #                 for tail in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 % 4):
-#                     T_tile[n * run + T.max(T.min(n, n * 3 - n * run), 0) // 4 * 4 + tail] = A[T.max(T.min(n, n * 3 - n * run), 0) // 4 * 4 + tail]
+#                     T_tile[run * n + (T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 // 4 * 4 + tail)] = A[T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 // 4 * 4 + tail]
 #         else:
 #             for v_ax0 in range(n * 3):
 #                 T_tile[v_ax0] = A[v_ax0 % n]

@@ -272,9 +272,9 @@ fn takes_addresses(f: &PrimFunc, args: &[Expr]) -> bool {
 
 /// Makes a guard of one side of a conditional depend on `chosen`, the condition for that side. The variable that it
 /// binds is used only in that side.
-fn guarded_by(f: &mut PrimFunc, chosen: Expr, guard: Guard) -> Guard {
+pub(super) fn guarded_by(f: &mut PrimFunc, chosen: Expr, guard: Guard) -> Guard {
     match guard {
-        Guard::Check(p, message) => Guard::Check(under(f, Some(chosen), p), message),
+        Guard::Check(p, message) => Guard::Check(under(f, chosen, p), message),
         Guard::Bind(var, value) => {
             let ty = f.expr_ty(value);
             let mut unused = f.const_of(0.0, ty.dtype);
@@ -311,8 +311,7 @@ fn flat_message(name: &str) -> Arc<str> {
 }
 
 /// `p` if `c` holds, else true; `p` is evaluated only if `c` holds.
-pub(super) fn under(f: &mut PrimFunc, c: Option<Expr>, p: Expr) -> Expr {
-    let Some(c) = c else { return p };
+fn under(f: &mut PrimFunc, c: Expr, p: Expr) -> Expr {
     let yes = f.add_expr(ExprData::Int(1, Ty::BOOL));
     f.call(Intrin::IfThenElse, &[c, p, yes])
 }

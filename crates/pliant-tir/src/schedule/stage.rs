@@ -145,6 +145,11 @@ pub fn stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
     if block.predicate.is_some() || !block.allocs.is_empty() || block.iters.len() != loops.len() {
         return None;
     }
+    // Extents of triangular nests use the variables of outer loops, which stages do not have.
+    let varies = |e: Expr| uses_any(f, e, &|v| loops.contains_key(&v));
+    if block.iters.iter().any(|i| varies(i.min) || varies(i.extent)) {
+        return None;
+    }
     let (mut axes, mut shifted) = (Vec::new(), FxHashMap::default());
     for iter in &block.iters {
         let ExprData::Var(v) = f.expr(iter.binding) else { return None };

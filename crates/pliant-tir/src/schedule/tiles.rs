@@ -187,7 +187,9 @@ pub fn plan(f: &mut PrimFunc, store: Store<'_>, axis: Var, extent: Expr) -> Opti
     let local = f.size_var("place");
     let mut t = Tiles { steps: Vec::new(), local, value, direct: false };
     let mut memo = FxHashMap::default();
-    let narrow = narrows(f, store, axis);
+    // Addresses of kernel arguments must not depend on memory.
+    let fixed = !indices.iter().any(|&i| guards::reads(f, i));
+    let narrow = fixed && narrows(f, store, axis);
     if let ExprData::Cast(_, wide) = *f.expr(value)
         && narrow
     {
@@ -200,6 +202,7 @@ pub fn plan(f: &mut PrimFunc, store: Store<'_>, axis: Var, extent: Expr) -> Opti
         let whole =
             matches!(f.expr(t.value), ExprData::Load(b, _) if Some(*b) == last.map(|l| l.0));
         t.direct = whole
+            && fixed
             && last.is_some_and(|l| l.1 == f.buffer(buffer).dtype)
             && along_axis(f, buffer, indices, axis);
     }
