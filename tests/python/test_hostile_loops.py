@@ -481,6 +481,53 @@ CASES = [
         c="(n, n)",
         expected="np.tri(4)",
     ),
+    Case(
+        "branches that write transposed elements",
+        """
+        for i, k in T.grid(n, n):
+            if i < k:
+                C[i, k] = T.float32(1)
+            else:
+                C[k, i] = T.float32(1)
+        """,
+        n=30,
+        j=[0],
+        a="(n, n)",
+        c="(n, n)",
+        expected="1 - np.tri(n, k=-1)",
+    ),
+    Case(
+        "an elementwise stage in front of one whose axis does not start at 0",
+        """
+        for i in range(n):
+            with T.block("x"):
+                v = T.axis.spatial(n, i)
+                C[v] = T.sqrt(A[v])
+        for i in range(1, n):
+            with T.block("y"):
+                v = T.axis.spatial((1, n), i)
+                C[v] = A[v]
+        """,
+        n=8,
+        j=[0],
+        expected="1",
+    ),
+    Case(
+        "a local buffer that is read at the greatest integer",
+        """
+        for i in T.parallel(n):
+            x = T.alloc_buffer((1,), "int64", scope="local")
+            x[0] = J[i] + 1
+            while x[0] > 1:
+                if x[0] % 2 == 0:
+                    x[0] = x[0] // 2
+                else:
+                    x[0] = x[9223372036854775807] * 3 + 1
+        """,
+        n=4,
+        j=[2, 2, 2, 2],
+        error="BoundsError",
+    ),
 ]
 
 

@@ -55,7 +55,6 @@ codes! {
     PL0223 = "A value that is not callable is called.";
     PL0224 = "An attribute has a value that its operator cannot have.";
     PL0225 = "The condition, body and state of a loop do not fit each other.";
-    PL0226 = "A dim of a shape is a condition, not an integer.";
 
     PL0301 = "A variable of a loop function is used where it is not in view.";
     PL0302 = "A variable of a loop function is defined while it is in view.";

@@ -202,9 +202,14 @@ impl<'a> LegalizeCtx<'a> {
         LegalizeError::new(format!("{}: {}", self.decl.name, message.as_ref()))
     }
 
-    /// A size as a tensor expression. What sizes broadcast to at run time is one variable, so that loop functions
+    /// A size as an int64 expression; a condition is 0 or 1. What sizes broadcast to at run time is one variable, so that loop functions
     /// need not know how it comes about; whoever goes on with the outputs does know.
     pub fn size(&mut self, sym: Sym) -> te::Expr {
+        te::cast(&self.symbolic(sym), te::Ty::I64)
+    }
+
+    /// As [`Self::size`], where a condition is a bool.
+    fn symbolic(&mut self, sym: Sym) -> te::Expr {
         if self.given.is_none() {
             broadcast::name_terms(&mut self.func.syms, sym, &mut self.vars);
         }
@@ -218,7 +223,7 @@ impl<'a> LegalizeCtx<'a> {
 
     /// A condition on sizes as a check of a stage.
     pub fn check(&mut self, check: crate::rules::SizeCheck) -> te::Check {
-        let cond = te::cast(&self.size(check.cond), te::Ty::BOOL);
+        let cond = te::cast(&self.symbolic(check.cond), te::Ty::BOOL);
         let cond = te::explain(&cond, &self.size_list(&check.values));
         te::Check { axes: Vec::new(), cond, message: check.message.into() }
     }

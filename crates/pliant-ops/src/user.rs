@@ -284,8 +284,7 @@ impl<'f> TeCall<'f> {
         match self.func.ty(e).clone() {
             TypeData::Tensor { .. } => self.tensor(e).map(TeArg::Tensor),
             TypeData::Shape { dims: Some(dims), .. } => {
-                let dims = dims.iter().map(|&d| te::from_sym(&self.func.syms, d, &mut self.vars));
-                Ok(TeArg::Shape(dims.collect()))
+                Ok(TeArg::Shape(dims.iter().map(|&d| self.size(d)).collect()))
             }
             TypeData::Prim { value: Some(v), dtype } => Ok(TeArg::Scalar(te::cast(
                 &te::from_sym(&self.func.syms, v, &mut self.vars),
@@ -303,9 +302,9 @@ impl<'f> TeCall<'f> {
         }
     }
 
-    /// A size as loop functions compute it.
+    /// A size as loop functions compute it, int64; a condition is 0 or 1.
     pub fn size(&mut self, size: Sym) -> te::Expr {
-        te::from_sym(&self.func.syms, size, &mut self.vars)
+        te::cast(&te::from_sym(&self.func.syms, size, &mut self.vars), te::Ty::I64)
     }
 
     /// A tensor operand as a placeholder (`te_tensor`).
@@ -338,8 +337,7 @@ impl<'f> TeCall<'f> {
                 "an operand has no known shape and data type: {ty}"
             )));
         };
-        let shape =
-            dims.iter().map(|&d| te::from_sym(&self.func.syms, d, &mut self.vars)).collect();
+        let shape = dims.iter().map(|&d| self.size(d)).collect();
         let t = te::placeholder(shape, dtype, crate::legalize::input_name(self.inputs.len()));
         self.inputs.push((t.clone(), e));
         Ok(t)

@@ -116,9 +116,9 @@ pub fn register_slots(f: &PrimFunc, buffer: Buffer, body: Stmt) -> Option<Vec<(i
         return None;
     }
     slots.sort_unstable();
-    let inside =
-        |&(first, lanes): &(i64, u16)| first >= 0 && first + i64::from(lanes) <= elements as i64;
-    let apart = slots.windows(2).all(|w| w[0].0 + i64::from(w[0].1) <= w[1].0);
+    let end = |(first, lanes): (i64, u16)| first.saturating_add(lanes.into());
+    let inside = |&slot: &(i64, u16)| slot.0 >= 0 && end(slot) <= elements as i64;
+    let apart = slots.windows(2).all(|w| end(w[0]) <= w[1].0);
     (apart && slots.iter().all(inside)).then_some(slots)
 }
 

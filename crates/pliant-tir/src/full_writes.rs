@@ -7,7 +7,8 @@
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BlockData, Buffer, Expr, ExprData, Intrin, IterKind, IterVar, PrimFunc, Stmt, StmtData, Var,
+    BlockData, Buffer, Expr, ExprData, ForKind, Intrin, IterKind, IterVar, PrimFunc, Stmt,
+    StmtData, Var,
 };
 use rustc_hash::FxHashMap;
 
@@ -60,6 +61,7 @@ struct Loop {
     var: Var,
     min: Expr,
     extent: Expr,
+    kind: ForKind,
 }
 
 struct Analysis<'a> {
@@ -85,8 +87,8 @@ impl Analysis<'_> {
         }
         match data {
             StmtData::Seq(list) => self.first_of(list),
-            StmtData::For { var, min, extent, body, .. } => {
-                self.loops.push(Loop { var: *var, min: *min, extent: *extent });
+            StmtData::For { var, min, extent, kind, body, .. } => {
+                self.loops.push(Loop { var: *var, min: *min, extent: *extent, kind: *kind });
                 let touch = self.stmt(*body);
                 self.loops.pop();
                 touch
@@ -95,11 +97,16 @@ impl Analysis<'_> {
                 self.inside(*body)
             }
             StmtData::If(_, then, other) => {
-                let other = other.map_or(Touch::None, |other| self.inside(other));
-                match self.inside(*then) {
-                    touch if touch == other => touch,
-                    _ => Touch::Unknown,
-                }
+                let touch = self.inside(*then);
+                let same = touch == other.map_or(Touch::None, |other| self.inside(other));
+                // Inside of loops, each branch runs for some iterations only, so both must write the same element.
+                let written = |s: Stmt| stored_at(f, s, self.buffer);
+                let covers = touch != Touch::WritesWhole
+                    || self.loops.is_empty()
+                    || other.is_some_and(|other| {
+                        written(*then).is_some_and(|at| written(other) == Some(at))
+                    });
+                if same && covers { touch } else { Touch::Unknown }
             }
             StmtData::While(_, body) => match self.inside(*body) {
                 Touch::None => Touch::None,
@@ -162,7 +169,9 @@ impl Analysis<'_> {
         let fixed = outermost.is_none_or(|at| at >= self.nested)
             && b.iters.iter().all(|i| fixed(i.min) && fixed(i.extent))
             && self.loops.iter().all(|l| fixed(l.min) && fixed(l.extent))
-            && b.iters.iter().all(|i| self.is_in_range(i));
+            && b.iters.iter().all(|i| self.is_in_range(i))
+            // Other iterations of a parallel loop may run before the one with the init.
+            && self.loops.iter().all(|l| l.kind == ForKind::Serial || !loops.contains(&l.var));
         let written = b.init.and_then(|init| match f.stmt(init) {
             StmtData::Store { buffer, indices, value } if *buffer == self.buffer => {
                 let varies = |v: Var| reduced.contains(&v) || loops.contains(&v);

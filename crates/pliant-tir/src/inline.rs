@@ -35,7 +35,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
 
 fn step(f: &mut PrimFunc) -> bool {
     let Some(outline) = Outline::of(f) else { return false };
-    let (allocs, items) = parse(&mut f.clone());
+    let (allocs, items) = parse(f);
     if items.len() != outline.stmts.len() {
         return false;
     }

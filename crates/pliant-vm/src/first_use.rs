@@ -41,7 +41,7 @@ impl FirstUse {
                     let args = function.call_args(instr);
                     let uses = args.iter().filter(|a| is_reg(**a, *dst)).count();
                     if uses > 0 {
-                        return call(exe, kernels, func, args, *dst);
+                        return call(exe, kernels, (func, args, result), *dst);
                     }
                     if result == *dst {
                         return FirstUse::WritesAll;
@@ -58,7 +58,12 @@ fn is_reg(arg: Arg, reg: Reg) -> bool {
 }
 
 /// What a call does with the tensor in a register, which is one of its arguments.
-fn call(exe: &Executable, kernels: &KernelTable, func: u32, args: &[Arg], tensor: Reg) -> FirstUse {
+fn call(
+    exe: &Executable,
+    kernels: &KernelTable,
+    (func, args, result): (u32, &[Arg], Reg),
+    tensor: Reg,
+) -> FirstUse {
     // `call_tir_dyn(kernel, arguments..., sizes)` passes on its arguments.
     let (func, args) = match (exe.funcs().get(func as usize), args.split_first()) {
         (Some(FuncDef::Packed(name)), Some((kernel, rest)))
@@ -71,7 +76,11 @@ fn call(exe: &Executable, kernels: &KernelTable, func: u32, args: &[Arg], tensor
         }
         _ => (func, args),
     };
-    let releases = |name: &str| matches!(name, "vm.builtin.kill_object" | "vm.builtin.free_tensor");
+    // With another destination, these pass the tensor on.
+    let releases = |name: &str| {
+        matches!(name, "vm.builtin.kill_object" | "vm.builtin.free_tensor")
+            && (result.is_void() || result == tensor)
+    };
     let writes_all = match exe.funcs().get(func as usize) {
         Some(FuncDef::Packed(name)) => releases(name),
         Some(FuncDef::Kernel(info)) => {

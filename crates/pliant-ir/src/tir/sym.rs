@@ -166,6 +166,12 @@ impl SymBridge {
         made
     }
 
+    /// As [`Self::to_expr`], as a size: int64, and 0 or 1 for a predicate.
+    pub fn to_size(&mut self, arena: &SymArena, f: &mut PrimFunc, sym: Sym) -> Expr {
+        let e = self.to_expr(arena, f, sym);
+        f.cast(e, Ty::I64)
+    }
+
     fn build(
         &mut self,
         arena: &SymArena,

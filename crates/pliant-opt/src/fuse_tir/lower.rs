@@ -140,8 +140,8 @@ impl Lowering {
     fn shape(&mut self, func: &Function, ty: Type) -> Option<(Vec<tir::Expr>, DType)> {
         let data = func.types.get(ty);
         let (dims, dtype): (&[Sym], _) = (data.dims().filter(|_| data.is_tensor())?, data.dtype()?);
-        let to_expr = |&d: &Sym| self.bridge.to_expr(&func.syms, &mut self.merge.f, d);
-        Some((dims.iter().map(to_expr).collect(), dtype))
+        let size = |&d: &Sym| self.bridge.to_size(&func.syms, &mut self.merge.f, d);
+        Some((dims.iter().map(size).collect(), dtype))
     }
 
     fn param(&mut self, func: &Function, p: Var) -> Option<Buffer> {

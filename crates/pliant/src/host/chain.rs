@@ -1,6 +1,7 @@
 //! Chains: what the turns of a loop have collected so far. A chain is never changed, so that any number of values may
 //! share its beginning, and adding to it copies nothing.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use pliant_onnx::host;
@@ -25,8 +26,38 @@ impl Drop for Link {
         let mut next = self.before.take();
         while let Some(mut link) = next.and_then(Arc::into_inner) {
             next = link.before.take();
+            drop_later(std::mem::take(&mut link.item));
         }
+        drop_later(std::mem::take(&mut self.item));
     }
+}
+
+thread_local! {
+    /// Items that wait to be dropped, while a drop of an item is in progress on this thread.
+    static WAITING: RefCell<Option<Vec<Value>>> = const { RefCell::new(None) };
+}
+
+/// Drops an item. If that drops further chains, their items are dropped one after the other: chains may be nested deeper
+/// than a stack is deep.
+fn drop_later(item: Value) {
+    if !matches!(item, Value::Object(_) | Value::Tuple(_) | Value::Func(_)) {
+        return;
+    }
+    let is_first = WAITING.try_with(|waiting| {
+        let mut waiting = waiting.borrow_mut();
+        let is_first = waiting.is_none();
+        waiting.get_or_insert_default().push(item);
+        is_first
+    });
+    // While the thread ends, the item has been dropped.
+    if !is_first.unwrap_or(false) {
+        return;
+    }
+    let next = || WAITING.with(|waiting| waiting.borrow_mut().as_mut().and_then(Vec::pop));
+    while let Some(item) = next() {
+        drop(item);
+    }
+    WAITING.set(None);
 }
 
 /// The chain that a value is; none has no items.
@@ -138,6 +169,16 @@ mod tests {
             chain = added(chain, Value::Int(i)).unwrap();
         }
         assert_eq!(items(&chain).unwrap().len(), 300_000);
+    }
+
+    #[test]
+    fn nested_chains_are_dropped_without_recursion() {
+        let mut chain = Value::None;
+        for i in 0..300_000 {
+            let item = if i % 2 == 0 { chain } else { Value::tuple([chain]) };
+            chain = added(Value::None, item).unwrap();
+        }
+        drop(chain);
     }
 
     #[test]

@@ -30,7 +30,6 @@
 //!   parameter (PL0211, PL0212). A `match_cast` must be able to hold (PL0216).
 //! - A condition is a bool scalar or a bool tensor of rank 0 (PL0215). A field exists (PL0217). What is called is
 //!   callable (PL0223).
-//! - Dims are integers, not conditions (PL0226).
 //! - An operator is declared and has as many operands as its signature says (PL0219).
 //! - `call_tir(f, (inputs...), out_sinfo, tir_vars)`: `f` names a loop function whose parameters are the inputs, the
 //!   outputs and the variables, in that order; ranks, data types and constant dims agree where known. The outputs'
@@ -45,14 +44,14 @@ mod scope;
 use std::rc::Rc;
 
 use pliant_diag::{Diagnostic, Span, codes};
-use pliant_sym::{Proof, Sym, SymVar};
+use pliant_sym::{Proof, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::derive::{is_subtype, solvable_syms, visit_dims};
 use super::expr::*;
 use super::function::Function;
 use super::loops::is_condition;
-use super::types::{TensorShape, Type, TypeData};
+use super::types::{Type, TypeData};
 use super::visit::{Event, Place, for_each_expr, func_run, type_vars, walk};
 use crate::attrs::is_forced_pure;
 use crate::module::IRModule;
@@ -393,10 +392,7 @@ impl<'a> Verifier<'a> {
                     self.error(codes::PL0210, format!("the module has no function '{name}'"));
                 }
             }
-            ExprData::Shape(dims) => {
-                dims.iter().for_each(|&d| self.use_sym(d));
-                self.check_dims(dims.iter().copied());
-            }
+            ExprData::Shape(dims) => dims.iter().for_each(|&d| self.use_sym(d)),
             ExprData::Int(v, _) => self.use_sym(*v),
             ExprData::TupleGetItem(t, i) => {
                 if let TypeData::Tuple(fields) = f.ty(*t)
@@ -429,9 +425,6 @@ impl<'a> Verifier<'a> {
             }
         }
         let f = self.f;
-        if !self.type_syms.contains_key(&ty) {
-            self.check_type_dims(ty);
-        }
         let syms = self.type_syms.entry(ty).or_insert_with(|| {
             let mut out = Vec::new();
             visit_dims(f, ty, false, &mut |d| out.extend(f.syms.free_vars(d)));
@@ -441,30 +434,6 @@ impl<'a> Verifier<'a> {
         });
         for &s in syms.clone().iter() {
             self.use_sym_var(s);
-        }
-    }
-
-    /// Checks the dims of the tensors and shapes in a type.
-    fn check_type_dims(&mut self, ty: Type) {
-        let f = self.f;
-        let mut open = vec![ty];
-        while let Some(ty) = open.pop() {
-            match f.types.get(ty) {
-                TypeData::Shape { dims: Some(dims), .. }
-                | TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => {
-                    self.check_dims(dims.iter().copied());
-                }
-                TypeData::Tuple(fields) => open.extend(fields.iter()),
-                _ => {}
-            }
-        }
-    }
-
-    /// Rejects dims that are conditions, such as `n == 2`.
-    fn check_dims(&mut self, dims: impl Iterator<Item = Sym>) {
-        for d in dims.filter(|&d| self.f.syms.is_predicate(d)) {
-            let text = self.f.syms.display(d).to_string();
-            self.error(codes::PL0226, format!("the dim '{text}' is a condition, not an integer"));
         }
     }
 }
