@@ -202,8 +202,8 @@ impl<'a> LegalizeCtx<'a> {
         LegalizeError::new(format!("{}: {}", self.decl.name, message.as_ref()))
     }
 
-    /// A size as an int64 expression; a condition is 0 or 1. What sizes broadcast to at run time is one variable, so that loop functions
-    /// need not know how it comes about; whoever goes on with the outputs does know.
+    /// A size as an int64 expression; a condition is 0 or 1. What sizes broadcast to at run time is one variable, so that loop
+    /// functions need not know how it comes about; whoever goes on with the outputs does know.
     pub fn size(&mut self, sym: Sym) -> te::Expr {
         te::cast(&self.symbolic(sym), te::Ty::I64)
     }
