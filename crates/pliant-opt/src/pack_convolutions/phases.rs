@@ -10,6 +10,9 @@ use super::given::Given;
 /// Phases at most: each is a call.
 const MOST: i64 = 64;
 
+/// The most taps and the largest dilation of a dim: each tap of a phase is listed.
+const LARGEST: i64 = 1 << 16;
+
 /// The results of a convolution that one call of the kernel computes.
 pub(super) struct Phase {
     /// The ordinary convolution that they are, whose results have no size of their own.
@@ -41,6 +44,10 @@ impl Line {
 pub(super) fn apply(c: &Convolution) -> bool {
     if c.transposed.is_none() {
         return true;
+    }
+    let small = |sizes: &[i64]| sizes.iter().all(|&n| n <= LARGEST);
+    if !small(&c.kernel) || !small(&c.dilation) {
+        return false;
     }
     let phases = c.strides.iter().try_fold(1i64, |all, &s| all.checked_mul(s));
     let whole = |line: Line| !line.taps.is_empty() && line.before >= 0;
