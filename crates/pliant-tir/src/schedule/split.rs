@@ -127,7 +127,8 @@ fn cut(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr, v: Var) -> Option<Cut> {
         _ => return None,
     };
     let next = f.add(at, one);
-    if ![first, second, next].iter().all(|&e| fits(f, e)) {
+    let wide = wide_variables(f)?;
+    if ![first, second, next].iter().all(|&e| fits(f, e, &wide)) {
         return None;
     }
     let rest = (op == BinOp::Eq).then_some(if slope == 1 { BinOp::Le } else { BinOp::Ge });
@@ -141,10 +142,8 @@ fn cut(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr, v: Var) -> Option<Cut> {
     Some(Cut { at: fold(f, at).unwrap_or(at), before, rest })
 }
 
-/// Whether the arithmetic of an expression cannot overflow. The variables of the schedule run over axes of the function,
-/// so they are as small as these.
-fn fits(f: &PrimFunc, e: Expr) -> bool {
-    let Some(wide) = wide_variables(f) else { return false };
+/// Whether the arithmetic of an expression cannot overflow if all variables but the wide ones are within [`AXIS_LIMIT`].
+fn fits(f: &PrimFunc, e: Expr, wide: &FxHashSet<Var>) -> bool {
     let size = Interval::new(-AXIS_LIMIT, AXIS_LIMIT);
     let within =
         |v: Var| (f.var(v).ty == VarTy::Value(Ty::I64) && !wide.contains(&v)).then_some(size);
@@ -152,7 +151,7 @@ fn fits(f: &PrimFunc, e: Expr) -> bool {
 }
 
 /// The parameters and lets that may be beyond [`AXIS_LIMIT`], such as values from memory; `None` if a loop or an axis may
-/// be that long.
+/// be that long. All other variables are axes of the function, or run over parts of one.
 fn wide_variables(f: &PrimFunc) -> Option<FxHashSet<Var>> {
     let size = Interval::new(-AXIS_LIMIT, AXIS_LIMIT);
     let free = listed_unbounded(f);
