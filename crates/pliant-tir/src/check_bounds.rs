@@ -216,7 +216,7 @@ impl Checker {
 
     /// An index, with its loads bound to variables if the machine may load one of them twice. Proofs take all occurrences
     /// of a load for one value, but each side of a conditional loads anew.
-    fn loaded_once(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
+    fn bind_repeated_loads(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         let mut choice = false;
         for_each_expr(f, e, |e| {
             choice |= matches!(f.expr(e), ExprData::Call(Intrin::IfThenElse, ..));

@@ -26,7 +26,7 @@ pub fn writes_whole(f: &PrimFunc, buffer: Buffer) -> bool {
 }
 
 /// For each parameter of a function, whether it [`writes_whole`] the parameter's buffer.
-pub fn parameters(f: &PrimFunc) -> Vec<bool> {
+pub fn fully_written_params(f: &PrimFunc) -> Vec<bool> {
     let whole = |p| f.buffer_map.get(p).is_some_and(|&b| writes_whole(f, b));
     f.params.iter().map(whole).collect()
 }

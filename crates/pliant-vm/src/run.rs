@@ -11,7 +11,7 @@ use pliant_tensor::Failed;
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
-use crate::builtins::{Builtin, bytes, clear, whole_tensor};
+use crate::builtins::{Builtin, alloc_own_tensor_unwritten, bytes, clear};
 use crate::callback::KernelCall;
 use crate::context::{Context, Frame};
 use crate::error::TraceEntry;
@@ -281,7 +281,7 @@ impl<'a> Runner<'a> {
         let bytes = bytes(args)?;
         let value = match spares.take(bytes, args.shape(1)?, args.dtype(2)?) {
             Some(tensor) => Value::Tensor(tensor),
-            None => whole_tensor(args)?,
+            None => alloc_own_tensor_unwritten(args)?,
         };
         if first_use == FirstUse::Unknown {
             clear(&value);

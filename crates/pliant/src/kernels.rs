@@ -16,7 +16,7 @@ use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::PassContext;
 use pliant_pool::map;
-use pliant_tir::full_writes::parameters;
+use pliant_tir::full_writes::fully_written_params;
 use pliant_vm::KernelTable;
 
 use crate::error::Error;
@@ -104,7 +104,8 @@ pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: KernelInfo) -> 
 pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> KernelTable {
     let mut table = KernelTable::new();
     let loops: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
-    let full_writes = |(name, f): (&Arc<str>, &Arc<PrimFunc>)| (name.to_string(), parameters(f));
+    let full_writes =
+        |(name, f): (&Arc<str>, &Arc<PrimFunc>)| (name.to_string(), fully_written_params(f));
     for (name, params) in map(loops, full_writes) {
         table.set_full_writes(name, params);
     }

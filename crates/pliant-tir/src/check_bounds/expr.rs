@@ -209,7 +209,7 @@ impl Checker {
         message: Arc<str>,
         guards: &mut Vec<Guard>,
     ) -> Expr {
-        let i = self.loaded_once(f, i, guards);
+        let i = self.bind_repeated_loads(f, i, guards);
         let proved = ends(f, i).is_some_and(|ends| {
             ends.into_iter().all(|e| {
                 let zero = f.int(0);

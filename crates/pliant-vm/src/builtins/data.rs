@@ -46,11 +46,11 @@ pub(crate) fn alloc_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
 
 /// `alloc_tensor_with_storage(bytes, shape, dtype)`: a tensor of zeros in a storage of that size that nothing else is in.
 pub(super) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError> {
-    whole_tensor(args).inspect(clear)
+    alloc_own_tensor_unwritten(args).inspect(clear)
 }
 
 /// As [`alloc_tensor_with_storage`], for a tensor that is written before it is read: its elements are arbitrary.
-pub(crate) fn whole_tensor(args: Args<'_>) -> Result<Value, VmError> {
+pub(crate) fn alloc_own_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (shape, dtype) = (args.shape(1)?, args.dtype(2)?);
     let storage = memory::alloc_storage(bytes(args)?)?;
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))

@@ -9,7 +9,7 @@ mod shape;
 mod slice;
 mod text;
 
-pub(crate) use data::{alloc_tensor_unwritten, bytes, clear, whole_tensor};
+pub(crate) use data::{alloc_own_tensor_unwritten, alloc_tensor_unwritten, bytes, clear};
 pub(crate) use scalar::element;
 
 use crate::args::Args;
