@@ -190,7 +190,8 @@ impl FuncGen<'_, '_> {
         }
         let offset = pliant_exec::abi::OFFSET_INTERRUPT as i32;
         let flag = self.b.ins().load(types::I64, constant_mem(), self.runtime, offset);
-        let set = self.b.ins().load(types::I8, mem(), flag, 0);
+        // An atomic load, since plain loads of one address are merged across iterations that store nothing.
+        let set = self.b.ins().atomic_load(types::I8, mem(), flag);
         let status = self.b.ins().iconst(types::I64, pliant_exec::abi::STATUS_CANCELLED);
         self.fail_if(set, status);
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::*;
-use pliant_ir::tir::{BinOp, BufferData, ExprData, ForKind, Intrin, PrimFunc, Scope, StmtData, Ty};
+use pliant_ir::tir::{
+    BinOp, BufferData, ExprData, ForKind, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty,
+};
 use pliant_tensor::DType;
 
 #[test]
@@ -76,39 +78,55 @@ fn while_if_and_let() {
     }
 }
 
-/// `while True: pass`, and a serial loop of 2^62 turns.
+/// A loop over an axis of its own.
+fn serial(f: &mut PrimFunc, extent: i64, body: Stmt) -> Stmt {
+    let (var, min, extent) = (f.size_var("i"), f.int(0), f.int(extent));
+    let (kind, annotations) = (ForKind::Serial, Vec::new());
+    f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations })
+}
+
+/// `while True: pass`, a serial loop of 2^62 iterations, and nests of two and three loops that store nothing to memory.
 fn endless(kind: usize) -> PrimFunc {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
     let a = param(&mut f, "A", &[n], DType::Float32);
-    let zero = f.int(0);
+    let (zero, one) = (f.int(0), f.int(1));
     let x = f.load(a, &[zero]);
     let body = f.store(a, &[zero], x);
-    f.body = match kind {
-        0 => {
-            let yes = f.add_expr(ExprData::Int(1, Ty::BOOL));
-            f.add_stmt(StmtData::While(yes, body))
-        }
-        _ => {
-            let extent = f.int(1 << 62);
-            let var = f.size_var("i");
-            let kind = ForKind::Serial;
-            f.add_stmt(StmtData::For {
-                var,
-                min: zero,
-                extent,
-                kind,
-                body,
-                annotations: Vec::new(),
-            })
-        }
-    };
+    if kind == 0 {
+        let yes = f.add_expr(ExprData::Int(1, Ty::BOOL));
+        f.body = f.add_stmt(StmtData::While(yes, body));
+        return f;
+    }
+    if kind == 1 {
+        f.body = serial(&mut f, 1 << 62, body);
+        return f;
+    }
+    let sum = f.add_buffer(BufferData {
+        name: "sum".into(),
+        dtype: DType::Float32,
+        shape: vec![one],
+        strides: Vec::new(),
+        elem_offset: None,
+        scope: Scope::Local,
+    });
+    let old = f.load(sum, &[zero]);
+    let new = f.add(old, x);
+    let mut nest = f.store(sum, &[zero], new);
+    if kind == 3 {
+        nest = serial(&mut f, 8, nest);
+    }
+    nest = serial(&mut f, 1 << 62, nest);
+    nest = serial(&mut f, 2, nest);
+    let result = f.store(a, &[zero], old);
+    let both = f.seq(vec![nest, result]);
+    f.body = f.add_stmt(StmtData::Alloc(sum, both));
     f
 }
 
 #[test]
 fn endless_loops_can_be_stopped() {
-    for kind in 0..2 {
+    for kind in 0..4 {
         let k = build(&endless(kind));
         let flag = AtomicBool::new(false);
         std::thread::scope(|s| {
