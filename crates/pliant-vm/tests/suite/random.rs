@@ -1,9 +1,12 @@
 //! Random programs over the builtins: whatever they do, the machine returns a value or an error.
 
+use std::sync::{Mutex, Once};
+use std::time::Duration;
+
 use crate::common::{builder, machine};
 use pliant_exec::{Arg, BUILTINS, Constant, ExecBuilder, Param, Reg};
 use pliant_tensor::{DType, Tensor};
-use pliant_vm::Value;
+use pliant_vm::{Value, VirtualMachine};
 use proptest::prelude::*;
 
 const REGS: u32 = 6;
@@ -32,6 +35,19 @@ fn operand(b: &mut ExecBuilder, kind: u8, pick: u8) -> Arg {
             1 => b.f("vm.builtin.shape_of"),
             _ => b.c(Constant::Tensor(Tensor::zeros(&[4], DType::Int64).unwrap())),
         },
+    }
+}
+
+static INTERRUPTS: Once = Once::new();
+static RUNNING: Mutex<Option<VirtualMachine>> = Mutex::new(None);
+
+/// Interrupts the running program, which may call itself forever, five times a second.
+fn interrupt_forever() {
+    loop {
+        std::thread::sleep(Duration::from_millis(200));
+        if let Some(vm) = &*RUNNING.lock().unwrap() {
+            vm.interrupt();
+        }
     }
 }
 
@@ -72,8 +88,11 @@ proptest! {
             Value::tuple([Value::Bool(true), Value::Float(0.5)]),
             Value::Storage(pliant_tensor::Storage::zeroed(4096).unwrap()),
         ];
+        INTERRUPTS.call_once(|| drop(std::thread::spawn(interrupt_forever)));
+        *RUNNING.lock().unwrap() = Some(vm.clone());
         if let Ok(value) = vm.invoke("main", &args) {
             let _ = format!("{value:?}");
         }
+        *RUNNING.lock().unwrap() = None;
     }
 }
