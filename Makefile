@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check rust-test python-test models race asan poison bench bless clean
+.PHONY: demo test check rust-test python-test models race asan poison fuzz bench bless clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once.
 demo: $(VENV)/.release
@@ -56,6 +56,17 @@ ASAN_CRATES := pliant-tensor pliant-pool pliant-exec pliant-vm pliant-kernels
 asan:
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer" \
 	cargo test $(ASAN_CRATES:%=--package %) --lib --test suite --quiet --target $(HOST) --target-dir target/asan
+
+# The fuzz targets under AddressSanitizer, one after another. It reserves more address space than the driver's limit.
+FUZZ_TARGETS := executable kernels script onnx_grammar import run
+SECONDS ?= 600
+fuzz:
+	cd fuzz && RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer" \
+	cargo build --release --no-default-features --bins --target $(HOST)
+	for target in $(FUZZ_TARGETS); do \
+	  ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 \
+	  fuzz/target/$(HOST)/release/drive $$target --seconds $(SECONDS) --memory 0 || exit 1; \
+	done
 
 # Compare with peers: installs them, builds for release, prints ratios.
 bench: $(VENV)/.release

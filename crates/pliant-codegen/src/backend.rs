@@ -21,11 +21,20 @@ pub struct CodegenOptions {
     pub dump_dir: Option<std::path::PathBuf>,
     /// Whether generated loops look at the interrupt flag.
     pub check_interrupt: bool,
+    /// Whether generated code compares each index with the size of its buffer right in front of the access, whatever was
+    /// proved before. An access outside then fails with an internal error ([`pliant_tensor::Failed::Internal`]).
+    /// Default: on in builds with debug assertions.
+    pub check_accesses: bool,
 }
 
 impl Default for CodegenOptions {
     fn default() -> Self {
-        CodegenOptions { compile_threads: 0, dump_dir: None, check_interrupt: true }
+        CodegenOptions {
+            compile_threads: 0,
+            dump_dir: None,
+            check_interrupt: true,
+            check_accesses: cfg!(debug_assertions),
+        }
     }
 }
 

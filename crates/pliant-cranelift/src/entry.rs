@@ -63,6 +63,7 @@ pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<st
             runtime,
             vars: FxHashMap::default(),
             places: FxHashMap::default(),
+            limits: FxHashMap::default(),
             sizes: FxHashMap::default(),
             memo: FxHashMap::default(),
             fail,
@@ -121,6 +122,7 @@ impl FuncGen<'_, '_> {
                 let base = self.base(t.buffer)?;
                 self.places.insert(t.buffer, Place::Address(base));
             }
+            self.record_limits(t.buffer)?;
         }
         Ok(())
     }

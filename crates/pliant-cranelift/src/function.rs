@@ -14,6 +14,7 @@ use pliant_kernels::{ExternFn, ExternTy, extern_fn};
 use pliant_tensor::Failed;
 use rustc_hash::FxHashMap;
 
+use crate::access_checks::Limits;
 use crate::memory::{Place, SizeAt};
 use crate::unit::Unit;
 use crate::value::{V, clif};
@@ -81,6 +82,8 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub runtime: Value,
     pub vars: FxHashMap<Var, V>,
     pub places: FxHashMap<Buffer, Place>,
+    /// The range of each buffer's linear indices, if accesses are checked.
+    pub limits: FxHashMap<Buffer, Limits>,
     /// Where the arguments have sizes that each statement loads for itself, where there are many arguments.
     pub sizes: FxHashMap<Var, SizeAt>,
     /// Values of this statement's expressions, in blocks that dominate the current one.
@@ -122,13 +125,24 @@ impl FuncGen<'_, '_> {
         self.fail_if(bad, status);
     }
 
-    /// Fails the kernel with a message that tells these integers where `bad` holds: the caller's room for them gets
-    /// the status and then the values, which only that path computes.
+    /// Fails the kernel with a message that tells these integers where `bad` holds.
     pub fn check_telling(
         &mut self,
         bad: Value,
         message: impl Into<Arc<str>>,
         values: &[Expr],
+    ) -> Gen<()> {
+        let values = &values[..values.len().min(MAX_TOLD)];
+        self.fail_with(bad, message, |g| values.iter().map(|&e| g.scalar(e)).collect())
+    }
+
+    /// Fails the kernel where `bad` holds: the caller's room gets the status and the integers that the message tells,
+    /// which only the failing path computes.
+    pub fn fail_with(
+        &mut self,
+        bad: Value,
+        message: impl Into<Arc<str>>,
+        values: impl FnOnce(&mut Self) -> Gen<Vec<Value>>,
     ) -> Gen<()> {
         let status = self.message_status(message);
         let (failed, ok) = (self.b.create_block(), self.b.create_block());
@@ -142,8 +156,7 @@ impl FuncGen<'_, '_> {
         let offset = OFFSET_TOLD as i32;
         let room = self.b.ins().load(types::I64, constant_mem(), self.runtime, offset);
         self.b.ins().store(mem(), status, room, 0);
-        for (i, &value) in values.iter().take(MAX_TOLD).enumerate() {
-            let value = self.scalar(value)?;
+        for (i, value) in values(self)?.into_iter().enumerate() {
             self.b.ins().store(mem(), value, room, (i as i32 + 1) * 8);
         }
         self.b.ins().jump(self.fail, &[BlockArg::Value(status)]);

@@ -9,6 +9,7 @@
 //! | `stmt` | statements and loops |
 //! | `parallel` | parallel loops, outlined into functions of their own |
 //! | `memory` | buffers: loads, stores, stack, registers and workspaces |
+//! | `access_checks` | checks of every access, in test builds |
 //! | `value` | values: scalars, 128-bit chunks, masks, lanes |
 //! | `packed` | calls of packed functions |
 //! | `expr`, `arith`, `cast`, `intrin` | expressions, by family |
@@ -17,6 +18,7 @@
 //! Vectors of any width are taken; they are cut into 128-bit chunks, which is all that Cranelift has on x86-64.
 //! Expressions without a vector instruction are computed lane by lane.
 
+mod access_checks;
 mod arith;
 mod body;
 mod cast;

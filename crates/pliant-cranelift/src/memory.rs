@@ -170,6 +170,7 @@ impl FuncGen<'_, '_> {
                 _ => V::L(values.into()),
             });
         }
+        self.check_access(buffer, index)?;
         let Some((base, lanes)) = self.contiguous(index) else {
             if let Some((base, stride)) = self.strided(index) {
                 return self.load_strided(buffer, base, stride, ty);
@@ -370,6 +371,7 @@ impl FuncGen<'_, '_> {
             }
             return Ok(());
         }
+        self.check_access(buffer, index)?;
         let Some((base, _)) = self.contiguous(index) else {
             let indices = self.expr(index)?;
             let indices = self.lanes(&indices, Ty::I64.with_lanes(lanes));
@@ -418,6 +420,7 @@ impl FuncGen<'_, '_> {
             self.places.insert(buffer, Place::Registers(Rc::new(places)));
             return self.stmt(body);
         }
+        self.record_limits(buffer)?;
         let room = STACK_TOTAL - self.stack_bytes;
         if let Some(bytes) = constant_size(self.f, buffer).filter(|&b| b <= STACK_BYTES.min(room)) {
             self.stack_bytes += bytes;

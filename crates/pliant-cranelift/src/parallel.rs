@@ -13,16 +13,25 @@ use pliant_ir::tir::{Buffer, Expr, Stmt, Var};
 use pliant_tir::accesses::{PARALLEL_GRAIN, free_names};
 use rustc_hash::FxHashMap;
 
+use crate::access_checks::Limits;
 use crate::function::{FuncGen, Gen, abi_signature, constant_mem, mem, unsupported};
 use crate::memory::Place;
 use crate::value::V;
 
-/// What a parallel body takes along: values first, then buffer addresses, each in a slot of 8
-/// bytes after the runtime and the
-/// first index.
+/// Values that a parallel body captures, each in a slot of 8 bytes: variables, buffer addresses, and two limits per
+/// buffer if accesses are checked. The runtime and the first index precede them.
 struct Captures {
     vars: Vec<(Var, Value)>,
     buffers: Vec<(Buffer, Value)>,
+    limits: Vec<(Buffer, Limits)>,
+}
+
+impl Captures {
+    /// The captured values in the order of their slots.
+    fn values(&self) -> impl Iterator<Item = Value> {
+        let limits = self.limits.iter().flat_map(|&(_, l)| [l.first, l.end]);
+        self.vars.iter().map(|c| c.1).chain(self.buffers.iter().map(|c| c.1)).chain(limits)
+    }
 }
 
 /// Slots before the captured values.
@@ -41,13 +50,11 @@ impl FuncGen<'_, '_> {
         let captures = self.captures(var, body)?;
         let outlined = self.outline(var, body, &captures)?;
 
-        let slots = FIXED_SLOTS + captures.vars.len() + captures.buffers.len();
+        let slots = FIXED_SLOTS + captures.values().count();
         let slot = self.call_slot((slots * 8) as u32)?;
         let context = self.b.ins().stack_addr(types::I64, slot, 0);
         let values = [self.runtime, lo];
-        let captured =
-            captures.vars.iter().map(|c| c.1).chain(captures.buffers.iter().map(|c| c.1));
-        for (i, v) in values.into_iter().chain(captured).enumerate() {
+        for (i, v) in values.into_iter().chain(captures.values()).enumerate() {
             self.b.ins().store(mem(), v, context, (i * 8) as i32);
         }
 
@@ -77,7 +84,7 @@ impl FuncGen<'_, '_> {
 
     fn captures(&mut self, var: Var, body: Stmt) -> Gen<Captures> {
         let names = free_names(self.f, body);
-        let mut out = Captures { vars: Vec::new(), buffers: Vec::new() };
+        let mut out = Captures { vars: Vec::new(), buffers: Vec::new(), limits: Vec::new() };
         for v in names.vars.into_iter().filter(|&v| v != var) {
             match self.vars.get(&v) {
                 Some(V::S(value)) => out.vars.push((v, *value)),
@@ -95,6 +102,7 @@ impl FuncGen<'_, '_> {
                 return unsupported("a buffer in registers that crosses into a parallel loop");
             }
             out.buffers.push((b, self.base(b)?));
+            out.limits.extend(self.limits.get(&b).map(|&limits| (b, limits)));
         }
         Ok(out)
     }
@@ -123,6 +131,7 @@ impl FuncGen<'_, '_> {
                 runtime,
                 vars: FxHashMap::default(),
                 places: FxHashMap::default(),
+                limits: FxHashMap::default(),
                 sizes: FxHashMap::default(),
                 memo: FxHashMap::default(),
                 fail,
@@ -156,6 +165,12 @@ impl FuncGen<'_, '_> {
             let value = self.b.ins().load(types::I64, constant_mem(), params[0], offset);
             self.places.insert(b, Place::Address(value));
             offset += 8;
+        }
+        for &(b, _) in &captures.limits {
+            let [first, end] = [0, 8]
+                .map(|at| self.b.ins().load(types::I64, constant_mem(), params[0], offset + at));
+            self.limits.insert(b, Limits { first, end });
+            offset += 16;
         }
     }
 

@@ -79,6 +79,7 @@ pub(crate) struct Unit {
     /// Whether the machine is an x86, whose instructions for extremes ignore NaNs.
     pub x86: bool,
     pub check_interrupt: bool,
+    pub check_accesses: bool,
     /// Text of every machine function of the current kernel, when somebody wants it.
     pub dump: Option<String>,
     contexts: Vec<FunctionBuilderContext>,
@@ -101,6 +102,7 @@ impl Unit {
             has_fma,
             x86: architecture.starts_with("x86_64"),
             check_interrupt: options.check_interrupt,
+            check_accesses: options.check_accesses,
             dump: options.dump_dir.is_some().then(String::new),
             contexts: Vec::new(),
         }
@@ -198,7 +200,8 @@ fn build(unit: &mut Unit, name: &Arc<str>, func: &PrimFunc) -> Result<Built, Gen
     let signature = KernelSignature::of(func).map_err(|param| {
         GenError::Unsupported(format!("the handle parameter '{param}' has no buffer"))
     })?;
-    let (id, messages) = crate::entry::generate(unit, func)?;
+    let checked = unit.check_accesses.then(|| pliant_tir::kernel_checks::with_kernel_checks(func));
+    let (id, messages) = crate::entry::generate(unit, checked.as_ref().unwrap_or(func))?;
     Ok(Built { name: name.clone(), id, signature, messages })
 }
 

@@ -51,7 +51,8 @@ impl ErrorKind {
 impl From<Failed> for ErrorKind {
     fn from(failed: Failed) -> ErrorKind {
         match failed {
-            Failed::Assertion | Failed::Shape => ErrorKind::Check,
+            // Only generated code fails internally.
+            Failed::Assertion | Failed::Shape | Failed::Internal => ErrorKind::Check,
             Failed::Index => ErrorKind::Bounds,
             Failed::Division => ErrorKind::DivideByZero,
         }

@@ -258,6 +258,7 @@ fn check_error(kind: CheckKind, text: String) -> Error {
         CheckKind::Assertion => Error::Assertion(text),
         CheckKind::Index => Error::Bounds(text),
         CheckKind::Division => Error::Division(text),
+        CheckKind::Internal => Error::Internal(format!("{text} (this is a bug in Pliant)")),
     }
 }
 

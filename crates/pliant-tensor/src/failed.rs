@@ -15,12 +15,15 @@ pub enum Failed {
     Index,
     /// An integer is divided by zero.
     Division,
+    /// Generated code is wrong: a defect of Pliant.
+    Internal,
 }
 
-const MARKS: [(Failed, &str); 3] = [
+const MARKS: [(Failed, &str); 4] = [
     (Failed::Shape, "ShapeError: "),
     (Failed::Index, "IndexError: "),
     (Failed::Division, "ZeroDivisionError: "),
+    (Failed::Internal, "InternalError: "),
 ];
 
 impl Failed {

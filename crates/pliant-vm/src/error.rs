@@ -24,6 +24,8 @@ pub enum CheckKind {
     Index,
     /// A divisor that is zero.
     Division,
+    /// Generated code: a defect of Pliant.
+    Internal,
 }
 
 impl From<Failed> for CheckKind {
@@ -33,6 +35,7 @@ impl From<Failed> for CheckKind {
             Failed::Shape => CheckKind::Shape,
             Failed::Index => CheckKind::Index,
             Failed::Division => CheckKind::Division,
+            Failed::Internal => CheckKind::Internal,
         }
     }
 }
@@ -153,6 +156,11 @@ impl VmError {
             VmError::Traced { error, .. } => error.root(),
             other => other,
         }
+    }
+
+    /// Whether the cause is a defect of Pliant.
+    pub fn is_internal(&self) -> bool {
+        matches!(self.root(), VmError::Check(CheckKind::Internal, _))
     }
 
     /// The lines of the source that were being executed, innermost first; none where they are not known.

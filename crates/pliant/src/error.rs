@@ -61,6 +61,7 @@ impl Error {
             Error::Compile(pliant_diag::Error::Internal { .. }) => ErrorKind::Internal,
             Error::Interrupted | Error::Runtime(VmError::Interrupted) => ErrorKind::Interrupted,
             Error::Executable(_) => ErrorKind::Executable,
+            Error::Runtime(error) if error.is_internal() => ErrorKind::Internal,
             Error::Runtime(_) => ErrorKind::Runtime,
         }
     }

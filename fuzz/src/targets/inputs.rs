@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use pliant::{CompiledModule, DType, Dim, Model, Tensor, Value, ValueInfo, VirtualMachine};
+use pliant::{
+    CompiledModule, DType, Dim, ErrorKind, Model, Tensor, Value, ValueInfo, VirtualMachine,
+};
 use pliant_tensor::Storage;
 
 use super::guarded_memory::Guarded;
@@ -133,7 +135,7 @@ pub fn run_all(compiled: CompiledModule, rng: &mut Rng) -> bool {
             let args: Vec<Value> =
                 signature.inputs.iter().map(|i| value(i, &mut symbols, rng)).collect();
             let _watch = Watch::start(model.vm());
-            let _ = model.run(&signature.name, &args);
+            run_once(&model, &signature.name, &args);
         }
     }
     let names: Vec<String> = model.vm().function_names().iter().map(|n| n.to_string()).collect();
@@ -141,9 +143,18 @@ pub fn run_all(compiled: CompiledModule, rng: &mut Rng) -> bool {
         let count = model.vm().params(name).map_or(0, <[_]>::len);
         let args: Vec<Value> = (0..count).map(|_| any(rng)).collect();
         let _watch = Watch::start(model.vm());
-        let _ = model.run(name, &args);
+        run_once(&model, name, &args);
     }
     !names.is_empty()
+}
+
+/// Runs a function. Ignores its errors, except for internal ones: those of accesses that generated code did not check.
+fn run_once(model: &Model, function: &str, args: &[Value]) {
+    if let Err(error) = model.run(function, args)
+        && error.kind() == ErrorKind::Internal
+    {
+        panic!("internal error: {error}");
+    }
 }
 
 /// Interrupts a VM after a while, unless dropped before.

@@ -1,5 +1,6 @@
 //! The integration tests of `pliant-cranelift`, one program: a file of its own for each would be linked for itself.
 
+mod access_checks;
 mod common;
 mod control;
 #[allow(dead_code, reason = "the tests of pliant-kernels use all of it")]

@@ -1,0 +1,85 @@
+//! Checks in front of every access, to find accesses that the passes left unchecked (`CodegenOptions::check_accesses`).
+//!
+//! Passes prove that an index is inside its buffer, or assert it. Here nothing is proved: the generated code compares
+//! each index with the size of its buffer right in front of the access. A defect of a pass becomes an internal error
+//! at the place where a sanitizer would report it.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use pliant_ir::tir::{Buffer, Expr, ExprData, Ty};
+use pliant_tensor::Failed;
+
+use crate::function::{FuncGen, Gen};
+
+/// The linear indices of a buffer's elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// The least one; negative if a stride is.
+    pub first: Value,
+    /// The number that follows the greatest one.
+    pub end: Value,
+}
+
+impl FuncGen<'_, '_> {
+    /// Records the limits of a buffer whose sizes are defined here.
+    pub fn record_limits(&mut self, buffer: Buffer) -> Gen<()> {
+        if !self.unit.check_accesses {
+            return Ok(());
+        }
+        let data = self.f.buffer(buffer);
+        let zero = self.b.ins().iconst(types::I64, 0);
+        let mut limits = Limits { first: zero, end: self.b.ins().iconst(types::I64, 1) };
+        if data.strides.is_empty() {
+            for &dim in &data.shape {
+                let dim = self.scalar(dim)?;
+                limits.end = self.b.ins().imul(limits.end, dim);
+            }
+        } else {
+            for (&dim, &stride) in data.shape.iter().zip(&data.strides) {
+                let (dim, stride) = (self.scalar(dim)?, self.scalar(stride)?);
+                let steps = self.b.ins().iadd_imm_s(dim, -1);
+                let steps = self.b.ins().smax(steps, zero);
+                let last = self.b.ins().imul(steps, stride);
+                let (low, high) = (self.b.ins().smin(last, zero), self.b.ins().smax(last, zero));
+                limits.first = self.b.ins().iadd(limits.first, low);
+                limits.end = self.b.ins().iadd(limits.end, high);
+                let empty = self.b.ins().icmp_imm_s(IntCC::Equal, dim, 0);
+                limits.end = self.b.ins().select(empty, limits.first, limits.end);
+            }
+        }
+        self.limits.insert(buffer, limits);
+        Ok(())
+    }
+
+    /// Fails with an internal error unless all lanes of an index are inside its buffer.
+    pub fn check_access(&mut self, buffer: Buffer, index: Expr) -> Gen<()> {
+        if !self.unit.check_accesses {
+            return Ok(());
+        }
+        let ty = Ty::I64.with_lanes(self.f.expr_ty(index).lanes);
+        let ends = match *self.f.expr(index) {
+            ExprData::Ramp(base, stride, lanes) => {
+                let (base, stride) = (self.scalar(base)?, self.scalar(stride)?);
+                let reach = self.b.ins().imul_imm_s(stride, i64::from(lanes) - 1);
+                vec![base, self.b.ins().iadd(base, reach)]
+            }
+            _ => {
+                let lanes = self.expr(index)?;
+                self.lanes(&lanes, ty).to_vec()
+            }
+        };
+        ends.into_iter().try_for_each(|i| self.check_element(buffer, i))
+    }
+
+    fn check_element(&mut self, buffer: Buffer, index: Value) -> Gen<()> {
+        let Some(&Limits { first, end }) = self.limits.get(&buffer) else { return Ok(()) };
+        let position = self.b.ins().isub(index, first);
+        let count = self.b.ins().isub(end, first);
+        let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, position, count);
+        let name = &self.f.buffer(buffer).name;
+        let message = format!(
+            "element {{0}} of '{name}' is accessed without a check; it has elements {{1}} to {{2}} - 1"
+        );
+        self.fail_with(outside, Failed::Internal.mark(&message), |_| Ok(vec![index, first, end]))
+    }
+}

@@ -1,0 +1,100 @@
+//! The checks of test builds find accesses that the passes left unchecked. The functions here are lowered by hand, without
+//! the pass that guards accesses.
+
+use pliant_ir::IRModule;
+use pliant_ir::tir::PrimFunc;
+
+use crate::common::{Kernel, both, compile, output, tensor};
+
+/// A function in lowered form over `x` of `n` elements, the strided `s` of `(m, 3)` elements and `o` of `n` elements.
+fn lowered(body: &str) -> Kernel {
+    let text = format!(
+        "@I.ir_module
+class Module:
+    @T.prim_func
+    def main(data: T.handle, out: T.handle):
+        T.func_attr({{\"tir.flat\": True}})
+        n = T.int64()
+        m = T.int64()
+        x = T.match_buffer(data, (n,), \"float32\")
+        o = T.match_buffer(out, (m,), \"float32\")
+{body}"
+    );
+    let module: IRModule = match pliant_script::parse_module(&text, pliant_ops::registry()) {
+        Ok(module) => module,
+        Err(e) => panic!("{e:?}\n{text}"),
+    };
+    let (_, f) = module.prim_funcs().next().expect("the text has a loop function");
+    let f: &PrimFunc = f;
+    compile(f).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// Bodies that access elements outside for 8 elements of `x` and 8 of `o`, and the message.
+const OUTSIDE: &[(&str, &str)] = &[
+    ("        o[8] = x[0]\n", "element {0} of 'o' is accessed without a check"),
+    ("        o[0] = x[-1]\n", "element {0} of 'x' is accessed without a check"),
+    ("        o[T.Ramp(4, 1, 8)] = T.Broadcast(x[0], 8)\n", "element {0} of 'o'"),
+    (
+        "        o[T.Ramp(0, 1, 8)] = x[T.Ramp(7, -1, 8) - T.Broadcast(1, 8)]\n",
+        "element {0} of 'x'",
+    ),
+    ("        o[T.Ramp(0, 1, 4)] = x[T.Ramp(0, 3, 4)]\n", "element {0} of 'x'"),
+    ("        o[0] = T.if_then_else(x[0] > T.float32(2), x[1], x[9])\n", "element {0} of 'x'"),
+    (
+        "        for i in T.parallel(n):
+            o[i + 1] = x[i]
+",
+        "element {0} of 'o'",
+    ),
+    (
+        "        t = T.alloc_buffer((n * 2,), \"float32\")
+        t[n * 2] = x[0]
+        o[0] = t[0]
+",
+        "element {0} of 't'",
+    ),
+    (
+        "        t = T.alloc_buffer((100,), \"float32\")
+        for i in T.parallel(n):
+            t[i + 93] = x[i]
+            o[i] = t[i + 93]
+",
+        "element {0} of 't'",
+    ),
+    (
+        "        T.evaluate(T.call_extern(\"int64\", \"pliant_vec_exp_f32\", T.address_of(o[0]), T.address_of(x[1]), n))\n",
+        "a slice function is called without a check and reaches outside its buffers",
+    ),
+];
+
+#[test]
+fn unchecked_accesses_outside_a_buffer_are_internal_errors() {
+    for (body, message) in OUTSIDE {
+        let kernel = lowered(body);
+        both(|runtime| {
+            let (x, mut o) = ([1.0f32; 8], [0.0f32; 8]);
+            let result = kernel.call(vec![tensor(&x, &[8]), output(&mut o, &[8])], runtime);
+            let error = result.expect_err(body);
+            assert!(error.contains(message), "{body}: {error}");
+        });
+    }
+}
+
+#[test]
+fn accesses_up_to_the_ends_pass() {
+    let kernel = lowered(
+        "        t = T.alloc_buffer((n * 2,), \"float32\")
+        for i in T.parallel(n):
+            t[i * 2] = x[i]
+            t[i * 2 + 1] = x[n - 1 - i]
+            o[i] = T.if_then_else(i < 7, x[T.min(i + 1, 7)], x[0]) + t[i * 2 + 1]
+        o[T.Ramp(0, 1, 8)] = o[T.Ramp(0, 1, 8)] + x[T.Ramp(7, -1, 8)]
+        T.evaluate(T.call_extern(\"int64\", \"pliant_vec_exp_f32\", T.address_of(o[8]), T.address_of(x[8]), n - 8))
+",
+    );
+    both(|runtime| {
+        let (x, mut o) = ([1.0f32; 8], [0.0f32; 8]);
+        kernel.call(vec![tensor(&x, &[8]), output(&mut o, &[8])], runtime).unwrap();
+        assert_eq!(o, [3.0; 8]);
+    });
+}
