@@ -102,7 +102,7 @@ impl FuncGen<'_, '_> {
                     let value = self.scalar_argument(args, offset, ty)?;
                     if ty == Ty::I64 && !self.is_unbounded(position) {
                         let name = &f.var(param).name;
-                        self.bounded(value, format!("argument {position} ('{name}')"));
+                        self.bounded(value, -SIZE_LIMIT, format!("argument {position} ('{name}')"));
                     }
                     self.vars.insert(param, V::S(value));
                 }
@@ -182,9 +182,9 @@ impl FuncGen<'_, '_> {
         let f = self.f;
         let data = f.buffer(t.buffer);
         let arg = format!("argument {} ('{}')", t.position, data.name);
-        for (sizes, list, noun) in [
-            (&data.shape, OFFSET_TENSOR_SHAPE, "dim"),
-            (&data.strides, OFFSET_TENSOR_STRIDES, "stride"),
+        for (sizes, list, noun, least) in [
+            (&data.shape, OFFSET_TENSOR_SHAPE, "dim", 0),
+            (&data.strides, OFFSET_TENSOR_STRIDES, "stride", -SIZE_LIMIT),
         ] {
             if sizes.is_empty() {
                 continue;
@@ -196,7 +196,7 @@ impl FuncGen<'_, '_> {
             for (index, &e) in sizes.iter().enumerate() {
                 let actual = self.b.ins().load(types::I64, mem(), values, (index * 8) as i32);
                 let size = pliant_tir::text::expr(f, e);
-                self.bounded(actual, format!("{arg}: {noun} {index} ({size})"));
+                self.bounded(actual, least, format!("{arg}: {noun} {index} ({size})"));
                 match self.undefined_var(e) {
                     Some(v) => {
                         self.vars.insert(v, V::S(actual));
@@ -254,11 +254,12 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Fails the kernel where a magnitude is beyond what bounds checks rely on.
-    fn bounded(&mut self, value: Value, what: String) {
-        let moved = self.b.ins().iadd_imm_s(value, SIZE_LIMIT);
-        let beyond = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, moved, 2 * SIZE_LIMIT);
-        self.check_not(beyond, &format!("{what} is beyond 2**40"));
+    /// Fails the kernel unless a value is from `least`, which is not positive, to [`SIZE_LIMIT`]. Bounds checks rely on it.
+    fn bounded(&mut self, value: Value, least: i64, what: String) {
+        let moved = self.b.ins().iadd_imm_s(value, -least);
+        let beyond = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, moved, SIZE_LIMIT - least);
+        let range = if least == 0 { "negative or beyond 2**40" } else { "beyond 2**40" };
+        self.check_not(beyond, &format!("{what} is {range}"));
     }
 
     fn undefined_var(&self, e: Expr) -> Option<Var> {

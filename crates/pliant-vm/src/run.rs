@@ -283,7 +283,8 @@ impl<'a> Runner<'a> {
             Some(tensor) => Value::Tensor(tensor),
             None => alloc_own_tensor_unwritten(args)?,
         };
-        if first_use == FirstUse::Unknown {
+        // An instrument may skip the call that writes the tensor.
+        if first_use == FirstUse::Unknown || self.instrument.is_some() {
             clear(&value);
         }
         Ok(value)
