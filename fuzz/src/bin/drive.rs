@@ -2,7 +2,7 @@
 //! `cargo run --release --no-default-features --bin drive -- TARGET --seconds N [--seed S] [--memory MIB]`.
 //!
 //! Inputs run in a child process, which is restarted after a crash. Inputs that crash, panic or take more than 20
-//! seconds are written to `artifacts/TARGET`, at most three for each distinct failure; `replay` runs such a file again.
+//! seconds of CPU time (or 200 seconds in all) are written to `artifacts/TARGET`, at most three for each distinct failure; `replay` runs such a file again.
 //! `--write-seeds FOLDER` writes the initial inputs of the target, for libFuzzer.
 
 use std::collections::BTreeMap;
@@ -20,8 +20,10 @@ use pliant_fuzz::targets::rng::Rng;
 
 /// The maximum length of an input.
 const ROOM: usize = 4 << 20;
+/// How much CPU time an input may take. The machine may be busy with other targets, so that time passes faster.
+const CPU_PATIENCE: Duration = Duration::from_secs(20);
 /// How long an input may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(200);
 /// How many inputs are kept besides the seeds for further mutation.
 const KEPT: usize = 1024;
 
@@ -117,9 +119,20 @@ fn child(target: &Target, seed: u64, memory: u64, work: &Path) -> Result<(), Box
     }
 }
 
+/// The CPU time that a process has taken, on all threads.
+fn cpu_time(process: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The second field, the name of the program, may contain spaces. User and system time are fields 14 and 15.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|t| t.parse::<u64>().ok()).sum();
+    // SAFETY: takes no pointers.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
+    Duration::from_millis(ticks * 1000 / per_second)
+}
+
 /// Waits until the child ends, hangs, or the time is over. Returns the failure, if any.
 fn watch(child: &mut Child, shared: &Shared, end: Instant) -> std::io::Result<Option<String>> {
-    let (mut seen, mut since) = (u64::MAX, Instant::now());
+    let (mut seen, mut since, mut cpu_since) = (u64::MAX, Instant::now(), Duration::ZERO);
     loop {
         if let Some(status) = child.try_wait()? {
             let signal = status.signal().map(|s| format!("signal {s}"));
@@ -127,9 +140,9 @@ fn watch(child: &mut Child, shared: &Shared, end: Instant) -> std::io::Result<Op
         }
         let now = shared.executions.load(Ordering::Acquire);
         if now != seen {
-            (seen, since) = (now, Instant::now());
+            (seen, since, cpu_since) = (now, Instant::now(), cpu_time(child.id()));
         }
-        let hang = since.elapsed() > PATIENCE;
+        let hang = since.elapsed() > PATIENCE || cpu_time(child.id()) > cpu_since + CPU_PATIENCE;
         if hang || Instant::now() > end {
             child.kill()?;
             child.wait()?;
