@@ -35,6 +35,7 @@ impl FuncGen<'_, '_> {
                 limits.end = self.b.ins().imul(limits.end, dim);
             }
         } else {
+            let mut empty = self.b.ins().iconst(types::I8, 0);
             for (&dim, &stride) in data.shape.iter().zip(&data.strides) {
                 let (dim, stride) = (self.scalar(dim)?, self.scalar(stride)?);
                 let steps = self.b.ins().iadd_imm_s(dim, -1);
@@ -43,9 +44,10 @@ impl FuncGen<'_, '_> {
                 let (low, high) = (self.b.ins().smin(last, zero), self.b.ins().smax(last, zero));
                 limits.first = self.b.ins().iadd(limits.first, low);
                 limits.end = self.b.ins().iadd(limits.end, high);
-                let empty = self.b.ins().icmp_imm_s(IntCC::Equal, dim, 0);
-                limits.end = self.b.ins().select(empty, limits.first, limits.end);
+                let none = self.b.ins().icmp_imm_s(IntCC::Equal, dim, 0);
+                empty = self.b.ins().bor(empty, none);
             }
+            limits.end = self.b.ins().select(empty, limits.first, limits.end);
         }
         self.limits.insert(buffer, limits);
         Ok(())
@@ -58,7 +60,10 @@ impl FuncGen<'_, '_> {
         }
         let ty = Ty::I64.with_lanes(self.f.expr_ty(index).lanes);
         let ends = match *self.f.expr(index) {
-            ExprData::Ramp(base, stride, lanes) => {
+            // A small constant stride cannot wrap around between the ends.
+            ExprData::Ramp(base, stride, lanes)
+                if self.f.as_int(stride).is_some_and(|s| s.unsigned_abs() <= 1 << 40) =>
+            {
                 let (base, stride) = (self.scalar(base)?, self.scalar(stride)?);
                 let reach = self.b.ins().imul_imm_s(stride, i64::from(lanes) - 1);
                 vec![base, self.b.ins().iadd(base, reach)]

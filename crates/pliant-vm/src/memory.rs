@@ -9,7 +9,9 @@
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pliant_pool::{InUse, ThreadCache, ThreadCaches};
@@ -56,42 +58,50 @@ struct Pool {
 /// The pools of all threads.
 static POOLS: ThreadCaches<Pool> = ThreadCaches::new();
 
-/// A thread's access to its pool.
-struct Own {
-    cache: OnceCell<ThreadCache<Pool>>,
-    /// The pool, held while a VM runs on this thread, so that it is not entered for each block.
-    entered: Cell<Option<InUse<'static, Pool>>>,
-    /// The owner number of the VM that runs on this thread.
-    owner: Cell<u64>,
-}
-
 thread_local! {
-    static OWN: Own =
-        const { Own { cache: OnceCell::new(), entered: Cell::new(None), owner: Cell::new(NO_OWNER) } };
+    /// This thread's pool.
+    static CACHE: OnceCell<ThreadCache<Pool>> = const { OnceCell::new() };
+    /// The VM that runs on this thread. Has no destructor, so that access to it is cheap.
+    static CURRENT: Current = const { Current { owner: Cell::new(NO_OWNER), pool: Cell::new(None) } };
 }
 
-impl Own {
-    fn enter(&self) -> Option<InUse<'static, Pool>> {
-        let claim = || {
-            // Pooled memory is released when memory is short.
-            on_shortage(release_all);
-            POOLS.claim()
-        };
-        self.cache.get_or_init(claim).enter()
+/// The VM that runs on a thread, and the thread's pool, which is in use as long as a VM runs.
+struct Current {
+    /// The owner number of the VM.
+    owner: Cell<u64>,
+    /// `None` while no VM runs or the pool is borrowed.
+    pool: Cell<Option<NonNull<Pool>>>,
+}
+
+impl Current {
+    /// Calls `f` with the pool that is in use, if any. The owner of freed blocks may be dropped meanwhile, so `f` cannot
+    /// reach the pool again.
+    fn with<R>(&self, f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
+        let mut pool = self.pool.take()?;
+        // SAFETY: `Running` holds the pool in use and clears the pointer first. The pointer was taken, so that there is
+        // no second reference.
+        let result = f(unsafe { pool.as_mut() });
+        self.pool.set(Some(pool));
+        Some(result)
     }
 }
 
-/// Calls `f` with this thread's pool. `None` while the thread ends, or while another thread takes blocks from the pool.
-fn with_pool<R>(f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
-    let with = |own: &Own| {
-        if let Some(mut pool) = own.entered.take() {
-            let result = f(&mut pool);
-            own.entered.set(Some(pool));
-            return Some(result);
-        }
-        own.enter().map(|mut pool| f(&mut pool))
+/// Enters this thread's pool. `None` while the thread ends, or while another thread takes blocks from the pool.
+fn enter() -> Option<InUse<'static, Pool>> {
+    let claim = || {
+        // Pooled memory is released when memory is short.
+        on_shortage(release_all);
+        POOLS.claim()
     };
-    OWN.try_with(with).ok().flatten()
+    CACHE.try_with(|cache| cache.get_or_init(claim).enter()).ok().flatten()
+}
+
+/// Calls `f` with this thread's pool. `None` as for [`enter`].
+fn with_pool<R>(f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
+    CURRENT.with(|current| match current.pool.get() {
+        Some(_) => current.with(f),
+        None => enter().map(|mut pool| f(&mut pool)),
+    })
 }
 
 /// A VM as the owner of memory. Dropping it frees all pooled blocks of the VM, and memory that kernels cache.
@@ -113,14 +123,14 @@ impl Owner {
 
     /// Makes the VM the owner of this thread's allocations until the result is dropped.
     pub(crate) fn begin(&self) -> Running {
-        let begin = |own: &Own| {
-            let before = own.owner.replace(self.id);
-            if before == NO_OWNER {
-                own.entered.set(own.enter());
+        CURRENT.with(|current| {
+            let mut pool = if current.pool.get().is_none() { enter() } else { None };
+            if let Some(pool) = &mut pool {
+                current.pool.set(Some(NonNull::from(&mut **pool)));
             }
-            before
-        };
-        Running(OWN.try_with(begin).unwrap_or(NO_OWNER))
+            let outer = current.owner.replace(self.id);
+            Running { outer, pool, not_send: PhantomData }
+        })
     }
 }
 
@@ -139,15 +149,21 @@ impl Drop for Owner {
     }
 }
 
-/// A VM runs on this thread until this is dropped. Holds the owner number of the calling VM, if any.
-pub(crate) struct Running(u64);
+/// A VM runs on this thread until this is dropped. Not `Send`, since the pool is the thread's.
+pub(crate) struct Running {
+    /// The owner number of the calling VM, if any.
+    outer: u64,
+    /// The thread's pool, unless the calling VM holds it.
+    pool: Option<InUse<'static, Pool>>,
+    not_send: PhantomData<*const ()>,
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = OWN.try_with(|own| {
-            own.owner.set(self.0);
-            if self.0 == NO_OWNER {
-                own.entered.set(None);
+        CURRENT.with(|current| {
+            current.owner.set(self.outer);
+            if self.pool.is_some() {
+                current.pool.set(None);
             }
         });
     }
@@ -231,7 +247,7 @@ fn give_block(block: AlignedBuf) {
 
 /// The owner number of the VM that runs on this thread.
 fn running() -> u64 {
-    OWN.try_with(|own| own.owner.get()).unwrap_or(NO_OWNER)
+    CURRENT.with(|current| current.owner.get())
 }
 
 /// A storage of at least `bytes` bytes from this thread's pool; its contents are arbitrary, but never another VM's data.

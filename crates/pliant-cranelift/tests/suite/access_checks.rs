@@ -81,6 +81,29 @@ fn unchecked_accesses_outside_a_buffer_are_internal_errors() {
 }
 
 #[test]
+fn a_strided_buffer_with_an_empty_dim_has_no_elements() {
+    let text = "@I.ir_module
+class Module:
+    @T.prim_func
+    def main(data: T.handle, out: T.handle):
+        T.func_attr({\"tir.flat\": True})
+        n, p, q = T.int64(), T.int64(), T.int64()
+        s = T.match_buffer(data, (n, 3), \"float32\", strides=(p, q))
+        o = T.match_buffer(out, (1,), \"float32\")
+        o[0] = s[n * 3 - T.min(n, 1)]
+";
+    let module: IRModule = pliant_script::parse_module(text, pliant_ops::registry()).unwrap();
+    let (_, f) = module.prim_funcs().next().unwrap();
+    let kernel = compile(f).unwrap();
+    for n in [0, 1, 2] {
+        let (x, mut o) = (vec![7.0f32; 3 * n], [0.0f32]);
+        let result = kernel.run(vec![tensor(&x, &[n, 3]), output(&mut o, &[1])]);
+        assert_eq!(result.is_ok(), n > 0, "{n}: {result:?}");
+        assert_eq!(o[0] == 7.0, n > 0);
+    }
+}
+
+#[test]
 fn accesses_up_to_the_ends_pass() {
     let kernel = lowered(
         "        t = T.alloc_buffer((n * 2,), \"float32\")
