@@ -528,6 +528,84 @@ CASES = [
         j=[2, 2, 2, 2],
         error="BoundsError",
     ),
+    Case(
+        "a spatial axis inside of a reduction over columns",
+        """
+        for j in range(n):
+            for r in range(3):
+                for i in range(n):
+                    with T.block("b"):
+                        vj = T.axis.spatial(n, j)
+                        vr = T.axis.reduce(3, r)
+                        vi = T.axis.spatial(n, i)
+                        with T.init():
+                            C[vi, vj] = T.float32(0)
+                        C[vi, vj] = C[vi, vj] + A[vi]
+        """,
+        n=7,
+        c="(n, n)",
+        expected="3",
+    ),
+    Case(
+        "a product whose rows are in reverse order",
+        """
+        for i, j, k in T.grid(n, n, n):
+            with T.block("b"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[n - 1 + vi * T.int64(-1), vk] * A[vj, vk]
+        """,
+        n=20,
+        a="(n, n)",
+        c="(n, n)",
+        expected="20",
+    ),
+    Case(
+        "an axis that is divided by the greatest integer",
+        """
+        for i in range(n):
+            with T.block("b"):
+                vi = T.axis.spatial(n, i)
+                C[vi] = A[vi] + T.Cast("float32", vi // c)
+        """,
+        n=70,
+        size=2**63 - 1,
+        expected="1",
+    ),
+    Case(
+        "a kernel that reads rows which the row loop around it has not written yet",
+        """
+        S = T.alloc_buffer((n, 8), "float32")
+        E = T.alloc_buffer((n,), "float32")
+        for i, j in T.grid(n, 8):
+            with T.block("w"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                S[vi, vj] = A[vi]
+        for i in range(n):
+            with T.block("k"):
+                vi = T.axis.spatial(n, i)
+                T.evaluate(
+                    T.call_extern(
+                        "int64",
+                        "pliant_vec_maximum_f32",
+                        T.address_of(C[vi, 0, 0]),
+                        T.address_of(S[vi, 0]),
+                        T.address_of(S[vi, 0]),
+                        (n - vi) * 8,
+                    )
+                )
+        for i, j in T.grid(n, 8):
+            with T.block("r"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                with T.init():
+                    E[vi] = T.float32(0)
+                E[vi] = E[vi] + S[vi, vj]
+        """,
+        n=9,
+        c="(n, n, 8)",
+        expected="(np.arange(n * 8)[None] < 8 * (n - np.arange(n))[:, None]).reshape(n, n, 8)",
+    ),
 ]
 
 
@@ -554,4 +632,99 @@ def test_a_loop_function_stays_inside_its_buffers(case: Case, tmp_path: Path) ->
     if case.error:
         assert run.returncode == 1 and case.error in run.stderr, f"{run.returncode}\n{run.stderr[-2000:]}"
         return
+    assert run.returncode == 0, f"{run.returncode}\n{run.stderr[-2000:]}"
+
+
+def test_nested_unrolled_loops_compile_quickly() -> None:
+    """Six unrolled loops of 64 iterations would be written out 2**36 times."""
+    nest = "".join(f"{' ' * (8 + 4 * k)}for j{k} in T.unroll(64):\n" for k in range(6))
+    text = f"""
+from pliant.script import ir as I, tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(var_c: T.handle):
+        C = T.match_buffer(var_c, (1,), "float32")
+{nest}{" " * 32}C[0] = C[0] + T.float32(1)
+"""
+    program = f"import pliant\npliant.compile(pliant.script.from_source({text!r}))\n"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+def test_a_tuple_that_repeats_itself_is_converted_once(tmp_path: Path) -> None:
+    """A loop doubles a tuple 40 times. Its 2**40 leaves are one object."""
+    program = """
+import numpy as np
+import pliant
+from pliant.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((), "int64")) -> R.Object:
+        t: R.Object = (x,)
+        i = R.const(0, "int64")
+        while i < x:
+            t: R.Object = (t, t)
+            i = i + R.const(1, "int64")
+        return t
+
+t = pliant.compile(Module)(np.array(40, "int64"))
+for _ in range(40):
+    assert len(t) == 2 and t[0] is t[1]
+    t = t[0]
+assert int(t[0].numpy()) == 40
+"""
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    run = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+def test_a_kernel_in_a_value_does_not_write_read_only_tensors(tmp_path: Path) -> None:
+    """The call writes its first address. Read-only inputs and the constants of a loaded file must stay as they are."""
+    program = """
+import numpy as np
+import pliant
+from pliant.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def f(a: T.Buffer((64,), "float32"), c: T.Buffer((1,), "float32")):
+        c[0] = T.Cast(
+            "float32", T.call_extern("int64", "pliant_vec_exp_f32", T.address_of(a[0]), T.address_of(a[0]), 64)
+        )
+
+    @R.function
+    def main(x: R.Tensor((64,), "float32")):
+        cls = Module
+        return R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((1,), "float32"))
+
+    @R.function
+    def constant():
+        cls = Module
+        return R.call_tir(cls.f, (R.const(np.zeros(64, "float32")),), out_sinfo=R.Tensor((1,), "float32"))
+
+model = pliant.compile(Module)
+x = np.zeros(64, "float32")
+x.flags.writeable = False
+model.save("model.plx")
+for program in (model, pliant.load("model.plx")):
+    try:
+        program(x)
+    except pliant.PliantError as error:
+        print(error)
+    assert (x == 0).all(), x
+    for _ in range(2):
+        try:
+            program["constant"]()
+        except pliant.PliantError as error:
+            print(error)
+"""
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    run = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert run.returncode == 0, f"{run.returncode}\n{run.stderr[-2000:]}"

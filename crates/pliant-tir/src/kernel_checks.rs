@@ -3,28 +3,50 @@
 
 use std::sync::Arc;
 
-use pliant_ir::tir::{ExprData, Intrin, PrimFunc, StmtData};
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, StmtData};
 use pliant_tensor::Failed;
 
 use crate::guards::{self, Guard};
 use crate::schedule::reach;
-use crate::walk::map_stmts;
+use crate::walk::{map_stmts, own_exprs};
 
-/// A lowered function with an assertion in front of each kernel call that is a statement. A failed one is an internal
-/// error.
+/// A lowered function with an assertion in front of each statement that calls a kernel. A failed one is an internal
+/// error. Calls in conditional expressions are left out.
 pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
     let mut f = f.clone();
     let body = f.body;
     f.body = map_stmts(&mut f, body, &mut |f, s| {
-        let &StmtData::Evaluate(e) = f.stmt(s) else { return None };
-        let ExprData::Call(Intrin::CallExtern, args, _) = f.expr(e).clone() else { return None };
-        let (kind, conditions) = reach::kind(f, &args).zip(reach::reach(f, &args))?;
-        let text = format!("{kind} is called without a check and reaches outside its buffers");
-        let message: Arc<str> = Failed::Internal.mark(&text).into();
-        let guards: Vec<Guard> =
-            conditions.into_iter().map(|c| Guard::Check(c, message.clone())).collect();
-        let call = f.add_stmt(StmtData::Evaluate(e));
-        Some(guards::wrap(f, &guards, call))
+        let mut calls: Vec<Box<[Expr]>> = Vec::new();
+        match f.stmt(s) {
+            data @ (StmtData::Evaluate(_) | StmtData::Store { .. } | StmtData::Let(..)) => {
+                own_exprs(data, |e| calls.extend(unconditional_calls(f, e)));
+            }
+            _ => return None,
+        }
+        let mut checks = Vec::new();
+        for args in calls {
+            let Some((kind, conditions)) = reach::kind(f, &args).zip(reach::reach(f, &args)) else {
+                continue;
+            };
+            let text = format!("{kind} is called without a check and reaches outside its buffers");
+            let message: Arc<str> = Failed::Internal.mark(&text).into();
+            checks.extend(conditions.into_iter().map(|c| Guard::Check(c, message.clone())));
+        }
+        (!checks.is_empty()).then(|| guards::wrap(f, &checks, s))
     });
     f
+}
+
+/// The arguments of the calls of linked functions in an expression; none if a part of it is conditional.
+fn unconditional_calls(f: &PrimFunc, e: Expr) -> Vec<Box<[Expr]>> {
+    let (mut calls, mut conditional) = (Vec::new(), false);
+    for_each_expr(f, e, |e| match f.expr(e) {
+        ExprData::Call(Intrin::CallExtern, args, _) => calls.push(args.clone()),
+        ExprData::Call(Intrin::IfThenElse, ..) | ExprData::Binary(BinOp::And | BinOp::Or, ..) => {
+            conditional = true;
+        }
+        _ => {}
+    });
+    if conditional { Vec::new() } else { calls }
 }

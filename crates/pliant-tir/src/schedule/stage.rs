@@ -39,7 +39,7 @@ pub enum Body {
     Other(Stmt),
 }
 
-/// A buffer, indices, and whether they are written.
+/// A buffer, the indices, and whether they are written. No indices stand for any element.
 pub type Access = (Buffer, Box<[Expr]>, bool);
 
 /// A stage.
@@ -268,10 +268,10 @@ impl Stage {
         for e in exprs {
             for_each_expr(f, e, |e| match f.expr(e) {
                 ExprData::Load(b, indices) => out.push((*b, indices.clone(), false)),
-                // A linked function may write through an address.
+                // A linked function may write through an address, and reach any element from there.
                 ExprData::Call(Intrin::AddressOf, args, _) => {
-                    if let ExprData::Load(b, indices) = f.expr(args[0]) {
-                        out.push((*b, indices.clone(), true));
+                    if let ExprData::Load(b, _) = f.expr(args[0]) {
+                        out.push((*b, [].into(), true));
                     }
                 }
                 _ => {}
