@@ -21,6 +21,37 @@ pub fn constant_size(f: &PrimFunc, buffer: Buffer) -> Option<u64> {
     })
 }
 
+/// The buffers that a function may write: those that it stores into, and those whose address it passes to a linked or
+/// packed function, unless that is a kernel that only reads them.
+pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
+    let mut written = FxHashSet::default();
+    let mut calls = Vec::new();
+    for_each_stmt(f, f.body, &mut |_, data| {
+        if let StmtData::Store { buffer, .. } = data {
+            written.insert(*buffer);
+        }
+        own_exprs(data, |e| {
+            for_each_expr(f, e, |e| {
+                if let ExprData::Call(Intrin::CallExtern | Intrin::CallPacked, args, _) = f.expr(e)
+                {
+                    calls.push((e, args));
+                }
+            });
+        });
+    });
+    for (call, args) in calls {
+        for &arg in args {
+            if let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(arg)
+                && let ExprData::Load(buffer, _) = f.expr(element[0])
+                && !crate::rows::only_reads(f, call, *buffer)
+            {
+                written.insert(*buffer);
+            }
+        }
+    }
+    written
+}
+
 /// Names that a statement uses and does not define itself, in the order of their first use.
 #[derive(Debug, Default)]
 pub struct FreeNames {

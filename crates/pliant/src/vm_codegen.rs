@@ -21,8 +21,7 @@ use pliant_exec::{
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_PURE_PACKED};
 use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Seq, TypeData, Var};
-use pliant_ir::tir::visit::for_each_expr;
-use pliant_ir::tir::{ExprData as ExprNode, PrimFunc, StmtData, VarTy};
+use pliant_ir::tir::{PrimFunc, VarTy};
 use pliant_ir::{DType, IRModule, Op};
 use pliant_pass::{PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -89,6 +88,7 @@ pub fn codegen(
 
 /// The signature of a kernel as its loop function declares it.
 pub fn default_kernel_info(name: &str, func: &PrimFunc) -> KernelInfo {
+    let written = pliant_tir::accesses::written_buffers(func);
     let args = func
         .params
         .iter()
@@ -100,7 +100,7 @@ pub fn default_kernel_info(name: &str, func: &PrimFunc) -> KernelInfo {
                 Some(&b) => KernelArg::Tensor {
                     dtype: Some(func.buffer(b).dtype),
                     ndim: u8::try_from(func.buffer(b).shape.len()).ok(),
-                    written: writes(func, b),
+                    written: written.contains(&b),
                     strided: !func.buffer(b).strides.is_empty(),
                 },
                 None => KernelArg::Any,
@@ -137,49 +137,6 @@ fn whole_storage(func: &Function, bindings: &[Binding]) -> Option<WholeStorage> 
         matches!(func.types.get(func.expr_ty(bytes)), TypeData::Shape { ndim: Some(1), .. });
     let whole = first && in_bytes && is_storage(of) && is_storage(killed);
     whole.then_some(WholeStorage { var: tensor.var, bytes, shape, dtype })
-}
-
-/// Whether a loop function stores into a buffer anywhere.
-fn writes(func: &PrimFunc, buffer: pliant_ir::tir::Buffer) -> bool {
-    let mut stack = vec![func.body];
-    while let Some(stmt) = stack.pop() {
-        match func.stmt(stmt) {
-            StmtData::Seq(list) => stack.extend(list),
-            StmtData::For { body, .. }
-            | StmtData::While(_, body)
-            | StmtData::Let(_, _, body)
-            | StmtData::Alloc(_, body)
-            | StmtData::Assert(_, _, body) => stack.push(*body),
-            StmtData::If(_, then, otherwise) => {
-                stack.push(*then);
-                stack.extend(otherwise);
-            }
-            StmtData::Store { buffer: b, .. } if *b == buffer => return true,
-            StmtData::Store { .. } => {}
-            // What an opaque call does to a buffer whose address it takes is not known.
-            StmtData::Evaluate(e)
-                if mentions(func, *e, buffer)
-                    && !pliant_tir::rows::only_reads(func, *e, buffer) =>
-            {
-                return true;
-            }
-            StmtData::Evaluate(_) => {}
-            StmtData::Block(block) => {
-                stack.push(block.body);
-                stack.extend(block.init);
-            }
-        }
-    }
-    false
-}
-
-/// Whether an expression reads a buffer or takes its address.
-fn mentions(func: &PrimFunc, e: pliant_ir::tir::Expr, buffer: pliant_ir::tir::Buffer) -> bool {
-    let mut found = false;
-    for_each_expr(func, e, |e| {
-        found |= matches!(func.expr(e), ExprNode::Load(b, _) if *b == buffer);
-    });
-    found
 }
 
 struct FunctionGen<'a> {
