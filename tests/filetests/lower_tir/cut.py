@@ -125,7 +125,7 @@ class Module:
 #         A = T.match_buffer(var_A, (n,), "bool")
 #         T_tile = T.match_buffer(var_T_tile, (n * 3,), "bool")
 #         if 0 < n:
-#             for run in range((n * 4 - 1) // n):
+#             for run in range((n * 3 - 1) // n + 1):
 #                 for strip in range(T.max(T.min(n, n * 3 - run * n), 0) // 64):
 #                     T_tile[T.Ramp(run * n + strip * 64, 1, 64)] = A[T.Ramp(strip * 64, 1, 64)]
 #                 for strip in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16):

@@ -350,9 +350,10 @@ fn taken_apart(f: &mut PrimFunc, s: &Stage, d: Expr, left: &mut usize) -> Stmt {
         return f.add_stmt(StmtData::Seq(vec![runs, rest]));
     }
     let (zero, one) = (f.int(0), f.int(1));
-    let up = f.binary(BinOp::Sub, d, one);
-    let up = f.add(axis.extent, up);
-    let runs = f.binary(BinOp::FloorDiv, up, d);
+    // The divisor may be any int64, so nothing is added to it.
+    let last = f.binary(BinOp::Sub, axis.extent, one);
+    let runs = f.binary(BinOp::FloorDiv, last, d);
+    let runs = f.add(runs, one);
     let place = f.size_var("place");
     let place_e = f.var_expr(place);
     let mut inner = apart(f, s, d, run_e, place_e);
