@@ -146,6 +146,9 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
         return (fits && free(v)).then_some(last);
     }
     let r = s.reduction(f)?;
+    if s.axes[s.leading_spatial()..].iter().any(|a| !a.reduce) {
+        return None;
+    }
     let (inner, outer) = (s.axes[last], s.leading_spatial().checked_sub(1));
     let fills_a_vector = f.as_int(inner.extent).is_none_or(|n| n >= LEAST_LANES);
     if inner.reduce

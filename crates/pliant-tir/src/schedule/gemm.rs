@@ -222,6 +222,8 @@ fn terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<E
         _ => None,
     };
     let free = |e: Expr| !uses_any(f, e, &|v| stage.axes.iter().any(|a| a.var == v));
+    // Kernels do not take negative strides.
+    let stride = |e: Expr| free(e) && f.as_int(e).is_none_or(|n| n >= 0);
     let (mut out, mut open) = (Vec::new(), vec![index]);
     while let Some(e) = open.pop() {
         if let Some(a) = axis(e) {
@@ -234,8 +236,8 @@ fn terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<E
             _ if free(e) => {}
             ExprData::Binary(BinOp::Add, a, b) => open.extend([b, a]),
             ExprData::Binary(BinOp::Mul, a, b) => match (axis(a), axis(b)) {
-                (Some(a), None) if free(b) => out.push((a, Some(b))),
-                (None, Some(b)) if free(a) => out.push((b, Some(a))),
+                (Some(a), None) if stride(b) => out.push((a, Some(b))),
+                (None, Some(b)) if stride(a) => out.push((b, Some(a))),
                 _ => return None,
             },
             _ => return None,
