@@ -186,8 +186,7 @@ impl FuncGen<'_, '_> {
         // Data are never empty.
         data.define(text.bytes().chain([0]).collect());
         module.define_data(id, &data)?;
-        let global = module.declare_data_in_func(id, self.b.func);
-        let address = self.b.ins().symbol_value(types::I64, global);
+        let address = self.unit.data_address(&mut self.b, id);
         let len = self.b.ins().iconst(types::I64, text.len() as i64);
         Ok((address, len))
     }

@@ -158,19 +158,41 @@ enum Polls {
     Never,
 }
 
-/// A loop around others looks at each turn, an innermost one now and then, and a short one leaves it to those around
-/// it: so no nest runs long without a look, and no hot loop pays for many.
-fn polls(f: &PrimFunc, depth: usize, turns: Option<i64>, body: Stmt) -> Polls {
+/// Decides where a nest polls: outermost loops and loops around others in each iteration, innermost loops once in
+/// `2 ** POLL_SHIFT` iterations, and nests of fewer iterations not at all.
+fn polls(f: &PrimFunc, depth: usize, iterations: Option<i64>, body: Stmt) -> Polls {
     let mut inner = false;
     for_each_stmt(f, body, |s| {
         inner |= matches!(f.stmt(s), StmtData::For { .. } | StmtData::While(..));
     });
-    match turns {
+    match iterations {
         _ if depth == 0 => Polls::EachTurn,
-        Some(n) if n <= 16 => Polls::Never,
+        Some(n) if unpolled(f, n, body).is_some() => Polls::Never,
         _ if inner => Polls::EachTurn,
-        Some(n) if n <= 1 << POLL_SHIFT => Polls::Never,
         _ => Polls::Sometimes,
+    }
+}
+
+/// The iterations of a loop and of the loops in its body if they run without a poll. `None` if the loop polls.
+fn unpolled(f: &PrimFunc, iterations: i64, body: Stmt) -> Option<i64> {
+    let all = iterations.max(1).saturating_mul(unpolled_inside(f, body));
+    (all <= 1 << POLL_SHIFT).then_some(all)
+}
+
+/// The iterations in a statement between two polls; at least 1.
+fn unpolled_inside(f: &PrimFunc, s: Stmt) -> i64 {
+    let of = |s: &Stmt| unpolled_inside(f, *s);
+    match f.stmt(s) {
+        // Loops of unknown extent poll.
+        StmtData::For { extent, body, .. } => {
+            f.as_int(*extent).and_then(|n| unpolled(f, n, *body)).unwrap_or(1)
+        }
+        StmtData::Seq(list) => list.iter().map(of).fold(0, i64::saturating_add).max(1),
+        StmtData::If(_, then, other) => of(then).max(other.as_ref().map_or(1, of)),
+        StmtData::Let(_, _, body) | StmtData::Alloc(_, body) | StmtData::Assert(_, _, body) => {
+            of(body)
+        }
+        _ => 1,
     }
 }
 

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
 use cranelift_codegen::Context;
-use cranelift_codegen::ir::FuncRef;
+use cranelift_codegen::ir::{FuncRef, GlobalValueData, InstBuilder, Value, types};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Linkage, Module};
+use cranelift_module::{DataId, FuncId, Linkage, Module};
 use indexmap::IndexMap;
 use pliant_codegen::error::Unsupported;
 use pliant_codegen::{
@@ -128,7 +128,24 @@ impl Unit {
                 id
             }
         };
-        Ok(self.module.declare_func_in_func(id, b.func))
+        Ok(self.func_ref(b, id))
+    }
+
+    /// A function, as the function under construction names it. Always by its absolute address: the memory of a unit
+    /// may be more than 2 GB apart if other threads map memory meanwhile.
+    pub fn func_ref(&mut self, b: &mut FunctionBuilder<'_>, id: FuncId) -> FuncRef {
+        let func = self.module.declare_func_in_func(id, b.func);
+        b.func.dfg.ext_funcs[func].colocated = false;
+        func
+    }
+
+    /// The address of constant data, likewise absolute.
+    pub fn data_address(&mut self, b: &mut FunctionBuilder<'_>, id: DataId) -> Value {
+        let data = self.module.declare_data_in_func(id, b.func);
+        if let GlobalValueData::Symbol { colocated, .. } = &mut b.func.global_values[data] {
+            *colocated = false;
+        }
+        b.ins().symbol_value(types::I64, data)
     }
 
     pub fn take_context(&mut self) -> FunctionBuilderContext {

@@ -85,7 +85,8 @@ fn serial(f: &mut PrimFunc, extent: i64, body: Stmt) -> Stmt {
     f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations })
 }
 
-/// `while True: pass`, a serial loop of 2^62 iterations, and nests of two and three loops that store nothing to memory.
+/// `while True: pass`, a serial loop of 2^62 iterations, nests of two and three loops that store nothing to memory, and a
+/// nest of twenty short loops.
 fn endless(kind: usize) -> PrimFunc {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
@@ -116,7 +117,11 @@ fn endless(kind: usize) -> PrimFunc {
     if kind == 3 {
         nest = serial(&mut f, 8, nest);
     }
-    nest = serial(&mut f, 1 << 62, nest);
+    if kind == 4 {
+        nest = (0..20).fold(nest, |nest, _| serial(&mut f, 16, nest));
+    } else {
+        nest = serial(&mut f, 1 << 62, nest);
+    }
     nest = serial(&mut f, 2, nest);
     let result = f.store(a, &[zero], old);
     let both = f.seq(vec![nest, result]);
@@ -126,7 +131,7 @@ fn endless(kind: usize) -> PrimFunc {
 
 #[test]
 fn endless_loops_can_be_stopped() {
-    for kind in 0..4 {
+    for kind in 0..5 {
         let k = build(&endless(kind));
         let flag = AtomicBool::new(false);
         std::thread::scope(|s| {
