@@ -213,7 +213,7 @@ pub struct Tuple(Arc<[Value]>);
 
 impl Tuple {
     /// Where the values are, and how many hold them.
-    pub(crate) fn shared(&self) -> (*const (), usize) {
+    pub fn shared(&self) -> (*const (), usize) {
         (Arc::as_ptr(&self.0).cast(), Arc::strong_count(&self.0))
     }
 }

@@ -17,6 +17,8 @@ use crate::programs::Programs;
 
 /// Tuples nested more deeply are no operands of operators.
 const MAX_DEPTH: usize = 32;
+/// Maximum number of values in an operand. A shared tuple counts once for each occurrence.
+const MAX_VALUES: usize = 1 << 16;
 
 static TABLE: Programs<String, String> = Programs::new();
 
@@ -35,17 +37,21 @@ fn run(args: &[Value]) -> Result<Value, VmError> {
         return Err(VmError::type_error(format!("{CALL_OPERATOR} takes two texts and operands")));
     };
     let numbers = pliant_ops::numbers_of(name);
+    let kind = |value, known| operand(value, known, 0, &mut { MAX_VALUES });
     let types: Option<Vec<Operand>> = operands
         .iter()
         .enumerate()
         .map(|(k, v)| match numbers {
-            Numbers::Last(at) if at == k => operand(v, Known::Last, 0),
-            Numbers::Ones => operand(v, Known::Ones, 0),
-            _ => operand(v, Known::Nothing, 0),
+            Numbers::Last(at) if at == k => kind(v, Known::Last),
+            Numbers::Ones => kind(v, Known::Ones),
+            _ => kind(v, Known::Nothing),
         })
         .collect();
     let types = types.ok_or_else(|| {
-        VmError::check(CheckKind::Type, format!("{name}: an operand is nested too deeply"))
+        VmError::check(
+            CheckKind::Type,
+            format!("{name}: an operand is nested too deeply or has too many values"),
+        )
     })?;
     let script = script(text, &types);
     match &*TABLE.program(script.clone(), || made(name, &script)) {
@@ -67,8 +73,9 @@ enum Known {
     Last,
 }
 
-/// The kind of an operand.
-fn operand(value: &Value, known: Known, depth: usize) -> Option<Operand> {
+/// The kind of an operand. `left` is how many values it may have.
+fn operand(value: &Value, known: Known, depth: usize, left: &mut usize) -> Option<Operand> {
+    *left = left.checked_sub(1)?;
     Some(match value {
         Value::Tensor(t) => {
             let last = t.shape().len().wrapping_sub(1);
@@ -86,7 +93,7 @@ fn operand(value: &Value, known: Known, depth: usize) -> Option<Operand> {
         Value::Tuple(_) if depth == MAX_DEPTH => return None,
         Value::Tuple(items) => {
             let items: Option<Vec<Operand>> =
-                items.iter().map(|item| operand(item, known, depth + 1)).collect();
+                items.iter().map(|item| operand(item, known, depth + 1, left)).collect();
             Operand::Tuple(items?)
         }
         _ => Operand::Other,

@@ -7,6 +7,7 @@ use pliant_vm::{FuncValue, PackedFunc, Value, VirtualMachine, sole_objects};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
+use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::nesting::Level;
@@ -160,11 +161,22 @@ fn function_name(obj: &Bound<'_, PyAny>) -> Option<String> {
     own.or_else(|| obj.get_type().name().ok()?.extract().ok())
 }
 
-/// A value as a Python object.
+/// A value as a Python object. A tuple that occurs several times in the value becomes one Python tuple.
 ///
 /// # Errors
 /// Those of the interpreter.
 pub fn from_value(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    convert(py, value, &mut FxHashMap::default())
+}
+
+/// The converted tuples that are shared, by address.
+type Converted<'py> = FxHashMap<*const (), Bound<'py, PyAny>>;
+
+fn convert<'py>(
+    py: Python<'py>,
+    value: Value,
+    converted: &mut Converted<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Tensor(tensor) => Bound::new(py, NDArray::wrap(tensor))?.into_any(),
         Value::None => py.None().into_bound(py),
@@ -175,9 +187,19 @@ pub fn from_value(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
         Value::Str(text) => PyString::new(py, &text).into_any(),
         Value::DType(dtype) => PyString::new(py, dtype.name()).into_any(),
         Value::Tuple(items) => {
+            let (address, holders) = items.shared();
+            if let Some(known) = converted.get(&address) {
+                return Ok(known.clone());
+            }
             let _level = Level::enter("tuples")?;
-            let items: PyResult<Vec<_>> = items.iter().map(|v| from_value(py, v.clone())).collect();
-            PyTuple::new(py, items?)?.into_any()
+            let fields = items.iter().map(|v| convert(py, v.clone(), converted));
+            let fields: PyResult<Vec<_>> = fields.collect();
+            let tuple = PyTuple::new(py, fields?)?.into_any();
+            // Another holder may be another field of the same value.
+            if holders > 1 {
+                converted.insert(address, tuple.clone());
+            }
+            tuple
         }
         Value::Func(func) => match func.host().and_then(opaque) {
             Some(obj) => obj.clone_ref(py).into_bound(py),
