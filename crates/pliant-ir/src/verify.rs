@@ -2,7 +2,7 @@
 //! [`tir::verify`](crate::tir::verify); the ones on whole modules are here.
 //!
 //! - The names of graph functions that functions mention are those of the module (PL0210, with the function).
-//! - No two functions have the same `global_symbol` (PL0222).
+//! - No two functions have the same `global_symbol` (PL0222). That of a public function without the attribute is its name.
 
 use pliant_diag::{Diagnostic, codes};
 use rustc_hash::FxHashMap;
@@ -19,7 +19,12 @@ pub fn verify_module(module: &IRModule, ops: &dyn OpRegistry) -> Vec<Diagnostic>
     let mut out = Vec::new();
     let mut symbols: FxHashMap<&str, &str> = FxHashMap::default();
     for (name, func) in &module.functions {
-        if let Some(symbol) = func.attrs().get(GLOBAL_SYMBOL).and_then(|a| a.as_str())
+        let private = match func {
+            BaseFunc::Relax(f) => f.private,
+            BaseFunc::Prim(f) => f.private,
+        };
+        let symbol = func.attrs().get(GLOBAL_SYMBOL).and_then(|a| a.as_str());
+        if let Some(symbol) = symbol.or((!private).then_some(&**name))
             && let Some(other) = symbols.insert(symbol, name)
         {
             let message =
