@@ -7,7 +7,7 @@ use pliant_ir::tir::visit::{
     Rewriter, copy_prim_func, for_each_child, for_each_expr_in, for_each_stmt, rewrite_stmt,
 };
 use pliant_ir::tir::{
-    BlockData, Buffer, Expr, ExprData, IterKind, PrimFunc, Stmt, StmtData, Var, VarTy,
+    BlockData, Buffer, Expr, ExprData, Intrin, IterKind, PrimFunc, Stmt, StmtData, Var, VarTy,
 };
 use pliant_ir::{SymArena, tir};
 
@@ -57,6 +57,9 @@ fn element_by_element(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
         StmtData::Store { buffer, .. } if *buffer == to || *buffer == from => writes.push(s),
         StmtData::While(..) | StmtData::Evaluate(_) => effects = true,
         _ => {}
+    });
+    for_each_expr_in(f, f.body, |e| {
+        effects |= matches!(f.expr(e), ExprData::Call(Intrin::AddressOf | Intrin::CallPacked, ..));
     });
     let &[write] = &writes[..] else { return None };
     let StmtData::Store { buffer, indices, value } = f.stmt(write) else { return None };

@@ -1,0 +1,19 @@
+# The public function `entry` has the name that `main` has as its global symbol. AttachGlobalSymbol gave both one symbol.
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def entry(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        R.func_attr({"global_symbol": "entry"})
+        cls = Module
+        y = R.call_tir(cls.entry, (x,), out_sinfo=R.Tensor((4,), "float32"))
+        return y
