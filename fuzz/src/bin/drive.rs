@@ -2,7 +2,8 @@
 //! `cargo run --release --no-default-features --bin drive -- TARGET --seconds N [--seed S] [--memory MIB]`.
 //!
 //! Inputs run in a child process, which is restarted after a crash. Inputs that crash, panic or take more than 20
-//! seconds of CPU time (or 200 seconds in all) are written to `artifacts/TARGET`, at most three for each distinct failure; `replay` runs such a file again.
+//! seconds of CPU time (or 200 seconds in all) are written to `artifacts/TARGET`, at most three for each distinct
+//! failure; `replay` runs such a file again.
 //! `--write-seeds FOLDER` writes the initial inputs of the target, for libFuzzer.
 
 use std::collections::BTreeMap;
