@@ -38,13 +38,13 @@ pub fn pooled_bytes() -> usize {
 
 /// Gives the free memory that this thread keeps back to the system.
 pub fn release_pooled() {
-    drop(with_pool(std::mem::take));
+    drop(with_pool(Pool::take_all));
 }
 
 /// Returns all pooled and cached memory to the system; that of running threads once their runs end.
 fn release_all() {
     release_pooled();
-    POOLS.empty(std::mem::take);
+    POOLS.empty(Pool::take_all);
     pliant_pool::release();
 }
 
@@ -53,6 +53,8 @@ struct Pool {
     /// Free blocks by size class; empty before the first block.
     free: Vec<Vec<AlignedBuf>>,
     bytes: usize,
+    /// The owner number of the VM that runs on this thread; [`NO_OWNER`] if none does.
+    running: u64,
 }
 
 /// The pools of all threads.
@@ -61,32 +63,13 @@ static POOLS: ThreadCaches<Pool> = ThreadCaches::new();
 thread_local! {
     /// This thread's pool.
     static CACHE: OnceCell<ThreadCache<Pool>> = const { OnceCell::new() };
-    /// The VM that runs on this thread. Has no destructor, so that access to it is cheap.
-    static CURRENT: Current = const { Current { owner: Cell::new(NO_OWNER), pool: Cell::new(None) } };
+    /// This thread's pool while a VM runs on the thread and nothing else uses the pool. [`Running`] holds the pool in use
+    /// meanwhile. Has no destructor, so that access to it is cheap.
+    static CURRENT: Cell<Option<NonNull<Pool>>> = const { Cell::new(None) };
 }
 
-/// The VM that runs on a thread, and the thread's pool, which is in use as long as a VM runs.
-struct Current {
-    /// The owner number of the VM.
-    owner: Cell<u64>,
-    /// `None` while no VM runs or the pool is borrowed.
-    pool: Cell<Option<NonNull<Pool>>>,
-}
-
-impl Current {
-    /// Calls `f` with the pool that is in use, if any. The owner of freed blocks may be dropped meanwhile, so `f` cannot
-    /// reach the pool again.
-    fn with<R>(&self, f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
-        let mut pool = self.pool.take()?;
-        // SAFETY: `Running` holds the pool in use and clears the pointer first. The pointer was taken, so that there is
-        // no second reference.
-        let result = f(unsafe { pool.as_mut() });
-        self.pool.set(Some(pool));
-        Some(result)
-    }
-}
-
-/// Enters this thread's pool. `None` while the thread ends, or while another thread takes blocks from the pool.
+/// Enters this thread's pool. `None` while the thread ends, or while the pool is used already or by another thread.
+#[cold]
 fn enter() -> Option<InUse<'static, Pool>> {
     let claim = || {
         // Pooled memory is released when memory is short.
@@ -97,11 +80,16 @@ fn enter() -> Option<InUse<'static, Pool>> {
 }
 
 /// Calls `f` with this thread's pool. `None` as for [`enter`].
+#[inline(always)]
 fn with_pool<R>(f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
-    CURRENT.with(|current| match current.pool.get() {
-        Some(_) => current.with(f),
-        None => enter().map(|mut pool| f(&mut pool)),
-    })
+    let Some(mut pool) = CURRENT.take() else {
+        return enter().map(|mut pool| f(&mut pool));
+    };
+    // SAFETY: `Running` holds the pool in use and clears the pointer before it leaves the pool. The pointer was taken,
+    // so that there is no second reference.
+    let result = f(unsafe { pool.as_mut() });
+    CURRENT.set(Some(pool));
+    Some(result)
 }
 
 /// A VM as the owner of memory. Dropping it frees all pooled blocks of the VM, and memory that kernels cache.
@@ -121,17 +109,24 @@ impl Owner {
         self.id
     }
 
-    /// Makes the VM the owner of this thread's allocations until the result is dropped.
+    /// Makes the VM the owner of this thread's allocations until the result is dropped. If the pool cannot be used, the
+    /// allocations have no owner and are not pooled.
     pub(crate) fn begin(&self) -> Running {
-        CURRENT.with(|current| {
-            let mut pool = if current.pool.get().is_none() { enter() } else { None };
-            if let Some(pool) = &mut pool {
-                current.pool.set(Some(NonNull::from(&mut **pool)));
-            }
-            let outer = current.owner.replace(self.id);
-            Running { outer, pool, not_send: PhantomData }
-        })
+        let mut pool = if CURRENT.get().is_none() { enter() } else { None };
+        if let Some(pool) = &mut pool {
+            CURRENT.set(Some(NonNull::from(&mut **pool)));
+        }
+        let outer = set_running(self.id);
+        Running { outer, pool, not_send: PhantomData }
     }
+}
+
+/// Sets the VM that runs on this thread. Returns the previous one.
+fn set_running(owner: u64) -> u64 {
+    let Some(mut pool) = CURRENT.get() else { return NO_OWNER };
+    // SAFETY: as in `with_pool`; no reference to the pool exists, since the pointer is not taken.
+    let running = unsafe { &mut pool.as_mut().running };
+    std::mem::replace(running, owner)
 }
 
 impl Drop for Owner {
@@ -160,12 +155,10 @@ pub(crate) struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        CURRENT.with(|current| {
-            current.owner.set(self.outer);
-            if self.pool.is_some() {
-                current.pool.set(None);
-            }
-        });
+        set_running(self.outer);
+        if self.pool.is_some() {
+            CURRENT.set(None);
+        }
     }
 }
 
@@ -175,12 +168,14 @@ fn class_of(bytes: usize) -> Option<(usize, usize)> {
     let log = (bytes - 1).ilog2();
     // Between 2^log and 2^(log + 1), in steps of a quarter; at least 16 bytes each, as the smallest log is 5.
     let step = 1usize << (log - 2);
-    let size = bytes.checked_next_multiple_of(step)?;
-    let quarter = (size - (1 << log)) / step;
+    // Not `next_multiple_of`, which divides.
+    let size = bytes.checked_add(step - 1)? & !(step - 1);
+    let quarter = (size >> (log - 2)) - 4;
     Some((4 * log as usize + quarter, size))
 }
 
 impl Pool {
+    #[inline(always)]
     fn take(&mut self, class: usize, owner: u64) -> Option<AlignedBuf> {
         let blocks = self.free.get_mut(class)?;
         // The block that was freed last is the most likely to be in a CPU cache.
@@ -190,26 +185,42 @@ impl Pool {
         Some(block)
     }
 
+    /// Keeps a block of a VM that exists.
+    #[inline(always)]
     fn give(&mut self, block: AlignedBuf) {
         let limit = LIMIT.load(Ordering::Relaxed);
         let Some((class, size)) = class_of(block.len()) else { return };
-        if size != block.len() || size > limit || !is_live(block.owner()) {
+        let owner = block.owner();
+        let live = owner == self.running && owner != NO_OWNER || is_live(owner);
+        if size != block.len() || size > limit || !live {
             return;
         }
-        if self.free.is_empty() {
-            self.free.resize_with(CLASSES, Vec::new);
-        }
-        // The largest blocks make room first: they are the dearest to keep and the rarest to fit.
-        let mut largest = CLASSES;
-        while self.bytes + size > limit {
-            match self.free[..largest].last_mut().map(Vec::pop) {
-                Some(Some(old)) => self.bytes -= old.len(),
-                Some(None) => largest -= 1,
-                None => return,
-            }
+        if self.bytes + size > limit || self.free.is_empty() {
+            self.make_room(limit - size);
         }
         self.bytes += size;
         self.free[class].push(block);
+    }
+
+    /// Frees blocks until the pool has at most `limit` bytes: the largest ones, which are the rarest to fit, first.
+    #[cold]
+    fn make_room(&mut self, limit: usize) {
+        if self.free.is_empty() {
+            self.free.resize_with(CLASSES, Vec::new);
+        }
+        let mut largest = CLASSES;
+        while self.bytes > limit && largest > 0 {
+            match self.free[largest - 1].pop() {
+                Some(old) => self.bytes -= old.len(),
+                None => largest -= 1,
+            }
+        }
+    }
+
+    /// Removes and returns all blocks.
+    fn take_all(&mut self) -> Vec<Vec<AlignedBuf>> {
+        self.bytes = 0;
+        std::mem::take(&mut self.free)
     }
 
     /// Removes and returns all blocks of some owners.
@@ -223,10 +234,16 @@ impl Pool {
     }
 }
 
-/// A block of this owner from this thread's pool, or a new one.
-fn take_block(bytes: usize, owner: u64) -> Result<AlignedBuf, TensorError> {
+/// A block from this thread's pool, or a new one. It belongs to the VM that runs on this thread, or to `other` if none
+/// runs.
+fn take_block(bytes: usize, other: u64) -> Result<AlignedBuf, TensorError> {
     let (class, size) = class_of(bytes).ok_or(TensorError::OutOfMemory { bytes })?;
-    let block = match with_pool(|pool| pool.take(class, owner)).flatten() {
+    let mut owner = other;
+    let block = with_pool(|pool| {
+        owner = if pool.running == NO_OWNER { other } else { pool.running };
+        pool.take(class, owner)
+    });
+    let block = match block.flatten() {
         Some(block) => block,
         // Zeroed, so that what a kernel leaves unwritten is never uninitialised memory.
         None => {
@@ -245,14 +262,9 @@ fn give_block(block: AlignedBuf) {
     let _ = with_pool(|pool| pool.give(block));
 }
 
-/// The owner number of the VM that runs on this thread.
-fn running() -> u64 {
-    CURRENT.with(|current| current.owner.get())
-}
-
 /// A storage of at least `bytes` bytes from this thread's pool; its contents are arbitrary, but never another VM's data.
 pub(crate) fn alloc_storage(bytes: usize) -> Result<Storage, TensorError> {
-    Ok(Storage::from_buf(take_block(bytes, running())?, Some(give_block)))
+    Ok(Storage::from_buf(take_block(bytes, NO_OWNER)?, Some(give_block)))
 }
 
 /// Scratch blocks start with one cache line that holds the block's owner.
@@ -262,11 +274,7 @@ const _: () = assert!(size_of::<AlignedBuf>() <= HEADER, "the owner fits the hea
 /// `KernelRuntime::alloc_workspace`: scratch memory from this thread's pool.
 pub(crate) unsafe extern "C" fn alloc_workspace(bytes: u64) -> *mut c_void {
     let size = usize::try_from(bytes).ok().and_then(|bytes| bytes.checked_add(HEADER));
-    let owner = match running() {
-        NO_OWNER => KERNEL_OWNER,
-        owner => owner,
-    };
-    let block = size.map(|size| take_block(size, owner));
+    let block = size.map(|size| take_block(size, KERNEL_OWNER));
     let Some(Ok(block)) = block else { return std::ptr::null_mut() };
     let start = block.as_ptr();
     // SAFETY: the block has the header's bytes, aligned for its owner; ownership moves into it.
