@@ -529,6 +529,56 @@ CASES = [
         error="BoundsError",
     ),
     Case(
+        "an index that both sides of a choice share",
+        """
+        for i in range(n):
+            C[i] = T.Select(J[0] > 0, A[c], A[i] + A[c])
+        """,
+        n=8,
+        j=[0],
+        size=1 << 39,
+        error="BoundsError",
+    ),
+    Case(
+        "an index that a statement checks in one side of a choice, and the next one does not",
+        """
+        C[0] = T.Select(J[0] > 0, A[c] + A[c] * T.float32(2), T.float32(0))
+        C[1] = A[c] * T.float32(2)
+        """,
+        n=8,
+        j=[0],
+        size=1 << 39,
+        error="BoundsError",
+    ),
+    Case(
+        "an index that only the second operand of a conjunction checks",
+        """
+        if J[0] > 0 and A[c] + A[c] * T.float32(2) > T.float32(0):
+            C[0] = T.float32(1)
+        C[1] = A[c] * T.float32(2)
+        """,
+        n=8,
+        j=[0],
+        size=1 << 39,
+        error="BoundsError",
+    ),
+    Case(
+        "a stride of a product that a parameter determines",
+        """
+        for i, j, k in T.grid(n, n, 1):
+            with T.block("b"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk * c] * A[vk, vj]
+        """,
+        n=20,
+        a="(n, n)",
+        c="(n, n)",
+        size=1 << 39,
+        expected="1",
+    ),
+    Case(
         "a spatial axis inside of a reduction over columns",
         """
         for j in range(n):
@@ -727,4 +777,56 @@ for program in (model, pliant.load("model.plx")):
     path = tmp_path / "program.py"
     path.write_text(program)
     run = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert run.returncode == 0, f"{run.returncode}\n{run.stderr[-2000:]}"
+
+
+def test_a_kernel_whose_number_of_rows_wraps_around_writes_nothing(tmp_path: Path) -> None:
+    """`n * 2**62 // 2**62` is 0 for n = 16, although the prover cancels it to n. The output is zero, not stale."""
+    program = f"""
+import ml_dtypes
+import numpy as np
+import pliant
+from pliant.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+{SECRETS}
+    @T.prim_func(private=True)
+    def f(a: T.Buffer((256,), "float32"), b: T.Buffer((256,), "bfloat16"), var_c: T.handle):
+        n = T.int64()
+        c = T.match_buffer(var_c, (n, 16), "float32")
+        T.evaluate(
+            T.call_extern(
+                "int64",
+                "pliant_product_bfloat16_f32",
+                (n * T.int64(4611686018427387904)) // T.int64(4611686018427387904),
+                T.int64(16),
+                T.int64(4),
+                T.address_of(a[0]),
+                T.int64(4),
+                T.address_of(b[0]),
+                T.int64(32),
+                T.address_of(c[0, 0]),
+                T.int64(16),
+            )
+        )
+
+    @R.function
+    def main(a: R.Tensor((256,), "float32"), b: R.Tensor((256,), "bfloat16"), s: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        cls = Module
+        s1 = R.call_tir(cls.secret, (a,), out_sinfo=R.Tensor((256,), "float32"))
+        s2 = R.call_tir(cls.secret, (s1,), out_sinfo=R.Tensor((256,), "float32"))
+        s3 = R.call_tir(cls.secret, (s2,), out_sinfo=R.Tensor((256,), "float32"))
+        y = R.call_tir(cls.f, (a, b), out_sinfo=R.Tensor((n, 16), "float32"))
+        return (R.sum(s3), y)
+
+model = pliant.compile(Module)
+for _ in range(3):
+    y = model(np.ones(256, "float32"), np.ones(256, ml_dtypes.bfloat16), np.zeros(16, "float32"))[1]
+    assert (np.asarray(y) == 0).all(), y
+"""
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    run = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=60)
     assert run.returncode == 0, f"{run.returncode}\n{run.stderr[-2000:]}"

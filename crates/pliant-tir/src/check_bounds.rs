@@ -29,7 +29,7 @@ pub const UNBOUNDED: &str = "tir.unbounded_params";
 /// The int64 parameters that only go into values and conditions: no index and no size depends on them, so that no proof
 /// needs their bounds. A condition over them is assumed only where its arithmetic fits 64 bits whatever they are
 /// ([`crate::fit::Fact::exact`]).
-fn unbounded_params(f: &PrimFunc) -> Vec<usize> {
+pub(crate) fn unbounded_params(f: &PrimFunc) -> Vec<usize> {
     let mut bounded: FxHashSet<Var> = FxHashSet::default();
     let mut note = |e: Expr| {
         for_each_expr(f, e, |e| {
@@ -79,6 +79,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     let mut c = Checker {
         facts: IndexFacts::at_entry(f, &unbounded),
         known: FxHashSet::default(),
+        guarded_uses: 0,
         bindings: Bindings::default(),
         loops: Vec::new(),
         error: None,
@@ -97,6 +98,8 @@ struct Checker {
     facts: IndexFacts,
     /// Expressions that were found to be in bounds everywhere.
     known: FxHashSet<Expr>,
+    /// How many expressions were found so far whose accesses have guards.
+    guarded_uses: usize,
     /// Variables that the guards of the current statement bind.
     bindings: Bindings,
     /// The loops around the current statement, outermost first.

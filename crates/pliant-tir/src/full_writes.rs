@@ -12,6 +12,7 @@ use pliant_ir::tir::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::check_bounds::unbounded_params;
 use crate::guards;
 use crate::index_facts::IndexFacts;
 use crate::strided;
@@ -265,13 +266,22 @@ impl Analysis<'_> {
         let ExprData::Call(Intrin::CallExtern, args, _) = self.f.expr(*e) else {
             return Touch::Unknown;
         };
-        let packed = || strided::writes_packed(&mut self.f.clone(), args, self.buffer);
-        if self.loops.is_empty() && packed() { Touch::WritesWhole } else { Touch::Unknown }
+        // Sizes that may overflow are not what they spell.
+        let f = self.f;
+        let facts = self.facts();
+        let exact = args.iter().all(|&e| facts.fact(f, e).exact);
+        let packed = || strided::writes_packed(&mut f.clone(), args, self.buffer);
+        if self.loops.is_empty() && exact && packed() { Touch::WritesWhole } else { Touch::Unknown }
     }
 
     fn equal(&mut self, a: Expr, b: Expr) -> bool {
         let f = self.f;
-        a == b || self.sizes.get_or_insert_with(|| IndexFacts::at_entry(f, &[])).equal(f, a, b)
+        a == b || self.facts().equal(f, a, b)
+    }
+
+    fn facts(&mut self) -> &mut IndexFacts {
+        let f = self.f;
+        self.sizes.get_or_insert_with(|| IndexFacts::at_entry(f, &unbounded_params(f)))
     }
 
     fn mentions(&self, e: Expr) -> bool {

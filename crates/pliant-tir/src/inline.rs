@@ -114,6 +114,14 @@ fn candidate(
     if !plain || !s.guards.is_empty() || s.init.is_some() || !allocs.contains(buffer) {
         return None;
     }
+    // A call that may write memory is made once for each element, in its place.
+    let mut effects = false;
+    for_each_expr(f, *value, |e| {
+        effects |= matches!(f.expr(e), ExprData::Call(Intrin::AddressOf | Intrin::CallPacked, ..));
+    });
+    if effects {
+        return None;
+    }
     let mut read = Vec::new();
     for_each_expr(f, *value, |e| {
         if let ExprData::Load(b, _) = f.expr(e) {

@@ -19,11 +19,14 @@ impl Checker {
             return e;
         }
         if let Some(guarded) = self.bindings.guarded(e) {
+            self.guarded_uses += 1;
             return guarded;
         }
-        let before = guards.len();
+        let (before, uses) = (guards.len(), self.guarded_uses);
         let new = self.guarded_expr(f, e, guards);
-        if guards.len() == before {
+        self.guarded_uses += usize::from(guards.len() != before);
+        // A part may have guards of this statement already, or guards that the caller drops.
+        if self.guarded_uses == uses {
             self.known.insert(new);
         } else {
             self.bindings.set_guarded(e, new);

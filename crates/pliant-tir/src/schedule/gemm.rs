@@ -12,7 +12,9 @@ use rustc_hash::FxHashMap;
 
 use super::group::serial;
 use super::stage::{Axis, Body, Init, Stage};
+use crate::check_bounds::listed_unbounded;
 use crate::guards;
+use crate::index_facts::IndexFacts;
 use crate::walk::{substitute_expr, uses_any};
 
 /// Buffer and indices of an operand.
@@ -223,7 +225,14 @@ fn terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<E
     };
     let free = |e: Expr| !uses_any(f, e, &|v| stage.axes.iter().any(|a| a.var == v));
     // Kernels do not take negative strides.
-    let stride = |e: Expr| free(e) && f.as_int(e).is_none_or(|n| n >= 0);
+    let stride = |e: Expr| {
+        let not_negative = || {
+            let unbounded: Vec<usize> =
+                listed_unbounded(f).into_iter().filter_map(|i| usize::try_from(i).ok()).collect();
+            IndexFacts::at_entry(f, &unbounded).never_negative(f, e)
+        };
+        free(e) && f.as_int(e).map_or_else(not_negative, |n| n >= 0)
+    };
     let (mut out, mut open) = (Vec::new(), vec![index]);
     while let Some(e) = open.pop() {
         if let Some(a) = axis(e) {
