@@ -196,5 +196,5 @@ fn unpolled_inside(f: &PrimFunc, s: Stmt) -> i64 {
     }
 }
 
-/// An innermost loop looks at the flag once in `2 ** POLL_SHIFT` turns.
+/// Innermost loops poll once in `2 ** POLL_SHIFT` iterations.
 pub(crate) const POLL_SHIFT: u32 = 16;

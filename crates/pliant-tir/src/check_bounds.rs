@@ -63,11 +63,9 @@ pub(crate) fn unbounded_params(f: &PrimFunc) -> Vec<usize> {
 }
 
 /// The positions that [`UNBOUNDED`] lists; none where the checks were not made yet.
-pub(crate) fn listed_unbounded(f: &PrimFunc) -> Vec<i64> {
+pub(crate) fn listed_unbounded(f: &PrimFunc) -> Vec<usize> {
     let Some(AttrValue::List(list)) = f.attrs.get(UNBOUNDED) else { return Vec::new() };
-    let positions =
-        list.iter().filter_map(|v| if let AttrValue::Int(i) = v { Some(*i) } else { None });
-    positions.collect()
+    list.iter().filter_map(|v| usize::try_from(v.as_int()?).ok()).collect()
 }
 
 /// Inserts the checks.

@@ -294,8 +294,7 @@ impl<'a> Site<'a> {
         {
             return true;
         }
-        let unbounded: Vec<usize> =
-            listed_unbounded(f).into_iter().filter_map(|i| usize::try_from(i).ok()).collect();
+        let unbounded = listed_unbounded(f);
         let mut facts = IndexFacts::at_entry(f, &unbounded);
         loops.iter().for_each(|l| facts.range(f, l.var, l.min, l.extent));
         facts.inside(f, iter.binding, iter.min, iter.extent).is_none()

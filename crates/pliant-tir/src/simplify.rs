@@ -127,7 +127,7 @@ fn bounds(f: &PrimFunc, s: Stmt) -> Fit {
     let mut fit = Fit::default();
     let free = check_bounds::listed_unbounded(f);
     for (i, &p) in f.params.iter().enumerate() {
-        if f.var(p).ty == VarTy::Value(Ty::I64) && !free.contains(&(i as i64)) {
+        if f.var(p).ty == VarTy::Value(Ty::I64) && !free.contains(&i) {
             fit.bound(p, Interval::new(-SIZE_LIMIT, SIZE_LIMIT));
         }
     }

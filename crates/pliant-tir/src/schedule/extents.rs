@@ -12,8 +12,7 @@ use crate::walk::children;
 
 /// Clamps every extent that is not proved to be non-negative.
 pub(super) fn clamp(f: &mut PrimFunc) {
-    let unbounded: Vec<usize> =
-        listed_unbounded(f).into_iter().filter_map(|i| usize::try_from(i).ok()).collect();
+    let unbounded = listed_unbounded(f);
     let mut clamp =
         Clamp { facts: IndexFacts::at_entry(f, &unbounded), negative: FxHashSet::default() };
     clamp.find(f, f.body);

@@ -226,11 +226,7 @@ fn terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<E
     let free = |e: Expr| !uses_any(f, e, &|v| stage.axes.iter().any(|a| a.var == v));
     // Kernels do not take negative strides.
     let stride = |e: Expr| {
-        let not_negative = || {
-            let unbounded: Vec<usize> =
-                listed_unbounded(f).into_iter().filter_map(|i| usize::try_from(i).ok()).collect();
-            IndexFacts::at_entry(f, &unbounded).never_negative(f, e)
-        };
+        let not_negative = || IndexFacts::at_entry(f, &listed_unbounded(f)).never_negative(f, e);
         free(e) && f.as_int(e).map_or_else(not_negative, |n| n >= 0)
     };
     let (mut out, mut open) = (Vec::new(), vec![index]);

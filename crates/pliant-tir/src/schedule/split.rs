@@ -155,7 +155,7 @@ fn fits(f: &PrimFunc, e: Expr, wide: &FxHashSet<Var>) -> bool {
 fn wide_variables(f: &PrimFunc) -> Option<FxHashSet<Var>> {
     let size = Interval::new(-AXIS_LIMIT, AXIS_LIMIT);
     let free = listed_unbounded(f);
-    let free = free.iter().filter_map(|&i| f.params.get(usize::try_from(i).ok()?).copied());
+    let free = free.iter().filter_map(|&i| f.params.get(i).copied());
     let mut wide: FxHashSet<Var> = free.collect();
     let mut fit = Fit::default();
     for &p in f.params.iter().filter(|p| f.var(**p).ty == VarTy::Value(Ty::I64)) {
