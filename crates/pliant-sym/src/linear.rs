@@ -80,7 +80,7 @@ fn substitute_equalities(ge: &mut [Lin], eq: &mut Vec<Lin>, steps: &mut u32) -> 
                 return Some(true);
             }
         }
-        let unit = |l: &Lin| l.terms.iter().find(|t| t.0.abs() == 1).copied();
+        let unit = |l: &Lin| l.terms.iter().find(|t| t.0.unsigned_abs() == 1).copied();
         let Some((at, (k, var))) = eq.iter().enumerate().find_map(|(i, l)| unit(l).map(|t| (i, t)))
         else {
             return Some(false);
@@ -93,7 +93,8 @@ fn substitute_equalities(ge: &mut [Lin], eq: &mut Vec<Lin>, steps: &mut u32) -> 
             }
             *steps = steps.checked_sub(lin.terms.len() as u32 + 1)?;
             // k is 1 or -1, so have * k times the equality cancels the variable.
-            let replaced = lin.add_scaled(-(have.checked_mul(k)?), &solved);
+            let replaced =
+                have.checked_mul(k)?.checked_neg().and_then(|by| lin.add_scaled(by, &solved));
             *lin = replaced.unwrap_or_default();
         }
     }

@@ -112,9 +112,20 @@ pub fn two(op: Op, a: Expr, b: Expr) -> Expr {
 }
 
 pub fn arith() -> BoxedStrategy<Expr> {
+    arith_over(-9..10i64)
+}
+
+/// Arithmetic with constants near the ends of the integers.
+pub fn extreme_arith() -> BoxedStrategy<Expr> {
+    let large = prop_oneof![Just(i64::MIN), Just(1 << 62), Just(1 << 32), Just(0), Just(i64::MAX)];
+    let near = (large, -2..3i64).prop_map(|(large, by)| large.wrapping_add(by));
+    arith_over(prop_oneof![near.clone(), near.prop_map(i64::wrapping_neg)])
+}
+
+fn arith_over(constants: impl Strategy<Value = i64> + 'static) -> BoxedStrategy<Expr> {
     let leaf = prop_oneof![
         3 => (0..3usize).prop_map(Expr::Var),
-        2 => (-9..10i64).prop_map(Expr::Int),
+        2 => constants.prop_map(Expr::Int),
     ];
     leaf.prop_recursive(4, 24, 3, |inner| {
         let pair = (inner.clone(), inner.clone());
@@ -144,7 +155,7 @@ pub fn arith() -> BoxedStrategy<Expr> {
     .boxed()
 }
 
-fn predicate_over(inner: impl Strategy<Value = Expr> + Clone + 'static) -> BoxedStrategy<Expr> {
+pub fn predicate_over(inner: impl Strategy<Value = Expr> + Clone + 'static) -> BoxedStrategy<Expr> {
     let op = prop_oneof![Just(Op::Lt), Just(Op::Le), Just(Op::Eq), Just(Op::Ne)];
     (op, inner.clone(), inner).prop_map(|(op, a, b)| two(op, a, b)).boxed()
 }

@@ -1,6 +1,9 @@
 //! Terms made to break things: very deep, very long, very large. Nothing panics, hangs or wraps.
 
 use pliant_sym::{Analyzer, Facts, Sym, SymArena};
+use proptest::prelude::*;
+
+use crate::common::{arena, extreme_arith, predicate_over};
 
 fn var(a: &mut SymArena, name: &str) -> Sym {
     let v = a.fresh_var(name);
@@ -146,6 +149,28 @@ fn extreme_constants() {
                 }
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_terms_with_extreme_constants(
+        term in extreme_arith(),
+        other in extreme_arith(),
+        assumed in proptest::collection::vec(predicate_over(extreme_arith()), 0..3),
+    ) {
+        let (mut a, vars) = arena();
+        let mut facts = Facts::new();
+        for assumption in &assumed {
+            let assumption = assumption.build(&mut a, &vars);
+            facts.assume(&a, assumption);
+        }
+        let (term, other) = (term.build(&mut a, &vars), other.build(&mut a, &vars));
+        ask(&mut a, &facts, term);
+        let mut z = Analyzer::new(&mut a, &facts);
+        let _ = (z.prove_eq(term, other), z.prove_le(term, other), z.prove_lt(term, other));
     }
 }
 
