@@ -182,7 +182,7 @@ impl Executable {
     pub fn from_bytes(bytes: &[u8]) -> Result<Executable, ExecError> {
         // The header is checked before memory is taken for the copy.
         check_header(bytes, bytes.len() as u64)?;
-        let storage = Storage::from_buf(buffer(bytes.len())?, None);
+        let storage = Storage::from_buf(buffer(bytes.len())?);
         // SAFETY: the storage is fresh, not shared, and as long as the bytes.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), storage.as_ptr(), bytes.len()) };
         Executable::from_storage(storage)

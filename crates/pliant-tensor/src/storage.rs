@@ -5,6 +5,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 
 use crate::poison::poison;
 use crate::tensor::OBJECT;
@@ -21,15 +22,8 @@ const WORD: usize = size_of::<usize>();
 /// From this size on, zeroed memory comes untouched from the system.
 const LARGE: usize = 128 << 10;
 
-/// An owned, [`ALIGNMENT`]-aligned run of initialised bytes, freed on drop. Its contents may be stale.
-pub struct AlignedBuf {
-    ptr: NonNull<u8>,
-    len: usize,
-    /// What was allocated: the bytes lie inside it.
-    base: NonNull<u8>,
-    layout: Layout,
-    owner: u64,
-}
+/// An owned, [`ALIGNMENT`]-aligned buffer of initialised bytes, freed on drop. Its contents may be stale.
+pub struct AlignedBuf(Arc<Inner>);
 
 // SAFETY: the buffer owns its memory; access through raw pointers is the accessor's responsibility.
 unsafe impl Send for AlignedBuf {}
@@ -43,25 +37,11 @@ impl AlignedBuf {
         align: usize,
         alloc: unsafe fn(Layout) -> *mut u8,
     ) -> Result<Self, TensorError> {
-        let refused = TensorError::OutOfMemory { bytes: len };
-        let Ok(layout) = Layout::from_size_align(size, align) else { return Err(refused) };
-        let counted = size.checked_add(BESIDE).ok_or(TensorError::OutOfMemory { bytes: len })?;
-        budget::take(counted)?;
-        // SAFETY: the callers ask for at least ALIGNMENT bytes, never zero.
-        let allocated = || NonNull::new(unsafe { alloc(layout) });
-        let base = allocated().or_else(|| {
-            budget::release();
-            allocated()
-        });
-        let Some(base) = base else {
-            budget::give(counted);
-            return Err(refused);
-        };
-        // Zero where the layout is aligned already; the callers make room for it where it is not.
-        let skip = base.align_offset(ALIGNMENT);
-        // SAFETY: `size` is at least `len` plus what aligning may skip.
-        let ptr = unsafe { base.add(skip) };
-        Ok(AlignedBuf { ptr, len, base, layout, owner: 0 })
+        let (allocation, ptr) = Allocation::new(len, size, align, alloc)?;
+        let memory = Memory::Own { allocation, owner: 0, recycle: None };
+        #[expect(clippy::arc_with_non_send_sync, reason = "AlignedBuf asserts Send and Sync")]
+        let inner = Arc::new(Inner { ptr: ptr.as_ptr(), len, read_only: false, memory });
+        Ok(AlignedBuf(inner))
     }
 
     /// Allocates `len` bytes, not initialised.
@@ -94,31 +74,75 @@ impl AlignedBuf {
 
     /// Bytes in the buffer.
     pub fn len(&self) -> usize {
-        self.len
+        self.0.len
     }
 
     /// Whether the buffer holds no bytes.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.0.len == 0
     }
 
     /// The first byte.
     pub fn as_ptr(&self) -> *mut u8 {
-        self.ptr.as_ptr()
+        self.0.ptr
     }
 
     /// The number of the owner whose data the buffer may hold, assigned by the pool that reuses it; 0 at first.
     pub fn owner(&self) -> u64 {
-        self.owner
+        self.0.owner()
     }
 
-    /// Sets the owner whose data the buffer may hold from now on.
-    pub fn set_owner(&mut self, owner: u64) {
-        self.owner = owner;
+    /// Adds the buffer to a pool. It may hold data of `owner` from now on, and goes to `recycle` when the last
+    /// [`Storage`] of it is dropped.
+    pub fn set_pool(&mut self, owner: u64, recycle: Recycle) {
+        // The handle is the only one.
+        if let Some(Inner { memory: Memory::Own { owner: own, recycle: back, .. }, .. }) =
+            Arc::get_mut(&mut self.0)
+        {
+            (*own, *back) = (owner, Some(recycle));
+        }
     }
 }
 
-impl Drop for AlignedBuf {
+/// Takes back the buffer of a dropped [`Storage`], to reuse or to free. Called on the dropping thread.
+pub type Recycle = fn(AlignedBuf);
+
+/// Memory from the system's allocator, counted by the memory limit and freed on drop.
+struct Allocation {
+    base: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Allocation {
+    /// Allocates `size` bytes. Also returns the first aligned address, from which on there are `len` bytes.
+    fn new(
+        len: usize,
+        size: usize,
+        align: usize,
+        alloc: unsafe fn(Layout) -> *mut u8,
+    ) -> Result<(Self, NonNull<u8>), TensorError> {
+        let refused = TensorError::OutOfMemory { bytes: len };
+        let Ok(layout) = Layout::from_size_align(size, align) else { return Err(refused) };
+        let counted = size.checked_add(BESIDE).ok_or(TensorError::OutOfMemory { bytes: len })?;
+        budget::take(counted)?;
+        // SAFETY: the callers ask for at least ALIGNMENT bytes, never zero.
+        let allocated = || NonNull::new(unsafe { alloc(layout) });
+        let base = allocated().or_else(|| {
+            budget::release();
+            allocated()
+        });
+        let Some(base) = base else {
+            budget::give(counted);
+            return Err(refused);
+        };
+        // Zero if the layout is aligned already; otherwise `size` includes the bytes that this skips.
+        let skip = base.align_offset(ALIGNMENT);
+        // SAFETY: `size` is at least `len` plus what aligning may skip.
+        Ok((Allocation { base, layout }, unsafe { base.add(skip) }))
+    }
+}
+
+impl Drop for Allocation {
     fn drop(&mut self) {
         // SAFETY: the base came from the allocator with this layout.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
@@ -126,43 +150,46 @@ impl Drop for AlignedBuf {
     }
 }
 
-/// Takes back the buffer of a dropped [`Storage`], to reuse or to free. Called on the dropping thread.
-pub type Recycle = fn(AlignedBuf);
+enum Memory {
+    Own {
+        #[expect(dead_code, reason = "frees the memory on drop")]
+        allocation: Allocation,
+        owner: u64,
+        recycle: Option<Recycle>,
+    },
+    Foreign(#[expect(dead_code, reason = "calls the owner on drop")] Release),
+}
 
-enum Owner {
-    Buffer { buf: ManuallyDrop<AlignedBuf>, recycle: Option<Recycle> },
-    Foreign { release: Option<Box<dyn FnOnce() + Send + Sync>> },
+/// Calls a function on drop.
+struct Release(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        if let Some(release) = self.0.take() {
+            release();
+        }
+    }
 }
 
 struct Inner {
     ptr: *mut u8,
     len: usize,
     read_only: bool,
-    owner: Owner,
+    memory: Memory,
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        match &mut self.owner {
-            Owner::Buffer { buf, recycle } => {
-                // SAFETY: taken once, here, and never used afterwards.
-                let buf = unsafe { ManuallyDrop::take(buf) };
-                if let Some(recycle) = *recycle {
-                    recycle(buf);
-                }
-            }
-            Owner::Foreign { release } => {
-                if let Some(release) = release.take() {
-                    release();
-                }
-            }
+impl Inner {
+    fn owner(&self) -> u64 {
+        match self.memory {
+            Memory::Own { owner, .. } => owner,
+            Memory::Foreign(_) => 0,
         }
     }
 }
 
 /// A shared run of bytes that tensors view; cloning shares it.
 #[derive(Clone)]
-pub struct Storage(Arc<Inner>);
+pub struct Storage(ManuallyDrop<Arc<Inner>>);
 
 // SAFETY: the bytes are plain data whose owner is Send + Sync; those who write through the raw pointer answer for
 // ordering their writes (see `Storage::as_ptr`).
@@ -180,7 +207,7 @@ impl Storage {
     /// As [`AlignedBuf::uninit`].
     pub unsafe fn uninit(len: usize) -> Result<Self, TensorError> {
         // SAFETY: by the caller's promise.
-        Ok(Self::from_buf(unsafe { AlignedBuf::uninit(len) }?, None))
+        Ok(Self::from_buf(unsafe { AlignedBuf::uninit(len) }?))
     }
 
     /// Allocates `len` zero bytes, aligned to [`ALIGNMENT`].
@@ -188,18 +215,12 @@ impl Storage {
     /// # Errors
     /// `OutOfMemory`.
     pub fn zeroed(len: usize) -> Result<Self, TensorError> {
-        Ok(Self::from_buf(AlignedBuf::zeroed(len)?, None))
+        Ok(Self::from_buf(AlignedBuf::zeroed(len)?))
     }
 
-    /// Wraps a buffer, which goes to `recycle` (or is freed) when the last user drops it.
-    pub fn from_buf(buf: AlignedBuf, recycle: Option<Recycle>) -> Self {
-        #[expect(clippy::arc_with_non_send_sync, reason = "Storage asserts Send and Sync")]
-        Storage(Arc::new(Inner {
-            ptr: buf.as_ptr(),
-            len: buf.len(),
-            read_only: false,
-            owner: Owner::Buffer { buf: ManuallyDrop::new(buf), recycle },
-        }))
+    /// Shares a buffer. When the last user drops it, it goes back to its pool ([`AlignedBuf::set_pool`]) or is freed.
+    pub fn from_buf(buf: AlignedBuf) -> Self {
+        Storage(ManuallyDrop::new(buf.0))
     }
 
     /// Borrows foreign memory; `release` runs when the last user drops it. Every tensor on a `read_only` storage is
@@ -215,12 +236,13 @@ impl Storage {
         release: impl FnOnce() + Send + Sync + 'static,
     ) -> Self {
         #[expect(clippy::arc_with_non_send_sync, reason = "Storage asserts Send and Sync")]
-        Storage(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             ptr,
             len,
             read_only,
-            owner: Owner::Foreign { release: Some(Box::new(release)) },
-        }))
+            memory: Memory::Foreign(Release(Some(Box::new(release)))),
+        });
+        Storage(ManuallyDrop::new(inner))
     }
 
     /// Bytes in the storage.
@@ -235,10 +257,7 @@ impl Storage {
 
     /// The owner number of its buffer ([`AlignedBuf::owner`]); 0 for foreign memory.
     pub fn owner(&self) -> u64 {
-        match &self.0.owner {
-            Owner::Buffer { buf, .. } => buf.owner(),
-            Owner::Foreign { .. } => 0,
-        }
+        self.0.owner()
     }
 
     /// Whether the bytes must never be written, whatever the tensor.
@@ -259,7 +278,7 @@ impl Storage {
 
     /// Whether this handle is the only one of memory that was allocated here, so that nobody outside reads it either.
     pub(crate) fn is_sole_buffer(&self) -> bool {
-        matches!(self.0.owner, Owner::Buffer { .. })
+        matches!(self.0.memory, Memory::Own { .. })
             && !self.0.read_only
             && Arc::strong_count(&self.0) == 1
             && Arc::weak_count(&self.0) == 0
@@ -271,11 +290,26 @@ impl Storage {
     }
 }
 
+impl Drop for Storage {
+    fn drop(&mut self) {
+        // SAFETY: taken once, here, and never used afterwards.
+        let inner = unsafe { ManuallyDrop::take(&mut self.0) };
+        // There are no weak handles. If two threads drop the last two handles at once, the buffer is freed.
+        if let Memory::Own { recycle: Some(recycle), .. } = inner.memory
+            && Arc::strong_count(&inner) == 1
+        {
+            // What other threads did with the memory before they dropped their handles has happened.
+            fence(Ordering::Acquire);
+            recycle(AlignedBuf(inner));
+        }
+    }
+}
+
 impl fmt::Debug for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.0.owner {
-            Owner::Buffer { .. } => "owned",
-            Owner::Foreign { .. } => "foreign",
+        let kind = match self.0.memory {
+            Memory::Own { .. } => "owned",
+            Memory::Foreign(_) => "foreign",
         };
         write!(f, "Storage({} bytes, {kind})", self.0.len)
     }

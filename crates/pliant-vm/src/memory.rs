@@ -248,7 +248,7 @@ fn take_block(bytes: usize, other: u64) -> Result<AlignedBuf, TensorError> {
         // Zeroed, so that what a kernel leaves unwritten is never uninitialised memory.
         None => {
             let mut block = AlignedBuf::zeroed(size)?;
-            block.set_owner(owner);
+            block.set_pool(owner, give_block);
             block
         }
     };
@@ -264,7 +264,7 @@ fn give_block(block: AlignedBuf) {
 
 /// A storage of at least `bytes` bytes from this thread's pool; its contents are arbitrary, but never another VM's data.
 pub(crate) fn alloc_storage(bytes: usize) -> Result<Storage, TensorError> {
-    Ok(Storage::from_buf(take_block(bytes, NO_OWNER)?, Some(give_block)))
+    Ok(Storage::from_buf(take_block(bytes, NO_OWNER)?))
 }
 
 /// Scratch blocks start with one cache line that holds the block's owner.

@@ -1,0 +1,54 @@
+//! Storages: what happens to a buffer when the last handle is dropped.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pliant_tensor::{AlignedBuf, Storage};
+
+#[test]
+fn the_last_handle_returns_a_buffer_to_its_pool() {
+    static RETURNED: AtomicUsize = AtomicUsize::new(0);
+    let recycle = |buf: AlignedBuf| {
+        assert_eq!((buf.len(), buf.owner()), (100, 7));
+        RETURNED.fetch_add(1, Ordering::Relaxed);
+    };
+    let mut buf = AlignedBuf::zeroed(100).unwrap();
+    buf.set_pool(7, recycle);
+    let first = Storage::from_buf(buf);
+    let second = first.clone();
+    drop(first);
+    assert_eq!(RETURNED.load(Ordering::Relaxed), 0);
+    assert_eq!(second.owner(), 7);
+    drop(second);
+    assert_eq!(RETURNED.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn threads_that_drop_the_last_two_handles_at_once_free_the_buffer_once() {
+    static ROUNDS: usize = if cfg!(miri) { 10 } else { 1000 };
+    static RETURNED: AtomicUsize = AtomicUsize::new(0);
+    let recycle = |buf: AlignedBuf| {
+        drop(buf);
+        RETURNED.fetch_add(1, Ordering::Relaxed);
+    };
+    let barrier = Barrier::new(2);
+    let (send, receive) = std::sync::mpsc::channel::<Storage>();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for storage in receive {
+                barrier.wait();
+                drop(storage);
+            }
+        });
+        for _ in 0..ROUNDS {
+            let mut buf = AlignedBuf::zeroed(64).unwrap();
+            buf.set_pool(1, recycle);
+            let storage = Storage::from_buf(buf);
+            send.send(storage.clone()).unwrap();
+            barrier.wait();
+            drop(storage);
+        }
+        drop(send);
+    });
+    assert!(RETURNED.load(Ordering::Relaxed) <= ROUNDS);
+}
