@@ -4,7 +4,7 @@ use pliant_ir::tir::PrimFunc;
 
 use crate::error::LowerError;
 use crate::{
-    check_bounds, clear_scratch, convert_blocks, flatten, inline, lower_init, reuse_output,
+    check_bounds, clear_scratch, convert_blocks, flatten, inline, lower_init, reuse_output, room,
     schedule, simplify, unroll, vectorize,
 };
 
@@ -83,21 +83,31 @@ pub fn lower_observed(
     f: &PrimFunc,
     observe: &mut (dyn FnMut(&'static str, &PrimFunc) + Send),
 ) -> Result<PrimFunc, LowerError> {
-    crate::room::run(crate::room::is_deep(f), || run_all(f, observe))
-        .map_err(|e| LowerError::new("lower", format!("no thread for a deep function: {e}")))?
+    let mut lowered = f.clone();
+    run_from(0, &mut lowered, false, observe)?;
+    Ok(lowered)
 }
 
-fn run_all(
-    f: &PrimFunc,
-    observe: &mut dyn FnMut(&'static str, &PrimFunc),
-) -> Result<PrimFunc, LowerError> {
-    let mut f = f.clone();
-    for pass in PASSES {
-        (pass.run)(&mut f)?;
-        observe(pass.name, &f);
+/// Runs the passes from number `next` on. As soon as the function is deep, it goes on with a large stack.
+fn run_from(
+    next: usize,
+    f: &mut PrimFunc,
+    large_stack: bool,
+    observe: &mut (dyn FnMut(&'static str, &PrimFunc) + Send),
+) -> Result<(), LowerError> {
+    if !large_stack && room::is_deep(f) {
+        return room::run(true, || run_from(next, f, true, observe)).map_err(|e| {
+            LowerError::new("lower", format!("no thread for a deep function: {e}"))
+        })?;
     }
-    crate::lowered::verify(&f).map_err(|m| LowerError::new("lowered form", m))?;
-    Ok(f)
+    if next > 0 {
+        observe(PASSES[next - 1].name, f);
+    }
+    let Some(pass) = PASSES.get(next) else {
+        return crate::lowered::verify(f).map_err(|m| LowerError::new("lowered form", m));
+    };
+    (pass.run)(f)?;
+    run_from(next + 1, f, large_stack, observe)
 }
 
 /// Runs the whole table.

@@ -17,17 +17,8 @@ const LARGE_STACK: usize = 512 << 20;
 
 /// Whether a function is nested so deeply that recursion over it might not fit the stack of an ordinary thread.
 pub fn is_deep(f: &PrimFunc) -> bool {
-    // Operands have smaller ids than what is made of them.
-    let mut depths: Vec<usize> = Vec::with_capacity(f.num_exprs());
-    for i in 0..f.num_exprs() {
-        let mut below = 0;
-        for_each_operand(f.expr(Expr::from_u32(i as u32)), |a| {
-            below = below.max(depths[a.as_u32() as usize]);
-        });
-        if below >= DEEP_EXPR {
-            return true;
-        }
-        depths.push(below + 1);
+    if depths(f, f.num_exprs()).any(|depth| depth > DEEP_EXPR) {
+        return true;
     }
     let mut stack = vec![(f.body, 0)];
     while let Some((s, depth)) = stack.pop() {
@@ -37,6 +28,25 @@ pub fn is_deep(f: &PrimFunc) -> bool {
         stack.extend(children(f.stmt(s)).into_iter().map(|c| (c, depth + 1)));
     }
     false
+}
+
+/// Whether an expression is nested so deeply that recursion over it might not fit the stack of an ordinary thread.
+pub fn is_deep_expr(f: &PrimFunc, e: Expr) -> bool {
+    depths(f, e.as_u32() as usize + 1).last().is_some_and(|depth| depth > DEEP_EXPR)
+}
+
+/// The nesting depths of the first `count` expressions of a function; 1 for an expression without operands.
+fn depths(f: &PrimFunc, count: usize) -> impl Iterator<Item = usize> {
+    let mut depths: Vec<usize> = Vec::with_capacity(count);
+    (0..count).map(move |i| {
+        let mut below = 0;
+        // Operands have smaller ids than the expressions that use them.
+        for_each_operand(f.expr(Expr::from_u32(i as u32)), |a| {
+            below = below.max(depths[a.as_u32() as usize]);
+        });
+        depths.push(below + 1);
+        below + 1
+    })
 }
 
 /// Runs `work` here, or on a thread with a large stack where it works on something `deep`.
