@@ -656,6 +656,22 @@ CASES = [
         c="(n, n, 8)",
         expected="(np.arange(n * 8)[None] < 8 * (n - np.arange(n))[:, None]).reshape(n, n, 8)",
     ),
+    Case(
+        "a stage that writes a part of its scratch buffer and is computed inside its reader",
+        """
+        S = T.alloc_buffer((n,), "float32")
+        for i in range(n // 2):
+            with T.block("s"):
+                v = T.axis.spatial(n // 2, i)
+                S[v] = A[v]
+        for i in range(n):
+            with T.block("c"):
+                v = T.axis.spatial(n, i)
+                C[v] = S[v] + T.float32(1)
+        """,
+        n=9,
+        expected="np.where(np.arange(n) < n // 2, 2, 1)",
+    ),
 ]
 
 

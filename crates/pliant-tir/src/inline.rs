@@ -4,13 +4,16 @@
 //! A stage is inlined when it has one reader, or costs only a few operations. It is not inlined
 //! into a reduction that reads its elements
 //! more than once, nor where a matrix product would no longer be one, or where much work would no longer be done
-//! with vectors.
+//! with vectors. Elements that a stage does not write are zero, so a stage that does not provably write its whole buffer
+//! is not inlined.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData};
 use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
+use crate::full_writes::body_writes_whole;
+use crate::room::is_deep_expr;
 use crate::schedule::emit::vector_axis;
 use crate::schedule::gemm;
 use crate::schedule::stage::{Body, Item, Stage, is_var, parse, stage};
@@ -42,6 +45,9 @@ fn step(f: &mut PrimFunc) -> bool {
     for (i, item) in items.iter().enumerate() {
         let Item::Stage(producer) = item else { continue };
         let Some(buffer) = candidate(f, producer, i, &allocs, &items) else { continue };
+        if !body_writes_whole(f, outline.stmts[i], buffer) {
+            continue;
+        }
         if let Some(new) = inline(f, producer, buffer, &outline.stmts[i + 1..], &items[i + 1..]) {
             let mut stmts = outline.stmts[..i].to_vec();
             stmts.extend(new);
@@ -178,12 +184,20 @@ fn inline(
         let (old, made) = (stage(f, s)?, stage(f, new)?);
         if gemm::matches(f, &old) && !gemm::matches(f, &made)
             || loses_vectors(f, producer, &old, &made)
+            || is_deep(f, new)
         {
             return None;
         }
         out.push(new);
     }
     Some(out)
+}
+
+/// Whether a statement has an expression that is nested deeply.
+fn is_deep(f: &PrimFunc, s: Stmt) -> bool {
+    let mut deep = false;
+    for_each_stmt(f, s, &mut |_, data| own_exprs(data, |e| deep |= is_deep_expr(f, e)));
+    deep
 }
 
 /// Whether much work that was done with vectors would be done element by element.
