@@ -3,14 +3,16 @@
 //! Recipe: pieces for the worker team, each a product of [`crate::product`], or of the crate `gemm` where an operand's layout is
 //! none that it takes. How batches are cut says [`crate::rules::gemm`]. Measured: both tables of products in `docs/performance.md`.
 
-use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
+use std::sync::atomic::Ordering;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_OK};
 
 use crate::epilogue::{self, Epilogue, Place};
 use crate::isa::isa;
 use crate::product::share::{cut, part, share};
 use crate::product::tile::ROWS;
 use crate::product::{self, PackedProduct, varying};
-use crate::rules::gemm::{MAX_BLOCKS, by_rows, stays_whole};
+use crate::rules::gemm::{MAX_BLOCKS, POLL_WORK, by_rows, stays_whole};
 use crate::rules::packed::FED;
 use crate::rules::share::UNIT;
 use crate::rules::varying::{DOT_ROWS, DOTS};
@@ -216,6 +218,10 @@ impl Product for f64 {
     }
 }
 
+/// Pieces of a product have multiples of this many rows or columns.
+const ROW_UNIT: usize = 6;
+const COLUMN_UNIT: usize = 64;
+
 /// Piece `index` of `count` of a product, some of its rows or of its columns, and the first row and column of it.
 ///
 /// # Safety
@@ -230,13 +236,13 @@ unsafe fn piece<T: Copy>(
     // SAFETY: the piece lies inside the product.
     unsafe {
         if by_rows {
-            let part = part(g.m, 6, index, count);
+            let part = part(g.m, ROW_UNIT, index, count);
             g.m = part.len();
             g.a.0 = g.a.0.offset(part.start as isize * g.a.1);
             g.c.0 = g.c.0.offset(part.start as isize * g.c.1);
             (g, (part.start, 0))
         } else {
-            let part = part(g.n, 64, index, count);
+            let part = part(g.n, COLUMN_UNIT, index, count);
             g.n = part.len();
             g.b.0 = g.b.0.offset(part.start as isize * g.b.2);
             g.c.0 = g.c.0.offset(part.start as isize * g.c.2);
@@ -262,6 +268,56 @@ unsafe fn finished<T: Product>(g: &Gemm<T>, epilogue: Option<&Epilogue>, at: Pla
     }
 }
 
+/// As [`finished`], in parts of at most `most` multiplications, between which it polls the interrupt flag. Splits the inner
+/// dimension only of products that have few results.
+///
+/// # Safety
+/// As for [`finished`]; the runtime lives.
+unsafe fn in_parts<T: Product>(
+    runtime: &KernelRuntime,
+    g: &Gemm<T>,
+    epilogue: Option<&Epilogue>,
+    at: Place,
+    most: usize,
+) -> i64 {
+    let few_results = g.m <= ROW_UNIT && g.n <= COLUMN_UNIT;
+    let work = g.m.saturating_mul(g.n).saturating_mul(g.k.max(1));
+    if work <= most || few_results && g.k < 2 {
+        // SAFETY: the caller's promise.
+        return unsafe { finished(g, epilogue, at) };
+    }
+    // SAFETY: the ABI says that the flag is never null.
+    if unsafe { (*runtime.interrupt).load(Ordering::Relaxed) } {
+        return STATUS_CANCELLED;
+    }
+    if !few_results {
+        let by_rows = g.m > ROW_UNIT && (g.m >= g.n || g.n <= COLUMN_UNIT);
+        for half in 0..2 {
+            // SAFETY: the caller's promise; the halves write disjoint parts of C.
+            let status = unsafe {
+                let (part, (row, column)) = piece(g, by_rows, half, 2);
+                in_parts(runtime, &part, epilogue, at.offset(row, column), most)
+            };
+            if status != STATUS_OK {
+                return status;
+            }
+        }
+        return STATUS_OK;
+    }
+    let middle = g.k / 2;
+    let first = Gemm { k: middle, ..*g };
+    let mut second = Gemm { k: g.k - middle, accumulate: true, ..*g };
+    // SAFETY: the caller's promise; the halves of A and B lie inside the product.
+    unsafe {
+        second.a.0 = g.a.0.offset(middle as isize * g.a.2);
+        second.b.0 = g.b.0.offset(middle as isize * g.b.1);
+        match in_parts(runtime, &first, None, at, most) {
+            STATUS_OK => in_parts(runtime, &second, epilogue, at, most),
+            status => status,
+        }
+    }
+}
+
 /// # Safety
 /// All elements of the batch are valid; C overlaps neither A nor B; with an epilogue, rows of C are contiguous, and it takes
 /// its operands.
@@ -281,7 +337,7 @@ pub(crate) unsafe fn gemm_batch<T: Product>(
     let work = first.m.saturating_mul(first.n).saturating_mul(first.k.max(1));
     // Columns are cut where there are enough of them, so that each part of B is read (and packed) by one thread.
     let by_rows = by_rows(first.m, first.n);
-    let most = if by_rows { first.m.div_ceil(6) } else { first.n.div_ceil(64) };
+    let most = if by_rows { first.m.div_ceil(ROW_UNIT) } else { first.n.div_ceil(COLUMN_UNIT) };
     let wanted = if stays_whole(batch) { 1 } else { (work / UNIT).clamp(1, MAX_BLOCKS) };
     let blocks = wanted.min(most);
     // Small products are taken several at a time.
@@ -296,7 +352,7 @@ pub(crate) unsafe fn gemm_batch<T: Product>(
                 g.b.0 = g.b.0.offset(at as isize * strides[1]);
                 g.c.0 = g.c.0.offset(at as isize * strides[2]);
                 let (g, (row, column)) = piece(&g, by_rows, index % blocks, blocks);
-                finished(&g, epilogue, Place { batch: at, row, column })
+                in_parts(runtime, &g, epilogue, Place { batch: at, row, column }, POLL_WORK)
             };
             if status != STATUS_OK {
                 return status;
@@ -436,6 +492,33 @@ mod tests {
     /// Values that repeat with no small period and sum exactly in float32.
     fn fill(len: usize, step: usize) -> Vec<f32> {
         (0..len).map(|i| ((i * step) % 13) as f32 - 6.0).collect()
+    }
+
+    #[test]
+    fn products_in_parts_are_the_same() {
+        let at = Place { batch: 0, row: 0, column: 0 };
+        let runtime = KernelRuntime::serial();
+        for (m, n, k) in [(13, 130, 40), (130, 13, 40), (5, 10, 1000), (1, 1, 5000), (7, 65, 1)] {
+            let (a, b) = (fill(m * k, 7), fill(k * n, 5));
+            for accumulate in [false, true] {
+                let of = |most: usize| {
+                    let mut c = fill(m * n, 3);
+                    let g = Gemm {
+                        m,
+                        n,
+                        k,
+                        a: (a.as_ptr(), k as isize, 1),
+                        b: (b.as_ptr(), n as isize, 1),
+                        c: (c.as_mut_ptr(), n as isize, 1),
+                        accumulate,
+                    };
+                    // SAFETY: the three matrices have exactly the addressed elements.
+                    assert_eq!(unsafe { in_parts(&runtime, &g, None, at, most) }, STATUS_OK);
+                    c
+                };
+                assert_eq!(of(100), of(usize::MAX), "{m} x {n} x {k}");
+            }
+        }
     }
 
     fn product(
