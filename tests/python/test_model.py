@@ -1,14 +1,11 @@
-"""Compiling and running: the short face, the machine, files, threads, interrupts, bad input."""
+"""Compiling and running: the short face, the machine, files, threads, bad input."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import textwrap
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -381,75 +378,6 @@ def main(x: R.Tensor(("n",), "float32")):
     model = pliant.compile(mod)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(model, [np.ones(1, "float32")] * 2)) == [1, 1]
-
-
-# A process started in the background may ignore Ctrl-C from birth.
-HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-
-
-def interrupted(code: str, after: float = 0.5) -> subprocess.CompletedProcess[str]:
-    """Runs a program that prints 'ready', sends it Ctrl-C, and returns how it ended."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HEED_CTRL_C + textwrap.dedent(code)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONFAULTHANDLER": "1"},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(after)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_ctrl_c_while_running() -> None:
-    end = interrupted(
-        """
-        import numpy as np
-        from pliant import relax
-        ib = relax.ExecBuilder()
-        with ib.function("main", num_inputs=1):
-            ib.emit_call("vm.builtin.copy", args=[ib.r(0)], dst=ib.r(1))
-            ib.emit_goto(-1)
-            ib.emit_ret(ib.r(1))
-        vm = relax.VirtualMachine(ib.get())
-        print("ready", flush=True)
-        try:
-            vm["main"](np.ones(1))
-        except KeyboardInterrupt:
-            print("interrupted")
-        """
-    )
-    assert end.returncode == 0 and "interrupted" in end.stdout, end.stderr
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_ctrl_c_while_compiling() -> None:
-    end = interrupted(
-        """
-        import pliant
-        from pliant import relax, te, tir
-        bb = relax.BlockBuilder()
-        x = relax.Var("x", relax.TensorStructInfo((tir.Var("n", "int64"), 4), "float32"))
-        with bb.function("main", [x]), bb.dataflow():
-            v = x
-            for i in range(3000):
-                v = bb.emit_te(lambda A: te.compute(A.shape, lambda a, b: A[a, b] * float(i), name="f"), v)
-            bb.emit_func_output(bb.emit_output(v))
-        mod = bb.get()
-        print("ready", flush=True)
-        try:
-            pliant.compile(mod)
-            print("finished")
-        except KeyboardInterrupt:
-            print("interrupted")
-        """,
-        after=0.2,
-    )
-    assert end.returncode == 0 and ("interrupted" in end.stdout or "finished" in end.stdout), end.stderr
 
 
 def test_options() -> None:

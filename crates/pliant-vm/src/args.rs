@@ -1,5 +1,7 @@
 //! The operands of a builtin, read in place from registers and constants.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pliant_tensor::{DType, Storage, Tensor};
 
 use crate::link::Operand;
@@ -12,6 +14,8 @@ pub struct Args<'a> {
     pub(crate) regs: &'a [Value],
     pub(crate) consts: &'a [Value],
     pub(crate) operands: &'a [Operand],
+    /// Becomes true when the run is to stop.
+    pub(crate) interrupt: &'a AtomicBool,
 }
 
 impl<'a> Args<'a> {
@@ -23,6 +27,14 @@ impl<'a> Args<'a> {
     /// Whether there are no operands.
     pub fn is_empty(&self) -> bool {
         self.operands.is_empty()
+    }
+
+    /// Fails if the run is to stop. Builtins that run for long call this about every millisecond.
+    ///
+    /// # Errors
+    /// `Interrupted`.
+    pub fn check_interrupt(&self) -> Result<(), VmError> {
+        if self.interrupt.load(Ordering::Relaxed) { Err(VmError::Interrupted) } else { Ok(()) }
     }
 
     /// All operands in order.

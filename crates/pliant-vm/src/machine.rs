@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
+use pliant_exec::abi::KernelRuntime;
 use pliant_exec::{Executable, FuncDef, Param, VmFunction};
 use pliant_pool::Team;
 use rustc_hash::FxHashMap;
@@ -234,12 +235,42 @@ impl VirtualMachine {
         self.invoke_bound(index, args, 0)
     }
 
+    /// As [`VirtualMachine::invoke`], as a part of the run of another machine whose kernels get `outer`: kernels run on
+    /// that run's team, and what interrupts that run interrupts this one.
+    ///
+    /// # Errors
+    /// As [`VirtualMachine::invoke`].
+    pub fn invoke_within(
+        &self,
+        outer: &KernelRuntime,
+        name: &str,
+        args: &[Value],
+    ) -> Result<Value, VmError> {
+        let KernelRuntime { call_packed, call, told, .. } = self.0.stop.runtime();
+        self.start(
+            self.index_of(name)?,
+            args,
+            0,
+            Some(&KernelRuntime { call_packed, call, told, ..*outer }),
+        )
+    }
+
     /// As [`VirtualMachine::invoke_index`]; the last `bound` arguments are a closure's.
     pub(crate) fn invoke_bound(
         &self,
         index: u32,
         args: &[Value],
         bound: usize,
+    ) -> Result<Value, VmError> {
+        self.start(index, args, bound, None)
+    }
+
+    fn start(
+        &self,
+        index: u32,
+        args: &[Value],
+        bound: usize,
+        outer: Option<&KernelRuntime>,
     ) -> Result<Value, VmError> {
         let inner = &*self.0;
         let Some(Entry::Vm(function)) = inner.linked.entries.get(index as usize).copied() else {
@@ -256,7 +287,7 @@ impl VirtualMachine {
             None
         };
         let mut lease = Lease::new(&inner.owner)?;
-        Runner::new(inner, lease.get(), instrument.as_ref()).run(function, args)
+        Runner::new(inner, lease.get(), instrument.as_ref(), outer).run(function, args)
     }
 
     /// Keeps `args` for [`VirtualMachine::invoke_stateful`].

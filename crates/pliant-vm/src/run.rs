@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pliant_exec::KernelArg;
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED, Told};
@@ -40,8 +40,12 @@ pub(crate) struct Runner<'a> {
     pub(crate) base: usize,
     /// The value of the machine's attention word when the invocation began.
     pub(crate) attention: u64,
-    /// What stops the invocation's kernels.
+    /// Counts the invocation as one that the machine's interrupts stop.
     flag: &'a StopFlag,
+    /// What kernels get.
+    runtime: &'a KernelRuntime,
+    /// The flag of `runtime` that stops kernels and builtins.
+    pub(crate) interrupt: &'a AtomicBool,
 }
 
 /// Where a call stands.
@@ -82,10 +86,15 @@ impl<'a> Runner<'a> {
         inner: &'a Inner,
         context: &'a mut Context,
         instrument: Option<&'a Instrument>,
+        outer: Option<&'a KernelRuntime>,
     ) -> Runner<'a> {
         let (attention, flag) = inner.begin_run();
         context.spares.owner = inner.owner.id();
-        Runner { inner, context, instrument, function: 0, base: 0, attention, flag }
+        let runtime = outer.unwrap_or(&flag.runtime);
+        // SAFETY: the ABI says that the flag is never null and lives as long as the runtime.
+        let interrupt = unsafe { &*runtime.interrupt };
+        let (function, base) = (0, 0);
+        Runner { inner, context, instrument, function, base, attention, flag, runtime, interrupt }
     }
 
     /// Runs bytecode function `function`, whose number of arguments has been checked.
@@ -211,8 +220,14 @@ impl<'a> Runner<'a> {
         let target = target as usize;
         if target <= pc {
             self.check_attention()?;
+            self.check_interrupt()?;
         }
         Ok(target)
+    }
+
+    /// Fails if the run is to stop, or the run that it is a part of.
+    fn check_interrupt(&self) -> Result<(), VmError> {
+        if self.interrupt.load(Ordering::Relaxed) { Err(VmError::Interrupted) } else { Ok(()) }
     }
 
     fn check_attention(&mut self) -> Result<(), VmError> {
@@ -240,6 +255,7 @@ impl<'a> Runner<'a> {
                     regs: &self.context.regs[self.base..],
                     consts: &inner.linked.consts,
                     operands,
+                    interrupt: self.interrupt,
                 };
                 function(args).map(Called::Value)
             }
@@ -277,7 +293,13 @@ impl<'a> Runner<'a> {
     ) -> Result<Value, VmError> {
         let Context { regs, spares, .. } = &mut *self.context;
         let regs = &regs[self.base..];
-        let args = Args { name: builtin.name, regs, consts: &self.inner.linked.consts, operands };
+        let args = Args {
+            name: builtin.name,
+            regs,
+            consts: &self.inner.linked.consts,
+            operands,
+            interrupt: self.interrupt,
+        };
         let bytes = bytes(args)?;
         let value = match spares.take(bytes, args.shape(1)?, args.dtype(2)?) {
             Some(tensor) => Value::Tensor(tensor),
@@ -299,6 +321,7 @@ impl<'a> Runner<'a> {
         closure: Option<Operand>,
         site: Site,
     ) -> Result<(), VmError> {
+        self.check_interrupt()?;
         let callee = &self.inner.linked.functions[index as usize];
         let consts = &self.inner.linked.consts[..];
         let context = &mut *self.context;
@@ -364,7 +387,7 @@ impl<'a> Runner<'a> {
         }
         context.host_args.extend_from_slice(bound);
         let args = &context.host_args[..];
-        let runtime = &self.flag.runtime;
+        let runtime = self.runtime;
         let result = match catch_unwind(AssertUnwindSafe(|| func.call(runtime, args))) {
             Ok(result) => result.map_err(|error| error.in_packed(name)),
             Err(panic) => {
@@ -435,6 +458,7 @@ impl<'a> Runner<'a> {
             regs: &self.context.regs[self.base..],
             consts: &self.inner.linked.consts,
             operands,
+            interrupt: self.interrupt,
         };
         Ok((args.func(0)?.clone(), &operands[1..]))
     }
@@ -523,7 +547,7 @@ impl<'a> Runner<'a> {
         let runtime = KernelRuntime {
             call: (&raw const call).cast(),
             told: &raw const told,
-            ..self.flag.runtime
+            ..*self.runtime
         };
         // SAFETY: the table's giver promised that the function keeps to the ABI and takes these arguments; the
         // tensors are held by registers and constants during the call, and the runtime by the machine.

@@ -14,7 +14,7 @@ use pliant_kernels::{gemm, scalar};
 use pliant_ops::dynamic::CALL_OPERATOR;
 use pliant_opt::byoc::gemm::{ACTIVATIONS, SYMBOL};
 use pliant_tensor::{DType, Tensor};
-use pliant_vm::{CheckKind, Value, VmError, register_func, register_library_func};
+use pliant_vm::{CheckKind, Value, VmError, register_library_func};
 
 /// Elements of the output worth handing to a thread for an activation.
 const GRAIN: i64 = 16 * 1024;
@@ -55,7 +55,7 @@ pub fn register_library() {
                 Arc::new(move |runtime: &KernelRuntime, args: &[Value]| call(form, runtime, args));
             register_library_func(&name, func, false);
         }
-        register_func(CALL_OPERATOR, Arc::new(crate::operators::call), false);
+        register_library_func(CALL_OPERATOR, Arc::new(crate::operators::call), false);
         crate::host::register();
     });
 }

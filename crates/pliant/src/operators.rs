@@ -5,6 +5,7 @@
 //! bounded length ([`Programs`]). The machine knows nothing of this: to it, the function is one of the host like any other.
 
 use pliant_exec::FuncDef;
+use pliant_exec::abi::KernelRuntime;
 use pliant_ops::Numbers;
 use pliant_ops::dynamic::{CALL_OPERATOR, Operand, script};
 use pliant_tensor::DType;
@@ -28,11 +29,11 @@ pub fn operator_programs() -> usize {
 }
 
 /// `call_operator(name, text, operands...)`: makes the call that `text` describes. Errors read as those of the operator.
-pub(crate) fn call(args: &[Value]) -> Result<Value, VmError> {
-    run(args).map_err(|e| VmError::Plain(Box::new(e)))
+pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
+    run(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
 }
 
-fn run(args: &[Value]) -> Result<Value, VmError> {
+fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     let [Value::Str(name), Value::Str(text), operands @ ..] = args else {
         return Err(VmError::type_error(format!("{CALL_OPERATOR} takes two texts and operands")));
     };
@@ -55,7 +56,7 @@ fn run(args: &[Value]) -> Result<Value, VmError> {
     })?;
     let script = script(text, &types);
     match &*TABLE.program(script.clone(), || made(name, &script)) {
-        Ok(machine) => machine.invoke("main", operands).map_err(|e| match e {
+        Ok(machine) => machine.invoke_within(runtime, "main", operands).map_err(|e| match e {
             VmError::Check(kind, text) if !text.contains(&**name) => {
                 VmError::check(kind, format!("{name}: {text}"))
             }

@@ -2,13 +2,15 @@
 //!
 //! Elements are compared by keys: unsigned numbers in the same order, equal where the elements are.
 
-use pliant_tensor::{DType, Tensor, TensorError, checked_nbytes};
+use pliant_tensor::{DType, Reserved, Tensor, TensorError, checked_nbytes};
 
 use crate::args::Args;
 use crate::memory;
 use crate::{CheckKind, Value, VmError};
 
 const SIGN: u64 = 1 << 63;
+/// How many elements are processed between two polls of the interrupt flag.
+pub(super) const POLL_INTERVAL: usize = 1 << 16;
 /// The key of every NaN. No other float has it.
 const NAN_KEY: u64 = u64::MAX;
 
@@ -60,14 +62,27 @@ pub(super) fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Val
 pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     let (shape, zero) = (tensor.shape(), zero_key(tensor.dtype()));
-    let found: Vec<i64> =
-        (0..).zip(keys(tensor)?).filter(|&(_, key)| key != zero).map(|(i, _)| i).collect();
+    // Values, keys and indices.
+    let _lists = Reserved::new(tensor.numel().saturating_mul(24))?;
+    let keys = keys(tensor)?;
+    let mut found: Vec<i64> = Vec::new();
+    for (chunk, first) in keys.chunks(POLL_INTERVAL).zip((0..).step_by(POLL_INTERVAL)) {
+        args.check_interrupt()?;
+        let indices = (first..).zip(chunk).filter(|&(_, &key)| key != zero);
+        found.extend(indices.map(|(i, _)| i));
+    }
+    let size = found.len().saturating_mul(shape.len());
+    // Indices by dim, and their bytes.
+    let _rows = Reserved::new(size.saturating_mul(16))?;
     let mut step = tensor.numel() as i64;
-    let mut rows = Vec::with_capacity(found.len().saturating_mul(shape.len()));
+    let mut rows = Vec::with_capacity(size);
     for &dim in shape {
         // Without elements nothing is found, and no index is divided.
         step /= dim.max(1);
-        rows.extend(found.iter().map(|&i| i / step % dim));
+        for chunk in found.chunks(POLL_INTERVAL) {
+            args.check_interrupt()?;
+            rows.extend(chunk.iter().map(|&i| i / step % dim));
+        }
     }
     int64_tensor(&[shape.len() as i64, found.len() as i64], rows)
 }
@@ -84,21 +99,29 @@ struct Slices {
     keys: Vec<u64>,
     /// Whether no slice with a NaN is equal to another.
     nan_differs: bool,
+    _memory: Reserved,
+}
+
+/// Counts the lists that `unique` makes of the elements and of the slices. An axis can be longer than the tensor has
+/// elements if another dim is 0.
+fn memory_of(numel: usize, slices: usize) -> Result<Reserved, TensorError> {
+    Reserved::new(numel.saturating_mul(24).saturating_add(slices.saturating_mul(48)))
 }
 
 impl Slices {
-    fn new(tensor: &Tensor, axis: Option<i64>) -> Result<Slices, VmError> {
-        let keys = keys(tensor)?;
+    fn new(args: Args<'_>, tensor: &Tensor, axis: Option<i64>) -> Result<Slices, VmError> {
+        let numel = tensor.numel();
         let Some(axis) = axis else {
-            let (shape, len) = (vec![keys.len() as i64], keys.len());
+            let memory = memory_of(numel, numel)?;
             return Ok(Slices {
-                shape,
+                shape: vec![numel as i64],
                 axis: 0,
-                len,
+                len: numel,
                 outer: 1,
                 inner: 1,
-                keys,
+                keys: keys(tensor)?,
                 nan_differs: false,
+                _memory: memory,
             });
         };
         let (shape, rank) = (tensor.shape().to_vec(), tensor.ndim() as i64);
@@ -111,9 +134,14 @@ impl Slices {
         let outer: usize = shape[..axis].iter().map(|&d| d as usize).product();
         let inner: usize = shape[axis + 1..].iter().map(|&d| d as usize).product();
         let len = shape[axis] as usize;
+        let memory = memory_of(numel, len)?;
+        let keys = keys(tensor)?;
         let mut by_slice = Vec::with_capacity(keys.len());
         if !keys.is_empty() {
             for i in 0..len {
+                if i.is_multiple_of(POLL_INTERVAL) {
+                    args.check_interrupt()?;
+                }
                 for o in 0..outer {
                     let at = (o * len + i) * inner;
                     by_slice.extend_from_slice(&keys[at..at + inner]);
@@ -121,7 +149,7 @@ impl Slices {
             }
         }
         let nan_differs = tensor.dtype().is_float() && shape.len() > 1;
-        Ok(Slices { shape, axis, len, outer, inner, keys: by_slice, nan_differs })
+        Ok(Slices { shape, axis, len, outer, inner, keys: by_slice, nan_differs, _memory: memory })
     }
 
     fn width(&self) -> usize {
@@ -134,22 +162,29 @@ impl Slices {
     }
 
     /// The slices that are equal, each group in the order of places, the groups in the order of slices.
-    fn groups(&self) -> Groups {
+    fn groups(&self, args: Args<'_>) -> Result<Groups, VmError> {
         let mut order: Vec<usize> = (0..self.len).collect();
-        if self.width() == 1 {
-            order.sort_unstable_by_key(|&i| (self.keys[i], i));
-        } else {
-            order.sort_unstable_by(|&a, &b| {
-                self.keys_of(a).cmp(self.keys_of(b)).then_with(|| a.cmp(&b))
-            });
+        // Sorted chunks are runs, which the last call only merges. The sort is stable, so equal slices stay in order.
+        for chunk in order.chunks_mut(POLL_INTERVAL) {
+            args.check_interrupt()?;
+            self.sort(chunk);
         }
+        self.sort(&mut order);
         let same = |a: usize, b: usize| {
             let keys = self.keys_of(a);
             keys == self.keys_of(b) && !(self.nan_differs && keys.contains(&NAN_KEY))
         };
         let starts =
             (0..order.len()).filter(|&k| k == 0 || !same(order[k - 1], order[k])).collect();
-        Groups { order, starts }
+        Ok(Groups { order, starts })
+    }
+
+    fn sort(&self, order: &mut [usize]) {
+        if self.width() == 1 {
+            order.sort_by_key(|&i| self.keys[i]);
+        } else {
+            order.sort_by(|&a, &b| self.keys_of(a).cmp(self.keys_of(b)));
+        }
     }
 
     /// The tensor of these slices of `tensor`, a row-major one.
@@ -199,8 +234,8 @@ pub(super) fn unique(args: Args<'_>) -> Result<Value, VmError> {
     };
     let flag = |i: usize| if i < args.len() { args.int(i).map(|v| v != 0) } else { Ok(i == 1) };
     let tensor = args.tensor(0)?.to_contiguous()?;
-    let slices = Slices::new(&tensor, axis)?;
-    let groups = slices.groups();
+    let slices = Slices::new(args, &tensor, axis)?;
+    let groups = slices.groups(args)?;
     let mut listed: Vec<usize> = (0..groups.starts.len()).collect();
     if !flag(1)? {
         listed.sort_unstable_by_key(|&g| groups.first(g));

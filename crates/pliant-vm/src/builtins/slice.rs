@@ -1,8 +1,8 @@
 //! Slices whose bounds are values.
 
-use pliant_tensor::{Tensor, checked_nbytes};
+use pliant_tensor::{Reserved, Tensor, checked_nbytes};
 
-use super::dynamic::tensor_of;
+use super::dynamic::{POLL_INTERVAL, tensor_of};
 use crate::args::Args;
 use crate::{CheckKind, Value, VmError};
 
@@ -56,9 +56,13 @@ pub(super) fn dynamic_strided_slice(args: Args<'_>) -> Result<Value, VmError> {
     let shape: Vec<i64> = parts.iter().map(|p| p.len).collect();
     let (size, item) = (checked_nbytes(&shape, tensor.dtype())?, tensor.dtype().size());
     let bytes = tensor.as_bytes()?;
+    let _copy = Reserved::new(size)?;
     let mut out = Vec::with_capacity(size);
     let mut index = vec![0i64; shape.len()];
     while out.len() < size {
+        if out.len().is_multiple_of(POLL_INTERVAL * item) {
+            args.check_interrupt()?;
+        }
         let position = parts
             .iter()
             .zip(tensor.shape())

@@ -1,7 +1,10 @@
 //! What imported models ask of whole tensors and no loop function serves: bits as another type, determinants.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pliant_exec::abi::KernelRuntime;
 use pliant_onnx::host;
-use pliant_tensor::{DType, Tensor};
+use pliant_tensor::{DType, Reserved, Tensor};
 use pliant_vm::{CheckKind, Value, VmError};
 
 use super::{Outcome, misused, wrong};
@@ -23,7 +26,7 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
     Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, bytes)?))
 }
 
-pub(super) fn det(args: &[Value]) -> Outcome {
+pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let [Value::Tensor(x)] = args else { return Err(misused(host::DET, args)) };
     let [batch @ .., rows, columns] = x.shape() else {
         let text = format!("a determinant is of matrices, not of shape {:?}", x.shape());
@@ -35,15 +38,19 @@ pub(super) fn det(args: &[Value]) -> Outcome {
     }
     let size = *rows as usize;
     let mut elements = x.to_contiguous()?.to_f64_vec()?;
-    let count: i64 = batch.iter().product();
+    let count = batch.iter().product::<i64>() as usize;
     let each = size.saturating_mul(size);
-    let mut values: Vec<f64> = Vec::new();
-    values.try_reserve_exact(count as usize).map_err(|e| wrong(e.to_string()))?;
+    // The values, and as much for their tensor.
+    let _values = Reserved::new(count.saturating_mul(16))?;
     // The determinant of a matrix without rows is 1.
-    values.extend((0..count as usize).map(|i| match each {
-        0 => 1.0,
-        _ => determinant(&mut elements[i * each..][..each], size),
-    }));
+    let mut values = vec![1.0; count];
+    if each > 0 {
+        // SAFETY: the ABI says that the flag is never null and lives as long as the runtime.
+        let interrupt = unsafe { &*runtime.interrupt };
+        for (value, matrix) in values.iter_mut().zip(elements.chunks_exact_mut(each)) {
+            *value = determinant(matrix, size, interrupt).ok_or(VmError::Interrupted)?;
+        }
+    }
     Ok(Value::Tensor(match x.dtype() {
         DType::Float64 => Tensor::from_slice(batch, &values)?,
         DType::Float32 => Tensor::from_slice(batch, &narrow(&values, |v| v as f32))?,
@@ -57,14 +64,17 @@ fn narrow<T>(values: &[f64], f: impl Fn(f64) -> T) -> Vec<T> {
     values.iter().map(|&v| f(v)).collect()
 }
 
-/// By elimination, each time with the largest element that there is in the column.
-fn determinant(a: &mut [f64], size: usize) -> f64 {
+/// The determinant by elimination, with the largest element of each column as pivot. `None` if `interrupt` becomes true.
+fn determinant(a: &mut [f64], size: usize, interrupt: &AtomicBool) -> Option<f64> {
     let mut product = 1.0;
     for k in 0..size {
+        if interrupt.load(Ordering::Relaxed) {
+            return None;
+        }
         let key = |&i: &usize| a[i * size + k].abs();
         let Some(pivot) = (k..size).max_by(|i, j| key(i).total_cmp(&key(j))) else { break };
         if a[pivot * size + k] == 0.0 {
-            return 0.0;
+            return Some(0.0);
         }
         if pivot != k {
             for j in 0..size {
@@ -80,7 +90,7 @@ fn determinant(a: &mut [f64], size: usize) -> f64 {
             }
         }
     }
-    product
+    Some(product)
 }
 
 #[cfg(test)]
@@ -88,7 +98,8 @@ mod tests {
     use super::*;
 
     fn det_of(shape: &[i64], data: &[f64]) -> Vec<f64> {
-        let made = det(&[Value::Tensor(Tensor::from_slice(shape, data).unwrap())]).unwrap();
+        let x = Value::Tensor(Tensor::from_slice(shape, data).unwrap());
+        let made = det(&KernelRuntime::serial(), &[x]).unwrap();
         made.as_tensor().unwrap().to_f64_vec().unwrap()
     }
 
@@ -100,7 +111,7 @@ mod tests {
         assert_eq!(det_of(&[3, 0, 0], &[]), [1.0; 3]);
         assert_eq!(det_of(&[0, 2, 2], &[]), [0.0; 0]);
         let bad = Tensor::from_slice(&[1, 2], &[1.0f64, 2.0]).unwrap();
-        assert!(det(&[Value::Tensor(bad)]).is_err());
+        assert!(det(&KernelRuntime::serial(), &[Value::Tensor(bad)]).is_err());
     }
 
     #[test]

@@ -9,14 +9,16 @@ mod sequence;
 
 use std::sync::Arc;
 
+use pliant_exec::abi::KernelRuntime;
 use pliant_onnx::host;
 use pliant_tensor::Tensor;
-use pliant_vm::{CheckKind, Value, VmError, register_func};
+use pliant_vm::{CheckKind, Value, VmError, register_func, register_library_func};
 
 type Outcome = Result<Value, VmError>;
 type HostFn = fn(&[Value]) -> Outcome;
+type LongHostFn = fn(&KernelRuntime, &[Value]) -> Outcome;
 
-/// All functions by name.
+/// The functions by name, except those of [`LONG_FUNCTIONS`].
 const FUNCTIONS: &[(&str, HostFn)] = &[
     (host::SEQUENCE, sequence::make),
     (host::SEQUENCE_INSERT, sequence::insert),
@@ -31,16 +33,23 @@ const FUNCTIONS: &[(&str, HostFn)] = &[
     (host::CHAIN_STACK, chain::stack),
     (host::CHAIN_SEQUENCE, chain::sequence),
     (host::BITCAST, dense::bitcast),
-    (host::DET, dense::det),
     (host::INPUT, input::check),
-    (host::NODE, node::call),
 ];
+
+/// The functions that can run for long. They stop when the calling run is interrupted.
+const LONG_FUNCTIONS: &[(&str, LongHostFn)] = &[(host::DET, dense::det), (host::NODE, node::call)];
 
 /// Registers the functions. Names that the user has taken stay the user's.
 pub(crate) fn register() {
     for &(name, func) in FUNCTIONS {
         let told = move |args: &[Value]| func(args).map_err(|e| VmError::Plain(Box::new(e)));
         register_func(name, Arc::new(told), false);
+    }
+    for &(name, func) in LONG_FUNCTIONS {
+        let told = move |runtime: &KernelRuntime, args: &[Value]| {
+            func(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
+        };
+        register_library_func(name, Arc::new(told), false);
     }
 }
 
@@ -74,8 +83,12 @@ mod tests {
 
     #[test]
     fn every_name_has_its_function() {
-        let names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).collect();
-        assert_eq!(names, host::ALL);
+        let long = LONG_FUNCTIONS.iter().map(|f| f.0);
+        let mut names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).chain(long).collect();
+        let mut all = host::ALL.to_vec();
+        names.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(names, all);
     }
 
     #[test]
@@ -92,7 +105,13 @@ mod tests {
             Value::DType(pliant_tensor::DType::Int64),
             Value::Object(Arc::new(7)),
         ];
-        for &(_, func) in FUNCTIONS {
+        let runtime = &KernelRuntime::serial();
+        let functions =
+            FUNCTIONS.iter().map(|&(_, func)| Box::new(func) as Box<dyn Fn(&[Value]) -> Outcome>);
+        let long = LONG_FUNCTIONS
+            .iter()
+            .map(|&(_, func)| Box::new(move |args: &[Value]| func(runtime, args)) as Box<_>);
+        for func in functions.chain(long) {
             let _ = func(&[]);
             for a in &odd {
                 let _ = func(std::slice::from_ref(a));

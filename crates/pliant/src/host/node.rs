@@ -3,6 +3,7 @@
 //! A node is compiled for the ranks and element types that come, once, with all sizes as symbols. Only where it cannot be
 //! imported so is it compiled for sizes and small integers too.
 
+use pliant_exec::abi::KernelRuntime;
 use pliant_onnx::{Depth, NodeAtRun, Operand};
 use pliant_tensor::Tensor;
 use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
@@ -16,7 +17,7 @@ use crate::programs::Programs;
 static TABLE: Programs<(String, Vec<Operand>), String> = Programs::new();
 
 /// `(node, operands...)`: its results, a tuple where there are several.
-pub(super) fn call(args: &[Value]) -> Outcome {
+pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let name = pliant_onnx::host::NODE;
     let [Value::Str(text), operands @ ..] = args else { return Err(misused(name, args)) };
     let tensor = |v: &Value| match v {
@@ -35,7 +36,7 @@ pub(super) fn call(args: &[Value]) -> Outcome {
                 // Operands whose values are part of the program are none of its inputs.
                 let fed = kinds.iter().zip(operands).filter(|(kind, _)| !kind.is_value());
                 let fed: Vec<Value> = fed.map(|(_, v)| v.clone()).collect();
-                return machine.invoke("main", &fed);
+                return machine.invoke_within(runtime, "main", &fed);
             }
             // What is said where most is known is nearest to what is wrong.
             Err(message) => told.clone_from(message),

@@ -1,0 +1,157 @@
+"""Ctrl-C ends whatever runs for long: programs, kernels, compilations."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+
+# A process started in the background may ignore Ctrl-C from birth.
+HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
+def interrupted(code: str, folder: Path, after: float = 0.5) -> subprocess.CompletedProcess[str]:
+    """Runs a program that prints 'ready', sends it Ctrl-C, and returns how it ended."""
+    path = folder / "program.py"
+    path.write_text(HEED_CTRL_C + textwrap.dedent(code))
+    process = subprocess.Popen(
+        [sys.executable, path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONFAULTHANDLER": "1"},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(after)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def test_ctrl_c_while_running(tmp_path: Path) -> None:
+    end = interrupted(
+        """
+        import numpy as np
+        from pliant import relax
+        ib = relax.ExecBuilder()
+        with ib.function("main", num_inputs=1):
+            ib.emit_call("vm.builtin.copy", args=[ib.r(0)], dst=ib.r(1))
+            ib.emit_goto(-1)
+            ib.emit_ret(ib.r(1))
+        vm = relax.VirtualMachine(ib.get())
+        print("ready", flush=True)
+        try:
+            vm["main"](np.ones(1))
+        except KeyboardInterrupt:
+            print("interrupted")
+        """,
+        tmp_path,
+    )
+    assert end.returncode == 0 and "interrupted" in end.stdout, end.stderr
+
+
+def test_ctrl_c_while_compiling(tmp_path: Path) -> None:
+    end = interrupted(
+        """
+        import pliant
+        from pliant import relax, te, tir
+        bb = relax.BlockBuilder()
+        x = relax.Var("x", relax.TensorStructInfo((tir.Var("n", "int64"), 4), "float32"))
+        with bb.function("main", [x]), bb.dataflow():
+            v = x
+            for i in range(3000):
+                v = bb.emit_te(lambda A: te.compute(A.shape, lambda a, b: A[a, b] * float(i), name="f"), v)
+            bb.emit_func_output(bb.emit_output(v))
+        mod = bb.get()
+        print("ready", flush=True)
+        try:
+            pliant.compile(mod)
+            print("finished")
+        except KeyboardInterrupt:
+            print("interrupted")
+        """,
+        tmp_path,
+        after=0.2,
+    )
+    assert end.returncode == 0 and ("interrupted" in end.stdout or "finished" in end.stdout), end.stderr
+
+
+# Programs that define `run`, which takes minutes.
+LONG_RUNS = {
+    "a kernel that reads the same elements again and again": """
+        from pliant.script import ir as I, relax as R, tir as T
+
+        @I.ir_module
+        class Module:
+            @T.prim_func(private=True)
+            def f(a: T.Buffer((64,), "float32"), b: T.Buffer((64,), "float32"), c: T.Buffer((64,), "float32")):
+                T.evaluate(
+                    T.call_extern(
+                        "int64", "pliant_gemm_f32", 1, 65536, 65536, 65536,
+                        T.address_of(a[0]), 0, 0, 0, T.address_of(b[0]), 0, 0, 0, T.address_of(c[0]), 0, 0, 0, 0,
+                    )
+                )
+
+            @R.function
+            def main(a: R.Tensor((64,), "float32"), b: R.Tensor((64,), "float32")):
+                cls = Module
+                return R.call_tir(cls.f, (a, b), out_sinfo=R.Tensor((64,), "float32"))
+
+        model = pliant.compile(Module)
+        run = lambda: model(np.ones(64, "float32"), np.ones(64, "float32"))
+        """,
+    "an operator on tensors of unknown rank": """
+        from pliant.script import relax as R
+
+        @R.function
+        def main(x: R.Tensor(dtype="float32"), w: R.Tensor(dtype="float32")):
+            return R.nn.conv1d(x, w)
+
+        model = pliant.compile(main)
+        run = lambda: model(np.ones((1, 1, 2**22), "float32"), np.ones((1, 1, 2**21), "float32"))
+        """,
+    "an ONNX node on tensors of unknown rank": """
+        from onnx import TensorProto, ValueInfoProto, helper
+
+        inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("x", "w")]
+        graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"])], "g", inputs, [ValueInfoProto(name="y")])
+        model = pliant.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]))
+        run = lambda: model(np.ones((1, 1, 2**22), "float32"), np.ones((1, 1, 2**21), "float32"))
+        """,
+    "a determinant": """
+        run = lambda: pliant.get_global_func("pliant.det")(np.ones((8000, 8000), "float32"))
+        """,
+    "unique": """
+        from pliant.script import relax as R
+
+        @R.function
+        def main(x: R.Tensor(("n",), "int64")):
+            return R.unique(x)
+
+        model = pliant.compile(main)
+        x = np.random.default_rng(0).integers(0, 2**60, 2**23)
+        run = lambda: [model(x) for _ in range(100)]
+        """,
+}
+
+
+@pytest.mark.parametrize("program", LONG_RUNS.values(), ids=LONG_RUNS)
+def test_ctrl_c_while_a_long_call_runs(program: str, tmp_path: Path) -> None:
+    """The call ends long before it would be done."""
+    start = "import numpy as np\nimport pliant\n"
+    end = """
+print("ready", flush=True)
+try:
+    run()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    result = interrupted(start + textwrap.dedent(program) + end, tmp_path)
+    assert result.returncode == 0 and "interrupted" in result.stdout, result.stderr
