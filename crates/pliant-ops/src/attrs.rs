@@ -100,6 +100,21 @@ impl InferCtx<'_> {
         self.attr(key).as_float().ok_or_else(|| self.misfit(key, "must be a number"))
     }
 
+    /// A float attribute that is an element of a tensor of that type. For integer types, the fraction is dropped.
+    ///
+    /// # Errors
+    /// When it is no number, or outside of the range of the type.
+    pub fn element(&self, key: &str, dtype: Option<DType>) -> Result<f64, InferError> {
+        let value = self.float(key)?;
+        let Some(dtype) = dtype.filter(|dtype| !dtype.is_float()) else { return Ok(value) };
+        let (least, most) = dtype.int_range();
+        if value.trunc() >= least as f64 && value.trunc() <= most as f64 {
+            return Ok(value);
+        }
+        Err(self
+            .misfit(key, format!("must be a value of {dtype}, {least} to {most}, but is {value}")))
+    }
+
     /// A float attribute that is neither infinite nor NaN.
     ///
     /// # Errors

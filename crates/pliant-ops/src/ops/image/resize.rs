@@ -116,6 +116,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
     let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
     spec.layout.check(ctx, 0, &t)?;
     let dtype = ctx.dtype("out_dtype")?.or(t.dtype);
+    ctx.element("extrapolation_value", dtype)?;
     if sizes.ndim.is_some_and(|m| m != 1 && m != n) {
         let m = sizes.ndim.unwrap_or(0);
         return Err(ctx.error(format!("size has {m} values, but 1 or {n} are needed")));

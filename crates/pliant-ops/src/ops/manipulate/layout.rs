@@ -251,7 +251,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
         }
     }
     if !ctx.attr("pad_value").is_none() {
-        ctx.float("pad_value")?;
+        ctx.element("pad_value", t.dtype)?;
     }
     let Some(dims) = t.dims else { return Ok(ctx.make(None, Some(map.outputs.len()), t.dtype)) };
     let one = ctx.func.syms.int(1);

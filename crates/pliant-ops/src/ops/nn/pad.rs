@@ -95,7 +95,7 @@ fn least(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)) -> Sym
 fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     let (t, mode) = (ctx.tensor(0)?, mode(ctx)?);
     if !ctx.attr("pad_value").is_none() {
-        ctx.float("pad_value")?;
+        ctx.element("pad_value", t.dtype)?;
     }
     let Some(widths) = widths(ctx)? else { return Ok(ctx.make(None, t.ndim, t.dtype)) };
     if t.ndim.is_some_and(|n| n != widths.len()) {
