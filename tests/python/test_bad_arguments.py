@@ -201,3 +201,37 @@ def test_outputs_are_looked_at_by_any_name(name: str, mode: str) -> None:
     np.testing.assert_array_equal(numbers, np.arange(16))
     main(numbers[:8], numbers[8:], np.array(True))
     assert numbers[8:].tolist() == [1, 2, 4, 6, 8, 10, 12, 13]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "R.nn.pad(x, pad_width=[1, 1, 0, 0, 0, 0, 0, 0], pad_value={value})",
+        "R.layout_transform(x, index_map=lambda a, b, c, d: (a, b, c, d // 4, d % 4), pad_value={value})",
+        "R.image.resize2d(x, R.shape([3, 3]), roi=[0.0, 0.0, 1.0, 1.0], extrapolation_value={value}, "
+        'coordinate_transformation_mode="tf_crop_and_resize")',
+    ],
+)
+@pytest.mark.parametrize(("dtype", "value"), [("int8", "300"), ("uint8", "-1"), ("bool", "2"), ("int32", 'float("inf")')])
+def test_padding_values_must_fit_the_data(call: str, dtype: str, value: str) -> None:
+    source = f"""
+@R.function
+def main(x: R.Tensor((1, 1, 4, 4), "{dtype}")):
+    return {call}
+"""
+    with pytest.raises(pliant.PliantError, match=f"_value must be a value of {dtype}"):
+        from_source(source.format(value=value))
+
+
+def test_unique_of_a_long_axis_without_elements() -> None:
+    """The axis is longer than the memory that lists of its indices need."""
+    model = pliant.compile(
+        from_source("""
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32")):
+    return R.unique(x, axis=0)
+""")
+    )
+    assert model(np.zeros((3, 0), "float32")).shape == (1, 0)
+    with pytest.raises(pliant.VMError, match="out of memory"):
+        model(np.zeros((2**40, 0), "float32"))
