@@ -28,6 +28,9 @@ use crate::function::{GenError, abi_signature, extern_type};
 /// busy Zen 3), which nothing can interrupt.
 const MAX_BACKTRACKING_VALUES: usize = 1 << 14;
 
+/// The largest stack frame of a function in bytes. Worker threads have a stack of 2 MiB.
+const MAX_FRAME: u32 = 512 << 10;
+
 /// The machine that this program runs on, with all its instruction sets.
 pub(crate) fn host_isa() -> Result<OwnedTargetIsa, CodegenError> {
     static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
@@ -169,19 +172,27 @@ impl Unit {
         self.contexts.push(context);
     }
 
-    fn compile(&mut self, id: FuncId, ctx: &mut Context) -> Result<(), String> {
+    fn compile(&mut self, id: FuncId, ctx: &mut Context) -> Result<(), GenError> {
+        let failed = |error: String, ctx: &Context| {
+            GenError::Internal(error, ctx.func.display().to_string())
+        };
         if ctx.func.dfg.num_values() <= MAX_BACKTRACKING_VALUES {
-            return self.module.define_function(id, ctx).map_err(|error| error.to_string());
+            self.module.define_function(id, ctx).map_err(|e| failed(e.to_string(), ctx))?;
+            return check_frame(ctx);
         }
-        let isa = single_pass_isa()?;
-        ctx.compile(&*isa, &mut ControlPlane::default()).map_err(|e| e.inner.to_string())?;
-        let buffer = &ctx.compiled_code().ok_or("there is no code")?.buffer;
-        let (alignment, code) = (u64::from(buffer.alignment), buffer.data());
-        let relocations = buffer.relocs().iter();
+        let isa = single_pass_isa().map_err(|e| failed(e, ctx))?;
+        let compiled = ctx.compile(&*isa, &mut ControlPlane::default());
+        if let Err(error) = compiled.map(|_| ()).map_err(|e| e.inner.to_string()) {
+            return Err(failed(error, ctx));
+        }
+        check_frame(ctx)?;
+        let Some(code) = ctx.compiled_code() else { return Err(failed("no code".into(), ctx)) };
+        let relocations = code.buffer.relocs().iter();
         let relocations: Vec<ModuleReloc> =
             relocations.map(|r| ModuleReloc::from_mach_reloc(r, &ctx.func, id)).collect();
-        let defined = self.module.define_function_bytes(id, alignment, code, &relocations);
-        defined.map_err(|error| error.to_string())
+        let (alignment, bytes) = (u64::from(code.buffer.alignment), code.buffer.data());
+        let defined = self.module.define_function_bytes(id, alignment, bytes, &relocations);
+        defined.map_err(|e| failed(e.to_string(), ctx))
     }
 
     /// Compiles a finished function.
@@ -190,9 +201,7 @@ impl Unit {
             let _ = writeln!(dump, "{}", ctx.func.display());
             ctx.set_disasm(true);
         }
-        if let Err(message) = self.compile(id, ctx) {
-            return Err(GenError::Internal(message, ctx.func.display().to_string()));
-        }
+        self.compile(id, ctx)?;
         if let (Some(dump), Some(code)) = (&mut self.dump, ctx.compiled_code())
             && let Some(asm) = &code.vcode
         {
@@ -200,6 +209,18 @@ impl Unit {
         }
         Ok(())
     }
+}
+
+/// Fails if a compiled function needs more stack than threads have to spare.
+fn check_frame(ctx: &Context) -> Result<(), GenError> {
+    let layout = ctx.compiled_code().and_then(|code| code.buffer.frame_layout());
+    let bytes = layout.map_or(0, |layout| layout.frame_to_fp_offset);
+    if bytes <= MAX_FRAME {
+        return Ok(());
+    }
+    Err(GenError::Unsupported(format!(
+        "its expressions keep {bytes} bytes of intermediate values at once, more than {MAX_FRAME}"
+    )))
 }
 
 struct Built {
