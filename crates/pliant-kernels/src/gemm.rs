@@ -12,7 +12,7 @@ use crate::isa::isa;
 use crate::product::share::{cut, part, share};
 use crate::product::tile::ROWS;
 use crate::product::{self, PackedProduct, varying};
-use crate::rules::gemm::{MAX_BLOCKS, POLL_WORK, by_rows, stays_whole};
+use crate::rules::gemm::{DEEP_PART, MAX_BLOCKS, POLL_WORK, by_rows, stays_whole};
 use crate::rules::packed::FED;
 use crate::rules::share::UNIT;
 use crate::rules::varying::{DOT_ROWS, DOTS};
@@ -268,8 +268,8 @@ unsafe fn finished<T: Product>(g: &Gemm<T>, epilogue: Option<&Epilogue>, at: Pla
     }
 }
 
-/// As [`finished`], in parts of at most `most` multiplications, between which it polls the interrupt flag. Splits the inner
-/// dimension only of products that have few results.
+/// As [`finished`], in parts of at most `most` multiplications, between which it polls the interrupt flag. Parts of deep
+/// products are sums over a half of k each.
 ///
 /// # Safety
 /// As for [`finished`]; the runtime lives.
@@ -290,32 +290,40 @@ unsafe fn in_parts<T: Product>(
     if unsafe { (*runtime.interrupt).load(Ordering::Relaxed) } {
         return STATUS_CANCELLED;
     }
-    if !few_results {
-        let by_rows = g.m > ROW_UNIT && (g.m >= g.n || g.n <= COLUMN_UNIT);
-        for half in 0..2 {
-            // SAFETY: the caller's promise; the halves write disjoint parts of C.
-            let status = unsafe {
-                let (part, (row, column)) = piece(g, by_rows, half, 2);
-                in_parts(runtime, &part, epilogue, at.offset(row, column), most)
-            };
-            if status != STATUS_OK {
-                return status;
+    let part = |index: usize| {
+        // SAFETY: the caller's promise; the halves lie inside the product.
+        unsafe {
+            if few_results || g.k > DEEP_PART {
+                let (half, last) = (half_of_sum(g, index), index == 1);
+                return in_parts(runtime, &half, epilogue.filter(|_| last), at, most);
             }
+            let by_rows = g.m > ROW_UNIT && (g.m >= g.n || g.n <= COLUMN_UNIT);
+            let (half, (row, column)) = piece(g, by_rows, index, 2);
+            in_parts(runtime, &half, epilogue, at.offset(row, column), most)
         }
-        return STATUS_OK;
+    };
+    match part(0) {
+        STATUS_OK => part(1),
+        status => status,
     }
+}
+
+/// The product over the first half of k, or over the second one, which is added to the first.
+///
+/// # Safety
+/// The product's elements are valid.
+unsafe fn half_of_sum<T: Copy>(g: &Gemm<T>, index: usize) -> Gemm<T> {
     let middle = g.k / 2;
-    let first = Gemm { k: middle, ..*g };
+    if index == 0 {
+        return Gemm { k: middle, ..*g };
+    }
     let mut second = Gemm { k: g.k - middle, accumulate: true, ..*g };
-    // SAFETY: the caller's promise; the halves of A and B lie inside the product.
+    // SAFETY: the half lies inside the product.
     unsafe {
         second.a.0 = g.a.0.offset(middle as isize * g.a.2);
         second.b.0 = g.b.0.offset(middle as isize * g.b.1);
-        match in_parts(runtime, &first, None, at, most) {
-            STATUS_OK => in_parts(runtime, &second, epilogue, at, most),
-            status => status,
-        }
     }
+    second
 }
 
 /// # Safety
@@ -487,20 +495,38 @@ packed_entry!(pliant_gemm_packed_f64, f64);
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::c_void;
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
+    use crate::epilogue::EpilogueTile;
 
     /// Values that repeat with no small period and sum exactly in float32.
     fn fill(len: usize, step: usize) -> Vec<f32> {
         (0..len).map(|i| ((i * step) % 13) as f32 - 6.0).collect()
     }
 
+    /// Adds 100 times the row and the column of each element in the whole product.
+    unsafe extern "C" fn add_position(_: *const c_void, tile: *const EpilogueTile) -> i64 {
+        // SAFETY: the product passes a tile of its results.
+        let tile = unsafe { &*tile };
+        for (i, j) in (0..tile.rows).flat_map(|i| (0..tile.columns).map(move |j| (i, j))) {
+            // SAFETY: the element lies in the tile.
+            let element =
+                unsafe { &mut *tile.data.cast::<f32>().offset((i * tile.row_stride + j) as isize) };
+            *element += (100 * (tile.row + i) + tile.column + j) as f32;
+        }
+        STATUS_OK
+    }
+
     #[test]
     fn products_in_parts_are_the_same() {
+        let epilogue = Epilogue { function: add_position, operands: std::ptr::null() };
         let at = Place { batch: 0, row: 0, column: 0 };
         let runtime = KernelRuntime::serial();
         for (m, n, k) in [(13, 130, 40), (130, 13, 40), (5, 10, 1000), (1, 1, 5000), (7, 65, 1)] {
             let (a, b) = (fill(m * k, 7), fill(k * n, 5));
-            for accumulate in [false, true] {
+            for (accumulate, epilogue) in [(false, None), (true, Some(&epilogue))] {
                 let of = |most: usize| {
                     let mut c = fill(m * n, 3);
                     let g = Gemm {
@@ -513,12 +539,25 @@ mod tests {
                         accumulate,
                     };
                     // SAFETY: the three matrices have exactly the addressed elements.
-                    assert_eq!(unsafe { in_parts(&runtime, &g, None, at, most) }, STATUS_OK);
+                    assert_eq!(unsafe { in_parts(&runtime, &g, epilogue, at, most) }, STATUS_OK);
                     c
                 };
                 assert_eq!(of(100), of(usize::MAX), "{m} x {n} x {k}");
             }
         }
+    }
+
+    #[test]
+    fn products_of_an_interrupted_run_stop() {
+        let flag = AtomicBool::new(true);
+        let runtime = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
+        let (a, mut c) = (1f32, 0f32);
+        let size = 1 << 20;
+        let (a, b, c) = ((&raw const a, 0, 0), (&raw const a, 0, 0), (&raw mut c, 0, 0));
+        let g = Gemm { m: size, n: size, k: size, a, b, c, accumulate: false };
+        let at = Place { batch: 0, row: 0, column: 0 };
+        // SAFETY: all strides are 0.
+        assert_eq!(unsafe { in_parts(&runtime, &g, None, at, POLL_WORK) }, STATUS_CANCELLED);
     }
 
     fn product(

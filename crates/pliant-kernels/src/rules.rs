@@ -62,9 +62,11 @@ pub mod gemm {
     /// Pieces that one product is cut into at most, so that packing B again for each stays cheap: four for each of two threads,
     /// which reach 85 % at 512 cubed, one thread 83 ("Products of two operands that vary"). Not measured for more threads.
     pub const MAX_BLOCKS: usize = 8;
-    /// Multiplications between two polls of the interrupt flag: 0.1 seconds at 20 GFLOP/s. Larger parts of B are packed again
-    /// for each, which costs less than 1 % since they have hundreds of rows. Not measured.
+    /// Multiplications between two polls of the interrupt flag: 0.1 seconds at 20 GFLOP/s. Not measured.
     pub const POLL_WORK: usize = 1 << 30;
+    /// k above which a product with more work is halved along k first, so that parts keep hundreds of rows and columns. Not
+    /// measured.
+    pub const DEEP_PART: usize = 8192;
 
     /// Whether each product of a batch stays whole, since there are enough for all threads: 12 of 128 x 64 x 128, which are cut
     /// too, reach 93 % with two threads ("Products of two operands that vary"); the limit itself was not measured.
