@@ -124,7 +124,8 @@ fn run_passes(mut module: IRModule, passes: &[String]) -> Result<IRModule, PassE
         for func in module.functions.values_mut() {
             if let BaseFunc::Prim(f) = func {
                 let f = Arc::make_mut(f);
-                (pass.run)(f).map_err(|e| PassError::user(e.to_string()))?;
+                pliant_tir::pipeline::run_pass(pass, f)
+                    .map_err(|e| PassError::user(e.to_string()))?;
             }
         }
     }

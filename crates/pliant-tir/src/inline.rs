@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
 use crate::full_writes::body_writes_whole;
-use crate::room::is_deep_expr;
+use crate::room::has_deep_expr;
 use crate::schedule::emit::vector_axis;
 use crate::schedule::gemm;
 use crate::schedule::stage::{Body, Item, Stage, is_var, parse, stage};
@@ -184,20 +184,13 @@ fn inline(
         let (old, made) = (stage(f, s)?, stage(f, new)?);
         if gemm::matches(f, &old) && !gemm::matches(f, &made)
             || loses_vectors(f, producer, &old, &made)
-            || is_deep(f, new)
+            || has_deep_expr(f, new)
         {
             return None;
         }
         out.push(new);
     }
     Some(out)
-}
-
-/// Whether a statement has an expression that is nested deeply.
-fn is_deep(f: &PrimFunc, s: Stmt) -> bool {
-    let mut deep = false;
-    for_each_stmt(f, s, &mut |_, data| own_exprs(data, |e| deep |= is_deep_expr(f, e)));
-    deep
 }
 
 /// Whether much work that was done with vectors would be done element by element.

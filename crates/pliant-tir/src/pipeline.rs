@@ -88,7 +88,20 @@ pub fn lower_observed(
     Ok(lowered)
 }
 
-/// Runs the passes from number `next` on. As soon as the function is deep, it goes on with a large stack.
+/// Runs one pass, with a large stack if the function is deep.
+///
+/// # Errors
+/// As the pass.
+pub fn run_pass(pass: &PrimPass, f: &mut PrimFunc) -> Result<(), LowerError> {
+    room::run(room::is_deep(f), || (pass.run)(f)).map_err(no_thread)?
+}
+
+fn no_thread(error: std::io::Error) -> LowerError {
+    LowerError::new("lower", format!("no thread for a deep function: {error}"))
+}
+
+/// Runs the passes from number `next` on. As soon as the function is deep, it goes on with a large stack, where the last
+/// pass is observed too.
 fn run_from(
     next: usize,
     f: &mut PrimFunc,
@@ -96,9 +109,7 @@ fn run_from(
     observe: &mut (dyn FnMut(&'static str, &PrimFunc) + Send),
 ) -> Result<(), LowerError> {
     if !large_stack && room::is_deep(f) {
-        return room::run(true, || run_from(next, f, true, observe)).map_err(|e| {
-            LowerError::new("lower", format!("no thread for a deep function: {e}"))
-        })?;
+        return room::run(true, || run_from(next, f, true, observe)).map_err(no_thread)?;
     }
     if next > 0 {
         observe(PASSES[next - 1].name, f);

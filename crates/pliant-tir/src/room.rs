@@ -3,10 +3,10 @@
 use std::thread::Builder;
 
 use pliant_ir::tir::visit::for_each_operand;
-use pliant_ir::tir::{Expr, PrimFunc};
+use pliant_ir::tir::{Expr, PrimFunc, Stmt};
 use pliant_pool::start_scoped;
 
-use crate::walk::children;
+use crate::walk::{children, for_each_stmt, own_exprs};
 
 /// Expressions nested deeper than this count as deep.
 const DEEP_EXPR: usize = 200;
@@ -30,9 +30,14 @@ pub fn is_deep(f: &PrimFunc) -> bool {
     false
 }
 
-/// Whether an expression is nested so deeply that recursion over it might not fit the stack of an ordinary thread.
-pub fn is_deep_expr(f: &PrimFunc, e: Expr) -> bool {
-    depths(f, e.as_u32() as usize + 1).last().is_some_and(|depth| depth > DEEP_EXPR)
+/// Whether a statement has an expression that is nested so deeply that recursion over it might not fit the stack of an
+/// ordinary thread.
+pub fn has_deep_expr(f: &PrimFunc, s: Stmt) -> bool {
+    let mut own = Vec::new();
+    for_each_stmt(f, s, &mut |_, data| own_exprs(data, |e| own.push(e.as_u32() as usize)));
+    let count = own.iter().max().map_or(0, |last| last + 1);
+    let depths: Vec<usize> = depths(f, count).collect();
+    own.iter().any(|&e| depths[e] > DEEP_EXPR)
 }
 
 /// The nesting depths of the first `count` expressions of a function; 1 for an expression without operands.

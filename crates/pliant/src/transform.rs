@@ -246,7 +246,7 @@ impl ModulePass for LoopPass {
             if let Err(error) = ctx.check_cancelled() {
                 return Some(error);
             }
-            let result = (self.0.run)(Arc::make_mut(func));
+            let result = pliant_tir::pipeline::run_pass(self.0, Arc::make_mut(func));
             result
                 .err()
                 .map(|e| PassError::unsupported(format!("'{name}' in {}", e.pass), e.message))
