@@ -7,6 +7,14 @@ use pliant_tensor::{DType, Storage, Tensor};
 use crate::link::Operand;
 use crate::{FuncValue, Value, VmError};
 
+/// How many elements a builtin processes between two polls of the interrupt flag.
+pub(crate) const POLL_INTERVAL: usize = 1 << 16;
+
+/// Fails if the flag is raised.
+pub(crate) fn poll(interrupt: &AtomicBool) -> Result<(), VmError> {
+    if interrupt.load(Ordering::Relaxed) { Err(VmError::Interrupted) } else { Ok(()) }
+}
+
 /// The operands of one call. Values are not copied: they stay in the registers and constants that hold them.
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
@@ -29,12 +37,12 @@ impl<'a> Args<'a> {
         self.operands.is_empty()
     }
 
-    /// Fails if the run is to stop. Builtins that run for long call this about every millisecond.
+    /// Fails if the run was interrupted. Builtins call this every [`POLL_INTERVAL`] elements where they can.
     ///
     /// # Errors
     /// `Interrupted`.
     pub fn check_interrupt(&self) -> Result<(), VmError> {
-        if self.interrupt.load(Ordering::Relaxed) { Err(VmError::Interrupted) } else { Ok(()) }
+        poll(self.interrupt)
     }
 
     /// All operands in order.

@@ -93,7 +93,7 @@ impl fmt::Debug for KernelTable {
 
 /// Where an operand is: a register, or (with the top bit) a linked constant.
 #[derive(Clone, Copy)]
-pub(crate) struct Operand(u32);
+pub(crate) struct Operand(pub(crate) u32);
 
 const CONST_BIT: u32 = 1 << 31;
 

@@ -235,24 +235,23 @@ impl VirtualMachine {
         self.invoke_bound(index, args, 0)
     }
 
-    /// As [`VirtualMachine::invoke`], as a part of the run of another machine whose kernels get `outer`: kernels run on
-    /// that run's team, and what interrupts that run interrupts this one.
+    /// As [`VirtualMachine::invoke`], nested in another run whose runtime is `outer`: kernels use the team of that run, and
+    /// its interrupts stop this run too. Interrupts of this machine stop the run between instructions only.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke`].
-    pub fn invoke_within(
+    ///
+    /// # Safety
+    /// `outer` is the runtime that a library function got ([`crate::LibraryFunc`]), and the function has not returned.
+    pub unsafe fn invoke_within(
         &self,
         outer: &KernelRuntime,
         name: &str,
         args: &[Value],
     ) -> Result<Value, VmError> {
-        let KernelRuntime { call_packed, call, told, .. } = self.0.stop.runtime();
-        self.start(
-            self.index_of(name)?,
-            args,
-            0,
-            Some(&KernelRuntime { call_packed, call, told, ..*outer }),
-        )
+        // Library functions cannot call packed functions, but this run's kernels can.
+        let runtime = KernelRuntime { call_packed: crate::callback::call_packed, ..*outer };
+        self.start(self.index_of(name)?, args, 0, Some(&runtime))
     }
 
     /// As [`VirtualMachine::invoke_index`]; the last `bound` arguments are a closure's.

@@ -194,6 +194,8 @@ unsafe extern "C" fn call_any(context: *mut BodyContext, at: u32) -> u64 {
 
 unsafe extern "C" fn read_condition(context: *mut BodyContext, at: u32) -> u64 {
     let work = |runner: &mut Runner<'_>| {
+        // Loops of nested runs end here: a body itself looks at the attention word only.
+        runner.check_outer()?;
         let function = &runner.inner.linked.functions[runner.function];
         let Op::If { cond, .. } = function.ops[at as usize] else {
             unreachable!("a body reports branches of its own instructions only")

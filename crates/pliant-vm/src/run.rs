@@ -10,7 +10,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED
 use pliant_tensor::Failed;
 use pliant_tensor::{DType, Tensor};
 
-use crate::args::Args;
+use crate::args::{Args, poll};
 use crate::builtins::{Builtin, alloc_own_tensor_unwritten, bytes, clear};
 use crate::callback::KernelCall;
 use crate::context::{Context, Frame};
@@ -40,12 +40,14 @@ pub(crate) struct Runner<'a> {
     pub(crate) base: usize,
     /// The value of the machine's attention word when the invocation began.
     pub(crate) attention: u64,
-    /// Counts the invocation as one that the machine's interrupts stop.
+    /// The flag that this machine's interrupts raise; held to count the run.
     flag: &'a StopFlag,
-    /// What kernels get.
+    /// The runtime passed to kernels: the outer run's, if there is one.
     runtime: &'a KernelRuntime,
-    /// The flag of `runtime` that stops kernels and builtins.
+    /// The flag of `runtime`, which stops kernels and builtins.
     pub(crate) interrupt: &'a AtomicBool,
+    /// Whether the run is nested in another one, whose interrupts do not change this machine's attention word.
+    nested: bool,
 }
 
 /// Where a call stands.
@@ -93,8 +95,20 @@ impl<'a> Runner<'a> {
         let runtime = outer.unwrap_or(&flag.runtime);
         // SAFETY: the ABI says that the flag is never null and lives as long as the runtime.
         let interrupt = unsafe { &*runtime.interrupt };
+        let nested = outer.is_some();
         let (function, base) = (0, 0);
-        Runner { inner, context, instrument, function, base, attention, flag, runtime, interrupt }
+        Runner {
+            inner,
+            context,
+            instrument,
+            function,
+            base,
+            attention,
+            flag,
+            runtime,
+            interrupt,
+            nested,
+        }
     }
 
     /// Runs bytecode function `function`, whose number of arguments has been checked.
@@ -220,14 +234,14 @@ impl<'a> Runner<'a> {
         let target = target as usize;
         if target <= pc {
             self.check_attention()?;
-            self.check_interrupt()?;
+            self.check_outer()?;
         }
         Ok(target)
     }
 
-    /// Fails if the run is to stop, or the run that it is a part of.
-    fn check_interrupt(&self) -> Result<(), VmError> {
-        if self.interrupt.load(Ordering::Relaxed) { Err(VmError::Interrupted) } else { Ok(()) }
+    /// Fails if the run around this one was interrupted. Every loop and every recursion calls this.
+    pub(crate) fn check_outer(&self) -> Result<(), VmError> {
+        if self.nested { poll(self.interrupt) } else { Ok(()) }
     }
 
     fn check_attention(&mut self) -> Result<(), VmError> {
@@ -321,7 +335,7 @@ impl<'a> Runner<'a> {
         closure: Option<Operand>,
         site: Site,
     ) -> Result<(), VmError> {
-        self.check_interrupt()?;
+        self.check_outer()?;
         let callee = &self.inner.linked.functions[index as usize];
         let consts = &self.inner.linked.consts[..];
         let context = &mut *self.context;

@@ -56,11 +56,6 @@ impl StopFlags {
         }
     }
 
-    /// What the kernels of a run get, apart from what stops them.
-    pub(crate) fn runtime(&self) -> KernelRuntime {
-        self.flags[0].runtime
-    }
-
     /// A run begins.
     pub(crate) fn enter(&self) -> &StopFlag {
         loop {

@@ -56,12 +56,15 @@ fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     })?;
     let script = script(text, &types);
     match &*TABLE.program(script.clone(), || made(name, &script)) {
-        Ok(machine) => machine.invoke_within(runtime, "main", operands).map_err(|e| match e {
-            VmError::Check(kind, text) if !text.contains(&**name) => {
-                VmError::check(kind, format!("{name}: {text}"))
-            }
-            other => other,
-        }),
+        Ok(machine) => {
+            // SAFETY: the runtime is that of the caller, which waits for the result.
+            unsafe { machine.invoke_within(runtime, "main", operands) }.map_err(|e| match e {
+                VmError::Check(kind, text) if !text.contains(&**name) => {
+                    VmError::check(kind, format!("{name}: {text}"))
+                }
+                other => other,
+            })
+        }
         Err(message) => Err(VmError::check(CheckKind::Type, message.clone())),
     }
 }

@@ -4,13 +4,11 @@
 
 use pliant_tensor::{DType, Reserved, Tensor, TensorError, checked_nbytes};
 
-use crate::args::Args;
+use crate::args::{Args, POLL_INTERVAL};
 use crate::memory;
 use crate::{CheckKind, Value, VmError};
 
 const SIGN: u64 = 1 << 63;
-/// How many elements are processed between two polls of the interrupt flag.
-pub(super) const POLL_INTERVAL: usize = 1 << 16;
 /// The key of every NaN. No other float has it.
 const NAN_KEY: u64 = u64::MAX;
 
@@ -22,6 +20,14 @@ fn float_key(value: f64) -> u64 {
         false if bits & SIGN != 0 => !bits,
         false => bits | SIGN,
     }
+}
+
+/// An empty list with room for so many items.
+fn list<T>(len: usize) -> Result<Vec<T>, TensorError> {
+    let mut list = Vec::new();
+    let bytes = len.saturating_mul(size_of::<T>());
+    list.try_reserve_exact(len).map_err(|_| TensorError::OutOfMemory { bytes })?;
+    Ok(list)
 }
 
 /// The key of every element of a row-major tensor: in their order, NaN last.
@@ -75,7 +81,7 @@ pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
     // Indices by dim, and their bytes.
     let _rows = Reserved::new(size.saturating_mul(16))?;
     let mut step = tensor.numel() as i64;
-    let mut rows = Vec::with_capacity(size);
+    let mut rows = list(size)?;
     for &dim in shape {
         // Without elements nothing is found, and no index is divided.
         step /= dim.max(1);
@@ -102,8 +108,8 @@ struct Slices {
     _memory: Reserved,
 }
 
-/// Counts the lists that `unique` makes of the elements and of the slices. An axis can be longer than the tensor has
-/// elements if another dim is 0.
+/// Counts the lists that `unique` makes: values, keys and keys by slice of the elements; five lists of slices and the
+/// buffer of their sort. An axis can be longer than the tensor has elements if another dim is 0.
 fn memory_of(numel: usize, slices: usize) -> Result<Reserved, TensorError> {
     Reserved::new(numel.saturating_mul(24).saturating_add(slices.saturating_mul(48)))
 }
@@ -137,14 +143,18 @@ impl Slices {
         let memory = memory_of(numel, len)?;
         let keys = keys(tensor)?;
         let mut by_slice = Vec::with_capacity(keys.len());
+        let mut polled = 0;
         if !keys.is_empty() {
             for i in 0..len {
-                if i.is_multiple_of(POLL_INTERVAL) {
-                    args.check_interrupt()?;
-                }
                 for o in 0..outer {
                     let at = (o * len + i) * inner;
-                    by_slice.extend_from_slice(&keys[at..at + inner]);
+                    for part in keys[at..at + inner].chunks(POLL_INTERVAL) {
+                        by_slice.extend_from_slice(part);
+                        if by_slice.len() >= polled {
+                            polled = by_slice.len() + POLL_INTERVAL;
+                            args.check_interrupt()?;
+                        }
+                    }
                 }
             }
         }
@@ -161,15 +171,23 @@ impl Slices {
         &self.keys[slice * width..(slice + 1) * width]
     }
 
-    /// The slices that are equal, each group in the order of places, the groups in the order of slices.
+    /// The slices that are equal, each group in the order of positions, the groups in the order of slices.
     fn groups(&self, args: Args<'_>) -> Result<Groups, VmError> {
-        let mut order: Vec<usize> = (0..self.len).collect();
-        // Sorted chunks are runs, which the last call only merges. The sort is stable, so equal slices stay in order.
-        for chunk in order.chunks_mut(POLL_INTERVAL) {
-            args.check_interrupt()?;
-            self.sort(chunk);
+        let mut order: Vec<usize> = list(self.len)?;
+        order.extend(0..self.len);
+        // Longer and longer chunks are sorted, each of two sorted halves, which the sort only merges. It is stable, so
+        // that equal slices stay in order.
+        let mut size = POLL_INTERVAL;
+        loop {
+            for chunk in order.chunks_mut(size) {
+                args.check_interrupt()?;
+                self.sort(chunk);
+            }
+            if size >= order.len() {
+                break;
+            }
+            size = size.saturating_mul(2);
         }
-        self.sort(&mut order);
         let same = |a: usize, b: usize| {
             let keys = self.keys_of(a);
             keys == self.keys_of(b) && !(self.nan_differs && keys.contains(&NAN_KEY))
@@ -260,4 +278,53 @@ pub(super) fn unique(args: Args<'_>) -> Result<Value, VmError> {
         1 => fields.remove(0),
         _ => Value::tuple(fields),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::builtins::slice::dynamic_strided_slice;
+    use crate::link::Operand;
+
+    /// Calls a builtin with these operands, in an interrupted run.
+    fn interrupted(
+        builtin: fn(Args<'_>) -> Result<Value, VmError>,
+        regs: &[Value],
+    ) -> Result<Value, VmError> {
+        let operands: Vec<Operand> = (0..regs.len() as u32).map(Operand).collect();
+        let interrupt = AtomicBool::new(true);
+        let args =
+            Args { name: "test", regs, consts: &[], operands: &operands, interrupt: &interrupt };
+        builtin(args)
+    }
+
+    #[test]
+    fn builtins_stop_when_the_run_is_interrupted() {
+        let vector = |items: &[i64]| {
+            Value::Tensor(Tensor::from_slice(&[items.len() as i64], items).unwrap())
+        };
+        let x = vector(&[3, 1, 2]);
+        let one_value = [x.clone(), Value::Int(1)];
+        assert!(matches!(interrupted(nonzero, &one_value[..1]), Err(VmError::Interrupted)));
+        assert!(matches!(interrupted(unique, &one_value), Err(VmError::Interrupted)));
+        let slice = [x, vector(&[0]), vector(&[2]), vector(&[1])];
+        assert!(matches!(interrupted(dynamic_strided_slice, &slice), Err(VmError::Interrupted)));
+    }
+
+    #[test]
+    fn unique_sorts_many_chunks() {
+        let numbers: Vec<i64> =
+            (0..5 * POLL_INTERVAL as i64 + 7).map(|i| (i * 7919) % 1_000_003 / 3).collect();
+        let tensor = Tensor::from_slice(&[numbers.len() as i64], &numbers).unwrap();
+        let interrupt = AtomicBool::new(false);
+        let regs = [Value::Tensor(tensor.clone())];
+        let args =
+            Args { name: "test", regs: &regs, consts: &[], operands: &[], interrupt: &interrupt };
+        let groups = Slices::new(args, &tensor, None).unwrap().groups(args).unwrap();
+        let mut order: Vec<usize> = (0..numbers.len()).collect();
+        order.sort_by_key(|&i| numbers[i]);
+        assert_eq!(groups.order, order);
+    }
 }

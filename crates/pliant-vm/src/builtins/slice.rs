@@ -2,8 +2,8 @@
 
 use pliant_tensor::{Reserved, Tensor, checked_nbytes};
 
-use super::dynamic::{POLL_INTERVAL, tensor_of};
-use crate::args::Args;
+use super::dynamic::tensor_of;
+use crate::args::{Args, POLL_INTERVAL};
 use crate::{CheckKind, Value, VmError};
 
 /// First index, step and length of one dim's slice.

@@ -37,13 +37,16 @@ pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
         return Err(VmError::check(CheckKind::Shape, text));
     }
     let size = *rows as usize;
+    let _elements = Reserved::new(x.numel().saturating_mul(8))?;
     let mut elements = x.to_contiguous()?.to_f64_vec()?;
     let count = batch.iter().product::<i64>() as usize;
     let each = size.saturating_mul(size);
     // The values, and as much for their tensor.
     let _values = Reserved::new(count.saturating_mul(16))?;
     // The determinant of a matrix without rows is 1.
-    let mut values = vec![1.0; count];
+    let mut values = Vec::new();
+    values.try_reserve_exact(count).map_err(|e| wrong(e.to_string()))?;
+    values.resize(count, 1.0);
     if each > 0 {
         // SAFETY: the ABI says that the flag is never null and lives as long as the runtime.
         let interrupt = unsafe { &*runtime.interrupt };

@@ -16,9 +16,9 @@ use pliant_vm::{CheckKind, Value, VmError, register_func, register_library_func}
 
 type Outcome = Result<Value, VmError>;
 type HostFn = fn(&[Value]) -> Outcome;
-type LongHostFn = fn(&KernelRuntime, &[Value]) -> Outcome;
+type InterruptibleHostFn = fn(&KernelRuntime, &[Value]) -> Outcome;
 
-/// The functions by name, except those of [`LONG_FUNCTIONS`].
+/// The functions by name, except those of [`INTERRUPTIBLE_FUNCTIONS`].
 const FUNCTIONS: &[(&str, HostFn)] = &[
     (host::SEQUENCE, sequence::make),
     (host::SEQUENCE_INSERT, sequence::insert),
@@ -37,19 +37,20 @@ const FUNCTIONS: &[(&str, HostFn)] = &[
 ];
 
 /// The functions that can run for long. They stop when the calling run is interrupted.
-const LONG_FUNCTIONS: &[(&str, LongHostFn)] = &[(host::DET, dense::det), (host::NODE, node::call)];
+const INTERRUPTIBLE_FUNCTIONS: &[(&str, InterruptibleHostFn)] =
+    &[(host::DET, dense::det), (host::NODE, node::call)];
 
 /// Registers the functions. Names that the user has taken stay the user's.
 pub(crate) fn register() {
     for &(name, func) in FUNCTIONS {
-        let told = move |args: &[Value]| func(args).map_err(|e| VmError::Plain(Box::new(e)));
-        register_func(name, Arc::new(told), false);
+        let plain = move |args: &[Value]| func(args).map_err(|e| VmError::Plain(Box::new(e)));
+        register_func(name, Arc::new(plain), false);
     }
-    for &(name, func) in LONG_FUNCTIONS {
-        let told = move |runtime: &KernelRuntime, args: &[Value]| {
+    for &(name, func) in INTERRUPTIBLE_FUNCTIONS {
+        let plain = move |runtime: &KernelRuntime, args: &[Value]| {
             func(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
         };
-        register_library_func(name, Arc::new(told), false);
+        register_library_func(name, Arc::new(plain), false);
     }
 }
 
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn every_name_has_its_function() {
-        let long = LONG_FUNCTIONS.iter().map(|f| f.0);
+        let long = INTERRUPTIBLE_FUNCTIONS.iter().map(|f| f.0);
         let mut names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).chain(long).collect();
         let mut all = host::ALL.to_vec();
         names.sort_unstable();
@@ -108,7 +109,7 @@ mod tests {
         let runtime = &KernelRuntime::serial();
         let functions =
             FUNCTIONS.iter().map(|&(_, func)| Box::new(func) as Box<dyn Fn(&[Value]) -> Outcome>);
-        let long = LONG_FUNCTIONS
+        let long = INTERRUPTIBLE_FUNCTIONS
             .iter()
             .map(|&(_, func)| Box::new(move |args: &[Value]| func(runtime, args)) as Box<_>);
         for func in functions.chain(long) {

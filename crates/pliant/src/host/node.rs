@@ -36,7 +36,8 @@ pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
                 // Operands whose values are part of the program are none of its inputs.
                 let fed = kinds.iter().zip(operands).filter(|(kind, _)| !kind.is_value());
                 let fed: Vec<Value> = fed.map(|(_, v)| v.clone()).collect();
-                return machine.invoke_within(runtime, "main", &fed);
+                // SAFETY: the runtime is that of the caller, which waits for the result.
+                return unsafe { machine.invoke_within(runtime, "main", &fed) };
             }
             // What is said where most is known is nearest to what is wrong.
             Err(message) => told.clone_from(message),
