@@ -92,9 +92,8 @@ fn substitute_equalities(ge: &mut [Lin], eq: &mut Vec<Lin>, steps: &mut u32) -> 
                 continue;
             }
             *steps = steps.checked_sub(lin.terms.len() as u32 + 1)?;
-            // k is 1 or -1, so have * k times the equality cancels the variable.
-            let replaced =
-                have.checked_mul(k)?.checked_neg().and_then(|by| lin.add_scaled(by, &solved));
+            // k is 1 or -1, so -have * k times the equality cancels the variable.
+            let replaced = have.checked_mul(-k).and_then(|by| lin.add_scaled(by, &solved));
             *lin = replaced.unwrap_or_default();
         }
     }

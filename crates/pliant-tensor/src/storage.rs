@@ -25,9 +25,10 @@ const LARGE: usize = 128 << 10;
 /// An owned, [`ALIGNMENT`]-aligned buffer of initialised bytes, freed on drop. Its contents may be stale.
 pub struct AlignedBuf(Arc<Inner>);
 
-// SAFETY: the buffer owns its memory; access through raw pointers is the accessor's responsibility.
+// SAFETY: this is the only handle of its memory, which is its own; access through raw pointers is the accessor's
+// responsibility.
 unsafe impl Send for AlignedBuf {}
-// SAFETY: shared access only reads the pointer and the length.
+// SAFETY: shared access only reads fields.
 unsafe impl Sync for AlignedBuf {}
 
 impl AlignedBuf {
@@ -95,11 +96,11 @@ impl AlignedBuf {
     /// Adds the buffer to a pool. It may hold data of `owner` from now on, and goes to `recycle` when the last
     /// [`Storage`] of it is dropped.
     pub fn set_pool(&mut self, owner: u64, recycle: Recycle) {
-        // The handle is the only one.
-        if let Some(Inner { memory: Memory::Own { owner: own, recycle: back, .. }, .. }) =
-            Arc::get_mut(&mut self.0)
-        {
-            (*own, *back) = (owner, Some(recycle));
+        match Arc::get_mut(&mut self.0).map(|inner| &mut inner.memory) {
+            Some(Memory::Own { owner: own, recycle: back, .. }) => {
+                (*own, *back) = (owner, Some(recycle));
+            }
+            _ => unreachable!("a buffer is the only handle of its own memory"),
         }
     }
 }
@@ -294,7 +295,8 @@ impl Drop for Storage {
     fn drop(&mut self) {
         // SAFETY: taken once, here, and never used afterwards.
         let inner = unsafe { ManuallyDrop::take(&mut self.0) };
-        // There are no weak handles. If two threads drop the last two handles at once, the buffer is freed.
+        // There are no weak handles, and nobody else can clone the only handle. If two threads drop the last two handles
+        // at once, the buffer is freed.
         if let Memory::Own { recycle: Some(recycle), .. } = inner.memory
             && Arc::strong_count(&inner) == 1
         {

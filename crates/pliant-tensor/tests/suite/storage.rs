@@ -25,30 +25,33 @@ fn the_last_handle_returns_a_buffer_to_its_pool() {
 
 #[test]
 fn threads_that_drop_the_last_two_handles_at_once_free_the_buffer_once() {
-    static ROUNDS: usize = if cfg!(miri) { 10 } else { 1000 };
+    const ROUNDS: usize = 1000;
     static RETURNED: AtomicUsize = AtomicUsize::new(0);
     let recycle = |buf: AlignedBuf| {
         drop(buf);
         RETURNED.fetch_add(1, Ordering::Relaxed);
     };
-    let barrier = Barrier::new(2);
+    let (start, end) = (Barrier::new(2), Barrier::new(2));
     let (send, receive) = std::sync::mpsc::channel::<Storage>();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for storage in receive {
-                barrier.wait();
+                start.wait();
                 drop(storage);
+                end.wait();
             }
         });
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             let mut buf = AlignedBuf::zeroed(64).unwrap();
             buf.set_pool(1, recycle);
             let storage = Storage::from_buf(buf);
+            let before = RETURNED.load(Ordering::Relaxed);
             send.send(storage.clone()).unwrap();
-            barrier.wait();
+            start.wait();
             drop(storage);
+            end.wait();
+            assert!(RETURNED.load(Ordering::Relaxed) <= before + 1, "round {round}");
         }
         drop(send);
     });
-    assert!(RETURNED.load(Ordering::Relaxed) <= ROUNDS);
 }
