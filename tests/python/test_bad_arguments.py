@@ -212,7 +212,10 @@ def test_outputs_are_looked_at_by_any_name(name: str, mode: str) -> None:
         'coordinate_transformation_mode="tf_crop_and_resize")',
     ],
 )
-@pytest.mark.parametrize(("dtype", "value"), [("int8", "300"), ("uint8", "-1"), ("bool", "2"), ("int32", 'float("inf")')])
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("int8", "128"), ("uint8", "-1"), ("bool", "2"), ("int32", 'float("inf")'), ("int64", "2.0**63"), ("uint64", "2.0**63")],
+)
 def test_padding_values_must_fit_the_data(call: str, dtype: str, value: str) -> None:
     source = f"""
 @R.function

@@ -108,7 +108,8 @@ impl InferCtx<'_> {
         let value = self.float(key)?;
         let Some(dtype) = dtype.filter(|dtype| !dtype.is_float()) else { return Ok(value) };
         let (least, most) = dtype.int_range();
-        if value.trunc() >= least as f64 && value.trunc() <= most as f64 {
+        // The sum is exact for all types: 2**63 for 64 bits.
+        if value.trunc() >= least as f64 && value.trunc() < most as f64 + 1.0 {
             return Ok(value);
         }
         Err(self
