@@ -140,9 +140,13 @@ mod tests {
             calls.set(calls.get() + 1);
             null_mut()
         };
-        assert!(again(8, alloc).is_null());
-        assert_eq!(calls.get(), 1);
-        assert!(is_short() && KEPT.load(Ordering::Relaxed).is_null());
+        // Allocations of other tests may set the reserve aside again at once.
+        let is_spent = (1..=1000).any(|attempt| {
+            assert!(again(8, alloc).is_null());
+            assert!(calls.get() <= attempt);
+            is_short() && KEPT.load(Ordering::Relaxed).is_null()
+        });
+        assert!(is_spent);
         check().expect("this machine has memory");
         assert!(!is_short() && !KEPT.load(Ordering::Relaxed).is_null());
     }
