@@ -13,7 +13,7 @@ use targets::{TARGETS, executable, kernels, script};
 /// The contents of the files in a folder of `tests`, in order of their names.
 fn files(folder: &str) -> Vec<Vec<u8>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(folder);
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let entries = std::fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
     paths.iter().map(|path| std::fs::read(path).expect("a file")).collect()
