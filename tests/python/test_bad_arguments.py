@@ -238,3 +238,13 @@ def main(x: R.Tensor(("n", "m"), "float32")):
     assert model(np.zeros((3, 0), "float32")).shape == (1, 0)
     with pytest.raises(pliant.VMError, match="out of memory"):
         model(np.zeros((2**40, 0), "float32"))
+
+
+def test_ranks_that_contradict_the_shape() -> None:
+    assert relax.TensorStructInfo((1, 2), "float32", ndim=2).ndim == 2
+    with pytest.raises(pliant.ShapeError, match="ndim is 3, but the shape has 2 dims"):
+        relax.TensorStructInfo((1, 2), "float32", ndim=3)
+    with pytest.raises(pliant.ShapeError, match="ndim is 1, but the shape has 2 dims"):
+        relax.ShapeStructInfo((1, 2), ndim=1)
+    with pytest.raises(pliant.ShapeError, match="not -5"):
+        relax.TensorStructInfo(None, "float32", ndim=-5)

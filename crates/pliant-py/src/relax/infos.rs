@@ -121,7 +121,7 @@ impl ShapeStructInfo {
     #[pyo3(signature = (values=None, ndim=-1))]
     fn new(values: Option<&Bound<'_, PyAny>>, ndim: i64) -> Result<PyClassInitializer<Self>> {
         let dims = values.filter(|v| !v.is_none()).map(prim_list).transpose()?;
-        let ndim = dims.as_ref().map(|d| d.len() as u32).or(u32::try_from(ndim).ok());
+        let ndim = rank(ndim, dims.as_ref().map(Vec::len))?;
         Ok(info_init(SInfo::Shape(dims, ndim)).add_subclass(ShapeStructInfo))
     }
 
@@ -202,10 +202,7 @@ pub fn tensor_info(
         None => None,
     };
     let shape = match shape.filter(|s| !s.is_none()) {
-        None => match u32::try_from(ndim) {
-            Ok(n) => SShape::Rank(n),
-            Err(_) => SShape::Unknown,
-        },
+        None => rank(ndim, None)?.map_or(SShape::Unknown, SShape::Rank),
         Some(s) => match s.cast::<Expr>() {
             Ok(e) => match e.get().node.get() {
                 Node::Shape(dims) => SShape::Dims(dims.clone()),
@@ -214,7 +211,24 @@ pub fn tensor_info(
             Err(_) => SShape::Dims(dims_of(s)?),
         },
     };
+    let dims = if let SShape::Dims(dims) = &shape { Some(dims.len()) } else { None };
+    rank(ndim, dims)?;
     SInfo::Tensor(shape, dtype).checked()
+}
+
+/// The rank that `ndim` (-1 if not given) and the number of dims state; `None` if neither does.
+///
+/// # Errors
+/// `ShapeError` if they differ, or for an `ndim` below -1.
+fn rank(ndim: i64, dims: Option<usize>) -> Result<Option<u32>> {
+    match (u32::try_from(ndim), dims) {
+        (Ok(n), Some(d)) if n as usize != d => {
+            Err(Error::Shape(format!("ndim is {n}, but the shape has {d} dims")))
+        }
+        (Ok(n), _) => Ok(Some(n)),
+        (Err(_), dims) if ndim == -1 => Ok(dims.map(|d| d as u32)),
+        _ => Err(Error::Shape(format!("ndim is a rank, or -1 for an unknown one, not {ndim}"))),
+    }
 }
 
 /// Dims: integer expressions, constants not negative.
