@@ -227,7 +227,7 @@ def main(x: R.Tensor((1, 1, 4, 4), "{dtype}")):
 
 
 def test_unique_of_a_long_axis_without_elements() -> None:
-    """The axis is longer than the memory that lists of its indices need."""
+    """An index of 8 bytes per slice would need 8 TiB."""
     model = pliant.compile(
         from_source("""
 @R.function

@@ -39,7 +39,7 @@ class Module:
 
 
 def test_thousands_of_bounds_checks_in_one_statement() -> None:
-    """Each check becomes a statement around the next."""
+    """CheckBounds nests one assertion per check."""
     count = 4000
     total = tree([f"A[{k}]" for k in range(count)], "+")
     model = compiled(f"        for i in range(n):\n            C[i] = {total}")
@@ -49,7 +49,7 @@ def test_thousands_of_bounds_checks_in_one_statement() -> None:
 
 
 def test_stages_are_not_inlined_into_deep_expressions() -> None:
-    """Twenty stages that are nested 180 deep each would make an expression that no stack holds."""
+    """Inlining twenty stages of depth 180 would make an expression that overflows the stack."""
     stages, depth = 20, 180
     lines = [f"S{k} = T.alloc_buffer((n,), \"float32\")" for k in range(stages - 1)]
     for k in range(stages):

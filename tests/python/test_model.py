@@ -1,4 +1,4 @@
-"""Compiling and running: the short face, the machine, files, threads, bad input."""
+"""Compiling and running: `pliant.compile`, the virtual machine, files, threads, bad input."""
 
 from __future__ import annotations
 

@@ -268,8 +268,8 @@ unsafe fn finished<T: Product>(g: &Gemm<T>, epilogue: Option<&Epilogue>, at: Pla
     }
 }
 
-/// As [`finished`], in parts of at most `most` multiplications, between which it polls the interrupt flag. Parts of deep
-/// products are sums over a half of k each.
+/// As [`finished`], in parts of at most `most` multiplications, between which it polls the interrupt flag. Deep
+/// products are split along k, and the partial sums are added.
 ///
 /// # Safety
 /// As for [`finished`]; the runtime lives.

@@ -64,8 +64,8 @@ pub mod gemm {
     pub const MAX_BLOCKS: usize = 8;
     /// Multiplications between two polls of the interrupt flag: 0.1 seconds at 20 GFLOP/s. Not measured.
     pub const POLL_WORK: usize = 1 << 30;
-    /// k above which a product with more work is halved along k first, so that parts keep hundreds of rows and columns. Not
-    /// measured.
+    /// Products with more work and a larger k than this are split along k first, so that parts keep hundreds of rows and
+    /// columns. Not measured.
     pub const DEEP_PART: usize = 8192;
 
     /// Whether each product of a batch stays whole, since there are enough for all threads: 12 of 128 x 64 x 128, which are cut

@@ -100,10 +100,10 @@ impl InferCtx<'_> {
         self.attr(key).as_float().ok_or_else(|| self.misfit(key, "must be a number"))
     }
 
-    /// A float attribute that is an element of a tensor of that type. For integer types, the fraction is dropped.
+    /// A float attribute that becomes an element of a tensor of type `dtype`. Integer types drop the fraction.
     ///
     /// # Errors
-    /// When it is no number, or outside of the range of the type.
+    /// The attribute is not a number, or out of the range of an integer type.
     pub fn element(&self, key: &str, dtype: Option<DType>) -> Result<f64, InferError> {
         let value = self.float(key)?;
         let Some(dtype) = dtype.filter(|dtype| !dtype.is_float()) else { return Ok(value) };

@@ -115,7 +115,7 @@ struct Allocation {
 }
 
 impl Allocation {
-    /// Allocates `size` bytes. Also returns the first aligned address, from which on there are `len` bytes.
+    /// Allocates `size` bytes. Also returns the first aligned address among them; at least `len` bytes follow it.
     fn new(
         len: usize,
         size: usize,

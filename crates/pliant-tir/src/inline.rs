@@ -4,8 +4,8 @@
 //! A stage is inlined when it has one reader, or costs only a few operations. It is not inlined
 //! into a reduction that reads its elements
 //! more than once, nor where a matrix product would no longer be one, or where much work would no longer be done
-//! with vectors. Elements that a stage does not write are zero, so a stage that does not provably write its whole buffer
-//! is not inlined.
+//! with vectors. A stage that may leave elements of its buffer unwritten is not inlined, since its readers see zeros
+//! there.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData};

@@ -100,8 +100,8 @@ fn no_thread(error: std::io::Error) -> LowerError {
     LowerError::new("lower", format!("no thread for a deep function: {error}"))
 }
 
-/// Runs the passes from number `next` on. As soon as the function is deep, it goes on with a large stack, where the last
-/// pass is observed too.
+/// Runs the passes from number `next` on. If the function is deep, the remaining passes run with a large stack. `observe`
+/// sees the result of pass `next - 1` here, after that check, because it may recurse too.
 fn run_from(
     next: usize,
     f: &mut PrimFunc,

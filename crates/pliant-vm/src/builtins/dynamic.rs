@@ -22,7 +22,7 @@ fn float_key(value: f64) -> u64 {
     }
 }
 
-/// An empty list with room for so many items.
+/// An empty vector with capacity for `len` items.
 fn list<T>(len: usize) -> Result<Vec<T>, TensorError> {
     let mut list = Vec::new();
     let bytes = len.saturating_mul(size_of::<T>());
@@ -108,8 +108,8 @@ struct Slices {
     _memory: Reserved,
 }
 
-/// Counts the lists that `unique` makes: values, keys and keys by slice of the elements; five lists of slices and the
-/// buffer of their sort. An axis can be longer than the tensor has elements if another dim is 0.
+/// Reserves the memory of `unique`: three words per element (value, key, key by slice) and six per slice (five vectors
+/// and the buffer of the sort). A tensor with a dim of 0 can have more slices than elements.
 fn memory_of(numel: usize, slices: usize) -> Result<Reserved, TensorError> {
     Reserved::new(numel.saturating_mul(24).saturating_add(slices.saturating_mul(48)))
 }
@@ -175,8 +175,8 @@ impl Slices {
     fn groups(&self, args: Args<'_>) -> Result<Groups, VmError> {
         let mut order: Vec<usize> = list(self.len)?;
         order.extend(0..self.len);
-        // Longer and longer chunks are sorted, each of two sorted halves, which the sort only merges. It is stable, so
-        // that equal slices stay in order.
+        // A merge sort that polls between chunks: each pass sorts chunks of twice the size, whose halves are sorted, so
+        // the standard sort merges them. It is stable, so equal slices keep their order.
         let mut size = POLL_INTERVAL;
         loop {
             for chunk in order.chunks_mut(size) {
