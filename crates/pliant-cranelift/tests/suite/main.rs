@@ -1,6 +1,7 @@
 //! The integration tests of `pliant-cranelift`, one program: a file of its own for each would be linked for itself.
 
 mod access_checks;
+mod all_extents;
 mod common;
 mod control;
 #[allow(dead_code, reason = "the tests of pliant-kernels use all of it")]
