@@ -308,6 +308,34 @@ mod tests {
         );
     }
 
+    /// The value of an integer or bool type that a cast makes of another value.
+    fn cast(value: i64, to: DType) -> i64 {
+        match to {
+            DType::Bool => i64::from(value != 0),
+            DType::Int8 => i64::from(value as i8),
+            DType::UInt8 => i64::from(value as u8),
+            DType::Int16 => i64::from(value as i16),
+            DType::UInt16 => i64::from(value as u16),
+            DType::Int32 => i64::from(value as i32),
+            DType::UInt32 => i64::from(value as u32),
+            // As the 64-bit pattern: a negative value becomes one that no narrower type has.
+            DType::UInt64 if value < 0 => i64::MAX,
+            _ => value,
+        }
+    }
+
+    #[test]
+    fn holds_all_of_agrees_with_casts_of_all_8_bit_values() {
+        for from in [DType::Bool, DType::Int8, DType::UInt8] {
+            let values = || (-256i64..256).filter(|&v| cast(v, from) == v);
+            assert_eq!(values().count(), if from.is_bool() { 2 } else { 256 });
+            for to in DType::all().filter(|d| !d.is_float()) {
+                let preserves = values().all(|v| cast(v, to) == v);
+                assert_eq!(to.holds_all_of(from), preserves, "{from} to {to}");
+            }
+        }
+    }
+
     #[test]
     fn promotion_is_symmetric_and_lossless_where_possible() {
         for (a, b) in DType::all().flat_map(|a| DType::all().map(move |b| (a, b))) {
