@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check rust-test python-test models race asan poison fuzz bench bless clean
+.PHONY: demo test check rust-test python-test models race asan fuzz bench bless clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once.
 demo: $(VENV)/.release
@@ -39,15 +39,6 @@ race:
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS="--cfg tsan -Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" \
 	TSAN_OPTIONS="suppressions=$(CURDIR)/crates/pliant-pool/tests/tsan.supp" \
 	cargo test --package pliant-pool --test suite --quiet --target $(HOST) --target-dir target/race -- --test-threads 1 --skip fork::
-
-# The operator tests with an extension that fills uninitialised memory with NaNs, so that results that depend on it differ.
-# It leaves that extension installed; `make .venv/.dev` restores the usual one.
-poison: $(VENV)/.base
-	rm -f $(VENV)/.dev $(VENV)/.release
-	$(BIN)/maturin develop --quiet --features poison
-	$(BIN)/python -m pytest tests/python/onnx tests/python/operators tests/python/test_onnx*.py tests/python/test_*products.py \
-	tests/python/test_*convolutions.py tests/python/test_attention*.py tests/python/test_recurrent.py tests/python/test_kernels.py \
-	--numprocesses auto --dist worksteal
 
 # The tests of the crates that own or access raw memory, without the compiler, under AddressSanitizer; a separate build, as above.
 # The other crates with unsafe code need the whole compiler instrumented, which takes longer than all other tests. Their memory

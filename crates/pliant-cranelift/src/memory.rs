@@ -11,7 +11,7 @@ use pliant_exec::abi::{
     OFFSET_ALLOC_WORKSPACE, OFFSET_FREE_WORKSPACE, OFFSET_TENSOR_DATA, STATUS_NO_MEMORY,
 };
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Stmt, Ty, Var};
-use pliant_tensor::{DType, POISON, POISONS};
+use pliant_tensor::{DType, POISON_WORD, POISONS};
 use pliant_tir::accesses::{STACK_BYTES, constant_size, free_names, register_slots};
 use pliant_tir::fit::{SIZE_LIMIT, checked_terms};
 use rustc_hash::FxHashMap;
@@ -429,17 +429,29 @@ impl FuncGen<'_, '_> {
             let slot = self.b.create_sized_stack_slot(data);
             let address = self.b.ins().stack_addr(types::I64, slot, 0);
             if POISONS {
-                let [low, high] = POISON;
-                let word = i64::from_le_bytes([low, high, low, high, low, high, low, high]);
-                let word = self.b.ins().iconst(types::I64, word);
-                for at in (0..room).step_by(8) {
-                    self.b.ins().store(mem(), word, address, at as i32);
-                }
+                self.poison(address, room);
             }
             self.places.insert(buffer, Place::Address(address));
             return self.stmt(body);
         }
         self.workspace(buffer, body)
+    }
+
+    /// Fills stack memory with poison; `bytes` is a multiple of 8.
+    fn poison(&mut self, address: Value, bytes: u32) {
+        let (head, done) = (self.b.create_block(), self.b.create_block());
+        let at = self.b.append_block_param(head, types::I64);
+        let word = self.b.ins().iconst(types::I64, POISON_WORD.cast_signed());
+        let end = self.b.ins().iadd_imm_s(address, i64::from(bytes));
+        self.b.ins().jump(head, &[BlockArg::Value(address)]);
+        self.b.switch_to_block(head);
+        self.b.ins().store(mem(), word, at, 0);
+        let next = self.b.ins().iadd_imm_s(at, 8);
+        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, next, end);
+        self.b.ins().brif(more, head, &[BlockArg::Value(next)], done, &[]);
+        self.b.seal_block(head);
+        self.b.seal_block(done);
+        self.b.switch_to_block(done);
     }
 
     fn declare_slot(&mut self, ty: Ty) -> Vec<Variable> {

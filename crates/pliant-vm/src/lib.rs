@@ -17,6 +17,7 @@ mod machine;
 mod memory;
 mod native;
 mod owner_ids;
+mod poison_check;
 mod reach;
 mod registry;
 mod run;

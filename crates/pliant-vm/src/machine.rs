@@ -14,6 +14,7 @@ use crate::context::Lease;
 use crate::error::TraceEntry;
 use crate::link::{Entry, KernelTable, Linked, link};
 use crate::memory::Owner;
+use crate::poison_check::check_poison;
 use crate::run::Runner;
 use crate::stop::{StopFlag, StopFlags};
 use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
@@ -286,7 +287,9 @@ impl VirtualMachine {
             None
         };
         let mut lease = Lease::new(&inner.owner)?;
-        Runner::new(inner, lease.get(), instrument.as_ref(), outer).run(function, args)
+        let result =
+            Runner::new(inner, lease.get(), instrument.as_ref(), outer).run(function, args)?;
+        check_poison(inner.exe.funcs()[index as usize].name(), args, result)
     }
 
     /// Keeps `args` for [`VirtualMachine::invoke_stateful`].

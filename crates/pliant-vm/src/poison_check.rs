@@ -1,0 +1,66 @@
+//! Checks that no result of a run holds poison, in builds that poison uninitialised memory.
+
+use pliant_tensor::POISONS;
+
+use crate::error::CheckKind;
+use crate::{Value, VmError};
+
+/// How many values of nested tuples are searched. Shared tuples can have far more.
+const SEARCHED: usize = 10_000;
+
+/// Fails with an internal error if a tensor in `result` holds poison and no argument does.
+pub(crate) fn check_poison(
+    function: &str,
+    args: &[Value],
+    result: Value,
+) -> Result<Value, VmError> {
+    if POISONS && holds_poison([&result]) && !holds_poison(args) {
+        let message = format!("a result of '{function}' holds memory that was never written");
+        return Err(VmError::check(CheckKind::Internal, message));
+    }
+    Ok(result)
+}
+
+fn holds_poison<'a>(values: impl IntoIterator<Item = &'a Value>) -> bool {
+    let mut left: Vec<&Value> = values.into_iter().collect();
+    for _ in 0..SEARCHED {
+        match left.pop() {
+            Some(Value::Tensor(tensor)) if tensor.holds_poison() => return true,
+            Some(Value::Tuple(items)) => left.extend(items.iter().take(SEARCHED)),
+            Some(_) => {}
+            None => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use pliant_tensor::{DType, Tensor, poison};
+
+    use super::*;
+
+    fn zeros() -> Tensor {
+        Tensor::zeros(&[3], DType::Float32).expect("a small tensor")
+    }
+
+    fn poisoned() -> Tensor {
+        let tensor = zeros();
+        // SAFETY: the tensor has these bytes.
+        unsafe { poison(tensor.data_ptr(), tensor.nbytes()) };
+        tensor
+    }
+
+    #[test]
+    fn poison_in_a_result_is_an_internal_error() {
+        let result = Value::tuple([Value::Tensor(zeros()), Value::Tensor(poisoned())]);
+        let checked = check_poison("main", &[Value::Tensor(zeros())], result);
+        assert_eq!(checked.is_err_and(|e| e.is_internal()), POISONS);
+    }
+
+    #[test]
+    fn the_poison_of_an_argument_may_be_returned() {
+        let args = [Value::Tensor(poisoned())];
+        assert!(check_poison("main", &args, args[0].clone()).is_ok());
+    }
+}
