@@ -91,3 +91,20 @@ def test_thousands_of_values_that_are_live_at_once() -> None:
     values = x[:, None] + np.arange(count) + 0.5
     expected = [combined(row, 1) * combined(row[order], -1) for row in values]
     np.testing.assert_allclose(model(x).numpy(), expected, rtol=1e-12)
+
+
+def test_deeply_nested_selects_compile_quickly() -> None:
+    """CheckBounds tried both sides of each conditional twice: 2**60 proofs."""
+    depth = 60
+    value = "A[v]"
+    for k in range(depth):
+        value = f"T.Select(A[v + {k}] > T.float32({k}), {value}, A[v + {k}])"
+    model = compiled(f"""        for i in range(n - {depth}):
+            with T.block("c"):
+                v = T.axis.spatial(n - {depth}, i)
+                C[v] = {value}""")
+    x = np.arange(100, dtype="float32")
+    expected = x[:40].copy()
+    for k in range(depth):
+        expected = np.where(x[k : k + 40] > k, expected, x[k : k + 40])
+    np.testing.assert_array_equal(model(x).numpy()[:40], expected)

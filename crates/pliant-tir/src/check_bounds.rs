@@ -7,12 +7,13 @@
 //! [`crate::index_facts`] proves accesses in bounds.
 
 mod expr;
+mod proved;
 
 use pliant_ir::AttrValue;
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BlockData, Buffer, BufferData, Expr, ExprData, Intrin, IterKind, IterVar, PrimFunc, Scope,
-    Stmt, StmtData, Ty, Var, VarTy,
+    BlockData, Buffer, BufferData, Expr, ExprData, IterKind, IterVar, PrimFunc, Scope, Stmt,
+    StmtData, Ty, Var, VarTy,
 };
 use pliant_tensor::{DType, Failed};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -218,11 +219,7 @@ impl Checker {
     /// An index, with its loads bound to variables if the machine may load one of them twice. Proofs take all occurrences
     /// of a load for one value, but each side of a conditional loads anew.
     fn bind_repeated_loads(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
-        let mut choice = false;
-        for_each_expr(f, e, |e| {
-            choice |= matches!(f.expr(e), ExprData::Call(Intrin::IfThenElse, ..));
-        });
-        if choice && guards::reads(f, e) { self.bindings.loads(f, e, guards) } else { e }
+        if expr::loads_may_repeat(f, e) { self.bindings.loads(f, e, guards) } else { e }
     }
 
     fn assuming(&mut self, f: &mut PrimFunc, condition: Expr, holds: bool, s: Stmt) -> Stmt {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Ty};
 use pliant_tensor::{DType, Failed};
 
@@ -99,16 +100,13 @@ impl Checker {
         (side, inner)
     }
 
+    /// Both sides are evaluated if both are in bounds whatever the condition is, or if the condition is a vector.
     fn select(&mut self, f: &mut PrimFunc, [c, a, b]: [Expr; 3], guards: &mut Vec<Guard>) -> Expr {
         let c = self.expr(f, c, guards);
-        let outer = self.bindings.clone();
-        let mut plain = Vec::new();
-        let sides = [a, b].map(|side| self.expr(f, side, &mut plain));
-        if plain.is_empty() || f.expr_ty(c).lanes != 1 {
-            guards.extend(plain);
-            return f.add_expr(ExprData::Select(c, sides[0], sides[1]));
+        if f.expr_ty(c).lanes != 1 || [a, b].into_iter().all(|side| self.is_proved(f, side)) {
+            let [a, b] = [a, b].map(|side| self.expr(f, side, guards));
+            return f.add_expr(ExprData::Select(c, a, b));
         }
-        self.bindings = outer;
         let lazy = self.choice(f, c, [a, b], guards);
         f.call(Intrin::IfThenElse, &lazy)
     }
@@ -124,13 +122,10 @@ impl Checker {
         guards: &mut Vec<Guard>,
     ) -> Expr {
         let a = self.expr(f, a, guards);
-        let outer = self.bindings.clone();
-        let mut always = Vec::new();
-        let eager = self.expr(f, b, &mut always);
-        if always.is_empty() {
-            return f.binary(op, a, eager);
+        if self.is_proved(f, b) {
+            let b = self.expr(f, b, guards);
+            return f.binary(op, a, b);
         }
-        self.bindings = outer;
         let decided = f.add_expr(ExprData::Int(i64::from(op == BinOp::Or), Ty::BOOL));
         let sides = if op == BinOp::And { [b, decided] } else { [decided, b] };
         let lazy = self.choice(f, a, sides, guards);
@@ -178,29 +173,21 @@ impl Checker {
         indices: &[Expr],
         guards: &mut Vec<Guard>,
     ) -> Box<[Expr]> {
-        let data = f.buffer(buffer).clone();
-        if let &[i] = indices
-            && !data.strides.is_empty()
-            && (f.is_flat() || data.shape.len() != 1)
-        {
-            let (span, conditions) = span(f, &data);
-            let message = flat_message(&data.name);
-            guards.extend(conditions.into_iter().map(|p| Guard::Check(p, message.clone())));
-            return [self.check_index(f, i, span, message, guards)].into();
+        let bound = Bound::of(f, buffer, indices.len());
+        if bound.sizes.is_empty() {
+            return indices.into();
         }
-        if indices.len() == data.shape.len() {
-            let dims = indices.iter().zip(&data.shape).enumerate();
-            return dims
-                .map(|(dim, (&i, &n))| {
-                    let message = index_message(f, &data.name, dim, n).into();
-                    self.check_index(f, i, n, message, guards)
-                })
-                .collect();
+        let message = bound.flat.then(|| flat_message(&f.buffer(buffer).name));
+        if let Some(message) = &message {
+            let checks = bound.conditions.into_iter().map(|p| Guard::Check(p, message.clone()));
+            guards.extend(checks);
         }
-        let &[i] = indices else { return indices.into() };
-        // A flat access: inside the whole buffer.
-        let total = data.shape.iter().fold(f.int(1), |acc, &d| f.mul(acc, d));
-        [self.check_index(f, i, total, flat_message(&data.name), guards)].into()
+        let dims = indices.iter().zip(bound.sizes).enumerate();
+        dims.map(|(dim, (&i, n))| {
+            let message = message.clone().unwrap_or_else(|| index_message(f, buffer, dim, n));
+            self.check_index(f, i, n, message, guards)
+        })
+        .collect()
     }
 
     /// Guards one index, which must be in `0..n`. Returns it over variables that the guards bind.
@@ -213,13 +200,7 @@ impl Checker {
         guards: &mut Vec<Guard>,
     ) -> Expr {
         let i = self.bind_repeated_loads(f, i, guards);
-        let proved = ends(f, i).is_some_and(|ends| {
-            ends.into_iter().all(|e| {
-                let zero = f.int(0);
-                self.facts.inside(f, e, zero, n).is_none()
-            })
-        });
-        if proved {
+        if self.index_is_proved(f, i, n) {
             return i;
         }
         let i = self.bindings.loads(f, i, guards);
@@ -234,9 +215,37 @@ impl Checker {
     }
 }
 
+/// What the indices of an access are compared with.
+pub(super) struct Bound {
+    /// One size for each index.
+    pub(super) sizes: Vec<Expr>,
+    /// What must hold besides.
+    pub(super) conditions: Vec<Expr>,
+    /// Whether one index counts the elements of the whole buffer.
+    flat: bool,
+}
+
+impl Bound {
+    /// The bound of an access with `count` indices.
+    pub(super) fn of(f: &mut PrimFunc, buffer: Buffer, count: usize) -> Bound {
+        let data = f.buffer(buffer).clone();
+        if count == 1 && !data.strides.is_empty() && (f.is_flat() || data.shape.len() != 1) {
+            let (span, conditions) = span(f, &data);
+            return Bound { sizes: vec![span], conditions, flat: true };
+        }
+        let flat = count == 1 && data.shape.len() != 1;
+        let sizes = match () {
+            () if count == data.shape.len() => data.shape.to_vec(),
+            () if flat => vec![data.shape.iter().fold(f.int(1), |acc, &d| f.mul(acc, d))],
+            () => Vec::new(),
+        };
+        Bound { sizes, conditions: Vec::new(), flat }
+    }
+}
+
 /// The values to check of an index: the index itself, or the first and the last lane of a ramp. `None` for other
 /// vectors, whose lanes are arbitrary.
-fn ends(f: &mut PrimFunc, i: Expr) -> Option<Vec<Expr>> {
+pub(super) fn ends(f: &mut PrimFunc, i: Expr) -> Option<Vec<Expr>> {
     match *f.expr(i) {
         ExprData::Ramp(base, stride, lanes) => {
             let last = f.add_expr(ExprData::Int(i64::from(lanes) - 1, f.expr_ty(stride)));
@@ -267,8 +276,17 @@ fn extremes(f: &mut PrimFunc, i: Expr) -> Vec<Expr> {
         .to_vec()
 }
 
+/// Whether the machine may load a value in the expression twice: on each side of a conditional.
+pub(super) fn loads_may_repeat(f: &PrimFunc, e: Expr) -> bool {
+    let mut choice = false;
+    for_each_expr(f, e, |e| {
+        choice |= matches!(f.expr(e), ExprData::Call(Intrin::IfThenElse, ..));
+    });
+    choice && reads(f, e)
+}
+
 /// Whether a call of a linked function takes addresses, or calls a library kernel.
-fn takes_addresses(f: &PrimFunc, args: &[Expr]) -> bool {
+pub(super) fn takes_addresses(f: &PrimFunc, args: &[Expr]) -> bool {
     let address = |&e: &Expr| matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..));
     reach::kind(f, args).is_some() || args.iter().any(address)
 }
@@ -304,9 +322,11 @@ fn span(f: &mut PrimFunc, data: &BufferData) -> (Expr, Vec<Expr>) {
     (span, conditions)
 }
 
-fn index_message(f: &PrimFunc, name: &str, dim: usize, n: Expr) -> String {
-    let n = crate::text::expr(f, n);
-    Failed::Index.mark(&format!("index out of bounds: dim {dim} of '{name}' has {n} elements"))
+fn index_message(f: &PrimFunc, buffer: Buffer, dim: usize, n: Expr) -> Arc<str> {
+    let (name, n) = (&f.buffer(buffer).name, crate::text::expr(f, n));
+    Failed::Index
+        .mark(&format!("index out of bounds: dim {dim} of '{name}' has {n} elements"))
+        .into()
 }
 
 fn flat_message(name: &str) -> Arc<str> {
