@@ -40,11 +40,10 @@ race:
 	TSAN_OPTIONS="suppressions=$(CURDIR)/crates/pliant-pool/tests/tsan.supp" \
 	cargo test --package pliant-pool --test suite --quiet --target $(HOST) --target-dir target/race -- --test-threads 1 --skip fork::
 
-# The tests of the crates that own or access raw memory, without the compiler, under AddressSanitizer; a separate build, as above.
-# The other crates with unsafe code need the whole compiler instrumented, which takes longer than all other tests. Their memory
-# accesses are tested between guard pages instead (crates/pliant/tests/suite/corpora.rs and races). Some tests ask for more
-# memory than there is, which is to fail and not to end the tests.
-ASAN_CRATES := pliant-tensor pliant-pool pliant-exec pliant-vm pliant-kernels
+# The tests of all crates with unsafe code under AddressSanitizer, a build of its own (half an hour in all). Generated code is
+# not instrumented; it checks its own accesses. Some tests ask for more memory than there is, which must fail and not end the tests.
+ASAN_CRATES := pliant-tensor pliant-pool pliant-exec pliant-vm pliant-kernels pliant-cranelift pliant-interp pliant-onnx pliant \
+	pliant-filetests
 asan:
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer" \
 	ASAN_OPTIONS=allocator_may_return_null=1 \
