@@ -511,7 +511,6 @@ fn check_nests(nests: impl Iterator<Item = &'static Nest>) {
             }
         }
     }
-    println!("{} runs", fixture.runs);
     assert!(fixture.runs > 1000);
 }
 
