@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check rust-test python-test models race asan fuzz bench bless clean
+.PHONY: demo test check rust-test python-test models race asan asan-rust asan-python fuzz bench bless clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once.
 demo: $(VENV)/.release
@@ -41,19 +41,34 @@ race:
 	cargo test --package pliant-pool --test suite --quiet --target $(HOST) --target-dir target/race -- --test-threads 1 --skip fork::
 
 # The tests of all crates with unsafe code under AddressSanitizer, a build of its own (half an hour in all). Generated code is
-# not instrumented; it checks its own accesses. Some tests ask for more memory than there is, which must fail and not end the tests.
+# not instrumented; it checks its own accesses. Some tests ask for more memory than there is: an error, not the end of the tests.
 ASAN_CRATES := pliant-tensor pliant-pool pliant-exec pliant-vm pliant-kernels pliant-cranelift pliant-interp pliant-onnx pliant \
 	pliant-filetests
-asan:
-	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer" \
-	ASAN_OPTIONS=allocator_may_return_null=1 \
+ASAN_FLAGS := RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer"
+asan: asan-rust asan-python
+
+asan-rust:
+	$(ASAN_FLAGS) ASAN_OPTIONS=allocator_may_return_null=1 \
 	cargo test $(ASAN_CRATES:%=--package %) --lib --test suite --quiet --target $(HOST) --target-dir target/asan
+
+# The Python tests of memory that crosses the boundary. Python itself is not instrumented, so the sanitizer's library (GCC's)
+# is loaded before it; Python leaks on purpose.
+ASAN_TESTS := runtime model tensor_import_errors object_protocol interrupts hostile_loops uninitialized_memory bad_arguments
+asan-python: $(VENV)/.base
+	$(ASAN_FLAGS) PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
+	cargo build --package pliant-py --quiet --target $(HOST) --target-dir target/asan
+	rm -rf target/asan/python && mkdir -p target/asan/python
+	cp -r python/pliant target/asan/python
+	cp target/asan/$(HOST)/debug/lib_core.so target/asan/python/pliant/_core.abi3.so
+	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 \
+	PYTHONPATH=target/asan/python $(BIN)/python -m pytest $(ASAN_TESTS:%=tests/python/test_%.py) \
+	--numprocesses auto --dist worksteal
 
 # The fuzz targets under AddressSanitizer, one after another. It reserves more address space than the driver's limit.
 FUZZ_TARGETS := executable kernels script onnx_grammar import run
 SECONDS ?= 600
 fuzz:
-	cd fuzz && RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer" \
+	cd fuzz && $(ASAN_FLAGS) \
 	cargo build --release --no-default-features --bins --target $(HOST)
 	for target in $(FUZZ_TARGETS); do \
 	  ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 \
