@@ -308,7 +308,7 @@ mod tests {
         );
     }
 
-    /// The value of an integer or bool type that a cast makes of another value.
+    /// Casts a value to an integer or bool type. Integers wrap around.
     fn cast(value: i64, to: DType) -> i64 {
         match to {
             DType::Bool => i64::from(value != 0),

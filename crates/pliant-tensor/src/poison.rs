@@ -35,11 +35,11 @@ pub unsafe fn poison(start: *mut u8, bytes: usize) {
 }
 
 impl Tensor {
-    /// Whether an element is poison. Since single elements of less than four bytes may have these bits by chance, eight
-    /// bytes side by side must have them, except for bool: poison is neither true nor false.
+    /// Whether an element is poison. An element of four or more bytes is if all its bytes match the pattern. Smaller ones can
+    /// match by chance, so eight bytes in a row must match; a bool is poison if it is one of the two bytes.
     ///
-    /// Only compact tensors are searched. The others are views, whose elements belong to searched tensors. A program that
-    /// computes these bits on purpose, such as -655371 as int32, looks the same: a false alarm of test builds.
+    /// Only compact tensors are searched; other tensors return false. A program that computes the pattern on purpose, such
+    /// as -655371 as int32, is a false alarm of builds with debug assertions.
     pub fn holds_poison(&self) -> bool {
         let Ok(bytes) = self.as_bytes() else { return false };
         let word = POISON_WORD.to_le_bytes();

@@ -326,21 +326,23 @@ struct Run {
     scalar: i64,
 }
 
-/// The values of an extent in the position that does not vary.
+/// The values of the extent that does not vary.
 const FEW: [i64; 7] = [-40, -1, 0, 1, 2, 7, 17];
 
-/// The ways to write an extent: as a parameter, by the dim of the buffer, and as a constant.
+/// An extent that is a scalar parameter.
 fn parameter(at: usize, slack: i64, values: impl Iterator<Item = i64>) -> Extent {
     let run = |extent: i64| Run { extent, dim: extent.max(0) + slack, scalar: extent };
     Extent { text: format!("s{at}"), dim: None, runs: values.map(run).collect() }
 }
 
+/// A dim of the buffer minus a constant.
 fn difference(at: usize, slack: i64, less: i64, dims: impl Iterator<Item = i64>) -> Extent {
     let less = less + slack;
     let run = |dim: i64| Run { extent: dim - less, dim, scalar: 0 };
     Extent { text: format!("(n{at} - {less})"), dim: None, runs: dims.map(run).collect() }
 }
 
+/// Half a dim of the buffer minus a constant.
 fn half(at: usize, slack: i64, less: i64) -> Extent {
     let less = less + slack;
     let run = |dim: i64| Run { extent: dim / 2 - less, dim, scalar: 0 };
@@ -348,6 +350,7 @@ fn half(at: usize, slack: i64, less: i64) -> Extent {
     Extent { text: format!("(n{at} // 2 - {less})"), dim: None, runs }
 }
 
+/// The minimum of a scalar parameter and a dim of the buffer.
 fn least(at: usize, slack: i64) -> Extent {
     let most = MOST + slack;
     let by_parameter = (LEAST..=MOST).map(|scalar| Run { extent: scalar, dim: most, scalar });
@@ -356,6 +359,7 @@ fn least(at: usize, slack: i64) -> Extent {
     Extent { text: format!("T.min(s{at}, n{at} - {slack})"), dim: None, runs }
 }
 
+/// A constant extent in a buffer of constant shape.
 fn constant(slack: i64, extent: i64) -> Extent {
     let dim = extent.max(0) + slack;
     Extent { text: extent.to_string(), dim: Some(dim), runs: vec![Run { extent, dim, scalar: 0 }] }

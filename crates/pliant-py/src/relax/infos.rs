@@ -216,7 +216,7 @@ pub fn tensor_info(
     SInfo::Tensor(shape, dtype).checked()
 }
 
-/// The rank that `ndim` (-1 if not given) and the number of dims state; `None` if neither does.
+/// The rank given by `ndim` or by the number of dims; `None` if neither is given. An `ndim` of -1 means not given.
 ///
 /// # Errors
 /// `ShapeError` if they differ, or for an `ndim` below -1.

@@ -100,7 +100,8 @@ impl Checker {
         (side, inner)
     }
 
-    /// Both sides are evaluated if both are in bounds whatever the condition is, or if the condition is a vector.
+    /// Keeps a `T.Select`, which evaluates both sides, if both are in bounds for either value of the condition, or if the
+    /// condition is a vector. Otherwise only the chosen side is evaluated.
     fn select(&mut self, f: &mut PrimFunc, [c, a, b]: [Expr; 3], guards: &mut Vec<Guard>) -> Expr {
         let c = self.expr(f, c, guards);
         if f.expr_ty(c).lanes != 1 || [a, b].into_iter().all(|side| self.is_proved(f, side)) {
@@ -276,7 +277,7 @@ fn extremes(f: &mut PrimFunc, i: Expr) -> Vec<Expr> {
         .to_vec()
 }
 
-/// Whether the machine may load a value in the expression twice: on each side of a conditional.
+/// Whether generated code may load a value of the expression twice: once in each side of a conditional.
 pub(super) fn loads_may_repeat(f: &PrimFunc, e: Expr) -> bool {
     let mut choice = false;
     for_each_expr(f, e, |e| {

@@ -9,8 +9,8 @@ use super::expr::{Bound, ends, loads_may_repeat, takes_addresses};
 impl Checker {
     /// Whether an expression needs no guards, even if both sides of its `T.Select`, `and` and `or` are evaluated.
     ///
-    /// The nested sides are not tried a second time under their conditions, so that the time is linear in the size of
-    /// the expression. [`Checker::expr`] calls this once for each conditional.
+    /// Nested sides are not retried under their conditions, so a query takes linear time in the size of the expression.
+    /// [`Checker::expr`] makes one query for each conditional.
     pub(super) fn is_proved(&mut self, f: &mut PrimFunc, e: Expr) -> bool {
         if self.known.contains(&e) {
             return true;
