@@ -90,6 +90,9 @@ impl Fold {
         if !positive {
             return None;
         }
+        if let Some(exact) = func.syms.exact_quotient(a, b) {
+            return Some(exact);
+        }
         let zero = func.syms.int(0);
         let down = func.syms.floordiv(a, b);
         if pliant_ops::prove::at_most(func, zero, a) == Some(true) {

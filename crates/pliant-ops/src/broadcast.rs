@@ -11,7 +11,6 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Function;
 use pliant_ir::{Sym, SymArena};
 use pliant_sym::SymKind;
-use rustc_hash::FxHashSet;
 
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
@@ -300,30 +299,5 @@ impl Operand {
             Axis::OneIf(cond) => te::select(cond, &te::int(0), i),
         });
         self.value.at(&own.collect::<Vec<_>>())
-    }
-}
-
-/// Names the terms that [`broadcast_dim`] makes, in a size.
-pub(crate) fn name_terms(syms: &mut SymArena, size: Sym, vars: &mut te::VarMap) {
-    let (mut stack, mut seen) = (vec![size], FxHashSet::default());
-    while let Some(term) = stack.pop() {
-        if matches!(syms.kind(term), SymKind::Int(_) | SymKind::Var(_)) || !seen.insert(term) {
-            continue;
-        }
-        let parts = atoms(syms, term);
-        if parts.len() == 1 {
-            stack.extend(syms.children(term));
-            continue;
-        }
-        let names: Vec<&str> = parts
-            .iter()
-            .filter_map(|&part| match syms.kind(part) {
-                SymKind::Var(v) => Some(syms.name(v)),
-                _ => None,
-            })
-            .take(2)
-            .collect();
-        let name = if names.is_empty() { "size".to_string() } else { names.join("_") };
-        vars.name_term(term, &name);
     }
 }

@@ -9,7 +9,6 @@ use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, Attrs, DType, Sym};
 use rustc_hash::FxHashSet;
 
-use crate::broadcast;
 use crate::decl::{Legalize, Numbers, OpDecl};
 use crate::infer::InferCtx;
 use crate::ops::squeezed_unknown;
@@ -202,8 +201,8 @@ impl<'a> LegalizeCtx<'a> {
         LegalizeError::new(format!("{}: {}", self.decl.name, message.as_ref()))
     }
 
-    /// A size as an int64 expression; a condition is 0 or 1. What sizes broadcast to at run time is one variable, so that loop
-    /// functions need not know how it comes about; whoever goes on with the outputs does know.
+    /// A size as an int64 expression; a condition is 0 or 1. The irregular parts of a size are variables, which the loop
+    /// function takes as arguments.
     pub fn size(&mut self, sym: Sym) -> te::Expr {
         te::cast(&self.symbolic(sym), te::Ty::I64)
     }
@@ -211,7 +210,7 @@ impl<'a> LegalizeCtx<'a> {
     /// As [`Self::size`], where a condition is a bool.
     fn symbolic(&mut self, sym: Sym) -> te::Expr {
         if self.given.is_none() {
-            broadcast::name_terms(&mut self.func.syms, sym, &mut self.vars);
+            self.vars.name_irregular(&self.func.syms, sym);
         }
         te::from_sym(&self.func.syms, sym, &mut self.vars)
     }

@@ -302,8 +302,12 @@ impl<'f> TeCall<'f> {
         }
     }
 
-    /// A size as loop functions compute it, int64; a condition is 0 or 1.
+    /// A size as an int64 expression; a condition is 0 or 1. The irregular parts of a size are variables, which the loop
+    /// function takes as arguments.
     pub fn size(&mut self, size: Sym) -> te::Expr {
+        if self.given.is_empty() {
+            self.vars.name_irregular(&self.func.syms, size);
+        }
         te::cast(&te::from_sym(&self.func.syms, size, &mut self.vars), te::Ty::I64)
     }
 

@@ -11,7 +11,9 @@
 //! | `arena` | storage, hash-consing, variables |
 //! | `lin`, `sugar` | the linear form behind the normal form; finding `%` in it |
 //! | `build_linear`, `build_div`, `build_minmax`, `build_logic` | the builders, by operator family |
+//! | `quotient` | exact division of polynomials |
 //! | `print` | text in Python's syntax |
+//! | `irregular` | parts of sizes that loop functions take as arguments |
 //! | `measure` | how large a term is when it is written out |
 //! | `substitute` | walks: children, free variables, substitution, import |
 //! | `evaluate` | the value at given sizes |
@@ -31,6 +33,7 @@ mod build_logic;
 mod build_minmax;
 mod evaluate;
 mod facts;
+mod irregular;
 mod kind;
 mod lin;
 mod linear;
@@ -38,6 +41,7 @@ mod measure;
 mod modular;
 mod print;
 mod prove;
+mod quotient;
 mod simplify;
 mod solve;
 mod substitute;

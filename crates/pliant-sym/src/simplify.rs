@@ -148,14 +148,17 @@ impl Analyzer<'_> {
         None
     }
 
-    /// Quotient and remainder by a divisor that is not constant: the terms that contain it come out,
-    /// and the rest is the remainder where it is known to be below the divisor.
+    /// Quotient and remainder by a divisor that is not constant and not 0: exact if the polynomials divide. Otherwise the
+    /// terms that contain the divisor come out, and the rest is the remainder where it is known to be below the divisor.
     fn div_by_term(&mut self, a: Sym, b: Sym) -> Option<(Sym, Sym)> {
         let divisor = self.bound_at(b, 0);
         self.refill();
         let positive = divisor.min >= 1 || (divisor.contains(1) && self.is_at_least(b, 1));
         if !positive && divisor.contains(0) {
             return None;
+        }
+        if let Some(quotient) = self.arena.exact_quotient(a, b) {
+            return Some((quotient, self.arena.int(0)));
         }
         let lin = self.arena.lin_mut(a);
         let needed = self.arena.factors(b);

@@ -118,9 +118,23 @@ impl SymArena {
         sym: Sym,
         map: &mut dyn FnMut(&mut SymArena, SymVar) -> Sym,
     ) -> Sym {
+        self.import_terms(other, sym, &FxHashMap::default(), map)
+    }
+
+    /// As [`Self::import`]; `terms` says what whole terms of the other arena become.
+    pub fn import_terms(
+        &mut self,
+        other: &SymArena,
+        sym: Sym,
+        terms: &FxHashMap<Sym, Sym>,
+        map: &mut dyn FnMut(&mut SymArena, SymVar) -> Sym,
+    ) -> Sym {
         let mut done: FxHashMap<Sym, Sym> = FxHashMap::default();
         let mut stack = vec![sym];
         while let Some(&s) = stack.last() {
+            if let Some(&term) = terms.get(&s) {
+                done.insert(s, term);
+            }
             if done.contains_key(&s) || !push_missing(&other.children(s), &done, &mut stack) {
                 if !done.contains_key(&s) {
                     let built = match other.owned(s) {

@@ -109,54 +109,55 @@ class Module:
 #         T.func_attr({"tir.noalias": True})
 #         n = T.int64()
 #         m = T.int64()
+#         n_m = T.int64()
 #         x = T.match_buffer(var_x, (n,), "float32")
 #         y = T.match_buffer(var_y, (m,), "float32")
-#         b = T.match_buffer(var_b, (T.if_then_else(n == 1, m, n),), "float32")
-#         with T.Assert((n == 1 or n == T.if_then_else(n == 1, m, n)) and (m == 1 or m == T.if_then_else(n == 1, m, n)), "ShapeError: relax.add: dims n and m (axis -1) cannot be broadcast together: x1 is R.Tensor((n,), dtype=\"float32\"), x2 is R.Tensor((m,), dtype=\"float32\")"):
+#         b = T.match_buffer(var_b, (n_m,), "float32")
+#         with T.Assert((n == 1 or n == n_m) and (m == 1 or m == n_m), "ShapeError: relax.add: dims n and m (axis -1) cannot be broadcast together: x1 is R.Tensor((n,), dtype=\"float32\"), x2 is R.Tensor((m,), dtype=\"float32\")"):
 #             pass
 #         if n == 1:
 #             if m == 1:
-#                 for chunk in T.parallel((T.if_then_else(n == 1, m, n) + 2047) // 2048):
+#                 for chunk in T.parallel((n_m + 2047) // 2048):
 #                     first: T.int64 = chunk * 2048
-#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16):
+#                     for strip in range(T.min(2048, n_m - first) // 16):
 #                         for lane in T.vectorized(16):
 #                             b[first + (0 + strip * 16 + lane)] = (x[0] + y[0]) * T.float32(-1.0)
-#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4):
+#                     for strip in range(T.min(2048, n_m - first) % 16 // 4):
 #                         for lane in T.vectorized(4):
-#                             b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] = (x[0] + y[0]) * T.float32(-1.0)
-#                     for tail in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 % 4 // 1):
-#                         b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] = (x[0] + y[0]) * T.float32(-1.0)
+#                             b[first + (0 + T.min(2048, n_m - first) // 16 * 16 + strip * 4 + lane)] = (x[0] + y[0]) * T.float32(-1.0)
+#                     for tail in range(T.min(2048, n_m - first) % 16 % 4 // 1):
+#                         b[first + (0 + T.min(2048, n_m - first) // 16 * 16 + T.min(2048, n_m - first) % 16 // 4 * 4 + tail * 1)] = (x[0] + y[0]) * T.float32(-1.0)
 #             else:
-#                 for chunk in T.parallel((T.if_then_else(n == 1, m, n) + 2047) // 2048):
+#                 for chunk in T.parallel((n_m + 2047) // 2048):
 #                     first: T.int64 = chunk * 2048
-#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16):
+#                     for strip in range(T.min(2048, n_m - first) // 16):
 #                         for lane in T.vectorized(16):
 #                             b[first + (0 + strip * 16 + lane)] = (x[0] + y[first + (0 + strip * 16 + lane)]) * T.float32(-1.0)
-#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4):
+#                     for strip in range(T.min(2048, n_m - first) % 16 // 4):
 #                         for lane in T.vectorized(4):
-#                             b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] = (x[0] + y[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)]) * T.float32(-1.0)
-#                     for tail in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 % 4 // 1):
-#                         b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] = (x[0] + y[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)]) * T.float32(-1.0)
+#                             b[first + (0 + T.min(2048, n_m - first) // 16 * 16 + strip * 4 + lane)] = (x[0] + y[first + (0 + T.min(2048, n_m - first) // 16 * 16 + strip * 4 + lane)]) * T.float32(-1.0)
+#                     for tail in range(T.min(2048, n_m - first) % 16 % 4 // 1):
+#                         b[first + (0 + T.min(2048, n_m - first) // 16 * 16 + T.min(2048, n_m - first) % 16 // 4 * 4 + tail * 1)] = (x[0] + y[first + (0 + T.min(2048, n_m - first) // 16 * 16 + T.min(2048, n_m - first) % 16 // 4 * 4 + tail * 1)]) * T.float32(-1.0)
 #         else:
 #             if m == 1:
-#                 for chunk in T.parallel((T.if_then_else(n == 1, m, n) + 2047) // 2048):
+#                 for chunk in T.parallel((n_m + 2047) // 2048):
 #                     first: T.int64 = chunk * 2048
-#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16):
+#                     for strip in range(T.min(2048, n_m - first) // 16):
 #                         for lane in T.vectorized(16):
 #                             b[first + (0 + strip * 16 + lane)] = (x[first + (0 + strip * 16 + lane)] + y[0]) * T.float32(-1.0)
-#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4):
+#                     for strip in range(T.min(2048, n_m - first) % 16 // 4):
 #                         for lane in T.vectorized(4):
-#                             b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] = (x[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] + y[0]) * T.float32(-1.0)
-#                     for tail in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 % 4 // 1):
-#                         b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] = (x[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] + y[0]) * T.float32(-1.0)
+#                             b[first + (0 + T.min(2048, n_m - first) // 16 * 16 + strip * 4 + lane)] = (x[first + (0 + T.min(2048, n_m - first) // 16 * 16 + strip * 4 + lane)] + y[0]) * T.float32(-1.0)
+#                     for tail in range(T.min(2048, n_m - first) % 16 % 4 // 1):
+#                         b[first + (0 + T.min(2048, n_m - first) // 16 * 16 + T.min(2048, n_m - first) % 16 // 4 * 4 + tail * 1)] = (x[first + (0 + T.min(2048, n_m - first) // 16 * 16 + T.min(2048, n_m - first) % 16 // 4 * 4 + tail * 1)] + y[0]) * T.float32(-1.0)
 #             else:
-#                 for chunk in T.parallel((T.if_then_else(n == 1, m, n) + 2047) // 2048):
+#                 for chunk in T.parallel((n_m + 2047) // 2048):
 #                     first: T.int64 = chunk * 2048
-#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16):
+#                     for strip in range(T.min(2048, n_m - first) // 16):
 #                         for lane in T.vectorized(16):
 #                             b[first + (0 + strip * 16 + lane)] = (x[first + (0 + strip * 16 + lane)] + y[first + (0 + strip * 16 + lane)]) * T.float32(-1.0)
-#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4):
+#                     for strip in range(T.min(2048, n_m - first) % 16 // 4):
 #                         for lane in T.vectorized(4):
-#                             b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] = (x[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] + y[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)]) * T.float32(-1.0)
-#                     for tail in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 % 4 // 1):
-#                         b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] = (x[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] + y[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)]) * T.float32(-1.0)
+#                             b[first + (0 + T.min(2048, n_m - first) // 16 * 16 + strip * 4 + lane)] = (x[first + (0 + T.min(2048, n_m - first) // 16 * 16 + strip * 4 + lane)] + y[first + (0 + T.min(2048, n_m - first) // 16 * 16 + strip * 4 + lane)]) * T.float32(-1.0)
+#                     for tail in range(T.min(2048, n_m - first) % 16 % 4 // 1):
+#                         b[first + (0 + T.min(2048, n_m - first) // 16 * 16 + T.min(2048, n_m - first) % 16 // 4 * 4 + tail * 1)] = (x[first + (0 + T.min(2048, n_m - first) // 16 * 16 + T.min(2048, n_m - first) % 16 // 4 * 4 + tail * 1)] + y[first + (0 + T.min(2048, n_m - first) // 16 * 16 + T.min(2048, n_m - first) % 16 // 4 * 4 + tail * 1)]) * T.float32(-1.0)

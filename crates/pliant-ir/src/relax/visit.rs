@@ -423,6 +423,8 @@ pub struct Importer<'a> {
     pub vars: FxHashMap<Var, Expr>,
     /// What symbols of `src` become.
     pub syms: SymMap,
+    /// What whole terms of `src` become.
+    pub terms: FxHashMap<Sym, Sym>,
     /// What types of `src` become, as far as they were met.
     pub types: FxHashMap<Type, Type>,
     /// The variables of `src` that were copied, in order.
@@ -433,12 +435,19 @@ impl<'a> Importer<'a> {
     /// An importer that replaces nothing yet.
     pub fn new(src: &'a Function, dst: &'a mut Function) -> Self {
         let (vars, syms) = (FxHashMap::default(), SymMap::default());
-        Importer { src, dst, vars, syms, types: FxHashMap::default(), defined: Vec::new() }
+        let terms = FxHashMap::default();
+        Importer { src, dst, vars, syms, terms, types: FxHashMap::default(), defined: Vec::new() }
     }
 
     /// A symbolic integer.
     pub fn sym(&mut self, s: Sym) -> Sym {
-        super::derive::import_sym(self.dst, self.src, s, &mut self.syms)
+        let (src, syms) = (&self.src.syms, &mut self.syms);
+        self.dst.syms.import_terms(src, s, &self.terms, &mut |arena, v| {
+            *syms.entry(v).or_insert_with(|| {
+                let new = arena.fresh_var(src.name(v).to_string());
+                arena.var(new)
+            })
+        })
     }
 
     /// A type. A shape variable that became something else than a variable is forgotten.

@@ -111,18 +111,11 @@ fn resolve(
                 means_itself(n, own.get(i).copied(), dim)?;
             }
         }
-        // What stands on both sides cancels. Where it is 0 at run time, nothing is in the tensor either way.
-        let mut all = own.to_vec();
-        let mut others = Vec::with_capacity(dims.len());
-        for (_, &dim) in dims.iter().enumerate().filter(|(i, _)| *i != open) {
-            match all.iter().position(|&d| d == dim) {
-                Some(at) => drop(all.remove(at)),
-                None => others.push(dim),
-            }
-        }
+        // A size on both sides says nothing about the open one, even where it is 0.
+        let others = dims.iter().enumerate().filter(|(i, _)| *i != open);
+        let others: Vec<Sym> = others.map(|(_, &dim)| dim).collect();
         let syms = &mut n.func().syms;
-        let all = syms.product(all);
-        let others = syms.product(others);
+        let (all, others) = syms.reduced_quotient(own, &others);
         dims[open] = match syms.as_int(others) {
             // NumPy leaves that open; nothing is in the tensor either way.
             Some(0) => syms.int(0),

@@ -8,7 +8,6 @@ pub mod reduce_to;
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{ExprData, TensorShape, Type, TypeData};
-use pliant_sym::SymKind;
 
 use crate::broadcast::{Target, stretches_to};
 use crate::decl::{Default, Numbers, OpDecl, Pattern};
@@ -160,7 +159,8 @@ fn fill_open(
     };
     let others: Vec<Sym> =
         dims.iter().enumerate().filter(|(i, _)| *i != open).map(|(_, &d)| d).collect();
-    let (over, under) = cancelled(ctx, old, &others);
+    // A size on both sides says nothing about the open one, even where it is 0.
+    let (over, under) = ctx.func.syms.reduced_quotient(old, &others);
     let x = ctx.ty_text(0);
     if ctx.func.syms.as_int(under) == Some(0) {
         return Err(ctx.error(format!("-1 cannot be found where another size is 0: {x}")));
@@ -172,34 +172,6 @@ fn fill_open(
     }
     dims[open] = ctx.func.syms.floordiv(over, under);
     Ok(())
-}
-
-/// The product of the old sizes and that of the new ones, common factors cancelled: a size that stands on both sides
-/// says nothing about the one that is looked for, even where it is 0.
-fn cancelled(ctx: &mut InferCtx<'_>, old: &[Sym], new: &[Sym]) -> (Sym, Sym) {
-    let (mut over, mut under) = (Vec::new(), Vec::new());
-    old.iter().for_each(|&d| factors(ctx, d, &mut over));
-    new.iter().for_each(|&d| factors(ctx, d, &mut under));
-    under.retain(|f| match over.iter().position(|o| o == f) {
-        Some(k) => {
-            over.swap_remove(k);
-            false
-        }
-        None => true,
-    });
-    (numel(ctx, &over), numel(ctx, &under))
-}
-
-/// The factors of a size that show in its form.
-fn factors(ctx: &mut InferCtx<'_>, dim: Sym, out: &mut Vec<Sym>) {
-    match ctx.func.syms.kind(dim) {
-        SymKind::Product(list) => out.extend_from_slice(list),
-        SymKind::Sum { terms: &[(coef, atom)], constant: 0 } => {
-            out.push(ctx.func.syms.int(coef));
-            factors(ctx, atom, out);
-        }
-        _ => out.push(dim),
-    }
 }
 
 fn infer_flatten(ctx: &mut InferCtx<'_>) -> Inferred {

@@ -60,6 +60,13 @@ impl VarMap {
         }
     }
 
+    /// Lets variables stand for the irregular parts of a size ([`SymArena::irregular_terms`]).
+    pub fn name_irregular(&mut self, arena: &SymArena, size: Sym) {
+        for term in arena.irregular_terms(size) {
+            self.name_term(term, &arena.short_name(term));
+        }
+    }
+
     /// The symbol or the term that a variable stands for, if there is one.
     pub fn get_term(&self, arena: &mut SymArena, var: &Var) -> Option<Sym> {
         let symbol = self.get_sym(var).map(|v| arena.var(v));

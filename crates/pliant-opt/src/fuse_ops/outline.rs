@@ -2,6 +2,7 @@
 
 use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::op::CALL_TIR;
+use pliant_ir::relax::derive::visit_dims;
 use pliant_ir::relax::visit::{Importer, free_syms};
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, Type, TypeData, Var,
@@ -32,9 +33,11 @@ pub(super) fn outline(src: &Function, members: &[Binding]) -> Outlined {
         args: Vec::new(),
         constants: FxHashMap::default(),
     };
+    members.iter().for_each(|b| outline.name_irregular_sizes(b));
     let bindings: Vec<Binding> = members.iter().map(|b| outline.binding(b)).collect();
     let (params, args) = (outline.params, outline.args);
     let syms = std::mem::take(&mut outline.importer.syms);
+    let terms = std::mem::take(&mut outline.importer.terms);
     let last = bindings.last().expect("a group has members").var;
     dst.var_mut(last).dataflow = false;
     let result = dst.var_expr(last);
@@ -44,7 +47,7 @@ pub(super) fn outline(src: &Function, members: &[Binding]) -> Outlined {
     let root = dst.root();
     let data = dst.func_mut(root);
     (data.params, data.body, data.ret_ty, data.pure) = (params, body, ret_ty, true);
-    let sizes = pass_sizes(&mut dst, src, &syms);
+    let sizes = pass_sizes(&mut dst, src, &syms, terms);
     Outlined { func: dst, args, sizes }
 }
 
@@ -53,14 +56,16 @@ fn pass_sizes(
     dst: &mut Function,
     src: &Function,
     syms: &FxHashMap<pliant_ir::SymVar, Sym>,
+    terms: FxHashMap<Sym, Sym>,
 ) -> Vec<Sym> {
     let root = dst.root();
     let free = free_syms(dst, root);
     if free.is_empty() {
         return Vec::new();
     }
-    let outside: FxHashMap<Sym, Sym> =
-        syms.iter().map(|(&outer, &inner)| (inner, src.syms.var(outer))).collect();
+    let symbols = syms.iter().map(|(&outer, &inner)| (inner, src.syms.var(outer)));
+    let terms = terms.into_iter().map(|(outer, inner)| (inner, outer));
+    let outside: FxHashMap<Sym, Sym> = symbols.chain(terms).collect();
     let dims: Vec<Sym> = free.iter().map(|&v| dst.syms.var(v)).collect();
     let ty = dst.intern(TypeData::shape(&dims[..]));
     let taken = |name: &str| dst.var_ids().any(|v| &*dst.var(v).name == name);
@@ -81,6 +86,26 @@ struct Outline<'a> {
 }
 
 impl Outline<'_> {
+    /// Makes the irregular parts of the sizes in a binding symbols of the new function.
+    fn name_irregular_sizes(&mut self, b: &Binding) {
+        let (src, dst) = (self.importer.src, &mut *self.importer.dst);
+        let terms = &mut self.importer.terms;
+        let mut name = |size: Sym| {
+            for term in src.syms.irregular_terms(size) {
+                terms.entry(term).or_insert_with(|| {
+                    let symbol = dst.fresh_sym(&src.syms.short_name(term));
+                    dst.syms.var(symbol)
+                });
+            }
+        };
+        visit_dims(src, src.var(b.var).ty, false, &mut name);
+        if let Some(call) = TirCall::of(src, b.value) {
+            call.tir_vars.iter().for_each(|&size| name(size));
+            let tensors = call.inputs.iter().map(|&e| src.expr_ty(e));
+            tensors.for_each(|ty| visit_dims(src, ty, false, &mut name));
+        }
+    }
+
     fn binding(&mut self, b: &Binding) -> Binding {
         let src = self.importer.src;
         let value = match src.expr(b.value) {

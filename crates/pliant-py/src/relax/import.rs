@@ -62,7 +62,7 @@ impl HomeState {
         }
         let Memo { vars, syms, types } = memo;
         let dst = self.parts()?.0;
-        let mut importer = Importer { src: func, dst, vars, syms, types, defined: Vec::new() };
+        let mut importer = Importer { vars, syms, types, ..Importer::new(func, dst) };
         let out = work(&mut importer);
         let Importer { vars, syms, types, defined, .. } = importer;
         for v in defined {

@@ -1,0 +1,77 @@
+//! The parts of sizes that loop functions take as arguments instead of computing them.
+
+use rustc_hash::FxHashSet;
+
+use crate::{Sym, SymArena, SymKind};
+
+impl SymArena {
+    /// The largest parts of a size that make loop bounds and indices hard to analyse: conditionals, quotients and remainders
+    /// by a non-constant, and sums and products that are too long to fold. Each part is listed once.
+    ///
+    /// Of the conditions in a size only conditionals are listed: a condition may guard its quotients against division by 0.
+    pub fn irregular_terms(&self, size: Sym) -> Vec<Sym> {
+        let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
+        let mut open = vec![(size, false)];
+        while let Some((term, in_condition)) = open.pop() {
+            if !seen.insert((term, in_condition)) {
+                continue;
+            }
+            let (irregular, condition) = match self.kind(term) {
+                SymKind::Select(..) => (true, false),
+                SymKind::FloorDiv(_, d) | SymKind::FloorMod(_, d) => {
+                    (!in_condition && self.as_int(d).is_none(), false)
+                }
+                SymKind::BigAdd(..) | SymKind::BigMul(..) => (!in_condition, false),
+                SymKind::Cmp(..) | SymKind::And(_) | SymKind::Or(_) | SymKind::Not(_) => {
+                    (false, true)
+                }
+                _ => (false, false),
+            };
+            if irregular {
+                found.push(term);
+            } else {
+                let below = self.children(term).into_iter().rev();
+                open.extend(below.map(|c| (c, in_condition || condition)));
+            }
+        }
+        found.dedup();
+        found
+    }
+
+    /// A name for a size: its first two symbols, or `size`.
+    pub fn short_name(&self, size: Sym) -> String {
+        let names: Vec<&str> = self.free_vars(size).iter().take(2).map(|&v| self.name(v)).collect();
+        if names.is_empty() { "size".to_string() } else { names.join("_") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditionals_and_quotients_by_symbols_are_irregular() {
+        let mut s = SymArena::new();
+        let [n, m] = ["n", "m"].map(|name| {
+            let v = s.fresh_var(name);
+            s.var(v)
+        });
+        let (one, four) = (s.int(1), s.int(4));
+        let is_one = s.eq(n, one);
+        let broadcast = s.select(is_one, m, n);
+        let quotient = s.floordiv(n, m);
+        let half = s.floordiv(broadcast, four);
+        let scaled = s.mul(quotient, four);
+        let size = s.add(half, scaled);
+        let mut found = s.irregular_terms(size);
+        found.sort();
+        let mut expected = vec![broadcast, quotient];
+        expected.sort();
+        assert_eq!(found, expected);
+        let rest = s.floormod(n, m);
+        let zero = s.int(0);
+        let divides = s.eq(rest, zero);
+        assert!(s.irregular_terms(divides).is_empty());
+        assert_eq!(s.short_name(broadcast), "n_m");
+    }
+}

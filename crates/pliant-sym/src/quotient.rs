@@ -1,0 +1,201 @@
+//! Exact division of polynomials over atoms, for sizes that multiply up to a known number of elements.
+
+use smallvec::SmallVec;
+
+use crate::arena::SymArena;
+use crate::kind::{Sym, SymList};
+use crate::lin::{Lin, gcd};
+
+/// Dividends and quotients with more terms are not divided.
+const MAX_QUOTIENT_TERMS: usize = 32;
+
+/// A coefficient and the atoms that it multiplies, sorted.
+type Monomial = (i64, SymList);
+
+impl SymArena {
+    /// The polynomial `q` with `a == q * b` at all values of the variables, if there is one and `b` is not 0.
+    ///
+    /// Where `b` is 0 at run time, so is `a`, and `q` is one of the numbers that satisfy the equation. So this is the size
+    /// that a reshape leaves open, at size 0 too, but it is `a // b` only where `b` is not 0.
+    pub fn exact_quotient(&mut self, a: Sym, b: Sym) -> Option<Sym> {
+        let (mut rest, by) = (self.monomials(a)?, self.monomials(b)?);
+        let (lead_coef, lead) = by.first()?.clone();
+        let mut quotient = Vec::new();
+        while let Some((coef, factors)) = rest.first() {
+            if coef.checked_rem(lead_coef) != Some(0) || quotient.len() == MAX_QUOTIENT_TERMS {
+                return None;
+            }
+            let (coef, factors) = (coef / lead_coef, without(factors, &lead)?);
+            for (by_coef, by_factors) in &by {
+                let product: SymList = merged(&factors, by_factors);
+                add(&mut rest, (coef.checked_mul(*by_coef)?.checked_neg()?, product))?;
+            }
+            quotient.push((coef, factors));
+        }
+        let terms: Vec<Sym> = quotient.into_iter().map(|m| self.of_monomial(m)).collect();
+        Some(self.sum(terms))
+    }
+
+    /// The quotient of two products of sizes in lowest terms: the numerator and the denominator. Sizes in both products
+    /// cancel even where they are 0, as the size that a reshape leaves open does not depend on them.
+    pub fn reduced_quotient(&mut self, over: &[Sym], under: &[Sym]) -> (Sym, Sym) {
+        let mut over = SymList::from_slice(over);
+        let is_left = |d: &&Sym| {
+            let at = over.iter().position(|o| o == *d);
+            at.map(|at| over.remove(at)).is_none()
+        };
+        let under: SymList = under.iter().filter(is_left).copied().collect();
+        let (over, under) = (self.product(over), self.product(under));
+        match self.exact_quotient(over, under) {
+            Some(quotient) => (quotient, self.int(1)),
+            None => self.without_common_factor(over, under),
+        }
+    }
+
+    /// The two terms without the constant and the atoms that divide both.
+    fn without_common_factor(&mut self, a: Sym, b: Sym) -> (Sym, Sym) {
+        let (Some(over), Some(under)) = (self.monomials(a), self.monomials(b)) else {
+            return (a, b);
+        };
+        let (Some(first), false) = (over.first(), under.is_empty()) else { return (a, b) };
+        let all = || over.iter().chain(&under);
+        let divisor = all().fold(0, |g, m| gcd(g, m.0.unsigned_abs()));
+        let common = all().fold(first.1.clone(), |common, m| shared(&common, &m.1));
+        match i64::try_from(divisor) {
+            Ok(divisor) if divisor > 1 || !common.is_empty() => {
+                (self.divided(&over, divisor, &common), self.divided(&under, divisor, &common))
+            }
+            _ => (a, b),
+        }
+    }
+
+    /// A polynomial whose terms are all multiples of a constant and a product, divided by them.
+    fn divided(&mut self, list: &[Monomial], divisor: i64, common: &[Sym]) -> Sym {
+        let quotient = |(coef, factors): &Monomial| {
+            (coef / divisor, without(factors, common).unwrap_or_default())
+        };
+        let terms: Vec<Sym> = list.iter().map(|m| self.of_monomial(quotient(m))).collect();
+        self.sum(terms)
+    }
+
+    /// The terms of a polynomial, the leading one first; nothing for one that has too many.
+    fn monomials(&mut self, sym: Sym) -> Option<Vec<Monomial>> {
+        let Lin { terms, constant } = self.lin_mut(sym);
+        if terms.len() >= MAX_QUOTIENT_TERMS {
+            return None;
+        }
+        let mut list: Vec<Monomial> =
+            terms.iter().map(|&(coef, t)| (coef, sorted(self.factors(t)))).collect();
+        if constant != 0 {
+            list.push((constant, SmallVec::new()));
+        }
+        list.sort_by(|a, b| leading_first(&a.1, &b.1));
+        Some(list)
+    }
+
+    fn of_monomial(&mut self, (coef, factors): Monomial) -> Sym {
+        let coef = self.int(coef);
+        let product = self.product(factors);
+        self.mul(product, coef)
+    }
+}
+
+fn sorted(mut factors: SymList) -> SymList {
+    factors.sort();
+    factors
+}
+
+/// Lexicographic order of the exponents: of two products, the one with the higher power of the first atom in which they
+/// differ comes first. The order of two products stays the same when both are multiplied by a third.
+fn leading_first(a: &[Sym], b: &[Sym]) -> std::cmp::Ordering {
+    let differ = a.iter().zip(b).find(|(x, y)| x != y);
+    differ.map_or_else(|| b.len().cmp(&a.len()), |(x, y)| x.cmp(y))
+}
+
+/// The factors without those of a divisor; nothing where one is missing.
+fn without(factors: &[Sym], divisor: &[Sym]) -> Option<SymList> {
+    let mut left = SymList::from_slice(factors);
+    for d in divisor {
+        let at = left.iter().position(|f| f == d)?;
+        left.remove(at);
+    }
+    Some(left)
+}
+
+fn merged(a: &[Sym], b: &[Sym]) -> SymList {
+    sorted(a.iter().chain(b).copied().collect())
+}
+
+/// The factors that both lists contain, as often as both do.
+fn shared(a: &[Sym], b: &[Sym]) -> SymList {
+    let mut left = SymList::from_slice(b);
+    let is_shared = |f: &&Sym| {
+        let at = left.iter().position(|l| l == *f);
+        at.map(|at| left.remove(at)).is_some()
+    };
+    a.iter().filter(is_shared).copied().collect()
+}
+
+/// Adds a term to a sorted polynomial; nothing on overflow or beyond the limit.
+fn add(list: &mut Vec<Monomial>, (coef, factors): Monomial) -> Option<()> {
+    match list.binary_search_by(|m| leading_first(&m.1, &factors)) {
+        Ok(at) => {
+            list[at].0 = list[at].0.checked_add(coef)?;
+            if list[at].0 == 0 {
+                list.remove(at);
+            }
+        }
+        Err(at) => list.insert(at, (coef, factors)),
+    }
+    (list.len() <= 2 * MAX_QUOTIENT_TERMS).then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polynomials_divide_exactly_or_not_at_all() {
+        let mut s = SymArena::new();
+        let [h, w, b] = ["h", "w", "b"].map(|n| {
+            let v = s.fresh_var(n);
+            s.var(v)
+        });
+        let (one, four) = (s.int(1), s.int(4));
+        let b4 = s.mul(b, four);
+        assert_eq!(s.exact_quotient(b4, b4), Some(one));
+        assert_eq!(s.exact_quotient(b4, b), Some(four));
+        assert_eq!(s.exact_quotient(b, b4), None);
+        // (h // 2 + 1) * (w + 3) * b over (w + 3)
+        let two = s.int(2);
+        let half = s.floordiv(h, two);
+        let rows = s.add(half, one);
+        let three = s.int(3);
+        let columns = s.add(w, three);
+        let area = s.mul(rows, columns);
+        let all = s.mul(area, b);
+        let expected = s.mul(rows, b);
+        assert_eq!(s.exact_quotient(all, columns), Some(expected));
+        assert_eq!(s.exact_quotient(all, w), None);
+        let zero = s.int(0);
+        assert_eq!(s.exact_quotient(zero, b), Some(zero));
+        assert_eq!(s.exact_quotient(b, zero), None);
+    }
+
+    #[test]
+    fn quotients_of_sizes_are_reduced() {
+        let mut s = SymArena::new();
+        let [h, w] = ["h", "w"].map(|n| {
+            let v = s.fresh_var(n);
+            s.var(v)
+        });
+        let (zero, one, six, four) = (s.int(0), s.int(1), s.int(6), s.int(4));
+        let (three, two) = (s.int(3), s.int(2));
+        let expected = (s.mul(w, three), two);
+        assert_eq!(s.reduced_quotient(&[h, w, six], &[four, h]), expected);
+        let area = s.mul(h, w);
+        assert_eq!(s.reduced_quotient(&[area, six], &[w]), (s.mul(h, six), one));
+        assert_eq!(s.reduced_quotient(&[zero, h], &[zero]), (h, one));
+        assert_eq!(s.reduced_quotient(&[h], &[zero]), (h, zero));
+    }
+}
