@@ -201,8 +201,8 @@ impl<'a> LegalizeCtx<'a> {
         LegalizeError::new(format!("{}: {}", self.decl.name, message.as_ref()))
     }
 
-    /// A size as an int64 expression; a condition is 0 or 1. The irregular parts of a size are variables, which the loop
-    /// function takes as arguments.
+    /// A number over sizes as an int64 expression; a condition is 0 or 1. The loop function takes the conditionals in it as
+    /// arguments.
     pub fn size(&mut self, sym: Sym) -> te::Expr {
         te::cast(&self.symbolic(sym), te::Ty::I64)
     }
@@ -210,20 +210,24 @@ impl<'a> LegalizeCtx<'a> {
     /// As [`Self::size`], where a condition is a bool.
     fn symbolic(&mut self, sym: Sym) -> te::Expr {
         if self.given.is_none() {
-            self.vars.name_irregular(&self.func.syms, sym);
+            self.vars.name_conditionals(&self.func.syms, sym);
         }
         te::from_sym(&self.func.syms, sym, &mut self.vars)
     }
 
-    /// Sizes as tensor expressions.
-    pub fn size_list(&mut self, syms: &[Sym]) -> Vec<te::Expr> {
-        syms.iter().map(|&s| self.size(s)).collect()
+    /// The dims of a tensor as int64 expressions. The loop function takes their irregular parts as arguments.
+    pub fn size_list(&mut self, dims: &[Sym]) -> Vec<te::Expr> {
+        if self.given.is_none() {
+            dims.iter().for_each(|&dim| self.vars.name_irregular(&self.func.syms, dim));
+        }
+        dims.iter().map(|&dim| self.size(dim)).collect()
     }
 
     /// A condition on sizes as a check of a stage.
     pub fn check(&mut self, check: crate::rules::SizeCheck) -> te::Check {
         let cond = te::cast(&self.symbolic(check.cond), te::Ty::BOOL);
-        let cond = te::explain(&cond, &self.size_list(&check.values));
+        let values: Vec<te::Expr> = check.values.iter().map(|&value| self.size(value)).collect();
+        let cond = te::explain(&cond, &values);
         te::Check { axes: Vec::new(), cond, message: check.message.into() }
     }
 

@@ -10,8 +10,18 @@ impl SymArena {
     ///
     /// Of the conditions in a size only conditionals are listed: a condition may guard its quotients against division by 0.
     pub fn irregular_terms(&self, size: Sym) -> Vec<Sym> {
+        self.terms_to_name(size, false)
+    }
+
+    /// The largest conditionals in a number. It may be needed under a condition only, so its quotients must not be computed
+    /// in advance.
+    pub fn conditional_terms(&self, number: Sym) -> Vec<Sym> {
+        self.terms_to_name(number, true)
+    }
+
+    fn terms_to_name(&self, number: Sym, in_condition: bool) -> Vec<Sym> {
         let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
-        let mut open = vec![(size, false)];
+        let mut open = vec![(number, in_condition)];
         while let Some((term, in_condition)) = open.pop() {
             if !seen.insert((term, in_condition)) {
                 continue;

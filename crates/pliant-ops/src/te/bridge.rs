@@ -67,6 +67,13 @@ impl VarMap {
         }
     }
 
+    /// Lets variables stand for the conditionals in a number ([`SymArena::conditional_terms`]).
+    pub fn name_conditionals(&mut self, arena: &SymArena, number: Sym) {
+        for term in arena.conditional_terms(number) {
+            self.name_term(term, &arena.short_name(term));
+        }
+    }
+
     /// The symbol or the term that a variable stands for, if there is one.
     pub fn get_term(&self, arena: &mut SymArena, var: &Var) -> Option<Sym> {
         let symbol = self.get_sym(var).map(|v| arena.var(v));
