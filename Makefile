@@ -65,7 +65,7 @@ asan-python: $(VENV)/.base
 	--numprocesses auto --dist worksteal
 
 # The fuzz targets under AddressSanitizer, one after another. It reserves more address space than the driver's limit.
-FUZZ_TARGETS := executable kernels script onnx_grammar import run
+FUZZ_TARGETS := executable kernel_calls kernels script onnx_grammar import run
 SECONDS ?= 600
 fuzz:
 	cd fuzz && $(ASAN_FLAGS) \
@@ -84,6 +84,7 @@ bench: $(VENV)/.release
 bless:
 	PLIANT_BLESS=1 cargo test --package pliant-filetests --quiet
 	PLIANT_BLESS=1 cargo test --package pliant-ops --test suite documents --quiet
+	PLIANT_BLESS=1 cargo test --package pliant-kernel-api --quiet
 
 clean:
 	cargo clean

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::targets::rng::Rng;
-use crate::targets::{executable, kernels, script};
+use crate::targets::{executable, kernel_calls, kernels, script};
 
 /// The files below a folder of `tests`, in order of their names.
 ///
@@ -55,6 +55,7 @@ pub fn of(target: &str, tests: &Path) -> std::io::Result<Vec<Vec<u8>>> {
             out.extend(kernels::seeds());
             out
         }
+        "kernel_calls" => kernel_calls::seeds(),
         // Any bytes determine a model.
         "onnx_grammar" => (0..64).map(bytes).collect(),
         _ => read(tests, &["corpus/onnx", "attacks"])?,

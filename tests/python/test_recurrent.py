@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -101,7 +100,7 @@ def test_kernels_compute_what_loops_compute(cell: str, direction: str, full: boo
 
 
 def calls_the_kernel(module: pliant.IRModule) -> bool:
-    return "pliant_recur_f32" in relax.transform.PackRecurrent()(module).script()
+    return 'T.call_kernel("recurrent"' in relax.transform.PackRecurrent()(module).script()
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -226,14 +225,21 @@ def test_every_instruction_set_computes_the_same(isa: str, tmp_path: Path) -> No
     assert done.stdout == "right\n" or "which this machine lacks" in done.stdout
 
 
-#: A plain layer of two steps: its cell and sizes, inputs, weights, no peepholes and lengths, results, no first states, last states.
-CALL: list[int | str] = [3, 2, 1, 1, 1, 1, 0, "A", 1, 1, "W", 64, "W", 64, "W", 16, 0, "A", 3, 0, "L", "O", 1, 1, 1]
-CALL += [0, "A", 0, "A", "H", 0, "C", 1, 1]
+#: A plain layer of two steps of one sequence, with one input and one unit.
+CALL = {
+    "x": "A",
+    "w": "W",
+    "r": "W",
+    "bias": "B",
+    "y": "O",
+    "last_h": "H",
+    "cell": '"rnn"',
+}
 
 
-def written(tmp_path: Path, args: list[int | str]) -> pliant.Model:
+def written(tmp_path: Path, args: dict[str, str], name: str = "recurrent") -> pliant.Model:
     """A program whose script calls the kernel."""
-    text = ", ".join(f"T.address_of({a}[0])" if isinstance(a, str) else str(a) for a in args)
+    text = "".join(f", {key}={value}" for key, value in args.items())
     path = tmp_path / "call.py"
     path.write_text(f"""
 from pliant.script import ir as I, relax as R, tir as T
@@ -241,47 +247,78 @@ from pliant.script import ir as I, relax as R, tir as T
 @I.ir_module
 class Module:
     @T.prim_func
-    def f(A: T.Buffer((40,), "float32"), W: T.Buffer((64,), "float32"), O: T.Buffer((40,), "float32")):
+    def f(
+        A: T.Buffer((2, 1, 1), "float32"), W: T.Buffer((64,), "float32"), o: T.handle, s: T.int64
+    ):
+        O = T.match_buffer(o, (2, 1, 1, 1), "float32")
         with T.block("b"):
-            L = T.decl_buffer((4,), "int64")
-            H = T.decl_buffer((4,), "float32")
-            C = T.decl_buffer((4,), "float32")
-            for i in range(4):
-                L[i] = T.int64(9)
-            for i in range(40):
-                O[i] = T.float32(0)
-            T.evaluate(T.call_extern("int64", "pliant_recur_f32", {text}))
+            B = T.decl_buffer((16,), "float32")
+            L = T.decl_buffer((1,), "int64")
+            H = T.decl_buffer((1, 1, 1), "float32")
+            D = T.decl_buffer((2, 1, 1), "float64")
+            S = T.decl_buffer((s,), "float32")
+            for i in range(16):
+                B[i] = T.float32(0)
+            L[0] = T.int64(9)
+            T.evaluate(T.call_kernel("{name}"{text}))
 
     @R.function
-    def main(a: R.Tensor((40,), "float32"), w: R.Tensor((64,), "float32")) -> R.Tensor((40,), "float32"):
-        r = R.call_tir(Module.f, (a, w), out_sinfo=R.Tensor((40,), "float32"))
+    def main(a: R.Tensor((2, 1, 1), "float32"), w: R.Tensor((64,), "float32")) -> R.Tensor((2, 1, 1, 1), "float32"):
+        r = R.call_tir(Module.f, (a, w), out_sinfo=R.Tensor((2, 1, 1, 1), "float32"), tir_vars=R.shape([64]))
         return r
 """)
     return pliant.compile(path)
 
 
-def test_written_calls_stay_inside_their_buffers(tmp_path: Path) -> None:
-    a, w = np.ones(40, "float32"), np.full(64, 0.5, "float32")
-    got = np.asarray(written(tmp_path, CALL)(a, w))
-    first = np.tanh(0.5 + 0.5)
-    np.testing.assert_allclose(got[:3], [first, np.tanh(1 + 0.5 * first), 0], rtol=1e-6)
-    draw = random.Random(0)
-    sizes = [i for i, v in enumerate(CALL) if isinstance(v, int)]
-    for value in (-1, 1, 7, 64, 1 << 28, 1 << 40, (1 << 63) - 1):
-        for at in draw.sample(sizes, 7):
-            args = list(CALL)
-            args[at] = value
-            try:
-                written(tmp_path, args)(a, w)
-            except pliant.error.PliantError as e:
-                assert "outside its buffers" in str(e) or "arguments that it cannot take" in str(e), e
+INPUTS = np.ones((2, 1, 1), "float32"), np.full(64, 0.5, "float32")
 
 
-@pytest.mark.parametrize(("at", "address"), [(29, "O"), (7, "O"), (20, "A"), (21, "L")])
-def test_written_calls_keep_results_apart_and_types(at: int, address: str, tmp_path: Path) -> None:
-    args = list(CALL)
-    args[at] = address
-    # Lengths that are there are integers; of those that are not, any address will do.
-    args[19] = int(at == 20) or args[19]
-    with pytest.raises(pliant.error.PliantError):
-        written(tmp_path, args)(np.ones(40, "float32"), np.ones(64, "float32"))
+def test_a_written_call_computes_a_layer(tmp_path: Path) -> None:
+    first = np.tanh(0.5)
+    want = [first, np.tanh(0.5 + 0.5 * first)]
+    got = np.asarray(written(tmp_path, CALL)(*INPUTS))
+    np.testing.assert_allclose(got.reshape(-1), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"x": "B"}, r"operand x has 1 dims, expected 3 \(steps, batch, input\)"),
+        ({"x": "D"}, "operand x is float64, expected float32"),
+        ({"w": "B"}, "input_weights is 16, expected 64"),
+        ({"r": "S", "bias": "S"}, "biases is 64, expected 16"),
+        ({"last_h": "O"}, r"operand last_h has 4 dims, expected 3"),
+        ({"initial_h": "H"}, "operand last_h shares memory with initial_h"),
+        ({"peepholes": "W"}, "operand peepholes has 1 dims, expected 2"),
+        ({"last_c": "H"}, "operand last_h shares memory with last_c"),
+        ({"cell": '"lstm"'}, "expected"),
+        ({"lengths": "L"}, "arguments that it cannot take"),
+    ],
+)
+def test_run_time_checks_name_the_operand(changes: dict[str, str], message: str, tmp_path: Path) -> None:
+    model = written(tmp_path, {**CALL, **changes})
+    with pytest.raises(pliant.error.PliantError, match=message):
+        model(*INPUTS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"z": "A"}, "kernel recurrent has no operand or attribute 'z'"),
+        ({"x": "1"}, "operand x of kernel recurrent takes a buffer"),
+        ({"x": "None"}, "operand x of kernel recurrent is missing"),
+        ({"cell": '"other"'}, "attribute cell takes one of: lstm, gru, linear_gru, rnn"),
+        ({"cell": "s"}, "attribute cell takes one of"),
+        ({"reverse": "1"}, "attribute reverse takes True or False"),
+    ],
+)
+def test_the_parser_checks_names_and_attributes(changes: dict[str, str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(pliant.error.PliantError, match=message):
+        written(tmp_path, {**CALL, **changes})
+
+
+def test_unknown_kernels_and_missing_attributes_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(pliant.error.PliantError, match="no kernel is called 'other'"):
+        written(tmp_path, CALL, "other")
+    with pytest.raises(pliant.error.PliantError, match="attribute cell of kernel recurrent is missing"):
+        written(tmp_path, {k: v for k, v in CALL.items() if k != "cell"})

@@ -49,6 +49,7 @@ impl FuncGen<'_, '_> {
             Likely | Explain => self.expr(args[0]),
             CallExtern => self.call_extern(args, ty),
             CallPacked => self.call_packed(args, ty),
+            CallKernel => self.call_kernel(args),
             AddressOf => match self.f.expr(args[0]) {
                 ExprData::Load(buffer, indices) => {
                     let (buffer, index) = (*buffer, indices[0]);

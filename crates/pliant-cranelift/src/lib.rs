@@ -27,6 +27,7 @@ mod expr;
 mod function;
 mod half;
 mod intrin;
+mod kernel_call;
 mod memory;
 mod packed;
 mod parallel;

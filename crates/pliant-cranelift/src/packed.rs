@@ -73,7 +73,14 @@ impl FuncGen<'_, '_> {
         Ok(result)
     }
 
-    fn packed_word(&mut self, base: Value, index: usize, kind: u64, word: Value, len: Value) {
+    pub(crate) fn packed_word(
+        &mut self,
+        base: Value,
+        index: usize,
+        kind: u64,
+        word: Value,
+        len: Value,
+    ) {
         let kind = self.b.ins().iconst(types::I64, kind as i64);
         for (i, value) in [kind, word, len].into_iter().enumerate() {
             self.b.ins().store(mem(), value, base, (index * WORD + i * 8) as i32);
@@ -144,26 +151,8 @@ impl FuncGen<'_, '_> {
 
     /// A buffer that the function has allocated: address, data type and dims side by side on the stack.
     fn own_memory(&mut self, buffer: Buffer) -> Gen<(u64, Value, Value)> {
-        let (dtype, shape) = {
-            let data = self.f.buffer(buffer);
-            (data.dtype, data.shape.clone())
-        };
-        let size = (8 * (shape.len() + 2)) as u32;
-        let slot = self.call_slot(size)?;
-        let told = self.b.ins().stack_addr(types::I64, slot, 0);
-        let start = self.b.ins().iconst(types::I64, 0);
-        let address = self.address(buffer, start)?;
-        let (code, bits) = dtype.to_dlpack();
-        let dtype = self.b.ins().iconst(types::I64, i64::from(u16::from_le_bytes([code, bits])));
-        let mut words = vec![address, dtype];
-        for &dim in &shape {
-            words.push(self.size(dim, "the size of a buffer")?);
-        }
-        for (k, word) in words.into_iter().enumerate() {
-            self.b.ins().store(mem(), word, told, (8 * k) as i32);
-        }
-        let rank = self.b.ins().iconst(types::I64, shape.len() as i64);
-        Ok((PACKED_MEMORY, told, rank))
+        let (words, rank) = self.memory_words(buffer, &[])?;
+        Ok((PACKED_MEMORY, words, rank))
     }
 
     /// The compact buffer of which this is the first element.

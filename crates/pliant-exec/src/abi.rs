@@ -49,6 +49,17 @@ pub type CallPacked = unsafe extern "C" fn(
     *mut PackedWord,
 ) -> i64;
 
+/// Reports why a library kernel fails: `(runtime, kind, text in UTF-8, its length)`, where the kind is one of the `FAILED_*`
+/// kinds. Returns the status that the kernel returns.
+pub type ReportError = unsafe extern "C" fn(*const KernelRuntime, u64, *const u8, u64) -> i64;
+
+/// An operand has a wrong type or is missing.
+pub const FAILED_TYPE: u64 = 0;
+/// Sizes do not fit together.
+pub const FAILED_SHAPE: u64 = 1;
+/// An attribute is out of range, or operands overlap.
+pub const FAILED_VALUE: u64 = 2;
+
 /// An argument of a packed function, or its result.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +87,11 @@ pub const PACKED_UNUSED: u64 = 5;
 /// Memory of the kernel's own, as a compact tensor: `word` is the address of 64-bit words, which are the address of the elements,
 /// the data type as DLPack's code and bits in the two lowest bytes, and `len` dims.
 pub const PACKED_MEMORY: u64 = 6;
+
+/// As [`PACKED_MEMORY`], with as many strides behind the dims; they count elements. Only an operand of a library kernel.
+pub const PACKED_STRIDED: u64 = 7;
+/// An operand of a library kernel that the call leaves out.
+pub const PACKED_ABSENT: u64 = 8;
 
 /// The kernel succeeded.
 pub const STATUS_OK: i64 = 0;
@@ -108,6 +124,8 @@ pub struct KernelRuntime {
     pub call: *const c_void,
     /// Where a check that fails leaves its status and the integers that its message tells. Never null.
     pub told: *const Told,
+    /// Reports why a library kernel fails.
+    pub report_error: ReportError,
 }
 
 /// The most integers that a message tells.
@@ -164,7 +182,7 @@ pub const OFFSET_TENSOR_SHAPE: usize = offset_of!(DLTensor, shape);
 pub const OFFSET_TENSOR_STRIDES: usize = offset_of!(DLTensor, strides);
 
 const _: () = assert!(
-    size_of::<KernelRuntime>() == 64 && size_of::<DLTensor>() == 48,
+    size_of::<KernelRuntime>() == 72 && size_of::<DLTensor>() == 48,
     "the layouts are part of the ABI"
 );
 
@@ -189,6 +207,15 @@ unsafe extern "C" fn no_packed(
     _args: *const PackedWord,
     _count: u64,
     _result: *mut PackedWord,
+) -> i64 {
+    STATUS_BAD_ARGUMENTS
+}
+
+unsafe extern "C" fn drop_error(
+    _runtime: *const KernelRuntime,
+    _kind: u64,
+    _text: *const u8,
+    _len: u64,
 ) -> i64 {
     STATUS_BAD_ARGUMENTS
 }
@@ -228,8 +255,14 @@ fn workspace_layout(bytes: u64) -> Option<std::alloc::Layout> {
 }
 
 impl KernelRuntime {
+    /// Reports why a library kernel fails, and returns the status that it returns.
+    pub fn fail(&self, kind: u64, message: &str) -> i64 {
+        // SAFETY: the text is valid during the call, and the runtime is this one.
+        unsafe { (self.report_error)(self, kind, message.as_ptr(), message.len() as u64) }
+    }
+
     /// A runtime for calling a kernel outside the virtual machine: serial loops, memory from the system, no packed
-    /// functions.
+    /// functions, no texts of errors.
     pub fn serial() -> KernelRuntime {
         static NEVER: AtomicBool = AtomicBool::new(false);
         static UNREAD: Told = Told([const { AtomicI64::new(0) }; 1 + MAX_TOLD]);
@@ -242,6 +275,7 @@ impl KernelRuntime {
             call_packed: no_packed,
             call: std::ptr::null(),
             told: &raw const UNREAD,
+            report_error: drop_error,
         }
     }
 }

@@ -29,6 +29,7 @@
 mod amx;
 pub mod attention;
 pub mod convolution;
+pub mod entry;
 pub mod epilogue;
 pub mod fused;
 pub mod gemm;
@@ -49,5 +50,6 @@ pub mod symbols;
 pub mod tensor_arg;
 pub mod vector;
 
+pub use entry::{Entry, entry_of};
 pub use gemm::{Gemm, LibraryGemm, library_gemm};
 pub use registry::{ExternFn, ExternTy, SymbolError, extern_fn, extern_fns, register_symbol};

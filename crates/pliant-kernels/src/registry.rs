@@ -7,8 +7,8 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use crate::isa::isa;
 use crate::rows::{extreme, fourier, order};
 use crate::{
-    attention, convolution, epilogue, fused, gemm, narrow, quantized, recurrent, scalar, symbols,
-    tensor_arg, vector,
+    attention, convolution, epilogue, fused, gemm, narrow, quantized, scalar, symbols, tensor_arg,
+    vector,
 };
 
 /// The type of an argument or result of a linked function.
@@ -223,9 +223,6 @@ fn functions() -> Vec<ExternFn> {
             (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
              Ptr, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, F64, F64,
              I64) -> I64, true;
-        "pliant_recur_f32" = recurrent::call::pliant_recur_f32:
-            (I64, I64, I64, I64, I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, I64, Ptr, Ptr, I64,
-             I64, I64, I64, Ptr, I64, Ptr, Ptr, I64, Ptr, I64, I64) -> I64, true;
         "pliant_f16_to_f32" = scalar::f16_to_f32: (I32) -> F32;
         "pliant_f32_to_f16" = scalar::f32_to_f16: (F32) -> I32;
         "pliant_round_f16" = scalar::round_f16: (F32) -> F32;

@@ -1,7 +1,10 @@
 //! What statements read, write and name: the facts that code generators and passes share.
 
 use pliant_ir::tir::visit::for_each_expr;
-use pliant_ir::tir::{Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Var};
+use pliant_ir::tir::{
+    Buffer, Expr, ExprData, ForKind, Intrin, KernelCall, PrimFunc, Stmt, StmtData, Var,
+};
+use pliant_kernel_api::Role;
 use rustc_hash::FxHashSet;
 
 use crate::walk::{for_each_stmt, own_exprs};
@@ -22,7 +25,7 @@ pub fn constant_size(f: &PrimFunc, buffer: Buffer) -> Option<u64> {
 }
 
 /// The buffers that a function may write: those that it stores into, and those whose address it passes to a linked or
-/// packed function, unless that is a kernel that only reads them.
+/// packed function, unless that is a kernel that only reads them. Of a library kernel, its results.
 pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
     let mut written = FxHashSet::default();
     let mut calls = Vec::new();
@@ -31,11 +34,16 @@ pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
             written.insert(*buffer);
         }
         own_exprs(data, |e| {
-            for_each_expr(f, e, |e| {
-                if let ExprData::Call(Intrin::CallExtern | Intrin::CallPacked, args, _) = f.expr(e)
-                {
+            for_each_expr(f, e, |e| match f.expr(e) {
+                ExprData::Call(Intrin::CallExtern | Intrin::CallPacked, args, _) => {
                     calls.push((e, args));
                 }
+                ExprData::Call(Intrin::CallKernel, ..) => {
+                    let call = KernelCall::of(f, e);
+                    let buffers = call.iter().flat_map(KernelCall::buffers);
+                    written.extend(buffers.filter(|b| b.0 == Role::Output).map(|b| b.1));
+                }
+                _ => {}
             });
         });
     });

@@ -7,8 +7,8 @@
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BlockData, Buffer, Expr, ExprData, ForKind, Intrin, IterKind, IterVar, PrimFunc, Stmt,
-    StmtData, Var,
+    BlockData, Buffer, Expr, ExprData, ForKind, Intrin, IterKind, IterVar, KernelCall, PrimFunc,
+    Stmt, StmtData, Var,
 };
 use rustc_hash::FxHashMap;
 
@@ -263,6 +263,11 @@ impl Analysis<'_> {
     /// A kernel call writes the whole buffer if it is outside of loops and its written operand is dense.
     fn kernel_call(&mut self, data: &StmtData) -> Touch {
         let StmtData::Evaluate(e) = data else { return Touch::Unknown };
+        if let Some(call) = KernelCall::of(self.f, *e) {
+            // The kernel compares the dims of all operands, and fails if they do not fit.
+            let whole = self.loops.is_empty() && call.overwrites(self.buffer);
+            return if whole { Touch::WritesWhole } else { Touch::Unknown };
+        }
         let ExprData::Call(Intrin::CallExtern, args, _) = self.f.expr(*e) else {
             return Touch::Unknown;
         };

@@ -150,7 +150,13 @@ fn is_arithmetic(f: &PrimFunc, e: Expr) -> bool {
         found |= matches!(
             f.expr(e),
             ExprData::Load(..)
-                | ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::AddressOf, ..)
+                | ExprData::Call(
+                    Intrin::CallExtern
+                        | Intrin::CallPacked
+                        | Intrin::CallKernel
+                        | Intrin::AddressOf,
+                    ..
+                )
         );
     });
     !found

@@ -14,7 +14,7 @@
 //! - knows the sizes of all its buffers from parameters: sizes stand alone in a dim of a parameter or are parameters.
 
 use pliant_ir::tir::visit::for_each_expr;
-use pliant_ir::tir::{Expr, ExprData, ForKind, Intrin, PrimFunc, StmtData, Ty};
+use pliant_ir::tir::{Expr, ExprData, ForKind, Intrin, KernelCall, PrimFunc, StmtData, Ty};
 
 use crate::guards::reads;
 use crate::schedule::reach;
@@ -154,6 +154,7 @@ fn expression(f: &PrimFunc, e: Expr) -> Result<(), String> {
             Err(format!("a cast of {} to {to}", f.expr_ty(*a)))
         }
         ExprData::Call(Intrin::CallExtern, args, _) => kernel_arguments(f, args),
+        ExprData::Call(Intrin::CallKernel, args, _) => KernelCall::of_args(f, args).map(drop),
         ExprData::Call(Intrin::IfThenElse, ..) => Ok(()),
         ExprData::Call(intrin, args, _) => {
             match intrin.arity() {

@@ -44,7 +44,10 @@ fn calls_out(f: &PrimFunc, body: Stmt) -> bool {
             for_each_value(f, e, &mut |e| {
                 found |= matches!(
                     f.expr(e),
-                    ExprData::Call(Intrin::CallPacked | Intrin::CallExtern, ..)
+                    ExprData::Call(
+                        Intrin::CallPacked | Intrin::CallExtern | Intrin::CallKernel,
+                        ..
+                    )
                 );
             });
         });
@@ -161,7 +164,10 @@ impl Vectorizer {
     fn call(&mut self, f: &mut PrimFunc, intrin: Intrin, args: &[Expr], ty: Ty) -> Option<Expr> {
         use Intrin::*;
         match intrin {
-            CallExtern | CallPacked | AddressOf | VectorSum | VectorMax | VectorMin => return None,
+            CallExtern | CallPacked | CallKernel | AddressOf | VectorSum | VectorMax
+            | VectorMin => {
+                return None;
+            }
             IfThenElse if self.uses(f, args[0]) => return None,
             _ => {}
         }

@@ -5,8 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use pliant_exec::abi::{
-    KernelRuntime, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_MEMORY, PACKED_PARAM, PACKED_TEXT,
-    PACKED_UNUSED, PackedWord, STATUS_BAD_ARGUMENTS, STATUS_OK, STATUS_PACKED,
+    FAILED_SHAPE, FAILED_TYPE, KernelRuntime, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_MEMORY,
+    PACKED_PARAM, PACKED_TEXT, PACKED_UNUSED, PackedWord, STATUS_BAD_ARGUMENTS, STATUS_OK,
+    STATUS_PACKED,
 };
 use pliant_tensor::{DType, Tensor, checked_nbytes};
 
@@ -15,7 +16,7 @@ use crate::link::{Operand, find_host};
 use crate::machine::Inner;
 use crate::registry::HostFunc;
 use crate::run::panic_text;
-use crate::{Value, VmError};
+use crate::{CheckKind, Value, VmError};
 
 /// One call of a kernel, as the packed functions that it calls see it.
 pub(crate) struct KernelCall<'a> {
@@ -203,6 +204,30 @@ unsafe fn text<'t>(start: *const u8, len: u64) -> Option<&'t str> {
     // SAFETY: the caller's promise.
     let bytes = unsafe { std::slice::from_raw_parts(start, usize::try_from(len).ok()?) };
     std::str::from_utf8(bytes).ok()
+}
+
+/// The machine's [`ReportError`](pliant_exec::abi::ReportError).
+///
+/// # Safety
+/// As for [`call_packed`]; the text is valid.
+pub(crate) unsafe extern "C" fn report_error(
+    runtime: *const KernelRuntime,
+    kind: u64,
+    message: *const u8,
+    len: u64,
+) -> i64 {
+    // SAFETY: the machine's runtime, and the call that is going on, stay until the kernel returns.
+    let call = unsafe { &*(*runtime).call.cast::<KernelCall<'_>>() };
+    // SAFETY: the kernel gives the text's address and length.
+    let message = unsafe { text(message, len) }.unwrap_or("a kernel failed");
+    let kind = match kind {
+        FAILED_TYPE => CheckKind::Type,
+        FAILED_SHAPE => CheckKind::Shape,
+        _ => CheckKind::Value,
+    };
+    let error = VmError::check(kind, message);
+    call.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    STATUS_PACKED
 }
 
 /// The machine's [`CallPacked`](pliant_exec::abi::CallPacked).

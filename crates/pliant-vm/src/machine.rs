@@ -252,7 +252,11 @@ impl VirtualMachine {
         args: &[Value],
     ) -> Result<Value, VmError> {
         // Library functions cannot call packed functions, but this run's kernels can.
-        let runtime = KernelRuntime { call_packed: crate::callback::call_packed, ..*outer };
+        let runtime = KernelRuntime {
+            call_packed: crate::callback::call_packed,
+            report_error: crate::callback::report_error,
+            ..*outer
+        };
         self.start(self.index_of(name)?, args, 0, Some(&runtime))
     }
 

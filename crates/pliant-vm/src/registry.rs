@@ -29,8 +29,8 @@ impl HostFunc {
         match self {
             HostFunc::Packed(func) => func(args),
             HostFunc::Library(func) => {
-                let KernelRuntime { call_packed, call, .. } = KernelRuntime::serial();
-                func(&KernelRuntime { call_packed, call, ..*runtime }, args)
+                let KernelRuntime { call_packed, call, report_error, .. } = KernelRuntime::serial();
+                func(&KernelRuntime { call_packed, call, report_error, ..*runtime }, args)
             }
         }
     }

@@ -44,6 +44,7 @@ impl StopFlags {
                 free_workspace,
                 interrupt: &raw const *raised,
                 call_packed: crate::callback::call_packed,
+                report_error: crate::callback::report_error,
                 call: std::ptr::null(),
                 told: KernelRuntime::serial().told,
             };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`executable`] | a saved executable; lengths and checksums are corrected before it is loaded |
 //! | [`kernels`] | a line that describes the call of a library kernel |
+//! | [`kernel_calls`] | a seed: operands and attributes of a declared kernel |
 //! | [`script`] | a script |
 //!
 //! A plain test of the workspace includes these files (`crates/pliant/tests/suite/corpora.rs`) and replays the corpora.
@@ -13,6 +14,7 @@ pub mod changing_memory;
 pub mod executable;
 pub mod guarded_memory;
 pub mod inputs;
+pub mod kernel_calls;
 pub mod kernels;
 pub mod rng;
 pub mod script;
@@ -38,8 +40,9 @@ pub struct Target {
 }
 
 /// The targets in this module.
-pub const TARGETS: [Target; 3] = [
+pub const TARGETS: [Target; 4] = [
     Target { name: "executable", run: executable::run, mutate: executable::mutate },
     Target { name: "kernels", run: kernels::run, mutate: kernels::mutate },
+    Target { name: "kernel_calls", run: kernel_calls::run, mutate: kernel_calls::mutate },
     Target { name: "script", run: script::run, mutate: script::mutate },
 ];

@@ -38,9 +38,9 @@ class Module:
 #
 # metadata = {
 #     "relax.expr.Constant": [
-#         I.tensor((1, 64, 1), "float32", "AAAAPwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
-#         I.tensor((1, 64, 1), "float32", "AACAPgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
-#         I.tensor((1, 64, 1), "float32", "AACAPgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
+#         I.tensor((64,), "float32", "AAAAPwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
+#         I.tensor((64,), "float32", "AACAPgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
+#         I.tensor((64,), "float32", "AACAPgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
 #     ]
 # }
 #
@@ -52,7 +52,7 @@ class Module:
 #         n = T.int64()
 #         cls = Module
 #         with R.dataflow():
-#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_tir(cls.rnn_packed, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1], R.const([[-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]], "float32"), l, h), out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
+#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_tir(cls.rnn_packed, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1], R.const([-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "float32"), l, h), out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
 #             R.output(y)
 #         return y
 #
@@ -80,12 +80,12 @@ class Module:
 #         n = T.int64()
 #         cls = Module
 #         with R.dataflow():
-#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_tir(cls.rnn_packed1, (x, w, metadata["relax.expr.Constant"][2], R.const([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]], "float32")), out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
+#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_tir(cls.rnn_packed1, (x, w, metadata["relax.expr.Constant"][2], R.const([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "float32")), out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
 #             R.output(y)
 #         return y
 #
 #     @T.prim_func(private=True)
-#     def rnn_packed(var_A: T.handle, B: T.Buffer((1, 64, 1), "float32"), C: T.Buffer((1, 64, 1), "float32"), D: T.Buffer((1, 16), "float32"), var_E: T.handle, var_F: T.handle, var_rnn_packed_0: T.handle, var_rnn_packed_1: T.handle):
+#     def rnn_packed(var_A: T.handle, B: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32"), D: T.Buffer((16,), "float32"), var_E: T.handle, var_F: T.handle, var_rnn_packed_0: T.handle, var_rnn_packed_1: T.handle):
 #         T.func_attr({"tir.noalias": True})
 #         s = T.int64()
 #         n = T.int64()
@@ -100,11 +100,10 @@ class Module:
 #                 length: T.int64 = T.Cast("int64", E[n1])
 #                 assert T.explain(length >= 0 and length <= s, length, s), "IndexError: relax.nn.rnn: the sequence length {0} is out of range for {1} steps"
 #                 lengths[n1] = length
-#             cell = T.decl_buffer((1,), "float32", scope="local")
-#             T.evaluate(T.call_extern("int64", "pliant_recur_f32", 3, s, n, 1, 1, 1, 0, T.address_of(A[0, 0, 0]), n, 1, T.address_of(B[0, 0, 0]), 64, T.address_of(C[0, 0, 0]), 64, T.address_of(D[0, 0]), 16, 0, T.address_of(D[0, 0]), 3, 1, T.address_of(lengths[0]), T.address_of(rnn_packed_0[0, 0, 0, 0]), n, n, 1, 1, T.address_of(F[0, 0, 0]), 0, T.address_of(D[0, 0]), T.address_of(rnn_packed_1[0, 0, 0]), 0, T.address_of(cell[0]), n, 1))
+#             T.evaluate(T.call_kernel("recurrent", x=A, w=B, r=C, bias=D, lengths=lengths, initial_h=F, y=rnn_packed_0, last_h=rnn_packed_1, cell="rnn"))
 #
 #     @T.prim_func(private=True)
-#     def rnn_packed1(var_A: T.handle, B: T.Buffer((1, 1, 1), "float32"), C: T.Buffer((1, 64, 1), "float32"), D: T.Buffer((1, 16), "float32"), var_rnn_packed_0: T.handle, var_rnn_packed_1: T.handle):
+#     def rnn_packed1(var_A: T.handle, B: T.Buffer((1, 1, 1), "float32"), C: T.Buffer((64,), "float32"), D: T.Buffer((16,), "float32"), var_rnn_packed_0: T.handle, var_rnn_packed_1: T.handle):
 #         T.func_attr({"tir.noalias": True})
 #         s = T.int64()
 #         n = T.int64()
@@ -112,8 +111,6 @@ class Module:
 #         rnn_packed_0 = T.match_buffer(var_rnn_packed_0, (s, 1, n, 1), "float32")
 #         rnn_packed_1 = T.match_buffer(var_rnn_packed_1, (1, n, 1), "float32")
 #         with T.block("rnn_packed"):
-#             lengths = T.decl_buffer((1,), "int64", scope="local")
-#             cell = T.decl_buffer((1,), "float32", scope="local")
 #             input_panels = T.decl_buffer((64,), "float32", scope="local")
 #             for part in T.parallel(4):
 #                 d: T.int64 = part // 4
@@ -127,4 +124,4 @@ class Module:
 #                         input_panels[line + u] = B[d, row + u, k]
 #                     for z in range(16 - count):
 #                         input_panels[line + count + z] = T.float32(0.0)
-#             T.evaluate(T.call_extern("int64", "pliant_recur_f32", 3, s, n, 1, 1, 1, 0, T.address_of(A[0, 0, 0]), n, 1, T.address_of(input_panels[0]), 64, T.address_of(C[0, 0, 0]), 64, T.address_of(D[0, 0]), 16, 0, T.address_of(D[0, 0]), 3, 0, T.address_of(lengths[0]), T.address_of(rnn_packed_0[0, 0, 0, 0]), n, n, 1, 0, T.address_of(D[0, 0]), 0, T.address_of(D[0, 0]), T.address_of(rnn_packed_1[0, 0, 0]), 0, T.address_of(cell[0]), n, 1))
+#             T.evaluate(T.call_kernel("recurrent", x=A, w=input_panels, r=C, bias=D, y=rnn_packed_0, last_h=rnn_packed_1, cell="rnn"))

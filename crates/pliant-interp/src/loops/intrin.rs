@@ -24,6 +24,7 @@ impl Loops<'_, '_, '_> {
             Intrin::AddressOf => return self.address_of(args[0]),
             Intrin::CallExtern => return self.call_extern(args, ty),
             Intrin::CallPacked => return self.call_packed(args, ty),
+            Intrin::CallKernel => return self.call_kernel(args),
             Intrin::Explain if !args.is_empty() => return self.nested(args[0]),
             _ => {}
         }

@@ -66,7 +66,6 @@ impl Loops<'_, '_, '_> {
             | "pliant_product_uint8"
             | "pliant_product_int8_f32"
             | "pliant_product_uint8_f32" => return self.quantized(rest),
-            "pliant_recur_f32" => return self.recur(rest),
             name @ ("pliant_product_bytes_f32"
             | "pliant_product_nibbles_f32"
             | "pliant_product_bfloat16_f32") => return self.narrow(name, rest),

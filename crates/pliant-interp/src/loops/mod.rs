@@ -6,6 +6,7 @@
 //! | `stmt` | statements, blocks, allocations |
 //! | `expr` | expressions |
 //! | `intrin` | intrinsics |
+//! | `kernels` | library kernels of whole operators, in plain form |
 //! | `linked` | functions of the run-time library, by name |
 //! | `scalar` | values and arithmetic |
 //! | `view` | buffers and memory |
@@ -16,10 +17,10 @@ mod empty;
 mod expr;
 mod integer_convolve;
 mod intrin;
+mod kernels;
 mod linked;
 mod narrow;
 mod quantized;
-mod recur;
 mod rows;
 pub(crate) mod scalar;
 mod stmt;

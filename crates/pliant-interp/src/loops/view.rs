@@ -89,6 +89,16 @@ impl View {
         }
     }
 
+    /// The address of the element at position 0.
+    pub fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    /// The distances between neighbours along each dim, in elements.
+    pub fn strides(&self) -> &[i64] {
+        &self.strides
+    }
+
     /// The tensor behind the buffer.
     pub fn tensor(&self) -> &Tensor {
         &self.tensor

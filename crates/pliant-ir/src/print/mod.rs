@@ -30,6 +30,7 @@
 //! Printing takes time linear in the function and does not recurse into long chains.
 
 mod highlight;
+mod kernel_call;
 mod literal;
 mod names;
 mod relax;

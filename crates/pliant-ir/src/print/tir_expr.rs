@@ -3,7 +3,7 @@
 use super::literal::{py_str, typed_float};
 use super::tir::TirPrinter;
 use crate::DType;
-use crate::tir::{BinOp, Buffer, Expr, ExprData, Intrin, Ty};
+use crate::tir::{BinOp, Buffer, Expr, ExprData, Intrin, KernelCall, Ty};
 
 /// Precedences of Python's operators, as far as the printer uses them.
 mod prec {
@@ -17,7 +17,7 @@ mod prec {
 }
 
 /// A piece of text still to be written.
-enum Tok {
+pub(super) enum Tok {
     Lit(&'static str),
     Text(String),
     /// An expression that must bind at least this tightly.
@@ -85,6 +85,10 @@ impl TirPrinter<'_> {
                 out.extend([Tok::Lit("T.Broadcast("), Tok::Expr(*value, 0)]);
                 out.push(Tok::Text(format!(", {lanes})")));
             }
+            ExprData::Call(Intrin::CallKernel, args, ty) => match KernelCall::of_args(f, args) {
+                Ok(call) => self.kernel_call(&call, out),
+                Err(_) => self.intrin_call(Intrin::CallKernel, args, *ty, out),
+            },
             ExprData::Call(intrin, args, ty) => self.intrin_call(*intrin, args, *ty, out),
         }
         prec::ATOM

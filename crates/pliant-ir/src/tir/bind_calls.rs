@@ -269,7 +269,10 @@ impl Calls<'_> {
 }
 
 fn is_call(f: &PrimFunc, e: Expr) -> bool {
-    matches!(f.expr(e), ExprData::Call(Intrin::CallPacked | Intrin::CallExtern, ..))
+    matches!(
+        f.expr(e),
+        ExprData::Call(Intrin::CallPacked | Intrin::CallExtern | Intrin::CallKernel, ..)
+    )
 }
 
 /// Whether an expression makes calls or reads memory: its value may be another one later.

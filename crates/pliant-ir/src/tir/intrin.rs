@@ -157,6 +157,8 @@ intrinsics! {
     CallExtern = "call_extern", None, Explicit;
     /// A call of a registered packed function: name, then arguments.
     CallPacked = "call_packed", None, Explicit;
+    /// Calls a library kernel on whole buffers ([`super::kernel_call`]).
+    CallKernel = "call_kernel", None, Explicit;
 }
 
 impl fmt::Display for Intrin {

@@ -33,6 +33,7 @@ use super::buffer::{Buffer, BufferRegion};
 use super::expr::{BinOp, Expr, ExprData, Ty, Var, VarTy};
 use super::func::PrimFunc;
 use super::intrin::Intrin;
+use super::kernel_call::KernelCall;
 use super::stmt::{BlockData, ForKind, IterKind, Stmt, StmtData};
 use super::visit::{for_each_expr, for_each_operand};
 use crate::verify::MAX_PER_FUNCTION;
@@ -492,7 +493,10 @@ impl Verifier<'_> {
 
     fn node(&mut self, e: Expr) {
         let f = self.f;
-        let call = matches!(f.expr(e), ExprData::Call(Intrin::CallExtern | Intrin::CallPacked, ..));
+        let call = matches!(
+            f.expr(e),
+            ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel, ..)
+        );
         let mut stray = false;
         for_each_operand(f.expr(e), |a| {
             stray |= !call && (matches!(f.expr(a), ExprData::Str(_)) || is_address(f, a));
@@ -580,6 +584,12 @@ impl Verifier<'_> {
             IfThenElse => return self.choice(tys[0], tys[1], tys[2]),
             CallExtern | CallPacked => {
                 matches!(args.first().map(|&a| f.expr(a)), Some(ExprData::Str(_)))
+            }
+            CallKernel => {
+                if let Err(message) = KernelCall::of_args(f, args) {
+                    self.error(codes::PL0308, message);
+                }
+                return;
             }
             AddressOf => matches!(f.expr(args[0]), ExprData::Load(..)),
             Abs | Reinterpret | VectorSum | VectorMax | VectorMin => true,

@@ -4,7 +4,6 @@ use std::ffi::c_void;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};
 use pliant_kernels::isa::{Isa, available};
-use pliant_kernels::recurrent::call::pliant_recur_f32;
 use pliant_kernels::recurrent::{Cell, Layer, run};
 use pliant_pool::Team;
 use pliant_tensor::gates::{pack_bias, pack_input, pack_state};
@@ -328,34 +327,5 @@ fn lengths_and_sizes_that_do_not_fit_are_told() {
         (layer.steps, layer.lengths) = (usize::MAX / 2, std::ptr::null());
         layer.hidden = 64;
         assert_eq!(run(isa, &runtime, &layer), STATUS_NO_MEMORY);
-    }
-}
-
-#[test]
-fn columns_that_are_not_those_of_the_cell_are_told() {
-    let (f, m) = (std::ptr::null::<f32>(), std::ptr::null_mut::<f32>());
-    let runtime = KernelRuntime::serial();
-    let call = |cell: i64, steps: i64, columns: [i64; 3], peepholes: i64, last_c: i64| {
-        let [w, r, bias] = columns;
-        let (rt, l) = (&raw const runtime, std::ptr::null());
-        // SAFETY: no call has elements, or returns before it touches them.
-        unsafe {
-            pliant_recur_f32(
-                rt, cell, steps, 0, 3, 5, 1, 0, f, 0, 0, f, w, f, r, f, bias, peepholes, f, 15, 0,
-                l, m, 0, 0, 0, 0, f, 0, f, m, last_c, m, 0, 0,
-            )
-        }
-    };
-    assert_eq!(call(0, 2, [64; 3], 1, 1), STATUS_OK);
-    assert_eq!(call(2, 2, [64, 48, 64], 0, 0), STATUS_OK);
-    for (cell, steps, columns, peepholes, last_c) in [
-        (4, 2, [64; 3], 0, 0),
-        (0, -1, [64; 3], 0, 1),
-        (0, 2, [64, 48, 64], 0, 1),
-        (0, 2, [64; 3], 0, 0),
-        (1, 2, [64, 128, 48], 1, 0),
-    ] {
-        let status = call(cell, steps, columns, peepholes, last_c);
-        assert_eq!(status, STATUS_BAD_ARGUMENTS, "{cell} {steps} {columns:?}");
     }
 }

@@ -15,6 +15,7 @@
 //! | `reduce_several` | [`compute_several`]: reductions of several values at once |
 //! | `scan` | [`scan`]: stages whose elements follow from those before them |
 //! | `create`, `create_extern` | [`create_prim_func`] |
+//! | `kernel_call` | [`KernelCall`]: calls of library kernels |
 //! | `inline` | folding injective stages into their readers |
 //! | `bridge` | to and from [`pliant_ir::Sym`] |
 //! | `print` | the text of an expression |
@@ -27,6 +28,7 @@ mod create_extern;
 mod expr;
 mod extern_op;
 mod inline;
+mod kernel_call;
 mod print;
 mod reduce_several;
 mod scan;
@@ -45,6 +47,7 @@ pub use create::{
 pub use expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
 pub use extern_op::{Body, Cell, Extern, Stmt, extern_, extern_of, outputs_of, with_parts};
 pub use inline::inline_injective;
+pub use kernel_call::KernelCall;
 pub use reduce_several::{SeveralReduced, SeveralReducer, compute_several};
 pub use scan::scan;
 pub use tensor::{

@@ -67,7 +67,10 @@ pub fn is_mergeable(f: &PrimFunc) -> bool {
     for_each_expr_in(f, f.body, |e| {
         foreign |= matches!(
             f.expr(e),
-            ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::AddressOf, ..)
+            ExprData::Call(
+                Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel | Intrin::AddressOf,
+                ..
+            )
         );
     });
     !foreign && !f.is_flat() && writes_outputs_only(f)
@@ -111,8 +114,10 @@ fn has_foreign(f: &PrimFunc) -> bool {
     for_each_expr_in(f, f.body, |e| {
         found |= matches!(
             f.expr(e),
-            ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::AddressOf, ..)
-                | ExprData::Ramp(..)
+            ExprData::Call(
+                Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel | Intrin::AddressOf,
+                ..
+            ) | ExprData::Ramp(..)
                 | ExprData::Broadcast(..)
         );
     });

@@ -59,7 +59,10 @@ fn element_by_element(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
         _ => {}
     });
     for_each_expr_in(f, f.body, |e| {
-        effects |= matches!(f.expr(e), ExprData::Call(Intrin::AddressOf | Intrin::CallPacked, ..));
+        effects |= matches!(
+            f.expr(e),
+            ExprData::Call(Intrin::AddressOf | Intrin::CallPacked | Intrin::CallKernel, ..)
+        );
     });
     let &[write] = &writes[..] else { return None };
     let StmtData::Store { buffer, indices, value } = f.stmt(write) else { return None };

@@ -72,8 +72,7 @@ impl Layer {
 }
 
 fn scratch(b: &mut te::Body, name: &str, size: i64) -> Tensor {
-    // An address needs an element, even where inputs have none.
-    b.alloc(name, &[te::int(size.max(1))], DType::Float32)
+    b.alloc(name, &[te::int(size)], DType::Float32)
 }
 
 /// The panels of the input weights.

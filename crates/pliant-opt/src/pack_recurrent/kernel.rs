@@ -1,8 +1,9 @@
-//! The loop function of a layer: one call of `pliant_recur_f32`.
+//! The loop function of a layer: one call of the kernel `recurrent`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
-use pliant_ir::tir::{Intrin, Ty};
+use pliant_ir::tir::Ty;
+use pliant_kernel_api::kernels::recurrent::KERNEL;
 use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
 use pliant_ops::{LegalizeError, te_call};
@@ -11,7 +12,6 @@ use pliant_tensor::gates::Cell;
 
 use super::found::{Layer, Weights};
 use super::given;
-use crate::kernels::address;
 
 /// The operands as tensors.
 struct Operands {
@@ -71,13 +71,6 @@ fn sizes(l: &Layer, x: &Tensor) -> (Expr, Expr) {
     (x.shape()[steps].clone(), x.shape()[batch].clone())
 }
 
-/// Strides from step to step and from sequence to sequence, of rows of elements that lie side by side in `between` parts.
-fn strides(l: &Layer, x: &Tensor, row: i64, between: i64) -> (Expr, Expr) {
-    let (steps, batch) = sizes(l, x);
-    let rows = te::int(row * between);
-    if l.batched { (rows.clone(), steps * rows) } else { (batch * rows, te::int(row)) }
-}
-
 /// Brings lengths between none and all of the steps. Nothing is said of those that were not: somebody answers for them.
 fn trusted_lengths(b: &mut te::Body, steps: &Expr, from: &Tensor, to: &Tensor) {
     b.for_("n", &from.shape()[0], |b, n| {
@@ -108,47 +101,35 @@ fn checked_lengths(b: &mut te::Body, l: &Layer, steps: &Expr, from: &Tensor, to:
 }
 
 fn body(b: &mut te::Body, l: &Layer, (o, trusted): (&Operands, bool), out: &[Tensor]) {
-    let (steps, batch) = sizes(l, &o.x);
-    let one = [te::int(1)];
-    let count = std::slice::from_ref(if o.lengths.is_some() { &batch } else { &one[0] });
-    let lengths = b.alloc("lengths", count, DType::Int64);
-    match &o.lengths {
-        Some(given) if trusted => trusted_lengths(b, &steps, given, &lengths),
-        Some(given) => checked_lengths(b, l, &steps, given, &lengths),
-        None => {}
-    }
-    // Where there is no cell, nothing is written here.
-    let cell = out.get(2).cloned().unwrap_or_else(|| b.alloc("cell", &one, DType::Float32));
-    let mut args = vec![te::string("pliant_recur_f32"), te::int(l.cell.number()), steps, batch];
-    args.extend([l.input, l.hidden, l.directions, i64::from(l.reverse)].map(te::int));
-    args.push(address(&o.x));
-    let (x_step, x_batch) = strides(l, &o.x, l.input, 1);
-    args.extend([x_step, x_batch]);
+    let (steps, _) = sizes(l, &o.x);
+    let lengths = o.lengths.as_ref().map(|given| {
+        let lengths = b.alloc("lengths", &given.shape()[..1], DType::Int64);
+        if trusted {
+            trusted_lengths(b, &steps, given, &lengths);
+        } else {
+            checked_lengths(b, l, &steps, given, &lengths);
+        }
+        lengths
+    });
     let given = |w: &Weights| matches!(w, Weights::Given(..));
     let w = if given(&l.w) { given::input(b, l, &o.w) } else { o.w.clone() };
     let r = if given(&l.r) { given::state(b, l, &o.r) } else { o.r.clone() };
     let biases = l.bias.as_ref().is_some_and(given);
     let bias = if biases { given::bias(b, l, &o.bias) } else { o.bias.clone() };
-    for (weights, columns) in [&w, &r, &bias].into_iter().zip(l.columns()) {
-        args.extend([address(weights), te::int(columns)]);
-    }
-    // What is not there has the address of something that is.
-    let optional = |t: &Option<Tensor>| {
-        [te::int(i64::from(t.is_some())), address(t.as_ref().unwrap_or(&bias))]
-    };
-    args.extend(optional(&o.peepholes));
-    args.push(te::int(3 * l.hidden));
-    args.extend([te::int(i64::from(o.lengths.is_some())), address(&lengths)]);
-    let (y_step, y_batch) = strides(l, &o.x, l.hidden, l.directions);
-    let (_, batch) = sizes(l, &o.x);
-    let (direction, state_batch) = match l.batched {
-        true => (te::int(l.hidden), te::int(l.directions * l.hidden)),
-        false => (batch * te::int(l.hidden), te::int(l.hidden)),
-    };
-    args.extend([address(&out[0]), y_step, direction.clone(), y_batch]);
-    args.extend(o.first.iter().flat_map(optional));
-    args.push(address(&out[1]));
-    args.extend([te::int(i64::from(l.cell == Cell::Lstm)), address(&cell)]);
-    args.extend([direction, state_batch]);
-    b.evaluate(te::call_typed(Intrin::CallExtern, args, Ty::I64));
+    let call = te::KernelCall::new(&KERNEL)
+        .operand("x", &o.x)
+        .operand("w", &w)
+        .operand("r", &r)
+        .operand("bias", &bias)
+        .optional("peepholes", o.peepholes.as_ref())
+        .optional("lengths", lengths.as_ref())
+        .optional("initial_h", o.first[0].as_ref())
+        .optional("initial_c", o.first[1].as_ref())
+        .operand("y", &out[0])
+        .operand("last_h", &out[1])
+        .optional("last_c", out.get(2))
+        .attr("cell", &[te::int(l.cell.number())])
+        .choice("layout", if l.batched { "batch_first" } else { "steps_first" })
+        .attr("reverse", &[te::int(i64::from(l.reverse))]);
+    b.evaluate(call.finish());
 }

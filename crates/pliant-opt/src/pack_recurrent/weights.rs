@@ -8,11 +8,11 @@ use super::found::{Layer, Weights};
 /// The packed weights of a layer, where they are constants.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
-    /// `[directions, columns, inputs]`, in panels; likewise below.
+    /// Input weights; the panels of one direction after those of the other, likewise below.
     pub w: Option<Tensor>,
-    /// `[directions, columns, hidden]`.
+    /// Recurrence weights.
     pub r: Option<Tensor>,
-    /// `[directions, columns]`; zeros where there are none.
+    /// Biases; zeros if the layer has none.
     pub bias: Option<Tensor>,
 }
 
@@ -25,29 +25,10 @@ pub(super) fn packed(l: &Layer) -> Result<Packed, TensorError> {
     let w = each(l, Some(&l.w), |w| pack_input(l.cell, w?, hidden, input))?;
     let r = each(l, Some(&l.r), |r| pack_state(l.cell, r?, hidden))?;
     let bias = each(l, l.bias.as_ref(), |b| pack_bias(l.cell, b, hidden))?;
-    let shaped = |data: Option<Vec<f32>>, columns: i64, rows: &[i64]| {
-        let shape = [&[l.directions, columns], rows].concat();
-        data.map(|data| Tensor::from_slice(&shape, &data)).transpose()
+    let flat = |data: Option<Vec<f32>>| {
+        data.map(|data| Tensor::from_slice(&[data.len() as i64], &data)).transpose()
     };
-    let [of_input, of_state, of_bias] = l.columns();
-    Ok(Packed {
-        w: shaped(w, of_input, &[l.input])?,
-        r: shaped(r, of_state, &[l.hidden])?,
-        bias: shaped(bias, of_bias, &[])?,
-    })
-}
-
-impl Layer {
-    /// Columns of the packed weights of a direction: of the input, of the state, and biases.
-    pub fn columns(&self) -> [i64; 3] {
-        let hidden = self.hidden as usize;
-        let of = [
-            self.cell.input_columns(hidden),
-            self.cell.state_columns(hidden),
-            self.cell.bias_columns(hidden),
-        ];
-        of.map(|n| n.and_then(|n| i64::try_from(n).ok()).unwrap_or(i64::MAX))
-    }
+    Ok(Packed { w: flat(w)?, r: flat(r)?, bias: flat(bias)? })
 }
 
 /// What is packed of each direction; none where a run gives it.

@@ -375,6 +375,9 @@ impl<'s> PrimParser<'_, 's> {
         if matches!(intrin, Intrin::CallExtern | Intrin::CallPacked) {
             return self.named_call(intrin, e, call);
         }
+        if intrin == Intrin::CallKernel {
+            return self.kernel_call(e, call);
+        }
         let mut args = call.args.as_slice();
         let mut ty = Ty::I64;
         if intrin.result() == IntrinResult::Explicit && intrin != Intrin::AddressOf {

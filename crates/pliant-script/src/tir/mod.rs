@@ -15,6 +15,7 @@ mod buffer;
 mod call;
 mod expr;
 mod function;
+mod kernel_call;
 mod loops;
 mod stmt;
 

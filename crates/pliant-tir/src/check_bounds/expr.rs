@@ -60,7 +60,7 @@ impl Checker {
                 }
                 new
             }
-            ExprData::Call(Intrin::CallExtern | Intrin::CallPacked, ..) => {
+            ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel, ..) => {
                 map_operands(f, e, |f, a| self.argument(f, a, guards))
             }
             _ => map_operands(f, e, |f, a| self.expr(f, a, guards)),

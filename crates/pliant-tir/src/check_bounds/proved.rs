@@ -40,7 +40,11 @@ impl Checker {
                     })
             }
             ExprData::Call(Intrin::CallExtern, args, _) if takes_addresses(f, &args) => false,
-            ExprData::Call(Intrin::CallExtern | Intrin::CallPacked, args, _) => {
+            ExprData::Call(
+                Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel,
+                args,
+                _,
+            ) => {
                 args.iter().all(|&a| match f.expr(a) {
                     // Taking an address reads only its indices.
                     ExprData::Call(Intrin::AddressOf, element, _) => {

@@ -116,9 +116,10 @@ pub(super) fn vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool
         }
         ExprData::Cast(to, a) => ok &= converts(f.expr_ty(*a).dtype, to.dtype) || !uses(*a),
         ExprData::Call(Intrin::IfThenElse, args, _) => ok &= !uses(args[0]),
-        ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::AddressOf, ..) => {
-            ok = false
-        }
+        ExprData::Call(
+            Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel | Intrin::AddressOf,
+            ..,
+        ) => ok = false,
         ExprData::Binary(op, a, _) => {
             let float = f.expr_ty(*a).dtype.is_float();
             let division =

@@ -118,7 +118,7 @@ pub fn calls_out(f: &PrimFunc, s: Stmt) -> bool {
     for_each_stmt(f, s, &mut |_, data| {
         own_exprs(data, |e| {
             for_each_expr(f, e, |e| match f.expr(e) {
-                ExprData::Call(Intrin::CallPacked, ..) => found = true,
+                ExprData::Call(Intrin::CallPacked | Intrin::CallKernel, ..) => found = true,
                 ExprData::Call(Intrin::CallExtern, args, _) => {
                     found |= reach::kind(f, args).is_none();
                 }

@@ -138,7 +138,11 @@ fn is_opaque(f: &PrimFunc, e: Expr) -> bool {
         f.expr(e),
         ExprData::Load(..)
             | ExprData::Call(
-                Intrin::IfThenElse | Intrin::CallExtern | Intrin::CallPacked | Intrin::AddressOf,
+                Intrin::IfThenElse
+                    | Intrin::CallExtern
+                    | Intrin::CallPacked
+                    | Intrin::CallKernel
+                    | Intrin::AddressOf,
                 ..
             )
     )

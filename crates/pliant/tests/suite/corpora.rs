@@ -8,7 +8,7 @@ use std::path::Path;
 pub mod targets;
 
 use targets::rng::Rng;
-use targets::{TARGETS, executable, kernels, script};
+use targets::{TARGETS, executable, kernel_calls, kernels, script};
 
 /// The contents of the files in a folder of `tests`, in order of their names.
 fn files(folder: &str) -> Vec<Vec<u8>> {
@@ -37,6 +37,11 @@ fn calls_of_library_kernels_stay_inside_their_buffers() {
     let known = lines.split(|b| *b == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec);
     let inputs: Vec<Vec<u8>> = known.chain(kernels::seeds()).collect();
     assert!(replay("kernels", &inputs, 2000) > 100);
+}
+
+#[test]
+fn calls_of_declared_kernels_end_with_a_result_or_an_error() {
+    assert!(replay("kernel_calls", &kernel_calls::seeds(), 3000) > 300);
 }
 
 #[test]

@@ -72,9 +72,6 @@ pub fn pointers(function: &ExternFn) -> Option<Vec<&'static str>> {
         "pliant_gemm_f32" | "pliant_gemm_packed_f32" => "float32 float32 float32",
         "pliant_attend_f32" => "float32 float32 float32 float32 float32 bool",
         "pliant_convolve_f32" => "float32 float32 float32 float32 float32",
-        "pliant_recur_f32" => {
-            "float32 float32 float32 float32 float32 int64 float32 float32 float32 float32 float32"
-        }
         "pliant_product_int8" => "int8 int32 int8 int32 int32 int32",
         "pliant_product_uint8" => "uint8 int32 int8 int32 int32 int32",
         "pliant_product_int8_f32" => "int8 int32 int8 int32 int32 float32 float32 float32 float32",

@@ -1,7 +1,6 @@
 //! Valid arguments for each kernel, from which hostile ones are derived.
 
 use pliant_kernels::{ExternTy, extern_fn};
-use pliant_tensor::gates::Cell;
 
 use super::super::rng::Rng;
 use super::record::{Arg, Mode, Record};
@@ -40,7 +39,6 @@ fn numbers(kernel: &str, rng: &mut Rng) -> Numbers {
     let ints = match kernel {
         "pliant_attend_f32" => return attention(rng),
         "pliant_convolve_f32" => convolution(rng),
-        "pliant_recur_f32" => recurrent(rng),
         "pliant_gemm_f32" | "pliant_gemm_f64" => product(rng),
         "pliant_gemm_packed_f32" | "pliant_gemm_packed_f64" => {
             let ([m, n, k], width) = (sizes(rng), 16 * rng.between(1, 4));
@@ -193,23 +191,5 @@ fn integer_convolution(kernel: &str, rng: &mut Rng) -> Vec<i64> {
         _ => 7,
     };
     out.extend((0..more).map(|i| if i == 4 { rng.between(0, 6) } else { flag(rng) }));
-    out
-}
-
-fn recurrent(rng: &mut Rng) -> Vec<i64> {
-    let cell = *rng.pick(&Cell::ALL);
-    let lstm = cell == Cell::Lstm;
-    let (steps, batch) = (rng.between(0, 4), rng.between(0, 7));
-    let (input, hidden) = (*rng.pick(&[0, 1, 3, 16]), *rng.pick(&[1, 2, 15, 16, 17, 33]));
-    let directions = rng.between(1, 2);
-    let units = hidden as usize;
-    let columns = [cell.input_columns(units), cell.state_columns(units), cell.bias_columns(units)];
-    let [w, r, bias] = columns.map(|c| c.unwrap_or(0) as i64);
-    let peepholes = if lstm { flag(rng) } else { 0 };
-    let mut out = vec![cell.number(), steps, batch, input, hidden, directions, flag(rng)];
-    out.extend([batch * input, input, w, r, bias, peepholes, 3 * hidden, flag(rng)]);
-    out.extend([directions * batch * hidden, batch * hidden, hidden]);
-    out.extend([flag(rng), if lstm { flag(rng) } else { 0 }, i64::from(lstm)]);
-    out.extend([batch * hidden, hidden]);
     out
 }

@@ -1,0 +1,94 @@
+//! Calls of library kernels: operands and numbers side by side on the stack, as `pliant_kernels::entry` reads them.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+use pliant_exec::abi::{
+    PACKED_ABSENT, PACKED_FLOAT, PACKED_INT, PACKED_MEMORY, PACKED_STRIDED, PackedWord,
+};
+use pliant_ir::tir::{Buffer, Expr, KernelCall};
+
+use crate::function::{FuncGen, Gen, abi_signature, internal, mem, unsupported};
+use crate::value::V;
+
+/// The size of an argument.
+const WORD: usize = size_of::<PackedWord>();
+
+impl FuncGen<'_, '_> {
+    /// Calls a kernel, and passes on a bad status.
+    pub fn call_kernel(&mut self, args: &[Expr]) -> Gen<V> {
+        let f = self.f;
+        let call = KernelCall::of_args(f, args).or_else(internal)?;
+        let name = call.kernel.name;
+        let Some(entry) = pliant_kernels::entry_of(name) else {
+            return unsupported(format!("kernel {name}, which this build does not have"));
+        };
+        let count = call.kernel.arity();
+        let slot = self.call_slot((WORD * count) as u32)?;
+        let first = self.b.ins().stack_addr(types::I64, slot, 0);
+        let zero = self.b.ins().iconst(types::I64, 0);
+        for (i, &operand) in call.operands.iter().enumerate() {
+            let (kind, word, len) = match operand {
+                Some(buffer) => self.kernel_operand(buffer)?,
+                None => (PACKED_ABSENT, zero, zero),
+            };
+            self.packed_word(first, i, kind, word, len);
+        }
+        for (i, &number) in call.numbers.iter().enumerate() {
+            let value = self.scalar(number)?;
+            let (kind, word) = match f.expr_ty(number).dtype.is_float() {
+                true => {
+                    let bits = self.b.ins().bitcast(types::I64, MemFlagsData::new(), value);
+                    (PACKED_FLOAT, bits)
+                }
+                false => (PACKED_INT, value),
+            };
+            self.packed_word(first, call.operands.len() + i, kind, word, zero);
+        }
+        let callee = self.b.ins().iconst(types::I64, entry as usize as i64);
+        let sig = abi_signature(&self.unit.module, &[types::I64; 3], types::I64);
+        let sig = self.b.import_signature(sig);
+        let count = self.b.ins().iconst(types::I64, count as i64);
+        let call = self.b.ins().call_indirect(sig, callee, &[self.runtime, first, count]);
+        let status = self.b.inst_results(call)[0];
+        let bad = self.b.ins().icmp_imm_s(IntCC::NotEqual, status, 0);
+        self.fail_if(bad, status);
+        // The kernel has written its results.
+        self.memo.clear();
+        Ok(V::S(status))
+    }
+
+    /// A buffer as an operand: address, data type, dims, and strides if it declares some, side by side on the stack.
+    fn kernel_operand(&mut self, buffer: Buffer) -> Gen<(u64, Value, Value)> {
+        let strides = self.f.buffer(buffer).strides.clone();
+        if strides.is_empty() {
+            let (word, rank) = self.memory_words(buffer, &[])?;
+            return Ok((PACKED_MEMORY, word, rank));
+        }
+        let (word, rank) = self.memory_words(buffer, &strides)?;
+        Ok((PACKED_STRIDED, word, rank))
+    }
+
+    /// The address of address, data type, dims and further sizes of a buffer on the stack, and its rank.
+    pub fn memory_words(&mut self, buffer: Buffer, more: &[Expr]) -> Gen<(Value, Value)> {
+        let (dtype, shape) = {
+            let data = self.f.buffer(buffer);
+            (data.dtype, data.shape.clone())
+        };
+        let sizes = shape.iter().chain(more);
+        let slot = self.call_slot((8 * (shape.len() + more.len() + 2)) as u32)?;
+        let words_at = self.b.ins().stack_addr(types::I64, slot, 0);
+        let start = self.b.ins().iconst(types::I64, 0);
+        let address = self.address(buffer, start)?;
+        let (code, bits) = dtype.to_dlpack();
+        let dtype = self.b.ins().iconst(types::I64, i64::from(u16::from_le_bytes([code, bits])));
+        let mut words = vec![address, dtype];
+        for &size in sizes {
+            words.push(self.size(size, "the size of a buffer")?);
+        }
+        for (k, word) in words.into_iter().enumerate() {
+            self.b.ins().store(mem(), word, words_at, (8 * k) as i32);
+        }
+        let rank = self.b.ins().iconst(types::I64, shape.len() as i64);
+        Ok((words_at, rank))
+    }
+}

@@ -1,0 +1,111 @@
+//! The kernels that compute whole operators, in plain form: loops over elements in float64, as the declarations of
+//! `pliant_kernel_api` define the results.
+
+mod recurrent;
+
+use std::rc::Rc;
+
+use pliant_ir::tir::{Buffer, Expr, KernelCall};
+use pliant_kernel_api::{Call, KernelErrorKind, Sizes, View as KernelView};
+
+use super::Loops;
+use super::scalar::{Val, malformed, unsupported};
+use super::view::View;
+use crate::InterpError;
+use crate::error::{ErrorKind, Result};
+
+/// The operands and attributes of a call that passed the checks of the declaration.
+struct Args {
+    call: Call,
+    sizes: Sizes,
+    views: Vec<Option<Rc<View>>>,
+}
+
+impl Args {
+    /// The buffer of an operand; `None` if the call leaves it out.
+    fn view(&self, name: &str) -> Option<&View> {
+        self.views[self.call.kernel.operand(name)?].as_deref()
+    }
+
+    /// An element of an operand; `indices` are by dim name.
+    fn read(&self, name: &str, indices: &[(&str, i64)]) -> Result<Val> {
+        let view = self.present(name)?;
+        view.read(view.position(&self.ordered(name, indices)?)?)
+    }
+
+    /// A float element of an operand.
+    fn get(&self, name: &str, indices: &[(&str, i64)]) -> Result<f64> {
+        self.read(name, indices)?.float()
+    }
+
+    /// Writes an element of a result.
+    fn set(&self, name: &str, indices: &[(&str, i64)], value: f64) -> Result<()> {
+        let view = self.present(name)?;
+        view.write(view.position(&self.ordered(name, indices)?)?, &Val::Float(value))
+    }
+
+    fn present(&self, name: &str) -> Result<&View> {
+        self.view(name).ok_or_else(|| malformed(&format!("the operand {name} is absent")))
+    }
+
+    /// Indices in the order of an operand's dims.
+    fn ordered(&self, name: &str, indices: &[(&str, i64)]) -> Result<Vec<i64>> {
+        let at = self.call.kernel.operand(name).ok_or_else(|| malformed("an unknown operand"))?;
+        let dims = self.call.dims(&self.call.kernel.operands[at]);
+        let index = |dim: &&str| {
+            let found = indices.iter().find(|(name, _)| name == dim);
+            found.map(|(_, i)| *i).ok_or_else(|| malformed(&format!("no index for {dim}")))
+        };
+        dims.iter().map(index).collect()
+    }
+}
+
+impl Loops<'_, '_, '_> {
+    /// A call of a kernel.
+    pub(super) fn call_kernel(&mut self, args: &[Expr]) -> Result<Val> {
+        let call = KernelCall::of_args(self.f, args).map_err(|e| malformed(&e))?;
+        let args = self.kernel_args(&call)?;
+        self.memo.clear();
+        match call.kernel.name {
+            "recurrent" => recurrent::run(self.m, &args)?,
+            name => return Err(unsupported(format!("kernel {name} has no plain form"))),
+        }
+        Ok(Val::Int(0))
+    }
+
+    fn kernel_args(&mut self, call: &KernelCall<'_>) -> Result<Args> {
+        let mut checked = Call::new(call.kernel);
+        let mut views = Vec::with_capacity(call.operands.len());
+        for (i, &buffer) in call.operands.iter().enumerate() {
+            let view = buffer.map(|b| self.kernel_view(b)).transpose()?;
+            checked.set_operand(i, view.as_deref().and_then(kernel_view));
+            views.push(view);
+        }
+        for (i, &number) in call.numbers.iter().enumerate() {
+            let number = match self.eval(number)? {
+                Val::Float(v) => v.to_bits() as i64,
+                value => value.int()?,
+            };
+            checked.set_number(i, number);
+        }
+        let failed = |e: pliant_kernel_api::KernelError| {
+            let kind = match e.kind {
+                KernelErrorKind::Type => ErrorKind::Type,
+                KernelErrorKind::Shape | KernelErrorKind::Value => ErrorKind::Check,
+            };
+            InterpError::new(kind, format!("{}: {e}", self.name))
+        };
+        let sizes = checked.check().map_err(failed)?;
+        Ok(Args { call: checked, sizes, views })
+    }
+
+    fn kernel_view(&mut self, buffer: Buffer) -> Result<Rc<View>> {
+        let view = self.views.get(&buffer);
+        view.cloned().ok_or_else(|| malformed("a kernel is called with an unknown buffer"))
+    }
+}
+
+/// A buffer as the checks of a call see it.
+fn kernel_view(view: &View) -> Option<KernelView> {
+    KernelView::new(view.base(), view.dtype, &view.shape, Some(view.strides()))
+}

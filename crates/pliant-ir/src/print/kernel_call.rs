@@ -1,0 +1,60 @@
+//! Calls of library kernels as text: operands and attributes by name.
+
+use pliant_kernel_api::{Attr, AttrDefault, AttrType};
+
+use super::literal::py_str;
+use super::tir::TirPrinter;
+use super::tir_expr::Tok;
+use crate::tir::{Expr, ExprData, KernelCall};
+
+impl TirPrinter<'_> {
+    /// The text of a call. Absent operands and attributes with their default values are left out.
+    pub(super) fn kernel_call(&mut self, call: &KernelCall<'_>, out: &mut Vec<Tok>) {
+        let kernel = call.kernel;
+        out.push(Tok::Text(format!("T.call_kernel({}", py_str(kernel.name))));
+        for (operand, buffer) in kernel.operands.iter().zip(&call.operands) {
+            if let Some(buffer) = *buffer {
+                let buffer = self.buffer_name(buffer);
+                out.push(Tok::Text(format!(", {}={buffer}", operand.name)));
+            }
+        }
+        let mut numbers = call.numbers;
+        for attr in kernel.attrs {
+            let (own, rest) = numbers.split_at(attr.ty.numbers());
+            numbers = rest;
+            if !own.iter().all(|&e| self.is_default(attr, e)) {
+                out.push(Tok::Text(format!(", {}=", attr.name)));
+                self.attribute(attr, own, out);
+            }
+        }
+        out.push(Tok::Lit(")"));
+    }
+
+    fn is_default(&self, attr: &Attr, e: Expr) -> bool {
+        match (attr.default, self.f.expr(e)) {
+            (AttrDefault::Number(n), ExprData::Int(v, _)) => *v == n,
+            (AttrDefault::Float(d), ExprData::Float(bits, _)) => d.to_bits() == *bits,
+            _ => false,
+        }
+    }
+
+    fn attribute(&mut self, attr: &Attr, numbers: &[Expr], out: &mut Vec<Tok>) {
+        let constant = self.f.as_int(numbers[0]);
+        match (attr.ty, constant.and_then(|v| usize::try_from(v).ok())) {
+            (AttrType::Choice(list), Some(index)) if index < list.len() => {
+                out.push(Tok::Text(py_str(list[index])));
+            }
+            (AttrType::Bool, Some(value)) => {
+                out.push(Tok::Lit(if value != 0 { "True" } else { "False" }));
+            }
+            (AttrType::Ints { .. }, _) => {
+                for (i, &e) in numbers.iter().enumerate() {
+                    out.push(Tok::Lit(if i == 0 { "[" } else { ", " }));
+                    out.push(Tok::Expr(e, 0));
+                }
+                out.push(Tok::Lit("]"));
+            }
+            _ => out.push(Tok::Expr(numbers[0], 0)),
+        }
+    }
+}

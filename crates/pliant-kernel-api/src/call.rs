@@ -1,0 +1,290 @@
+//! A call of a kernel: operands, attribute values, and the checks that need no knowledge of the kernel.
+
+use pliant_tensor::DType;
+
+use crate::decl::{AttrType, Dims, Kernel, Operand, Order, Role};
+use crate::dims::Sizes;
+use crate::error::{KernelError, KernelErrorKind};
+use crate::{MAX_NUMBERS, MAX_OPERANDS, MAX_RANK};
+
+/// A tensor operand as a kernel sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// The address of the first element.
+    pub data: *mut u8,
+    /// The data type.
+    pub dtype: DType,
+    rank: usize,
+    shape: [i64; MAX_RANK],
+    strides: [i64; MAX_RANK],
+}
+
+impl View {
+    /// A view with the given dims and strides, which count elements; `None` beyond [`MAX_RANK`]. Without strides, the
+    /// elements are in row-major order.
+    pub fn new(data: *mut u8, dtype: DType, dims: &[i64], strides: Option<&[i64]>) -> Option<View> {
+        let (mut shape, mut steps) = ([1; MAX_RANK], [0; MAX_RANK]);
+        shape.get_mut(..dims.len())?.copy_from_slice(dims);
+        match strides {
+            Some(strides) => steps.get_mut(..dims.len())?.copy_from_slice(strides),
+            None => {
+                let mut step = 1i64;
+                for (to, &dim) in steps[..dims.len()].iter_mut().zip(dims).rev() {
+                    *to = step;
+                    step = step.wrapping_mul(dim);
+                }
+            }
+        }
+        Some(View { data, dtype, rank: dims.len(), shape, strides: steps })
+    }
+
+    /// The sizes of the dims.
+    pub fn shape(&self) -> &[i64] {
+        &self.shape[..self.rank]
+    }
+
+    /// The distances between neighbours along each dim, in elements.
+    pub fn strides(&self) -> &[i64] {
+        &self.strides[..self.rank]
+    }
+
+    /// Whether the elements are in row-major order without gaps.
+    pub fn is_compact(&self) -> bool {
+        let mut step = 1i64;
+        self.shape().iter().zip(self.strides()).rev().all(|(&dim, &stride)| {
+            let fits = dim <= 1 || stride == step;
+            step = step.saturating_mul(dim);
+            fits
+        }) || self.shape().contains(&0)
+    }
+
+    /// The bytes from the first element to the end of the last one; `None` if a dim or stride is negative, or on overflow.
+    fn bytes(&self) -> Option<usize> {
+        let mut last = 0usize;
+        for (&dim, &stride) in self.shape().iter().zip(self.strides()) {
+            let (dim, stride) = (usize::try_from(dim).ok()?, usize::try_from(stride).ok()?);
+            if dim == 0 {
+                return Some(0);
+            }
+            last = last.checked_add((dim - 1).checked_mul(stride)?)?;
+        }
+        let bytes = last.checked_add(1)?.checked_mul(self.dtype.size())?;
+        (bytes <= isize::MAX as usize).then_some(bytes)
+    }
+}
+
+/// A call of a kernel.
+#[derive(Debug)]
+pub struct Call {
+    /// The kernel.
+    pub kernel: &'static Kernel,
+    operands: [Option<View>; MAX_OPERANDS],
+    numbers: [i64; MAX_NUMBERS],
+}
+
+impl Call {
+    /// A call without operands yet. Attributes are 0.
+    pub fn new(kernel: &'static Kernel) -> Call {
+        Call { kernel, operands: [None; MAX_OPERANDS], numbers: [0; MAX_NUMBERS] }
+    }
+
+    /// Sets an operand; `None` leaves it out.
+    pub fn set_operand(&mut self, index: usize, view: Option<View>) {
+        self.operands[index] = view;
+    }
+
+    /// Sets a number of the attributes; a float by its bits, a choice by its index.
+    pub fn set_number(&mut self, index: usize, number: i64) {
+        self.numbers[index] = number;
+    }
+
+    /// An operand; `None` if the call leaves it out.
+    ///
+    /// # Panics
+    /// If the kernel has no operand of that name.
+    pub fn operand(&self, name: &str) -> Option<&View> {
+        let at = self.kernel.operand(name).expect("the kernel has an operand of this name");
+        self.operands[at].as_ref()
+    }
+
+    /// The values of an attribute: one, or as many as its list is long. A choice is its index.
+    ///
+    /// # Panics
+    /// If the kernel has no attribute of that name.
+    pub fn ints(&self, name: &str) -> &[i64] {
+        let (attr, first) =
+            self.kernel.attr(name).expect("the kernel has an attribute of this name");
+        &self.numbers[first..first + attr.ty.numbers()]
+    }
+
+    /// An integer, bool or choice.
+    ///
+    /// # Panics
+    /// As [`Self::ints`].
+    pub fn int(&self, name: &str) -> i64 {
+        self.ints(name)[0]
+    }
+
+    /// A float.
+    ///
+    /// # Panics
+    /// As [`Self::ints`].
+    pub fn float(&self, name: &str) -> f64 {
+        f64::from_bits(self.int(name) as u64)
+    }
+
+    /// Checks everything that the declaration states, and returns the sizes of the named dims.
+    ///
+    /// # Errors
+    /// The operand or attribute that is wrong, and what was expected.
+    pub fn check(&self) -> Result<Sizes, KernelError> {
+        let mut sizes = Sizes::new();
+        self.check_attrs()?;
+        for (operand, view) in self.kernel.operands.iter().zip(&self.operands) {
+            self.check_operand(operand, view.as_ref(), &mut sizes)?;
+        }
+        self.check_overlap()?;
+        self.check_derived(&sizes)?;
+        let wrong = |message| self.error(KernelErrorKind::Shape, message);
+        (self.kernel.relations)(self, &sizes).map_err(wrong)?;
+        Ok(sizes)
+    }
+
+    fn error(&self, kind: KernelErrorKind, message: String) -> KernelError {
+        KernelError { kernel: self.kernel.name, kind, message }
+    }
+
+    fn check_attrs(&self) -> Result<(), KernelError> {
+        for attr in self.kernel.attrs {
+            let (least, most) = match attr.ty {
+                AttrType::Int(least, most) | AttrType::Ints { range: (least, most), .. } => {
+                    (least, most)
+                }
+                AttrType::Bool => (0, 1),
+                AttrType::Choice(list) => (0, list.len() as i64 - 1),
+                AttrType::Float if self.float(attr.name).is_nan() => {
+                    let message = format!("attribute {} is NaN", attr.name);
+                    return Err(self.error(KernelErrorKind::Value, message));
+                }
+                AttrType::Float => continue,
+            };
+            if let Some(value) = self.ints(attr.name).iter().find(|v| !(least..=most).contains(v)) {
+                let name = attr.name;
+                let message = format!("attribute {name} is {value}, expected {least} to {most}");
+                return Err(self.error(KernelErrorKind::Value, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_operand(
+        &self,
+        operand: &Operand,
+        view: Option<&View>,
+        sizes: &mut Sizes,
+    ) -> Result<(), KernelError> {
+        let name = operand.name;
+        let wrong =
+            |kind, message: String| Err(self.error(kind, format!("operand {name} {message}")));
+        let Some(view) = view else {
+            return match operand.optional {
+                true => Ok(()),
+                false => wrong(KernelErrorKind::Type, "is missing".to_string()),
+            };
+        };
+        if view.dtype != operand.dtype {
+            let message = format!("is {}, expected {}", view.dtype, operand.dtype);
+            return wrong(KernelErrorKind::Type, message);
+        }
+        let dims = self.dims(operand);
+        if view.shape().len() != dims.len() {
+            let (rank, list) = (view.shape().len(), dims.join(", "));
+            let message = format!("has {rank} dims, expected {} ({list})", dims.len());
+            return wrong(KernelErrorKind::Shape, message);
+        }
+        let Some(bytes) = view.bytes() else {
+            let message = format!(
+                "has dims {:?} and strides {:?}, which are negative or too large",
+                view.shape(),
+                view.strides()
+            );
+            return wrong(KernelErrorKind::Shape, message);
+        };
+        let ordered = match operand.order {
+            Order::RowMajor => view.is_compact(),
+            Order::StridedRows => {
+                view.strides().last().is_none_or(|&s| s == 1) || view.shape().last() <= Some(&1)
+            }
+        };
+        if !ordered {
+            let message = format!("has strides {:?}, expected rows without gaps", view.strides());
+            return wrong(KernelErrorKind::Value, message);
+        }
+        if bytes > 0 && (view.data.is_null() || view.data.addr() % operand.dtype.size() != 0) {
+            return wrong(KernelErrorKind::Value, "has a misaligned or no address".to_string());
+        }
+        for (&dim, &size) in dims.iter().zip(view.shape()) {
+            if let Err(known) = sizes.unify(dim, size) {
+                let message = format!("has {size} for {dim}, which is {known} elsewhere");
+                return wrong(KernelErrorKind::Shape, message);
+            }
+        }
+        Ok(())
+    }
+
+    /// The sizes of the named dims. A dim that has several sizes has the first.
+    pub fn named_sizes(&self) -> Sizes {
+        let mut sizes = Sizes::new();
+        for (operand, view) in self.kernel.operands.iter().zip(&self.operands) {
+            let Some(view) = view else { continue };
+            for (&dim, &size) in self.dims(operand).iter().zip(view.shape()) {
+                // Sizes that differ are reported by the check.
+                let _ = sizes.unify(dim, size);
+            }
+        }
+        sizes
+    }
+
+    fn check_derived(&self, sizes: &Sizes) -> Result<(), KernelError> {
+        for (dim, derive) in self.kernel.derived {
+            let Some(have) = sizes.find(dim) else { continue };
+            let want = derive(self, sizes);
+            if want != Some(have) {
+                let want = want.map_or("a size that fits 64 bits".to_string(), |n| n.to_string());
+                let message = format!("{dim} is {have}, expected {want}");
+                return Err(self.error(KernelErrorKind::Shape, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of an operand's dims in this call.
+    pub fn dims(&self, operand: &Operand) -> &'static [&'static str] {
+        match operand.dims {
+            Dims::Fixed(dims) => dims,
+            Dims::ByLayout(list) => list[self.int("layout") as usize],
+        }
+    }
+
+    /// The memory of a result may not be that of another operand.
+    fn check_overlap(&self) -> Result<(), KernelError> {
+        let all = || {
+            let operands = self.kernel.operands.iter().zip(&self.operands);
+            operands.filter_map(|(operand, view)| {
+                let view = view.as_ref()?;
+                let start = view.data.addr();
+                Some((operand, start..start.saturating_add(view.bytes().unwrap_or(0))))
+            })
+        };
+        for (i, (result, own)) in all().enumerate().filter(|(_, o)| o.0.role == Role::Output) {
+            for (_, (other, memory)) in all().enumerate().filter(|(k, _)| *k != i) {
+                if own.start < memory.end && memory.start < own.end {
+                    let message =
+                        format!("operand {} shares memory with {}", result.name, other.name);
+                    return Err(self.error(KernelErrorKind::Value, message));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! The declaration of a kernel.
+
+use pliant_tensor::DType;
+
+use crate::call::Call;
+use crate::dims::Sizes;
+
+/// The declaration of a kernel that computes a whole operator.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Its name, as in `T.call_kernel("name", ...)`.
+    pub name: &'static str,
+    /// What it computes, and the source of the definition.
+    pub doc: &'static str,
+    /// Its operands: the inputs, then the results.
+    pub operands: &'static [Operand],
+    /// Its attributes.
+    pub attrs: &'static [Attr],
+    /// The dims whose sizes follow from other sizes and the attributes: name and size. `None` if the size does not fit 64
+    /// bits.
+    pub derived: &'static [(&'static str, Derive)],
+    /// The other relations between operands, sizes and attributes. The text of an error names the operand and what was
+    /// expected.
+    pub relations: fn(&Call, &Sizes) -> Result<(), String>,
+    /// Floating-point operations of a call, additions and multiplications counted separately.
+    pub flops: fn(&Call, &Sizes) -> f64,
+}
+
+/// Computes the size of a derived dim.
+pub type Derive = fn(&Call, &Sizes) -> Option<i64>;
+
+/// How a kernel accesses an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It reads the operand.
+    Input,
+    /// It writes every element of the operand and reads none.
+    Output,
+}
+
+/// An operand of a kernel.
+#[derive(Debug)]
+pub struct Operand {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it is read or written.
+    pub role: Role,
+    /// The data type of its elements.
+    pub dtype: DType,
+    /// Its dims.
+    pub dims: Dims,
+    /// The order of its elements in memory.
+    pub order: Order,
+    /// Whether a call may leave it out.
+    pub optional: bool,
+    /// What it holds.
+    pub doc: &'static str,
+}
+
+impl Operand {
+    /// An operand that is read.
+    pub const fn input(name: &'static str, dtype: DType, dims: Dims, doc: &'static str) -> Self {
+        Operand {
+            name,
+            role: Role::Input,
+            dtype,
+            dims,
+            order: Order::RowMajor,
+            optional: false,
+            doc,
+        }
+    }
+
+    /// An operand that is written completely.
+    pub const fn output(name: &'static str, dtype: DType, dims: Dims, doc: &'static str) -> Self {
+        Operand {
+            name,
+            role: Role::Output,
+            dtype,
+            dims,
+            order: Order::RowMajor,
+            optional: false,
+            doc,
+        }
+    }
+
+    /// The same operand with any strides between rows.
+    pub const fn strided_rows(self) -> Self {
+        Operand { order: Order::StridedRows, ..self }
+    }
+
+    /// The same operand, which a call may leave out.
+    pub const fn optional(self) -> Self {
+        Operand { optional: true, ..self }
+    }
+}
+
+/// The order of an operand's elements in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Row-major without gaps.
+    RowMajor,
+    /// Neighbours along the last dim are adjacent; the other strides are free.
+    StridedRows,
+}
+
+/// The names of an operand's dims. Dims of the same name have the same size in all operands of a call.
+#[derive(Clone, Copy, Debug)]
+pub enum Dims {
+    /// The same in every call.
+    Fixed(&'static [&'static str]),
+    /// For each choice of the attribute `layout`.
+    ByLayout(&'static [&'static [&'static str]]),
+}
+
+/// An attribute of a kernel.
+#[derive(Debug)]
+pub struct Attr {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: AttrType,
+    /// Its value in calls that do not state it.
+    pub default: AttrDefault,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+/// The type of an attribute.
+#[derive(Clone, Copy, Debug)]
+pub enum AttrType {
+    /// An integer from the first number to the second.
+    Int(i64, i64),
+    /// A list of the given length of integers from the first number to the second.
+    Ints {
+        /// The length.
+        len: usize,
+        /// The least and the greatest integer.
+        range: (i64, i64),
+    },
+    /// A finite or infinite float64.
+    Float,
+    /// A bool.
+    Bool,
+    /// One of these texts.
+    Choice(&'static [&'static str]),
+}
+
+impl AttrType {
+    /// How many numbers a value takes in a call.
+    pub fn numbers(self) -> usize {
+        match self {
+            AttrType::Ints { len, .. } => len,
+            _ => 1,
+        }
+    }
+}
+
+/// The default of an attribute.
+#[derive(Clone, Copy, Debug)]
+pub enum AttrDefault {
+    /// None: every call states the attribute.
+    Required,
+    /// The same number, or the choice of that index, in each position.
+    Number(i64),
+    /// A float.
+    Float(f64),
+}
+
+/// An argument position of a call.
+#[derive(Clone, Copy, Debug)]
+pub enum Slot {
+    /// An operand.
+    Operand(&'static Operand),
+    /// A number of an attribute, and its index in a list.
+    Number(&'static Attr, usize),
+}
+
+impl Kernel {
+    /// The index of an operand.
+    pub fn operand(&self, name: &str) -> Option<usize> {
+        self.operands.iter().position(|o| o.name == name)
+    }
+
+    /// An attribute, and the index of its first number among the numbers of a call.
+    pub fn attr(&self, name: &str) -> Option<(&'static Attr, usize)> {
+        let at = self.attrs.iter().position(|a| a.name == name)?;
+        let first = self.attrs[..at].iter().map(|a| a.ty.numbers()).sum();
+        Some((&self.attrs[at], first))
+    }
+
+    /// The argument positions of a call: the operands, then the numbers of the attributes.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        let attrs = self.attrs.iter().flat_map(|a| (0..a.ty.numbers()).map(move |i| (a, i)));
+        let numbers = attrs.map(|(a, i)| Slot::Number(a, i));
+        self.operands.iter().map(Slot::Operand).chain(numbers)
+    }
+
+    /// How many arguments a call has.
+    pub fn arity(&self) -> usize {
+        self.operands.len() + self.numbers()
+    }
+
+    /// How many numbers the attributes have.
+    pub fn numbers(&self) -> usize {
+        self.attrs.iter().map(|a| a.ty.numbers()).sum()
+    }
+}

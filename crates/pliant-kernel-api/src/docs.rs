@@ -1,0 +1,83 @@
+//! The reference page of a kernel.
+
+use std::fmt::Write;
+
+use crate::KERNELS;
+use crate::decl::{AttrDefault, AttrType, Dims, Kernel, Role};
+
+/// The reference page of all kernels, in Markdown.
+pub fn reference_page() -> String {
+    let mut page = "# Library kernels
+
+This page is generated from the declarations in `crates/pliant-kernel-api/src/kernels`.
+
+A library kernel computes a whole operator. Loop functions call it with operands and attributes by name:
+
+    T.evaluate(T.call_kernel(\"recurrent\", x=A, w=W, r=R, bias=B, y=Y, last_h=H, cell=\"rnn\"))
+
+Operands are whole buffers. The kernel checks every call when it runs: data types, ranks, sizes, strides, the ranges of
+attributes, and that results share no memory with other operands. Dims of the same name have the same size in all operands.
+Attributes with a default, and optional operands, may be left out.
+"
+    .to_string();
+    for kernel in KERNELS {
+        page.push('\n');
+        page += &kernel.markdown();
+    }
+    page
+}
+
+impl Kernel {
+    /// The section of a kernel in the reference, in Markdown.
+    pub fn markdown(&self) -> String {
+        let mut out = format!("## `{}`\n\n{}\n\n", self.name, self.doc);
+        out += "| operand | type | dims | | meaning |\n|---|---|---|---|---|\n";
+        for operand in self.operands {
+            let dims: Vec<String> = match operand.dims {
+                Dims::Fixed(dims) => vec![bracketed(dims)],
+                Dims::ByLayout(list) => list.iter().map(|dims| bracketed(dims)).collect(),
+            };
+            let dims = dims.join(" or ");
+            let role = match (operand.role, operand.optional) {
+                (Role::Input, false) => "input",
+                (Role::Input, true) => "optional input",
+                (Role::Output, false) => "result",
+                (Role::Output, true) => "optional result",
+            };
+            let (name, dtype, doc) = (operand.name, operand.dtype, operand.doc);
+            let _ = writeln!(out, "| `{name}` | {dtype} | {dims} | {role} | {doc} |");
+        }
+        out += "\n| attribute | type | default | meaning |\n|---|---|---|---|\n";
+        for attr in self.attrs {
+            let ty = match attr.ty {
+                AttrType::Int(least, most) => format!("integer, {least} to {most}"),
+                AttrType::Ints { len, range } => {
+                    format!("{len} integers, {} to {}", range.0, range.1)
+                }
+                AttrType::Float => "float".to_string(),
+                AttrType::Bool => "bool".to_string(),
+                AttrType::Choice(list) => {
+                    let quoted: Vec<String> = list.iter().map(|c| format!("`\"{c}\"`")).collect();
+                    quoted.join(", ")
+                }
+            };
+            let default = match (attr.default, attr.ty) {
+                (AttrDefault::Required, _) => "required".to_string(),
+                (AttrDefault::Number(n), AttrType::Bool) => {
+                    if n == 0 { "`False`" } else { "`True`" }.to_string()
+                }
+                (AttrDefault::Number(n), AttrType::Choice(list)) => {
+                    format!("`\"{}\"`", list.get(n as usize).unwrap_or(&""))
+                }
+                (AttrDefault::Number(n), _) => format!("`{n}`"),
+                (AttrDefault::Float(v), _) => format!("`{v:?}`"),
+            };
+            let _ = writeln!(out, "| `{}` | {ty} | {default} | {} |", attr.name, attr.doc);
+        }
+        out
+    }
+}
+
+fn bracketed(dims: &[&str]) -> String {
+    format!("[{}]", dims.join(", "))
+}

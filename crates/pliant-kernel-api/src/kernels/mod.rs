@@ -1,0 +1,55 @@
+//! The declarations, one kernel per file, and the table of all.
+
+pub mod recurrent;
+
+use crate::Kernel;
+
+/// Every declared kernel.
+pub static KERNELS: &[&Kernel] = &[&recurrent::KERNEL];
+
+/// The kernel of that name.
+pub fn find(name: &str) -> Option<&'static Kernel> {
+    KERNELS.iter().copied().find(|k| k.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{AttrDefault, AttrType, Dims, MAX_NUMBERS, MAX_OPERANDS, MAX_RANK};
+
+    use super::*;
+
+    #[test]
+    fn declarations_are_consistent() {
+        for (i, k) in KERNELS.iter().enumerate() {
+            assert!(KERNELS[i + 1..].iter().all(|o| o.name != k.name), "{} twice", k.name);
+            assert!(k.operands.len() <= MAX_OPERANDS && k.numbers() <= MAX_NUMBERS);
+            let layouts = k.attr("layout").map_or(0, |(attr, _)| match attr.ty {
+                AttrType::Choice(list) => list.len(),
+                _ => 0,
+            });
+            for o in k.operands {
+                let dims: Vec<&[&str]> = match o.dims {
+                    Dims::Fixed(dims) => vec![dims],
+                    Dims::ByLayout(list) => {
+                        assert_eq!(list.len(), layouts, "{}: {}", k.name, o.name);
+                        list.to_vec()
+                    }
+                };
+                assert!(dims.iter().all(|d| d.len() <= MAX_RANK));
+            }
+            for a in k.attrs {
+                let (AttrDefault::Number(value), least, most) = (match a.ty {
+                    AttrType::Int(least, most) | AttrType::Ints { range: (least, most), .. } => {
+                        (a.default, least, most)
+                    }
+                    AttrType::Bool => (a.default, 0, 1),
+                    AttrType::Choice(list) => (a.default, 0, list.len() as i64 - 1),
+                    AttrType::Float => continue,
+                }) else {
+                    continue;
+                };
+                assert!((least..=most).contains(&value), "{}: default of {}", k.name, a.name);
+            }
+        }
+    }
+}

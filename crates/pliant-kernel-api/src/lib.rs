@@ -1,0 +1,37 @@
+//! Declarations of the library kernels that compute whole operators.
+//!
+//! A kernel is declared once, in a file of [`kernels`]: its operands with data types and named dims, its attributes with
+//! types, ranges and defaults, and the relations that its arguments satisfy. The rest of the system derives from the
+//! declaration:
+//!
+//! | what | where |
+//! |---|---|
+//! | argument names in printed and parsed programs | `pliant-ir`, `pliant-script` |
+//! | the order of the arguments of `T.call_kernel` | [`Kernel::slots`] |
+//! | the checks of a call at run time | [`Call::check`] |
+//! | which buffers a call reads and writes | [`Role`] |
+//! | `docs/kernels.md` | [`reference_page`] |
+//! | random valid calls of the fuzz target | [`Kernel::derived`] |
+//!
+//! The implementations are in `pliant-kernels`, and the plain forms that tests compare with are in `pliant-interp`.
+
+mod call;
+mod decl;
+mod dims;
+mod docs;
+mod error;
+pub mod kernels;
+
+pub use call::{Call, View};
+pub use decl::{Attr, AttrDefault, AttrType, Derive, Dims, Kernel, Operand, Order, Role, Slot};
+pub use dims::Sizes;
+pub use docs::reference_page;
+pub use error::{KernelError, KernelErrorKind};
+pub use kernels::{KERNELS, find};
+
+/// The most operands of a kernel.
+pub const MAX_OPERANDS: usize = 12;
+/// The most numbers that the attributes of a call have.
+pub const MAX_NUMBERS: usize = 32;
+/// The highest rank of an operand.
+pub const MAX_RANK: usize = 6;

@@ -1,0 +1,123 @@
+//! Entries of the kernels that compute whole operators: generated code calls them with tensors and numbers, and they check
+//! the call against its declaration ([`pliant_kernel_api`]).
+
+use pliant_exec::abi::{
+    FAILED_SHAPE, FAILED_TYPE, FAILED_VALUE, KernelRuntime, PACKED_ABSENT, PACKED_FLOAT,
+    PACKED_INT, PACKED_MEMORY, PACKED_STRIDED, PackedWord,
+};
+use pliant_kernel_api::{Call, Kernel, KernelError, KernelErrorKind, MAX_RANK, Sizes, View};
+use pliant_tensor::DType;
+
+use crate::recurrent::call::Recurrent;
+
+/// The address of a kernel's entry: `(runtime, arguments, their number)`. The arguments are those of
+/// [`Kernel::slots`]: memory or nothing for each operand, then numbers. Returns a kernel status.
+pub type Entry = unsafe extern "C" fn(*const KernelRuntime, *const PackedWord, u64) -> i64;
+
+/// The implementation of a declared kernel.
+pub trait Implementation {
+    /// The declaration.
+    const KERNEL: &'static Kernel;
+
+    /// Computes the results of a checked call. Returns a kernel status.
+    ///
+    /// # Safety
+    /// The memory of each operand is valid for its dims and strides, for writes if it is a result. No other thread
+    /// writes an operand or reads a result during the call.
+    unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64;
+}
+
+/// The kernels of this build.
+pub static ENTRIES: &[(&str, Entry)] = &[(Recurrent::KERNEL.name, entry::<Recurrent>)];
+
+/// The entry of the kernel of that name.
+pub fn entry_of(name: &str) -> Option<Entry> {
+    ENTRIES.iter().find(|(n, _)| *n == name).map(|(_, entry)| *entry)
+}
+
+/// The entry of a kernel.
+///
+/// # Safety
+/// `runtime` is valid, and so are `count` arguments and what they point to. Memory as for [`Implementation::run`].
+pub unsafe extern "C" fn entry<I: Implementation>(
+    runtime: *const KernelRuntime,
+    args: *const PackedWord,
+    count: u64,
+) -> i64 {
+    // SAFETY: the caller's promise.
+    let (runtime, args) = unsafe { (&*runtime, std::slice::from_raw_parts(args, count as usize)) };
+    // SAFETY: the caller's promise for the arguments.
+    let call = unsafe { decode(I::KERNEL, args) };
+    match call.and_then(|call| call.check().map(|sizes| (call, sizes))) {
+        // SAFETY: the call was checked, and its memory is valid by the caller's promise.
+        Ok((call, sizes)) => unsafe { I::run(runtime, &call, &sizes) },
+        Err(error) => runtime.fail(error_kind(error.kind), &error.to_string()),
+    }
+}
+
+fn error_kind(kind: KernelErrorKind) -> u64 {
+    match kind {
+        KernelErrorKind::Type => FAILED_TYPE,
+        KernelErrorKind::Shape => FAILED_SHAPE,
+        KernelErrorKind::Value => FAILED_VALUE,
+    }
+}
+
+/// The call that arguments are.
+///
+/// # Safety
+/// The arguments describe valid memory.
+unsafe fn decode(kernel: &'static Kernel, args: &[PackedWord]) -> Result<Call, KernelError> {
+    let wrong =
+        |message: String| KernelError { kernel: kernel.name, kind: KernelErrorKind::Type, message };
+    if args.len() != kernel.arity() {
+        return Err(wrong(format!("{} arguments, expected {}", args.len(), kernel.arity())));
+    }
+    let (operands, numbers) = args.split_at(kernel.operands.len());
+    let mut call = Call::new(kernel);
+    for (i, word) in operands.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        let view = unsafe { view(word) };
+        let name = kernel.operands[i].name;
+        call.set_operand(
+            i,
+            view.map_err(|()| {
+                wrong(format!("operand {name} is not a tensor of at most {MAX_RANK} dims"))
+            })?,
+        );
+    }
+    for (i, word) in numbers.iter().enumerate() {
+        if !matches!(word.kind, PACKED_INT | PACKED_FLOAT) {
+            return Err(wrong(format!("argument {} is not a number", operands.len() + i)));
+        }
+        call.set_number(i, word.word as i64);
+    }
+    Ok(call)
+}
+
+/// The operand that an argument is.
+///
+/// # Safety
+/// As for [`decode`].
+unsafe fn view(word: &PackedWord) -> Result<Option<View>, ()> {
+    let strided = match word.kind {
+        PACKED_ABSENT => return Ok(None),
+        PACKED_MEMORY => 0,
+        PACKED_STRIDED => 1,
+        _ => return Err(()),
+    };
+    let rank = usize::try_from(word.len).map_err(drop)?;
+    if rank > MAX_RANK {
+        return Err(());
+    }
+    let count = 2 + rank * (1 + strided);
+    // SAFETY: the argument is the address of the address of the elements, the data type, as many dims and, if it is strided,
+    // as many strides.
+    let words = unsafe { std::slice::from_raw_parts(word.word as *const i64, count) };
+    let [code, bits] = (words[1] as u16).to_le_bytes();
+    let dtype = DType::from_dlpack(code, bits).ok_or(())?;
+    let data = std::ptr::with_exposed_provenance_mut(words[0] as usize);
+    let (dims, strides) = words[2..].split_at(rank);
+    let strides = (strided != 0).then_some(strides);
+    View::new(data, dtype, dims, strides).map(Some).ok_or(())
+}

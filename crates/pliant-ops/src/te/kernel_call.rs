@@ -1,0 +1,99 @@
+//! Calls of library kernels in stages of statements.
+
+use pliant_ir::tir::{Intrin, Ty};
+use pliant_kernel_api::{AttrDefault, AttrType, Kernel};
+use pliant_tensor::DType;
+
+use super::build::{call, call_typed, const_of, int, string};
+use super::expr::Expr;
+use super::tensor::Tensor;
+
+/// A call of a kernel under construction.
+pub struct KernelCall<'a> {
+    kernel: &'static Kernel,
+    operands: Vec<Option<&'a Tensor>>,
+    numbers: Vec<Option<Expr>>,
+}
+
+impl<'a> KernelCall<'a> {
+    /// A call without operands and with the defaults of the attributes.
+    pub fn new(kernel: &'static Kernel) -> Self {
+        let defaults = kernel.attrs.iter().flat_map(|attr| {
+            let value = match attr.default {
+                AttrDefault::Required => None,
+                AttrDefault::Number(n) => Some(int(n)),
+                AttrDefault::Float(v) => Some(const_of(v, DType::Float64)),
+            };
+            std::iter::repeat_n(value, attr.ty.numbers())
+        });
+        let numbers = defaults.collect();
+        KernelCall { kernel, operands: vec![None; kernel.operands.len()], numbers }
+    }
+
+    /// Sets an operand: a whole tensor.
+    ///
+    /// # Panics
+    /// If the kernel has no operand of that name.
+    pub fn operand(mut self, name: &str, tensor: &'a Tensor) -> Self {
+        let at = self.kernel.operand(name).expect("the kernel has an operand of this name");
+        self.operands[at] = Some(tensor);
+        self
+    }
+
+    /// Sets an operand that may be absent.
+    ///
+    /// # Panics
+    /// As [`Self::operand`].
+    pub fn optional(self, name: &str, tensor: Option<&'a Tensor>) -> Self {
+        match tensor {
+            Some(tensor) => self.operand(name, tensor),
+            None => self,
+        }
+    }
+
+    /// Sets the numbers of an attribute. A choice is its index, a bool 0 or 1.
+    ///
+    /// # Panics
+    /// If the kernel has no attribute of that name, or its list has another length.
+    pub fn attr(mut self, name: &str, values: &[Expr]) -> Self {
+        let (attr, first) =
+            self.kernel.attr(name).expect("the kernel has an attribute of this name");
+        assert_eq!(attr.ty.numbers(), values.len(), "the length of {name}");
+        for (to, value) in self.numbers[first..].iter_mut().zip(values) {
+            *to = Some(value.clone());
+        }
+        self
+    }
+
+    /// Sets an attribute that is one of several texts.
+    ///
+    /// # Panics
+    /// If the kernel has no such attribute, or the attribute no such choice.
+    pub fn choice(self, name: &str, choice: &str) -> Self {
+        let (attr, _) = self.kernel.attr(name).expect("the kernel has an attribute of this name");
+        let AttrType::Choice(list) = attr.ty else { panic!("{name} is no choice") };
+        let index = list.iter().position(|c| *c == choice).expect("the attribute has this choice");
+        self.attr(name, &[int(index as i64)])
+    }
+
+    /// The call, an expression for its effect.
+    ///
+    /// # Panics
+    /// If a required operand or attribute is missing.
+    pub fn finish(self) -> Expr {
+        let (kernel, mut present) = (self.kernel, 0);
+        let mut addresses = Vec::new();
+        for (i, (operand, tensor)) in kernel.operands.iter().zip(&self.operands).enumerate() {
+            assert!(operand.optional || tensor.is_some(), "operand {} is missing", operand.name);
+            let Some(tensor) = tensor else { continue };
+            present |= 1 << i;
+            let first = tensor.at(&vec![int(0); tensor.ndim()]);
+            addresses.push(call(Intrin::AddressOf, vec![first]));
+        }
+        let mut args = vec![string(kernel.name), int(present)];
+        args.extend(addresses);
+        let numbers = self.numbers.into_iter();
+        args.extend(numbers.map(|n| n.expect("a required attribute has a value")));
+        call_typed(Intrin::CallKernel, args, Ty::I64)
+    }
+}

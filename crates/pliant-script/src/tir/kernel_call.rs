@@ -1,0 +1,163 @@
+//! `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
+
+use pliant_ir::tir::{Expr as IrExpr, ExprData, Intrin, Ty};
+use pliant_kernel_api::{Attr, AttrDefault, AttrType, KERNELS, Kernel, find};
+use pliant_tensor::DType;
+
+use super::PrimParser;
+use super::expr::Val;
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
+
+/// The arguments of a call, in the order of the declaration.
+struct Args {
+    operands: Vec<Option<IrExpr>>,
+    numbers: Vec<Option<IrExpr>>,
+}
+
+impl<'s> PrimParser<'_, 's> {
+    /// A call of a library kernel.
+    pub(super) fn kernel_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        let kernel = self.kernel(e, call)?;
+        let mut args = Args {
+            operands: vec![None; kernel.operands.len()],
+            numbers: vec![None; kernel.numbers()],
+        };
+        let mut seen: Vec<&str> = Vec::new();
+        for keyword in &call.keywords {
+            if seen.contains(&keyword.name) {
+                let message = format!("'{}' is given twice", keyword.name);
+                return Err(self.error(Kind::Arguments, keyword.range, message));
+            }
+            seen.push(keyword.name);
+            self.kernel_keyword(kernel, keyword, &mut args)?;
+        }
+        self.finish_kernel_call(kernel, args, e.range)
+    }
+
+    fn kernel(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<&'static Kernel> {
+        let name = match call.args.as_slice() {
+            [name] => name.as_str(),
+            _ => None,
+        };
+        let Some(name) = name else {
+            let message = "T.call_kernel takes the name of a kernel; operands and attributes are keyword arguments";
+            return Err(self.error(Kind::Arguments, e.range, message));
+        };
+        find(name).ok_or_else(|| {
+            let known: Vec<&str> = KERNELS.iter().map(|k| k.name).collect();
+            let help = format!("the kernels are: {}", known.join(", "));
+            self.error_help(
+                Kind::UnknownName,
+                e.range,
+                format!("no kernel is called '{name}'"),
+                help,
+            )
+        })
+    }
+
+    fn kernel_keyword(
+        &mut self,
+        kernel: &'static Kernel,
+        keyword: &Keyword<'s>,
+        args: &mut Args,
+    ) -> Res<()> {
+        let (name, value) = (keyword.name, &keyword.value);
+        if let Some(at) = kernel.operand(name) {
+            if !matches!(value.kind, ExprKind::None) {
+                let Val::Buffer(buffer) = self.val(value)? else {
+                    let message =
+                        format!("operand {name} of kernel {} takes a buffer", kernel.name);
+                    return Err(self.error(Kind::Type, value.range, message));
+                };
+                args.operands[at] = Some(self.start_of(buffer));
+            }
+            return Ok(());
+        }
+        let Some((attr, first)) = kernel.attr(name) else {
+            let operands = kernel.operands.iter().map(|o| o.name);
+            let known: Vec<&str> = operands.chain(kernel.attrs.iter().map(|a| a.name)).collect();
+            let message = format!("kernel {} has no operand or attribute '{name}'", kernel.name);
+            let help = format!("it has: {}", known.join(", "));
+            return Err(self.error_help(Kind::Arguments, keyword.range, message, help));
+        };
+        let values = match (attr.ty, &value.kind) {
+            (AttrType::Ints { len, .. }, ExprKind::List(list) | ExprKind::Tuple(list)) => {
+                if list.len() != len {
+                    let message = format!("attribute {name} takes {len} integers");
+                    return Err(self.error(Kind::Arguments, value.range, message));
+                }
+                list.iter().map(|e| self.scalar(e, Some(Ty::I64))).collect::<Res<Vec<_>>>()?
+            }
+            _ => vec![self.kernel_attribute(attr, value)?],
+        };
+        for (k, value) in values.into_iter().enumerate() {
+            args.numbers[first + k] = Some(value);
+        }
+        Ok(())
+    }
+
+    /// The number of an attribute that is no list.
+    fn kernel_attribute(&mut self, attr: &Attr, value: &Expr<'s>) -> Res<IrExpr> {
+        let name = attr.name;
+        match (attr.ty, &value.kind) {
+            (AttrType::Choice(list), _) => {
+                let index = value.as_str().and_then(|s| list.iter().position(|c| *c == s));
+                let Some(index) = index else {
+                    let message = format!("attribute {name} takes one of: {}", list.join(", "));
+                    return Err(self.error(Kind::Value, value.range, message));
+                };
+                Ok(self.f.int(index as i64))
+            }
+            (AttrType::Bool, ExprKind::Bool(b)) => Ok(self.f.int(i64::from(*b))),
+            (AttrType::Float, _) => self.scalar(value, Some(Ty::scalar(DType::Float64))),
+            (AttrType::Int(..), _) => self.scalar(value, Some(Ty::I64)),
+            (AttrType::Ints { len, .. }, _) => {
+                let message = format!("attribute {name} takes a list of {len} integers");
+                Err(self.error(Kind::Type, value.range, message))
+            }
+            (AttrType::Bool, _) => {
+                let message = format!("attribute {name} takes True or False");
+                Err(self.error(Kind::Type, value.range, message))
+            }
+        }
+    }
+
+    /// The call, with defaults for what is not stated.
+    fn finish_kernel_call(
+        &mut self,
+        kernel: &'static Kernel,
+        args: Args,
+        range: Range,
+    ) -> Res<IrExpr> {
+        let mut present = 0;
+        for (i, (operand, address)) in kernel.operands.iter().zip(&args.operands).enumerate() {
+            present |= i64::from(address.is_some()) << i;
+            if address.is_none() && !operand.optional {
+                let message =
+                    format!("operand {} of kernel {} is missing", operand.name, kernel.name);
+                return Err(self.error(Kind::Arguments, range, message));
+            }
+        }
+        let name = self.f.add_expr(ExprData::Str(kernel.name.into()));
+        let mut list = vec![name, self.f.int(present)];
+        list.extend(args.operands.into_iter().flatten());
+        let attrs = kernel.attrs.iter().flat_map(|a| std::iter::repeat_n(a, a.ty.numbers()));
+        for (attr, number) in attrs.zip(args.numbers) {
+            list.push(match (number, attr.default) {
+                (Some(number), _) => number,
+                (None, AttrDefault::Number(n)) => self.f.int(n),
+                (None, AttrDefault::Float(v)) => {
+                    let ty = Ty::scalar(DType::Float64);
+                    self.f.add_expr(ExprData::Float(v.to_bits(), ty))
+                }
+                (None, AttrDefault::Required) => {
+                    let message =
+                        format!("attribute {} of kernel {} is missing", attr.name, kernel.name);
+                    return Err(self.error(Kind::Arguments, range, message));
+                }
+            });
+        }
+        Ok(self.f.add_expr(ExprData::Call(Intrin::CallKernel, list.into(), Ty::I64)))
+    }
+}

@@ -1,0 +1,296 @@
+//! Calls of the declared kernels (`pliant_kernel_api`) with valid and hostile operands and attributes. Operands are in memory of
+//! exactly their size, so that AddressSanitizer or the allocator's checks find accesses outside.
+//!
+//! An input is a line of two integers: a seed, and the number of hostile changes to the valid call that the seed determines.
+
+use std::sync::atomic::AtomicBool;
+
+use pliant_exec::abi::{
+    KernelRuntime, PACKED_ABSENT, PACKED_INT, PACKED_STRIDED, PackedWord, STATUS_OK,
+};
+use pliant_kernel_api::{AttrType, Call, KERNELS, Kernel, MAX_RANK, Operand, Role, Slot, View};
+use pliant_kernels::entry_of;
+use pliant_tensor::DType;
+
+use super::rng::Rng;
+
+/// The most bytes of an operand.
+const MOST_BYTES: i64 = 1 << 20;
+/// Fills results before a call. No float of a result has these bytes.
+const UNWRITTEN: u8 = 0xf5;
+
+/// An operand of a call under construction.
+#[derive(Clone, Debug)]
+struct Tensor {
+    dtype: DType,
+    dims: Vec<i64>,
+    strides: Vec<i64>,
+}
+
+impl Tensor {
+    fn compact(dtype: DType, dims: Vec<i64>) -> Tensor {
+        let mut strides = vec![0; dims.len()];
+        let mut step = 1i64;
+        for (stride, &dim) in strides.iter_mut().zip(&dims).rev() {
+            *stride = step;
+            step = step.saturating_mul(dim.max(1));
+        }
+        Tensor { dtype, dims, strides }
+    }
+
+    /// The bytes that its elements span; `None` beyond [`MOST_BYTES`] and for negative sizes.
+    fn bytes(&self) -> Option<usize> {
+        if self.dims.contains(&0) {
+            return Some(0);
+        }
+        let mut last = 0i64;
+        for (&dim, &stride) in self.dims.iter().zip(&self.strides) {
+            if dim < 0 || stride < 0 {
+                return None;
+            }
+            last = last.checked_add((dim - 1).checked_mul(stride)?)?;
+        }
+        let bytes = last.checked_add(1)?.checked_mul(self.dtype.size() as i64)?;
+        usize::try_from(bytes).ok().filter(|_| bytes <= MOST_BYTES)
+    }
+}
+
+/// A call: operands and numbers in the order of the declaration.
+#[derive(Debug)]
+struct Arguments {
+    kernel: &'static Kernel,
+    operands: Vec<Option<Tensor>>,
+    numbers: Vec<i64>,
+    /// An operand that shares the memory of another one.
+    alias: Option<(usize, usize)>,
+}
+
+/// How often a valid call is sought.
+const ATTEMPTS: usize = 200;
+
+/// The valid call of a seed; `None` if none was found.
+fn valid(rng: &mut Rng) -> Option<Arguments> {
+    let kernel = KERNELS[rng.below(KERNELS.len())];
+    (0..ATTEMPTS).map(|_| random(kernel, rng)).find(Arguments::is_accepted)
+}
+
+/// A call with attributes in range and sizes that fit together. It may violate other relations.
+fn random(kernel: &'static Kernel, rng: &mut Rng) -> Arguments {
+    let mut numbers = Vec::new();
+    for slot in kernel.slots() {
+        let Slot::Number(attr, _) = slot else { continue };
+        numbers.push(match attr.ty {
+            AttrType::Int(least, most) | AttrType::Ints { range: (least, most), .. } => {
+                rng.between(least, most.min(least.saturating_add(4)))
+            }
+            AttrType::Bool => rng.between(0, 1),
+            AttrType::Choice(list) => rng.between(0, list.len() as i64 - 1),
+            AttrType::Float => rng.pick(&[0.0f64, 1.0, 0.5, -2.0]).to_bits() as i64,
+        });
+    }
+    let mut call = Call::new(kernel);
+    numbers.iter().enumerate().for_each(|(i, &n)| call.set_number(i, n));
+    let mut sizes: Vec<(&str, i64)> = Vec::new();
+    let mut size = |name: &'static str, rng: &mut Rng| match sizes.iter().find(|s| s.0 == name) {
+        Some(&(_, size)) => size,
+        None => {
+            let size = *rng.pick(&[0, 1, 1, 2, 2, 3, 5, 17]);
+            sizes.push((name, size));
+            size
+        }
+    };
+    let mut operands = Vec::new();
+    for operand in kernel.operands {
+        let dims = call.dims(operand).iter().map(|&d| size(d, rng)).collect();
+        let present = !operand.optional || !rng.one_in(3);
+        operands.push(present.then(|| Tensor::compact(operand.dtype, dims)));
+    }
+    let mut arguments = Arguments { kernel, operands, numbers, alias: None };
+    arguments.derive();
+    arguments
+}
+
+impl Arguments {
+    fn is_accepted(&self) -> bool {
+        let mut call = Call::new(self.kernel);
+        let mut address = 0u64;
+        self.fill(&mut call, &mut |t| {
+            address += 1 << 32;
+            View::new(address as *mut u8, t.dtype, &t.dims, Some(&t.strides))
+        });
+        call.check().is_ok()
+    }
+
+    /// Gives derived dims the sizes that follow from the others.
+    fn derive(&mut self) {
+        let mut call = Call::new(self.kernel);
+        self.fill(&mut call, &mut |t| View::new(std::ptr::null_mut(), t.dtype, &t.dims, None));
+        let sizes = call.named_sizes();
+        for (tensor, operand) in self.operands.iter_mut().zip(self.kernel.operands) {
+            let Some(tensor) = tensor else { continue };
+            let names = call.dims(operand);
+            let derived = |name: &str| self.kernel.derived.iter().find(|d| d.0 == name);
+            let mut dims = tensor.dims.clone();
+            for (dim, name) in dims.iter_mut().zip(names) {
+                if let Some(size) = derived(name).and_then(|d| (d.1)(&call, &sizes)) {
+                    *dim = size;
+                }
+            }
+            *tensor = Tensor::compact(tensor.dtype, dims);
+        }
+    }
+
+    fn fill(&self, call: &mut Call, view: &mut dyn FnMut(&Tensor) -> Option<View>) {
+        for (i, operand) in self.operands.iter().enumerate() {
+            call.set_operand(i, operand.as_ref().and_then(&mut *view));
+        }
+        self.numbers.iter().enumerate().for_each(|(i, &n)| call.set_number(i, n));
+    }
+
+    /// Changes an argument so that the call is probably invalid.
+    fn damage(&mut self, rng: &mut Rng) {
+        let count = self.operands.len();
+        let at = rng.below(count + self.numbers.len());
+        if at >= count {
+            let number = &mut self.numbers[at - count];
+            *number = rng.hostile(*number);
+            return;
+        }
+        let Some(tensor) = &mut self.operands[at] else {
+            let operand: &Operand = &self.kernel.operands[at];
+            self.operands[at] = Some(Tensor::compact(operand.dtype, vec![1, 2]));
+            return;
+        };
+        let dim = rng.below(tensor.dims.len().max(1));
+        match rng.below(7) {
+            0 => self.operands[at] = None,
+            1 => {
+                tensor.dtype = *rng.pick(&[DType::Float64, DType::Int8, DType::Bool, DType::Int64])
+            }
+            2 if tensor.dims.len() < MAX_RANK + 1 => {
+                tensor.dims.insert(dim, 1);
+                tensor.strides.insert(dim, 1);
+            }
+            3 if !tensor.dims.is_empty() => {
+                tensor.dims.remove(dim);
+                tensor.strides.remove(dim);
+            }
+            4 if !tensor.dims.is_empty() => tensor.dims[dim] = rng.hostile(tensor.dims[dim]),
+            5 if !tensor.dims.is_empty() => tensor.strides[dim] = rng.hostile(tensor.strides[dim]),
+            _ => self.alias = Some((at, rng.below(count))),
+        }
+    }
+
+    /// Makes the call; returns whether it succeeds.
+    ///
+    /// # Panics
+    /// The kernel accepts arguments that the declaration rejects, or leaves an element of a result unwritten.
+    fn run(&self) -> bool {
+        let entry = entry_of(self.kernel.name).expect("every declared kernel has an entry");
+        let mut memory: Vec<Option<Vec<u8>>> = Vec::new();
+        for tensor in self.operands.iter().flatten() {
+            // An operand that is too large has no memory: the call must fail before it is accessed.
+            memory.push(tensor.bytes().map(|n| vec![0; n]));
+        }
+        let mut memory = memory.into_iter();
+        let mut buffers: Vec<Option<Vec<u8>>> = Vec::new();
+        for (operand, tensor) in self.kernel.operands.iter().zip(&self.operands) {
+            let mut bytes = tensor.as_ref().and_then(|_| memory.next().flatten());
+            if let Some(bytes) = bytes.as_mut().filter(|_| operand.role == Role::Output) {
+                bytes.fill(UNWRITTEN);
+            }
+            buffers.push(bytes);
+        }
+        let aligned =
+            |bytes: &mut Option<Vec<u8>>| bytes.as_mut().map_or(64 as *mut u8, |b| b.as_mut_ptr());
+        let mut addresses: Vec<*mut u8> = buffers.iter_mut().map(aligned).collect();
+        if let Some((a, b)) = self.alias {
+            addresses[a] = addresses[b];
+        }
+        let mut call = Call::new(self.kernel);
+        for (i, tensor) in self.operands.iter().enumerate() {
+            let view = tensor
+                .as_ref()
+                .and_then(|t| View::new(addresses[i], t.dtype, &t.dims, Some(&t.strides)));
+            call.set_operand(i, view);
+        }
+        self.numbers.iter().enumerate().for_each(|(i, &n)| call.set_number(i, n));
+        let accepted = call.check().is_ok();
+        let backed = |i: usize| self.operands[i].is_none() || buffers[i].is_some();
+        let shared = self.alias.is_some_and(|(a, b)| a != b);
+        if accepted && (shared || !(0..buffers.len()).all(backed)) {
+            return false;
+        }
+        let described: Vec<Vec<i64>> =
+            self.operands.iter().zip(&addresses).map(|(t, &data)| described(t, data)).collect();
+        let operand = |(tensor, words): (&Option<Tensor>, &Vec<i64>)| match tensor {
+            Some(t) => PackedWord {
+                kind: PACKED_STRIDED,
+                word: words.as_ptr() as u64,
+                len: t.dims.len() as u64,
+            },
+            None => PackedWord { kind: PACKED_ABSENT, word: 0, len: 0 },
+        };
+        let number = |&n: &i64| PackedWord { kind: PACKED_INT, word: n as u64, len: 0 };
+        let words: Vec<PackedWord> = self
+            .operands
+            .iter()
+            .zip(&described)
+            .map(operand)
+            .chain(self.numbers.iter().map(number))
+            .collect();
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        let runtime = KernelRuntime { interrupt: &raw const NEVER, ..KernelRuntime::serial() };
+        // SAFETY: the arguments describe memory of the sizes that they state, or the check rejects them.
+        let status = unsafe { entry(&raw const runtime, words.as_ptr(), words.len() as u64) };
+        assert!(accepted || status != STATUS_OK, "accepted: {self:?}");
+        if status == STATUS_OK {
+            self.check_written(&buffers);
+        }
+        status == STATUS_OK
+    }
+
+    fn check_written(&self, buffers: &[Option<Vec<u8>>]) {
+        for ((operand, tensor), bytes) in
+            self.kernel.operands.iter().zip(&self.operands).zip(buffers)
+        {
+            let (Some(t), Some(bytes)) = (tensor, bytes) else { continue };
+            let compact = t.strides == Tensor::compact(t.dtype, t.dims.clone()).strides;
+            if operand.role == Role::Output && compact {
+                let mut elements = bytes.chunks_exact(t.dtype.size());
+                let unwritten = elements.any(|e| e.iter().all(|&b| b == UNWRITTEN));
+                assert!(!unwritten, "operand {} is not written: {self:?}", operand.name);
+            }
+        }
+    }
+}
+
+/// The words that describe an operand: address, data type, dims and strides.
+fn described(tensor: &Option<Tensor>, data: *mut u8) -> Vec<i64> {
+    let Some(t) = tensor else { return Vec::new() };
+    let (code, bits) = t.dtype.to_dlpack();
+    let head = [data as i64, i64::from(u16::from_le_bytes([code, bits]))];
+    head.into_iter().chain(t.dims.iter().copied()).chain(t.strides.iter().copied()).collect()
+}
+
+/// Makes the call that a line describes; returns whether it succeeds.
+pub fn run(input: &[u8]) -> bool {
+    let text = std::str::from_utf8(input).unwrap_or_default();
+    let mut words = text.split_whitespace().map(str::parse::<u64>);
+    let (Some(Ok(seed)), Some(Ok(changes))) = (words.next(), words.next()) else { return false };
+    let mut rng = Rng::new(seed);
+    let Some(mut arguments) = valid(&mut rng) else { return false };
+    (0..changes.min(6)).for_each(|_| arguments.damage(&mut rng));
+    arguments.run()
+}
+
+/// Another call.
+pub fn mutate(_: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let changes = if rng.one_in(3) { 0 } else { 1 + rng.below(4) };
+    format!("{} {changes}", rng.next()).into_bytes()
+}
+
+/// Valid and hostile calls.
+pub fn seeds() -> Vec<Vec<u8>> {
+    (0..64).map(|seed| format!("{seed} {}", seed % 4).into_bytes()).collect()
+}
