@@ -1,0 +1,49 @@
+"""The cases of all operators."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator
+
+from onnx import NodeProto
+
+from . import elementwise, linear, movement, quantized, rare, reductions, vision
+from .case import Case, One
+
+TABLES = (elementwise, reductions, movement, linear, vision, quantized, rare)
+
+
+def rows() -> Iterator[One]:
+    """The rows of all tables."""
+    for table in TABLES:
+        yield from table.rows()
+
+
+def cases(pattern: str = "*") -> dict[str, Case]:
+    """The cases whose name or operator matches a pattern of file-name style."""
+    found: dict[str, Case] = {}
+    for row in rows():
+        name = row.name()
+        if not any(fnmatch.fnmatchcase(x, pattern) for x in (row.op, name)):
+            continue
+        if name in found:
+            raise ValueError(f"two rows of operators are called {name!r}")
+        found[name] = row.case()
+    return found
+
+
+def missing() -> list[str]:
+    """Operators that Pliant imports and no row uses."""
+    from pliant.frontend.onnx import operators
+
+    used = {f"{n.domain}.{n.op_type}" if n.domain else n.op_type for row in rows() for n in nodes_of(row)}
+    return sorted(set(operators()) - used)
+
+
+def nodes_of(row: One) -> Iterator[NodeProto]:
+    """Its nodes, those of subgraphs included."""
+    pending = list(row.model().graph.node)
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += [n for a in node.attribute for n in a.g.node]

@@ -1,0 +1,48 @@
+"""The models of ``peers/zoo``, or of a folder with a ``zoo.py`` of the same functions, at a small and a large shape."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from functools import cache, partial
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from peers import zoo
+
+from .case import Case, Feeds, Sizes
+
+
+@cache
+def module(folder: str) -> ModuleType:
+    """The zoo of a folder; `peers.zoo` without one."""
+    if not folder:
+        return zoo
+    spec = importlib.util.spec_from_file_location("zoo_of_a_folder", Path(folder) / "zoo.py")
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{folder} has no zoo.py")
+    other = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(other)
+    return other
+
+
+def names(folder: str) -> list[str]:
+    """The models whose graphs are there, as `folder#model`."""
+    other = module(folder)
+    return [f"{folder}#{name}" for name in other.names() if (Path(other.GRAPHS) / f"{name}.onnx").exists()]
+
+
+def case(name: str) -> Case:
+    """A model at its smallest and its largest case, of which no input is empty."""
+    folder, model = name.rsplit("#", 1)
+    other = module(folder)
+    pairs: list[tuple[Sizes, Feeds]] = [(c, f) for c, f in other.cases(model) if all(np.size(x) for x in f.values())]
+    pairs.sort(key=lambda pair: sum(math.prod(np.shape(x)) for x in pair[1].values()))
+    chosen = [pairs[0], pairs[-1]] if len(pairs) > 1 else pairs
+
+    def feeds(sizes: Sizes) -> Feeds:
+        return next(f for c, f in chosen if c == sizes)
+
+    return Case(model, partial(other.load, model), feeds, [c for c, _ in chosen], error=1e-3, step=1)
