@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check rust-test python-test models race asan asan-rust asan-python fuzz bench bless clean
+.PHONY: demo test check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once.
 demo: $(VENV)/.release
@@ -74,6 +74,17 @@ fuzz:
 	  ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 \
 	  fuzz/target/$(HOST)/release/drive $$target --seconds $(SECONDS) --memory 0 || exit 1; \
 	done
+
+# The wheel in target/wheels, and beside it a file with the symbols of its extension for gdb and perf.
+wheel: $(VENV)/.base
+	rm -rf target/wheels target/wheel-parts
+	MATURIN_STRIP=false $(BIN)/maturin build --release --quiet --out target/wheels
+	$(BIN)/pip install --quiet wheel==0.46.3
+	$(BIN)/python -m wheel unpack --dest target/wheel-parts target/wheels/*.whl
+	objcopy --only-keep-debug target/wheel-parts/*/pliant/_core.abi3.so target/wheels/_core.abi3.so.debug
+	objcopy --strip-unneeded --add-gnu-debuglink=target/wheels/_core.abi3.so.debug \
+	  target/wheel-parts/*/pliant/_core.abi3.so
+	$(BIN)/python -m wheel pack --dest-dir target/wheels target/wheel-parts/*
 
 # Compare with peers: installs them, builds for release, prints ratios.
 bench: $(VENV)/.release
