@@ -799,7 +799,6 @@ for program in (model, pliant.load("model.plx")):
 def test_a_kernel_whose_number_of_rows_wraps_around_writes_nothing(tmp_path: Path) -> None:
     """`n * 2**62 // 2**62` is 0 for n = 16, although the prover cancels it to n. The output is zero, not stale."""
     program = f"""
-import ml_dtypes
 import numpy as np
 import pliant
 from pliant.script import ir as I, relax as R, tir as T
@@ -808,38 +807,50 @@ from pliant.script import ir as I, relax as R, tir as T
 class Module:
 {SECRETS}
     @T.prim_func(private=True)
-    def f(a: T.Buffer((256,), "float32"), b: T.Buffer((256,), "bfloat16"), var_c: T.handle):
+    def f(a: T.Buffer((256,), "int8"), b: T.Buffer((256,), "int8"), q: T.Buffer((256,), "int32"), var_c: T.handle):
         n = T.int64()
-        c = T.match_buffer(var_c, (n, 16), "float32")
+        c = T.match_buffer(var_c, (n, 16), "int32")
         T.evaluate(
             T.call_extern(
                 "int64",
-                "pliant_product_bfloat16_f32",
+                "pliant_product_int8",
                 (n * T.int64(4611686018427387904)) // T.int64(4611686018427387904),
                 T.int64(16),
                 T.int64(4),
                 T.address_of(a[0]),
                 T.int64(4),
+                T.int64(0),
+                T.address_of(q[0]),
+                T.int64(0),
                 T.address_of(b[0]),
                 T.int64(32),
+                T.address_of(q[0]),
+                T.int64(0),
+                T.address_of(q[0]),
                 T.address_of(c[0, 0]),
                 T.int64(16),
             )
         )
 
     @R.function
-    def main(a: R.Tensor((256,), "float32"), b: R.Tensor((256,), "bfloat16"), s: R.Tensor(("n",), "float32")):
+    def main(
+        x: R.Tensor((256,), "float32"),
+        a: R.Tensor((256,), "int8"),
+        q: R.Tensor((256,), "int32"),
+        s: R.Tensor(("n",), "float32"),
+    ):
         n = T.int64()
         cls = Module
-        s1 = R.call_tir(cls.secret, (a,), out_sinfo=R.Tensor((256,), "float32"))
+        s1 = R.call_tir(cls.secret, (x,), out_sinfo=R.Tensor((256,), "float32"))
         s2 = R.call_tir(cls.secret, (s1,), out_sinfo=R.Tensor((256,), "float32"))
         s3 = R.call_tir(cls.secret, (s2,), out_sinfo=R.Tensor((256,), "float32"))
-        y = R.call_tir(cls.f, (a, b), out_sinfo=R.Tensor((n, 16), "float32"))
+        y = R.call_tir(cls.f, (a, a, q), out_sinfo=R.Tensor((n, 16), "int32"))
         return (R.sum(s3), y)
 
 model = pliant.compile(Module)
+ones = np.ones(256, "float32"), np.ones(256, "int8"), np.ones(256, "int32")
 for _ in range(3):
-    y = model(np.ones(256, "float32"), np.ones(256, ml_dtypes.bfloat16), np.zeros(16, "float32"))[1]
+    y = model(*ones, np.zeros(16, "float32"))[1]
     assert (np.asarray(y) == 0).all(), y
 """
     path = tmp_path / "program.py"

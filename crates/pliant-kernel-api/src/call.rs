@@ -197,9 +197,13 @@ impl Call {
             return wrong(KernelErrorKind::Type, message);
         }
         let dims = self.dims(operand);
-        if view.shape().len() != dims.len() {
-            let (rank, list) = (view.shape().len(), dims.join(", "));
-            let message = format!("has {rank} dims, expected {} ({list})", dims.len());
+        let rank = view.shape().len();
+        if leading_dims(dims, rank).is_none() {
+            let (least, list) = (dims.len(), dims.join(", "));
+            let message = match dims.first().is_some_and(|d| d.starts_with('*')) {
+                true => format!("has {rank} dims, expected at least {} ({list})", least - 1),
+                false => format!("has {rank} dims, expected {least} ({list})"),
+            };
             return wrong(KernelErrorKind::Shape, message);
         }
         let Some(bytes) = view.bytes() else {
@@ -223,7 +227,7 @@ impl Call {
         if bytes > 0 && (view.data.is_null() || view.data.addr() % operand.dtype.size() != 0) {
             return wrong(KernelErrorKind::Value, "has a misaligned or no address".to_string());
         }
-        for (&dim, &size) in dims.iter().zip(view.shape()) {
+        for (dim, size) in named(dims, view.shape()) {
             if let Err(known) = sizes.unify(dim, size) {
                 let message = format!("has {size} for {dim}, which is {known} elsewhere");
                 return wrong(KernelErrorKind::Shape, message);
@@ -237,7 +241,7 @@ impl Call {
         let mut sizes = Sizes::new();
         for (operand, view) in self.kernel.operands.iter().zip(&self.operands) {
             let Some(view) = view else { continue };
-            for (&dim, &size) in self.dims(operand).iter().zip(view.shape()) {
+            for (dim, size) in named(self.dims(operand), view.shape()) {
                 // Sizes that differ are reported by the check.
                 let _ = sizes.unify(dim, size);
             }
@@ -287,4 +291,27 @@ impl Call {
         }
         Ok(())
     }
+}
+
+/// How many dims of a tensor the first name stands for; `None` if the names do not fit the rank.
+pub fn leading_dims(dims: &[&str], rank: usize) -> Option<usize> {
+    match dims.first().is_some_and(|d| d.starts_with('*')) {
+        true => (rank + 1).checked_sub(dims.len()),
+        false => (rank == dims.len()).then_some(1.min(rank)),
+    }
+}
+
+/// The named sizes of a shape that fits the names. Sizes were checked: the product of the leading ones does not overflow,
+/// unless another one is 0.
+fn named(
+    dims: &'static [&'static str],
+    shape: &[i64],
+) -> impl Iterator<Item = (&'static str, i64)> {
+    let leading = leading_dims(dims, shape.len()).unwrap_or(0);
+    let first = dims.first().map(|&name| {
+        let product = |all: i64, &dim: &i64| all.saturating_mul(dim);
+        (name, shape.iter().take(leading).fold(1, product))
+    });
+    let rest = dims.iter().skip(1).copied().zip(shape.iter().skip(leading).copied());
+    first.into_iter().chain(rest)
 }

@@ -104,7 +104,8 @@ pub enum Order {
     StridedRows,
 }
 
-/// The names of an operand's dims. Dims of the same name have the same size in all operands of a call.
+/// The names of an operand's dims. Dims of the same name have the same size in all operands of a call. A first name that
+/// begins with `*` stands for any number of dims, and its size is their product.
 #[derive(Clone, Copy, Debug)]
 pub enum Dims {
     /// The same in every call.

@@ -22,7 +22,7 @@ mod docs;
 mod error;
 pub mod kernels;
 
-pub use call::{Call, View};
+pub use call::{Call, View, leading_dims};
 pub use decl::{Attr, AttrDefault, AttrType, Derive, Dims, Kernel, Operand, Order, Role, Slot};
 pub use dims::Sizes;
 pub use docs::reference_page;
@@ -34,4 +34,4 @@ pub const MAX_OPERANDS: usize = 12;
 /// The most numbers that the attributes of a call have.
 pub const MAX_NUMBERS: usize = 32;
 /// The highest rank of an operand.
-pub const MAX_RANK: usize = 6;
+pub const MAX_RANK: usize = 8;

@@ -8,6 +8,7 @@ use pliant_exec::abi::{
 use pliant_kernel_api::{Call, Kernel, KernelError, KernelErrorKind, MAX_RANK, Sizes, View};
 use pliant_tensor::DType;
 
+use crate::narrow::{BFloat16Weight, Int4Weight, Int8Weight};
 use crate::recurrent::call::Recurrent;
 
 /// The address of a kernel's entry: `(runtime, arguments, their number)`. The arguments are those of
@@ -28,7 +29,12 @@ pub trait Implementation {
 }
 
 /// The kernels of this build.
-pub static ENTRIES: &[(&str, Entry)] = &[(Recurrent::KERNEL.name, entry::<Recurrent>)];
+pub static ENTRIES: &[(&str, Entry)] = &[
+    (Recurrent::KERNEL.name, entry::<Recurrent>),
+    (Int8Weight::KERNEL.name, entry::<Int8Weight>),
+    (Int4Weight::KERNEL.name, entry::<Int4Weight>),
+    (BFloat16Weight::KERNEL.name, entry::<BFloat16Weight>),
+];
 
 /// The entry of the kernel of that name.
 pub fn entry_of(name: &str) -> Option<Entry> {

@@ -7,8 +7,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use crate::isa::isa;
 use crate::rows::{extreme, fourier, order};
 use crate::{
-    attention, convolution, epilogue, fused, gemm, narrow, quantized, scalar, symbols, tensor_arg,
-    vector,
+    attention, convolution, epilogue, fused, gemm, quantized, scalar, symbols, tensor_arg, vector,
 };
 
 /// The type of an argument or result of a linked function.
@@ -133,15 +132,21 @@ fn epilogues() -> Vec<ExternFn> {
 }
 
 fn build() -> Vec<ExternFn> {
-    let mut all =
-        [rows(), functions(), narrow_products(), integer_convolutions(), structured(), epilogues()]
-            .concat();
+    let mut all = [
+        rows(),
+        functions(),
+        integer_products(),
+        integer_convolutions(),
+        structured(),
+        epilogues(),
+    ]
+    .concat();
     all.extend(vector::linked(isa()));
     all
 }
 
-/// Products of integers, and of floats by constants of fewer bits.
-fn narrow_products() -> Vec<ExternFn> {
+/// Products of integers.
+fn integer_products() -> Vec<ExternFn> {
     table! {
         "pliant_product_int8" = quantized::pliant_product_int8:
             (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
@@ -153,12 +158,6 @@ fn narrow_products() -> Vec<ExternFn> {
         "pliant_product_uint8_f32" = quantized::pliant_product_uint8_f32:
             (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, F64, F64,
              Ptr, I64) -> I64, true;
-        "pliant_product_bytes_f32" = narrow::pliant_product_bytes_f32:
-            (I64, I64, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
-        "pliant_product_nibbles_f32" = narrow::pliant_product_nibbles_f32:
-            (I64, I64, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
-        "pliant_product_bfloat16_f32" = narrow::pliant_product_bfloat16_f32:
-            (I64, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64) -> I64, true;
     }
     .into()
 }

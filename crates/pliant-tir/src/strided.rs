@@ -7,12 +7,10 @@
 //! | `pliant_convolve_int8`, `pliant_convolve_uint8` and those of these names with a type behind | convolution of 8-bit integers, with sums, or finished as float32 or bytes | `pliant_kernels::quantized::convolution` |
 //! | `pliant_product_int8`, `pliant_product_uint8` | product of 8-bit integers | `pliant_kernels::quantized` |
 //! | `pliant_product_int8_f32`, `pliant_product_uint8_f32` | the same, scaled and finished | `pliant_kernels::quantized` |
-//! | `pliant_product_bytes_f32`, `pliant_product_nibbles_f32`, `pliant_product_bfloat16_f32` | product by a constant of fewer bits | `pliant_kernels::narrow` |
 
 mod attend;
 mod convolve;
 mod integer_convolve;
-mod narrow;
 mod quantized;
 
 use pliant_ir::tir::sym::SymBridge;
@@ -113,9 +111,6 @@ const KERNELS: &[Kernel] = &[
         what: quantized::WHAT,
         args: quantized::UNSIGNED_SCALED,
     },
-    Kernel { name: "pliant_product_bytes_f32", what: narrow::WHAT, args: narrow::OF_BYTES },
-    Kernel { name: "pliant_product_nibbles_f32", what: narrow::WHAT, args: narrow::OF_NIBBLES },
-    Kernel { name: "pliant_product_bfloat16_f32", what: narrow::WHAT, args: narrow::OF_BFLOAT16 },
 ];
 
 /// The kernel that a call of a linked function names.

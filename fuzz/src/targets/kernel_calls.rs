@@ -94,7 +94,7 @@ fn random(kernel: &'static Kernel, rng: &mut Rng) -> Arguments {
     let mut size = |name: &'static str, rng: &mut Rng| match sizes.iter().find(|s| s.0 == name) {
         Some(&(_, size)) => size,
         None => {
-            let size = *rng.pick(&[0, 1, 1, 2, 2, 3, 5, 17]);
+            let size = *rng.pick(&[0, 1, 1, 2, 2, 3, 5, 16, 17, 32]);
             sizes.push((name, size));
             size
         }

@@ -83,7 +83,7 @@ class Module:
 #         A = T.match_buffer(var_A, (n, 2), "float32")
 #         matmul_stored = T.match_buffer(var_matmul_stored, (n, 3), "float32")
 #         with T.block("matmul_stored"):
-#             T.evaluate(T.call_extern("int64", "pliant_product_bytes_f32", n, 3, 2, T.address_of(A[0, 0]), 2, T.address_of(B[0, 0, 0]), 16, 2, T.address_of(C[0, 0, 0]), 0, T.address_of(C[0, 0, 0]), T.address_of(matmul_stored[0, 0]), 3))
+#             T.evaluate(T.call_kernel("matmul_int8_weight", x=A, weight=B, scales=C, out=matmul_stored, group=2))
 #
 #     @T.prim_func(private=True)
 #     def matmul_stored1(var_A: T.handle, B: T.Buffer((1, 1, 16), "uint8"), C: T.Buffer((1, 1, 16), "float32"), D: T.Buffer((1, 1, 16), "float32"), var_matmul_stored: T.handle):
@@ -93,4 +93,4 @@ class Module:
 #         A = T.match_buffer(var_A, (n, m, 2), "float32")
 #         matmul_stored = T.match_buffer(var_matmul_stored, (n, m, 3), "float32")
 #         with T.block("matmul_stored"):
-#             T.evaluate(T.call_extern("int64", "pliant_product_nibbles_f32", n * m, 3, 2, T.address_of(A[0, 0, 0]), 2, T.address_of(B[0, 0, 0]), 16, 2, T.address_of(C[0, 0, 0]), 1, T.address_of(D[0, 0, 0]), T.address_of(matmul_stored[0, 0, 0]), 3))
+#             T.evaluate(T.call_kernel("matmul_int4_weight", x=A, weight=B, scales=C, zeros=D, out=matmul_stored, group=2))

@@ -66,9 +66,6 @@ impl Loops<'_, '_, '_> {
             | "pliant_product_uint8"
             | "pliant_product_int8_f32"
             | "pliant_product_uint8_f32" => return self.quantized(rest),
-            name @ ("pliant_product_bytes_f32"
-            | "pliant_product_nibbles_f32"
-            | "pliant_product_bfloat16_f32") => return self.narrow(name, rest),
             name if name.starts_with("pliant_row_") => return self.row(name, rest),
             slices if slices.starts_with("pliant_vec_") => return self.slices(slices, rest),
             _ => {}

@@ -19,7 +19,6 @@ mod integer_convolve;
 mod intrin;
 mod kernels;
 mod linked;
-mod narrow;
 mod quantized;
 mod rows;
 pub(crate) mod scalar;

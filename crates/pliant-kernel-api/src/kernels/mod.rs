@@ -1,11 +1,17 @@
 //! The declarations, one kernel per file, and the table of all.
 
 pub mod recurrent;
+pub mod weight_only_matmul;
 
 use crate::Kernel;
 
 /// Every declared kernel.
-pub static KERNELS: &[&Kernel] = &[&recurrent::KERNEL];
+pub static KERNELS: &[&Kernel] = &[
+    &recurrent::KERNEL,
+    &weight_only_matmul::INT8,
+    &weight_only_matmul::INT4,
+    &weight_only_matmul::BFLOAT16,
+];
 
 /// The kernel of that name.
 pub fn find(name: &str) -> Option<&'static Kernel> {

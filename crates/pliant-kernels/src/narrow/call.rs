@@ -1,77 +1,75 @@
-//! Products by constants of fewer bits as loop functions call them: numbers and addresses, whose reach the bounds checks know
-//! (`pliant_tir::strided`).
+//! The entries of products by constants of fewer bits.
 
 use std::ptr::null;
 
 use pliant_exec::abi::KernelRuntime;
+use pliant_kernel_api::kernels::weight_only_matmul::{BFLOAT16, INT4, INT8};
+use pliant_kernel_api::{Call, Kernel, Sizes};
 
 use super::{Format, NarrowGemm, pliant_gemm_narrow};
+use crate::entry::Implementation;
 
-macro_rules! product {
-    ($(#[$doc:meta])* $name:ident, $element:ty, $format:expr) => {
+/// The product of a checked call.
+///
+/// # Safety
+/// As for [`Implementation::run`].
+unsafe fn product(
+    runtime: &KernelRuntime,
+    call: &Call,
+    sizes: &Sizes,
+    (format, group): (Format, i64),
+) -> i64 {
+    let data = |name: &str| call.operand(name).map(|v| v.data.cast_const());
+    let floats = |v: Option<*const u8>| v.map_or(null(), |p| p.cast());
+    let [m, n, k] = ["*rows", "columns", "inner"].map(|name| sizes.get(name));
+    let scaled = format != Format::BFloat16;
+    let g = NarrowGemm {
+        m,
+        n,
+        k,
+        a: floats(data("x")),
+        a_row: k,
+        format,
+        b: data("weight").unwrap_or(null()),
+        width: sizes.get("width"),
+        group,
+        scales: if scaled { floats(data("scales")) } else { null() },
+        zeros: if scaled { floats(data("zeros")) } else { null() },
+        c: floats(data("out")).cast_mut(),
+        c_row: n,
+    };
+    // SAFETY: the call was checked: all operands are compact and have the dims of the product.
+    unsafe { pliant_gemm_narrow(runtime, &g) }
+}
+
+macro_rules! implementation {
+    ($(#[$doc:meta])* $name:ident, $kernel:expr, $format:expr, $group:expr) => {
         $(#[$doc])*
-        ///
-        /// Rows, columns and inner size; the left operand, whose rows are contiguous, and how far they are apart; the panels of
-        /// the right operand and the columns of one; how many rows of it share a scale, the scales and whether there are zero
-        /// points, and those, in panels of float32; the results, whose rows are contiguous, and how far they are apart. Returns
-        /// a kernel status.
-        ///
-        /// # Safety
-        /// As for [`super::run`]; the address of what is not there is not used.
-        pub unsafe extern "C" fn $name(
-            runtime: *const KernelRuntime,
-            m: i64,
-            n: i64,
-            k: i64,
-            a: *const f32,
-            a_row: i64,
-            b: *const $element,
-            width: i64,
-            group: i64,
-            scales: *const f32,
-            has_zeros: i64,
-            zeros: *const f32,
-            c: *mut f32,
-            c_row: i64,
-        ) -> i64 {
-            let zeros = if has_zeros != 0 { zeros } else { null() };
-            let (format, b) = ($format, b.cast());
-            let g = NarrowGemm { m, n, k, a, a_row, format, b, width, group, scales, zeros, c, c_row };
-            // SAFETY: the caller's promise.
-            unsafe { pliant_gemm_narrow(runtime, &g) }
+        pub struct $name;
+
+        impl Implementation for $name {
+            const KERNEL: &'static Kernel = &$kernel;
+
+            unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
+                let group: fn(&Call) -> i64 = $group;
+                // SAFETY: the caller's promise.
+                unsafe { product(runtime, call, sizes, ($format, group(call))) }
+            }
         }
     };
 }
 
-product! {
-    /// Product by int8.
-    pliant_product_bytes_f32, i8, Format::Bytes
+implementation! {
+    /// A product by int8.
+    Int8Weight, INT8, Format::Bytes, |call| call.int("group")
 }
 
-product! {
-    /// Product by numbers from 0 to 15.
-    pliant_product_nibbles_f32, u8, Format::Nibbles
+implementation! {
+    /// A product by numbers from 0 to 15.
+    Int4Weight, INT4, Format::Nibbles, |call| call.int("group")
 }
 
-/// Product by bfloat16: as [`pliant_product_bytes_f32`], without scales and zero points.
-///
-/// # Safety
-/// As for [`super::run`].
-pub unsafe extern "C" fn pliant_product_bfloat16_f32(
-    runtime: *const KernelRuntime,
-    m: i64,
-    n: i64,
-    k: i64,
-    a: *const f32,
-    a_row: i64,
-    b: *const u16,
-    width: i64,
-    c: *mut f32,
-    c_row: i64,
-) -> i64 {
-    let (format, b, group) = (Format::BFloat16, b.cast(), i64::MAX);
-    let (scales, zeros) = (null(), null());
-    let g = NarrowGemm { m, n, k, a, a_row, format, b, width, group, scales, zeros, c, c_row };
-    // SAFETY: the caller's promise.
-    unsafe { pliant_gemm_narrow(runtime, &g) }
+implementation! {
+    /// A product by bfloat16.
+    BFloat16Weight, BFLOAT16, Format::BFloat16, |_| i64::MAX
 }

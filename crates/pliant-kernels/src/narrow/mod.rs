@@ -37,7 +37,7 @@ use crate::product::tile::{Ahead, Element, ROWS, Tile};
 use crate::rules::narrow::{A_DEPTH, DEPTH, ROW_BLOCK, TILES_FAST, panel_pieces};
 pub use crate::rules::tiles::FEW_ROWS;
 use crate::rules::tiles::take_bfloat16;
-pub use call::{pliant_product_bfloat16_f32, pliant_product_bytes_f32, pliant_product_nibbles_f32};
+pub use call::{BFloat16Weight, Int4Weight, Int8Weight};
 pub use format::Format;
 use tile::{Panel, few, widen};
 

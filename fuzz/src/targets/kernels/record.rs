@@ -78,9 +78,6 @@ pub fn pointers(function: &ExternFn) -> Option<Vec<&'static str>> {
         "pliant_product_uint8_f32" => {
             "uint8 int32 int8 int32 int32 float32 float32 float32 float32"
         }
-        "pliant_product_bytes_f32" => "float32 int8 float32 float32 float32",
-        "pliant_product_nibbles_f32" => "float32 uint8 float32 float32 float32",
-        "pliant_product_bfloat16_f32" => "float32 bfloat16 float32",
         _ => return integer_convolution(name),
     };
     let types: Vec<&str> = text.split(' ').collect();

@@ -45,15 +45,6 @@ fn numbers(kernel: &str, rng: &mut Rng) -> Numbers {
             let (a_row, a_col) = if rng.one_in(2) { (k, 1) } else { (1, m) };
             vec![m, n, k, a_row, a_col, width, n + rng.between(0, 2), flag(rng)]
         }
-        "pliant_product_bytes_f32" | "pliant_product_nibbles_f32" => {
-            let [m, n, k] = sizes(rng);
-            let (width, group) = (16 * rng.between(1, 4), *rng.pick(&[1, 16, 32, 64, k.max(1)]));
-            vec![m, n, k, k + rng.between(0, 2), width, group, flag(rng), n + rng.between(0, 2)]
-        }
-        "pliant_product_bfloat16_f32" => {
-            let [m, n, k] = sizes(rng);
-            vec![m, n, k, k + rng.between(0, 2), 16 * rng.between(1, 4), n]
-        }
         _ if kernel.starts_with("pliant_product_") => integer_product(kernel, rng),
         _ if kernel.starts_with("pliant_convolve_") => integer_convolution(kernel, rng),
         _ if kernel.starts_with("pliant_row_") => {

@@ -2,11 +2,12 @@
 //! `pliant_kernel_api` define the results.
 
 mod recurrent;
+mod weight_only_matmul;
 
 use std::rc::Rc;
 
 use pliant_ir::tir::{Buffer, Expr, KernelCall};
-use pliant_kernel_api::{Call, KernelErrorKind, Sizes, View as KernelView};
+use pliant_kernel_api::{Call, KernelErrorKind, Sizes, View as KernelView, leading_dims};
 
 use super::Loops;
 use super::scalar::{Val, malformed, unsupported};
@@ -52,11 +53,24 @@ impl Args {
     fn ordered(&self, name: &str, indices: &[(&str, i64)]) -> Result<Vec<i64>> {
         let at = self.call.kernel.operand(name).ok_or_else(|| malformed("an unknown operand"))?;
         let dims = self.call.dims(&self.call.kernel.operands[at]);
-        let index = |dim: &&str| {
+        let shape = &self.present(name)?.shape;
+        let leading = leading_dims(dims, shape.len()).unwrap_or(0);
+        let mut out = Vec::with_capacity(shape.len());
+        for (k, dim) in dims.iter().enumerate() {
             let found = indices.iter().find(|(name, _)| name == dim);
-            found.map(|(_, i)| *i).ok_or_else(|| malformed(&format!("no index for {dim}")))
-        };
-        dims.iter().map(index).collect()
+            let index = found.map(|(_, i)| *i);
+            let mut rest = index.ok_or_else(|| malformed(&format!("no index for {dim}")))?;
+            if k > 0 {
+                out.push(rest);
+                continue;
+            }
+            // The first name stands for several dims.
+            for &size in shape[..leading].iter().rev() {
+                out.insert(0, if leading == 1 { rest } else { rest % size.max(1) });
+                rest /= size.max(1);
+            }
+        }
+        Ok(out)
     }
 }
 
@@ -68,6 +82,9 @@ impl Loops<'_, '_, '_> {
         self.memo.clear();
         match call.kernel.name {
             "recurrent" => recurrent::run(self.m, &args)?,
+            "matmul_int8_weight" | "matmul_int4_weight" | "matmul_bfloat16_weight" => {
+                weight_only_matmul::run(self.m, &args)?;
+            }
             name => return Err(unsupported(format!("kernel {name} has no plain form"))),
         }
         Ok(Val::Int(0))

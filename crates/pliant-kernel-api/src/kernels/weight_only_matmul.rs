@@ -1,0 +1,119 @@
+//! Products of float32 by constants of fewer bits.
+
+use pliant_tensor::DType::{self, BFloat16, Float32, Int8, UInt8};
+
+use crate::{Attr, AttrDefault, AttrType, Call, Derive, Dims, Kernel, Operand, Sizes};
+
+const X: Operand =
+    Operand::input("x", Float32, Dims::Fixed(&["*rows", "inner"]), "the left operand");
+const OUT: Operand =
+    Operand::output("out", Float32, Dims::Fixed(&["*rows", "columns"]), "the product");
+const GROUPS: Dims = Dims::Fixed(&["panels", "groups", "width"]);
+const SCALES: Operand =
+    Operand::input("scales", Float32, GROUPS, "the scale of each group of rows of each column");
+const ZEROS: Operand =
+    Operand::input("zeros", Float32, GROUPS, "the zero points; without, all are 0").optional();
+
+/// The weight in panels of columns.
+const fn weight(dtype: DType, dims: Dims, doc: &'static str) -> Operand {
+    Operand::input("weight", dtype, dims, doc)
+}
+
+const GROUP: Attr = Attr {
+    name: "group",
+    ty: AttrType::Int(1, i64::MAX),
+    default: AttrDefault::Required,
+    doc: "rows of the weight that share a scale: an even number, or at least `inner`",
+};
+
+const PANELS: (&str, Derive) = ("panels", |_, s| up(s.get("columns"), s.get("width")));
+const GROUP_COUNT: (&str, Derive) = ("groups", |c, s| up(s.get("inner"), c.int("group")));
+const WHOLE_ROWS: (&str, Derive) = ("weight_rows", |_, s| Some(s.get("inner")));
+const ROW_PAIRS: (&str, Derive) = ("weight_rows", |_, s| up(s.get("inner"), 2));
+
+/// A product by int8.
+pub static INT8: Kernel = Kernel {
+    name: "matmul_int8_weight",
+    doc: "The product of float32 by int8, as dequantized: `out = x @ ((weight - zeros) * scales)`.",
+    operands: &[
+        X,
+        weight(Int8, Dims::Fixed(&["panels", "weight_rows", "width"]), "panels of columns"),
+        SCALES,
+        ZEROS,
+        OUT,
+    ],
+    attrs: &[GROUP],
+    derived: &[PANELS, WHOLE_ROWS, GROUP_COUNT],
+    relations: grouped,
+    flops,
+};
+
+/// A product by numbers of four bits.
+pub static INT4: Kernel = Kernel {
+    name: "matmul_int4_weight",
+    doc: "The product of float32 by numbers from 0 to 15, as dequantized: `out = x @ ((weight - zeros) * scales)`.",
+    operands: &[
+        X,
+        weight(
+            UInt8,
+            Dims::Fixed(&["panels", "weight_rows", "width"]),
+            "panels of columns; a byte holds two rows, the first one in its low bits",
+        ),
+        SCALES,
+        ZEROS,
+        OUT,
+    ],
+    attrs: &[GROUP],
+    derived: &[PANELS, ROW_PAIRS, GROUP_COUNT],
+    relations: grouped,
+    flops,
+};
+
+/// A product by bfloat16.
+pub static BFLOAT16: Kernel = Kernel {
+    name: "matmul_bfloat16_weight",
+    doc: "The product of float32 by bfloat16, with sums in float32.",
+    operands: &[
+        X,
+        weight(
+            BFloat16,
+            Dims::Fixed(&["panels", "weight_rows", "width", "pair"]),
+            "panels of columns, in pairs of rows",
+        ),
+        OUT,
+    ],
+    attrs: &[],
+    derived: &[PANELS, ROW_PAIRS, ("pair", |_, _| Some(2))],
+    relations: |_, sizes| panel_width(sizes),
+    flops,
+};
+
+/// A quotient rounded up; `None` by 0 or less.
+fn up(a: i64, b: i64) -> Option<i64> {
+    if b < 1 { None } else { Some(a / b + i64::from(a % b != 0)) }
+}
+
+fn panel_width(sizes: &Sizes) -> Result<(), String> {
+    let width = sizes.get("width");
+    match [16, 32, 48, 64].contains(&width) {
+        true => Ok(()),
+        false => {
+            Err(format!("operand weight has panels of {width} columns, expected 16, 32, 48 or 64"))
+        }
+    }
+}
+
+fn grouped(call: &Call, sizes: &Sizes) -> Result<(), String> {
+    let (group, inner) = (call.int("group"), sizes.get("inner"));
+    if group < inner && group % 2 != 0 {
+        return Err(format!(
+            "attribute group is {group}, expected an even number or at least {inner}"
+        ));
+    }
+    panel_width(sizes)
+}
+
+fn flops(_: &Call, sizes: &Sizes) -> f64 {
+    let size = |name: &str| sizes.get(name) as f64;
+    2.0 * size("*rows") * size("columns") * size("inner")
+}
