@@ -31,6 +31,10 @@ impl<'a> Patches<'a> {
     /// # Safety
     /// The machine has `isa`; the input is readable, and there is room for the rows.
     pub unsafe fn copy(&self, isa: Isa, results: Range<usize>, (to, apart): (*mut u8, usize)) {
+        if self.own == 0 {
+            // There are no bytes, but as many taps as the caller says.
+            return;
+        }
         let rows = (to, apart);
         let run =
             for_isa!(isa, copy(p: &Patches<'_>, results: Range<usize>, rows: (*mut u8, usize)));
