@@ -23,6 +23,9 @@ pub const GRAIN: i64 = 8192;
 const SCALAR_COST: i64 = 6;
 /// A reduction along an axis known to be shorter than this has no vector.
 const LEAST_LANES: i64 = 4;
+/// A reduction along an axis known to be shorter than this has vectors of results if these are side by side. Two vectors of 16
+/// lanes: with fewer, the reduction of the lanes costs more than the rest.
+const LONG_REDUCTION: i64 = 32;
 
 /// How an expression depends on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,25 +153,30 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     if s.axes[s.leading_spatial()..].iter().any(|a| !a.reduce) {
         return None;
     }
-    let (inner, outer) = (s.axes[last], s.leading_spatial().checked_sub(1));
-    let fills_a_vector = f.as_int(inner.extent).is_none_or(|n| n >= LEAST_LANES);
-    if inner.reduce
-        && fills_a_vector
-        && r.op != BinOp::Mul
-        && free(inner.var)
-        && vectorizable(f, r.value, inner.var, false)
-    {
-        return Some(last);
-    }
-    let spatial = outer?;
-    let v = s.axes[spatial].var;
-    let init = match s.init {
-        Some(Init::Value(e)) => vectorizable(f, e, v, false),
-        _ => true,
+    let inner = s.axes[last];
+    let over_inner = |least: i64| {
+        let fills_vectors = f.as_int(inner.extent).is_none_or(|n| n >= least);
+        inner.reduce
+            && fills_vectors
+            && r.op != BinOp::Mul
+            && free(inner.var)
+            && vectorizable(f, r.value, inner.var, false)
     };
-    let fits =
-        along(f, *buffer, indices, v) == Along::Contiguous && vectorizable(f, r.value, v, false);
-    (fits && init && free(v)).then_some(spatial)
+    let over_results = |spatial: usize| {
+        let v = s.axes[spatial].var;
+        let init = match s.init {
+            Some(Init::Value(e)) => vectorizable(f, e, v, false),
+            _ => true,
+        };
+        let side_by_side = along(f, *buffer, indices, v) == Along::Contiguous;
+        side_by_side && vectorizable(f, r.value, v, false) && init && free(v)
+    };
+    // A vector over a short reduction is mostly empty, and its lanes are reduced for each result.
+    let spatial = s.leading_spatial().checked_sub(1);
+    match spatial.filter(|&a| over_results(a)) {
+        Some(a) => Some(if over_inner(LONG_REDUCTION) { last } else { a }),
+        None => over_inner(LEAST_LANES).then_some(last),
+    }
 }
 
 /// Lanes for a value: fewer where functions need many registers or elements are wide.

@@ -156,26 +156,14 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: Kind) -> Outputs {
     let fill = if kind == Kind::Max { te::min_value(dtype) } else { te::const_of(0.0, dtype) };
     let axes = data.spatial_axes();
     let padded = window.padded(&x, &axes, &counts, &kernel, ceil, &fill);
-    let rk: Vec<IterVar> = ["rz", "ry", "rx"][3 - n..]
-        .iter()
-        .zip(&kernel)
-        .map(|(name, k)| te::reduce_axis(k.clone(), *name))
-        .collect();
-    let at = |i: &[Expr]| {
-        let places: Vec<Expr> = out
-            .spatial_axes()
-            .iter()
-            .enumerate()
-            .map(|(k, &a)| &i[a] * window.strides[k] + rk[k].var.expr() * window.dilation[k])
-            .collect();
-        let (batch, channel) = (i[out.axis('N')].clone(), i[out.axis('C')].clone());
-        padded.at(&data.arrange(('N', batch), channel, &places))
-    };
+    let passes = Passes { window: &window, axes: &axes, kernel: &sizes, counts: &counts };
     if kind == Kind::Max {
-        return Ok(vec![te::compute(shape, "pool_max", |i| te::max(&at(i), &rk))]);
+        let largest = passes.run(&padded, "pool_max", &te::max);
+        return Ok(vec![out_layout(&data, &out, largest, shape)]);
     }
     let wide = accumulator(dtype);
-    let sum = te::compute(shape.clone(), "pool_sum", |i| te::sum(&te::cast(&at(i), wide), &rk));
+    let sum = passes.run(&padded, "pool_sum", &|e, axes| te::sum(&te::cast(e, wide), axes));
+    let sum = out_layout(&data, &out, sum, shape.clone());
     Ok(vec![te::compute(shape, "pool_avg", |i| {
         let mut count = te::int(1);
         for (k, &a) in out.spatial_axes().iter().enumerate() {
@@ -184,6 +172,79 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: Kind) -> Outputs {
         }
         te::cast(&(sum.at(i) / te::cast(&count, wide)), dtype)
     })])
+}
+
+/// The reduction of windows. Large windows are reduced along one spatial axis after the other, so that a window of `a * b`
+/// elements takes `a + b` steps. The innermost axis comes last: the passes before it read neighbouring elements for neighbouring
+/// results at every stride.
+struct Passes<'a> {
+    window: &'a Window,
+    axes: &'a [usize],
+    kernel: &'a [i64],
+    counts: &'a [Expr],
+}
+
+impl Passes<'_> {
+    fn run(
+        &self,
+        padded: &Tensor,
+        name: &str,
+        reduce: &dyn Fn(&Expr, &[IterVar]) -> Expr,
+    ) -> Tensor {
+        let all: Vec<usize> = (0..self.axes.len()).collect();
+        let elements = self.kernel.iter().fold(1i64, |n, &k| n.saturating_mul(k));
+        let steps = self.kernel.iter().fold(0i64, |n, &k| n.saturating_add(k));
+        if elements <= steps {
+            return self.pass(padded, &all, name, reduce);
+        }
+        // A window of one element at each position changes nothing.
+        let last = all.len() - 1;
+        let counts = |k: &usize| self.kernel[*k] > 1 || self.window.strides[*k] > 1 || *k == last;
+        all.into_iter().filter(counts).fold(padded.clone(), |done, k| {
+            let name = if k == last { name } else { "pool_partial" };
+            self.pass(&done, &[k], name, reduce)
+        })
+    }
+
+    /// Reduces windows along some spatial axes.
+    fn pass(
+        &self,
+        t: &Tensor,
+        along: &[usize],
+        name: &str,
+        reduce: &dyn Fn(&Expr, &[IterVar]) -> Expr,
+    ) -> Tensor {
+        let names = &["rz", "ry", "rx"][3 - self.axes.len()..];
+        let steps: Vec<IterVar> =
+            along.iter().map(|&k| te::reduce_axis(te::int(self.kernel[k]), names[k])).collect();
+        let mut shape = t.shape().to_vec();
+        along.iter().for_each(|&k| shape[self.axes[k]] = self.counts[k].clone());
+        te::compute(shape, name, |i| {
+            let mut at = i.to_vec();
+            for (&k, step) in along.iter().zip(&steps) {
+                let axis = self.axes[k];
+                let (stride, dilation) = (self.window.strides[k], self.window.dilation[k]);
+                at[axis] = &i[axis] * stride + step.var.expr() * dilation;
+            }
+            reduce(&t.at(&at), &steps)
+        })
+    }
+}
+
+/// A result in the layout of the output; itself if the data has that layout.
+fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> Tensor {
+    let places = out.spatial_axes();
+    let same = data.axis('N') == out.axis('N')
+        && data.axis('C') == out.axis('C')
+        && data.spatial_axes() == places;
+    if same {
+        return result;
+    }
+    te::compute(shape, "pool_layout", |i| {
+        let own: Vec<Expr> = places.iter().map(|&a| i[a].clone()).collect();
+        let (batch, channel) = (i[out.axis('N')].clone(), i[out.axis('C')].clone());
+        result.at(&data.arrange(('N', batch), channel, &own))
+    })
 }
 
 /// How many elements of window `i` count.
