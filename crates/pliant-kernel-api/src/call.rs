@@ -276,8 +276,8 @@ impl Call {
             let operands = self.kernel.operands.iter().zip(&self.operands);
             operands.filter_map(|(operand, view)| {
                 let view = view.as_ref()?;
-                let start = view.data.addr();
-                Some((operand, start..start.saturating_add(view.bytes().unwrap_or(0))))
+                let (start, bytes) = (view.data.addr(), view.bytes().unwrap_or(0));
+                (bytes > 0).then(|| (operand, start..start.saturating_add(bytes)))
             })
         };
         for (i, (result, own)) in all().enumerate().filter(|(_, o)| o.0.role == Role::Output) {
@@ -314,4 +314,48 @@ fn named(
     });
     let rest = dims.iter().skip(1).copied().zip(shape.iter().skip(leading).copied());
     first.into_iter().chain(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::weight_only_matmul::BFLOAT16;
+
+    /// The operands of a product of `[rows, 3]` by `[3, 5]`, at addresses that are far apart.
+    fn product(rows: i64) -> Call {
+        let mut call = Call::new(&BFLOAT16);
+        let shapes: [&[i64]; 3] = [&[rows, 3], &[1, 2, 16, 2], &[rows, 5]];
+        for (i, dims) in shapes.into_iter().enumerate() {
+            let data = std::ptr::without_provenance_mut((i + 1) << 20);
+            call.set_operand(i, View::new(data, BFLOAT16.operands[i].dtype, dims, None));
+        }
+        call
+    }
+
+    #[test]
+    fn checks_name_the_operand_and_what_was_expected() {
+        assert_eq!(product(2).check().map(|sizes| sizes.get("*rows")), Ok(2));
+        let message = |call: &Call| call.check().unwrap_err().to_string();
+        let mut call = product(2);
+        call.set_operand(0, None);
+        assert_eq!(message(&call), "kernel matmul_bfloat16_weight: operand x is missing");
+        let mut call = product(2);
+        let data = std::ptr::without_provenance_mut(3 << 20);
+        call.set_operand(0, View::new(data, DType::Float32, &[2, 3], None));
+        let shared = "kernel matmul_bfloat16_weight: operand out shares memory with x";
+        assert_eq!(message(&call), shared);
+        call.set_operand(0, View::new(data, DType::Float32, &[2, 3], Some(&[9, 1])));
+        let gaps = "operand x has strides [9, 1], expected rows without gaps";
+        assert_eq!(message(&call), format!("kernel matmul_bfloat16_weight: {gaps}"));
+        call.set_operand(0, View::new(data, DType::Float32, &[i64::MAX, 3], None));
+        assert!(message(&call).contains("negative or too large"));
+    }
+
+    #[test]
+    fn empty_operands_share_no_memory() {
+        let mut call = product(0);
+        let inside = std::ptr::without_provenance_mut((2 << 20) + 8);
+        call.set_operand(2, View::new(inside, DType::Float32, &[0, 5], None));
+        assert!(call.check().is_ok());
+    }
 }
