@@ -1,0 +1,101 @@
+"""Compares two builds of Pliant: times of models and programs, of their compilation, and peak memory, with the noise of each ratio.
+
+``python against.py OLD NEW``, within ``benches/``. OLD and NEW are each a wheel, a Python interpreter (or the environment's folder) that
+has Pliant, or a git revision, which is built with maturin into ``target/against``. A ratio above 1 means that NEW is better. Comparing a
+build with itself must show no significant difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from pathlib import Path
+
+from compare_builds import instructions, report, rounds
+from compare_builds.builds import BuildError, find
+from compare_builds.instructions import NoCounter
+from compare_builds.workloads import NoWorkloads, workloads
+
+
+def positive(text: str) -> int:
+    """A count of the command line."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", metavar="OLD")
+    parser.add_argument("new", metavar="NEW")
+    parser.add_argument("--models", metavar="PATTERN", action="append", default=[],
+                        help="only models and programs whose names match, such as 'resnet*' or 'op/*'; may be repeated")
+    parser.add_argument("--rounds", type=positive, help="pairs of processes (default: 7, with --instructions 2)")
+    parser.add_argument("--threads", type=positive, default=1, help="threads of a run (default: 1)")
+    parser.add_argument("--zoo", metavar="FOLDER", type=Path, help="models (NAME.onnx and NAME.d/*.npz, or NAME/*); default: peers/zoo")
+    parser.add_argument("--cpu-time", action="store_true", help="time the CPU instead of the clock: for machines that others use")
+    parser.add_argument("--instructions", action="store_true", help="count instructions instead of time (perf or valgrind)")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write all rows and every round's values")
+    parser.add_argument("--fail-above", metavar="PERCENT", type=float,
+                        help="exit with 1 where something is significantly worse by more than this, or fails with NEW only")
+    return parser.parse_args()
+
+
+def write(path: Path, results: rounds.Results, about: dict[str, object]) -> None:
+    """The comparison as JSON."""
+    pairs = [{"workload": name, "measure": measure, "pairs": pairs} for (name, measure), pairs in results.pairs.items()]
+    failures = {name: {report.SIDES[side]: text for side, text in sides.items()} for name, sides in results.failures.items()}
+    # JSON has no infinity: an interval without an end is null.
+    rows, means = (
+        [row | {"high": row["high"] if math.isfinite(row["high"]) else None} for row in table]
+        for table in (report.rows(results), report.means(results))
+    )
+    whole = about | {"rows": rows, "geomeans": means, "rounds": pairs, "failures": failures}
+    path.write_text(json.dumps(whole, indent=1) + "\n")
+
+
+def compare(args: argparse.Namespace) -> int:
+    """Measures and reports; returns the exit status."""
+    if args.json and not os.access(args.json.absolute().parent, os.W_OK):
+        raise NoWorkloads(f"{args.json}: its folder cannot be written")
+    builds = [find(args.old), find(args.new)]
+    chosen = workloads(args.zoo, args.models)
+    print(f"old: {builds[0].describe()}\nnew: {builds[1].describe()}", flush=True)
+    unit = "CPU time" if args.cpu_time else "time"
+    if args.instructions:
+        tool, results = instructions.measure(builds, chosen, args.rounds or 2, args.threads)
+        unit = "instructions"
+        print(f"instructions counted by {tool}")
+    else:
+        results = rounds.measure(builds, chosen, args.rounds or 7, args.threads, "cpu" if args.cpu_time else "wall")
+    table = report.rows(results)
+    report.print_rows(table, unit)
+    report.print_summary(results, table)
+    if args.json:
+        about = {"old": builds[0].about | {"given": args.old}, "new": builds[1].about | {"given": args.new}}
+        write(args.json, results, about | {"unit": unit, "threads": args.threads})
+    failing = report.beyond(results, table, args.fail_above) if args.fail_above is not None else []
+    for line in failing:
+        print(f"above the limit of {args.fail_above:g} %: {line}")
+    return 1 if failing else 0
+
+
+def main() -> None:
+    """Compares; errors are one line, with status 2."""
+    args = arguments()
+    try:
+        sys.exit(compare(args))
+    except (BuildError, NoWorkloads, NoCounter) as error:
+        print(f"against.py: error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""The two builds under comparison: from a wheel, an interpreter, an environment or a git revision to a Python that imports Pliant."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / "target" / "against"
+FLAGS = ["-P", "-s"]
+"""Interpreter flags of workers: neither the working directory nor the user's packages hide those of the environment."""
+
+DESCRIBE = """
+import json, platform, numpy, pliant
+about = pliant.build_info()
+print(json.dumps({"pliant": about["version"], "profile": about["profile"], "file": pliant.__file__,
+                  "python": platform.python_version(), "numpy": numpy.__version__}))
+"""
+
+
+class BuildError(Exception):
+    """A build that cannot be found, made or used; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A Python interpreter whose environment has Pliant."""
+
+    given: str
+    python: Path
+    about: dict[str, Any]
+
+    def describe(self) -> str:
+        """Versions, on one line."""
+        a = self.about
+        return f"{self.given} (pliant {a['pliant']}, Python {a['python']}, NumPy {a['numpy']})"
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """The environment variables of workers."""
+    return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")} | extra
+
+
+def last_line(text: str) -> str:
+    """The last line with text, which for Python and pip is the error."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no message")
+
+
+def checked(command: list[str | Path], what: str, cwd: str | Path = ROOT, env: dict[str, str] | None = None) -> str:
+    """The standard output of a command; a failure is a `BuildError` that says what failed."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=env)
+    except OSError as error:
+        raise BuildError(f"{what}: {error.strerror}") from error
+    if done.returncode:
+        raise BuildError(f"{what}: {last_line(done.stderr or done.stdout)}")
+    return done.stdout
+
+
+def describe(given: str, python: Path) -> Build:
+    """Imports Pliant with an interpreter, and refuses debug builds."""
+    text = checked([python, *FLAGS, "-c", DESCRIBE], f"{python}: cannot import pliant", env=environment(), cwd="/")
+    try:
+        about = json.loads(last_line(text))
+    except json.JSONDecodeError:
+        raise BuildError(f"{given}: {python} is not a Python interpreter") from None
+    if about["profile"] != "release":
+        raise BuildError(f"{given}: this is a {about['profile']} build, but times of release builds are compared")
+    return Build(given, python, about)
+
+
+def install(wheel: Path, folder: Path) -> Path:
+    """The interpreter of a virtual environment with a wheel, made where it does not exist."""
+    python, complete = folder / "bin" / "python", folder / "complete"
+    if not complete.exists():
+        print(f"installing {wheel.name} into {folder}", file=sys.stderr)
+        checked([sys.executable, "-m", "venv", "--clear", folder], f"cannot make the environment {folder}")
+        checked([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel], f"cannot install {wheel}")
+        complete.touch()
+    return python
+
+
+def from_wheel(wheel: Path) -> Path:
+    """The interpreter of the environment of a wheel, cached by the wheel's contents."""
+    try:
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise BuildError(f"{wheel}: {error.strerror}") from error
+    return install(wheel, CACHE / "wheels" / f"{digest}-{sysconfig.get_python_version()}")
+
+
+def git(*words: str | Path) -> str:
+    """The output of git in this repository."""
+    return checked(["git", *words], f"git {words[0]}").strip()
+
+
+def maturin() -> list[str | Path]:
+    """The command that builds wheels: beside this interpreter, or on the path."""
+    beside = Path(sys.executable).with_name("maturin")
+    found = beside if beside.exists() else shutil.which("maturin")
+    if found is None:
+        raise BuildError("building a revision needs maturin: pip install 'maturin>=1.9,<2'")
+    return [found]
+
+
+def from_commit(commit: str) -> Path:
+    """The interpreter of the environment of a commit. The worktree, whose build takes gigabytes, is removed after the build."""
+    folder = CACHE / commit[:12]
+    source, wheels = folder / "source", folder / "wheel"
+    if not list(wheels.glob("*.whl")):
+        build = maturin()
+        git("worktree", "prune")
+        if not source.exists():
+            git("worktree", "add", "--quiet", "--detach", source, commit)
+        print(f"building {commit[:12]} in {source}: this takes minutes", file=sys.stderr)
+        command = [*build, "build", "--release", "--quiet", "--interpreter", sys.executable, "--out", folder / "built"]
+        target = environment(CARGO_TARGET_DIR=str(source / "target"))
+        checked(command, f"cannot build {commit[:12]}", cwd=source, env=target)
+        (folder / "built").rename(wheels)
+        git("worktree", "remove", "--force", source)
+    (wheel,) = wheels.glob("*.whl")
+    return install(wheel, folder / f"env-{sysconfig.get_python_version()}")
+
+
+def find(given: str) -> Build:
+    """The build that a word of the command line names."""
+    path = Path(given).expanduser()
+    if path.suffix == ".whl":
+        return describe(given, from_wheel(path))
+    if path.is_dir() and (path / "bin" / "python").exists():
+        path = path / "bin" / "python"
+    if path.is_file():
+        # Not resolved: an environment's interpreter is a link, and the link is what makes it one.
+        return describe(given, path.absolute())
+    command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{given}^{{commit}}"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if found.returncode:
+        if path.is_dir():
+            raise BuildError(f"{given}: a folder without bin/python is not an environment")
+        raise BuildError(f"{given}: no such file, and no revision of this repository")
+    return describe(given, from_commit(found.stdout.strip()))

@@ -1,0 +1,77 @@
+"""Ratios of paired measurements, and how far noise may have moved them.
+
+Each round gives a pair of values, from two fresh processes that took turns, so drift of the machine and luck of a process both show
+as differences between the rounds' ratios. The interval is Student's over the logarithms of these ratios. A table has many rows, and at
+95 % each, one in twenty would be marked by chance; so the level is divided by the number of rows (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LEVEL = 0.05
+"""The probability that noise marks any row of a table."""
+
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio old/new and its interval; more than 1 means that the new build is better."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def worse(self) -> bool:
+        """Whether the interval is below 1."""
+        return self.high < 1
+
+    @property
+    def better(self) -> bool:
+        """Whether the interval is above 1."""
+        return self.low > 1
+
+
+def within(t: float, freedom: int) -> float:
+    """The probability that Student's variable is within ±t (the finite series for integer degrees of freedom)."""
+    angle = math.atan(t / math.sqrt(freedom))
+    odd, cosine = freedom % 2, math.cos(angle)
+    term = cosine if odd else 1.0
+    total = 0.0
+    for k in range(2 + odd, freedom + 1, 2):
+        total += term
+        term *= cosine * cosine * (k - 1) / k
+    return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+
+
+def quantile(outside: float, freedom: int) -> float:
+    """The t beyond whose plus and minus Student's variable is with probability `outside`."""
+    low, high = 0.0, 1e6
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if 1 - within(middle, freedom) > outside else (low, middle)
+    return high
+
+
+def from_logs(logs: Sequence[float], rows: int) -> Ratio:
+    """The ratio of rounds, in a table of `rows` rows. One round says nothing about its noise."""
+    mean = statistics.fmean(logs)
+    if len(logs) < 2:
+        return Ratio(math.exp(mean), 0.0, math.inf)
+    reach = quantile(LEVEL / rows, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    return Ratio(math.exp(mean), math.exp(mean - reach), math.exp(min(mean + reach, 700)))
+
+
+def logs(pairs: Sequence[Pair]) -> list[float]:
+    """The logarithm of the ratio old/new of each round."""
+    return [math.log(old / new) for old, new in pairs]
+
+
+def geomean(values: Sequence[float]) -> float:
+    """The geometric mean."""
+    return statistics.geometric_mean(values)

@@ -1,0 +1,93 @@
+"""Tables of a comparison, its JSON, and the rows that are worse than a limit."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from compare_builds.intervals import Ratio, from_logs, geomean, logs
+from compare_builds.rounds import Results
+
+MEASURES = ["small", "large", "compile", "compile MB", "run MB"]
+SIDES = ("old", "new")
+
+
+def rows(results: Results) -> list[dict[str, Any]]:
+    """A row for each workload and measure."""
+    found = []
+    for name, measure in sorted(results.pairs, key=lambda row: MEASURES.index(row[1])):
+        pairs = results.pairs[name, measure]
+        if name in results.failures:
+            continue
+        old, new = (geomean([pair[side] for pair in pairs]) for side in (0, 1))
+        shape = results.shapes.get((name, measure), "")
+        ratio = from_logs(logs(pairs), len(results.pairs))
+        found.append({"workload": name, "measure": measure, "shape": shape, "old": old, "new": new} | fields(ratio))
+    return found
+
+
+def fields(ratio: Ratio) -> dict[str, Any]:
+    """A ratio as columns."""
+    verdict = "worse" if ratio.worse else "better" if ratio.better else ""
+    return {"ratio": ratio.value, "low": ratio.low, "high": ratio.high, "verdict": verdict}
+
+
+def means(results: Results) -> list[dict[str, Any]]:
+    """The geometric mean of each measure over all workloads, with an interval over the rounds' own means."""
+    found = []
+    for measure in MEASURES:
+        pairs = [p for (name, m), p in results.pairs.items() if m == measure and name not in results.failures]
+        if pairs:
+            each = [statistics.fmean(round_) for round_ in zip(*map(logs, pairs), strict=True)]
+            found.append({"measure": measure, "workloads": len(pairs)} | fields(from_logs(each, len(MEASURES))))
+    return found
+
+
+def amount(value: float, measure: str, unit: str) -> str:
+    """A value with its unit."""
+    if measure.endswith("MB"):
+        return f"{value:.1f} MB"
+    scales = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")] if unit == "instructions" else [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")]
+    scale, suffix = next((s for s in scales if value >= s[0]), scales[-1])
+    return f"{value / scale:.3f} {suffix}".rstrip()
+
+
+def interval(row: dict[str, Any]) -> str:
+    """The interval of a ratio; after one round, or where the noise is too high, it says nothing."""
+    return f"{row['low']:.3f} to {row['high']:.3f}" if 0.01 < row["low"] and row["high"] < 100 else "unknown"
+
+
+def print_rows(table: Sequence[dict[str, Any]], unit: str) -> None:
+    """A table of each measure. A ratio above 1 means that the new build is better."""
+    words = {"worse": "WORSE", "better": "better", "": ""}
+    for measure in MEASURES:
+        own = [row for row in table if row["measure"] == measure]
+        if own:
+            print(f"\n{measure:48} {'old':>12} {'new':>12} {'old/new':>8}   interval")
+        for row in own:
+            label = f"{row['workload']} {row['shape']}"
+            old, new = (amount(row[side], measure, unit) for side in SIDES)
+            print(f"  {label:46} {old:>12} {new:>12} {row['ratio']:8.3f}   {interval(row):16} {words[row['verdict']]}".rstrip())
+
+
+def print_summary(results: Results, table: Sequence[dict[str, Any]]) -> None:
+    """Geometric means, failures, and how many rows differ."""
+    print(f"\n{'geometric means':74} {'old/new':>8}   interval")
+    for row in means(results):
+        print(f"  {row['measure'] + ' (' + str(row['workloads']) + ')':72} {row['ratio']:8.3f}   {interval(row)}")
+    for name, sides in results.failures.items():
+        for side, message in sorted(sides.items()):
+            print(f"  {name} fails with the {SIDES[side]} build: {message}")
+    worse, better = (sum(row["verdict"] == verdict for row in table) for verdict in ("worse", "better"))
+    print(f"\n{len(table)} rows: {worse} significantly worse, {better} significantly better")
+
+
+def beyond(results: Results, table: Sequence[dict[str, Any]], percent: float) -> list[str]:
+    """What is significantly worse by more than a limit, and what only the new build cannot do."""
+    found = [
+        f"{row['workload']}, {row['measure']}: {100 * (1 / row['ratio'] - 1):.1f} % more"
+        for row in table
+        if row["verdict"] == "worse" and 1 / row["ratio"] > 1 + percent / 100
+    ]
+    return found + [f"{name} fails" for name, sides in results.failures.items() if list(sides) == [1]]
