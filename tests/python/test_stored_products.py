@@ -245,3 +245,20 @@ def test_what_is_read_through_keeps_its_value() -> None:
         module = program(4, weights)
         want = np.asarray(pliant.compile(module, kernels="off")(x))
         np.testing.assert_allclose(np.asarray(pliant.compile(module)(x)), want, rtol=1e-5)
+
+
+def test_products_of_many_dims_are_left_to_loops() -> None:
+    """The kernels take at most 8 dims."""
+    rng = np.random.default_rng(9)
+    q = rng.integers(-100, 100, (16, 8)).astype("int8")
+    for rank, packed in ((8, True), (9, False)):
+        bb = relax.BlockBuilder()
+        dims = [pliant.tir.Var("n", "int64"), *[1] * (rank - 2), 16]
+        x = relax.Var("x", relax.TensorStructInfo(dims, "float32"))
+        with bb.function("main", [x]), bb.dataflow():
+            weights = bb.emit(relax.op.multiply(bb.emit(relax.op.astype(relax.const(q), "float32")), relax.const(np.float32(0.5))))
+            bb.emit_func_output(bb.emit_output(relax.op.matmul(x, weights)))
+        module = bb.get()
+        assert (KERNELS[0] in relax.transform.PackStored()(module).script()) == packed
+        feed = rng.normal(size=(3, *[1] * (rank - 2), 16)).astype("float32")
+        np.testing.assert_allclose(np.asarray(pliant.compile(module)(feed)), feed @ (q * 0.5), rtol=1e-4, atol=1e-3)

@@ -139,7 +139,8 @@ impl Packer {
         names: (&mut Option<Namer>, &FxHashSet<Var>),
         out: &mut Vec<Binding>,
     ) -> Result<(), LegalizeError> {
-        let Some(product) = Product::of(func, binding.value) else {
+        let taken = |p: &Product| !self.rounds || stored::takes(func, p.by.x);
+        let Some(product) = Product::of(func, binding.value).filter(taken) else {
             out.push(binding);
             return Ok(());
         };

@@ -2,6 +2,7 @@
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
+use pliant_kernel_api::MAX_RANK;
 use pliant_kernel_api::kernels::weight_only_matmul::{BFLOAT16, INT4, INT8};
 use pliant_ops::legalize::TirCall;
 use pliant_ops::te;
@@ -17,6 +18,11 @@ pub(crate) struct Stored {
     pub panels: Constant,
     /// Rows that share a scale, the scales and the zero points, in panels of float32; none of bfloat16.
     pub groups: Option<(i64, Constant, Option<Constant>)>,
+}
+
+/// Whether the kernels take a left operand: of known rank, and of few enough dims.
+pub(crate) fn takes(func: &Function, x: RelaxExpr) -> bool {
+    func.rank_of(func.expr_ty(x)).is_some_and(|rank| rank as usize <= MAX_RANK)
 }
 
 /// The loop function and how it is called: the left operand has the columns that the right one has rows.

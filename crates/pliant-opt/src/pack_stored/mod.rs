@@ -89,6 +89,9 @@ fn function(
     let mut calls: FxHashMap<Var, (ByMatrix, Expr)> = FxHashMap::default();
     for product in found {
         ctx.check_cancelled()?;
+        if !kernel::takes(func, product.by.x) {
+            continue;
+        }
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a product has no loop function: {e}"))
         };
