@@ -68,7 +68,8 @@ impl FuncGen<'_, '_> {
         Ok((PACKED_STRIDED, word, rank))
     }
 
-    /// The address of address, data type, dims and further sizes of a buffer on the stack, and its rank.
+    /// Writes the address, the data type, the dims and the `more` sizes of a buffer to the stack. Returns the address of
+    /// these words and the rank.
     pub fn memory_words(&mut self, buffer: Buffer, more: &[Expr]) -> Gen<(Value, Value)> {
         let (dtype, shape) = {
             let data = self.f.buffer(buffer);

@@ -38,13 +38,14 @@ impl SymArena {
                 _ => (false, false),
             };
             if irregular {
-                found.push(term);
+                if !found.contains(&term) {
+                    found.push(term);
+                }
             } else {
                 let below = self.children(term).into_iter().rev();
                 open.extend(below.map(|c| (c, in_condition || condition)));
             }
         }
-        found.dedup();
         found
     }
 

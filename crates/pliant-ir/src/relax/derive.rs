@@ -239,9 +239,15 @@ pub fn import_type(dst: &mut Function, src: &Function, ty: Type, syms: &mut SymM
     Carry { src: Some(src), dst, sym: &mut sym, var: &|_| None }.ty(ty)
 }
 
-/// A symbolic integer of `src` as one of `dst`; symbols as in [`import_type`].
-pub fn import_sym(dst: &mut Function, src: &Function, s: Sym, syms: &mut SymMap) -> Sym {
-    dst.syms.import(&src.syms, s, &mut |arena, v| {
+/// A symbolic integer of `src` as one of `dst`; symbols as in [`import_type`]. `terms` says what whole terms become.
+pub fn import_sym(
+    dst: &mut Function,
+    src: &Function,
+    s: Sym,
+    syms: &mut SymMap,
+    terms: &FxHashMap<Sym, Sym>,
+) -> Sym {
+    dst.syms.import_terms(&src.syms, s, terms, &mut |arena, v| {
         *syms.entry(v).or_insert_with(|| {
             let new = arena.fresh_var(src.syms.name(v).to_string());
             arena.var(new)

@@ -441,13 +441,7 @@ impl<'a> Importer<'a> {
 
     /// A symbolic integer.
     pub fn sym(&mut self, s: Sym) -> Sym {
-        let (src, syms) = (&self.src.syms, &mut self.syms);
-        self.dst.syms.import_terms(src, s, &self.terms, &mut |arena, v| {
-            *syms.entry(v).or_insert_with(|| {
-                let new = arena.fresh_var(src.name(v).to_string());
-                arena.var(new)
-            })
-        })
+        super::derive::import_sym(self.dst, self.src, s, &mut self.syms, &self.terms)
     }
 
     /// A type. A shape variable that became something else than a variable is forgotten.
