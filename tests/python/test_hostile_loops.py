@@ -810,25 +810,14 @@ class Module:
     def f(a: T.Buffer((256,), "int8"), b: T.Buffer((256,), "int8"), q: T.Buffer((256,), "int32"), var_c: T.handle):
         n = T.int64()
         c = T.match_buffer(var_c, (n, 16), "int32")
+        rows = (n * T.int64(4611686018427387904)) // T.int64(4611686018427387904)
         T.evaluate(
-            T.call_extern(
-                "int64",
-                "pliant_product_int8",
-                (n * T.int64(4611686018427387904)) // T.int64(4611686018427387904),
-                T.int64(16),
-                T.int64(4),
-                T.address_of(a[0]),
-                T.int64(4),
-                T.int64(0),
-                T.address_of(q[0]),
-                T.int64(0),
-                T.address_of(b[0]),
-                T.int64(32),
-                T.address_of(q[0]),
-                T.int64(0),
-                T.address_of(q[0]),
-                T.address_of(c[0, 0]),
-                T.int64(16),
+            T.call_kernel(
+                "matmul_int8",
+                x=T.view(a, [rows, 4], strides=[4, 1]),
+                weight=T.view(b, [1, 1, 16, 4], strides=[64, 64, 4, 1]),
+                column_sums=T.view(q, [16], strides=[1]),
+                out=T.view(c, [rows, 16], strides=[16, 1]),
             )
         )
 

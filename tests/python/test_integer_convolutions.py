@@ -34,6 +34,9 @@ def model(
     return relax.frontend.onnx.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
 
 
+KERNEL = 'T.call_kernel("conv_int8"'
+
+
 def script(module: pliant.IRModule) -> str:
     return relax.get_pipeline("zero")(module).script()
 
@@ -95,7 +98,7 @@ def test_conv_integer(case: str, left: str, right: str) -> None:
     node = helper.make_node("ConvInteger", ["x", "w", "z", "wz"], ["y"], **attrs)
     dims = ["n", 5, *(f"d{d}" for d in range(len(size)))]
     module = model([node], {"x": (left, dims), "z": (left, [])}, "int32", {"w": w, "wz": w_zero})
-    assert f"pliant_convolve_{left}" in script(module)
+    assert KERNEL in script(module)
     for batch in (0, 1, 2):
         x, z = integers(rng, (batch, 5, *size), left), integers(rng, (), left)
         shift = w_zero.astype("int64").reshape(-1, *[1] * (w.ndim - 1)) if w_zero.ndim else int(w_zero)
@@ -112,7 +115,7 @@ def test_groups(channels: int, filters: int, groups: int, left: str) -> None:
     zero = np.array(9, left)
     node = helper.make_node("ConvInteger", ["x", "w", "z"], ["y"], **attrs)
     module = model([node], {"x": (left, ["n", channels, "h", "w"])}, "int32", {"w": w, "z": zero})
-    assert f"pliant_convolve_{left}" in script(module)
+    assert KERNEL in script(module)
     for size in ((0, 4, 5), (1, 1, 1), (2, 5, 6)):
         x = integers(rng, (size[0], channels, *size[1:]), left)
         agree(module, convolved(x.astype("int64") - 9, w, attrs).astype("int32"), x)
@@ -157,8 +160,7 @@ def test_qlinear_conv(columns: bool, bias: bool, left: str, out: str) -> None:
     ]
     module = model(nodes, {"x": (left, ["n", 5, "h", "w"])}, left, {**constants, **more})
     text = script(module)
-    assert f'"pliant_convolve_{left}_{out}"' in text
-    assert f'"pliant_convolve_{out}_{left}"' in text
+    assert text.count(KERNEL) == 2
     assert text.count("@T.prim_func") == 5
     for size in ((0, 4, 5), (1, 2, 2), (2, 6, 5), (1, 9, 17)):
         x = integers(rng, (size[0], 5, *size[1:]), left)
@@ -192,7 +194,7 @@ def test_both_operands_dequantised(groups: int, columns: bool, out: str) -> None
         helper.make_node("QuantizeLinear", ["r", "ys", "yz"], ["y"]),
     ][: 4 if out == "float32" else 5]
     module = model(nodes, {"x": ("uint8", ["n", 8, "h", "w"])}, out, constants)
-    assert "pliant_convolve_uint8" in script(module)
+    assert KERNEL in script(module)
     for size in ((0, 4, 5), (1, 1, 1), (2, 9, 6), (1, 16, 17)):
         x = integers(rng, (size[0], 8, *size[1:]), "uint8")
         factors = 0.02 * np.broadcast_to(scales, 8).astype("float64").reshape(-1, 1, 1)
@@ -223,7 +225,7 @@ def test_zero_points_of_dequantised_input_that_margins_cannot_hold() -> None:
         y = bb.emit_output(relax.op.nn.conv2d(rest, weights, padding=1))
         bb.emit_func_output(y)
     module = bb.get()
-    assert "pliant_convolve_int8" not in script(module)
+    assert KERNEL not in script(module)
     x = integers(rng, (1, 3, 5, 5), "int8")
     want = convolved(x.astype("int64") - 300, w, {"pads": [1] * 4}) * 0.5
     np.testing.assert_allclose(np.asarray(pliant.compile(module)(x)), want, rtol=1e-5, atol=1e-2)
@@ -236,7 +238,7 @@ def test_scales_and_zero_points_of_a_run() -> None:
     inputs |= {"ys": ("float32", []), "yz": ("uint8", [])}
     node = helper.make_node("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"], ["y"], pads=[1, 0, 1, 2])
     module = model([node], inputs, "uint8", {"w": w, "ws": np.float32(0.01), "wz": np.uint8(100)})
-    assert '"pliant_convolve_uint8_uint8"' in script(module)
+    assert KERNEL in script(module)
     x = integers(rng, (2, 4, 5, 6), "uint8")
     for scale in (0.5, 1e-6, 1e30, np.nan):
         feed = (x, np.float32(0.03), np.uint8(250), np.float32(scale), np.uint8(13))
@@ -259,7 +261,7 @@ def test_what_stays_loops() -> None:
             y = bb.emit_output(relax.op.nn.conv2d(rest, relax.const(w), padding=pads))
             bb.emit_func_output(y)
         module = bb.get()
-        assert ("pliant_convolve" in script(module)) == taken
+        assert (KERNEL in script(module)) == taken
         want = convolved(x.astype("int64") - zero, w, {"pads": [pads] * 4})
         agree(module, want.astype("int32"), x)
 

@@ -3,9 +3,9 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use pliant_exec::abi::{
-    PACKED_ABSENT, PACKED_FLOAT, PACKED_INT, PACKED_MEMORY, PACKED_STRIDED, PackedWord,
+    PACKED_ABSENT, PACKED_FLOAT, PACKED_INT, PACKED_MEMORY, PACKED_STRIDED, PACKED_VIEW, PackedWord,
 };
-use pliant_ir::tir::{Buffer, Expr, KernelCall};
+use pliant_ir::tir::{Buffer, BufferView, Expr, KernelCall, KernelOperand};
 
 use crate::function::{FuncGen, Gen, abi_signature, internal, mem, unsupported};
 use crate::value::V;
@@ -28,7 +28,7 @@ impl FuncGen<'_, '_> {
         let zero = self.b.ins().iconst(types::I64, 0);
         for (i, &operand) in call.operands.iter().enumerate() {
             let (kind, word, len) = match operand {
-                Some(buffer) => self.kernel_operand(buffer)?,
+                Some(operand) => self.kernel_operand(operand)?,
                 None => (PACKED_ABSENT, zero, zero),
             };
             self.packed_word(first, i, kind, word, len);
@@ -57,8 +57,12 @@ impl FuncGen<'_, '_> {
         Ok(V::S(status))
     }
 
-    /// A buffer as an operand: address, data type, dims, and strides if it declares some, side by side on the stack.
-    fn kernel_operand(&mut self, buffer: Buffer) -> Gen<(u64, Value, Value)> {
+    /// An operand: its kind, the address of the words that describe it, and its rank.
+    fn kernel_operand(&mut self, operand: KernelOperand<'_>) -> Gen<(u64, Value, Value)> {
+        let buffer = operand.buffer;
+        if let Some(view) = operand.view {
+            return self.view_words(buffer, view);
+        }
         let strides = self.f.buffer(buffer).strides.clone();
         if strides.is_empty() {
             let (word, rank) = self.memory_words(buffer, &[])?;
@@ -68,28 +72,53 @@ impl FuncGen<'_, '_> {
         Ok((PACKED_STRIDED, word, rank))
     }
 
+    /// Writes the words of a view to the stack.
+    fn view_words(&mut self, buffer: Buffer, view: BufferView<'_>) -> Gen<(u64, Value, Value)> {
+        let mut words = self.buffer_words(buffer)?;
+        let mut elements = self.b.ins().iconst(types::I64, 1);
+        for &dim in &self.f.buffer(buffer).shape.clone() {
+            let dim = self.size(dim, "the size of a buffer")?;
+            elements = self.b.ins().imul(elements, dim);
+        }
+        words.push(elements);
+        words.push(self.scalar(view.offset)?);
+        for &number in view.dims.iter().chain(view.strides) {
+            words.push(self.scalar(number)?);
+        }
+        let at = self.words_on_stack(&words)?;
+        let rank = self.b.ins().iconst(types::I64, view.dims.len() as i64);
+        Ok((PACKED_VIEW, at, rank))
+    }
+
+    /// The address and the data type of a buffer.
+    fn buffer_words(&mut self, buffer: Buffer) -> Gen<Vec<Value>> {
+        let start = self.b.ins().iconst(types::I64, 0);
+        let address = self.address(buffer, start)?;
+        let (code, bits) = self.f.buffer(buffer).dtype.to_dlpack();
+        let dtype = self.b.ins().iconst(types::I64, i64::from(u16::from_le_bytes([code, bits])));
+        Ok(vec![address, dtype])
+    }
+
+    /// Writes words to the stack, and returns their address.
+    fn words_on_stack(&mut self, words: &[Value]) -> Gen<Value> {
+        let slot = self.call_slot((8 * words.len()) as u32)?;
+        let at = self.b.ins().stack_addr(types::I64, slot, 0);
+        for (k, &word) in words.iter().enumerate() {
+            self.b.ins().store(mem(), word, at, (8 * k) as i32);
+        }
+        Ok(at)
+    }
+
     /// Writes the address, the data type, the dims and the `more` sizes of a buffer to the stack. Returns the address of
     /// these words and the rank.
     pub fn memory_words(&mut self, buffer: Buffer, more: &[Expr]) -> Gen<(Value, Value)> {
-        let (dtype, shape) = {
-            let data = self.f.buffer(buffer);
-            (data.dtype, data.shape.clone())
-        };
-        let sizes = shape.iter().chain(more);
-        let slot = self.call_slot((8 * (shape.len() + more.len() + 2)) as u32)?;
-        let words_at = self.b.ins().stack_addr(types::I64, slot, 0);
-        let start = self.b.ins().iconst(types::I64, 0);
-        let address = self.address(buffer, start)?;
-        let (code, bits) = dtype.to_dlpack();
-        let dtype = self.b.ins().iconst(types::I64, i64::from(u16::from_le_bytes([code, bits])));
-        let mut words = vec![address, dtype];
-        for &size in sizes {
+        let shape = self.f.buffer(buffer).shape.clone();
+        let mut words = self.buffer_words(buffer)?;
+        for &size in shape.iter().chain(more) {
             words.push(self.size(size, "the size of a buffer")?);
         }
-        for (k, word) in words.into_iter().enumerate() {
-            self.b.ins().store(mem(), word, words_at, (8 * k) as i32);
-        }
+        let at = self.words_on_stack(&words)?;
         let rank = self.b.ins().iconst(types::I64, shape.len() as i64);
-        Ok((words_at, rank))
+        Ok((at, rank))
     }
 }

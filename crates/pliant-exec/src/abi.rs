@@ -92,6 +92,10 @@ pub const PACKED_MEMORY: u64 = 6;
 pub const PACKED_STRIDED: u64 = 7;
 /// An operand of a library kernel that the call leaves out.
 pub const PACKED_ABSENT: u64 = 8;
+/// A view of a buffer: `word` is the address of 64-bit words, which are the address of the buffer's elements, the data type as in
+/// [`PACKED_MEMORY`], the number of the buffer's elements, the offset of the view, `len` dims and `len` strides. Only an operand
+/// of a library kernel, which checks that the view lies in the buffer.
+pub const PACKED_VIEW: u64 = 9;
 
 /// The kernel succeeded.
 pub const STATUS_OK: i64 = 0;

@@ -38,6 +38,34 @@ impl View {
         Some(View { data, dtype, rank: dims.len(), shape, strides: steps })
     }
 
+    /// A view of the elements of a buffer that has `elements` elements from the address `data` on. The view begins at the
+    /// element `offset`; dims and strides are as in [`Self::new`].
+    ///
+    /// # Errors
+    /// Which element of the view is outside of the buffer, or what else is wrong.
+    pub fn within(
+        (data, dtype, elements): (*mut u8, DType, i64),
+        offset: i64,
+        dims: &[i64],
+        strides: &[i64],
+    ) -> Result<View, String> {
+        let mut view = View::new(data, dtype, dims, Some(strides))
+            .ok_or_else(|| format!("has {} dims, expected at most {MAX_RANK}", dims.len()))?;
+        if dims.contains(&0) {
+            return Ok(view);
+        }
+        let last = view.last().and_then(|last| last.checked_add(usize::try_from(offset).ok()?));
+        match last.map(i64::try_from) {
+            Some(Ok(last)) if last < elements => {
+                view.data = data.wrapping_add(offset as usize * dtype.size());
+                Ok(view)
+            }
+            _ => Err(format!(
+                "is a view with offset {offset}, dims {dims:?} and strides {strides:?}, outside of a buffer of {elements} elements"
+            )),
+        }
+    }
+
     /// The sizes of the dims.
     pub fn shape(&self) -> &[i64] {
         &self.shape[..self.rank]
@@ -58,17 +86,24 @@ impl View {
         }) || self.shape().contains(&0)
     }
 
-    /// The bytes from the first element to the end of the last one; `None` if a dim or stride is negative, or on overflow.
-    fn bytes(&self) -> Option<usize> {
+    /// The distance from the first element to the last one, in elements; `None` if a dim is 0, if a dim or stride is
+    /// negative, or on overflow.
+    fn last(&self) -> Option<usize> {
         let mut last = 0usize;
         for (&dim, &stride) in self.shape().iter().zip(self.strides()) {
             let (dim, stride) = (usize::try_from(dim).ok()?, usize::try_from(stride).ok()?);
-            if dim == 0 {
-                return Some(0);
-            }
-            last = last.checked_add((dim - 1).checked_mul(stride)?)?;
+            last = last.checked_add(dim.checked_sub(1)?.checked_mul(stride)?)?;
         }
-        let bytes = last.checked_add(1)?.checked_mul(self.dtype.size())?;
+        Some(last)
+    }
+
+    /// The bytes from the first element to the end of the last one; `None` if a dim or stride is negative, or on overflow.
+    fn bytes(&self) -> Option<usize> {
+        if self.shape().contains(&0) {
+            let negative = self.shape().iter().chain(self.strides()).any(|&n| n < 0);
+            return (!negative).then_some(0);
+        }
+        let bytes = self.last()?.checked_add(1)?.checked_mul(self.dtype.size())?;
         (bytes <= isize::MAX as usize).then_some(bytes)
     }
 }
@@ -144,9 +179,9 @@ impl Call {
             self.check_operand(operand, view.as_ref(), &mut sizes)?;
         }
         self.check_overlap()?;
-        self.check_derived(&sizes)?;
         let wrong = |message| self.error(KernelErrorKind::Shape, message);
         (self.kernel.relations)(self, &sizes).map_err(wrong)?;
+        self.check_derived(&sizes)?;
         Ok(sizes)
     }
 
@@ -192,8 +227,9 @@ impl Call {
                 false => wrong(KernelErrorKind::Type, "is missing".to_string()),
             };
         };
-        if view.dtype != operand.dtype {
-            let message = format!("is {}, expected {}", view.dtype, operand.dtype);
+        if operand.dtypes().all(|dtype| dtype != view.dtype) {
+            let wanted: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
+            let message = format!("is {}, expected {}", view.dtype, wanted.join(" or "));
             return wrong(KernelErrorKind::Type, message);
         }
         let dims = self.dims(operand);
@@ -219,12 +255,13 @@ impl Call {
             Order::StridedRows => {
                 view.strides().last().is_none_or(|&s| s == 1) || view.shape().last() <= Some(&1)
             }
+            Order::Strided => true,
         };
         if !ordered {
             let message = format!("has strides {:?}, expected rows without gaps", view.strides());
             return wrong(KernelErrorKind::Value, message);
         }
-        if bytes > 0 && (view.data.is_null() || view.data.addr() % operand.dtype.size() != 0) {
+        if bytes > 0 && (view.data.is_null() || view.data.addr() % view.dtype.size() != 0) {
             return wrong(KernelErrorKind::Value, "has a misaligned or no address".to_string());
         }
         for (dim, size) in named(dims, view.shape()) {

@@ -19,8 +19,8 @@ pub struct Kernel {
     /// The dims whose sizes follow from other sizes and the attributes: name and size. `None` if the size does not fit 64
     /// bits.
     pub derived: &'static [(&'static str, Derive)],
-    /// The other relations between operands, sizes and attributes. The text of an error names the operand and what was
-    /// expected.
+    /// The other relations between operands, sizes and attributes, checked before the derived dims. The text of an error
+    /// names the operand and what was expected.
     pub relations: fn(&Call, &Sizes) -> Result<(), String>,
     /// Floating-point operations of a call, additions and multiplications counted separately.
     pub flops: fn(&Call, &Sizes) -> f64,
@@ -47,6 +47,8 @@ pub struct Operand {
     pub role: Role,
     /// The data type of its elements.
     pub dtype: DType,
+    /// Further data types that it may have instead.
+    pub other_dtypes: &'static [DType],
     /// Its dims.
     pub dims: Dims,
     /// The order of its elements in memory.
@@ -64,6 +66,7 @@ impl Operand {
             name,
             role: Role::Input,
             dtype,
+            other_dtypes: &[],
             dims,
             order: Order::RowMajor,
             optional: false,
@@ -77,6 +80,7 @@ impl Operand {
             name,
             role: Role::Output,
             dtype,
+            other_dtypes: &[],
             dims,
             order: Order::RowMajor,
             optional: false,
@@ -84,9 +88,24 @@ impl Operand {
         }
     }
 
+    /// The same operand, which may also have one of these data types.
+    pub const fn or(self, other_dtypes: &'static [DType]) -> Self {
+        Operand { other_dtypes, ..self }
+    }
+
+    /// The data types that it may have.
+    pub fn dtypes(&self) -> impl Iterator<Item = DType> {
+        std::iter::once(self.dtype).chain(self.other_dtypes.iter().copied())
+    }
+
     /// The same operand with any strides between rows.
     pub const fn strided_rows(self) -> Self {
         Operand { order: Order::StridedRows, ..self }
+    }
+
+    /// The same operand with any strides.
+    pub const fn strided(self) -> Self {
+        Operand { order: Order::Strided, ..self }
     }
 
     /// The same operand, which a call may leave out.
@@ -102,6 +121,8 @@ pub enum Order {
     RowMajor,
     /// Neighbours along the last dim are adjacent; the other strides are free.
     StridedRows,
+    /// All strides are free. A stride of 0 broadcasts the element along the dim.
+    Strided,
 }
 
 /// The names of an operand's dims. Dims of the same name have the same size in all operands of a call. A first name that

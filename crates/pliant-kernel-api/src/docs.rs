@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::KERNELS;
-use crate::decl::{AttrDefault, AttrType, Dims, Kernel, Role};
+use crate::decl::{AttrDefault, AttrType, Dims, Kernel, Order, Role};
 
 /// The reference page of all kernels, in Markdown.
 pub fn reference_page() -> String {
@@ -15,7 +15,12 @@ A library kernel computes a whole operator. Loop functions call it with operands
 
     T.evaluate(T.call_kernel(\"recurrent\", x=A, w=W, r=R, bias=B, y=Y, last_h=H, cell=\"rnn\"))
 
-Operands are whole buffers. The kernel checks every call when it runs: data types, ranks, sizes, strides, the ranges of
+Operands are whole buffers or views of their elements. A view has its own dims, strides and offset, which count elements of
+the buffer; it must lie inside the buffer. This view reads the heads of a tensor of shape (n, 4 * 16) in place:
+
+    q=T.view(A, [1, 4, n, 16], strides=[0, 16, 64, 1], offset=0)
+
+The kernel checks every call when it runs: data types, ranks, sizes, strides, the ranges of
 attributes, and that results share no memory with other operands. Dims of the same name have the same size in all operands.
 Attributes with a default, and optional operands, may be left out.
 "
@@ -31,7 +36,7 @@ impl Kernel {
     /// The section of a kernel in the reference, in Markdown.
     pub fn markdown(&self) -> String {
         let mut out = format!("## `{}`\n\n{}\n\n", self.name, self.doc);
-        out += "| operand | type | dims | | meaning |\n|---|---|---|---|---|\n";
+        out += "| operand | type | dims | strides | | meaning |\n|---|---|---|---|---|---|\n";
         for operand in self.operands {
             let dims: Vec<String> = match operand.dims {
                 Dims::Fixed(dims) => vec![bracketed(dims)],
@@ -44,12 +49,19 @@ impl Kernel {
                 (Role::Output, false) => "result",
                 (Role::Output, true) => "optional result",
             };
-            let (name, dtype, doc) = (operand.name, operand.dtype, operand.doc);
-            let _ = writeln!(out, "| `{name}` | {dtype} | {dims} | {role} | {doc} |");
+            let order = match operand.order {
+                Order::RowMajor => "row-major",
+                Order::StridedRows => "any but the last",
+                Order::Strided => "any",
+            };
+            let dtypes: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
+            let (name, dtype, doc) = (operand.name, dtypes.join(" or "), operand.doc);
+            let _ = writeln!(out, "| `{name}` | {dtype} | {dims} | {order} | {role} | {doc} |");
         }
         out += "\n| attribute | type | default | meaning |\n|---|---|---|---|\n";
         for attr in self.attrs {
             let ty = match attr.ty {
+                AttrType::Int(i64::MIN, i64::MAX) => "integer".to_string(),
                 AttrType::Int(least, most) => format!("integer, {least} to {most}"),
                 AttrType::Ints { len, range } => {
                     format!("{len} integers, {} to {}", range.0, range.1)

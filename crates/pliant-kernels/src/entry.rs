@@ -3,12 +3,15 @@
 
 use pliant_exec::abi::{
     FAILED_SHAPE, FAILED_TYPE, FAILED_VALUE, KernelRuntime, PACKED_ABSENT, PACKED_FLOAT,
-    PACKED_INT, PACKED_MEMORY, PACKED_STRIDED, PackedWord,
+    PACKED_INT, PACKED_MEMORY, PACKED_STRIDED, PACKED_VIEW, PackedWord,
 };
 use pliant_kernel_api::{Call, Kernel, KernelError, KernelErrorKind, MAX_RANK, Sizes, View};
 use pliant_tensor::DType;
 
+use crate::attention::ScaledDotProduct;
+use crate::convolution::Conv;
 use crate::narrow::{BFloat16Weight, Int4Weight, Int8Weight};
+use crate::quantized::{Int8Conv, Int8Product};
 use crate::recurrent::call::Recurrent;
 
 /// The address of a kernel's entry: `(runtime, arguments, their number)`. The arguments are those of
@@ -30,6 +33,10 @@ pub trait Implementation {
 
 /// The kernels of this build.
 pub static ENTRIES: &[(&str, Entry)] = &[
+    (ScaledDotProduct::KERNEL.name, entry::<ScaledDotProduct>),
+    (Conv::KERNEL.name, entry::<Conv>),
+    (Int8Conv::KERNEL.name, entry::<Int8Conv>),
+    (Int8Product::KERNEL.name, entry::<Int8Product>),
     (Recurrent::KERNEL.name, entry::<Recurrent>),
     (Int8Weight::KERNEL.name, entry::<Int8Weight>),
     (Int4Weight::KERNEL.name, entry::<Int4Weight>),
@@ -85,12 +92,12 @@ unsafe fn decode(kernel: &'static Kernel, args: &[PackedWord]) -> Result<Call, K
         // SAFETY: the caller's promise.
         let view = unsafe { view(word) };
         let name = kernel.operands[i].name;
-        call.set_operand(
-            i,
-            view.map_err(|()| {
-                wrong(format!("operand {name} is not a tensor of at most {MAX_RANK} dims"))
-            })?,
-        );
+        let wrong = |problem| KernelError {
+            kernel: kernel.name,
+            kind: KernelErrorKind::Value,
+            message: format!("operand {name} {problem}"),
+        };
+        call.set_operand(i, view.map_err(wrong)?);
     }
     for (i, word) in numbers.iter().enumerate() {
         if !matches!(word.kind, PACKED_INT | PACKED_FLOAT) {
@@ -105,25 +112,26 @@ unsafe fn decode(kernel: &'static Kernel, args: &[PackedWord]) -> Result<Call, K
 ///
 /// # Safety
 /// As for [`decode`].
-unsafe fn view(word: &PackedWord) -> Result<Option<View>, ()> {
-    let strided = match word.kind {
+unsafe fn view(word: &PackedWord) -> Result<Option<View>, String> {
+    let (before, lists) = match word.kind {
         PACKED_ABSENT => return Ok(None),
-        PACKED_MEMORY => 0,
-        PACKED_STRIDED => 1,
-        _ => return Err(()),
+        PACKED_MEMORY => (2, 1),
+        PACKED_STRIDED => (2, 2),
+        PACKED_VIEW => (4, 2),
+        _ => return Err("is not a tensor".to_string()),
     };
-    let rank = usize::try_from(word.len).map_err(drop)?;
-    if rank > MAX_RANK {
-        return Err(());
-    }
-    let count = 2 + rank * (1 + strided);
-    // SAFETY: the argument is the address of the address of the elements, the data type, as many dims and, if it is strided,
-    // as many strides.
-    let words = unsafe { std::slice::from_raw_parts(word.word as *const i64, count) };
+    let rank = usize::try_from(word.len).ok().filter(|&rank| rank <= MAX_RANK);
+    let rank = rank.ok_or_else(|| format!("has more than {MAX_RANK} dims"))?;
+    // SAFETY: the caller's promise: the words of this kind, and `lists` lists of `rank` numbers.
+    let words =
+        unsafe { std::slice::from_raw_parts(word.word as *const i64, before + lists * rank) };
     let [code, bits] = (words[1] as u16).to_le_bytes();
-    let dtype = DType::from_dlpack(code, bits).ok_or(())?;
-    let data = std::ptr::with_exposed_provenance_mut(words[0] as usize);
-    let (dims, strides) = words[2..].split_at(rank);
-    let strides = (strided != 0).then_some(strides);
-    View::new(data, dtype, dims, strides).map(Some).ok_or(())
+    let dtype = DType::from_dlpack(code, bits).ok_or("has an unknown data type")?;
+    let data: *mut u8 = std::ptr::with_exposed_provenance_mut(words[0] as usize);
+    let (dims, strides) = words[before..].split_at(rank);
+    if word.kind == PACKED_VIEW {
+        return View::within((data, dtype, words[2]), words[3], dims, strides).map(Some);
+    }
+    let strides = (word.kind == PACKED_STRIDED).then_some(strides);
+    Ok(View::new(data, dtype, dims, strides))
 }

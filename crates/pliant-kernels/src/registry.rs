@@ -132,75 +132,9 @@ fn epilogues() -> Vec<ExternFn> {
 }
 
 fn build() -> Vec<ExternFn> {
-    let mut all = [
-        rows(),
-        functions(),
-        integer_products(),
-        integer_convolutions(),
-        structured(),
-        epilogues(),
-    ]
-    .concat();
+    let mut all = [rows(), functions(), structured(), epilogues()].concat();
     all.extend(vector::linked(isa()));
     all
-}
-
-/// Products of integers.
-fn integer_products() -> Vec<ExternFn> {
-    table! {
-        "pliant_product_int8" = quantized::pliant_product_int8:
-            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
-        "pliant_product_uint8" = quantized::pliant_product_uint8:
-            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
-        "pliant_product_int8_f32" = quantized::pliant_product_int8_f32:
-            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, F64, F64,
-             Ptr, I64) -> I64, true;
-        "pliant_product_uint8_f32" = quantized::pliant_product_uint8_f32:
-            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, F64, F64,
-             Ptr, I64) -> I64, true;
-    }
-    .into()
-}
-
-/// Convolutions of 8-bit integers.
-fn integer_convolutions() -> Vec<ExternFn> {
-    table! {
-        "pliant_convolve_int8" = quantized::convolution::pliant_convolve_int8:
-            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
-             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr, Ptr) -> I64, true;
-        "pliant_convolve_int8_f32" = quantized::convolution::pliant_convolve_int8_f32:
-            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
-             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
-             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64, Ptr) -> I64, true;
-        "pliant_convolve_int8_int8" = quantized::convolution::pliant_convolve_int8_int8:
-            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
-             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
-             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64,
-             I64, Ptr, I64, Ptr, F64, F64, Ptr) -> I64, true;
-        "pliant_convolve_int8_uint8" = quantized::convolution::pliant_convolve_int8_uint8:
-            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
-             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
-             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64,
-             I64, Ptr, I64, Ptr, F64, F64, Ptr) -> I64, true;
-        "pliant_convolve_uint8" = quantized::convolution::pliant_convolve_uint8:
-            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
-             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr, Ptr) -> I64, true;
-        "pliant_convolve_uint8_f32" = quantized::convolution::pliant_convolve_uint8_f32:
-            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
-             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
-             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64, Ptr) -> I64, true;
-        "pliant_convolve_uint8_int8" = quantized::convolution::pliant_convolve_uint8_int8:
-            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
-             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
-             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64,
-             I64, Ptr, I64, Ptr, F64, F64, Ptr) -> I64, true;
-        "pliant_convolve_uint8_uint8" = quantized::convolution::pliant_convolve_uint8_uint8:
-            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
-             Ptr, I64, Ptr, Ptr, I64, Ptr, I64, Ptr,
-             I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, F64, F64,
-             I64, Ptr, I64, Ptr, F64, F64, Ptr) -> I64, true;
-    }
-    .into()
 }
 
 /// Matrix products and functions of numbers.
@@ -215,13 +149,6 @@ fn functions() -> Vec<ExternFn> {
             (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, I64) -> I64, true;
         "pliant_gemm_packed_f64" = gemm::pliant_gemm_packed_f64:
             (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, I64) -> I64, true;
-        "pliant_attend_f32" = attention::pliant_attend_f32:
-            (I64, I64, I64, I64, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64,
-             F64, F64, I64, Ptr, I64, I64, I64, I64, I64, I64, I64, I64, I64, Ptr, I64, I64, I64, I64, F64, I64) -> I64, true;
-        "pliant_convolve_f32" = convolution::pliant_convolve_f32:
-            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
-             Ptr, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, F64, F64,
-             I64) -> I64, true;
         "pliant_f16_to_f32" = scalar::f16_to_f32: (I32) -> F32;
         "pliant_f32_to_f16" = scalar::f32_to_f16: (F32) -> I32;
         "pliant_round_f16" = scalar::round_f16: (F32) -> F32;

@@ -40,15 +40,17 @@ impl Activation {
         }
     }
 
-    /// The arguments of a kernel: its number and its limits.
-    pub fn args(self) -> [te::Expr; 3] {
-        let (number, low, high) = match self {
-            Activation::None => (0, 0.0, 0.0),
-            Activation::Relu => (1, 0.0, 0.0),
-            Activation::Clip(low, high) => (2, low, high),
-        };
+    /// Sets the attributes of a kernel that applies the activation.
+    pub fn attributes(self, call: te::KernelCall<'_>) -> te::KernelCall<'_> {
         let limit = |v: f64| te::const_of(v, DType::Float64);
-        [te::int(number), limit(low), limit(high)]
+        match self {
+            Activation::None => call,
+            Activation::Relu => call.choice("activation", "relu"),
+            Activation::Clip(low, high) => call
+                .choice("activation", "clip")
+                .attr("low", &[limit(low)])
+                .attr("high", &[limit(high)]),
+        }
     }
 }
 

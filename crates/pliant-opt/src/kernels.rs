@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use pliant_ir::print::{PrintOptions, print_prim_func};
 use pliant_ir::relax::{Expr, Function, Var};
-use pliant_ir::tir::{Intrin, PrimFunc};
+use pliant_ir::tir::PrimFunc;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_ops::legalize::TirCall;
-use pliant_ops::te::{self, Tensor};
 use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -105,9 +104,4 @@ pub fn bind_calls(
         }
         Ok(())
     })
-}
-
-/// The address of a tensor's first element.
-pub fn address(t: &Tensor) -> te::Expr {
-    te::call(Intrin::AddressOf, vec![t.at(&vec![te::int(0); t.ndim()])])
 }

@@ -7,15 +7,14 @@
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BlockData, Buffer, Expr, ExprData, ForKind, Intrin, IterKind, IterVar, KernelCall, PrimFunc,
-    Stmt, StmtData, Var,
+    BlockData, Buffer, BufferView, Expr, ExprData, ForKind, Intrin, IterKind, IterVar, KernelCall,
+    PrimFunc, Stmt, StmtData, Var,
 };
 use rustc_hash::FxHashMap;
 
 use crate::check_bounds::unbounded_params;
 use crate::guards;
 use crate::index_facts::IndexFacts;
-use crate::strided;
 use crate::walk::{for_each_stmt, own_exprs, uses_any};
 
 /// Iterations of the loops around a store that no index of it uses. A buffer has fewer than 2**48 elements.
@@ -260,23 +259,21 @@ impl Analysis<'_> {
         }
     }
 
-    /// A kernel call writes the whole buffer if it is outside of loops and its written operand is dense.
+    /// A kernel call writes the whole buffer if it is outside of loops and its result is the whole buffer, with its dims in any
+    /// order.
     fn kernel_call(&mut self, data: &StmtData) -> Touch {
         let StmtData::Evaluate(e) = data else { return Touch::Unknown };
-        if let Some(call) = KernelCall::of(self.f, *e) {
-            // The kernel compares the dims of all operands, and fails if they do not fit.
-            let whole = self.loops.is_empty() && call.overwrites(self.buffer);
-            return if whole { Touch::WritesWhole } else { Touch::Unknown };
-        }
-        let ExprData::Call(Intrin::CallExtern, args, _) = self.f.expr(*e) else {
-            return Touch::Unknown;
-        };
-        // Sizes that may overflow are not what they spell.
         let f = self.f;
+        let Some(call) = KernelCall::of(f, *e) else { return Touch::Unknown };
+        // The kernel compares the dims of all operands, and fails if they do not fit. Dims that may overflow are not equal to
+        // what they are computed from.
         let facts = self.facts();
-        let exact = args.iter().all(|&e| facts.fact(f, e).exact);
-        let packed = || strided::writes_packed(&mut f.clone(), args, self.buffer);
-        if self.loops.is_empty() && exact && packed() { Touch::WritesWhole } else { Touch::Unknown }
+        let views = call.operands.iter().flatten().filter_map(|operand| operand.view);
+        let exact = |view: BufferView<'_>| {
+            view.dims.iter().chain(view.strides).all(|&e| facts.fact(f, e).exact)
+        };
+        let whole = views.into_iter().all(exact) && call.overwrites(f, self.buffer);
+        if self.loops.is_empty() && whole { Touch::WritesWhole } else { Touch::Unknown }
     }
 
     fn equal(&mut self, a: Expr, b: Expr) -> bool {

@@ -40,7 +40,6 @@ pub mod room;
 pub mod rows;
 pub mod schedule;
 pub mod simplify;
-pub mod strided;
 pub mod text;
 pub mod unroll;
 pub mod vectorize;

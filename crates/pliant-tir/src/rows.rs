@@ -39,13 +39,11 @@ pub fn is_row(f: &PrimFunc, args: &[Expr]) -> bool {
     matches!(args.first().map(|&e| f.expr(e)), Some(ExprData::Str(s)) if s.starts_with("pliant_row_"))
 }
 
-/// Whether a call is of a kernel of rows, or of one with strided operands, that only reads a buffer.
+/// Whether a call is of a kernel of rows that only reads a buffer.
 pub fn only_reads(f: &PrimFunc, call: Expr, buffer: Buffer) -> bool {
     let ExprData::Call(Intrin::CallExtern, args, _) = f.expr(call) else { return false };
     let Some(ExprData::Str(name)) = args.first().map(|&e| f.expr(e)) else { return false };
-    let Some((numbers, addresses, _)) = kernel(name) else {
-        return crate::strided::only_reads(f, args, buffer);
-    };
+    let Some((numbers, addresses, _)) = kernel(name) else { return false };
     let of_buffer = |e: Expr| match f.expr(e) {
         ExprData::Call(Intrin::AddressOf, element, _) => {
             matches!(f.expr(element[0]), ExprData::Load(b, _) if *b == buffer)

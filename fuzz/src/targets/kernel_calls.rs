@@ -6,9 +6,11 @@
 use std::sync::atomic::AtomicBool;
 
 use pliant_exec::abi::{
-    KernelRuntime, PACKED_ABSENT, PACKED_INT, PACKED_STRIDED, PackedWord, STATUS_OK,
+    KernelRuntime, PACKED_ABSENT, PACKED_INT, PACKED_STRIDED, PACKED_VIEW, PackedWord, STATUS_OK,
 };
-use pliant_kernel_api::{AttrType, Call, KERNELS, Kernel, MAX_RANK, Operand, Role, Slot, View};
+use pliant_kernel_api::{
+    AttrType, Call, KERNELS, Kernel, MAX_RANK, Operand, Order, Role, Slot, View,
+};
 use pliant_kernels::entry_of;
 use pliant_tensor::DType;
 
@@ -25,6 +27,8 @@ struct Tensor {
     dtype: DType,
     dims: Vec<i64>,
     strides: Vec<i64>,
+    /// The buffer of which it is a view: the number of elements, and the offset of the view. None for a whole buffer.
+    view: Option<(i64, i64)>,
 }
 
 impl Tensor {
@@ -35,11 +39,11 @@ impl Tensor {
             *stride = step;
             step = step.saturating_mul(dim.max(1));
         }
-        Tensor { dtype, dims, strides }
+        Tensor { dtype, dims, strides, view: None }
     }
 
-    /// The bytes that its elements span; `None` beyond [`MOST_BYTES`] and for negative sizes.
-    fn bytes(&self) -> Option<usize> {
+    /// The elements from the first to the last one; `None` for negative sizes and on overflow.
+    fn span(&self) -> Option<i64> {
         if self.dims.contains(&0) {
             return Some(0);
         }
@@ -50,8 +54,59 @@ impl Tensor {
             }
             last = last.checked_add((dim - 1).checked_mul(stride)?)?;
         }
-        let bytes = last.checked_add(1)?.checked_mul(self.dtype.size() as i64)?;
+        last.checked_add(1)
+    }
+
+    /// The bytes of its buffer; `None` beyond [`MOST_BYTES`] and for negative sizes.
+    fn bytes(&self) -> Option<usize> {
+        let elements = self.view.map(|view| view.0).or_else(|| self.span())?;
+        let bytes = elements.checked_mul(self.dtype.size() as i64)?;
         usize::try_from(bytes).ok().filter(|_| bytes <= MOST_BYTES)
+    }
+
+    /// The same dims as a view with strides that the order allows.
+    fn into_view(mut self, order: Order, rng: &mut Rng) -> Tensor {
+        if order != Order::RowMajor && rng.one_in(2) {
+            // Rows lie apart, and the first dims are in the opposite order.
+            let mut step = self.dims.last().copied().unwrap_or(1) + rng.between(0, 2);
+            let rows = self.dims.len().saturating_sub(1);
+            for (stride, &dim) in self.strides[..rows].iter_mut().zip(&self.dims) {
+                *stride = step;
+                step = step.saturating_mul(dim.max(1));
+            }
+        }
+        if order == Order::Strided && !self.strides.is_empty() {
+            let at = rng.below(self.strides.len());
+            self.strides[at] = 0;
+        }
+        let offset = rng.between(0, 3);
+        self.view = self.span().map(|span| (span + offset + rng.between(0, 1), offset));
+        self
+    }
+
+    /// What the kernel sees of the tensor whose buffer has this address; `None` if it must reject the tensor.
+    fn seen(&self, data: *mut u8) -> Option<View> {
+        match self.view {
+            Some((elements, offset)) => {
+                View::within((data, self.dtype, elements), offset, &self.dims, &self.strides).ok()
+            }
+            None => View::new(data, self.dtype, &self.dims, Some(&self.strides)),
+        }
+    }
+
+    /// The words that describe it in a call: the kind, and what [`PACKED_STRIDED`] and [`PACKED_VIEW`] state.
+    fn described(&self, data: *mut u8) -> (u64, Vec<i64>) {
+        let (code, bits) = self.dtype.to_dlpack();
+        let mut words = vec![data as i64, i64::from(u16::from_le_bytes([code, bits]))];
+        let kind = match self.view {
+            Some((elements, offset)) => {
+                words.extend([elements, offset]);
+                PACKED_VIEW
+            }
+            None => PACKED_STRIDED,
+        };
+        words.extend(self.dims.iter().chain(&self.strides));
+        (kind, words)
     }
 }
 
@@ -107,6 +162,11 @@ fn random(kernel: &'static Kernel, rng: &mut Rng) -> Arguments {
     }
     let mut arguments = Arguments { kernel, operands, numbers, alias: None };
     arguments.derive();
+    for (tensor, operand) in arguments.operands.iter_mut().zip(kernel.operands) {
+        if rng.one_in(3) {
+            *tensor = tensor.take().map(|t| t.into_view(operand.order, rng));
+        }
+    }
     arguments
 }
 
@@ -116,7 +176,7 @@ impl Arguments {
         let mut address = 0u64;
         self.fill(&mut call, &mut |t| {
             address += 1 << 32;
-            View::new(address as *mut u8, t.dtype, &t.dims, Some(&t.strides))
+            t.seen(address as *mut u8)
         });
         call.check().is_ok()
     }
@@ -162,7 +222,7 @@ impl Arguments {
             return;
         };
         let dim = rng.below(tensor.dims.len().max(1));
-        match rng.below(7) {
+        match rng.below(8) {
             0 => self.operands[at] = None,
             1 => {
                 tensor.dtype = *rng.pick(&[DType::Float64, DType::Int8, DType::Bool, DType::Int64])
@@ -177,8 +237,37 @@ impl Arguments {
             }
             4 if !tensor.dims.is_empty() => tensor.dims[dim] = rng.hostile(tensor.dims[dim]),
             5 if !tensor.dims.is_empty() => tensor.strides[dim] = rng.hostile(tensor.strides[dim]),
+            6 if tensor.view.is_some() => {
+                tensor.view = tensor.view.map(|(elements, offset)| (elements, rng.hostile(offset)));
+            }
             _ => self.alias = Some((at, rng.below(count))),
         }
+    }
+
+    /// The memory of each operand, filled with [`UNWRITTEN`] if it is a result. An operand that is too large has none: the call
+    /// must fail before it is accessed.
+    fn memory(&self) -> Vec<Option<Vec<u8>>> {
+        let operands = self.kernel.operands.iter().zip(&self.operands);
+        operands
+            .map(|(operand, tensor)| {
+                let fill = if operand.role == Role::Output { UNWRITTEN } else { 0 };
+                Some(vec![fill; tensor.as_ref()?.bytes()?])
+            })
+            .collect()
+    }
+
+    /// Whether the checks of the declaration accept the call.
+    fn passes_checks(&self, addresses: &[*mut u8]) -> bool {
+        let mut call = Call::new(self.kernel);
+        for (i, tensor) in self.operands.iter().enumerate() {
+            let Some(tensor) = tensor else { continue };
+            match tensor.seen(addresses[i]) {
+                Some(view) => call.set_operand(i, Some(view)),
+                None => return false,
+            }
+        }
+        self.numbers.iter().enumerate().for_each(|(i, &n)| call.set_number(i, n));
+        call.check().is_ok()
     }
 
     /// Makes the call; returns whether it succeeds.
@@ -187,58 +276,31 @@ impl Arguments {
     /// The kernel accepts arguments that the declaration rejects, or leaves an element of a result unwritten.
     fn run(&self) -> bool {
         let entry = entry_of(self.kernel.name).expect("every declared kernel has an entry");
-        let mut memory: Vec<Option<Vec<u8>>> = Vec::new();
-        for tensor in self.operands.iter().flatten() {
-            // An operand that is too large has no memory: the call must fail before it is accessed.
-            memory.push(tensor.bytes().map(|n| vec![0; n]));
-        }
-        let mut memory = memory.into_iter();
-        let mut buffers: Vec<Option<Vec<u8>>> = Vec::new();
-        for (operand, tensor) in self.kernel.operands.iter().zip(&self.operands) {
-            let mut bytes = tensor.as_ref().and_then(|_| memory.next().flatten());
-            if let Some(bytes) = bytes.as_mut().filter(|_| operand.role == Role::Output) {
-                bytes.fill(UNWRITTEN);
-            }
-            buffers.push(bytes);
-        }
+        let mut buffers = self.memory();
         let aligned =
             |bytes: &mut Option<Vec<u8>>| bytes.as_mut().map_or(64 as *mut u8, |b| b.as_mut_ptr());
         let mut addresses: Vec<*mut u8> = buffers.iter_mut().map(aligned).collect();
         if let Some((a, b)) = self.alias {
             addresses[a] = addresses[b];
         }
-        let mut call = Call::new(self.kernel);
-        for (i, tensor) in self.operands.iter().enumerate() {
-            let view = tensor
-                .as_ref()
-                .and_then(|t| View::new(addresses[i], t.dtype, &t.dims, Some(&t.strides)));
-            call.set_operand(i, view);
-        }
-        self.numbers.iter().enumerate().for_each(|(i, &n)| call.set_number(i, n));
-        let accepted = call.check().is_ok();
+        let accepted = self.passes_checks(&addresses);
         let backed = |i: usize| self.operands[i].is_none() || buffers[i].is_some();
         let shared = self.alias.is_some_and(|(a, b)| a != b);
         if accepted && (shared || !(0..buffers.len()).all(backed)) {
             return false;
         }
-        let described: Vec<Vec<i64>> =
-            self.operands.iter().zip(&addresses).map(|(t, &data)| described(t, data)).collect();
-        let operand = |(tensor, words): (&Option<Tensor>, &Vec<i64>)| match tensor {
-            Some(t) => PackedWord {
-                kind: PACKED_STRIDED,
-                word: words.as_ptr() as u64,
-                len: t.dims.len() as u64,
-            },
+        let described: Vec<Option<(u64, Vec<i64>)>> = {
+            let operands = self.operands.iter().zip(&addresses);
+            operands.map(|(t, &data)| t.as_ref().map(|t| t.described(data))).collect()
+        };
+        let ranks = self.operands.iter().map(|t| t.as_ref().map_or(0, |t| t.dims.len() as u64));
+        let operand = |(words, len): (&Option<(u64, Vec<i64>)>, u64)| match words {
+            Some((kind, words)) => PackedWord { kind: *kind, word: words.as_ptr() as u64, len },
             None => PackedWord { kind: PACKED_ABSENT, word: 0, len: 0 },
         };
         let number = |&n: &i64| PackedWord { kind: PACKED_INT, word: n as u64, len: 0 };
-        let words: Vec<PackedWord> = self
-            .operands
-            .iter()
-            .zip(&described)
-            .map(operand)
-            .chain(self.numbers.iter().map(number))
-            .collect();
+        let operands = described.iter().zip(ranks).map(operand);
+        let words: Vec<PackedWord> = operands.chain(self.numbers.iter().map(number)).collect();
         static NEVER: AtomicBool = AtomicBool::new(false);
         let runtime = KernelRuntime { interrupt: &raw const NEVER, ..KernelRuntime::serial() };
         // SAFETY: the arguments describe memory of the sizes that they state, or the check rejects them.
@@ -257,20 +319,14 @@ impl Arguments {
             let (Some(t), Some(bytes)) = (tensor, bytes) else { continue };
             let compact = t.strides == Tensor::compact(t.dtype, t.dims.clone()).strides;
             if operand.role == Role::Output && compact {
-                let mut elements = bytes.chunks_exact(t.dtype.size());
+                let before = t.view.map_or(0, |(_, offset)| offset as usize);
+                let count = t.span().unwrap_or(0) as usize;
+                let mut elements = bytes.chunks_exact(t.dtype.size()).skip(before).take(count);
                 let unwritten = elements.any(|e| e.iter().all(|&b| b == UNWRITTEN));
                 assert!(!unwritten, "operand {} is not written: {self:?}", operand.name);
             }
         }
     }
-}
-
-/// The words that describe an operand: address, data type, dims and strides.
-fn described(tensor: &Option<Tensor>, data: *mut u8) -> Vec<i64> {
-    let Some(t) = tensor else { return Vec::new() };
-    let (code, bits) = t.dtype.to_dlpack();
-    let head = [data as i64, i64::from(u16::from_le_bytes([code, bits]))];
-    head.into_iter().chain(t.dims.iter().copied()).chain(t.strides.iter().copied()).collect()
 }
 
 /// Makes the call that a line describes; returns whether it succeeds.

@@ -50,4 +50,4 @@ class Module:
 #         C = T.match_buffer(var_C, (b, n, 2, 4), "float32")
 #         attention = T.match_buffer(var_attention, (b, n, 2, 4), "float32")
 #         with T.block("attention"):
-#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", b, 2, 2, n, n, 4, 4, T.address_of(A[0, 0, 0, 0]), n * 2 * 4, 4, 8, T.address_of(B[0, 0, 0, 0]), n * 2 * 4, 4, 8, T.address_of(C[0, 0, 0, 0]), n * 2 * 4, 4, 8, T.address_of(attention[0, 0, 0, 0]), n * 2 * 4, 4, 8, T.float64(1.0), T.float64(0.0), 0, T.address_of(A[0, 0, 0, 0]), 0, 0, 0, 0, 0, 0, 0, 1, 0, T.address_of(A[0, 0, 0, 0]), 0, 0, 0, 0, T.float64(0.0), 0))
+#             T.evaluate(T.call_kernel("attention", q=T.view(A, [b, 2, n, 4], strides=[8 * n, 4, 8, 1]), k=T.view(B, [b, 2, n, 4], strides=[8 * n, 4, 8, 1]), v=T.view(C, [b, 2, n, 4], strides=[8 * n, 4, 8, 1]), out=T.view(attention, [b, 2, n, 4], strides=[8 * n, 4, 8, 1]), scale=T.float64(1.0), fully_masked="nan"))

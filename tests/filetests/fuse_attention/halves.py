@@ -127,7 +127,7 @@ class Module:
 #         D = T.match_buffer(var_D, (b, 1, 1, n), "float32")
 #         attention = T.match_buffer(var_attention, (b, n, 2, 2), "float32")
 #         with T.block("attention"):
-#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", b, 2, 2, n, n, 2, 2, T.address_of(A[0, 0, 0]), n * 12, 2, 12, T.address_of(B[0, 0, 4]), n * 12, 2, 12, T.address_of(C[0, 0, 8]), n * 12, 2, 12, T.address_of(attention[0, 0, 0, 0]), n * 2 * 2, 2, 4, T.float64(0.5), T.float64(0.0), 1, T.address_of(D[0, 0, 0, 0]), n, 0, 0, 1, 0, 0, 0, 1, 0, T.address_of(A[0, 0, 0]), 0, 0, 0, 0, T.float64(0.0), 0))
+#             T.evaluate(T.call_kernel("attention", q=T.view(A, [b, 2, n, 2], strides=[12 * n, 2, 12, 1]), k=T.view(B, [b, 2, n, 2], strides=[12 * n, 2, 12, 1], offset=4), v=T.view(C, [b, 2, n, 2], strides=[12 * n, 2, 12, 1], offset=8), bias=T.view(D, [b, 2, n, n], strides=[n, 0, 0, 1]), out=T.view(attention, [b, 2, n, 2], strides=[4 * n, 2, 4, 1]), scale=T.float64(0.5), fully_masked="nan"))
 #
 #     @T.prim_func(private=True)
 #     def attention1(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_D: T.handle, var_attention: T.handle):
@@ -141,7 +141,7 @@ class Module:
 #         D = T.match_buffer(var_D, (n, m), "bool")
 #         attention = T.match_buffer(var_attention, (b, 2, n, 4), "float32")
 #         with T.block("attention"):
-#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", b, 2, 2, n, m, 4, 4, T.address_of(A[0, 0, 0, 0]), 2 * n * 4, n * 4, 4, T.address_of(B[0, 0, 0, 0]), 2 * m * 4, m * 4, 4, T.address_of(C[0, 0, 0, 0]), 2 * m * 4, m * 4, 4, T.address_of(attention[0, 0, 0, 0]), 2 * n * 4, n * 4, 4, T.float64(0.5), T.float64(0.0), 0, T.address_of(A[0, 0, 0, 0]), 0, 0, 0, 0, 0, 0, 0, 1, 1, T.address_of(D[0, 0]), 0, 0, m, 1, T.float64(-1000.0), 0))
+#             T.evaluate(T.call_kernel("attention", q=A, k=B, v=C, mask=T.view(D, [b, 2, n, m], strides=[0, 0, m, 1]), out=attention, scale=T.float64(0.5), masked_score=T.float64(-1000.0), fully_masked="nan"))
 #
 #     @T.prim_func(private=True)
 #     def attention2(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_attention: T.handle):
@@ -154,4 +154,4 @@ class Module:
 #         C = T.match_buffer(var_C, (b, 2, m, 4), "float32")
 #         attention = T.match_buffer(var_attention, (b, 2, n, 4), "float32")
 #         with T.block("attention"):
-#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", b, 2, 2, n, m, 4, 4, T.address_of(A[0, 0, 0, 0]), 2 * n * 4, n * 4, 4, T.address_of(B[0, 0, 0, 0]), 2 * m * 4, m * 4, 4, T.address_of(C[0, 0, 0, 0]), 2 * m * 4, m * 4, 4, T.address_of(attention[0, 0, 0, 0]), 2 * n * 4, n * 4, 4, T.float64(1.0), T.float64(0.0), 0, T.address_of(A[0, 0, 0, 0]), 0, 0, 0, 0, 0, 0, 0, 1, 0, T.address_of(A[0, 0, 0, 0]), 0, 0, 0, 0, T.float64(0.0), 0))
+#             T.evaluate(T.call_kernel("attention", q=A, k=B, v=C, out=attention, scale=T.float64(1.0), fully_masked="nan"))

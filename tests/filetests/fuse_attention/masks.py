@@ -79,7 +79,7 @@ class Module:
 #         D = T.match_buffer(var_D, (1, 3, m), "bool")
 #         attention = T.match_buffer(var_attention, (n, 3, 2), "float32")
 #         with T.block("attention"):
-#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", n, 1, 1, 3, m, 2, 2, T.address_of(A[0, 0, 0]), 6, 0, 2, T.address_of(B[0, 0, 0]), m * 2, 0, 2, T.address_of(C[0, 0, 0]), m * 2, 0, 2, T.address_of(attention[0, 0, 0]), 6, 0, 2, T.float64(1.0), T.float64(0.0), 0, T.address_of(A[0, 0, 0]), 0, 0, 0, 0, 0, 0, 0, 1, 1, T.address_of(D[0, 0, 0]), 0, 0, m, 1, T.float64("-inf"), 0))
+#             T.evaluate(T.call_kernel("attention", q=T.view(A, [n, 1, 3, 2], strides=[6, 0, 2, 1]), k=T.view(B, [n, 1, m, 2], strides=[2 * m, 0, 2, 1]), v=T.view(C, [n, 1, m, 2], strides=[2 * m, 0, 2, 1]), mask=T.view(D, [n, 1, 3, m], strides=[0, 0, m, 1]), out=T.view(attention, [n, 1, 3, 2], strides=[6, 0, 2, 1]), scale=T.float64(1.0), fully_masked="nan"))
 #
 #     @T.prim_func(private=True)
 #     def attention1(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_D: T.handle, var_E: T.handle, var_attention: T.handle):
@@ -93,4 +93,4 @@ class Module:
 #         E = T.match_buffer(var_E, (3, m), "bool")
 #         attention = T.match_buffer(var_attention, (n, 3, 2), "float32")
 #         with T.block("attention"):
-#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", n, 1, 1, 3, m, 2, 2, T.address_of(A[0, 0, 0]), 6, 0, 2, T.address_of(B[0, 0, 0]), m * 2, 0, 2, T.address_of(C[0, 0, 0]), m * 2, 0, 2, T.address_of(attention[0, 0, 0]), 6, 0, 2, T.float64(1.0), T.float64(0.0), 1, T.address_of(D[0]), 0, 0, 0, 1, 0, 0, 0, 1, 1, T.address_of(E[0, 0]), 0, 0, m, 1, T.float64(-10000.0), 1))
+#             T.evaluate(T.call_kernel("attention", q=T.view(A, [n, 1, 3, 2], strides=[6, 0, 2, 1]), k=T.view(B, [n, 1, m, 2], strides=[2 * m, 0, 2, 1]), v=T.view(C, [n, 1, m, 2], strides=[2 * m, 0, 2, 1]), bias=T.view(D, [n, 1, 3, m], strides=[0, 0, 0, 1]), mask=T.view(E, [n, 1, 3, m], strides=[0, 0, m, 1]), out=T.view(attention, [n, 1, 3, 2], strides=[6, 0, 2, 1]), scale=T.float64(1.0), masked_score=T.float64(-10000.0), mask_before_bias=True, fully_masked="nan"))

@@ -154,7 +154,7 @@ class Module:
 #         D = T.match_buffer(var_D, (n, 1, s + p), "bool")
 #         attention = T.match_buffer(var_attention, (n, s, 2), "float32")
 #         with T.block("attention"):
-#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", n, 1, 1, s, s + p, 2, 2, T.address_of(A[0, 0, 0]), s * 2, 0, 2, T.address_of(B[0, 0, 0]), (s + p) * 2, 0, 2, T.address_of(C[0, 0, 0]), (s + p) * 2, 0, 2, T.address_of(attention[0, 0, 0]), s * 2, 0, 2, T.float64(1.0), T.float64(0.0), 0, T.address_of(A[0, 0, 0]), 0, 0, 0, 0, 1, T.max(T.min(p, s + p + 5), 0 - s), 5, 0, 1, T.address_of(D[0, 0, 0]), s + p, 0, 0, 1, T.float64("-inf"), 0))
+#             T.evaluate(T.call_kernel("attention", q=T.view(A, [n, 1, s, 2], strides=[2 * s, 0, 2, 1]), k=T.view(B, [n, 1, s + p, 2], strides=[2 * (s + p), 0, 2, 1]), v=T.view(C, [n, 1, s + p, 2], strides=[2 * (s + p), 0, 2, 1]), mask=T.view(D, [n, 1, s, s + p], strides=[s + p, 0, 0, 1]), out=T.view(attention, [n, 1, s, 2], strides=[2 * s, 0, 2, 1]), scale=T.float64(1.0), causal=True, offset=p, window=5))
 #
 #     @T.prim_func(private=True)
 #     def attention1(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_attention: T.handle):
@@ -167,7 +167,7 @@ class Module:
 #         C = T.match_buffer(var_C, (n, m, 2), "float32")
 #         attention = T.match_buffer(var_attention, (n, s, 2), "float32")
 #         with T.block("attention"):
-#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", n, 1, 1, s, m, 2, 2, T.address_of(A[0, 0, 0]), s * 2, 0, 2, T.address_of(B[0, 0, 0]), m * 2, 0, 2, T.address_of(C[0, 0, 0]), m * 2, 0, 2, T.address_of(attention[0, 0, 0]), s * 2, 0, 2, T.float64(1.0), T.float64(4.0), 0, T.address_of(A[0, 0, 0]), 0, 0, 0, 0, 1, T.max(T.min(1, m), 0 - s), 0, 2, 0, T.address_of(A[0, 0, 0]), 0, 0, 0, 0, T.float64(0.0), 0))
+#             T.evaluate(T.call_kernel("attention", q=T.view(A, [n, 1, s, 2], strides=[2 * s, 0, 2, 1]), k=T.view(B, [n, 1, m, 2], strides=[2 * m, 0, 2, 1]), v=T.view(C, [n, 1, m, 2], strides=[2 * m, 0, 2, 1]), out=T.view(attention, [n, 1, s, 2], strides=[2 * s, 0, 2, 1]), scale=T.float64(1.0), softcap=T.float64(4.0), causal=True, offset=1, fully_masked="zeros_for_nan"))
 #
 #     @T.prim_func(private=True)
 #     def attention2(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_attention: T.handle):
@@ -178,4 +178,4 @@ class Module:
 #         C = T.match_buffer(var_C, (n, 4, 2), "float32")
 #         attention = T.match_buffer(var_attention, (n, 3, 2), "float32")
 #         with T.block("attention"):
-#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", n, 1, 1, 3, 4, 2, 2, T.address_of(A[0, 0, 0]), 6, 0, 2, T.address_of(B[0, 0, 0]), 8, 0, 2, T.address_of(C[0, 0, 0]), 8, 0, 2, T.address_of(attention[0, 0, 0]), 6, 0, 2, T.float64(1.0), T.float64(0.0), 0, T.address_of(A[0, 0, 0]), 0, 0, 0, 0, 1, 1, 0, 1, 0, T.address_of(A[0, 0, 0]), 0, 0, 0, 0, T.float64(0.0), 0))
+#             T.evaluate(T.call_kernel("attention", q=T.view(A, [n, 1, 3, 2], strides=[6, 0, 2, 1]), k=T.view(B, [n, 1, 4, 2], strides=[8, 0, 2, 1]), v=T.view(C, [n, 1, 4, 2], strides=[8, 0, 2, 1]), out=T.view(attention, [n, 1, 3, 2], strides=[6, 0, 2, 1]), scale=T.float64(1.0), causal=True, offset=1, fully_masked="nan"))

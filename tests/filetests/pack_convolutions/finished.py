@@ -99,7 +99,7 @@ class Module:
 #         A = T.match_buffer(var_A, (n, 2, h, 4), "float32")
 #         conv2d_packed = T.match_buffer(var_conv2d_packed, (n, 2, h + 1 + 1, 4), "float32")
 #         with T.block("conv2d_packed"):
-#             T.evaluate(T.call_extern("int64", "pliant_convolve_f32", n, 2, 2, 1, 1, h, 4, 1, h + 1 + 1, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, T.address_of(A[0, 0, 0, 0]), 2 * h * 4, h * 4, 0, 4, 1, T.address_of(B[0, 0, 0]), 16, T.address_of(conv2d_packed[0, 0, 0, 0]), 2 * (h + 1 + 1) * 4, (h + 1 + 1) * 4, 0, 4, 1, 1, T.address_of(C[0]), 0, T.address_of(B[0, 0, 0]), 0, 0, 1, T.float64(0.0), T.float64(0.0), 0))
+#             T.evaluate(T.call_kernel("conv", x=T.view(A, [n, 2, 1, h, 4], strides=[4 * h * 2, 4 * h, 0, 4, 1]), weight=T.view(B, [32], strides=[1]), bias=C, out=T.view(conv2d_packed, [n, 2, 1, h + 1 + 1, 4], strides=[4 * (h + 1 + 1) * 2, 4 * (h + 1 + 1), 0, 4, 1]), kernel_shape=[1, 1, 1], padding=[0, 1, 0], panel_width=16, activation="relu"))
 #
 #     @T.prim_func(private=True)
 #     def conv1d_packed(var_A: T.handle, B: T.Buffer((1, 2, 16), "float32"), var_C: T.handle, var_conv1d_packed: T.handle):
@@ -110,7 +110,7 @@ class Module:
 #         C = T.match_buffer(var_C, (n, w, 2), "float32")
 #         conv1d_packed = T.match_buffer(var_conv1d_packed, (n, w + -1 + 1, 2), "float32")
 #         with T.block("conv1d_packed"):
-#             T.evaluate(T.call_extern("int64", "pliant_convolve_f32", n, 2, 2, 1, 1, 1, w, 1, 1, w + -1 + 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, T.address_of(A[0, 0, 0]), w * 2, 1, 0, 0, 2, T.address_of(B[0, 0, 0]), 16, T.address_of(conv1d_packed[0, 0, 0]), (w + -1 + 1) * 2, 1, 0, 0, 2, 0, T.address_of(B[0, 0, 0]), 1, T.address_of(C[0, 0, 0]), (w + -1 + 1) * 2, 2, 2, T.float64(0.0), T.float64(6.0), 0))
+#             T.evaluate(T.call_kernel("conv", x=T.view(A, [n, 2, 1, 1, w], strides=[2 * w, 1, 0, 0, 2]), weight=T.view(B, [32], strides=[1]), residual=T.view(C, [n, 2, 1, 1, w], strides=[2 * w, 1, 0, 0, 2]), out=T.view(conv1d_packed, [n, 2, 1, 1, w + -1 + 1], strides=[2 * (w + -1 + 1), 1, 0, 0, 2]), kernel_shape=[1, 1, 1], panel_width=16, activation="clip", high=T.float64(6.0)))
 #
 #     @T.prim_func(private=True)
 #     def conv2d_packed1(var_A: T.handle, B: T.Buffer((2, 2, 1, 1), "float32"), var_conv2d_packed: T.handle):
@@ -129,4 +129,4 @@ class Module:
 #                         panels[part, row, f] = B[first + f, c, i0, i1]
 #                     for z in range(14):
 #                         panels[part, row, 2 + z] = T.float32(0.0)
-#             T.evaluate(T.call_extern("int64", "pliant_convolve_f32", n, 2, 2, 1, 1, h, 4, 1, h + -1 + 1, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, T.address_of(A[0, 0, 0, 0]), 2 * h * 4, h * 4, 0, 4, 1, T.address_of(panels[0, 0, 0]), 16, T.address_of(conv2d_packed[0, 0, 0, 0]), 2 * (h + -1 + 1) * 4, (h + -1 + 1) * 4, 0, 4, 1, 0, T.address_of(panels[0, 0, 0]), 0, T.address_of(panels[0, 0, 0]), 0, 0, 0, T.float64(0.0), T.float64(0.0), 0))
+#             T.evaluate(T.call_kernel("conv", x=T.view(A, [n, 2, 1, h, 4], strides=[4 * h * 2, 4 * h, 0, 4, 1]), weight=T.view(panels, [32], strides=[1]), out=T.view(conv2d_packed, [n, 2, 1, h + -1 + 1, 4], strides=[4 * (h + -1 + 1) * 2, 4 * (h + -1 + 1), 0, 4, 1]), kernel_shape=[1, 1, 1], panel_width=16))

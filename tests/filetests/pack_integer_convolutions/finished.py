@@ -118,7 +118,7 @@ class Module:
 #         A = T.match_buffer(var_A, (n, w, 2), "int8")
 #         conv1d_int8 = T.match_buffer(var_conv1d_int8, (n, w + -1 + 1, 1), "int32")
 #         with T.block("conv1d_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_convolve_int8", n, 2, 1, 1, 1, 1, w, 1, 1, w + -1 + 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 0, 0, 0, T.address_of(A[0, 0, 0]), 0, T.address_of(C[0]), T.address_of(B[0, 0, 0, 0]), 16, T.address_of(C[0]), 0, T.address_of(C[0]), T.address_of(conv1d_int8[0, 0, 0])))
+#             T.evaluate(T.call_kernel("conv_int8", x=T.view(A, [n, 1, 1, w, 2], strides=[2 * w, 0, 0, 2, 1]), weight=T.view(B, [64], strides=[1]), filter_sums=C, out=T.view(conv1d_int8, [n, 1, 1, w + -1 + 1, 1], strides=[w + -1 + 1, 0, 0, 1, 1]), kernel_shape=[1, 1, 2], panel_width=16))
 #
 #     @T.prim_func(private=True)
 #     def conv2d_int8(var_A: T.handle, B: T.Buffer((), "int32"), C: T.Buffer((1, 1, 16, 4), "int8"), D: T.Buffer((2,), "int32"), E: T.Buffer((2,), "int32"), F: T.Buffer((2,), "int32"), G: T.Buffer((), "float32"), H: T.Buffer((2,), "float32"), I1: T.Buffer((), "float32"), J: T.Buffer((), "float32"), var_conv2d_int8: T.handle):
@@ -128,7 +128,7 @@ class Module:
 #         A = T.match_buffer(var_A, (n, h, 4, 2), "uint8")
 #         conv2d_int8 = T.match_buffer(var_conv2d_int8, (n, (h + 1) // 2 + 1, 2, 2), "int8")
 #         with T.block("conv2d_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_convolve_uint8_int8", n, 2, 2, 1, 1, h, 4, 1, (h + 1) // 2 + 1, 2, 1, 1, 1, 1, 2, 2, 1, 1, 1, 0, 1, 0, T.address_of(A[0, 0, 0, 0]), 1, T.address_of(B[()]), T.address_of(C[0, 0, 0, 0]), 16, T.address_of(D[0]), 1, T.address_of(E[0]), 1, T.address_of(F[0]), 1, T.address_of(G[()]), 1, T.address_of(H[0]), 0, T.address_of(D[0]), 1, T.float64(0.0), T.float64(0.0), 1, T.address_of(I1[()]), 1, T.address_of(J[()]), T.float64(-128.0), T.float64(127.0), T.address_of(conv2d_int8[0, 0, 0, 0])))
+#             T.evaluate(T.call_kernel("conv_int8", x=T.view(A, [n, 1, h, 4, 2], strides=[8 * h, 0, 8, 2, 1]), x_zero=B, weight=T.view(C, [64], strides=[1]), filter_sums=D, weight_zeros=E, terms=F, scale=G, filter_scales=H, out_scale=I1, out_zero=J, out=T.view(conv2d_int8, [n, 1, (h + 1) // 2 + 1, 2, 2], strides=[4 * ((h + 1) // 2 + 1), 0, 4, 2, 1]), kernel_shape=[1, 1, 1], strides=[1, 2, 2], padding=[0, 1, 0], panel_width=16, activation="relu", out_low=T.float64(-128.0), out_high=T.float64(127.0)))
 #
 #     @T.prim_func(private=True)
 #     def conv2d_int81(var_A: T.handle, B: T.Buffer((1, 4, 2, 1), "int8"), C: T.Buffer((2,), "int32"), var_conv2d_int8: T.handle):
@@ -138,4 +138,4 @@ class Module:
 #         A = T.match_buffer(var_A, (n, h, 4, 2), "uint8")
 #         conv2d_int8 = T.match_buffer(var_conv2d_int8, (n, h + -1 + 1, 3, 2), "float32")
 #         with T.block("conv2d_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_convolve_uint8_f32", n, 2, 2, 2, 1, h, 4, 1, h + -1 + 1, 3, 1, 1, 2, 1, 1, 1, 1, 1, 1, 0, 0, 0, T.address_of(A[0, 0, 0, 0]), 0, T.address_of(C[0]), T.address_of(B[0, 0, 0, 0]), 1, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.float64(0.0), T.float64(0.0), T.address_of(conv2d_int8[0, 0, 0, 0])))
+#             T.evaluate(T.call_kernel("conv_int8", x=T.view(A, [n, 1, h, 4, 2], strides=[8 * h, 0, 8, 2, 1]), weight=T.view(B, [8], strides=[1]), filter_sums=C, out=T.view(conv2d_int8, [n, 1, h + -1 + 1, 3, 2], strides=[6 * (h + -1 + 1), 0, 6, 2, 1]), kernel_shape=[1, 1, 2], groups=2, panel_width=1))

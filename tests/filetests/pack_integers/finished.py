@@ -125,7 +125,7 @@ class Module:
 #         A = T.match_buffer(var_A, (n, 2), "int8")
 #         matmul_int8 = T.match_buffer(var_matmul_int8, (n, 3), "float32")
 #         with T.block("matmul_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_product_int8_f32", n, 3, 2, T.address_of(A[0, 0]), 2, 0, T.address_of(C[0]), 0, T.address_of(B[0, 0, 0, 0]), 16, T.address_of(C[0]), 0, T.address_of(C[0]), 1, T.address_of(D[()]), 0, 1, T.address_of(E[0]), 1, T.address_of(F[0]), 1, T.float64(0.0), T.float64(0.0), T.address_of(matmul_int8[0, 0]), 3))
+#             T.evaluate(T.call_kernel("matmul_int8", x=A, weight=B, column_sums=C, row_scales=T.view(D, [n], strides=[0]), column_scales=E, bias=F, out=matmul_int8, activation="relu"))
 #
 #     @T.prim_func(private=True)
 #     def matmul_int81(var_A: T.handle, B: T.Buffer((1, 1, 16, 4), "int8"), C: T.Buffer((3,), "int32"), var_D: T.handle, var_matmul_int8: T.handle):
@@ -135,7 +135,7 @@ class Module:
 #         D = T.match_buffer(var_D, (n, 1), "float32")
 #         matmul_int8 = T.match_buffer(var_matmul_int8, (n, 3), "float32")
 #         with T.block("matmul_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_product_uint8_f32", n, 3, 2, T.address_of(A[0, 0]), 2, 0, T.address_of(C[0]), 0, T.address_of(B[0, 0, 0, 0]), 16, T.address_of(C[0]), 0, T.address_of(C[0]), 1, T.address_of(D[0, 0]), 1, 0, T.address_of(C[0]), 0, T.address_of(C[0]), 2, T.float64(-1.0), T.float64(6.0), T.address_of(matmul_int8[0, 0]), 3))
+#             T.evaluate(T.call_kernel("matmul_int8", x=A, weight=B, column_sums=C, row_scales=T.view(D, [n], strides=[1]), out=matmul_int8, activation="clip", low=T.float64(-1.0), high=T.float64(6.0)))
 #
 #     @T.prim_func(private=True)
 #     def matmul_int82(var_A: T.handle, B: T.Buffer((1, 1, 16, 4), "int8"), C: T.Buffer((3,), "int32"), D: T.Buffer((3,), "float32"), var_matmul_int8: T.handle):
@@ -144,7 +144,7 @@ class Module:
 #         A = T.match_buffer(var_A, (n, 2), "int8")
 #         matmul_int8 = T.match_buffer(var_matmul_int8, (n, 3), "float32")
 #         with T.block("matmul_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_product_int8_f32", n, 3, 2, T.address_of(A[0, 0]), 2, 0, T.address_of(C[0]), 0, T.address_of(B[0, 0, 0, 0]), 16, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, 1, T.address_of(D[0]), 0, T.address_of(C[0]), 0, T.float64(0.0), T.float64(0.0), T.address_of(matmul_int8[0, 0]), 3))
+#             T.evaluate(T.call_kernel("matmul_int8", x=A, weight=B, column_sums=C, column_scales=D, out=matmul_int8))
 #
 #     @T.prim_func(private=True)
 #     def matmul_int83(var_A: T.handle, B: T.Buffer((1, 1, 16, 4), "int8"), C: T.Buffer((3,), "int32"), var_matmul_int8: T.handle):
@@ -153,16 +153,16 @@ class Module:
 #         A = T.match_buffer(var_A, (n, 2), "int8")
 #         matmul_int8 = T.match_buffer(var_matmul_int8, (n, 3), "int32")
 #         with T.block("matmul_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_product_int8", n, 3, 2, T.address_of(A[0, 0]), 2, 0, T.address_of(C[0]), 0, T.address_of(B[0, 0, 0, 0]), 16, T.address_of(C[0]), 0, T.address_of(C[0]), T.address_of(matmul_int8[0, 0]), 3))
+#             T.evaluate(T.call_kernel("matmul_int8", x=A, weight=B, column_sums=C, out=matmul_int8))
 #
 #     @T.prim_func(private=True)
 #     def matmul_int84(A: T.Buffer((1, 2), "int8"), B: T.Buffer((1, 1, 16, 4), "int8"), C: T.Buffer((3,), "int32"), D: T.Buffer((1, 3), "float32"), matmul_int8: T.Buffer((1, 3), "float32")):
 #         T.func_attr({"tir.noalias": True})
 #         with T.block("matmul_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_product_int8_f32", 1, 3, 2, T.address_of(A[0, 0]), 2, 0, T.address_of(C[0]), 0, T.address_of(B[0, 0, 0, 0]), 16, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, 0, T.address_of(C[0]), 1, T.address_of(D[0, 0]), 0, T.float64(0.0), T.float64(0.0), T.address_of(matmul_int8[0, 0]), 3))
+#             T.evaluate(T.call_kernel("matmul_int8", x=A, weight=B, column_sums=C, bias=T.view(D, [3], strides=[1]), out=matmul_int8))
 #
 #     @T.prim_func(private=True)
 #     def matmul_int85(A: T.Buffer((1, 2), "int8"), B: T.Buffer((1, 1, 16, 4), "int8"), C: T.Buffer((3,), "int32"), matmul_int8: T.Buffer((1, 3), "float32")):
 #         T.func_attr({"tir.noalias": True})
 #         with T.block("matmul_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_product_int8_f32", 1, 3, 2, T.address_of(A[0, 0]), 2, 0, T.address_of(C[0]), 0, T.address_of(B[0, 0, 0, 0]), 16, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, 0, T.address_of(C[0]), 0, T.address_of(C[0]), 0, T.float64(0.0), T.float64(0.0), T.address_of(matmul_int8[0, 0]), 3))
+#             T.evaluate(T.call_kernel("matmul_int8", x=A, weight=B, column_sums=C, out=matmul_int8))

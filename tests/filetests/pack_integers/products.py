@@ -101,7 +101,7 @@ class Module:
 #         A = T.match_buffer(var_A, (n, 2), "int8")
 #         matmul_int8 = T.match_buffer(var_matmul_int8, (n, 3), "int32")
 #         with T.block("matmul_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_product_int8", n, 3, 2, T.address_of(A[0, 0]), 2, 0, T.address_of(C[0]), 0, T.address_of(B[0, 0, 0, 0]), 16, T.address_of(C[0]), 0, T.address_of(C[0]), T.address_of(matmul_int8[0, 0]), 3))
+#             T.evaluate(T.call_kernel("matmul_int8", x=A, weight=B, column_sums=C, out=matmul_int8))
 #
 #     @T.prim_func(private=True)
 #     def matmul_int81(var_A: T.handle, B: T.Buffer((), "int32"), C: T.Buffer((1, 1, 16, 4), "int8"), D: T.Buffer((3,), "int32"), E: T.Buffer((3,), "int32"), var_matmul_int8: T.handle):
@@ -111,7 +111,7 @@ class Module:
 #         A = T.match_buffer(var_A, (n, m, 2), "uint8")
 #         matmul_int8 = T.match_buffer(var_matmul_int8, (n, m, 3), "int32")
 #         with T.block("matmul_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_product_uint8", n * m, 3, 2, T.address_of(A[0, 0, 0]), 2, 1, T.address_of(B[()]), 0, T.address_of(C[0, 0, 0, 0]), 16, T.address_of(D[0]), 1, T.address_of(E[0]), T.address_of(matmul_int8[0, 0, 0]), 3))
+#             T.evaluate(T.call_kernel("matmul_int8", x=A, x_zeros=T.view(B, [n * m], strides=[0]), weight=C, column_sums=D, weight_zeros=E, out=matmul_int8))
 #
 #     @T.prim_func(private=True)
 #     def matmul_int82(var_A: T.handle, var_B: T.handle, C: T.Buffer((1, 1, 16, 4), "int8"), D: T.Buffer((2,), "int32"), var_matmul_int8: T.handle):
@@ -121,4 +121,4 @@ class Module:
 #         B = T.match_buffer(var_B, (n, 1), "int32")
 #         matmul_int8 = T.match_buffer(var_matmul_int8, (n, 2), "int32")
 #         with T.block("matmul_int8"):
-#             T.evaluate(T.call_extern("int64", "pliant_product_int8", n, 2, 2, T.address_of(A[0, 0]), 2, 1, T.address_of(B[0, 0]), 1, T.address_of(C[0, 0, 0, 0]), 16, T.address_of(D[0]), 0, T.address_of(D[0]), T.address_of(matmul_int8[0, 0]), 2))
+#             T.evaluate(T.call_kernel("matmul_int8", x=A, x_zeros=T.view(B, [n], strides=[1]), weight=C, column_sums=D, out=matmul_int8))

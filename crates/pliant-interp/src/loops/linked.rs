@@ -59,13 +59,6 @@ impl Loops<'_, '_, '_> {
             "pliant_gemm_f64" => return self.gemm(rest, DType::Float64),
             "pliant_gemm_packed_f32" => return self.packed_gemm(rest, DType::Float32),
             "pliant_gemm_packed_f64" => return self.packed_gemm(rest, DType::Float64),
-            "pliant_attend_f32" => return self.attend(rest),
-            "pliant_convolve_f32" => return self.convolve(rest),
-            name if name.starts_with("pliant_convolve_") => return self.integer_convolve(rest),
-            "pliant_product_int8"
-            | "pliant_product_uint8"
-            | "pliant_product_int8_f32"
-            | "pliant_product_uint8_f32" => return self.quantized(rest),
             name if name.starts_with("pliant_row_") => return self.row(name, rest),
             slices if slices.starts_with("pliant_vec_") => return self.slices(slices, rest),
             _ => {}

@@ -11,15 +11,11 @@
 //! | `scalar` | values and arithmetic |
 //! | `view` | buffers and memory |
 
-mod attend;
-mod convolve;
 mod empty;
 mod expr;
-mod integer_convolve;
 mod intrin;
 mod kernels;
 mod linked;
-mod quantized;
 mod rows;
 pub(crate) mod scalar;
 mod stmt;

@@ -64,6 +64,20 @@ impl View {
         }
     }
 
+    /// The elements from position `offset` on with dims and strides of their own.
+    pub fn part(&self, offset: i64, shape: Vec<i64>, strides: Vec<i64>) -> View {
+        let size = self.dtype.size() as isize;
+        View {
+            shape,
+            strides,
+            layout: Layout::Declared,
+            base: self.base.wrapping_offset(offset as isize * size),
+            first: self.first - offset,
+            end: self.end - offset,
+            ..self.clone()
+        }
+    }
+
     fn new(
         name: &str,
         tensor: &Tensor,
@@ -199,6 +213,16 @@ impl View {
         // alive; the run is the only one that accesses it.
         unsafe { std::ptr::copy_nonoverlapping(p, bytes.as_mut_ptr(), self.dtype.size()) };
         Ok(decode(bytes, self.dtype))
+    }
+
+    /// The float at these indices.
+    pub fn float(&self, indices: &[i64]) -> Result<f64> {
+        self.read(self.position(indices)?)?.float()
+    }
+
+    /// The integer at these indices.
+    pub fn integer(&self, indices: &[i64]) -> Result<i64> {
+        self.read(self.position(indices)?)?.int()
     }
 
     /// The element at an address.

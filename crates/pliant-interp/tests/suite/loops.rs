@@ -182,12 +182,11 @@ def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32"), C: T.Buffe
     assert_eq!(flat(&c), [5.0, 5.0, 10.0, 11.0]);
 }
 
-/// A convolution of an image of 4 x 5 with margins of 1, and kernels of so many numbers that were turned in this way, in a panel of so
-/// many columns.
+/// A convolution of an image of 4 x 5 with padding of 1 and filters transformed for this tile, in a panel of this width.
 fn convolved(
     image: &Value,
     kernel: &[f32],
-    turned: usize,
+    tile: &str,
     width: usize,
 ) -> Result<Value, pliant_interp::InterpError> {
     let numbers = kernel.len() * width;
@@ -197,7 +196,7 @@ fn convolved(
         r#"
 @T.prim_func
 def f(A: T.Buffer((4, 5), "float32"), B: T.Buffer(({numbers},), "float32"), C: T.Buffer((4, 5), "float32")):
-    T.evaluate(T.call_extern("int64", "pliant_convolve_f32", 1, 1, 1, 1, 1, 4, 5, 1, 4, 5, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, 1, 1, T.address_of(A[0, 0]), 20, 1, 0, 5, 1, T.address_of(B[0]), {width}, T.address_of(C[0, 0]), 20, 1, 0, 5, 1, 0, T.address_of(B[0]), 0, T.address_of(B[0]), 0, 0, 0, T.float64(0.0), T.float64(0.0), {turned}))
+    T.evaluate(T.call_kernel("conv", x=T.view(A, [1, 1, 1, 4, 5], strides=[20, 20, 20, 5, 1]), weight=B, out=T.view(C, [1, 1, 1, 4, 5], strides=[20, 20, 20, 5, 1]), kernel_shape=[1, 3, 3], padding=[0, 1, 1], panel_width={width}, winograd="{tile}"))
 "#
     );
     run_loops(
@@ -207,24 +206,25 @@ def f(A: T.Buffer((4, 5), "float32"), B: T.Buffer(({numbers},), "float32"), C: T
 }
 
 #[test]
-fn kernels_that_were_turned_are_read() {
+fn filters_transformed_for_winograd_are_read() {
     let kernel = [3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0, -7.0];
     let image: Vec<f32> = (0..20).map(|i| (i * 7 % 11) as f32).collect();
     let image = f32s(&[4, 5], &image);
-    let want = flat(&convolved(&image, &kernel.map(|x| x as f32), 0, 16).unwrap());
-    for form in [Winograd::Two, Winograd::Four] {
-        let turned: Vec<f32> = form.turned_kernel(&kernel).into_iter().map(|x| x as f32).collect();
-        let got = flat(&convolved(&image, &turned, form.side() - 3, 16).unwrap());
+    let want = flat(&convolved(&image, &kernel.map(|x| x as f32), "none", 16).unwrap());
+    for (form, name) in [(Winograd::Two, "2x2"), (Winograd::Four, "4x4")] {
+        let transformed: Vec<f32> =
+            form.turned_kernel(&kernel).into_iter().map(|x| x as f32).collect();
+        let got = flat(&convolved(&image, &transformed, name, 16).unwrap());
         for (x, y) in got.iter().zip(&want) {
             assert!((x - y).abs() < 1e-3, "{form:?}: {got:?} {want:?}");
         }
     }
-    let error = convolved(&image, &[0.0; 25], 2, 16).unwrap_err();
-    assert!(error.message.contains("turned in a way that is none"), "{error}");
+    let error = convolved(&image, &[0.0; 25], "2x2", 16).unwrap_err();
+    assert!(error.message.contains("weights is 400, expected 256"), "{error}");
     // The kernel takes panels of whole vectors.
     for width in [1, 8, 24] {
-        let error = convolved(&image, &[0.0; 9], 0, width).unwrap_err();
-        assert!(error.message.contains("sizes make no sense"), "{error}");
+        let error = convolved(&image, &[0.0; 9], "none", width).unwrap_err();
+        assert!(error.message.contains("attribute panel_width is"), "{error}");
     }
 }
 

@@ -12,10 +12,22 @@ impl TirPrinter<'_> {
     pub(super) fn kernel_call(&mut self, call: &KernelCall<'_>, out: &mut Vec<Tok>) {
         let kernel = call.kernel;
         out.push(Tok::Text(format!("T.call_kernel({}", py_str(kernel.name))));
-        for (operand, buffer) in kernel.operands.iter().zip(&call.operands) {
-            if let Some(buffer) = *buffer {
-                let buffer = self.buffer_name(buffer);
-                out.push(Tok::Text(format!(", {}={buffer}", operand.name)));
+        for (declared, operand) in kernel.operands.iter().zip(&call.operands) {
+            let Some(operand) = operand else { continue };
+            let buffer = self.buffer_name(operand.buffer);
+            out.push(Tok::Text(match operand.view {
+                None => format!(", {}={buffer}", declared.name),
+                Some(_) => format!(", {}=T.view({buffer}, ", declared.name),
+            }));
+            if let Some(view) = operand.view {
+                list(view.dims, out);
+                out.push(Tok::Lit(", strides="));
+                list(view.strides, out);
+                if self.f.as_int(view.offset) != Some(0) {
+                    out.push(Tok::Lit(", offset="));
+                    out.push(Tok::Expr(view.offset, 0));
+                }
+                out.push(Tok::Lit(")"));
             }
         }
         let mut numbers = call.numbers;
@@ -47,14 +59,20 @@ impl TirPrinter<'_> {
             (AttrType::Bool, Some(value)) => {
                 out.push(Tok::Lit(if value != 0 { "True" } else { "False" }));
             }
-            (AttrType::Ints { .. }, _) => {
-                for (i, &e) in numbers.iter().enumerate() {
-                    out.push(Tok::Lit(if i == 0 { "[" } else { ", " }));
-                    out.push(Tok::Expr(e, 0));
-                }
-                out.push(Tok::Lit("]"));
-            }
+            (AttrType::Ints { .. }, _) => list(numbers, out),
             _ => out.push(Tok::Expr(numbers[0], 0)),
         }
     }
+}
+
+/// A list of numbers.
+fn list(numbers: &[Expr], out: &mut Vec<Tok>) {
+    out.push(Tok::Lit("["));
+    for (i, &e) in numbers.iter().enumerate() {
+        if i > 0 {
+            out.push(Tok::Lit(", "));
+        }
+        out.push(Tok::Expr(e, 0));
+    }
+    out.push(Tok::Lit("]"));
 }

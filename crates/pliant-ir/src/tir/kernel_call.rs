@@ -1,27 +1,53 @@
-//! Calls of library kernels on whole buffers: `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
+//! Calls of library kernels: `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
 //!
 //! The arguments of such a call are, in this order:
 //! - the name of the kernel;
 //! - an integer whose bit `i` says whether operand `i` of the declaration is present;
-//! - the address of the first element of each present operand;
+//! - for each present operand, the address of the first element of its buffer, and a rank: [`WHOLE`] for the whole buffer,
+//!   else the rank of a view, which its offset, its dims and its strides follow;
 //! - the numbers of the attributes: float64 for a float, else int64. A choice is its index, a bool 0 or 1.
 
-use pliant_kernel_api::{AttrType, Kernel, MAX_OPERANDS, Role, Slot, find};
+use pliant_kernel_api::{AttrType, Kernel, MAX_OPERANDS, MAX_RANK, Operand, Role, Slot, find};
+use pliant_sym::{Sym, SymArena};
 use smallvec::SmallVec;
 
 use super::buffer::Buffer;
 use super::expr::{Expr, ExprData, Ty};
 use super::func::PrimFunc;
 use super::intrin::Intrin;
+use super::sym::SymBridge;
 use crate::DType;
+
+/// Stands for the whole buffer where a view has its rank.
+pub const WHOLE: i64 = -1;
+
+/// A view of the elements of a buffer. Numbers count elements.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferView<'f> {
+    /// The distance from the first element of the buffer to that of the view.
+    pub offset: Expr,
+    /// The sizes of the dims.
+    pub dims: &'f [Expr],
+    /// The distances between neighbours along each dim.
+    pub strides: &'f [Expr],
+}
+
+/// An operand of a call of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelOperand<'f> {
+    /// The buffer whose elements the kernel accesses.
+    pub buffer: Buffer,
+    /// The view of the buffer; `None` for the whole buffer.
+    pub view: Option<BufferView<'f>>,
+}
 
 /// The parts of a call of a kernel.
 #[derive(Clone, Debug)]
 pub struct KernelCall<'f> {
     /// The kernel.
     pub kernel: &'static Kernel,
-    /// The buffer of each operand of the declaration; `None` for those that are left out.
-    pub operands: SmallVec<[Option<Buffer>; MAX_OPERANDS]>,
+    /// The operands of the declaration; `None` for those that are left out.
+    pub operands: SmallVec<[Option<KernelOperand<'f>>; MAX_OPERANDS]>,
     /// The numbers of the attributes.
     pub numbers: &'f [Expr],
 }
@@ -52,32 +78,30 @@ impl<'f> KernelCall<'f> {
         if present < 0 || present >> count != 0 {
             return Err(format!("kernel {name} has {count} operands"));
         }
-        let addresses = present.count_ones() as usize;
-        if rest.len() != addresses + kernel.numbers() {
-            let given = rest.len().saturating_sub(addresses);
-            let wanted = kernel.numbers();
+        let (mut operands, mut rest) = (SmallVec::new(), rest);
+        for (i, declared) in kernel.operands.iter().enumerate() {
+            let operand = match present >> i & 1 {
+                0 => None,
+                _ => Some(operand(f, &mut rest).map_err(|problem| {
+                    format!("operand {} of kernel {name} is {problem}", declared.name)
+                })?),
+            };
+            operands.push(operand);
+        }
+        if rest.len() != kernel.numbers() {
+            let (given, wanted) = (rest.len(), kernel.numbers());
             return Err(format!("kernel {name} has {wanted} numbers as attributes, {given} given"));
         }
-        let (addresses, numbers) = rest.split_at(addresses);
-        let mut next = addresses.iter();
-        let mut operands = SmallVec::new();
-        for (i, operand) in kernel.operands.iter().enumerate() {
-            let address = if present >> i & 1 != 0 { next.next() } else { None };
-            let buffer = address.map(|&e| whole_buffer(f, e)).transpose();
-            let wrong =
-                |()| format!("operand {} of kernel {name} is not a whole buffer", operand.name);
-            operands.push(buffer.map_err(wrong)?);
-        }
-        let call = KernelCall { kernel, operands, numbers };
+        let call = KernelCall { kernel, operands, numbers: rest };
         call.check_types(f)?;
         Ok(call)
     }
 
     fn check_types(&self, f: &PrimFunc) -> Result<(), String> {
         let name = self.kernel.name;
-        for (operand, buffer) in self.kernel.operands.iter().zip(&self.operands) {
-            if buffer.is_none() && !operand.optional {
-                return Err(format!("operand {} of kernel {name} is missing", operand.name));
+        for (declared, operand) in self.kernel.operands.iter().zip(&self.operands) {
+            if operand.is_none() && !declared.optional {
+                return Err(format!("operand {} of kernel {name} is missing", declared.name));
             }
         }
         let attrs = self.kernel.slots().filter_map(|slot| match slot {
@@ -106,8 +130,13 @@ impl<'f> KernelCall<'f> {
 
     /// The buffers that the kernel accesses, and how.
     pub fn buffers(&self) -> impl Iterator<Item = (Role, Buffer)> + '_ {
+        self.present().map(|(declared, operand)| (declared.role, operand.buffer))
+    }
+
+    /// The present operands.
+    fn present(&self) -> impl Iterator<Item = (&'static Operand, KernelOperand<'f>)> + '_ {
         let operands = self.kernel.operands.iter().zip(&self.operands);
-        operands.filter_map(|(operand, buffer)| Some((operand.role, (*buffer)?)))
+        operands.filter_map(|(declared, operand)| Some((declared, (*operand)?)))
     }
 
     /// Whether the kernel writes a buffer.
@@ -116,19 +145,73 @@ impl<'f> KernelCall<'f> {
     }
 
     /// Whether the kernel writes every element of a buffer and reads none.
-    pub fn overwrites(&self, buffer: Buffer) -> bool {
-        self.writes(buffer) && self.buffers().all(|(role, b)| b != buffer || role == Role::Output)
+    pub fn overwrites(&self, f: &PrimFunc, buffer: Buffer) -> bool {
+        let mut own = self.present().filter(|(_, operand)| operand.buffer == buffer);
+        let (Some((declared, operand)), None) = (own.next(), own.next()) else { return false };
+        let whole = operand.view.is_none_or(|view| view.is_permutation(f, buffer));
+        declared.role == Role::Output && whole
     }
 }
 
-/// The buffer whose first element an address is of.
-fn whole_buffer(f: &PrimFunc, e: Expr) -> Result<Buffer, ()> {
-    let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(e) else { return Err(()) };
-    match element.first().map(|&e| f.expr(e)) {
-        Some(ExprData::Load(buffer, indices)) => {
-            let first = indices.iter().all(|&i| f.as_int(i) == Some(0));
-            if first { Ok(*buffer) } else { Err(()) }
+impl BufferView<'_> {
+    /// Whether the view is that of a compact buffer with its dims in another order, and perhaps with further dims of size 1.
+    fn is_permutation(&self, f: &PrimFunc, buffer: Buffer) -> bool {
+        let (mut arena, mut bridge) = (SymArena::new(), SymBridge::new());
+        let mut sym = |e: &Expr| bridge.to_sym(f, &mut arena, *e);
+        let list = |list: &[Expr], sym: &mut dyn FnMut(&Expr) -> Option<Sym>| {
+            list.iter().map(sym).collect::<Option<Vec<Sym>>>()
+        };
+        let (Some(dims), Some(strides), Some(shape)) = (
+            list(self.dims, &mut sym),
+            list(self.strides, &mut sym),
+            list(&f.buffer(buffer).shape, &mut sym),
+        ) else {
+            return false;
+        };
+        let one = arena.int(1);
+        let mut left: Vec<(Sym, Sym)> = dims.into_iter().zip(strides).collect();
+        left.retain(|&(dim, _)| dim != one);
+        let mut step = one;
+        for &dim in shape.iter().rev().filter(|&&dim| dim != one) {
+            let Some(at) = left.iter().position(|&own| own == (dim, step)) else { return false };
+            left.remove(at);
+            step = arena.mul(step, dim);
         }
-        _ => Err(()),
+        left.is_empty() && f.as_int(self.offset) == Some(0) && f.buffer(buffer).strides.is_empty()
+    }
+}
+
+/// Takes an operand from the front of arguments.
+fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'f>, String> {
+    let none = || "missing".to_string();
+    let (&[address, rank], rest) = args.split_first_chunk().ok_or_else(none)?;
+    let buffer = whole_buffer(f, address).ok_or("not a whole buffer")?;
+    let rank = f.as_int(rank).ok_or("a view whose rank is not a constant")?;
+    if rank == WHOLE {
+        *args = rest;
+        return Ok(KernelOperand { buffer, view: None });
+    }
+    let rank = usize::try_from(rank).ok().filter(|&rank| rank <= MAX_RANK);
+    let rank = rank.ok_or_else(|| format!("a view with more than {MAX_RANK} dims"))?;
+    let (own, rest) = rest.split_at_checked(1 + 2 * rank).ok_or_else(none)?;
+    if !f.buffer(buffer).strides.is_empty() {
+        return Err("a view of a buffer that has strides".to_string());
+    }
+    if own.iter().any(|&e| f.expr_ty(e) != Ty::I64) {
+        return Err("a view whose offset, dims and strides are not int64".to_string());
+    }
+    *args = rest;
+    let (dims, strides) = own[1..].split_at(rank);
+    Ok(KernelOperand { buffer, view: Some(BufferView { offset: own[0], dims, strides }) })
+}
+
+/// The buffer whose first element an address is of.
+fn whole_buffer(f: &PrimFunc, e: Expr) -> Option<Buffer> {
+    let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(e) else { return None };
+    match f.expr(*element.first()?) {
+        ExprData::Load(buffer, indices) => {
+            indices.iter().all(|&i| f.as_int(i) == Some(0)).then_some(*buffer)
+        }
+        _ => None,
     }
 }

@@ -1,5 +1,10 @@
 //! The declarations, one kernel per file, and the table of all.
 
+mod activation;
+pub mod attention;
+pub mod conv;
+pub mod conv_int8;
+pub mod matmul_int8;
 pub mod recurrent;
 pub mod weight_only_matmul;
 
@@ -7,6 +12,10 @@ use crate::Kernel;
 
 /// Every declared kernel.
 pub static KERNELS: &[&Kernel] = &[
+    &attention::KERNEL,
+    &conv::KERNEL,
+    &conv_int8::KERNEL,
+    &matmul_int8::KERNEL,
     &recurrent::KERNEL,
     &weight_only_matmul::INT8,
     &weight_only_matmul::INT4,

@@ -1,96 +1,81 @@
-//! Attention as loop functions call it: numbers and addresses, whose reach the bounds checks know
-//! (`pliant_tir::strided`).
+//! The declared kernel `attention`.
 
 use pliant_exec::abi::KernelRuntime;
+use pliant_kernel_api::kernels::attention::{KERNEL, NAN, ZEROS_FOR_NAN};
+use pliant_kernel_api::{Call, Kernel, Sizes, View};
 
-use super::{Attention, Heads, Scores, pliant_attention_f32};
+use super::{Attention, BLIND_NAN, BLIND_ZEROS, Heads, NAN_ZEROS, Scores, pliant_attention_f32};
+use crate::entry::Implementation;
 
-/// Attention of float32. Sizes: batches, heads, heads of the keys, queries, keys, elements of a query and of a value. Queries,
-/// keys, values and results, each by its address and its strides from batch to batch, head to head and row to row. Factor and
-/// limit of the scores. Whether there is a bias; its address and its strides from batch to batch, head to head, query to
-/// query and key to key. Whether the mask is causal, the key that the first query stands at, and the window, as in
-/// [`Attention`]; what queries get that see nothing. Whether there is a mask; its
-/// address and strides, as of the bias; what it makes of a score, and whether it comes before the bias. Returns a kernel status.
-///
-/// # Safety
-/// As for [`pliant_attention_f32`]; the addresses of a bias and a mask that are not there are not used.
-pub unsafe extern "C" fn pliant_attend_f32(
-    runtime: *const KernelRuntime,
-    batch: i64,
-    heads: i64,
-    kv_heads: i64,
-    queries: i64,
-    keys: i64,
-    size: i64,
-    value_size: i64,
-    q: *const f32,
-    q_batch: i64,
-    q_head: i64,
-    q_row: i64,
-    k: *const f32,
-    k_batch: i64,
-    k_head: i64,
-    k_row: i64,
-    v: *const f32,
-    v_batch: i64,
-    v_head: i64,
-    v_row: i64,
-    out: *mut f32,
-    out_batch: i64,
-    out_head: i64,
-    out_row: i64,
-    scale: f64,
-    cap: f64,
-    has_bias: i64,
-    bias: *const f32,
-    bias_batch: i64,
-    bias_head: i64,
-    bias_row: i64,
-    bias_column: i64,
-    causal: i64,
-    offset: i64,
-    window: i64,
-    blind: i64,
-    has_mask: i64,
-    mask: *const u8,
-    mask_batch: i64,
-    mask_head: i64,
-    mask_row: i64,
-    mask_column: i64,
-    hidden: f64,
-    mask_first: i64,
-) -> i64 {
-    let bias = scores(has_bias, bias, [bias_batch, bias_head, bias_row, bias_column]);
-    let mask = scores(has_mask, mask, [mask_batch, mask_head, mask_row, mask_column]);
-    let attention = Attention {
-        batch,
-        heads,
-        kv_heads,
-        queries,
-        keys,
-        size,
-        value_size,
-        q: Heads { data: q, batch: q_batch, head: q_head, row: q_row },
-        k: Heads { data: k, batch: k_batch, head: k_head, row: k_row },
-        v: Heads { data: v, batch: v_batch, head: v_head, row: v_row },
-        out: Heads { data: out, batch: out_batch, head: out_head, row: out_row },
-        scale,
-        cap,
-        bias,
-        mask,
-        hidden,
-        mask_first,
-        lengths: std::ptr::null(),
-        causal,
-        offset,
-        window,
-        blind,
-    };
-    // SAFETY: the caller's promise.
-    unsafe { pliant_attention_f32(runtime, &raw const attention) }
+/// Attention of float32.
+pub struct ScaledDotProduct;
+
+impl Implementation for ScaledDotProduct {
+    const KERNEL: &'static Kernel = &KERNEL;
+
+    unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
+        let size = |name| sizes.get(name);
+        let keys = size("keys");
+        let operand = |name| heads(call.operand(name));
+        let input = |name| operand(name).constant();
+        let window = call.int("window");
+        let attention = Attention {
+            batch: size("batch"),
+            heads: size("heads"),
+            kv_heads: size("kv_heads"),
+            queries: size("queries"),
+            keys,
+            size: size("size"),
+            value_size: size("value_size"),
+            q: input("q"),
+            k: input("k"),
+            v: input("v"),
+            out: operand("out"),
+            scale: call.float("scale"),
+            cap: call.float("softcap"),
+            bias: scores(call.operand("bias")),
+            mask: scores(call.operand("mask")),
+            hidden: call.float("masked_score"),
+            mask_first: call.int("mask_before_bias"),
+            lengths: std::ptr::null(),
+            causal: call.int("causal"),
+            // Beyond these, a query sees all keys or none.
+            offset: call.int("offset").clamp(-size("queries"), keys + window),
+            window,
+            blind: match call.int("fully_masked") {
+                NAN => BLIND_NAN,
+                ZEROS_FOR_NAN => NAN_ZEROS,
+                _ => BLIND_ZEROS,
+            },
+        };
+        // SAFETY: the call was checked, and the caller promises valid memory.
+        unsafe { pliant_attention_f32(runtime, &raw const attention) }
+    }
 }
 
-/// Numbers for scores, where they are there.
-fn scores<T>(there: i64, data: *const T, [batch, head, row, column]: [i64; 4]) -> Scores<T> {
-    if there == 0 { Scores::NONE } else { Scores { data, batch, head, row, column } }
+/// An operand of rows.
+fn heads(view: Option<&View>) -> Heads<*mut f32> {
+    let view = view.expect("the operand is required");
+    let strides = view.strides();
+    Heads { data: view.data.cast(), batch: strides[0], head: strides[1], row: strides[2] }
+}
+
+impl Heads<*mut f32> {
+    fn constant(self) -> Heads<*const f32> {
+        let Heads { data, batch, head, row } = self;
+        Heads { data, batch, head, row }
+    }
+}
+
+/// An operand with an element for each score; none if it is absent.
+fn scores<T>(view: Option<&View>) -> Scores<T> {
+    let Some(view) = view else { return Scores::NONE };
+    let strides = view.strides();
+    Scores {
+        data: view.data.cast::<T>(),
+        batch: strides[0],
+        head: strides[1],
+        row: strides[2],
+        column: strides[3],
+    }
 }

@@ -18,7 +18,7 @@
 //! | `softmax` | the rows of scores: scale, cap, bias, mask, exponentials and sums |
 //! | `weigh` | the products of the weights with the values |
 //! | `few` | dot products of a few rows |
-//! | `call` | the function that loop functions call, which takes numbers and addresses |
+//! | `call` | the declared kernel |
 
 mod call;
 mod cut;
@@ -37,7 +37,7 @@ use crate::product::tile::Kernels;
 pub use crate::rules::attention::FULL_KEYS;
 use crate::rules::attention::{EXPONENTIAL, PIECE_ROWS};
 use crate::rules::share::READ_ROWS;
-pub use call::pliant_attend_f32;
+pub use call::ScaledDotProduct;
 use few::{Dots, dots};
 use piece::{Piece, keys_of};
 use softmax::{Rows, finish_rows, softmax_rows};

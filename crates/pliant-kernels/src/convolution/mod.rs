@@ -20,7 +20,7 @@
 //! | `sweep` | the same along the inner part of a line, with weights in registers |
 //! | `grouped` | few filters to a group |
 //! | `winograd` | kernels of 3 x 3 in fewer multiplications |
-//! | `call` | the function that loop functions call, which takes numbers and addresses |
+//! | `call` | the declared kernel |
 
 mod call;
 mod depthwise;
@@ -35,7 +35,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, ST
 
 use crate::epilogue::Epilogue;
 use crate::isa::{Isa, isa};
-pub use call::pliant_convolve_f32;
+pub use call::Conv;
 use shape::Sizes;
 
 /// An image for each batch. Strides count elements.

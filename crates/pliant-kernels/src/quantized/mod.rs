@@ -16,7 +16,6 @@
 //! | `call` | the entry points that loop functions call |
 //! | `convolution` | convolutions: products of copied patches |
 //! | `finish` | what becomes of sums |
-//! | `scaled` | the entry points with scales, bias and activation |
 //! | `tile` | the micro-kernel |
 //! | `zeros` | zero points taken out of sums |
 //!
@@ -27,7 +26,6 @@ mod amx;
 mod call;
 pub mod convolution;
 mod finish;
-mod scaled;
 mod tile;
 mod zeros;
 
@@ -43,10 +41,10 @@ use crate::product::share::{cut, share};
 use crate::product::tile::{LINE, ROWS};
 use crate::rules::quantized::{COPIED, FAST, MOST_COPIED, TILES_FAST};
 use crate::rules::tiles;
-pub use call::{pliant_product_int8, pliant_product_uint8};
+pub use call::Int8Product;
+pub use convolution::Int8Conv;
 pub use finish::pliant_epilogue_int32;
 pub use pliant_tensor::{Quads, pack_quads};
-pub use scaled::{pliant_product_int8_f32, pliant_product_uint8_f32};
 use tile::{Kernels, Tile, kernels};
 use zeros::{ReadTile, add_rows, take_zeros};
 

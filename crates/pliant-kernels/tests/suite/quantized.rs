@@ -3,13 +3,15 @@
 use std::ffi::c_void;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
+use pliant_kernel_api::{Call, View};
+use pliant_kernels::entry::Implementation;
 use pliant_kernels::epilogue::{Activation, Epilogue, Standard};
 use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::quantized::{
-    QuantizedGemm, pack_quads, pliant_epilogue_int32, pliant_product_int8_f32,
-    pliant_product_uint8_f32, run,
+    Int8Product, QuantizedGemm, pack_quads, pliant_epilogue_int32, run,
 };
 use pliant_pool::Team;
+use pliant_tensor::DType;
 
 use crate::guard::Guarded;
 
@@ -234,7 +236,7 @@ fn threads_and_epilogues() {
     }
 }
 
-/// Factors of rows, of columns, a bias and an activation, each there or not, by the entry points of loop functions.
+/// Factors of rows, of columns and a bias, each present or not, and an activation, as calls of the declared kernel.
 #[test]
 fn sums_are_scaled_and_finished() {
     let runtime = KernelRuntime::serial();
@@ -252,47 +254,38 @@ fn sums_are_scaled_and_finished() {
         let step = i64::from(bits & 32 != 0);
         let out = Guarded::new(&vec![-77f32; m * n], at_end);
         let p = ops.product();
-        let zeros = i64::from(!p.b_zeros.is_null());
-        let [has_rows, has_columns, has_bias] = has.map(i64::from);
-        macro_rules! call {
-            ($name:ident, $a:expr) => {
-                // SAFETY: the operands have these sizes.
-                unsafe {
-                    $name(
-                        &raw const runtime,
-                        p.m,
-                        p.n,
-                        p.k,
-                        $a,
-                        p.a_row,
-                        1,
-                        p.a_zeros,
-                        0,
-                        p.b,
-                        p.width,
-                        p.sums,
-                        zeros,
-                        p.b_zeros,
-                        has_rows,
-                        rows.as_ptr(),
-                        step,
-                        has_columns,
-                        columns.as_ptr(),
-                        has_bias,
-                        bias.as_ptr(),
-                        Activation::Clip as i64,
-                        -2.0,
-                        900.0,
-                        out.as_ptr(),
-                        n as i64,
-                    )
-                }
+        let mut call = Call::new(Int8Product::KERNEL);
+        let mut set =
+            |name: &str, data: *const u8, dtype, dims: &[i64], strides: Option<&[i64]>| {
+                let at = Int8Product::KERNEL.operand(name).unwrap();
+                call.set_operand(at, View::new(data.cast_mut(), dtype, dims, strides));
             };
+        let left = if signed { DType::Int8 } else { DType::UInt8 };
+        let quads = [(p.n + p.width - 1) / p.width, (p.k + 3) / 4, p.width, 4];
+        let rows_of_x = ops.a.values();
+        let dense: Vec<u8> =
+            (0..m).flat_map(|i| &rows_of_x[i * p.a_row as usize..][..k]).copied().collect();
+        let dense = Guarded::bytes(&dense, at_end);
+        set("x", dense.as_ptr(), left, &[p.m, p.k], None);
+        set("x_zeros", p.a_zeros.cast(), DType::Int32, &[p.m], Some(&[0]));
+        set("weight", p.b.cast(), DType::Int8, &quads, None);
+        set("column_sums", p.sums.cast(), DType::Int32, &[p.n], None);
+        if !p.b_zeros.is_null() {
+            set("weight_zeros", p.b_zeros.cast(), DType::Int32, &[p.n], None);
         }
-        let status = match signed {
-            true => call!(pliant_product_int8_f32, p.a.cast()),
-            false => call!(pliant_product_uint8_f32, p.a),
-        };
+        let scales = [("row_scales", &rows), ("column_scales", &columns), ("bias", &bias)];
+        for ((name, values), _) in scales.into_iter().zip(has).filter(|(_, has)| *has) {
+            let row = name == "row_scales";
+            let (dim, stride) = if row { (p.m, step) } else { (p.n, 1) };
+            set(name, values.as_ptr().cast(), DType::Float32, &[dim], Some(&[stride]));
+        }
+        set("out", out.as_ptr().cast(), DType::Float32, &[p.m, p.n], None);
+        let numbers =
+            [Activation::Clip as i64, (-2.0f64).to_bits() as i64, 900f64.to_bits() as i64];
+        numbers.into_iter().enumerate().for_each(|(i, n)| call.set_number(i, n));
+        let sizes = call.check().unwrap();
+        // SAFETY: the operands have these sizes.
+        let status = unsafe { Int8Product::run(&runtime, &call, &sizes) };
         assert_eq!(status, STATUS_OK);
         for (at, (&got, sum)) in out.values().iter().zip(ops.want()).enumerate() {
             let (i, j) = (at / n, at % n);

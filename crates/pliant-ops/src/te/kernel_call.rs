@@ -4,14 +4,14 @@ use pliant_ir::tir::{Intrin, Ty};
 use pliant_kernel_api::{AttrDefault, AttrType, Kernel};
 use pliant_tensor::DType;
 
-use super::build::{call, call_typed, const_of, int, string};
+use super::build::{call_typed, const_of, int, string};
 use super::expr::Expr;
-use super::tensor::Tensor;
+use super::tensor_view::TensorView;
 
 /// A call of a kernel under construction.
 pub struct KernelCall<'a> {
     kernel: &'static Kernel,
-    operands: Vec<Option<&'a Tensor>>,
+    operands: Vec<Option<TensorView<'a>>>,
     numbers: Vec<Option<Expr>>,
 }
 
@@ -30,13 +30,13 @@ impl<'a> KernelCall<'a> {
         KernelCall { kernel, operands: vec![None; kernel.operands.len()], numbers }
     }
 
-    /// Sets an operand: a whole tensor.
+    /// Sets an operand: a whole tensor, or a view of its elements.
     ///
     /// # Panics
     /// If the kernel has no operand of that name.
-    pub fn operand(mut self, name: &str, tensor: &'a Tensor) -> Self {
+    pub fn operand(mut self, name: &str, operand: impl Into<TensorView<'a>>) -> Self {
         let at = self.kernel.operand(name).expect("the kernel has an operand of this name");
-        self.operands[at] = Some(tensor);
+        self.operands[at] = Some(operand.into());
         self
     }
 
@@ -44,9 +44,9 @@ impl<'a> KernelCall<'a> {
     ///
     /// # Panics
     /// As [`Self::operand`].
-    pub fn optional(self, name: &str, tensor: Option<&'a Tensor>) -> Self {
-        match tensor {
-            Some(tensor) => self.operand(name, tensor),
+    pub fn optional(self, name: &str, operand: Option<impl Into<TensorView<'a>>>) -> Self {
+        match operand {
+            Some(operand) => self.operand(name, operand),
             None => self,
         }
     }
@@ -82,16 +82,15 @@ impl<'a> KernelCall<'a> {
     /// If a required operand or attribute is missing.
     pub fn finish(self) -> Expr {
         let (kernel, mut present) = (self.kernel, 0);
-        let mut addresses = Vec::new();
-        for (i, (operand, tensor)) in kernel.operands.iter().zip(&self.operands).enumerate() {
-            assert!(operand.optional || tensor.is_some(), "operand {} is missing", operand.name);
-            let Some(tensor) = tensor else { continue };
+        let mut operands = Vec::new();
+        for (i, (declared, operand)) in kernel.operands.iter().zip(self.operands).enumerate() {
+            assert!(declared.optional || operand.is_some(), "operand {} is missing", declared.name);
+            let Some(operand) = operand else { continue };
             present |= 1 << i;
-            let first = tensor.at(&vec![int(0); tensor.ndim()]);
-            addresses.push(call(Intrin::AddressOf, vec![first]));
+            operands.extend(operand.into_arguments());
         }
         let mut args = vec![string(kernel.name), int(present)];
-        args.extend(addresses);
+        args.extend(operands);
         let numbers = self.numbers.into_iter();
         args.extend(numbers.map(|n| n.expect("a required attribute has a value")));
         call_typed(Intrin::CallKernel, args, Ty::I64)

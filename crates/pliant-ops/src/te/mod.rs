@@ -16,6 +16,7 @@
 //! | `scan` | [`scan`]: stages whose elements follow from those before them |
 //! | `create`, `create_extern` | [`create_prim_func`] |
 //! | `kernel_call` | [`KernelCall`]: calls of library kernels |
+//! | `tensor_view` | [`TensorView`]: operands of kernels with other dims and strides than the tensor's |
 //! | `inline` | folding injective stages into their readers |
 //! | `bridge` | to and from [`pliant_ir::Sym`] |
 //! | `print` | the text of an expression |
@@ -35,6 +36,7 @@ mod scan;
 mod scan_order;
 pub(crate) mod sizes;
 mod tensor;
+mod tensor_view;
 mod walk;
 
 pub use bridge::{VarMap, from_sym, simplify, to_sym};
@@ -53,6 +55,7 @@ pub use scan::scan;
 pub use tensor::{
     Check, Compute, Tensor, TensorOp, check_axes, compute, compute_named, compute_over, placeholder,
 };
+pub use tensor_view::TensorView;
 pub use walk::{fold, free_vars, post_order, read_from, substitute, tensors_read, tree_size};
 
 pub use pliant_ir::tir::intrin::IntrinResult;

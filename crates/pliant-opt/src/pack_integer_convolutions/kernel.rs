@@ -1,22 +1,25 @@
-//! The loop function of a convolution of integers: one call of `pliant_convolve_int8`, `pliant_convolve_uint8`, or of an entry
-//! point of these names that finishes the sums.
+//! The loop function of a convolution of integers: one call of the kernel `conv_int8`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
-use pliant_ir::tir::{Intrin, Ty};
+use pliant_kernel_api::kernels::conv_int8::KERNEL;
 use pliant_ops::legalize::TirCall;
-use pliant_ops::te::{self, Expr, Tensor};
+use pliant_ops::te::{self, Expr, Tensor, TensorView};
 use pliant_ops::{LegalizeError, te_call};
 
 use super::found::{Convolution, Finished};
 use crate::integer_sums::Finish;
-use crate::kernels::address;
 use crate::pack_integers::weights::Weights;
 
-/// Numbers of the spatial dims, with others before where there are fewer than three.
-fn three(list: impl IntoIterator<Item = Expr>, fill: i64) -> Vec<Expr> {
-    let list: Vec<Expr> = list.into_iter().collect();
-    (list.len()..3).map(|_| te::int(fill)).chain(list).collect()
+/// Three numbers, one for each dim of an image; `fill` for the dims that a smaller image lacks.
+fn three(list: impl ExactSizeIterator<Item = i64>, fill: i64) -> Vec<Expr> {
+    let missing = 3 - list.len();
+    std::iter::repeat_n(fill, missing).chain(list).map(te::int).collect()
+}
+
+/// The view of images, whose channels are last, with three spatial dims.
+fn images<'a>(c: &Convolution, tensor: &'a Tensor) -> TensorView<'a> {
+    (c.dims..3).fold(TensorView::from(tensor), |view, _| view.unsqueeze(1))
 }
 
 /// The sizes of the results.
@@ -29,25 +32,17 @@ fn sizes(c: &Convolution, x: &Tensor) -> Vec<Expr> {
     (0..c.dims).map(size).collect()
 }
 
-/// The type of the results and the name of the entry point.
-fn entry(x: DType, finish: Option<&Finish>) -> (DType, String) {
-    let dtype = match finish {
-        None => DType::Int32,
-        Some(f) => f.bytes.as_ref().map_or(DType::Float32, |b| b.dtype),
-    };
-    let name = |dtype: DType| if dtype == DType::Int8 { "int8" } else { "uint8" };
-    let end = match dtype {
-        DType::Int32 => String::new(),
-        DType::Float32 => "_f32".to_string(),
-        dtype => format!("_{}", name(dtype)),
-    };
-    (dtype, format!("pliant_convolve_{}{end}", name(x)))
-}
-
-/// What becomes of the sums, in the order of the arguments.
-fn operands_of(f: &Finish) -> [Option<RelaxExpr>; 6] {
+/// What finishes the sums, in the order of the operands.
+fn operands_of(f: &Finish) -> [(&'static str, Option<RelaxExpr>); 6] {
     let (divisor, shift) = f.bytes.as_ref().map_or((None, None), |b| (b.divisor, b.shift));
-    [f.terms, f.rows, f.columns, f.bias, divisor, shift]
+    [
+        ("terms", f.terms),
+        ("scale", f.rows),
+        ("filter_scales", f.columns),
+        ("bias", f.bias),
+        ("out_scale", divisor),
+        ("out_zero", shift),
+    ]
 }
 
 /// The loop function and how it is called.
@@ -64,47 +59,49 @@ pub(super) fn call(
     operands.push(func.constant(weights.sums.clone()));
     operands.extend(weights.zeros.clone().map(|z| func.constant(z)));
     let first = operands.len();
-    operands.extend(finish.map(operands_of).into_iter().flatten().flatten());
+    operands.extend(finish.map(operands_of).into_iter().flatten().filter_map(|(_, e)| e));
     let what = format!("conv{}d_int8", c.dims);
     te_call(func, &what, &operands, |t| {
         let x = &t[0];
-        let sizes = sizes(c, x);
         let mut shape = vec![x.shape()[0].clone()];
-        shape.extend(sizes.iter().cloned());
+        shape.extend(sizes(c, x));
         shape.push(te::int(c.filters));
-        let (dtype, name) = entry(x.dtype(), finish);
-        let (weights, sums) = (&t[quads], &t[quads + 1]);
-        // What is not there has the address of something that is.
-        let given =
-            |t: Option<&Tensor>| [te::int(i64::from(t.is_some())), address(t.unwrap_or(sums))];
+        let dtype = match finish {
+            None => DType::Int32,
+            Some(f) => f.bytes.as_ref().map_or(DType::Float32, |b| b.dtype),
+        };
         Ok(te::extern_(&what, &[(shape, dtype)], |b, out| {
-            let mut args = vec![te::string(name.as_str()), x.shape()[0].clone()];
-            args.extend([c.channels, c.filters, c.groups].map(te::int));
-            args.extend(three(x.shape()[1..=c.dims].iter().cloned(), 1));
-            args.extend(three(sizes, 1));
-            for list in [&c.kernel, &c.strides, &c.dilation] {
-                args.extend(three(list.iter().map(|&n| te::int(n)), 1));
-            }
-            args.extend(three(c.pads.iter().map(|p| te::int(p.0)), 0));
-            args.push(address(x));
-            args.extend(given(c.zero.map(|_| &t[1])));
-            args.push(address(weights));
-            let width = if c.is_depthwise() { te::int(1) } else { weights.shape()[2].clone() };
-            args.extend([width, address(sums)]);
-            args.extend(given(t[..first].get(quads + 2)));
+            let width = if c.is_depthwise() { te::int(1) } else { t[quads].shape()[2].clone() };
+            let one = |list: &[i64]| three(list.iter().copied(), 1);
+            let mut call = te::KernelCall::new(&KERNEL)
+                .operand("x", images(c, x))
+                .optional("x_zero", c.zero.map(|_| TensorView::from(&t[1]).scalar()))
+                .operand("weight", TensorView::from(&t[quads]).flatten())
+                .operand("filter_sums", &t[quads + 1])
+                .optional("weight_zeros", t[..first].get(quads + 2))
+                .operand("out", images(c, &out[0]))
+                .attr("kernel_shape", &one(&c.kernel))
+                .attr("strides", &one(&c.strides))
+                .attr("dilations", &one(&c.dilation))
+                .attr("padding", &three(c.pads.iter().map(|pad| pad.0), 0))
+                .attr("groups", &[te::int(c.groups)])
+                .attr("panel_width", &[width]);
             if let Some(f) = finish {
-                let mut others = t[first..].iter();
-                let all = operands_of(f).map(|e| e.and_then(|_| others.next()));
-                args.extend(all[..4].iter().flat_map(|t| given(*t)));
-                args.extend(f.activation.args());
+                let given = operands_of(f).into_iter().filter(|(_, e)| e.is_some());
+                for ((name, _), tensor) in given.zip(&t[first..]) {
+                    let view = TensorView::from(tensor);
+                    let scalar = matches!(name, "scale" | "out_scale" | "out_zero");
+                    call = call.operand(name, if scalar { view.scalar() } else { view.flatten() });
+                }
+                call = f.activation.attributes(call);
                 if let Some(bytes) = &f.bytes {
-                    args.extend(all[4..].iter().flat_map(|t| given(*t)));
-                    let (low, high) = bytes.limits;
-                    args.extend([low, high].map(|v| te::const_of(v, DType::Float64)));
+                    let limit = |v: f64| te::const_of(v, DType::Float64);
+                    call = call
+                        .attr("out_low", &[limit(bytes.limits.0)])
+                        .attr("out_high", &[limit(bytes.limits.1)]);
                 }
             }
-            args.push(address(&out[0]));
-            b.evaluate(te::call_typed(Intrin::CallExtern, args, Ty::I64));
+            b.evaluate(call.finish());
         }))
     })
 }

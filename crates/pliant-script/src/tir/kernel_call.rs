@@ -1,7 +1,7 @@
 //! `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
 
-use pliant_ir::tir::{Expr as IrExpr, ExprData, Intrin, Ty};
-use pliant_kernel_api::{Attr, AttrDefault, AttrType, KERNELS, Kernel, find};
+use pliant_ir::tir::{Expr as IrExpr, ExprData, Intrin, Ty, WHOLE};
+use pliant_kernel_api::{Attr, AttrDefault, AttrType, KERNELS, Kernel, MAX_RANK, find};
 use pliant_tensor::DType;
 
 use super::PrimParser;
@@ -11,7 +11,8 @@ use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
 
 /// The arguments of a call, in the order of the declaration.
 struct Args {
-    operands: Vec<Option<IrExpr>>,
+    /// The arguments of each present operand.
+    operands: Vec<Option<Vec<IrExpr>>>,
     numbers: Vec<Option<IrExpr>>,
 }
 
@@ -65,12 +66,7 @@ impl<'s> PrimParser<'_, 's> {
         let (name, value) = (keyword.name, &keyword.value);
         if let Some(at) = kernel.operand(name) {
             if !matches!(value.kind, ExprKind::None) {
-                let Val::Buffer(buffer) = self.val(value)? else {
-                    let message =
-                        format!("operand {name} of kernel {} takes a buffer", kernel.name);
-                    return Err(self.error(Kind::Type, value.range, message));
-                };
-                args.operands[at] = Some(self.start_of(buffer));
+                args.operands[at] = Some(self.kernel_operand(kernel, name, value)?);
             }
             return Ok(());
         }
@@ -95,6 +91,63 @@ impl<'s> PrimParser<'_, 's> {
             args.numbers[first + k] = Some(value);
         }
         Ok(())
+    }
+
+    /// The arguments of an operand: a buffer or `T.view(buffer, dims, strides=..., offset=...)`.
+    fn kernel_operand(
+        &mut self,
+        kernel: &'static Kernel,
+        name: &str,
+        value: &Expr<'s>,
+    ) -> Res<Vec<IrExpr>> {
+        let view = match &value.kind {
+            ExprKind::Call(call) if self.tir_name(&call.func).is_some_and(|n| n == "view") => {
+                Some(&**call)
+            }
+            _ => None,
+        };
+        let Some(view) = view else {
+            let Val::Buffer(buffer) = self.val(value)? else {
+                let message = format!("operand {name} of kernel {} takes a buffer", kernel.name);
+                return Err(self.error(Kind::Type, value.range, message));
+            };
+            return Ok(vec![self.start_of(buffer), self.f.int(WHOLE)]);
+        };
+        let keyword = |name: &str| view.keywords.iter().find(|k| k.name == name).map(|k| &k.value);
+        let known = view.keywords.iter().all(|k| matches!(k.name, "strides" | "offset"));
+        let ([buffer, dims], Some(strides), true) = (&view.args[..], keyword("strides"), known)
+        else {
+            let message = "T.view takes a buffer, dims, strides=[...] and an offset";
+            return Err(self.error(Kind::Arguments, value.range, message));
+        };
+        let Val::Buffer(of) = self.val(buffer)? else {
+            return Err(self.error(Kind::Type, buffer.range, "T.view takes a buffer"));
+        };
+        let lists = [self.integers(dims)?, self.integers(strides)?];
+        let rank = lists[0].len();
+        if lists[1].len() != rank || rank > MAX_RANK {
+            let message = format!(
+                "a view has as many strides as dims and at most {MAX_RANK}; these are {rank} dims and {} strides",
+                lists[1].len()
+            );
+            return Err(self.error(Kind::Arguments, value.range, message));
+        }
+        let offset = match keyword("offset") {
+            Some(offset) => self.scalar(offset, Some(Ty::I64))?,
+            None => self.f.int(0),
+        };
+        let mut arguments = vec![self.start_of(of), self.f.int(rank as i64), offset];
+        arguments.extend(lists.concat());
+        Ok(arguments)
+    }
+
+    /// A list of integers.
+    fn integers(&mut self, list: &Expr<'s>) -> Res<Vec<IrExpr>> {
+        let (ExprKind::List(items) | ExprKind::Tuple(items)) = &list.kind else {
+            let message = "the dims and strides of a view are lists of integers";
+            return Err(self.error(Kind::Type, list.range, message));
+        };
+        items.iter().map(|e| self.scalar(e, Some(Ty::I64))).collect()
     }
 
     /// The number of an attribute that is no list.
@@ -131,9 +184,9 @@ impl<'s> PrimParser<'_, 's> {
         range: Range,
     ) -> Res<IrExpr> {
         let mut present = 0;
-        for (i, (operand, address)) in kernel.operands.iter().zip(&args.operands).enumerate() {
-            present |= i64::from(address.is_some()) << i;
-            if address.is_none() && !operand.optional {
+        for (i, (operand, arguments)) in kernel.operands.iter().zip(&args.operands).enumerate() {
+            present |= i64::from(arguments.is_some()) << i;
+            if arguments.is_none() && !operand.optional {
                 let message =
                     format!("operand {} of kernel {} is missing", operand.name, kernel.name);
                 return Err(self.error(Kind::Arguments, range, message));
@@ -141,7 +194,7 @@ impl<'s> PrimParser<'_, 's> {
         }
         let name = self.f.add_expr(ExprData::Str(kernel.name.into()));
         let mut list = vec![name, self.f.int(present)];
-        list.extend(args.operands.into_iter().flatten());
+        list.extend(args.operands.into_iter().flatten().flatten());
         let attrs = kernel.attrs.iter().flat_map(|a| std::iter::repeat_n(a, a.ty.numbers()));
         for (attr, number) in attrs.zip(args.numbers) {
             list.push(match (number, attr.default) {

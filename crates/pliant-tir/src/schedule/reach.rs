@@ -12,7 +12,7 @@ pub fn kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
         Some(ExprData::Str(s)) if s.starts_with("pliant_gemm_") => Some("a matrix product"),
         _ if crate::rows::is_row(f, args) => Some("a kernel of rows"),
         Some(ExprData::Str(s)) if s.starts_with("pliant_vec_") => Some("a slice function"),
-        _ => crate::strided::kind(f, args),
+        _ => None,
     }
 }
 
@@ -77,9 +77,6 @@ impl Reach {
 pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     if crate::rows::is_row(f, args) {
         return crate::rows::reach(f, args);
-    }
-    if crate::strided::kind(f, args).is_some() {
-        return crate::strided::reach(f, args);
     }
     let ExprData::Str(name) = f.expr(*args.first()?) else { return None };
     if let Some(slices) = name.strip_prefix("pliant_vec_") {

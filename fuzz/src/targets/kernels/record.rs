@@ -70,32 +70,10 @@ pub fn pointers(function: &ExternFn) -> Option<Vec<&'static str>> {
     let text = match name {
         "pliant_gemm_f64" | "pliant_gemm_packed_f64" => "float64 float64 float64",
         "pliant_gemm_f32" | "pliant_gemm_packed_f32" => "float32 float32 float32",
-        "pliant_attend_f32" => "float32 float32 float32 float32 float32 bool",
-        "pliant_convolve_f32" => "float32 float32 float32 float32 float32",
-        "pliant_product_int8" => "int8 int32 int8 int32 int32 int32",
-        "pliant_product_uint8" => "uint8 int32 int8 int32 int32 int32",
-        "pliant_product_int8_f32" => "int8 int32 int8 int32 int32 float32 float32 float32 float32",
-        "pliant_product_uint8_f32" => {
-            "uint8 int32 int8 int32 int32 float32 float32 float32 float32"
-        }
-        _ => return integer_convolution(name),
+        _ => return None,
     };
     let types: Vec<&str> = text.split(' ').collect();
     assert_eq!(types.len(), count, "{name}");
-    Some(types)
-}
-
-fn integer_convolution(name: &'static str) -> Option<Vec<&'static str>> {
-    let rest = name.strip_prefix("pliant_convolve_")?;
-    let (input, output) = rest.split_once('_').unwrap_or((rest, "int32"));
-    let mut types = vec![input, "int32", "int8", "int32", "int32"];
-    if output != "int32" {
-        types.extend(["int32", "float32", "float32", "float32"]);
-    }
-    if output.ends_with('8') {
-        types.extend(["float32", "float32"]);
-    }
-    types.push(if output == "f32" { "float32" } else { output });
     Some(types)
 }
 

@@ -1,12 +1,18 @@
 //! The kernels that compute whole operators, in plain form: loops over elements in float64, as the declarations of
 //! `pliant_kernel_api` define the results.
 
+mod attention;
+mod conv;
+mod conv_int8;
+mod epilogue;
+mod matmul_int8;
 mod recurrent;
 mod weight_only_matmul;
+mod window;
 
 use std::rc::Rc;
 
-use pliant_ir::tir::{Buffer, Expr, KernelCall};
+use pliant_ir::tir::{Expr, KernelCall, KernelOperand};
 use pliant_kernel_api::{Call, KernelErrorKind, Sizes, View as KernelView, leading_dims};
 
 use super::Loops;
@@ -39,10 +45,15 @@ impl Args {
         self.read(name, indices)?.float()
     }
 
-    /// Writes an element of a result.
+    /// Writes a float element of a result.
     fn set(&self, name: &str, indices: &[(&str, i64)], value: f64) -> Result<()> {
+        self.write(name, indices, &Val::Float(value))
+    }
+
+    /// Writes an element of a result.
+    fn write(&self, name: &str, indices: &[(&str, i64)], value: &Val) -> Result<()> {
         let view = self.present(name)?;
-        view.write(view.position(&self.ordered(name, indices)?)?, &Val::Float(value))
+        view.write(view.position(&self.ordered(name, indices)?)?, value)
     }
 
     fn present(&self, name: &str) -> Result<&View> {
@@ -81,6 +92,10 @@ impl Loops<'_, '_, '_> {
         let args = self.kernel_args(&call)?;
         self.memo.clear();
         match call.kernel.name {
+            "attention" => attention::run(self.m, &args)?,
+            "conv" => conv::run(self.m, &args)?,
+            "conv_int8" => conv_int8::run(self.m, &args)?,
+            "matmul_int8" => matmul_int8::run(self.m, &args)?,
             "recurrent" => recurrent::run(self.m, &args)?,
             "matmul_int8_weight" | "matmul_int4_weight" | "matmul_bfloat16_weight" => {
                 weight_only_matmul::run(self.m, &args)?;
@@ -93,8 +108,9 @@ impl Loops<'_, '_, '_> {
     fn kernel_args(&mut self, call: &KernelCall<'_>) -> Result<Args> {
         let mut checked = Call::new(call.kernel);
         let mut views = Vec::with_capacity(call.operands.len());
-        for (i, &buffer) in call.operands.iter().enumerate() {
-            let view = buffer.map(|b| self.kernel_view(b)).transpose()?;
+        for (i, &operand) in call.operands.iter().enumerate() {
+            let name = call.kernel.operands[i].name;
+            let view = operand.map(|o| self.kernel_view(name, o)).transpose()?;
             checked.set_operand(i, view.as_deref().and_then(kernel_view));
             views.push(view);
         }
@@ -116,9 +132,18 @@ impl Loops<'_, '_, '_> {
         Ok(Args { call: checked, sizes, views })
     }
 
-    fn kernel_view(&mut self, buffer: Buffer) -> Result<Rc<View>> {
-        let view = self.views.get(&buffer);
-        view.cloned().ok_or_else(|| malformed("a kernel is called with an unknown buffer"))
+    fn kernel_view(&mut self, name: &str, operand: KernelOperand<'_>) -> Result<Rc<View>> {
+        let whole = self.views.get(&operand.buffer).cloned();
+        let whole = whole.ok_or_else(|| malformed("a kernel is called with an unknown buffer"))?;
+        let Some(view) = operand.view else { return Ok(whole) };
+        let offset = self.eval(view.offset)?.int()?;
+        let mut numbers =
+            |list: &[Expr]| list.iter().map(|&e| self.eval(e)?.int()).collect::<Result<Vec<i64>>>();
+        let (dims, strides) = (numbers(view.dims)?, numbers(view.strides)?);
+        let elements = whole.shape.iter().product();
+        KernelView::within((whole.base(), whole.dtype, elements), offset, &dims, &strides)
+            .map_err(|e| InterpError::new(ErrorKind::Bounds, format!("operand {name} {e}")))?;
+        Ok(Rc::new(whole.part(offset, dims, strides)))
     }
 }
 

@@ -34,7 +34,7 @@ use crate::isa::Isa;
 use crate::product::share::{UNIT, part, share};
 use crate::rules::quantized::cut;
 use crate::scratch::Scratch;
-pub use call::*;
+pub use call::Int8Conv;
 use patches::Patches;
 
 thread_local! {

@@ -1,0 +1,57 @@
+//! The windows of a convolution.
+
+use pliant_kernel_api::{Call, Sizes};
+
+/// The sizes of images, results and filters.
+pub(super) struct Windows {
+    pub batch: i64,
+    pub input: [i64; 3],
+    pub output: [i64; 3],
+    pub kernel: [i64; 3],
+    stride: [i64; 3],
+    dilation: [i64; 3],
+    before: [i64; 3],
+    pub filters: i64,
+    /// The channels and filters of a group.
+    pub group: (i64, i64),
+}
+
+impl Windows {
+    pub fn of(call: &Call, sizes: &Sizes) -> Windows {
+        let size = |name: &str| sizes.get(name);
+        let three = |name: &str| call.ints(name).try_into().unwrap_or([1; 3]);
+        let groups = call.int("groups");
+        Windows {
+            batch: size("batch"),
+            input: ["in_depth", "in_height", "in_width"].map(size),
+            output: ["out_depth", "out_height", "out_width"].map(size),
+            kernel: three("kernel_shape"),
+            stride: three("strides"),
+            dilation: three("dilations"),
+            before: three("padding"),
+            filters: size("filters"),
+            group: (size("channels") / groups, size("filters") / groups),
+        }
+    }
+
+    /// The position in the input of a tap for a result; `None` for one in the padding.
+    pub fn position(&self, at: [i64; 3], tap: [i64; 3]) -> Option<[i64; 3]> {
+        let position = [0, 1, 2].map(|d| {
+            let first = at[d].saturating_mul(self.stride[d]);
+            let within = tap[d].saturating_mul(self.dilation[d]);
+            first.saturating_add(within).saturating_sub(self.before[d])
+        });
+        (0..3).all(|d| (0..self.input[d]).contains(&position[d])).then_some(position)
+    }
+
+    /// The first channel of the group of a filter.
+    pub fn first_channel(&self, filter: i64) -> i64 {
+        filter / self.group.1.max(1) * self.group.0
+    }
+}
+
+/// All positions in an image of a size.
+pub(super) fn positions(size: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
+    (0..size[0])
+        .flat_map(move |z| (0..size[1]).flat_map(move |y| (0..size[2]).map(move |x| [z, y, x])))
+}

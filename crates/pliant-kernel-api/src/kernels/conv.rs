@@ -1,0 +1,202 @@
+//! Convolution.
+
+use pliant_tensor::DType::Float32;
+use pliant_tensor::{is_panel_width, may_share_panels};
+
+use super::activation;
+use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
+
+/// The limit of the numbers for each dim.
+const MOST: i64 = 1 << 28;
+
+const IMAGES: Dims = Dims::Fixed(&["batch", "filters", "out_depth", "out_height", "out_width"]);
+
+/// The declaration.
+pub static KERNEL: Kernel = Kernel {
+    name: "conv",
+    doc: "Convolution (cross-correlation, ONNX `Conv`) in up to 3 dims, then `activation(conv + bias + residual)`. Images of \
+          fewer dims have leading dims of size 1. The zeros behind the input follow from the sizes. Weights are packed: for each \
+          group panels of `panel_width` filters, of which each holds rows of taps, then channels (`pliant_tensor::pack_panels`).",
+    operands: &[
+        Operand::input(
+            "x",
+            Float32,
+            Dims::Fixed(&["batch", "channels", "in_depth", "in_height", "in_width"]),
+            "images",
+        )
+        .strided(),
+        Operand::input("weight", Float32, Dims::Fixed(&["weights"]), "packed weights"),
+        Operand::input("bias", Float32, Dims::Fixed(&["filters"]), "is added to each channel")
+            .optional(),
+        Operand::input(
+            "residual",
+            Float32,
+            IMAGES,
+            "is added to the results; channels last without gaps",
+        )
+        .strided()
+        .optional(),
+        Operand::output("out", Float32, IMAGES, "results").strided(),
+    ],
+    attrs: &[
+        KERNEL_SHAPE,
+        STRIDES,
+        DILATIONS,
+        PADDING,
+        GROUPS,
+        Attr {
+            name: "panel_width",
+            ty: AttrType::Int(1, MOST),
+            default: AttrDefault::Required,
+            doc: "filters of a panel of weights: a multiple of 16; 1 if each channel has one filter of its own; the filters \
+                  of a group if groups share panels",
+        },
+        activation::KIND,
+        activation::LOW,
+        activation::HIGH,
+        Attr {
+            name: "winograd",
+            ty: AttrType::Choice(&["none", "2x2", "4x4"]),
+            default: AttrDefault::Number(0),
+            doc: "the tile of Winograd's algorithm for which 3 x 3 filters were transformed (Lavin and Gray, 2016)",
+        },
+    ],
+    derived: &[("weights", weights)],
+    relations,
+    flops,
+};
+
+/// The attributes that all convolutions have.
+pub(super) const KERNEL_SHAPE: Attr = Attr {
+    default: AttrDefault::Required,
+    ..triple("kernel_shape", 1, "the sizes of the filters")
+};
+pub(super) const STRIDES: Attr = triple("strides", 1, "the distances between windows");
+pub(super) const DILATIONS: Attr = triple("dilations", 1, "the distances between taps");
+pub(super) const PADDING: Attr = triple("padding", 0, "zeros before the input");
+pub(super) const GROUPS: Attr = Attr {
+    name: "groups",
+    ty: AttrType::Int(1, MOST),
+    default: AttrDefault::Number(1),
+    doc: "groups of channels and filters",
+};
+
+/// Three numbers, of which each is at least `least`, their default.
+const fn triple(name: &'static str, least: i64, doc: &'static str) -> Attr {
+    let ty = AttrType::Ints { len: 3, range: (least, MOST) };
+    Attr { name, ty, default: AttrDefault::Number(least), doc }
+}
+
+/// Whether the groups divide the channels and filters.
+pub(super) fn check_groups(call: &Call, sizes: &Sizes) -> Result<(), String> {
+    let groups = call.int("groups");
+    for (operand, dim) in [("x", "channels"), ("out", "filters")] {
+        let size = sizes.get(dim);
+        if size % groups != 0 {
+            return Err(format!(
+                "operand {operand} has {size} {dim}, expected a multiple of {groups}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Floating-point or integer operations of a convolution.
+pub(super) fn flops(call: &Call, sizes: &Sizes) -> f64 {
+    let size = |name: &str| sizes.get(name) as f64;
+    let taps: f64 = call.ints("kernel_shape").iter().map(|&n| n as f64).product();
+    let results = ["batch", "filters", "out_depth", "out_height", "out_width"].map(size);
+    2.0 * results.iter().product::<f64>() * taps * size("channels") / call.int("groups") as f64
+}
+
+/// The numbers that Winograd's algorithm adds to each dim of a 3 x 3 filter.
+pub fn winograd_growth(call: &Call) -> i64 {
+    match call.int("winograd") {
+        0 => 0,
+        1 => 1,
+        _ => 3,
+    }
+}
+
+/// The elements of the packed weights.
+fn weights(call: &Call, sizes: &Sizes) -> Option<i64> {
+    let (groups, width, more) =
+        (call.int("groups"), call.int("panel_width"), winograd_growth(call));
+    if groups < 1 || width < 1 {
+        return None;
+    }
+    let &[depth, height, across] = call.ints("kernel_shape") else { return None };
+    let panels = (sizes.get("filters") / groups).checked_add(width - 1)? / width;
+    let channels = sizes.get("channels") / groups;
+    let factors =
+        [panels, depth, height.checked_add(more)?, across.checked_add(more)?, channels, width];
+    factors.into_iter().try_fold(groups, i64::checked_mul)
+}
+
+/// The distance between the pixels of the residual, whose channels are adjacent and whose pixels have no gaps. `None` for
+/// another order.
+pub fn residual_row(call: &Call, sizes: &Sizes) -> Option<i64> {
+    let view = call.operand("residual")?;
+    let (shape, strides) = (view.shape(), view.strides());
+    let filters = sizes.get("filters");
+    let (mut row, mut next) = (filters, None);
+    for (&dim, &stride) in shape[2..].iter().zip(&strides[2..]).rev() {
+        if dim == 1 {
+            continue;
+        }
+        match next {
+            None => row = stride,
+            Some(next) if next != stride => return None,
+            Some(_) => {}
+        }
+        next = Some(stride.checked_mul(dim)?);
+    }
+    (filters <= 1 || strides[1] == 1).then_some(row)
+}
+
+/// Whether each channel has one filter of its own.
+pub fn is_depthwise(call: &Call, sizes: &Sizes) -> bool {
+    let groups = call.int("groups");
+    groups > 1 && groups == sizes.get("channels") && groups == sizes.get("filters")
+}
+
+/// Whether groups of few filters share panels of weights (`pliant_tensor::may_share_panels`).
+pub fn shares_panels(call: &Call, sizes: &Sizes) -> bool {
+    let groups = call.int("groups");
+    let (channels, filters) = (sizes.get("channels") / groups, sizes.get("filters") / groups);
+    call.int("panel_width") == filters
+        && may_share_panels(groups as usize, channels as usize, filters as usize)
+}
+
+fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
+    check_groups(call, sizes)?;
+    let strides = |name: &str| call.operand(name).map_or(&[][..], |view| view.strides());
+    if call.operand("residual").is_some() && residual_row(call, sizes).is_none() {
+        let strides = strides("residual");
+        return Err(format!("operand residual has strides {strides:?}, expected channels last"));
+    }
+    let groups = call.int("groups");
+    let depthwise = is_depthwise(call, sizes);
+    let width = call.int("panel_width");
+    let panels = is_panel_width(width as usize, Float32) || shares_panels(call, sizes);
+    if !(panels || depthwise && width == 1) {
+        return Err(format!(
+            "attribute panel_width is {width}, expected the width of a panel of filters"
+        ));
+    }
+    let ones = |name: &str| call.ints(name).iter().all(|&n| n == 1);
+    let transformed = ones("strides")
+        && ones("dilations")
+        && call.ints("kernel_shape") == [1, 3, 3]
+        && (groups, sizes.get("in_depth")) == (1, 1);
+    if call.int("winograd") != 0 && !transformed {
+        return Err("attribute winograd is given, which is for 3 x 3 filters without groups, strides and dilations".to_string());
+    }
+    for name in ["x", "out"] {
+        if depthwise && strides(name)[1] != 1 {
+            let strides = strides(name);
+            return Err(format!("operand {name} has strides {strides:?}, expected channels last"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Convolution of 8-bit integers.
+
+use pliant_tensor::DType::{Float32, Int8, Int32, UInt8};
+
+use super::activation;
+use super::conv::{
+    DILATIONS, GROUPS, KERNEL_SHAPE, PADDING, STRIDES, check_groups, flops, is_depthwise,
+};
+use super::matmul_int8::only_for_floats;
+use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
+
+const SCALAR: Dims = Dims::Fixed(&[]);
+const FILTERS: Dims = Dims::Fixed(&["filters"]);
+
+/// The declaration.
+pub static KERNEL: Kernel = Kernel {
+    name: "conv_int8",
+    doc: "Convolution of 8-bit integers (ONNX `ConvInteger`, `QLinearConv`) in up to 3 dims. The sums are those of \
+          `(x - x_zero) * (weight - weight_zeros)`; padding is `x_zero`. A float32 result is \
+          `activation((sums + terms) * scale * filter_scales + bias)`. An 8-bit result is that divided by `out_scale`, rounded to \
+          the nearest even integer, plus `out_zero`, limited to `out_low` and `out_high`. Sums wrap around at 32 bits.",
+    operands: &[
+        Operand::input(
+            "x",
+            Int8,
+            Dims::Fixed(&["batch", "in_depth", "in_height", "in_width", "channels"]),
+            "images",
+        )
+        .or(&[UInt8]),
+        Operand::input("x_zero", Int32, SCALAR, "zero point of `x`; without, 0").optional(),
+        Operand::input("weight", Int8, Dims::Fixed(&["weights"]), "packed weights"),
+        Operand::input("filter_sums", Int32, FILTERS, "sums of the weights of each filter"),
+        Operand::input(
+            "weight_zeros",
+            Int32,
+            FILTERS,
+            "zero points of filters; without, all are 0",
+        )
+        .optional(),
+        Operand::input("terms", Int32, FILTERS, "is added to the sums").optional(),
+        Operand::input("scale", Float32, SCALAR, "factor of all sums").optional(),
+        Operand::input("filter_scales", Float32, FILTERS, "factors of filters").optional(),
+        Operand::input("bias", Float32, FILTERS, "is added to each channel").optional(),
+        Operand::input("out_scale", Float32, SCALAR, "scale of an 8-bit result; without, 1")
+            .optional(),
+        Operand::input("out_zero", Float32, SCALAR, "zero point of an 8-bit result; without, 0")
+            .optional(),
+        Operand::output(
+            "out",
+            Int32,
+            Dims::Fixed(&["batch", "out_depth", "out_height", "out_width", "filters"]),
+            "results",
+        )
+        .or(&[Float32, Int8, UInt8]),
+    ],
+    attrs: &[
+        KERNEL_SHAPE,
+        STRIDES,
+        DILATIONS,
+        PADDING,
+        GROUPS,
+        Attr {
+            name: "panel_width",
+            ty: AttrType::Int(1, 64),
+            default: AttrDefault::Required,
+            doc: "filters of a panel of weights: 16, 32, 48 or 64; 1 if each channel has one filter of its own",
+        },
+        activation::KIND,
+        activation::LOW,
+        activation::HIGH,
+        limit("out_low", "the least 8-bit result"),
+        limit("out_high", "the greatest 8-bit result"),
+    ],
+    derived: &[("weights", weights)],
+    relations,
+    flops,
+};
+
+const fn limit(name: &'static str, doc: &'static str) -> Attr {
+    Attr { name, ty: AttrType::Float, default: AttrDefault::Float(0.0), doc }
+}
+
+/// The elements of the packed weights: panels of quads of rows. If each channel has one filter of its own, panels have one column.
+fn weights(call: &Call, sizes: &Sizes) -> Option<i64> {
+    let (groups, width) = (call.int("groups"), call.int("panel_width"));
+    if groups < 1 || width < 1 {
+        return None;
+    }
+    let channels = sizes.get("channels") / groups;
+    let rows = call.ints("kernel_shape").iter().copied().try_fold(channels, i64::checked_mul)?;
+    let panels = (sizes.get("filters") / groups).checked_add(width - 1)? / width;
+    let quads = rows.checked_add(3)? / 4;
+    [panels, quads, width, 4].into_iter().try_fold(groups, i64::checked_mul)
+}
+
+fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
+    check_groups(call, sizes)?;
+    let width = call.int("panel_width");
+    if !is_depthwise(call, sizes) && width % 16 != 0 {
+        return Err(format!("attribute panel_width is {width}, expected 16, 32, 48 or 64"));
+    }
+    only_for_floats(call, &["terms", "scale", "filter_scales", "bias", "out_scale", "out_zero"])
+}

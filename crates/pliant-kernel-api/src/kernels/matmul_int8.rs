@@ -1,0 +1,79 @@
+//! Products of 8-bit integers.
+
+use pliant_tensor::DType::{Float32, Int8, Int32, UInt8};
+
+use super::activation;
+use crate::{Call, Dims, Kernel, Operand, Sizes};
+
+const ROWS: Dims = Dims::Fixed(&["rows"]);
+const COLUMNS: Dims = Dims::Fixed(&["columns"]);
+
+/// The declaration.
+pub static KERNEL: Kernel = Kernel {
+    name: "matmul_int8",
+    doc: "The product of 8-bit integers (ONNX `MatMulInteger`): `(x - x_zeros) @ (weight - weight_zeros)`. A float32 result is \
+          `activation(product * row_scales * column_scales + bias)`. Sums wrap around at 32 bits.",
+    operands: &[
+        Operand::input("x", Int8, Dims::Fixed(&["*rows", "inner"]), "the left operand")
+            .or(&[UInt8]),
+        Operand::input("x_zeros", Int32, ROWS, "zero points of rows; without, all are 0")
+            .strided()
+            .optional(),
+        Operand::input(
+            "weight",
+            Int8,
+            Dims::Fixed(&["panels", "quads", "width", "quad"]),
+            "panels of columns, in quads of rows",
+        ),
+        Operand::input("column_sums", Int32, COLUMNS, "sums of the columns of `weight`"),
+        Operand::input(
+            "weight_zeros",
+            Int32,
+            COLUMNS,
+            "zero points of columns; without, all are 0",
+        )
+        .optional(),
+        Operand::input("row_scales", Float32, ROWS, "factors of rows").strided().optional(),
+        Operand::input("column_scales", Float32, COLUMNS, "factors of columns").optional(),
+        Operand::input("bias", Float32, COLUMNS, "is added to each row").optional(),
+        Operand::output("out", Int32, Dims::Fixed(&["*rows", "columns"]), "the product")
+            .or(&[Float32]),
+    ],
+    attrs: &[activation::KIND, activation::LOW, activation::HIGH],
+    derived: &[
+        ("rows", |_, s| Some(s.get("*rows"))),
+        ("panels", |_, s| {
+            let width = s.get("width");
+            if width < 1 { None } else { Some(s.get("columns").checked_add(width - 1)? / width) }
+        }),
+        ("quads", |_, s| Some(s.get("inner").checked_add(3)? / 4)),
+        ("quad", |_, _| Some(4)),
+    ],
+    relations,
+    flops: |_, s| {
+        2.0 * ["*rows", "columns", "inner"].iter().map(|name| s.get(name) as f64).product::<f64>()
+    },
+};
+
+fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
+    let width = sizes.get("width");
+    if !(1..=64).contains(&width) || width % 16 != 0 {
+        return Err(format!(
+            "operand weight has panels of {width} columns, expected 16, 32, 48 or 64"
+        ));
+    }
+    only_for_floats(call, &["row_scales", "column_scales", "bias"])
+}
+
+/// Whether a call with a result of int32 leaves out what finishes results of other types.
+pub(super) fn only_for_floats(call: &Call, operands: &[&str]) -> Result<(), String> {
+    let sums = call.operand("out").is_some_and(|view| view.dtype == Int32);
+    let given = operands.iter().find(|name| call.operand(name).is_some());
+    match given {
+        Some(name) if sums => Err(format!("operand {name} is given, but operand out is int32")),
+        None if sums && call.int("activation") != 0 => {
+            Err("attribute activation is given, but operand out is int32".to_string())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,129 @@
+//! Views of tensors as operands of library kernels.
+
+use pliant_ir::tir::{Intrin, WHOLE};
+
+use super::build::{call, int};
+use super::expr::Expr;
+use super::tensor::Tensor;
+
+/// A view of the elements of a tensor: dims and strides of its own.
+#[derive(Clone)]
+pub struct TensorView<'a> {
+    tensor: &'a Tensor,
+    offset: Expr,
+    dims: Vec<Expr>,
+    /// Count elements.
+    strides: Vec<Expr>,
+    /// Whether dims and strides are those of the tensor.
+    whole: bool,
+}
+
+impl<'a> From<&'a Tensor> for TensorView<'a> {
+    fn from(tensor: &'a Tensor) -> Self {
+        let dims = tensor.shape().to_vec();
+        let mut step = int(1);
+        let mut strides: Vec<Expr> = dims
+            .iter()
+            .rev()
+            .map(|dim| {
+                let own = step.clone();
+                step = &step * dim;
+                own
+            })
+            .collect();
+        strides.reverse();
+        TensorView { tensor, offset: int(0), dims, strides, whole: true }
+    }
+}
+
+impl TensorView<'_> {
+    /// The sizes of the dims.
+    pub fn dims(&self) -> &[Expr] {
+        &self.dims
+    }
+
+    /// The view whose dim `i` is dim `axes[i]` of this one.
+    pub fn permute(mut self, axes: &[usize]) -> Self {
+        self.dims = axes.iter().map(|&axis| self.dims[axis].clone()).collect();
+        self.strides = axes.iter().map(|&axis| self.strides[axis].clone()).collect();
+        self.whole = false;
+        self
+    }
+
+    /// The view with a further dim of size 1 at `axis`.
+    pub fn unsqueeze(mut self, axis: usize) -> Self {
+        self.dims.insert(axis, int(1));
+        self.strides.insert(axis, int(0));
+        self.whole = false;
+        self
+    }
+
+    /// The view with the part `start..start + outer * inner` of dim `axis` as two dims of sizes `outer` and `inner`. The part
+    /// lies inside the dim.
+    pub fn split_part(mut self, axis: usize, start: i64, outer: i64, inner: i64) -> Self {
+        let step = self.strides[axis].clone();
+        self.offset = &self.offset + &(int(start) * &step);
+        self.dims.splice(axis..=axis, [int(outer), int(inner)]);
+        self.strides.splice(axis..=axis, [int(inner) * &step, step]);
+        self.whole = false;
+        self
+    }
+
+    /// The view of `size` elements of dim `axis`: the element `first`, and then each `step`-th one.
+    pub fn slice(mut self, axis: usize, first: i64, step: i64, size: Expr) -> Self {
+        self.offset = &self.offset + &(int(first) * &self.strides[axis]);
+        self.strides[axis] = &self.strides[axis] * int(step);
+        self.dims[axis] = size;
+        self.whole = false;
+        self
+    }
+
+    /// The view of a whole tensor as one dim.
+    ///
+    /// # Panics
+    /// If this is a view of other dims than the tensor's.
+    pub fn flatten(mut self) -> Self {
+        assert!(self.whole, "only a whole tensor is flattened");
+        if self.dims.len() != 1 {
+            self.dims = vec![self.dims.iter().fold(int(1), |all, dim| all * dim)];
+            self.strides = vec![int(1)];
+            self.whole = false;
+        }
+        self
+    }
+
+    /// The view of the first element, without dims.
+    pub fn scalar(mut self) -> Self {
+        (self.dims, self.strides) = (Vec::new(), Vec::new());
+        self.whole = self.tensor.ndim() == 0;
+        self
+    }
+
+    /// The view broadcast to these dims: its dims are the last ones, and dim `i` from the last is repeated where
+    /// `repeated[i]`.
+    pub fn broadcast(mut self, dims: &[Expr], repeated: &[bool]) -> Self {
+        for (stride, &repeated) in self.strides.iter_mut().rev().zip(repeated) {
+            if repeated {
+                *stride = int(0);
+            }
+        }
+        let missing = dims.len() - self.dims.len();
+        self.strides.splice(0..0, std::iter::repeat_n(int(0), missing));
+        self.dims = dims.to_vec();
+        self.whole = false;
+        self
+    }
+
+    /// The arguments of a call for this operand, in the order of [`pliant_ir::tir::KernelCall`].
+    pub(super) fn into_arguments(self) -> Vec<Expr> {
+        let first = self.tensor.at(&vec![int(0); self.tensor.ndim()]);
+        let address = call(Intrin::AddressOf, vec![first]);
+        if self.whole {
+            return vec![address, int(WHOLE)];
+        }
+        let mut arguments = vec![address, int(self.dims.len() as i64), self.offset];
+        arguments.extend(self.dims);
+        arguments.extend(self.strides);
+        arguments
+    }
+}
