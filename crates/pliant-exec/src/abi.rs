@@ -120,7 +120,8 @@ pub struct KernelRuntime {
     pub alloc_workspace: AllocWorkspace,
     /// Frees scratch memory.
     pub free_workspace: FreeWorkspace,
-    /// When it becomes true, long-running kernels should return [`STATUS_CANCELLED`]. Never null.
+    /// When it becomes true, long-running kernels should return [`STATUS_CANCELLED`]. Never null; it outlives the runtime.
+    /// Rust code reads it with [`KernelRuntime::is_interrupted`].
     pub interrupt: *const AtomicBool,
     /// Calls packed functions.
     pub call_packed: CallPacked,
@@ -259,6 +260,14 @@ fn workspace_layout(bytes: u64) -> Option<std::alloc::Layout> {
 }
 
 impl KernelRuntime {
+    /// Whether the run was asked to stop. Whatever may run for long calls this between pieces of work and, if it is true,
+    /// returns [`STATUS_CANCELLED`].
+    #[inline]
+    pub fn is_interrupted(&self) -> bool {
+        // SAFETY: by the field's contract the pointer is never null and the flag outlives the runtime.
+        unsafe { (*self.interrupt).load(Ordering::Relaxed) }
+    }
+
     /// Reports why a library kernel fails, and returns the status that it returns.
     pub fn fail(&self, kind: u64, message: &str) -> i64 {
         // SAFETY: the text is valid during the call, and the runtime is this one.
@@ -310,5 +319,14 @@ mod tests {
             assert!((runtime.alloc_workspace)(u64::MAX).is_null());
         }
         assert_eq!(sum, 9);
+    }
+
+    #[test]
+    fn the_flag_interrupts_the_run() {
+        let flag = AtomicBool::new(false);
+        let runtime = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
+        assert!(!runtime.is_interrupted() && !KernelRuntime::serial().is_interrupted());
+        flag.store(true, Ordering::Relaxed);
+        assert!(runtime.is_interrupted() && !KernelRuntime::serial().is_interrupted());
     }
 }

@@ -3,8 +3,6 @@
 //! Recipe: pieces for the worker team, each a product of [`crate::product`], or of the crate `gemm` where an operand's layout is
 //! none that it takes. How batches are cut says [`crate::rules::gemm`]. Measured: both tables of products in `docs/performance.md`.
 
-use std::sync::atomic::Ordering;
-
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_OK};
 
 use crate::epilogue::{self, Epilogue, Place};
@@ -286,8 +284,7 @@ unsafe fn in_parts<T: Product>(
         // SAFETY: the caller's promise.
         return unsafe { finished(g, epilogue, at) };
     }
-    // SAFETY: the ABI says that the flag is never null.
-    if unsafe { (*runtime.interrupt).load(Ordering::Relaxed) } {
+    if runtime.is_interrupted() {
         return STATUS_CANCELLED;
     }
     let part = |index: usize| {

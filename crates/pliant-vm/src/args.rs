@@ -1,7 +1,6 @@
 //! The operands of a builtin, read in place from registers and constants.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
+use pliant_exec::abi::KernelRuntime;
 use pliant_tensor::{DType, Storage, Tensor};
 
 use crate::link::Operand;
@@ -10,9 +9,9 @@ use crate::{FuncValue, Value, VmError};
 /// How many elements a builtin processes between two polls of the interrupt flag.
 pub(crate) const POLL_INTERVAL: usize = 1 << 16;
 
-/// Fails if the flag is raised.
-pub(crate) fn poll(interrupt: &AtomicBool) -> Result<(), VmError> {
-    if interrupt.load(Ordering::Relaxed) { Err(VmError::Interrupted) } else { Ok(()) }
+/// Fails if the run was interrupted.
+pub(crate) fn poll(runtime: &KernelRuntime) -> Result<(), VmError> {
+    if runtime.is_interrupted() { Err(VmError::Interrupted) } else { Ok(()) }
 }
 
 /// The operands of one call. Values are not copied: they stay in the registers and constants that hold them.
@@ -22,8 +21,8 @@ pub struct Args<'a> {
     pub(crate) regs: &'a [Value],
     pub(crate) consts: &'a [Value],
     pub(crate) operands: &'a [Operand],
-    /// Becomes true when the run is to stop.
-    pub(crate) interrupt: &'a AtomicBool,
+    /// The runtime that the run passes to kernels.
+    pub(crate) runtime: &'a KernelRuntime,
 }
 
 impl<'a> Args<'a> {
@@ -42,7 +41,7 @@ impl<'a> Args<'a> {
     /// # Errors
     /// `Interrupted`.
     pub fn check_interrupt(&self) -> Result<(), VmError> {
-        poll(self.interrupt)
+        poll(self.runtime)
     }
 
     /// All operands in order.

@@ -115,7 +115,7 @@ unsafe extern "C" fn call_builtin(context: *mut BodyContext, at: u32) -> u64 {
                 regs: &runner.context.regs[runner.base..],
                 consts: &runner.inner.linked.consts,
                 operands,
-                interrupt: runner.interrupt,
+                runtime: runner.runtime,
             })?;
             runner.put(site.dst, value);
             Ok(0)

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use pliant_exec::KernelArg;
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED, Told};
@@ -43,9 +43,7 @@ pub(crate) struct Runner<'a> {
     /// The flag that this machine's interrupts raise; held to count the run.
     flag: &'a StopFlag,
     /// The runtime passed to kernels: the outer run's, if there is one.
-    runtime: &'a KernelRuntime,
-    /// The flag of `runtime`, which stops kernels and builtins.
-    pub(crate) interrupt: &'a AtomicBool,
+    pub(crate) runtime: &'a KernelRuntime,
     /// Whether the run is nested in another one, whose interrupts do not change this machine's attention word.
     nested: bool,
 }
@@ -93,22 +91,9 @@ impl<'a> Runner<'a> {
         let (attention, flag) = inner.begin_run();
         context.spares.owner = inner.owner.id();
         let runtime = outer.unwrap_or(&flag.runtime);
-        // SAFETY: the ABI says that the flag is never null and lives as long as the runtime.
-        let interrupt = unsafe { &*runtime.interrupt };
         let nested = outer.is_some();
         let (function, base) = (0, 0);
-        Runner {
-            inner,
-            context,
-            instrument,
-            function,
-            base,
-            attention,
-            flag,
-            runtime,
-            interrupt,
-            nested,
-        }
+        Runner { inner, context, instrument, function, base, attention, flag, runtime, nested }
     }
 
     /// Runs bytecode function `function`, whose number of arguments has been checked.
@@ -241,7 +226,7 @@ impl<'a> Runner<'a> {
 
     /// Fails if the run around this one was interrupted. Every loop and every recursion calls this.
     pub(crate) fn check_outer(&self) -> Result<(), VmError> {
-        if self.nested { poll(self.interrupt) } else { Ok(()) }
+        if self.nested { poll(self.runtime) } else { Ok(()) }
     }
 
     fn check_attention(&mut self) -> Result<(), VmError> {
@@ -269,7 +254,7 @@ impl<'a> Runner<'a> {
                     regs: &self.context.regs[self.base..],
                     consts: &inner.linked.consts,
                     operands,
-                    interrupt: self.interrupt,
+                    runtime: self.runtime,
                 };
                 function(args).map(Called::Value)
             }
@@ -312,7 +297,7 @@ impl<'a> Runner<'a> {
             regs,
             consts: &self.inner.linked.consts,
             operands,
-            interrupt: self.interrupt,
+            runtime: self.runtime,
         };
         let bytes = bytes(args)?;
         let value = match spares.take(bytes, args.shape(1)?, args.dtype(2)?) {
@@ -472,7 +457,7 @@ impl<'a> Runner<'a> {
             regs: &self.context.regs[self.base..],
             consts: &self.inner.linked.consts,
             operands,
-            interrupt: self.interrupt,
+            runtime: self.runtime,
         };
         Ok((args.func(0)?.clone(), &operands[1..]))
     }

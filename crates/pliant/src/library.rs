@@ -6,7 +6,6 @@
 //! are swapped. The bias is what the sums start from, the activation follows over what the caches still hold.
 
 use std::ffi::c_void;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Once};
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
@@ -201,11 +200,11 @@ struct Activation<T> {
 fn activate<T: Real>(runtime: &KernelRuntime, values: &mut [T], name: &str) -> i64 {
     unsafe extern "C" fn part<T: Real>(context: *mut c_void, begin: i64, end: i64) -> i64 {
         // SAFETY: the loop below passes its context, which outlives it, with the caller's runtime.
-        let (all, interrupt) = unsafe {
+        let (all, runtime) = unsafe {
             let all = &*context.cast::<Activation<T>>();
-            (all, &*(*all.runtime).interrupt)
+            (all, &*all.runtime)
         };
-        if interrupt.load(Ordering::Relaxed) {
+        if runtime.is_interrupted() {
             return STATUS_CANCELLED;
         }
         let (begin, len) = (begin as usize, (end - begin) as usize);
@@ -306,6 +305,8 @@ real!(f64, gemm::pliant_gemm_f64, scalar::gelu_f64, scalar::sigmoid_f64, scalar:
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     fn ramp(shape: &[i64], step: usize) -> Tensor {
@@ -369,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_raised_flag_stops_products_and_activations() {
-        let flag = std::sync::atomic::AtomicBool::new(true);
+        let flag = AtomicBool::new(true);
         let runtime = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
         let form = |activation| Form { name: SYMBOL, transposed: false, bias: false, activation };
         let args = |k| [ramp(&[2, k], 1), ramp(&[k, 2], 1), ramp(&[2, 2], 1)].map(Value::Tensor);

@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 
@@ -33,8 +32,7 @@ pub unsafe fn share<F: Fn(usize) -> i64>(
         // SAFETY: `share` passes its context, which outlives the loop.
         let all = unsafe { &*context.cast::<Context<'_, F>>() };
         for index in begin..end {
-            // SAFETY: the ABI says that the flag is never null.
-            if unsafe { (*all.runtime.interrupt).load(Ordering::Relaxed) } {
+            if all.runtime.is_interrupted() {
                 return STATUS_CANCELLED;
             }
             let status = (all.piece)(index as usize);

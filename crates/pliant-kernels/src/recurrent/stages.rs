@@ -1,7 +1,6 @@
 //! Hands a job in stages ([`pliant_pool::Stages`]) to the worker team of a kernel's caller.
 
 use std::ffi::c_void;
-use std::sync::atomic::Ordering;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 pub use pliant_pool::MOST_PIECES as MOST;
@@ -37,8 +36,7 @@ pub unsafe fn run<F: Fn(usize, usize)>(
     ) -> unsafe extern "C" fn(*mut c_void, i64, i64) -> i64 {
         enter::<F, S>
     }
-    // SAFETY: the ABI says that the flag is never null, and that it lives.
-    let stop = || unsafe { (*runtime.interrupt).load(Ordering::Relaxed) };
+    let stop = || runtime.is_interrupted();
     let widest = counts.iter().copied().max().unwrap_or(0);
     let job = Stages::new(rounds, counts, micros, piece, &stop);
     // Threads that meet once a stage must have work for longer than it takes them to meet.
@@ -62,7 +60,7 @@ pub unsafe fn run<F: Fn(usize, usize)>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
     use pliant_pool::Team;

@@ -284,6 +284,8 @@ pub(super) fn unique(args: Args<'_>) -> Result<Value, VmError> {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
+    use pliant_exec::abi::KernelRuntime;
+
     use super::*;
     use crate::builtins::slice::dynamic_strided_slice;
     use crate::link::Operand;
@@ -294,9 +296,9 @@ mod tests {
         regs: &[Value],
     ) -> Result<Value, VmError> {
         let operands: Vec<Operand> = (0..regs.len() as u32).map(Operand).collect();
-        let interrupt = AtomicBool::new(true);
-        let args =
-            Args { name: "test", regs, consts: &[], operands: &operands, interrupt: &interrupt };
+        let flag = AtomicBool::new(true);
+        let runtime = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
+        let args = Args { name: "test", regs, consts: &[], operands: &operands, runtime: &runtime };
         builtin(args)
     }
 
@@ -318,10 +320,10 @@ mod tests {
         let numbers: Vec<i64> =
             (0..5 * POLL_INTERVAL as i64 + 7).map(|i| (i * 7919) % 1_000_003 / 3).collect();
         let tensor = Tensor::from_slice(&[numbers.len() as i64], &numbers).unwrap();
-        let interrupt = AtomicBool::new(false);
+        let runtime = KernelRuntime::serial();
         let regs = [Value::Tensor(tensor.clone())];
         let args =
-            Args { name: "test", regs: &regs, consts: &[], operands: &[], interrupt: &interrupt };
+            Args { name: "test", regs: &regs, consts: &[], operands: &[], runtime: &runtime };
         let groups = Slices::new(args, &tensor, None).unwrap().groups(args).unwrap();
         let mut order: Vec<usize> = (0..numbers.len()).collect();
         order.sort_by_key(|&i| numbers[i]);

@@ -1,7 +1,5 @@
 //! What imported models ask of whole tensors and no loop function serves: bits as another type, determinants.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use pliant_exec::abi::KernelRuntime;
 use pliant_onnx::host;
 use pliant_tensor::{DType, Reserved, Tensor};
@@ -48,10 +46,8 @@ pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     values.try_reserve_exact(count).map_err(|e| wrong(e.to_string()))?;
     values.resize(count, 1.0);
     if each > 0 {
-        // SAFETY: the ABI says that the flag is never null and lives as long as the runtime.
-        let interrupt = unsafe { &*runtime.interrupt };
         for (value, matrix) in values.iter_mut().zip(elements.chunks_exact_mut(each)) {
-            *value = determinant(matrix, size, interrupt).ok_or(VmError::Interrupted)?;
+            *value = determinant(matrix, size, runtime).ok_or(VmError::Interrupted)?;
         }
     }
     Ok(Value::Tensor(match x.dtype() {
@@ -67,11 +63,11 @@ fn narrow<T>(values: &[f64], f: impl Fn(f64) -> T) -> Vec<T> {
     values.iter().map(|&v| f(v)).collect()
 }
 
-/// The determinant by elimination, with the largest element of each column as pivot. `None` if `interrupt` becomes true.
-fn determinant(a: &mut [f64], size: usize, interrupt: &AtomicBool) -> Option<f64> {
+/// The determinant by elimination, with the largest element of each column as pivot. `None` if the run is interrupted.
+fn determinant(a: &mut [f64], size: usize, runtime: &KernelRuntime) -> Option<f64> {
     let mut product = 1.0;
     for k in 0..size {
-        if interrupt.load(Ordering::Relaxed) {
+        if runtime.is_interrupted() {
             return None;
         }
         let key = |&i: &usize| a[i * size + k].abs();
