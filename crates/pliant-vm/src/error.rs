@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::time::Duration;
 
 use pliant_exec::NODE;
 use pliant_tensor::Failed;
@@ -99,6 +100,15 @@ pub enum VmError {
     },
     /// The invocation was interrupted.
     Interrupted,
+    /// The invocation exceeded the time limit of its [`RunOptions`](crate::RunOptions) and was stopped.
+    TimeLimit {
+        /// The invoked function.
+        function: String,
+        /// The time limit.
+        limit: Duration,
+    },
+    /// An invocation with a time limit was not started, because the system refused the thread that stops it.
+    NoTimer(std::io::Error),
     /// What failed, and where the program says it.
     Traced {
         /// What failed.
@@ -248,6 +258,17 @@ impl fmt::Display for VmError {
                 }
             }
             VmError::Interrupted => f.write_str("interrupted"),
+            VmError::TimeLimit { function, limit } => write!(
+                f,
+                "'{function}' exceeded its time limit of {} seconds and was stopped (help: allow more time, or make the \
+                 inputs smaller)",
+                limit.as_secs_f64()
+            ),
+            VmError::NoTimer(error) => write!(
+                f,
+                "a time limit needs a timer thread, which the system refuses to start: {error} (help: leave out the time \
+                 limit, or allow the process more threads and memory)"
+            ),
             VmError::Traced { error, trace } => {
                 error.fmt(f)?;
                 trace.iter().try_for_each(|entry| write!(f, "\n  at {entry}"))
@@ -260,6 +281,7 @@ impl Error for VmError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             VmError::Tensor(error) => Some(error),
+            VmError::NoTimer(error) => Some(error),
             VmError::Plain(error) | VmError::Traced { error, .. } => Some(&**error),
             VmError::Packed { source, .. } | VmError::External(source) => Some(&**source),
             _ => None,

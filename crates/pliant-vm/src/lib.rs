@@ -23,6 +23,7 @@ mod registry;
 mod run;
 mod spares;
 mod stop;
+mod time_limit;
 mod value;
 
 pub use args::Args;
@@ -30,7 +31,7 @@ pub use builtins::builtin_names;
 pub use error::{CheckKind, TraceEntry, VmError};
 pub use instrument::{CallEvent, Instrument, InstrumentAction};
 pub use link::KernelTable;
-pub use machine::{DEFAULT_DEPTH, VirtualMachine, VmOptions, VmStats, WeakMachine};
+pub use machine::{DEFAULT_DEPTH, RunOptions, VirtualMachine, VmOptions, VmStats, WeakMachine};
 pub use memory::{pooled_bytes, release_pooled, set_pool_limit};
 pub use reach::sole_objects;
 pub use registry::{

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::time::Duration;
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_exec::{Executable, FuncDef, Param, VmFunction};
@@ -11,18 +12,22 @@ use pliant_pool::Team;
 use pliant_tensor::POISONS;
 use rustc_hash::FxHashMap;
 
-use crate::context::Lease;
+use crate::context::{Context, Lease};
 use crate::error::TraceEntry;
 use crate::link::{Entry, KernelTable, Linked, link};
 use crate::memory::Owner;
 use crate::poison_check::check_poison;
 use crate::run::Runner;
 use crate::stop::{StopFlag, StopFlags};
+use crate::time_limit::Limit;
 use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
 
-/// Bit 0 of the attention word asks for a poll; the rest counts interrupts.
+/// Bit 0 of the attention word asks for a poll. The other bits of the lower half count interrupts. The upper half counts the time
+/// limits that passed: at each, all runs look whether it was theirs.
 const POLL: u64 = 1;
 const INTERRUPT: u64 = 2;
+const INTERRUPTS: u64 = (1 << 32) - INTERRUPT;
+const TIME_LIMIT: u64 = 1 << 32;
 
 /// Asks the host whether to stop: returns true to interrupt the invocation.
 type Poll = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -46,6 +51,14 @@ pub struct VmOptions {
     pub trim: bool,
     /// Something of the host's that belongs to the machine: [`VirtualMachine::owned`] gives it back.
     pub owned: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// How to invoke a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RunOptions {
+    /// How long the run may take; unlimited by default. The run stops at its next poll of the interrupt flag and fails with
+    /// [`VmError::TimeLimit`]. Functions of the host are not stopped while they run. With zero, nothing runs.
+    pub time_limit: Option<Duration>,
 }
 
 /// How much a machine has done.
@@ -82,6 +95,14 @@ pub(crate) struct Inner {
     _owners: (KernelTable, Option<Arc<Team>>),
     /// The last field: dropping it also releases the blocks that the other fields have freed.
     pub(crate) owner: Owner,
+}
+
+/// How an invocation runs.
+pub(crate) enum How<'a> {
+    /// On its own, for at most that long.
+    Alone(Option<Duration>),
+    /// Nested in the run that has this runtime.
+    Within(&'a KernelRuntime),
 }
 
 /// Runs the functions of an executable. Cloning shares the machine; every method may be called from any thread.
@@ -200,8 +221,20 @@ impl VirtualMachine {
     /// # Errors
     /// `UnknownFunction`, `Arity`, and whatever the program's checks, kernels and packed functions report.
     pub fn invoke(&self, name: &str, args: &[Value]) -> Result<Value, VmError> {
-        let index = self.index_of(name)?;
-        self.invoke_index(index, args)
+        self.invoke_with(name, args, &RunOptions::default())
+    }
+
+    /// As [`VirtualMachine::invoke`], with options.
+    ///
+    /// # Errors
+    /// As [`VirtualMachine::invoke`], and `TimeLimit` and `NoTimer` with a time limit.
+    pub fn invoke_with(
+        &self,
+        name: &str,
+        args: &[Value],
+        options: &RunOptions,
+    ) -> Result<Value, VmError> {
+        self.invoke_index_with(self.index_of(name)?, args, options)
     }
 
     /// The function `name` as a value. It can be called as long as the machine lives.
@@ -234,7 +267,20 @@ impl VirtualMachine {
     /// # Errors
     /// As [`VirtualMachine::invoke`].
     pub fn invoke_index(&self, index: u32, args: &[Value]) -> Result<Value, VmError> {
-        self.invoke_bound(index, args, 0)
+        self.start(index, args, 0, How::Alone(None))
+    }
+
+    /// As [`VirtualMachine::invoke_index`], with options.
+    ///
+    /// # Errors
+    /// As [`VirtualMachine::invoke_with`].
+    pub fn invoke_index_with(
+        &self,
+        index: u32,
+        args: &[Value],
+        options: &RunOptions,
+    ) -> Result<Value, VmError> {
+        self.start(index, args, 0, How::Alone(options.time_limit))
     }
 
     /// As [`VirtualMachine::invoke`], nested in another run whose runtime is `outer`: kernels use the team of that run, and
@@ -257,25 +303,16 @@ impl VirtualMachine {
             report_error: crate::callback::report_error,
             ..*outer
         };
-        self.start(self.index_of(name)?, args, 0, Some(&runtime))
+        self.start(self.index_of(name)?, args, 0, How::Within(&runtime))
     }
 
-    /// As [`VirtualMachine::invoke_index`]; the last `bound` arguments are a closure's.
-    pub(crate) fn invoke_bound(
+    /// Invokes the function with this table index; the last `bound` arguments are a closure's.
+    pub(crate) fn start(
         &self,
         index: u32,
         args: &[Value],
         bound: usize,
-    ) -> Result<Value, VmError> {
-        self.start(index, args, bound, None)
-    }
-
-    fn start(
-        &self,
-        index: u32,
-        args: &[Value],
-        bound: usize,
-        outer: Option<&KernelRuntime>,
+        how: How<'_>,
     ) -> Result<Value, VmError> {
         let inner = &*self.0;
         let Some(Entry::Vm(function)) = inner.linked.entries.get(index as usize).copied() else {
@@ -292,8 +329,18 @@ impl VirtualMachine {
             None
         };
         let mut lease = Lease::new(&inner.owner)?;
-        let result =
-            Runner::new(inner, lease.get(), instrument.as_ref(), outer).run(function, args)?;
+        let context = lease.get();
+        let result = match how {
+            How::Alone(None) => {
+                Runner::new(inner, context, instrument.as_ref(), None).run(function, args)
+            }
+            How::Alone(Some(time)) => {
+                inner.run_limited(function, args, time, (context, instrument.as_ref()))
+            }
+            How::Within(outer) => {
+                Runner::new(inner, context, instrument.as_ref(), Some(outer)).run(function, args)
+            }
+        }?;
         if POISONS {
             check_poison(inner.exe.funcs()[index as usize].name(), args, &result)?;
         }
@@ -321,12 +368,20 @@ impl VirtualMachine {
     /// # Errors
     /// `Type` without inputs, and as [`VirtualMachine::invoke`].
     pub fn invoke_stateful(&self, name: &str) -> Result<(), VmError> {
+        self.invoke_stateful_with(name, &RunOptions::default())
+    }
+
+    /// As [`VirtualMachine::invoke_stateful`], with options.
+    ///
+    /// # Errors
+    /// As [`VirtualMachine::invoke_stateful`], and `TimeLimit` and `NoTimer` with a time limit.
+    pub fn invoke_stateful_with(&self, name: &str, options: &RunOptions) -> Result<(), VmError> {
         let lock = || self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(args) = lock().get(name).map(|state| state.inputs.clone()) else {
             self.index_of(name)?;
             return Err(VmError::type_error(format!("'{name}': set_input was not called")));
         };
-        let output = self.invoke(name, &args)?;
+        let output = self.invoke_with(name, &args, options)?;
         if let Some(state) = lock().get_mut(name) {
             state.output = Some(output);
         }
@@ -416,14 +471,44 @@ impl Inner {
     /// Looks into a changed attention word; returns the new one to compare with.
     pub(crate) fn attend(&self, seen: u64) -> Result<u64, VmError> {
         let now = self.attention.fetch_and(!POLL, Ordering::Relaxed);
-        if now & !POLL != seen & !POLL {
+        if (now ^ seen) & INTERRUPTS != 0 {
             return Err(VmError::Interrupted);
         }
         let poll = self.poll.read().unwrap_or_else(PoisonError::into_inner).clone();
         match poll {
             Some(poll) if poll() => Err(VmError::Interrupted),
-            _ => Ok(seen & !POLL),
+            _ => Ok(now & !POLL),
         }
+    }
+
+    /// Whether the machine was interrupted since a run saw this attention word.
+    pub(crate) fn is_interrupted_since(&self, seen: u64) -> bool {
+        (self.attention.load(Ordering::Relaxed) ^ seen) & INTERRUPTS != 0
+    }
+
+    /// Makes all runs look whether their time limit has passed.
+    pub(crate) fn wake_runs(&self) {
+        self.attention.fetch_add(TIME_LIMIT, Ordering::Relaxed);
+    }
+
+    /// Runs bytecode function `function` for at most `time`.
+    #[cold]
+    fn run_limited(
+        &self,
+        function: u32,
+        args: &[Value],
+        time: Duration,
+        (context, instrument): (&mut Context, Option<&Instrument>),
+    ) -> Result<Value, VmError> {
+        if time.is_zero() {
+            let function = self.linked.functions[function as usize].name.to_string();
+            return Err(VmError::TimeLimit { function, limit: time });
+        }
+        let Some(limit) = Limit::start(&self.stop.limited, &self.me, time)? else {
+            return Runner::new(self, context, instrument, None).run(function, args);
+        };
+        let runtime = self.stop.runtime(limit.interrupt());
+        Runner::limited(self, context, instrument, &limit, &runtime).run(function, args)
     }
 
     /// Where an instruction of a linked function comes from.

@@ -67,7 +67,7 @@ pub(crate) fn execute(runner: &mut Runner<'_>) -> Result<Value, VmError> {
             ENTERED => pc = 0,
             JUMP => pc = payload,
             ATTEND => {
-                state.runner.attend()?;
+                state.runner.attend(payload as usize)?;
                 state.context.seen = state.runner.attention;
                 pc = payload;
             }

@@ -21,6 +21,7 @@ use crate::link::{Callee, Entry, LinkedKernel, Op, Operand, VOID};
 use crate::machine::Inner;
 use crate::registry::HostFunc;
 use crate::stop::StopFlag;
+use crate::time_limit::Limit;
 use crate::value::{FuncTarget, holds_int};
 use crate::{FuncValue, Instrument, Value, VmError};
 
@@ -46,6 +47,10 @@ pub(crate) struct Runner<'a> {
     pub(crate) runtime: &'a KernelRuntime,
     /// Whether the run is nested in another one, whose interrupts do not change this machine's attention word.
     nested: bool,
+    /// The time limit. None once the run was interrupted: that is the reason why it stops, even if the limit passes meanwhile.
+    limit: Option<&'a Limit>,
+    /// The function that was invoked.
+    entry: usize,
 }
 
 /// Where a call stands.
@@ -92,13 +97,38 @@ impl<'a> Runner<'a> {
         context.spares.owner = inner.owner.id();
         let runtime = outer.unwrap_or(&flag.runtime);
         let nested = outer.is_some();
-        let (function, base) = (0, 0);
-        Runner { inner, context, instrument, function, base, attention, flag, runtime, nested }
+        let (function, base, entry) = (0, 0, 0);
+        Runner {
+            inner,
+            context,
+            instrument,
+            function,
+            base,
+            attention,
+            flag,
+            runtime,
+            nested,
+            limit: None,
+            entry,
+        }
+    }
+
+    /// A run with a time limit; `runtime` has the flag of the limit.
+    pub(crate) fn limited(
+        inner: &'a Inner,
+        context: &'a mut Context,
+        instrument: Option<&'a Instrument>,
+        limit: &'a Limit,
+        runtime: &'a KernelRuntime,
+    ) -> Runner<'a> {
+        let mut runner = Runner::new(inner, context, instrument, None);
+        (runner.limit, runner.runtime) = (Some(limit), runtime);
+        runner
     }
 
     /// Runs bytecode function `function`, whose number of arguments has been checked.
     pub(crate) fn run(mut self, function: u32, args: &[Value]) -> Result<Value, VmError> {
-        self.function = function as usize;
+        (self.function, self.entry) = (function as usize, function as usize);
         self.context.regs.extend_from_slice(args);
         let size = self.frame_size(self.base, self.function)?;
         self.context.regs.resize(size, Value::None);
@@ -122,9 +152,13 @@ impl<'a> Runner<'a> {
     /// The error of an instruction of the running function, with where that and the calls around it stand in the source.
     #[cold]
     pub(crate) fn traced(&self, error: VmError, pc: usize) -> VmError {
-        if matches!(error, VmError::Interrupted) {
-            return error;
-        }
+        let error = match error {
+            VmError::Interrupted => match self.time_limit_error() {
+                Some(error) => error,
+                None => return VmError::Interrupted,
+            },
+            error => error,
+        };
         let frames = self.context.frames.iter().rev();
         let around = frames.map(|f| (f.function as usize, f.pc.saturating_sub(1)));
         let mut trace: Vec<TraceEntry> = Vec::new();
@@ -137,6 +171,16 @@ impl<'a> Runner<'a> {
             }
         }
         error.traced(trace)
+    }
+
+    /// Why the run stops, if that is its time limit.
+    fn time_limit_error(&self) -> Option<VmError> {
+        let limit = self.limit.filter(|limit| limit.has_expired())?;
+        if self.inner.is_interrupted_since(self.attention) {
+            return None;
+        }
+        let function = self.inner.linked.functions[self.entry].name.to_string();
+        Some(VmError::TimeLimit { function, limit: limit.time() })
     }
 
     #[cold]
@@ -153,7 +197,7 @@ impl<'a> Runner<'a> {
             match function.ops[pc] {
                 op @ (Op::Call { callee, args_start, args_len, dst }
                 | Op::TailCall { callee, args_start, args_len, dst }) => {
-                    self.check_attention()?;
+                    self.check_attention(pc)?;
                     let start = args_start as usize;
                     let operands = &function.operands[start..start + args_len as usize];
                     let site = Site { pc, dst, tail: matches!(op, Op::TailCall { .. }) };
@@ -218,7 +262,7 @@ impl<'a> Runner<'a> {
     fn jump(&mut self, pc: usize, target: u32) -> Result<usize, VmError> {
         let target = target as usize;
         if target <= pc {
-            self.check_attention()?;
+            self.check_attention(pc)?;
             self.check_outer()?;
         }
         Ok(target)
@@ -229,15 +273,25 @@ impl<'a> Runner<'a> {
         if self.nested { poll(self.runtime) } else { Ok(()) }
     }
 
-    fn check_attention(&mut self) -> Result<(), VmError> {
+    fn check_attention(&mut self, pc: usize) -> Result<(), VmError> {
         let now = self.inner.attention.load(Ordering::Relaxed);
-        if now == self.attention { Ok(()) } else { self.attend() }
+        if now == self.attention { Ok(()) } else { self.attend(pc) }
     }
 
+    /// Looks into the changed attention word, at an instruction of the running function.
     #[cold]
-    pub(crate) fn attend(&mut self) -> Result<(), VmError> {
-        self.attention = self.inner.attend(self.attention)?;
-        Ok(())
+    pub(crate) fn attend(&mut self, pc: usize) -> Result<(), VmError> {
+        match self.inner.attend(self.attention) {
+            Ok(attention) => self.attention = attention,
+            Err(error) => {
+                self.limit = None;
+                return Err(error);
+            }
+        }
+        match self.limit.is_some_and(Limit::has_expired) {
+            true => Err(self.traced(VmError::Interrupted, pc)),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn call(

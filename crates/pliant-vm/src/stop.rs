@@ -7,6 +7,7 @@ use pliant_exec::abi::KernelRuntime;
 use pliant_pool::Team;
 
 use crate::memory::{alloc_workspace, free_workspace};
+use crate::time_limit::LimitedRuns;
 
 /// Interrupts whose runs may all be on their way to the end at one time.
 const FLAGS: usize = 4;
@@ -31,6 +32,8 @@ pub(crate) struct StopFlags {
     flags: [StopFlag; FLAGS],
     current: AtomicUsize,
     raising: Mutex<()>,
+    /// Runs with a time limit have flags of their own.
+    pub(crate) limited: LimitedRuns,
 }
 
 impl StopFlags {
@@ -54,7 +57,13 @@ impl StopFlags {
             flags: std::array::from_fn(flag),
             current: AtomicUsize::new(0),
             raising: Mutex::new(()),
+            limited: LimitedRuns::default(),
         }
+    }
+
+    /// The runtime of a run that has an interrupt flag of its own. The flag outlives the runtime.
+    pub(crate) fn runtime(&self, interrupt: &AtomicBool) -> KernelRuntime {
+        KernelRuntime { interrupt, ..self.flags[0].runtime }
     }
 
     /// A run begins.
@@ -81,6 +90,7 @@ impl StopFlags {
         let current = self.current.load(Ordering::SeqCst);
         // Earlier runs that still go on have their flags raised already.
         self.flags[current].raised.store(true, Ordering::SeqCst);
+        self.limited.interrupt();
         let free =
             (0..FLAGS).find(|&i| i != current && self.flags[i].runs.load(Ordering::SeqCst) == 0);
         if let Some(next) = free {

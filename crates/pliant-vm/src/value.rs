@@ -8,9 +8,9 @@ use std::sync::{Arc, Weak};
 use pliant_exec::Constant;
 use pliant_tensor::{DType, Storage, Tensor};
 
-use crate::machine::{Inner, VirtualMachine};
+use crate::machine::{How, Inner, VirtualMachine};
 use crate::registry::HostFunc;
-use crate::{PackedFunc, VmError};
+use crate::{PackedFunc, RunOptions, VmError};
 
 /// An object of the host, shared; the machine does not look into it.
 pub type Object = Arc<dyn Any + Send + Sync>;
@@ -360,6 +360,18 @@ impl FuncValue {
     /// # Errors
     /// Those of the function; `Type` if its machine is gone.
     pub fn call(&self, args: &[Value]) -> Result<Value, VmError> {
+        self.call_how(args, How::Alone(None))
+    }
+
+    /// As [`FuncValue::call`], with options. A time limit needs a function of a program.
+    ///
+    /// # Errors
+    /// As [`FuncValue::call`], and `TimeLimit` and `NoTimer` with a time limit; `Type` for a limit of a function of the host.
+    pub fn call_with(&self, args: &[Value], options: &RunOptions) -> Result<Value, VmError> {
+        self.call_how(args, How::Alone(options.time_limit))
+    }
+
+    fn call_how(&self, args: &[Value], how: How<'_>) -> Result<Value, VmError> {
         let all: Vec<Value>;
         let args = if self.0.bound.is_empty() {
             args
@@ -368,6 +380,13 @@ impl FuncValue {
             &all[..]
         };
         match &self.0.target {
+            FuncTarget::Packed(_) if matches!(how, How::Alone(Some(_))) => {
+                let text = format!(
+                    "'{}' is a function of the host, which no time limit stops",
+                    self.0.name
+                );
+                Err(VmError::type_error(text))
+            }
             FuncTarget::Packed(func) => {
                 func.call_outside(args).map_err(|error| error.in_packed(&self.0.name))
             }
@@ -376,7 +395,7 @@ impl FuncValue {
                     let text = format!("the machine of function '{}' is gone", self.0.name);
                     return Err(VmError::type_error(text));
                 };
-                VirtualMachine::from_inner(inner).invoke_bound(*index, args, self.0.bound.len())
+                VirtualMachine::from_inner(inner).start(*index, args, self.0.bound.len(), how)
             }
         }
     }

@@ -5,3 +5,4 @@ mod common;
 mod dynamic;
 mod machine;
 mod random;
+mod time_limits;
