@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pliant_ir as ir;
 use pliant_ir::print::{PrintOptions, highlight, print_module};
-use pliant_opt::normalize_global_var::rename_functions;
+use pliant_opt::canonicalize::normalize_global_var::rename_functions;
 use pliant_pass::PassContext;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};

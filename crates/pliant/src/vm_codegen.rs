@@ -26,14 +26,14 @@ use pliant_ir::{DType, IRModule, Op};
 use pliant_pass::{PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use pliant_opt::liveness::{AT_RESULT, Liveness, plain_alias};
-use pliant_opt::loop_closures::{LoopClosure, loop_closures, loop_operands};
-use pliant_opt::lower_runtime_builtin::BUILTIN_OPS;
-use pliant_opt::names::{
+use pliant_opt::analysis::liveness::{AT_RESULT, Liveness, plain_alias};
+use pliant_opt::analysis::loop_closures::{LoopClosure, loop_closures, loop_operands};
+use pliant_opt::analysis::tail::is_kill;
+use pliant_opt::common::names::{
     MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, NULL_VALUE, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR,
     VM_KILL_OBJECT,
 };
-use pliant_opt::tail::is_kill;
+use pliant_opt::lower::lower_runtime_builtin::BUILTIN_OPS;
 
 use inline::Inlined;
 use tail::Exit;

@@ -6,7 +6,7 @@ use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::verify::verify_module;
 use pliant_ir::{Attrs, IRModule, Op};
 use pliant_ops::{LegalizeError, te};
-use pliant_opt::legalize_ops::{CustomLegalize, LegalizeOps};
+use pliant_opt::lower::legalize_ops::{CustomLegalize, LegalizeOps};
 use pliant_pass::{ModulePass, PassContext, PassError};
 
 const PROGRAM: &str = "

@@ -10,9 +10,9 @@ use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::relax::TypeData;
 use pliant_ir::verify::verify_module;
 use pliant_ir::{DType, IRModule};
-use pliant_opt::bind_params::{BindParams, ParamKey, ParamValue};
-use pliant_opt::bind_symbolic_vars::BindSymbolicVars;
-use pliant_opt::update_param_struct_info::UpdateParamStructInfo;
+use pliant_opt::params::bind_params::{BindParams, ParamKey, ParamValue};
+use pliant_opt::params::bind_symbolic_vars::BindSymbolicVars;
+use pliant_opt::params::update_param_struct_info::UpdateParamStructInfo;
 use pliant_pass::{ModulePass, PassContext};
 use pliant_tensor::Tensor;
 

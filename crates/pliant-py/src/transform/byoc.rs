@@ -6,14 +6,14 @@ use indexmap::IndexMap;
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::relax::{Expr, Function as IrFunction};
-use pliant_opt::byoc::registry::{
+use pliant_opt::offload::byoc::registry::{
     ExternalCodegen, ExternalFunction, Generated, TargetOptions, codegens, register_codegen,
 };
-use pliant_opt::byoc::table::{
+use pliant_opt::offload::byoc::table::{
     FusionPattern, PatternCheck, get_pattern, patterns_with_prefix, register_patterns,
 };
-use pliant_opt::fuse_ops_by_pattern::FuseOpsByPattern;
-use pliant_opt::run_codegen::RunCodegen;
+use pliant_opt::offload::fuse_ops_by_pattern::FuseOpsByPattern;
+use pliant_opt::offload::run_codegen::RunCodegen;
 use pliant_pass::{PassContext, PassError};
 use pliant_vm::register_func;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! Passes that are told what to leave alone: how far to fuse, which operators to skip.
 
-use pliant_opt::fuse_ops;
-use pliant_opt::legalize_ops;
+use pliant_opt::fuse::fuse_ops;
+use pliant_opt::lower::legalize_ops;
 use pyo3::prelude::*;
 
 use super::core_pass::CorePass;

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use pliant_ir::relax::{Function, TensorShape, Type, TypeData, Var};
 use pliant_ops::te::{self, VarMap};
-use pliant_opt::bind_params::{BindParams, ParamKey};
-use pliant_opt::bind_symbolic_vars::{BindSymbolicVars, SizeTerm};
-use pliant_opt::bundle_model_params::BundleModelParams;
-use pliant_opt::convert_to_dataflow::ConvertToDataflow;
-use pliant_opt::dead_code_elimination::DeadCodeElimination;
-use pliant_opt::eliminate_common_subexpr::EliminateCommonSubexpr;
-use pliant_opt::fold_constant::FoldConstant;
-use pliant_opt::lift_transform_params::{LiftTransformParams, SharedTransform};
-use pliant_opt::topological_sort::{StartingLocation, TopologicalSort, TraversalOrder};
-use pliant_opt::update_param_struct_info::UpdateParamStructInfo;
+use pliant_opt::canonicalize::convert_to_dataflow::ConvertToDataflow;
+use pliant_opt::canonicalize::dead_code_elimination::DeadCodeElimination;
+use pliant_opt::canonicalize::eliminate_common_subexpr::EliminateCommonSubexpr;
+use pliant_opt::canonicalize::fold_constant::FoldConstant;
+use pliant_opt::canonicalize::topological_sort::{
+    StartingLocation, TopologicalSort, TraversalOrder,
+};
+use pliant_opt::params::bind_params::{BindParams, ParamKey};
+use pliant_opt::params::bind_symbolic_vars::{BindSymbolicVars, SizeTerm};
+use pliant_opt::params::bundle_model_params::BundleModelParams;
+use pliant_opt::params::lift_transform_params::{LiftTransformParams, SharedTransform};
+use pliant_opt::params::update_param_struct_info::UpdateParamStructInfo;
 use pliant_sym::SymArena;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};

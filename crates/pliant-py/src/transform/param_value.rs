@@ -2,7 +2,7 @@
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, Function};
 use pliant_ops::te::{self, ExprKind};
-use pliant_opt::bind_params::ParamValue;
+use pliant_opt::params::bind_params::ParamValue;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyList, PyString, PyTuple};
 

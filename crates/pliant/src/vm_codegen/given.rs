@@ -5,7 +5,7 @@
 use pliant_exec::{KernelArg, KernelInfo, Reg};
 use pliant_ir::relax::visit::bindings;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
-use pliant_opt::names::VM_ALLOC_TENSOR;
+use pliant_opt::common::names::VM_ALLOC_TENSOR;
 use pliant_pass::PassError;
 use rustc_hash::FxHashSet;
 

@@ -6,9 +6,9 @@
 
 use pliant_exec::{Arg, Reg};
 use pliant_ir::relax::{Binding, Expr, ExprData, Seq};
-use pliant_opt::liveness::AT_RESULT;
-use pliant_opt::loop_closures::loop_operands;
-use pliant_opt::tail::{is_name, significant, tail_binding};
+use pliant_opt::analysis::liveness::AT_RESULT;
+use pliant_opt::analysis::loop_closures::loop_operands;
+use pliant_opt::analysis::tail::{is_name, significant, tail_binding};
 use pliant_pass::PassError;
 use rustc_hash::FxHashMap;
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use pliant_exec::{Arg, Reg};
 use pliant_ir::relax::{Expr, ExprData, TypeData, Var};
-use pliant_opt::liveness::AT_RESULT;
-use pliant_opt::tail::is_kill;
+use pliant_opt::analysis::liveness::AT_RESULT;
+use pliant_opt::analysis::tail::is_kill;
 use pliant_pass::PassError;
 
 use super::tail::Exit;

@@ -1,0 +1,41 @@
+//! The end of a sequence: which binding gives the result, where only kills and other names follow it.
+
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function};
+
+use crate::common::names::{MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_KILL_OBJECT};
+
+/// The number of bindings without those at the end that only kill values or give them other names.
+pub fn significant(func: &Function, bindings: &[Binding]) -> usize {
+    let idle = |b: &&Binding| is_name(func, b) || is_kill(func, b);
+    bindings.len() - bindings.iter().rev().take_while(idle).count()
+}
+
+/// The index of the binding whose value is the sequence's result, if nothing happens after it.
+pub fn tail_binding(func: &Function, bindings: &[Binding], result: Expr) -> Option<usize> {
+    let index = significant(func, bindings).checked_sub(1)?;
+    let ExprData::Var(mut name) = *func.expr(result) else { return None };
+    for b in bindings[index + 1..].iter().rev().filter(|b| is_name(func, b)) {
+        if let ExprData::Var(source) = *func.expr(b.value)
+            && b.var == name
+        {
+            name = source;
+        }
+    }
+    (bindings[index].var == name).then_some(index)
+}
+
+/// Whether a binding gives a variable another name.
+pub fn is_name(func: &Function, binding: &Binding) -> bool {
+    binding.cast.is_none() && matches!(func.expr(binding.value), ExprData::Var(_))
+}
+
+/// Whether a binding only kills a value.
+pub fn is_kill(func: &Function, binding: &Binding) -> bool {
+    matches!(
+        func.expr(binding.value),
+        ExprData::Call {
+            callee: Callee::Op(VM_KILL_OBJECT | MEMORY_KILL_TENSOR | MEMORY_KILL_STORAGE),
+            ..
+        }
+    )
+}

@@ -1,0 +1,303 @@
+//! # What it does
+//! Removes bindings that only name again what has a name: `y = x`, a `match_cast` that cannot fail and defines nothing,
+//! a field of a tuple whose fields are known, a tuple put together from all fields of another. Constants, shapes and
+//! scalars take the place of the variables that hold them. A symbol that a `match_cast` defines to be a known size
+//! becomes that size.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+//!     n = T.int64()
+//!     m = T.int64()
+//!     with R.dataflow():
+//!         y = R.match_cast(x, R.Tensor((m, 4), "float32"))
+//!         t = (y, x)
+//!         z = t[0]
+//!         lv = R.add(z, y)
+//!         gv = lv
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         t = (x, x)
+//!         gv = R.add(x, x)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! The name of a block's output. A `match_cast` that may fail, or that defines a symbol that nothing else defines.
+//!
+//! # Never
+//! Replaces a variable by one of a type that does not provably fit the variable's, or one that stands for a shape in
+//! types, or one constant that is written into by several. Removes computations, dead ones included: that is
+//! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+
+use pliant_ir::relax::derive::{SymMap, definable_syms, is_subtype, type_syms};
+use pliant_ir::relax::visit::{Event, copy_function_with, walk};
+use pliant_ir::relax::{Binding, Expr, ExprData, Function, Seq, Type, TypeData, Var};
+use pliant_ir::{IRModule, Sym, SymVar};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::rewrite::{
+    Substitution, drop_empty_blocks, mark_outputs, reachable_seqs, shape_vars, substitute_result,
+};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::memory::{Memory, ParamUses, written_constants};
+use crate::common::bind_constants::bind_constants;
+
+/// See the module's documentation.
+pub struct CanonicalizeBindings;
+
+impl ModulePass for CanonicalizeBindings {
+    fn name(&self) -> &str {
+        "CanonicalizeBindings"
+    }
+
+    fn opt_level(&self) -> u8 {
+        1
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let uses = ParamUses::where_in_place(&module);
+        update_each_relax(&mut module, ctx, |_, func| Ok(canonicalize(func, uses.as_ref())))?;
+        Ok(module)
+    }
+}
+
+/// Does the work on one function; returns whether there was any.
+fn canonicalize(func: &mut Function, uses: Option<&ParamUses>) -> bool {
+    let mut changed = fold(func, uses);
+    // A symbol that becomes a known size makes its match_cast one that cannot fail.
+    while resolve_symbols(func) {
+        changed = true;
+        fold(func, uses);
+    }
+    changed
+}
+
+/// Replaces the symbols that a `match_cast` defines to be known sizes.
+fn resolve_symbols(func: &mut Function) -> bool {
+    let known = known_symbols(func);
+    if known.is_empty() {
+        return false;
+    }
+    *func = copy_function_with(func, |importer| {
+        for (v, to) in known {
+            let to = importer.sym(to);
+            importer.syms.insert(v, to);
+        }
+    });
+    true
+}
+
+/// Symbols and the sizes that they are, where the first `match_cast` that defines them stands before all else that
+/// mentions them.
+fn known_symbols(func: &mut Function) -> Vec<(SymVar, Sym)> {
+    let mut sites: FxHashMap<SymVar, usize> = FxHashMap::default();
+    let mut defined: FxHashSet<SymVar> = FxHashSet::default();
+    let mut casts: Vec<(bool, Expr, Type)> = Vec::new();
+    walk(func, func.root(), |event| match event {
+        Event::EnterFunc(id) => {
+            for &p in &func.func(id).params {
+                defined.extend(type_syms(func, func.var(p).ty));
+            }
+        }
+        Event::Binding(place, b) => {
+            if let Some(cast) = b.cast.expand() {
+                for v in type_syms(func, cast) {
+                    *sites.entry(v).or_default() += 1;
+                }
+                casts.push((place.seq == func.body(), b.value, cast));
+            }
+        }
+        _ => {}
+    });
+    let mut known = Vec::new();
+    let mut map = SymMap::default();
+    for (at_top, value, cast) in casts {
+        for (v, dim) in matched(func, func.expr_ty(value), cast) {
+            let first = defined.insert(v);
+            if first && (at_top || sites[&v] == 1) {
+                let dim = func.syms.substitute(dim, &|v| map.get(&v).copied());
+                if !func.syms.contains_var(dim, v) {
+                    map.insert(v, dim);
+                    known.push((v, dim));
+                }
+            }
+        }
+        defined.extend(definable_syms(func, cast));
+    }
+    known
+}
+
+/// The symbols that stand alone in a type, with the sizes that stand there in another.
+fn matched(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym)> {
+    let mut out = Vec::new();
+    let mut stack = vec![(value, cast)];
+    while let Some((a, b)) = stack.pop() {
+        match (func.types.get(a), func.types.get(b)) {
+            (TypeData::Tuple(x), TypeData::Tuple(y)) if x.len() == y.len() => {
+                stack.extend(x.iter().copied().zip(y.iter().copied()).rev());
+            }
+            (TypeData::Prim { value: Some(x), .. }, TypeData::Prim { value: Some(y), .. }) => {
+                out.extend(func.syms.as_var(*y).map(|v| (v, *x)));
+            }
+            (x, y) => {
+                if let (Some(x), Some(y)) = (x.dims(), y.dims())
+                    && x.len() == y.len()
+                {
+                    let pairs = y.iter().zip(x);
+                    out.extend(pairs.filter_map(|(&y, &x)| Some((func.syms.as_var(y)?, x))));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Forwards values that have a name already. Sequences are visited from the outside in, so that what replaces a
+/// variable is final when the variable's readers are rewritten.
+fn fold(func: &mut Function, uses: Option<&ParamUses>) -> bool {
+    let mut pinned = shape_vars(func);
+    if let Some(uses) = uses.filter(|_| func.has_constants()) {
+        // In a tuple, a constant is one value as well.
+        bind_constants(func, |f, e| uses.hands_on(f, e));
+        pinned.extend(written_constants(func, &mut Memory::of_given_away(func, uses)));
+    }
+    let mut fold = Fold { pinned, ..Fold::default() };
+    let mut changed = false;
+    let seqs = reachable_seqs(func);
+    for &seq in &seqs {
+        changed |= fold.sequence(func, seq);
+    }
+    if changed {
+        mark_outputs(func);
+    }
+    changed
+}
+
+#[derive(Default)]
+struct Fold {
+    subst: Substitution,
+    /// Variables that types mention, and those of constants that are written into.
+    pinned: FxHashSet<Var>,
+    /// The tuple that a variable holds, where its fields are known.
+    tuples: FxHashMap<Var, Expr>,
+    /// The field of a variable's tuple that a variable holds.
+    fields: FxHashMap<Var, (Var, u32)>,
+}
+
+impl Fold {
+    fn sequence(&mut self, func: &mut Function, seq: Seq) -> bool {
+        let mut changed = false;
+        for i in 0..func.seq(seq).blocks.len() {
+            let block = func.seq(seq).blocks[i];
+            let old = std::mem::take(&mut func.block_mut(block).bindings);
+            let mut new = Vec::with_capacity(old.len());
+            for mut binding in old {
+                let mut value = self.subst.apply(func, binding.value);
+                value = self.known_field(func, value);
+                value = self.whole_tuple(func, value);
+                if self.forward(func, binding, value) {
+                    changed = true;
+                    continue;
+                }
+                changed |= value != binding.value;
+                binding.value = value;
+                self.remember(func, binding);
+                new.push(binding);
+            }
+            func.block_mut(block).bindings = new;
+        }
+        changed |= substitute_result(func, seq, &self.subst);
+        changed | drop_empty_blocks(func, seq)
+    }
+
+    /// The field itself, for a field of a tuple that is known.
+    fn known_field(&self, func: &Function, value: Expr) -> Expr {
+        let ExprData::TupleGetItem(tuple, index) = *func.expr(value) else { return value };
+        let tuple = match func.expr(tuple) {
+            ExprData::Var(v) => self.tuples.get(v).copied().unwrap_or(tuple),
+            _ => tuple,
+        };
+        let fields = func.tuple_fields(tuple);
+        fields.and_then(|f| f.get(index as usize).copied()).unwrap_or(value)
+    }
+
+    /// `t`, for `(t[0], t[1], ...)` with all fields of `t`.
+    fn whole_tuple(&self, func: &mut Function, value: Expr) -> Expr {
+        let Some(parts) = func.tuple_fields(value) else { return value };
+        let part = |e: &Expr| match func.expr(*e) {
+            ExprData::Var(v) => self.fields.get(v).copied(),
+            _ => None,
+        };
+        let Some((tuple, 0)) = parts.first().and_then(part) else { return value };
+        let all = parts.iter().enumerate().all(|(i, e)| part(e) == Some((tuple, i as u32)));
+        let complete = matches!(func.var_ty(tuple), TypeData::Tuple(f) if f.len() == parts.len());
+        if all && complete { func.var_expr(tuple) } else { value }
+    }
+
+    fn remember(&mut self, func: &Function, binding: Binding) {
+        if binding.cast.is_some() {
+            return;
+        }
+        match *func.expr(binding.value) {
+            ExprData::Tuple(_) => {
+                self.tuples.insert(binding.var, binding.value);
+            }
+            ExprData::TupleGetItem(tuple, index) => {
+                if let ExprData::Var(t) = *func.expr(tuple) {
+                    self.fields.insert(binding.var, (t, index));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Lets the value stand for the variable, if it may; the binding is superfluous then.
+    fn forward(&mut self, func: &mut Function, binding: Binding, value: Expr) -> bool {
+        let leaf = !matches!(
+            func.expr(value),
+            ExprData::Tuple(_)
+                | ExprData::TupleGetItem(..)
+                | ExprData::Call { .. }
+                | ExprData::If { .. }
+                | ExprData::Func(_)
+        );
+        if !leaf || self.pinned.contains(&binding.var) {
+            return false;
+        }
+        let ty = binding.cast.expand().unwrap_or(func.var(binding.var).ty);
+        if !is_subtype(func, func.expr_ty(value), ty).is_yes() {
+            return false;
+        }
+        if let ExprData::Var(source) = *func.expr(value) {
+            self.hand_over_name(func, binding.var, source);
+        }
+        self.subst.insert(binding.var, value);
+        true
+    }
+
+    /// The output of a block keeps its name when it is another name of a variable local to the block.
+    fn hand_over_name(&self, func: &mut Function, output: Var, source: Var) {
+        if func.var(source).dataflow && !func.var(output).dataflow && !self.pinned.contains(&source)
+        {
+            let name = func.var(output).name.clone();
+            let source = func.var_mut(source);
+            source.name = name;
+            source.dataflow = false;
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! # What it does
+//! Removes bindings that nothing needs, in dataflow blocks and outside, in branches and local functions, and private
+//! functions of both levels that nothing reaches.
+//!
+//! # Before
+//! ```python
+//! @R.function(private=True)
+//! def unused(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     return x
+//!
+//! @R.function
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     with R.dataflow():
+//!         lv = R.exp(x)
+//!         lv1 = R.add(lv, lv)
+//!         gv = R.multiply(x, x)
+//!         gv1 = R.negative(lv1)
+//!         R.output(gv, gv1)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     with R.dataflow():
+//!         gv = R.multiply(x, x)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! Calls with effects (in-place ones too) and what they need; a `match_cast` that may fail, or that defines a symbol in use.
+//!
+//! # Never
+//! Removes a public function, or a parameter: that is
+//! [`RemoveUnusedParameters`](crate::canonicalize::remove_unused_parameters).
+
+use std::sync::Arc;
+
+use pliant_ir::IRModule;
+use pliant_ir::relax::derive::{is_subtype, type_syms};
+use pliant_ir::relax::visit::{Event, for_each_expr, type_vars, walk};
+use pliant_ir::relax::{Binding, ExprData, Function, Seq, Type, TypeData, Var};
+use pliant_ir::{Sym, SymVar};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::rewrite::{Substitution, remove_and_substitute};
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::Effects;
+use crate::canonicalize::eliminate_unused::{public_functions, remove_unreachable};
+use crate::common::names::known_names;
+
+/// See the module's documentation.
+#[derive(Clone, Debug, Default)]
+pub struct DeadCodeElimination {
+    /// Functions to keep, with what they reach, beside the public ones.
+    pub entry_functions: Vec<Arc<str>>,
+}
+
+impl ModulePass for DeadCodeElimination {
+    fn name(&self) -> &str {
+        "DeadCodeElimination"
+    }
+
+    fn opt_level(&self) -> u8 {
+        1
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if let Some(name) = self.entry_functions.iter().find(|n| module.get(n).is_none()) {
+            let names = module.functions.keys().map(|n| &**n);
+            let problem = Problem::new(format!("there is no function '{name}' to enter by"));
+            let help = known_names("the functions are", names);
+            return Err(PassError::User(vec![problem.with_help(help)]));
+        }
+        let effects = Effects::of(&module, ctx.ops);
+        update_each_relax(&mut module, ctx, |_, func| Ok(remove_dead_bindings(func, &effects)))?;
+        let mut roots = public_functions(&module);
+        roots.extend(self.entry_functions.iter().cloned());
+        remove_unreachable(&mut module, roots);
+        Ok(module)
+    }
+}
+
+/// Removes the bindings of a function that nothing needs; returns whether there were any.
+pub(crate) fn remove_dead_bindings(func: &mut Function, effects: &Effects) -> bool {
+    let needed_casts = casts_that_may_fail(func);
+    let live = Liveness::of(func, effects, &needed_casts);
+    let mut dead = FxHashSet::default();
+    walk(func, func.root(), |event| {
+        if let Event::Binding(_, b) = event
+            && !live.contains(&b.var)
+        {
+            dead.insert(b.var);
+        }
+    });
+    !dead.is_empty() && remove_and_substitute(func, &dead, &Substitution::default())
+}
+
+/// The variables of `match_cast`s that are checks: not every value of the operand's type passes.
+fn casts_that_may_fail(func: &mut Function) -> FxHashSet<Var> {
+    let mut casts: Vec<(Binding, Type)> = Vec::new();
+    let mut seen: FxHashSet<SymVar> = FxHashSet::default();
+    walk(func, func.root(), |event| match event {
+        Event::EnterFunc(id) => {
+            for &p in &func.func(id).params {
+                seen.extend(type_syms(func, func.var(p).ty));
+            }
+        }
+        Event::Binding(_, b) => casts.extend(b.cast.expand().map(|t| (b, t))),
+        _ => {}
+    });
+    let mut out = FxHashSet::default();
+    for (b, cast) in casts {
+        if !always_matches(func, func.expr_ty(b.value), cast, &mut seen) {
+            out.insert(b.var);
+        }
+        seen.extend(type_syms(func, cast));
+    }
+    out
+}
+
+/// Whether every value of a type passes a cast. A symbol that the cast defines matches any size.
+fn always_matches(
+    func: &mut Function,
+    value: Type,
+    cast: Type,
+    seen: &mut FxHashSet<SymVar>,
+) -> bool {
+    if is_subtype(func, value, cast).is_yes() {
+        return true;
+    }
+    let (from, to) = (func.types.get(value).clone(), func.types.get(cast).clone());
+    if let (TypeData::Tuple(x), TypeData::Tuple(y)) = (&from, &to) {
+        let pairs = x.iter().zip(y);
+        return x.len() == y.len()
+            && pairs.fold(true, |ok, (&a, &b)| ok & always_matches(func, a, b, seen));
+    }
+    let same_kind = match (&from, &to) {
+        (TypeData::Tensor { .. }, TypeData::Tensor { dtype, .. }) => {
+            dtype.is_none() || from.dtype() == *dtype
+        }
+        (TypeData::Shape { .. }, TypeData::Shape { .. }) => true,
+        _ => false,
+    };
+    let Some(dims) = to.dims() else { return false };
+    if !same_kind || func.rank_of(value) != Some(dims.len() as u32) {
+        return false;
+    }
+    dims.iter().enumerate().all(|(i, &dim)| {
+        let fresh = func.syms.as_var(dim).is_some_and(|v| seen.insert(v));
+        fresh || from.dims().is_some_and(|d| d[i] == dim)
+    })
+}
+
+/// A search for what is needed, from results and effects back to their operands.
+struct Liveness<'a> {
+    func: &'a Function,
+    impure: &'a FxHashSet<Var>,
+    bindings: FxHashMap<Var, Binding>,
+    /// The `match_cast`s that define a symbol.
+    definers: FxHashMap<SymVar, Vec<Var>>,
+    /// The bindings of each sequence that are needed as soon as the sequence is.
+    roots: FxHashMap<Seq, Vec<Var>>,
+    live: FxHashSet<Var>,
+    types: FxHashSet<Type>,
+    syms: FxHashSet<SymVar>,
+    work: Vec<Var>,
+}
+
+impl<'a> Liveness<'a> {
+    fn of(func: &'a Function, effects: &Effects, checks: &FxHashSet<Var>) -> FxHashSet<Var> {
+        let mut impure = effects.impure_bindings(func, func.root());
+        impure.extend(checks);
+        let mut live = Liveness {
+            func,
+            impure: &impure,
+            bindings: FxHashMap::default(),
+            definers: FxHashMap::default(),
+            roots: FxHashMap::default(),
+            live: FxHashSet::default(),
+            types: FxHashSet::default(),
+            syms: FxHashSet::default(),
+            work: Vec::new(),
+        };
+        walk(func, func.root(), |event| live.index(event));
+        live.function(func.root());
+        while let Some(var) = live.work.pop() {
+            if let Some(&binding) = live.bindings.get(&var) {
+                live.binding(binding);
+            }
+        }
+        live.live
+    }
+
+    fn index(&mut self, event: Event) {
+        let Event::Binding(place, b) = event else { return };
+        self.bindings.insert(b.var, b);
+        if self.impure.contains(&b.var) {
+            self.roots.entry(place.seq).or_default().push(b.var);
+        }
+        if let Some(cast) = b.cast.expand() {
+            for v in type_syms(self.func, cast) {
+                self.definers.entry(v).or_default().push(b.var);
+            }
+        }
+    }
+
+    fn need(&mut self, var: Var) {
+        if self.live.insert(var) {
+            self.work.push(var);
+        }
+    }
+
+    fn function(&mut self, id: pliant_ir::relax::FuncId) {
+        let data = self.func.func(id);
+        data.params.iter().for_each(|&p| self.ty(self.func.var(p).ty));
+        self.ty(data.ret_ty);
+        self.sequence(data.body);
+    }
+
+    fn sequence(&mut self, seq: Seq) {
+        for var in self.roots.remove(&seq).unwrap_or_default() {
+            self.need(var);
+        }
+        self.expr(self.func.seq(seq).result);
+    }
+
+    fn binding(&mut self, b: Binding) {
+        self.ty(self.func.var(b.var).ty);
+        b.cast.expand().into_iter().for_each(|t| self.ty(t));
+        self.expr(b.value);
+        match *self.func.expr(b.value) {
+            ExprData::If { then_seq, else_seq, .. } => {
+                self.sequence(then_seq);
+                self.sequence(else_seq);
+            }
+            ExprData::Func(id) => self.function(id),
+            _ => {}
+        }
+    }
+
+    fn expr(&mut self, e: pliant_ir::relax::Expr) {
+        let func = self.func;
+        for_each_expr(func, e, |e| match func.expr(e) {
+            ExprData::Var(v) => self.need(*v),
+            ExprData::Shape(dims) => dims.iter().for_each(|&d| self.size(d)),
+            ExprData::Int(v, _) => self.size(*v),
+            ExprData::Call { ty_args, .. } => {
+                func.type_list(*ty_args).iter().for_each(|&t| self.ty(t));
+            }
+            _ => {}
+        });
+    }
+
+    fn ty(&mut self, ty: Type) {
+        if !self.types.insert(ty) {
+            return;
+        }
+        for v in type_syms(self.func, ty) {
+            self.sym(v);
+        }
+        for v in type_vars(self.func, ty) {
+            self.need(v);
+        }
+    }
+
+    fn size(&mut self, s: Sym) {
+        for v in self.func.syms.free_vars(s) {
+            self.sym(v);
+        }
+    }
+
+    /// Needs the first `match_cast` that defines a symbol; later ones only check it.
+    fn sym(&mut self, v: SymVar) {
+        if self.syms.insert(v) {
+            for var in self.definers.remove(&v).unwrap_or_default() {
+                self.need(var);
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! # What it does
+//! Gives private functions a parameter for each field of a tuple that they take, nested tuples included.
+//!
+//! # Before
+//! ```python
+//! @R.function(private=True)
+//! def total(t: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))) -> R.Tensor((4,), "float32"):
+//!     a = t[0]
+//!     b = t[1]
+//!     c = R.add(a, b)
+//!     return c
+//!
+//! @R.function
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     cls = Module
+//!     y = cls.total((x, x))
+//!     return y
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function(private=True)
+//! def total(t_0: R.Tensor((4,), "float32"), t_1: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     c = R.add(t_0, t_1)
+//!     return c
+//!
+//! @R.function
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     cls = Module
+//!     y = cls.total(x, x)
+//!     return y
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! A tuple that something reads whole, under its name in the body.
+//!
+//! # Never
+//! Changes public functions, or functions that are handed on as values.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{Binding, BlockData, Expr, ExprData, Function, Type, TypeData, Var};
+use pliant_ir::{BaseFunc, IRModule, Span};
+use pliant_pass::rewrite::{
+    Namer, Substitution, for_each_operand_var, reachable_seqs, remove_and_substitute,
+};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::call_graph::called_by_name_only;
+use crate::common::call_sites::{CallSite, rewrite_calls};
+
+/// See the module's documentation.
+pub struct ExpandTupleArguments;
+
+/// The fields of a parameter; a leaf is a parameter that stays.
+enum Shape {
+    Leaf,
+    Fields(Vec<Shape>),
+}
+
+impl ModulePass for ExpandTupleArguments {
+    fn name(&self) -> &str {
+        "ExpandTupleArguments"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let candidates = called_by_name_only(&module);
+        let mut changed: FxHashMap<Arc<str>, Arc<Function>> = FxHashMap::default();
+        let mut shapes: FxHashMap<Arc<str>, Vec<Shape>> = FxHashMap::default();
+        for (name, func) in &mut module.functions {
+            let BaseFunc::Relax(func) = func else { continue };
+            let tuple = |&p: &Var| matches!(func.var_ty(p), TypeData::Tuple(_));
+            if !candidates.contains(name) || !func.params().iter().any(tuple) {
+                continue;
+            }
+            let tys = func.params().iter().map(|&p| func.var(p).ty);
+            shapes.insert(name.clone(), tys.map(|ty| shape_of(func, ty)).collect());
+            let mut new = Function::clone(func);
+            expand_params(&mut new);
+            *func = Arc::new(new);
+            changed.insert(name.clone(), func.clone());
+        }
+        rewrite_calls(&mut module, ctx, &changed, |mut site| {
+            let shapes = shapes.get(site.callee)?;
+            let mut out = Vec::new();
+            for (arg, shape) in std::mem::take(&mut site.args).into_iter().zip(shapes) {
+                expand_arg(&mut site, arg, shape, &mut out);
+            }
+            Some(out)
+        })?;
+        Ok(module)
+    }
+}
+
+/// Recursion follows nested tuple types only, whose depth the verifier bounds; so in the functions below.
+fn shape_of(func: &Function, ty: Type) -> Shape {
+    match func.types.get(ty) {
+        TypeData::Tuple(fields) => {
+            Shape::Fields(fields.iter().map(|&t| shape_of(func, t)).collect())
+        }
+        _ => Shape::Leaf,
+    }
+}
+
+/// Replaces tuple parameters by their fields, and puts the tuples together at the beginning of the body.
+fn expand_params(func: &mut Function) {
+    let mut namer = Namer::new(func);
+    let old = func.params().to_vec();
+    let whole = read_whole(func);
+    let (mut params, mut bindings) = (Vec::new(), Vec::new());
+    let mut known: FxHashMap<Var, Expr> = FxHashMap::default();
+    for param in old {
+        let TypeData::Tuple(_) = func.var_ty(param) else {
+            params.push(param);
+            continue;
+        };
+        let (name, ty) = (func.var(param).name.clone(), func.var(param).ty);
+        let tuple = fields(func, &mut namer, &name, ty, &mut params);
+        if whole.contains(&param) {
+            bindings.push(Binding::bind(param, tuple));
+        }
+        known.insert(param, tuple);
+    }
+    read_fields(func, &whole, &mut known);
+    let (root, body) = (func.root(), func.body());
+    func.func_mut(root).params = params;
+    if bindings.is_empty() {
+        return;
+    }
+    let block = func.add_block(BlockData { dataflow: false, bindings });
+    func.seq_mut(body).blocks.insert(0, block);
+}
+
+/// The variables that something reads but to take a field of them.
+fn read_whole(func: &Function) -> FxHashSet<Var> {
+    let mut whole = FxHashSet::default();
+    for seq in reachable_seqs(func) {
+        for binding in func.seq(seq).blocks.iter().flat_map(|&b| &func.block(b).bindings) {
+            if field_of(func, binding).is_none() {
+                for_each_operand_var(func, binding.value, &mut |v| {
+                    whole.insert(v);
+                });
+            }
+        }
+        for_each_operand_var(func, func.seq(seq).result, &mut |v| {
+            whole.insert(v);
+        });
+    }
+    whole
+}
+
+/// The tuple and index of a binding of a tuple's field.
+fn field_of(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
+    match *func.expr(binding.value) {
+        ExprData::TupleGetItem(tuple, i) if binding.cast.is_none() => match *func.expr(tuple) {
+            ExprData::Var(v) => Some((v, i)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Lets what reads fields of known tuples read what the fields are. Tuples that nothing reads whole go.
+fn read_fields(func: &mut Function, whole: &FxHashSet<Var>, known: &mut FxHashMap<Var, Expr>) {
+    let (mut dead, mut subst) = (FxHashSet::default(), Substitution::default());
+    for seq in reachable_seqs(func) {
+        for block in func.seq(seq).blocks.clone() {
+            for binding in func.block(block).bindings.clone() {
+                let Some((tuple, i)) = field_of(func, &binding) else { continue };
+                let Some(&tuple) = known.get(&tuple) else { continue };
+                let field = func.tuple_fields(tuple).and_then(|f| f.get(i as usize).copied());
+                let Some(field) = field else { continue };
+                if let ExprData::Var(_) = func.expr(field) {
+                    subst.insert(binding.var, field);
+                    dead.insert(binding.var);
+                } else if !whole.contains(&binding.var) {
+                    known.insert(binding.var, field);
+                    dead.insert(binding.var);
+                }
+            }
+        }
+    }
+    remove_and_substitute(func, &dead, &subst);
+}
+
+fn fields(
+    func: &mut Function,
+    namer: &mut Namer,
+    name: &str,
+    ty: Type,
+    params: &mut Vec<Var>,
+) -> Expr {
+    let TypeData::Tuple(tys) = func.types.get(ty).clone() else {
+        let name = namer.fresh(name);
+        let var = func.add_var(name, ty, false, Span::NONE);
+        params.push(var);
+        return func.var_expr(var);
+    };
+    let fields: Vec<Expr> = tys
+        .iter()
+        .enumerate()
+        .map(|(i, &ty)| fields(func, namer, &format!("{name}_{i}"), ty, params))
+        .collect();
+    func.tuple(&fields)
+}
+
+fn expand_arg(site: &mut CallSite<'_>, arg: Expr, shape: &Shape, out: &mut Vec<Expr>) {
+    let Shape::Fields(shapes) = shape else {
+        out.push(arg);
+        return;
+    };
+    let known = site.func.tuple_fields(arg).map(<[Expr]>::to_vec);
+    for (i, shape) in shapes.iter().enumerate() {
+        let field = match &known {
+            Some(fields) => fields[i],
+            None => {
+                let hint = match site.func.expr(arg) {
+                    ExprData::Var(v) => format!("{}_{i}", site.func.var(*v).name),
+                    _ => "lv".into(),
+                };
+                let field = site.func.tuple_get_item(arg, i as u32);
+                site.bind(&hint, field)
+            }
+        };
+        expand_arg(site, field, shape, out);
+    }
+}

@@ -1,0 +1,513 @@
+//! # What it does
+//! Computes, while compiling, what depends on constants alone: pure operators and `call_tir`. Little work is done by the
+//! reference interpreter, more by the [evaluator](pliant_pass::PassContext::evaluator) of the context, which compiles it.
+//! Constants take the place of the variables; what only led to them goes. What follows from types alone, such as the shape
+//! of a tensor of known dims, is written out, so that nobody computes a tensor for it.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n", 2), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.add(R.const([1.0, 2.0], "float32"), R.const(1.0, "float32"))
+//!         lv1 = R.multiply(lv, lv)
+//!         gv = R.add(x, lv1)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n", 2), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         gv = R.add(x, R.const([4.0, 9.0], "float32"))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! That calls in place still say so: in modules with such calls it runs before
+//! [`CallTIRRewrite`](crate::lower::call_tir_rewrite).
+//!
+//! # Keeps
+//! What fails when it is evaluated, so that the program fails when it runs, and what takes too long.
+//!
+//! # Never
+//! Evaluates calls with effects, packed functions, random numbers, operators whose result's shape depends on values,
+//! values that a call writes into, or values of more elements than the setting `relax.FoldConstant.max_elements` says
+//! ([`MAX_ELEMENTS`] without); makes large constants of nothing: `R.zeros` of more than [`MAX_CREATED`] elements stays a
+//! call.
+
+use std::sync::Arc;
+
+use pliant_interp::{NoPacked, Options, Value, run_with};
+use pliant_ir::op::CALL_TIR;
+use pliant_ir::relax::visit::{Event, Importer, called_globals, operand_vars, walk};
+use pliant_ir::relax::{
+    Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, Type, TypeData, Var,
+};
+use pliant_ir::{BaseFunc, IRModule, Op, Sym};
+use pliant_ops::decl::Legalize;
+use pliant_ops::prove::at_most;
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::rewrite::{Substitution, reachable_seqs, remove_and_substitute, shape_vars};
+use pliant_pass::{CancelToken, Evaluate, ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::memory::{Memory, ParamUses};
+use crate::analysis::{Effects, written_vars};
+
+/// How many elements an operator without constant tensors among its operands may make.
+pub const MAX_CREATED: u64 = 1024;
+
+/// How many elements a value may have, unless the pass or the context says otherwise.
+pub const MAX_ELEMENTS: u64 = 1 << 24;
+
+/// As [`MAX_ELEMENTS`], where there is but the reference interpreter.
+const MAX_INTERPRETED: u64 = 1 << 20;
+
+/// The setting that says otherwise.
+const MAX_ELEMENTS_KEY: &str = "relax.FoldConstant.max_elements";
+
+/// The values that one function folds may have so many times the elements of one.
+const MAX_LARGE: u64 = 16;
+
+/// Steps of the interpreter that take less time than compiling does.
+const FEW_STEPS: u64 = 1 << 13;
+
+/// How many values are tried one by one when they cannot be evaluated together.
+const MAX_SINGLE: usize = 64;
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub struct FoldConstant {
+    /// How many elements a value may have; the context says without.
+    pub max_elements: Option<u64>,
+    /// How many steps of the interpreter one function may cost.
+    pub max_steps: u64,
+}
+
+impl Default for FoldConstant {
+    fn default() -> Self {
+        FoldConstant { max_elements: None, max_steps: 1 << 24 }
+    }
+}
+
+impl ModulePass for FoldConstant {
+    fn name(&self) -> &str {
+        "FoldConstant"
+    }
+
+    fn opt_level(&self) -> u8 {
+        2
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let mut kernels = IRModule::new();
+        for (name, func) in module.prim_funcs() {
+            kernels.insert(name.clone(), BaseFunc::Prim(func.clone()));
+        }
+        let effects = Effects::of(&module, ctx.ops);
+        let uses = ParamUses::where_in_place(&module);
+        update_each_relax(&mut module, ctx, |_, func| {
+            let said = write_out_types(func);
+            Ok(self.fold(func, &kernels, (&effects, uses.as_ref()), ctx) | said)
+        })?;
+        Ok(module)
+    }
+}
+
+impl FoldConstant {
+    fn fold(
+        &self,
+        func: &mut Function,
+        kernels: &IRModule,
+        effects: (&Effects, Option<&ParamUses>),
+        ctx: &PassContext,
+    ) -> bool {
+        let foldable = Scan::foldable(self, func, kernels, effects, ctx);
+        if foldable.is_empty() {
+            return false;
+        }
+        let compiled = ctx.evaluator.as_deref();
+        let (max_steps, cancel) = (self.max_steps, &ctx.cancel);
+        let evaluator = Evaluator { kernels, max_steps, compiled, cancel };
+        let values = evaluator.values(func, &foldable);
+        let mut subst = Substitution::default();
+        let mut dead: FxHashSet<Var> = FxHashSet::default();
+        for b in &foldable {
+            match values.get(&b.var) {
+                Some(Some(value)) => {
+                    let Some(e) = constant_of(func, value, func.var(b.var).ty) else { continue };
+                    subst.insert(b.var, e);
+                    dead.insert(b.var);
+                }
+                // Nothing but folded values reads it.
+                Some(None) => {
+                    dead.insert(b.var);
+                }
+                None => {}
+            }
+        }
+        keep_needed(func, &foldable, &subst, &mut dead);
+        remove_and_substitute(func, &dead, &subst)
+    }
+}
+
+/// Puts values in the place of calls whose types say them; whether there were any.
+fn write_out_types(func: &mut Function) -> bool {
+    let mut changed = false;
+    for seq in reachable_seqs(func) {
+        for at in 0..func.seq(seq).blocks.len() {
+            let block = func.seq(seq).blocks[at];
+            for k in 0..func.block(block).bindings.len() {
+                let binding = func.block(block).bindings[k];
+                let Some(value) = said_by_type(func, binding.value) else { continue };
+                func.block_mut(block).bindings[k].value = value;
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+/// The value of a call of an operator whose result follows from types, where its type says the value.
+fn said_by_type(func: &mut Function, call: Expr) -> Option<Expr> {
+    let ExprData::Call { callee: Callee::Op(op), .. } = *func.expr(call) else { return None };
+    if !pliant_ops::registry().decl(op)?.of_types {
+        return None;
+    }
+    match func.ty(call).clone() {
+        // Who asks for sizes that may turn out negative gets those of the tensor itself, which there is none of then.
+        TypeData::Shape { dims: Some(dims), .. } => {
+            let zero = func.syms.int(0);
+            let sizes = dims.iter().all(|&d| at_most(func, zero, d) == Some(true));
+            sizes.then(|| func.shape(&dims))
+        }
+        TypeData::Prim { dtype, value: Some(value) } => Some(func.int_value(value, dtype)),
+        _ => None,
+    }
+}
+
+/// Takes back the removal of values that were not wanted but are read by what stays after all.
+fn keep_needed(
+    func: &Function,
+    foldable: &[Binding],
+    subst: &Substitution,
+    dead: &mut FxHashSet<Var>,
+) {
+    for b in foldable.iter().rev() {
+        if !dead.contains(&b.var) {
+            for v in operand_vars(func, b.value) {
+                if !subst.contains(v) {
+                    dead.remove(&v);
+                }
+            }
+        }
+    }
+}
+
+/// A walk that finds the bindings whose values depend on constants alone.
+struct Scan<'a> {
+    func: &'a Function,
+    kernels: &'a IRModule,
+    ctx: &'a PassContext,
+    known: FxHashSet<Var>,
+    pinned: FxHashSet<Var>,
+    max_elements: u64,
+    total: u64,
+    out: Vec<Binding>,
+}
+
+impl<'a> Scan<'a> {
+    fn foldable(
+        pass: &'a FoldConstant,
+        func: &'a Function,
+        kernels: &'a IRModule,
+        (effects, uses): (&Effects, Option<&ParamUses>),
+        ctx: &'a PassContext,
+    ) -> Vec<Binding> {
+        let mut pinned = shape_vars(func);
+        pinned.extend(written_vars(func, effects));
+        if let Some(uses) = uses {
+            // What is given back may be written into by who gets it.
+            pinned.extend(Memory::of_given_away(func, uses).given());
+        }
+        let unless_said = if ctx.evaluator.is_some() { MAX_ELEMENTS } else { MAX_INTERPRETED };
+        let said = pass.max_elements.or_else(|| ctx.number(MAX_ELEMENTS_KEY));
+        let max_elements = said.unwrap_or(unless_said);
+        let (known, out) = (FxHashSet::default(), Vec::new());
+        let mut scan = Scan { func, kernels, ctx, known, pinned, max_elements, total: 0, out };
+        walk(func, func.root(), |event| {
+            if let Event::Bound(_, b) = event
+                && scan.is_foldable(b)
+            {
+                scan.known.insert(b.var);
+                scan.out.push(b);
+            }
+        });
+        // Tuples, fields and other names of constants are no work: without a call there is nothing to fold.
+        let calls = scan.out.iter().any(|b| matches!(func.expr(b.value), ExprData::Call { .. }));
+        if calls { scan.out } else { Vec::new() }
+    }
+
+    fn is_foldable(&mut self, b: Binding) -> bool {
+        let f = self.func;
+        if b.cast.is_some() || self.pinned.contains(&b.var) {
+            return false;
+        }
+        let whole = match f.expr(b.value) {
+            ExprData::Call { callee: Callee::Op(op), args, .. } => {
+                let args = f.list(*args);
+                args.iter().all(|&a| self.is_known(a)) && self.may_evaluate(*op, args)
+            }
+            ExprData::TupleGetItem(t, _) => self.is_known(*t),
+            ExprData::Tuple(_) | ExprData::Var(_) | ExprData::Constant(_) => self.is_known(b.value),
+            _ => false,
+        };
+        let Some(count) = elements(f, f.var(b.var).ty).filter(|_| whole) else { return false };
+        let max = self.max_elements;
+        let limit = if has_tensor(f, b.value) { max } else { MAX_CREATED.min(max) };
+        self.total = self.total.saturating_add(count);
+        count <= limit && self.total <= max.saturating_mul(MAX_LARGE)
+    }
+
+    /// Whether an operand is a constant or a variable that holds one.
+    fn is_known(&self, e: Expr) -> bool {
+        let f = self.func;
+        match f.expr(e) {
+            ExprData::Var(v) => self.known.contains(v),
+            ExprData::Shape(dims) => dims.iter().all(|&d| f.syms.as_int(d).is_some()),
+            ExprData::Int(v, _) => f.syms.as_int(*v).is_some(),
+            ExprData::Tuple(list) => f.list(*list).iter().all(|&e| self.is_known(e)),
+            ExprData::Global(name) => self.kernels.get(f.str(*name)).is_some(),
+            ExprData::Constant(_) | ExprData::Float(..) | ExprData::Str(_) | ExprData::DType(_) => {
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn may_evaluate(&self, op: Op, args: &[Expr]) -> bool {
+        if op == CALL_TIR {
+            return matches!(args.first().map(|&e| self.func.expr(e)), Some(ExprData::Global(_)));
+        }
+        let loops = match pliant_ops::registry().decl(op) {
+            Some(decl) => {
+                !decl.data_dependent && matches!(decl.legalize, Legalize::Te(_) | Legalize::View(_))
+            }
+            None => true,
+        };
+        let loops = loops || op == Op("relax.shape_of");
+        loops && self.ctx.ops.is_pure(op) && !op.0.contains("random")
+    }
+}
+
+/// Whether an operand of a call is a tensor, or there is no call.
+fn has_tensor(f: &Function, e: Expr) -> bool {
+    let ExprData::Call { args, .. } = f.expr(e) else { return true };
+    f.list(*args).iter().any(|&a| match f.ty(a) {
+        TypeData::Tensor { .. } => true,
+        TypeData::Tuple(fields) => !fields.is_empty(),
+        _ => false,
+    })
+}
+
+/// How many elements a value of a type has; nothing where the type leaves it open.
+fn elements(f: &Function, ty: Type) -> Option<u64> {
+    match f.types.get(ty) {
+        TypeData::Tensor { dtype, .. } => {
+            (*dtype)?;
+            let mut count = 1u64;
+            for &d in f.types.get(ty).dims()? {
+                count = count.checked_mul(u64::try_from(f.syms.as_int(d)?).ok()?)?;
+            }
+            Some(count)
+        }
+        TypeData::Shape { dims: Some(dims), .. } => {
+            dims.iter().all(|&d| f.syms.as_int(d).is_some()).then_some(dims.len() as u64)
+        }
+        TypeData::Tuple(fields) => {
+            fields.iter().try_fold(0u64, |n, &t| n.checked_add(elements(f, t)?))
+        }
+        _ => None,
+    }
+}
+
+/// Evaluates bindings.
+struct Evaluator<'a> {
+    kernels: &'a IRModule,
+    /// Of the interpreter.
+    max_steps: u64,
+    compiled: Option<&'a dyn Evaluate>,
+    cancel: &'a CancelToken,
+}
+
+/// What each binding is: a value, or (`None`) nothing but a step to one.
+type Values = FxHashMap<Var, Option<Value>>;
+
+impl Evaluator<'_> {
+    fn values(&self, func: &Function, foldable: &[Binding]) -> Values {
+        let wanted = wanted(func, foldable);
+        if let Some(found) = self.together(func, foldable, &wanted) {
+            let mut values: Values = foldable.iter().map(|b| (b.var, None)).collect();
+            values.extend(wanted.iter().copied().zip(found.into_iter().map(Some)));
+            return values;
+        }
+        self.one_by_one(func, foldable)
+    }
+
+    /// The values of some variables: by the interpreter where that takes little time or nothing is better.
+    fn together(
+        &self,
+        func: &Function,
+        bindings: &[Binding],
+        wanted: &[Var],
+    ) -> Option<Vec<Value>> {
+        let tensors = wanted.iter().all(|&v| func.var_ty(v).is_tensor());
+        let Some(compiled) = self.compiled.filter(|_| tensors) else {
+            return self.run(func, bindings, wanted, self.max_steps);
+        };
+        self.run(func, bindings, wanted, FEW_STEPS.min(self.max_steps)).or_else(|| {
+            let (module, name) = self.module(func, bindings, wanted)?;
+            let tensors = compiled.evaluate(module, &name)?;
+            (tensors.len() == wanted.len())
+                .then(|| tensors.into_iter().map(Value::Tensor).collect())
+        })
+    }
+
+    /// Evaluates bindings singly, each with what it depends on, and leaves out those that fail.
+    fn one_by_one(&self, func: &Function, foldable: &[Binding]) -> Values {
+        let mut values = Values::default();
+        let steps = self.max_steps / MAX_SINGLE as u64;
+        let mut by_var: FxHashMap<Var, Binding> = FxHashMap::default();
+        let mut failed: FxHashSet<Var> = FxHashSet::default();
+        for b in foldable.iter().take(MAX_SINGLE) {
+            if self.cancel.is_cancelled() {
+                break;
+            }
+            by_var.insert(b.var, *b);
+            let needed = cone(func, &by_var, b.var);
+            if needed.iter().any(|n| failed.contains(&n.var)) {
+                failed.insert(b.var);
+                continue;
+            }
+            match self.run(func, &needed, &[b.var], steps).and_then(|v| v.into_iter().next()) {
+                Some(value) => {
+                    values.insert(b.var, Some(value));
+                }
+                None => {
+                    failed.insert(b.var);
+                }
+            }
+        }
+        values
+    }
+
+    /// The values of some variables, computed by a function of the bindings alone.
+    fn run(
+        &self,
+        func: &Function,
+        bindings: &[Binding],
+        wanted: &[Var],
+        max_steps: u64,
+    ) -> Option<Vec<Value>> {
+        let (module, name) = self.module(func, bindings, wanted)?;
+        let options = Options { max_steps, ..Options::default() };
+        match run_with(&module, &name, &[], &NoPacked, &options) {
+            Ok(Value::Tuple(values)) if values.len() == wanted.len() => Some(values.to_vec()),
+            _ => None,
+        }
+    }
+
+    /// A module with a function that gives the values of some variables, computed by the bindings alone.
+    fn module(
+        &self,
+        func: &Function,
+        bindings: &[Binding],
+        wanted: &[Var],
+    ) -> Option<(IRModule, Arc<str>)> {
+        let mut dst = Function::empty();
+        let (block, result) = {
+            let mut importer = Importer::new(func, &mut dst);
+            let bindings: Vec<Binding> = bindings.iter().map(|&b| importer.binding(b)).collect();
+            let vars: Vec<Expr> =
+                wanted.iter().map(|v| importer.vars.get(v).copied()).collect::<Option<_>>()?;
+            for b in &bindings {
+                importer.dst.var_mut(b.var).dataflow = false;
+            }
+            let block = importer.dst.add_block(BlockData { dataflow: false, bindings });
+            (block, importer.dst.tuple(&vars))
+        };
+        let body = dst.add_seq(SeqData { blocks: vec![block], result });
+        let (root, ret_ty) = (dst.root(), dst.expr_ty(result));
+        dst.func_mut(root).body = body;
+        dst.func_mut(root).ret_ty = ret_ty;
+        let mut module = IRModule::new();
+        for name in called_globals(&dst) {
+            module.insert(name.clone(), self.kernels.get(&name)?.clone());
+        }
+        let name = module.fresh_name("folded");
+        module.insert(name.clone(), dst);
+        Some((module, name))
+    }
+}
+
+/// The foldable variables that anything but a foldable binding reads.
+fn wanted(func: &Function, foldable: &[Binding]) -> Vec<Var> {
+    let inside: FxHashSet<Var> = foldable.iter().map(|b| b.var).collect();
+    let mut read: FxHashSet<Var> = FxHashSet::default();
+    walk(func, func.root(), |event| match event {
+        Event::Binding(_, b) if !inside.contains(&b.var) => {
+            read.extend(operand_vars(func, b.value))
+        }
+        Event::Result(seq) => read.extend(operand_vars(func, func.seq(seq).result)),
+        _ => {}
+    });
+    foldable.iter().map(|b| b.var).filter(|v| read.contains(v)).collect()
+}
+
+/// The binding of a variable after those that it depends on.
+fn cone(func: &Function, by_var: &FxHashMap<Var, Binding>, var: Var) -> Vec<Binding> {
+    let mut out = Vec::new();
+    let mut seen: FxHashSet<Var> = FxHashSet::default();
+    let mut stack = vec![(var, false)];
+    while let Some((v, ready)) = stack.pop() {
+        let Some(b) = by_var.get(&v) else { continue };
+        if ready {
+            out.push(*b);
+        } else if seen.insert(v) {
+            stack.push((v, true));
+            stack.extend(operand_vars(func, b.value).into_iter().map(|v| (v, false)));
+        }
+    }
+    out
+}
+
+/// A value as an operand of the type; nothing where it is of another type, or no constant.
+fn constant_of(func: &mut Function, value: &Value, ty: Type) -> Option<Expr> {
+    match (value, func.types.get(ty).clone()) {
+        (Value::Tensor(t), TypeData::Tensor { dtype, .. }) => {
+            if dtype != Some(t.dtype()) {
+                return None;
+            }
+            let e = func.constant(t.clone());
+            (func.expr_ty(e) == ty).then_some(e)
+        }
+        (Value::Tuple(values), TypeData::Tuple(tys)) if values.len() == tys.len() => {
+            let fields: Option<Vec<Expr>> =
+                values.iter().zip(&tys).map(|(v, &t)| constant_of(func, v, t)).collect();
+            let fields = fields?;
+            Some(func.tuple(&fields))
+        }
+        (Value::Shape(dims), TypeData::Shape { .. }) => {
+            let dims: Vec<Sym> = dims.iter().map(|&d| func.syms.int(d)).collect();
+            let e = func.shape(&dims);
+            (func.expr_ty(e) == ty).then_some(e)
+        }
+        _ => None,
+    }
+}

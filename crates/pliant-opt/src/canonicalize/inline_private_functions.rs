@@ -1,0 +1,427 @@
+//! # What it does
+//! Puts the bodies of private graph functions where they are called. Functions that nothing refers to any more go.
+//!
+//! # Before
+//! ```python
+//! @R.function(private=True)
+//! def square(a: R.Tensor(("k",), "float32")) -> R.Tensor(("k",), "float32"):
+//!     k = T.int64()
+//!     with R.dataflow():
+//!         b = R.multiply(a, a)
+//!         R.output(b)
+//!     return b
+//!
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     n = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         lv: R.Tensor((n,), "float32") = cls.square(x)
+//!         gv: R.Tensor((n,), "float32") = R.exp(lv)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv: R.Tensor((n,), "float32") = R.multiply(x, x)
+//!         gv: R.Tensor((n,), "float32") = R.exp(lv)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! The checks at the entry and exit of a function, as `match_cast`s, where they may fail. Functions that call
+//! themselves, also through others, and those handed to a backend (`Codegen`, `Composite`, `Primitive`).
+//!
+//! # Never
+//! Inlines a public function, or goes on when a function would grow over [`MAX_BINDINGS`] bindings.
+
+use std::sync::Arc;
+
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
+use pliant_ir::attrs::is_forced_pure;
+use pliant_ir::relax::derive::{SymMap, is_subtype};
+use pliant_ir::relax::visit::{Importer, called_globals, for_each_expr};
+use pliant_ir::relax::{
+    Binding, Block, BlockData, Callee, Expr, ExprData, Function, Seq, Type, TypeData, Var,
+};
+use pliant_ir::{BaseFunc, IRModule};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::rewrite::{
+    Namer, Substitution, mark_outputs, reachable_seqs, shape_vars, substitute_result,
+};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::CallGraph;
+use crate::analysis::call_graph::called_by_name_only;
+
+use crate::common::reinfer::reinfer;
+use crate::lower::to_non_dataflow::admit_effects;
+
+/// How many bindings a function may have after calls were inlined.
+pub const MAX_BINDINGS: usize = 1 << 20;
+
+/// Marks of functions that a backend takes whole.
+const MARKS: &[&str] = &[CODEGEN, COMPOSITE, PRIMITIVE];
+
+/// See the module's documentation.
+pub struct InlinePrivateFunctions;
+
+impl ModulePass for InlinePrivateFunctions {
+    fn name(&self) -> &str {
+        "InlinePrivateFunctions"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let recursive = CallGraph::of(&module).recursive;
+        let inlinable: FxHashMap<Arc<str>, Arc<Function>> = module
+            .relax_funcs()
+            .filter(|(name, f)| {
+                f.private
+                    && !recursive.contains(*name)
+                    && !MARKS.iter().any(|mark| f.attrs.contains_key(*mark))
+            })
+            .map(|(name, f)| (name.clone(), f.clone()))
+            .collect();
+        if inlinable.is_empty() {
+            return Ok(module);
+        }
+        // Functions that are handed on as values stay, and calls in them are inlined as well.
+        let gone = called_by_name_only(&module);
+        let before = module.clone();
+        let in_place = module.works_in_place();
+        update_each_relax(&mut module, ctx, |name, func| {
+            let stays = !(inlinable.contains_key(name) && gone.contains(name));
+            let calls = called_globals(func).iter().any(|callee| inlinable.contains_key(callee));
+            let changed = stays && calls && Inliner::new(func, &inlinable, in_place).function(func);
+            if changed {
+                // Arguments say more than parameters. What they make provably wrong is told when it runs, if it does.
+                let _ = reinfer(func, &before, ctx.ops, false);
+            }
+            Ok(changed)
+        })?;
+        remove_inlined(&mut module, &inlinable);
+        Ok(module)
+    }
+}
+
+/// Removes inlined functions that nothing refers to, callers before what they called.
+fn remove_inlined(module: &mut IRModule, inlined: &FxHashMap<Arc<str>, Arc<Function>>) {
+    let mut work: Vec<Arc<str>> =
+        module.functions.keys().filter(|n| !inlined.contains_key(*n)).cloned().collect();
+    let mut live: FxHashSet<Arc<str>> = FxHashSet::default();
+    while let Some(name) = work.pop() {
+        if live.insert(name.clone())
+            && let Some(BaseFunc::Relax(func)) = module.get(&name)
+        {
+            work.extend(called_globals(func));
+        }
+    }
+    if module.functions.keys().any(|n| !live.contains(n)) {
+        module.functions.retain(|name, _| live.contains(name));
+    }
+}
+
+/// What is left to do in a sequence.
+enum Work {
+    /// A block begins.
+    Begin(bool),
+    /// A binding, which may be a call.
+    Bind(Binding),
+    /// The body of a call is done.
+    Finish(Call),
+}
+
+/// A call whose body is inlined.
+struct Call {
+    binding: Binding,
+    result: Expr,
+    ret_ty: Type,
+    /// How many variables there were before.
+    first: usize,
+}
+
+/// Inlines calls in one function.
+struct Inliner<'a> {
+    callees: &'a FxHashMap<Arc<str>, Arc<Function>>,
+    namer: Namer,
+    subst: Substitution,
+    pinned: FxHashSet<Var>,
+    /// How many bindings there are.
+    size: usize,
+    changed: bool,
+    /// Whether a callee had effects that do not count.
+    forced: bool,
+    /// Whether what arguments hold may be written into: a constant is one value then, however often it is read.
+    in_place: bool,
+}
+
+impl<'a> Inliner<'a> {
+    fn new(
+        func: &Function,
+        callees: &'a FxHashMap<Arc<str>, Arc<Function>>,
+        in_place: bool,
+    ) -> Self {
+        Inliner {
+            callees,
+            namer: Namer::new(func),
+            subst: Substitution::default(),
+            pinned: shape_vars(func),
+            size: count_bindings(func),
+            changed: false,
+            forced: false,
+            in_place,
+        }
+    }
+
+    fn function(mut self, func: &mut Function) -> bool {
+        let mut seqs = vec![func.body()];
+        // Outer sequences first: what replaces a variable is known before the sequences inside are rewritten.
+        while let Some(seq) = seqs.pop() {
+            self.sequence(func, seq);
+            for &block in &func.seq(seq).blocks {
+                for b in &func.block(block).bindings {
+                    match func.expr(b.value) {
+                        ExprData::If { then_seq, else_seq, .. } => {
+                            seqs.extend([*then_seq, *else_seq]);
+                        }
+                        ExprData::Func(id) => seqs.push(func.func(*id).body),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        if self.changed {
+            mark_outputs(func);
+        }
+        if self.forced {
+            // The effects that do not count for the callee do not count here.
+            admit_effects(func);
+        }
+        self.changed
+    }
+
+    /// Rewrites one sequence. What is left to do stands on a stack, since inlined bodies hold further calls.
+    fn sequence(&mut self, func: &mut Function, seq: Seq) {
+        let mut work = Vec::new();
+        for block in func.seq(seq).blocks.clone() {
+            let data = std::mem::take(func.block_mut(block));
+            work.push(Work::Begin(data.dataflow));
+            work.extend(data.bindings.into_iter().map(Work::Bind));
+        }
+        work.reverse();
+        let mut out = Blocks::default();
+        while let Some(item) = work.pop() {
+            match item {
+                Work::Begin(dataflow) => out.begin(dataflow),
+                Work::Bind(mut binding) => {
+                    binding.value = self.subst.apply(func, binding.value);
+                    match self.callee(func, binding) {
+                        Some((callee, args)) => {
+                            self.changed = true;
+                            self.forced |= is_forced_pure(&callee.attrs);
+                            let from = work.len();
+                            self.call(func, binding, &callee, &args, (&mut out, &mut work));
+                            work[from..].reverse();
+                        }
+                        None => out.push(func, binding),
+                    }
+                }
+                Work::Finish(call) => self.result(func, call, &mut out),
+            }
+        }
+        func.seq_mut(seq).blocks = out.blocks;
+        substitute_result(func, seq, &self.subst);
+    }
+
+    /// The function that a binding calls and the arguments, if it can be inlined.
+    fn callee(&self, func: &Function, b: Binding) -> Option<(Arc<Function>, Vec<Expr>)> {
+        let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(b.value) else {
+            return None;
+        };
+        let ExprData::Global(name) = func.expr(*callee) else { return None };
+        let callee = self.callees.get(func.str(*name))?;
+        let args = func.list(*args);
+        let fits = self.size + count_bindings(callee) <= MAX_BINDINGS;
+        (args.len() == callee.params().len() && fits).then(|| (callee.clone(), args.to_vec()))
+    }
+
+    /// Puts the checks of a call and what is to be done for it, in order.
+    fn call(
+        &mut self,
+        func: &mut Function,
+        b: Binding,
+        callee: &Function,
+        args: &[Expr],
+        (out, work): (&mut Blocks, &mut Vec<Work>),
+    ) {
+        self.size += count_bindings(callee);
+        let first = func.num_vars();
+        let mut entry = Vec::new();
+        let tys: Vec<Type> = args.iter().map(|&a| func.expr_ty(a)).collect();
+        let params: Vec<Type> = callee.params().iter().map(|&p| callee.var(p).ty).collect();
+        let syms = match_symbols(func, callee, &params, &tys);
+        let mut importer = Importer::new(callee, func);
+        importer.syms = syms;
+        for (&param, &arg) in callee.params().iter().zip(args) {
+            let ty = importer.ty(callee.var(param).ty);
+            let arg_ty = importer.dst.expr_ty(arg);
+            let fits = is_subtype(importer.dst, arg_ty, ty).is_yes();
+            if fits && !(self.in_place && holds_constant(importer.dst, arg)) {
+                importer.vars.insert(param, arg);
+                continue;
+            }
+            let var = importer.define(param);
+            importer.dst.var_mut(var).dataflow = out.in_dataflow;
+            entry.push(match fits {
+                true => Binding::bind(var, arg),
+                false => Binding::match_cast(var, arg, ty),
+            });
+        }
+        let body = callee.seq(callee.body());
+        let blocks: Vec<Block> = body.blocks.iter().map(|&b| importer.block(b)).collect();
+        let result = importer.expr(body.result);
+        let ret_ty = importer.ty(callee.ret_ty());
+        self.rename(func, first);
+        entry.into_iter().for_each(|b| out.push(func, b));
+        for block in blocks {
+            let data = std::mem::take(func.block_mut(block));
+            splice(func, data, out.in_dataflow, work);
+        }
+        work.push(Work::Finish(Call { binding: b, result, ret_ty, first }));
+    }
+
+    /// Gives the variables made since there were `first` names that nobody has.
+    fn rename(&mut self, func: &mut Function, first: usize) {
+        for v in first..func.num_vars() {
+            let v = Var::from_u32(v as u32);
+            let name = self.namer.fresh(&func.var(v).name.clone());
+            func.var_mut(v).name = name;
+        }
+    }
+
+    /// Lets the call's variable be the result: itself where it is a variable of the body, else bound to it.
+    fn result(&mut self, func: &mut Function, call: Call, out: &mut Blocks) {
+        let Call { binding: b, ret_ty, first, .. } = call;
+        let result = self.subst.apply(func, call.result);
+        let result_ty = func.expr_ty(result);
+        let (var_ty, cast) = (func.var(b.var).ty, b.cast.is_some());
+        let fits = is_subtype(func, result_ty, ret_ty).is_yes();
+        if !fits {
+            out.push(func, Binding::match_cast(b.var, result, ret_ty));
+            func.var_mut(b.var).ty = ret_ty;
+            return;
+        }
+        if let ExprData::Var(v) = *func.expr(result)
+            && v.as_u32() as usize >= first
+            && !cast
+            && !self.pinned.contains(&b.var)
+            && is_subtype(func, result_ty, var_ty).is_yes()
+        {
+            let (name, dataflow) = (func.var(b.var).name.clone(), func.var(b.var).dataflow);
+            let data = func.var_mut(v);
+            data.name = name;
+            data.dataflow = dataflow;
+            self.subst.insert(b.var, result);
+            return;
+        }
+        out.push(func, Binding { value: result, ..b });
+    }
+}
+
+/// Whether a constant is written out in an operand.
+fn holds_constant(func: &Function, operand: Expr) -> bool {
+    let mut found = false;
+    for_each_expr(func, operand, |e| found |= matches!(func.expr(e), ExprData::Constant(_)));
+    found
+}
+
+fn count_bindings(func: &Function) -> usize {
+    let blocks = reachable_seqs(func).into_iter().flat_map(|s| func.seq(s).blocks.clone());
+    blocks.map(|b| func.block(b).bindings.len()).sum()
+}
+
+/// What the symbols of a callee's parameters are at a call. Those that the arguments do not tell are left out.
+fn match_symbols(func: &Function, callee: &Function, params: &[Type], args: &[Type]) -> SymMap {
+    let mut map = SymMap::default();
+    let mut stack: Vec<(Type, Type)> =
+        params.iter().copied().zip(args.iter().copied()).rev().collect();
+    while let Some((p, a)) = stack.pop() {
+        match (callee.types.get(p), func.types.get(a)) {
+            (TypeData::Tuple(x), TypeData::Tuple(y)) if x.len() == y.len() => {
+                stack.extend(x.iter().copied().zip(y.iter().copied()).rev());
+            }
+            (TypeData::Prim { value: Some(x), .. }, TypeData::Prim { value: Some(y), .. }) => {
+                if let Some(v) = callee.syms.as_var(*x) {
+                    map.entry(v).or_insert(*y);
+                }
+            }
+            (x, y) => {
+                for (&x, &y) in x.dims().into_iter().flatten().zip(y.dims().into_iter().flatten()) {
+                    if let Some(v) = callee.syms.as_var(x) {
+                        map.entry(v).or_insert(y);
+                    }
+                }
+            }
+        }
+    }
+    map
+}
+
+/// The blocks of a sequence under construction.
+#[derive(Default)]
+struct Blocks {
+    blocks: Vec<Block>,
+    in_dataflow: bool,
+    /// Whether the last block takes more bindings.
+    open: bool,
+}
+
+impl Blocks {
+    /// Begins a block; it is made with its first binding.
+    fn begin(&mut self, dataflow: bool) {
+        self.in_dataflow = dataflow;
+        self.open = false;
+    }
+
+    fn push(&mut self, func: &mut Function, binding: Binding) {
+        if !self.open {
+            let data = BlockData { dataflow: self.in_dataflow, bindings: Vec::new() };
+            self.blocks.push(func.add_block(data));
+            self.open = true;
+        }
+        let dataflow = self.in_dataflow;
+        let last = *self.blocks.last().expect("a block is open");
+        func.var_mut(binding.var).dataflow &= dataflow;
+        func.block_mut(last).bindings.push(binding);
+    }
+}
+
+/// What is to be done for the bindings of an inlined block. Inside a dataflow block those without control flow join it;
+/// others interrupt it.
+fn splice(func: &mut Function, data: BlockData, around: bool, work: &mut Vec<Work>) {
+    let control =
+        |b: &Binding| matches!(func.expr(b.value), ExprData::If { .. } | ExprData::Func(_));
+    let inside = data.dataflow || (around && !data.bindings.iter().any(control));
+    if inside != around {
+        work.push(Work::Begin(inside));
+    }
+    for binding in data.bindings {
+        if around && inside {
+            func.var_mut(binding.var).dataflow = true;
+        }
+        work.push(Work::Bind(binding));
+    }
+    if inside != around {
+        work.push(Work::Begin(around));
+    }
+}

@@ -1,0 +1,217 @@
+//! Replaces local functions by their global names: in calls with what they captured, elsewhere by closures.
+
+use pliant_ir::relax::{
+    Binding, BlockData, Callee, Expr, ExprData, FuncId, Function, Seq, TypeData, Var,
+};
+use pliant_ir::{Attrs, DType};
+use pliant_pass::rewrite::{Namer, Substitution, for_each_operand_var, reachable_seqs};
+use rustc_hash::FxHashSet;
+
+use super::captures::{Known, LocalFunc};
+use crate::common::names::{MAKE_CLOSURE, op_call};
+
+/// Rewrites all sequences, those of the local functions included.
+pub(super) fn rewrite(func: &mut Function, known: &Known) {
+    let seqs = reachable_seqs(func);
+    for local in &known.funcs {
+        for &v in &local.vars {
+            // What is read outside its dataflow block is an output of the block.
+            func.var_mut(v).dataflow = false;
+        }
+    }
+    let mut rewriter =
+        Rewriter { known, namer: Namer::new(func), values: used_as_values(func, known, &seqs) };
+    for seq in seqs {
+        let owner = known.owners.get(&seq).copied().unwrap_or(func.root());
+        rewriter.sequence(func, seq, owner);
+    }
+}
+
+/// The local functions that are used as values in the function expression that binds them.
+fn used_as_values(func: &Function, known: &Known, seqs: &[Seq]) -> FxHashSet<FuncId> {
+    let mut out = FxHashSet::default();
+    for &seq in seqs {
+        let owner = known.owners.get(&seq).copied();
+        let mut read = |v: Var| {
+            if let Some(local) = known.func_of(v)
+                && Some(local.parent) == owner
+            {
+                out.insert(local.id);
+            }
+        };
+        for &block in &func.seq(seq).blocks {
+            for b in &func.block(block).bindings {
+                match func.expr(b.value) {
+                    // Another name is no use.
+                    ExprData::Var(_) if b.cast.is_none() => {}
+                    ExprData::Call { callee: Callee::Expr(callee), args, .. }
+                        if matches!(func.expr(*callee), ExprData::Var(_)) =>
+                    {
+                        for &arg in func.list(*args) {
+                            for_each_operand_var(func, arg, &mut read);
+                        }
+                    }
+                    _ => for_each_operand_var(func, b.value, &mut read),
+                }
+            }
+        }
+        for_each_operand_var(func, func.seq(seq).result, &mut read);
+    }
+    out
+}
+
+struct Rewriter<'a> {
+    known: &'a Known,
+    namer: Namer,
+    /// Functions whose variable holds a closure after the pass.
+    values: FxHashSet<FuncId>,
+}
+
+impl Rewriter<'_> {
+    fn sequence(&mut self, func: &mut Function, seq: Seq, owner: FuncId) {
+        for i in 0..func.seq(seq).blocks.len() {
+            let block = func.seq(seq).blocks[i];
+            let old = std::mem::take(&mut func.block_mut(block).bindings);
+            let mut new = Vec::with_capacity(old.len());
+            for binding in old {
+                self.binding(func, binding, owner, &mut new);
+            }
+            func.block_mut(block).bindings = new;
+        }
+        let mut more = Vec::new();
+        let result = func.seq(seq).result;
+        let result = self.expr(func, result, owner, &mut more);
+        func.seq_mut(seq).result = result;
+        if !more.is_empty() {
+            let block = func.add_block(BlockData { dataflow: false, bindings: more });
+            func.seq_mut(seq).blocks.push(block);
+        }
+        let empty: Vec<_> = func.seq(seq).blocks.clone();
+        let kept = empty.into_iter().filter(|&b| !func.block(b).bindings.is_empty()).collect();
+        func.seq_mut(seq).blocks = kept;
+    }
+
+    fn binding(
+        &mut self,
+        func: &mut Function,
+        mut binding: Binding,
+        owner: FuncId,
+        out: &mut Vec<Binding>,
+    ) {
+        match func.expr(binding.value) {
+            ExprData::Func(_) => {
+                let Some(local) = self.known.func_of(binding.var) else { return };
+                if self.values.contains(&local.id) && captures(local) {
+                    binding.value = closure(func, local);
+                    out.push(binding);
+                }
+            }
+            // Other names of known functions are not needed: their uses name the function.
+            ExprData::Var(_) if self.known.func_of(binding.var).is_some() => {}
+            _ => {
+                binding.value = self.expr(func, binding.value, owner, out);
+                out.push(binding);
+            }
+        }
+    }
+
+    /// The expression with known functions replaced; closures that it needs are bound first.
+    fn expr(
+        &mut self,
+        func: &mut Function,
+        e: Expr,
+        owner: FuncId,
+        out: &mut Vec<Binding>,
+    ) -> Expr {
+        let mut by = Substitution::default();
+        let callee = match func.expr(e) {
+            ExprData::Call { callee: Callee::Expr(callee), args, .. } => match func.expr(*callee) {
+                ExprData::Var(v) => self.known.func_of(*v).map(|local| (local, *args)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let mut reads = Vec::new();
+        match callee {
+            Some((_, args)) => func
+                .list(args)
+                .iter()
+                .for_each(|&arg| for_each_operand_var(func, arg, &mut |v| reads.push(v))),
+            None => for_each_operand_var(func, e, &mut |v| reads.push(v)),
+        }
+        for v in reads {
+            if let Some(local) = self.known.func_of(v)
+                && !by.contains(v)
+            {
+                let value = self.value(func, local, owner, out);
+                by.insert(v, value);
+            }
+        }
+        let Some((local, args)) = callee else { return replace(func, e, &by) };
+        let mut args: Vec<Expr> = func.list(args).to_vec();
+        for arg in &mut args {
+            *arg = replace(func, *arg, &by);
+        }
+        args.extend(captured(func, local));
+        let (callee, ty) = (global(func, local), func.expr_ty(e));
+        func.call(Callee::Expr(callee), &args, Attrs::default(), &[], ty)
+    }
+
+    /// A known function as a value, in the function expression `owner`.
+    fn value(
+        &mut self,
+        func: &mut Function,
+        local: &LocalFunc,
+        owner: FuncId,
+        out: &mut Vec<Binding>,
+    ) -> Expr {
+        if !captures(local) {
+            return global(func, local);
+        }
+        if local.parent == owner {
+            return func.var_expr(local.var);
+        }
+        let (name, ty) = (func.var(local.var).name.clone(), func.var(local.var).ty);
+        let var = self.namer.var(func, &name, ty);
+        let value = closure(func, local);
+        out.push(Binding::bind(var, value));
+        func.var_expr(var)
+    }
+}
+
+fn captures(local: &LocalFunc) -> bool {
+    !(local.vars.is_empty() && local.syms.is_empty())
+}
+
+/// What a function captured, as operands.
+fn captured(func: &mut Function, local: &LocalFunc) -> Vec<Expr> {
+    let mut out: Vec<Expr> = local.vars.iter().map(|&v| func.var_expr(v)).collect();
+    for &sym in &local.syms {
+        let value = func.syms.var(sym);
+        out.push(func.int_value(value, DType::Int64));
+    }
+    out
+}
+
+/// The lifted function's name, of the type that it has with what it captured as parameters.
+fn global(func: &mut Function, local: &LocalFunc) -> Expr {
+    let captured = captured(func, local);
+    let own = func.func(local.id).params.clone();
+    let params = own.into_iter().map(|p| func.var(p).ty);
+    let params: Box<[_]> = params.chain(captured.iter().map(|&e| func.expr_ty(e))).collect();
+    let (ret, pure) = (func.func(local.id).ret_ty, func.func(local.id).pure);
+    let ty = func.intern(TypeData::Callable { params: Some(params), ret, pure });
+    func.global(&local.name, ty)
+}
+
+fn closure(func: &mut Function, local: &LocalFunc) -> Expr {
+    let captured = captured(func, local);
+    let (callee, captured) = (global(func, local), func.tuple(&captured));
+    let ty = func.var(local.var).ty;
+    op_call(func, MAKE_CLOSURE, &[callee, captured], ty)
+}
+
+/// The expression with variables replaced by operands; the same id when none is.
+fn replace(func: &mut Function, e: Expr, by: &Substitution) -> Expr {
+    if by.is_empty() { e } else { by.apply(func, e) }
+}

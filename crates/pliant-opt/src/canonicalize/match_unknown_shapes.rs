@@ -1,0 +1,316 @@
+//! # What it does
+//! Gives symbols to sizes that are not known where an operator needs them: a tensor of known rank is matched with
+//! symbols of its own right after it comes about, once, and the operators read what was matched. What follows from
+//! the operators then has known sizes too. The sizes of a shape value and integer scalars are matched in the same way.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.unique(x)
+//!         lv1 = R.add(lv, R.const(1, "int64"))
+//!         gv = R.multiply(lv1, lv)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
+//!     n = T.int64()
+//!     lv_0 = T.int64()
+//!     with R.dataflow():
+//!         lv = R.unique(x)
+//!         lv2 = R.match_cast(lv, R.Tensor((lv_0,), "int64"))
+//!         lv1 = R.add(lv2, R.const(1, "int64"))
+//!         gv = R.multiply(lv1, lv2)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! Nothing. Tensors of unknown rank stay as they are: operators read them as they come at run time.
+//!
+//! # Keeps
+//! The types of parameters and of results of functions and branches, which may be wider than what they now hold.
+//!
+//! # Never
+//! Touches functions in which every operator knows the sizes that it needs. Guesses that two unknown sizes are equal:
+//! an operator that needs that checks it when it runs.
+
+use std::sync::Arc;
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::visit::{Event, for_each_expr, walk};
+use pliant_ir::relax::{
+    Binding, BlockData, Callee, Expr, ExprData, FuncId, Function, TensorShape, Type, TypeData, Var,
+};
+use pliant_ir::{BaseFunc, DType, IRModule, Sym};
+use pliant_ops::Numbers;
+use pliant_pass::rewrite::{Namer, Substitution, reachable_funcs, reachable_seqs};
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+use rustc_hash::FxHashMap;
+
+use crate::common::names::RESHAPE;
+use crate::common::reinfer::Reinfer;
+
+/// See the module's documentation.
+pub struct MatchUnknownShapes;
+
+impl ModulePass for MatchUnknownShapes {
+    fn name(&self) -> &str {
+        "MatchUnknownShapes"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let names: Vec<Arc<str>> = module
+            .relax_funcs()
+            .filter(|(_, func)| lacks_shapes(func))
+            .map(|(name, _)| name.clone())
+            .collect();
+        if names.is_empty() {
+            return Ok(module);
+        }
+        // Types of calls follow from the signatures of the callees, which stay as they are.
+        let signatures = module.clone();
+        let mut errors = Vec::new();
+        for name in names {
+            ctx.check_cancelled()?;
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+            let reinfer = Reinfer { module: &signatures, ops: ctx.ops, widen: false };
+            let result = match_shapes(Arc::make_mut(func), reinfer);
+            errors.extend(result.err().map(|e| e.in_function(&name)));
+        }
+        PassError::join(errors).map_or(Ok(module), Err)
+    }
+}
+
+/// Whether an operator of the function reads a value whose sizes it needs and that are not known.
+fn lacks_shapes(func: &Function) -> bool {
+    let mut found = false;
+    walk(func, func.root(), |event| {
+        if let Event::Binding(_, b) = event {
+            found |= !found && needs_shapes(func, b.value) && {
+                let mut unknown = false;
+                for_each_expr(func, b.value, |e| {
+                    unknown |= e != b.value && can_be_matched(func, func.expr_ty(e));
+                });
+                unknown
+            };
+        }
+    });
+    found
+}
+
+/// Whether a value is the call of an operator whose loop form is made from the shapes of its operands.
+fn needs_shapes(func: &Function, value: Expr) -> bool {
+    match *func.expr(value) {
+        // A view to sizes that are written out asks for nothing else.
+        ExprData::Call { callee: Callee::Op(RESHAPE), .. } => func.ty(value).dims().is_none(),
+        ExprData::Call { callee: Callee::Op(op), .. } => match pliant_ops::numbers_of(op.0) {
+            // A symbol in the place of a size that may be 1 would change the rank of the result.
+            Numbers::Ones if func.rank_of(func.expr_ty(value)).is_none() => false,
+            // The run finds the number.
+            Numbers::Last(_) => false,
+            _ => pliant_ops::needs_shapes(op),
+        },
+        _ => false,
+    }
+}
+
+/// Whether a type has a rank but not the sizes, is an integer of unknown value, or has such a field. Recursion follows
+/// nested tuples, whose depth the verifier bounds.
+fn can_be_matched(func: &Function, ty: Type) -> bool {
+    match func.types.get(ty) {
+        TypeData::Tensor { shape: TensorShape::Rank(_), .. }
+        | TypeData::Shape { dims: None, ndim: Some(_) }
+        | TypeData::Prim { dtype: DType::Int64, value: None } => true,
+        TypeData::Tensor { shape: TensorShape::Var(v), .. } => {
+            can_be_matched(func, func.var(*v).ty)
+        }
+        TypeData::Tuple(fields) => fields.iter().any(|&f| can_be_matched(func, f)),
+        _ => false,
+    }
+}
+
+fn match_shapes(func: &mut Function, reinfer: Reinfer<'_>) -> Result<(), PassError> {
+    let mut events = Vec::new();
+    walk(func, func.root(), |event| {
+        if matches!(event, Event::Bound(..) | Event::Result(_)) {
+            events.push(event);
+        }
+    });
+    let mut matcher = Matcher::new(func);
+    let mut problems = Vec::new();
+    for event in events {
+        let b = match event {
+            Event::Bound(_, b) => b,
+            Event::Result(seq) => {
+                reinfer.operand(func, func.seq(seq).result);
+                continue;
+            }
+            _ => continue,
+        };
+        if let Err(e) = matcher.binding(func, &reinfer, b) {
+            let problem = Problem::new(e.message).at(func.var(b.var).span);
+            problems.push(match e.help {
+                Some(help) => problem.with_help(help),
+                None => problem,
+            });
+        }
+    }
+    matcher.finish(func);
+    if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
+}
+
+struct Matcher {
+    namer: Namer,
+    /// The bindings that the walk has passed, as they are now.
+    bound: FxHashMap<Var, Binding>,
+    /// What takes the place of variables that were matched.
+    matched: Substitution,
+    /// The `match_cast`s that stand after the definition of each variable.
+    casts: FxHashMap<Var, Vec<Binding>>,
+}
+
+impl Matcher {
+    fn new(func: &Function) -> Self {
+        Matcher {
+            namer: Namer::new(func),
+            bound: FxHashMap::default(),
+            matched: Substitution::default(),
+            casts: FxHashMap::default(),
+        }
+    }
+
+    /// Matches what the operator lacks, and infers the types that follow from its operands.
+    fn binding(
+        &mut self,
+        func: &mut Function,
+        reinfer: &Reinfer<'_>,
+        mut b: Binding,
+    ) -> Result<(), InferError> {
+        if needs_shapes(func, b.value) {
+            let mut operands = Vec::new();
+            for_each_expr(func, b.value, |e| {
+                if let ExprData::Var(v) = *func.expr(e) {
+                    operands.push(v);
+                }
+            });
+            for v in operands {
+                self.variable(func, v);
+            }
+            b.value = self.matched.apply(func, b.value);
+        }
+        self.bound.insert(b.var, b);
+        match func.expr(b.value) {
+            ExprData::Call { .. } | ExprData::Tuple(_) | ExprData::TupleGetItem(..) => {
+                reinfer.binding(func, b)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sees to it that the sizes of a variable's value are known, where its rank is.
+    fn variable(&mut self, func: &mut Function, v: Var) {
+        let ty = func.var(v).ty;
+        if self.matched.contains(v) || !can_be_matched(func, ty) {
+            return;
+        }
+        if let Some(b) = self.bound.get(&v).filter(|b| b.cast.is_none()) {
+            // The type that was written says less than the value's.
+            let finer = func.expr_ty(b.value);
+            if !can_be_matched(func, finer) && is_subtype(func, finer, ty).is_yes() {
+                func.var_mut(v).ty = finer;
+                return;
+            }
+        }
+        let name = func.var(v).name.clone();
+        let cast = self.with_symbols(func, &name, ty);
+        let new = self.namer.var(func, &name, cast);
+        let (dataflow, span) = (func.var(v).dataflow, func.var(v).span);
+        let data = func.var_mut(new);
+        (data.dataflow, data.span) = (dataflow, span);
+        let value = func.var_expr(v);
+        self.casts.entry(v).or_default().push(Binding::match_cast(new, value, cast));
+        let operand = func.var_expr(new);
+        self.matched.insert(v, operand);
+    }
+
+    /// The type with a symbol for each size that is not known. Recursion as in [`can_be_matched`].
+    fn with_symbols(&mut self, func: &mut Function, name: &str, ty: Type) -> Type {
+        let data = match func.types.get(ty).clone() {
+            TypeData::Tensor { shape: TensorShape::Rank(n), dtype } => {
+                TypeData::tensor(symbols(func, name, n), dtype)
+            }
+            TypeData::Shape { dims: None, ndim: Some(n) } => {
+                TypeData::shape(symbols(func, name, n))
+            }
+            TypeData::Prim { dtype: dtype @ DType::Int64, value: None } => {
+                let symbol = func.fresh_sym(&format!("{name}_value"));
+                TypeData::Prim { dtype, value: Some(func.syms.var(symbol)) }
+            }
+            // All tensors of that shape have the same sizes.
+            TypeData::Tensor { shape: TensorShape::Var(shape), dtype } => {
+                self.variable(func, shape);
+                let shape = func.var_expr(shape);
+                let shape = self.matched.apply(func, shape);
+                match func.ty(shape).dims() {
+                    Some(dims) => TypeData::tensor(dims.to_vec(), dtype),
+                    None => return ty,
+                }
+            }
+            TypeData::Tuple(fields) => {
+                let fields = fields.iter().enumerate();
+                let fields =
+                    fields.map(|(i, &f)| self.with_symbols(func, &format!("{name}_{i}"), f));
+                TypeData::Tuple(fields.collect())
+            }
+            _ => return ty,
+        };
+        func.intern(data)
+    }
+
+    /// Puts the bindings as they are now, and the `match_cast`s, into the function.
+    fn finish(mut self, func: &mut Function) {
+        for seq in reachable_seqs(func) {
+            for block in func.seq(seq).blocks.clone() {
+                let old = std::mem::take(&mut func.block_mut(block).bindings);
+                let mut new = Vec::with_capacity(old.len());
+                for b in old {
+                    new.push(self.bound.get(&b.var).copied().unwrap_or(b));
+                    new.extend(self.casts.remove(&b.var).into_iter().flatten());
+                }
+                func.block_mut(block).bindings = new;
+            }
+        }
+        for id in reachable_funcs(func) {
+            self.parameters(func, id);
+        }
+    }
+
+    /// Puts the `match_cast`s of a function's parameters before all else that it does.
+    fn parameters(&mut self, func: &mut Function, id: FuncId) {
+        let params = func.func(id).params.clone();
+        let casts = params.iter().filter_map(|p| self.casts.remove(p));
+        let bindings: Vec<Binding> = casts.flatten().collect();
+        if !bindings.is_empty() {
+            let block = func.add_block(BlockData { dataflow: false, bindings });
+            let body = func.func(id).body;
+            func.seq_mut(body).blocks.insert(0, block);
+        }
+    }
+}
+
+fn symbols(func: &mut Function, name: &str, count: u32) -> Vec<Sym> {
+    (0..count)
+        .map(|i| {
+            let symbol = func.fresh_sym(&format!("{name}_{i}"));
+            func.syms.var(symbol)
+        })
+        .collect()
+}

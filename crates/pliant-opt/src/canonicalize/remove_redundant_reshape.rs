@@ -1,0 +1,174 @@
+//! # What it does
+//! Reshapes once what is reshaped several times in a row, and removes reshapes to the shape that a tensor has.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor((2, "n", 2), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.reshape(x, R.shape([n * 4]))
+//!         lv1 = R.reshape(lv, R.shape([n, 4]))
+//!         lv2 = R.exp(lv1)
+//!         lv3 = R.reshape(lv2, R.shape([4, n]))
+//!         gv = R.reshape(lv3, R.shape([2, n, 2]))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor((2, "n", 2), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.reshape(x, R.shape([n * 4]))
+//!         lv2 = R.exp(x)
+//!         lv3 = R.reshape(lv2, R.shape([4, n]))
+//!         gv = R.reshape(lv2, R.shape([2, n, 2]))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! Reshapes that nothing reads any more, for [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+//!
+//! # Never
+//! Removes a reshape whose shapes are not provably equal, or that keeps what its operand was before a call wrote into it.
+
+use pliant_ir::IRModule;
+use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::visit::{Event, walk};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::rewrite::{
+    Substitution, drop_empty_blocks, mark_outputs, reachable_seqs, shape_vars, substitute_result,
+};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::memory::{Memory, ParamUses, has_local_functions};
+use crate::common::names::RESHAPE;
+
+/// See the module's documentation.
+pub struct RemoveRedundantReshape;
+
+impl ModulePass for RemoveRedundantReshape {
+    fn name(&self) -> &str {
+        "RemoveRedundantReshape"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let uses = ParamUses::where_in_place(&module);
+        update_each_relax(&mut module, ctx, |_, func| {
+            let mut pinned = shape_vars(func);
+            if let Some(uses) = &uses {
+                pinned.extend(apart(func, uses));
+            }
+            let mut reshapes = Reshapes { pinned, ..Reshapes::default() };
+            let mut changed = false;
+            for seq in reachable_seqs(func) {
+                changed |= reshapes.sequence(func, seq);
+            }
+            if changed {
+                mark_outputs(func);
+            }
+            Ok(changed)
+        })?;
+        Ok(module)
+    }
+}
+
+/// The reshaped tensors that are values of their own: what they are reshapes of may be written into.
+fn apart(func: &Function, uses: &ParamUses) -> Vec<Var> {
+    let (mut memory, unknown) = (Memory::of_given_away(func, uses), has_local_functions(func));
+    let mut out = Vec::new();
+    walk(func, func.root(), |event| {
+        if let Event::Bound(_, b) = event
+            && reshape_of(func, b.value).is_some()
+            && (unknown || memory.view_is_written(b.var))
+        {
+            out.push(b.var);
+        }
+    });
+    out
+}
+
+#[derive(Default)]
+struct Reshapes {
+    /// What each reshaped tensor was before.
+    inputs: FxHashMap<Var, Expr>,
+    subst: Substitution,
+    /// What stays a tensor of its own.
+    pinned: FxHashSet<Var>,
+}
+
+impl Reshapes {
+    fn sequence(&mut self, func: &mut Function, seq: pliant_ir::relax::Seq) -> bool {
+        let mut changed = false;
+        for block in func.seq(seq).blocks.clone() {
+            let old = std::mem::take(&mut func.block_mut(block).bindings);
+            let mut new = Vec::with_capacity(old.len());
+            for mut b in old {
+                let value = self.subst.apply(func, b.value);
+                let value = self.short_cut(func, value);
+                changed |= value != b.value;
+                b.value = value;
+                if self.superfluous(func, b) {
+                    changed = true;
+                } else {
+                    new.push(b);
+                }
+            }
+            func.block_mut(block).bindings = new;
+        }
+        changed |= substitute_result(func, seq, &self.subst);
+        drop_empty_blocks(func, seq);
+        changed
+    }
+
+    /// The reshape of the tensor that was reshaped before.
+    fn short_cut(&self, func: &mut Function, value: Expr) -> Expr {
+        let Some((input, shape)) = reshape_of(func, value) else { return value };
+        let ExprData::Var(v) = func.expr(input) else { return value };
+        let Some(&first) = self.inputs.get(v) else { return value };
+        let ExprData::Call { attrs, .. } = *func.expr(value) else { return value };
+        let (attrs, ty) = (func.call_attrs(attrs).clone(), func.expr_ty(value));
+        func.call(Callee::Op(RESHAPE), &[first, shape], attrs, &[], ty)
+    }
+
+    /// Whether a binding reshapes a tensor to the shape that it has; the tensor takes its place then.
+    fn superfluous(&mut self, func: &mut Function, b: Binding) -> bool {
+        let Some((input, _)) = reshape_of(func, b.value) else { return false };
+        let (from, to) = (func.expr_ty(input), func.var(b.var).ty);
+        let known = func.types.get(to).dims().is_some();
+        if known
+            && b.cast.is_none()
+            && !self.pinned.contains(&b.var)
+            && is_subtype(func, from, to).is_yes()
+        {
+            self.subst.insert(b.var, input);
+            return true;
+        }
+        if b.cast.is_none() && !self.pinned.contains(&b.var) {
+            self.inputs.insert(b.var, input);
+        }
+        false
+    }
+}
+
+/// The tensor and the shape of a reshape.
+fn reshape_of(func: &Function, e: Expr) -> Option<(Expr, Expr)> {
+    match func.expr(e) {
+        ExprData::Call { callee: Callee::Op(op), args, .. } if *op == RESHAPE => {
+            match *func.list(*args) {
+                [input, shape] => Some((input, shape)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}

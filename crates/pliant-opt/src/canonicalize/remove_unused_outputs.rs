@@ -1,0 +1,246 @@
+//! # What it does
+//! Removes fields of the tuples that private functions return where no caller reads them. A single field that is left
+//! is returned without a tuple.
+//!
+//! # Before
+//! ```python
+//! @R.function(private=True)
+//! def both(a: R.Tensor((4,), "float32")) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")):
+//!     b = R.exp(a)
+//!     c = R.sin(a)
+//!     return (b, c)
+//!
+//! @R.function
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     cls = Module
+//!     t = cls.both(x)
+//!     y = t[1]
+//!     z = R.negative(y)
+//!     return z
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function(private=True)
+//! def both(a: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     b = R.exp(a)
+//!     c = R.sin(a)
+//!     return c
+//!
+//! @R.function
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     cls = Module
+//!     t = cls.both(x)
+//!     y = t
+//!     z = R.negative(y)
+//!     return z
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! What computed a field that is no longer returned, for [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+//!
+//! # Never
+//! Changes public functions, functions that are handed on as values, or functions that nobody calls.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::visit::{Event, walk};
+use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, Function, Type, TypeData, Var};
+use pliant_ir::{BaseFunc, IRModule};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::rewrite::{Namer, for_each_operand_var, rewrite_bindings};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::call_graph::called_by_name_only;
+use crate::common::call_sites::callee_of;
+
+/// See the module's documentation.
+pub struct RemoveUnusedOutputs;
+
+impl ModulePass for RemoveUnusedOutputs {
+    fn name(&self) -> &str {
+        "RemoveUnusedOutputs"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let used = used_fields(&module);
+        let mut changed: FxHashMap<Arc<str>, (Vec<usize>, Arc<Function>)> = FxHashMap::default();
+        for (name, fields) in used {
+            let Some(BaseFunc::Relax(func)) = module.get(&name) else { continue };
+            let keep: Vec<usize> = (0..fields.len()).filter(|&i| fields[i]).collect();
+            let mut new = Function::clone(func);
+            keep_outputs(&mut new, &keep);
+            let new = Arc::new(new);
+            module.insert(name.clone(), BaseFunc::Relax(new.clone()));
+            changed.insert(name, (keep, new));
+        }
+        if !changed.is_empty() {
+            update_each_relax(&mut module, ctx, |_, func| rewrite_callers(func, &changed))?;
+        }
+        Ok(module)
+    }
+}
+
+/// For each private function that returns a tuple and is called, which fields callers read; only functions of which some
+/// field is not read.
+fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
+    let mut used: FxHashMap<Arc<str>, Option<Vec<bool>>> = FxHashMap::default();
+    let known = called_by_name_only(module);
+    for (name, f) in module.relax_funcs().filter(|(name, _)| known.contains(*name)) {
+        if let TypeData::Tuple(fields) = f.types.get(f.ret_ty()) {
+            used.insert(name.clone(), Some(vec![false; fields.len()]));
+        }
+    }
+    let mut called: FxHashSet<Arc<str>> = FxHashSet::default();
+    for (_, f) in module.relax_funcs() {
+        let mut results: FxHashMap<Var, Arc<str>> = FxHashMap::default();
+        let whole = |v: Var, results: &FxHashMap<Var, Arc<str>>, used: &mut FxHashMap<_, _>| {
+            if let Some(name) = results.get(&v) {
+                used.insert(name.clone(), None);
+            }
+        };
+        walk(f, f.root(), |event| match event {
+            Event::Binding(_, b) => {
+                if let Some((tuple, index)) = field_of_var(f, b.value) {
+                    let name = results.get(&tuple);
+                    if let Some(Some(fields)) = name.and_then(|n| used.get_mut(n)) {
+                        fields[index as usize] = true;
+                    }
+                } else {
+                    for_each_operand_var(f, b.value, &mut |v| whole(v, &results, &mut used));
+                }
+                if let Some(name) = called_name(f, b.value).filter(|n| used.contains_key(*n)) {
+                    called.insert(name.clone());
+                    let known = matches!(f.var_ty(b.var), TypeData::Tuple(_));
+                    if b.cast.is_some() || !known {
+                        used.insert(name.clone(), None);
+                    }
+                    results.insert(b.var, name.clone());
+                }
+            }
+            Event::Result(seq) => {
+                let result = f.seq(seq).result;
+                for_each_operand_var(f, result, &mut |v| whole(v, &results, &mut used));
+            }
+            _ => {}
+        });
+    }
+    let in_order = module.relax_funcs().map(|(name, _)| name.clone());
+    in_order
+        .filter(|name| called.contains(name))
+        .filter_map(|name| {
+            let fields = used.remove(&name).flatten()?;
+            fields.contains(&false).then_some((name, fields))
+        })
+        .collect()
+}
+
+/// The variable and the index, for a field of a variable.
+fn field_of_var(f: &Function, e: Expr) -> Option<(Var, u32)> {
+    match f.expr(e) {
+        ExprData::TupleGetItem(tuple, index) => match f.expr(*tuple) {
+            ExprData::Var(v) => Some((*v, *index)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The function of the module that a value is a direct call of.
+fn called_name(f: &Function, e: Expr) -> Option<&Arc<str>> {
+    match f.expr(e) {
+        ExprData::Call { callee: Callee::Expr(callee), .. } => match f.expr(*callee) {
+            ExprData::Global(name) => Some(f.str(*name)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Lets a function return these fields of its result only.
+fn keep_outputs(func: &mut Function, keep: &[usize]) {
+    let body = func.body();
+    let result = func.seq(body).result;
+    let fields: Vec<Expr> = match func.tuple_fields(result).map(<[Expr]>::to_vec) {
+        Some(fields) => keep.iter().map(|&i| fields[i]).collect(),
+        None => {
+            let mut namer = Namer::new(func);
+            let mut bindings: Vec<Binding> = Vec::new();
+            let fields = keep
+                .iter()
+                .map(|&i| {
+                    let field = func.tuple_get_item(result, i as u32);
+                    namer.bind(func, "gv", field, &mut bindings)
+                })
+                .collect();
+            if !bindings.is_empty() {
+                let block = func.add_block(BlockData { dataflow: false, bindings });
+                func.seq_mut(body).blocks.push(block);
+            }
+            fields
+        }
+    };
+    let result = match fields[..] {
+        [one] => one,
+        _ => func.tuple(&fields),
+    };
+    func.seq_mut(body).result = result;
+    let declared = func.ret_ty();
+    let root = func.root();
+    func.func_mut(root).ret_ty = fields_of_type(func, declared, keep);
+}
+
+/// The type that is left of a tuple type.
+fn fields_of_type(func: &mut Function, ty: Type, keep: &[usize]) -> Type {
+    let TypeData::Tuple(tys) = func.types.get(ty).clone() else { return ty };
+    match *keep {
+        [one] => tys[one],
+        _ => func.intern(TypeData::Tuple(keep.iter().map(|&i| tys[i]).collect())),
+    }
+}
+
+/// Gives calls of changed functions their results and lets fields be read where they are now.
+fn rewrite_callers(
+    func: &mut Function,
+    changed: &FxHashMap<Arc<str>, (Vec<usize>, Arc<Function>)>,
+) -> Result<bool, PassError> {
+    let mut any = false;
+    let mut results: FxHashMap<Var, &[usize]> = FxHashMap::default();
+    rewrite_bindings(func, |func, mut binding, out| {
+        if let Some((tuple, index)) = field_of_var(func, binding.value)
+            && let Some(keep) = results.get(&tuple)
+        {
+            let tuple = func.var_expr(tuple);
+            binding.value = match keep.iter().position(|&i| i == index as usize) {
+                Some(_) if keep.len() == 1 => tuple,
+                Some(i) => func.tuple_get_item(tuple, i as u32),
+                None => binding.value,
+            };
+        } else if let Some(name) = called_name(func, binding.value).cloned()
+            && let Some((keep, callee)) = changed.get(&name)
+        {
+            let old = func.var(binding.var).ty;
+            let ty = fields_of_type(func, old, keep);
+            binding.value = with_result(func, binding.value, &name, callee, ty);
+            func.var_mut(binding.var).ty = ty;
+            results.insert(binding.var, keep);
+            any = true;
+        }
+        out.push(binding);
+        Ok(())
+    })?;
+    Ok(any)
+}
+
+/// The call with a result of that type.
+fn with_result(func: &mut Function, e: Expr, name: &str, callee: &Function, ty: Type) -> Expr {
+    let ExprData::Call { args, attrs, ty_args, .. } = func.expr(e).clone() else { return e };
+    let (args, attrs) = (func.list(args).to_vec(), func.call_attrs(attrs).clone());
+    let ty_args = func.type_list(ty_args).to_vec();
+    let callee = callee_of(func, name, callee);
+    func.call(Callee::Expr(callee), &args, attrs, &ty_args, ty)
+}

@@ -1,0 +1,219 @@
+//! # What it does
+//! Removes parameters of private functions that nothing reads, and the arguments that their callers hand them.
+//!
+//! # Before
+//! ```python
+//! @R.function(private=True)
+//! def first(a: R.Tensor(("n",), "float32"), b: R.Tensor(("m",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     n = T.int64()
+//!     m = T.int64()
+//!     c = R.exp(a)
+//!     return c
+//!
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     n = T.int64()
+//!     m = T.int64()
+//!     cls = Module
+//!     z: R.Tensor((n,), "float32") = cls.first(x, y)
+//!     return z
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function(private=True)
+//! def first(a: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     n = T.int64()
+//!     c = R.exp(a)
+//!     return c
+//!
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     n = T.int64()
+//!     m = T.int64()
+//!     cls = Module
+//!     z: R.Tensor((n,), "float32") = cls.first(x)
+//!     return z
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! The sizes that a removed parameter alone told: they become parameters of their own (`param_n: R.Prim(value="n")`), and
+//! callers hand them over. Where a caller does not know such a size by a name, the parameter stays. What computed an
+//! argument that is no longer handed over stays too, for [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+//!
+//! # Never
+//! Changes public functions, or functions that are handed on as values.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::derive::{definable_syms, type_syms};
+use pliant_ir::relax::visit::{for_each_sym, post_order, used_vars};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, TypeData, Var};
+use pliant_ir::{BaseFunc, DType, IRModule, Span, SymVar};
+use pliant_pass::rewrite::{Namer, shape_vars};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::CallGraph;
+use crate::analysis::call_graph::called_by_name_only;
+use crate::common::call_sites::{CallSite, rewrite_calls, rewrite_calls_in};
+
+/// See the module's documentation.
+pub struct RemoveUnusedParameters;
+
+impl ModulePass for RemoveUnusedParameters {
+    fn name(&self) -> &str {
+        "RemoveUnusedParameters"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let candidates = called_by_name_only(&module);
+        let told = told_dims(&module);
+        let mut changed: FxHashMap<Arc<str>, Arc<Function>> = FxHashMap::default();
+        let mut left: FxHashMap<Arc<str>, Left> = FxHashMap::default();
+        // An argument that a callee no longer takes may have been the only use of a parameter of the caller.
+        for name in CallGraph::of(&module).callees_first {
+            ctx.check_cancelled()?;
+            if !candidates.contains(&name) {
+                continue;
+            }
+            let Some(BaseFunc::Relax(func)) = module.get(&name) else { continue };
+            let mut rewritten = Function::clone(func);
+            rewrite_calls_in(&mut rewritten, &changed, |site| remaining_args(site, &left))?;
+            let plan = Left::of(&rewritten, told.get(&name));
+            if plan.keep.contains(&false) {
+                let mut new = Function::clone(func);
+                plan.apply(&mut new);
+                let new = Arc::new(new);
+                module.insert(name.clone(), BaseFunc::Relax(new.clone()));
+                changed.insert(name.clone(), new);
+                left.insert(name, plan);
+            }
+        }
+        rewrite_calls(&mut module, ctx, &changed, |site| remaining_args(site, &left))?;
+        Ok(module)
+    }
+}
+
+/// The dims of arguments that all callers know, by function: those of each parameter's position.
+fn told_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
+    let mut out: FxHashMap<Arc<str>, Vec<bool>> = FxHashMap::default();
+    for (_, func) in module.relax_funcs() {
+        post_order(func, |e| {
+            if let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(e)
+                && let ExprData::Global(name) = *func.expr(*callee)
+            {
+                let args = func.list(*args);
+                let known =
+                    out.entry(func.str(name).clone()).or_insert_with(|| vec![true; args.len()]);
+                for (known, &arg) in known.iter_mut().zip(args) {
+                    *known &= func.types.get(func.expr_ty(arg)).dims().is_some();
+                }
+            }
+        });
+    }
+    out
+}
+
+/// What a call hands over once parameters were removed: the arguments that are kept, then sizes, which are dims of
+/// arguments.
+struct Left {
+    keep: Vec<bool>,
+    sizes: Vec<Told>,
+}
+
+/// Where a size is told: the dim of a parameter.
+struct Told {
+    size: SymVar,
+    param: usize,
+    dim: usize,
+}
+
+impl Left {
+    /// What a function needs: the parameters that it reads, those that tell sizes that it mentions, or these sizes.
+    fn of(func: &Function, told: Option<&Vec<bool>>) -> Left {
+        let used: FxHashSet<Var> = used_vars(func, func.root()).into_iter().collect();
+        let shapes = shape_vars(func);
+        let params = func.params().to_vec();
+        let mut keep: Vec<bool> =
+            params.iter().map(|p| used.contains(p) || shapes.contains(p)).collect();
+        let mut sizes = Vec::new();
+        let mut defined: FxHashSet<SymVar> = FxHashSet::default();
+        let mut wanted = match keep.contains(&false) {
+            true => body_syms(func),
+            false => FxHashSet::default(),
+        };
+        for (&p, _) in params.iter().zip(&keep).filter(|(_, keep)| **keep) {
+            defined.extend(definable_syms(func, func.var(p).ty));
+            wanted.extend(type_syms(func, func.var(p).ty));
+        }
+        let mentions = |p: Var| type_syms(func, func.var(p).ty);
+        // A parameter kept for a size may mention further sizes in its other dims.
+        while let Some((i, size)) = (0..params.len()).filter(|&i| !keep[i]).find_map(|i| {
+            let lacking = |v: &SymVar| wanted.contains(v) && !defined.contains(v);
+            Some((i, mentions(params[i]).into_iter().find(lacking)?))
+        }) {
+            let known = told.and_then(|told| told.get(i)) == Some(&true);
+            match known.then(|| dim_of(func, params[i], size)).flatten() {
+                Some(dim) => {
+                    sizes.push(Told { size, param: i, dim });
+                    defined.insert(size);
+                }
+                None => {
+                    keep[i] = true;
+                    defined.extend(definable_syms(func, func.var(params[i]).ty));
+                    wanted.extend(mentions(params[i]));
+                }
+            }
+        }
+        Left { keep, sizes }
+    }
+
+    /// Changes the parameters.
+    fn apply(&self, func: &mut Function) {
+        let mut namer = Namer::new(func);
+        let mut params: Vec<Var> = func.params().to_vec();
+        let mut flags = self.keep.iter();
+        params.retain(|_| flags.next() == Some(&true));
+        for told in &self.sizes {
+            let value = func.syms.var(told.size);
+            let ty = func.intern(TypeData::Prim { dtype: DType::Int64, value: Some(value) });
+            let name = namer.fresh(&format!("param_{}", func.syms.name(told.size)));
+            params.push(func.add_var(name, ty, false, Span::default()));
+        }
+        let root = func.root();
+        func.func_mut(root).params = params;
+    }
+}
+
+/// The dim of a parameter that is this size.
+fn dim_of(func: &Function, param: Var, size: SymVar) -> Option<usize> {
+    let dims = func.var_ty(param).dims()?;
+    dims.iter().position(|&d| func.syms.as_var(d) == Some(size))
+}
+
+/// The arguments of a call without those that the callee takes no more, and with the sizes that it takes instead.
+fn remaining_args(site: CallSite<'_>, left: &FxHashMap<Arc<str>, Left>) -> Option<Vec<Expr>> {
+    let plan = left.get(site.callee)?;
+    let kept = site.args.iter().zip(&plan.keep).filter(|(_, keep)| **keep);
+    let mut args: Vec<Expr> = kept.map(|(&arg, _)| arg).collect();
+    for told in &plan.sizes {
+        let ty = site.func.expr_ty(site.args[told.param]);
+        let size = site.func.types.get(ty).dims()?[told.dim];
+        args.push(site.func.int_value(size, DType::Int64));
+    }
+    Some(args)
+}
+
+/// The symbols that a function mentions outside the types of its parameters.
+fn body_syms(func: &Function) -> FxHashSet<SymVar> {
+    let mut body = func.clone();
+    let root = body.root();
+    body.func_mut(root).params.clear();
+    let mut out = FxHashSet::default();
+    for_each_sym(&body, root, |s| out.extend(body.syms.free_vars(s)));
+    out
+}

@@ -1,0 +1,17 @@
+//! Code that passes of several phases share: names of operators, and rewrites that are not passes.
+//!
+//! | module | what |
+//! |---|---|
+//! | `bind_constants` | binds constants to variables where their memory may escape |
+//! | `call_sites` | rewrites calls after the parameters of a function changed |
+//! | `kernels` | loop functions that a pass adds to the module, and their calls |
+//! | `names` | the operators of the lowered stages, and constructors of their calls |
+//! | `products` | matmuls, convolutions and their operands |
+//! | `reinfer` | type inference after the types of parameters changed |
+
+pub(crate) mod bind_constants;
+pub(crate) mod call_sites;
+pub(crate) mod kernels;
+pub mod names;
+pub mod products;
+pub(crate) mod reinfer;

@@ -1,0 +1,189 @@
+//! What the passes on products share: the operators, convolutions among them, products by a matrix with their biases
+//! ([`ByMatrix`]), operands and their sizes, what is known before the inputs are.
+
+use pliant_ir::relax::visit::{bindings, operand_vars};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
+use pliant_ir::{Attrs, Op, Sym};
+use pliant_pass::pattern::{Pattern, RewriteCx, is_op};
+use pliant_pass::rewrite::{Namer, reachable_seqs};
+use pliant_sym::{Analyzer, Facts};
+use rustc_hash::FxHashSet;
+
+use crate::common::names::{is_left_out, num_input, op_call};
+
+/// `R.matmul(x1, x2)`.
+pub const MATMUL: Op = Op("relax.matmul");
+/// `R.linear(x, weight, bias)`.
+pub const LINEAR: Op = Op("relax.linear");
+/// `R.einsum(operands, subscripts)`.
+pub const EINSUM: Op = Op("relax.einsum");
+/// `R.add(x1, x2)`.
+pub const ADD: Op = Op("relax.add");
+/// `R.permute_dims(x, axes)`.
+pub const PERMUTE: Op = Op("relax.permute_dims");
+
+/// Convolutions by dims, ordinary ones and then those that are transposed.
+pub const CONVOLUTIONS: [Op; 6] = [
+    Op("relax.nn.conv1d"),
+    Op("relax.nn.conv2d"),
+    Op("relax.nn.conv3d"),
+    Op("relax.nn.conv1d_transpose"),
+    Op("relax.nn.conv2d_transpose"),
+    Op("relax.nn.conv3d_transpose"),
+];
+
+/// A product of what these match.
+pub fn product(a: &Pattern, b: &Pattern) -> Pattern {
+    is_op(MATMUL).call([a.clone(), b.clone()])
+}
+
+/// A product by a matrix, `R.matmul` or `R.linear`.
+#[derive(Clone, Copy, Debug)]
+pub struct ByMatrix {
+    /// The left operand.
+    pub x: Expr,
+    /// The right one.
+    pub right: Expr,
+    /// Whether its transpose is multiplied by.
+    pub transposed: bool,
+    /// What is added to the product.
+    pub bias: Option<Expr>,
+}
+
+impl ByMatrix {
+    /// The product that a value is. Its bias fits whatever the sizes are: what a run has to check is the operator's to tell.
+    pub fn of(func: &Function, value: Expr) -> Option<ByMatrix> {
+        let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
+            return None;
+        };
+        let (transposed, args) = (*op == LINEAR, func.list(*args));
+        if *op != MATMUL && !transposed {
+            return None;
+        }
+        let bias = args.get(2).copied().filter(|&b| !is_left_out(func, b));
+        let fits = bias.is_none_or(|b| reaches(func, b, value));
+        fits.then(|| ByMatrix { x: args[0], right: args[1], transposed, bias })
+    }
+
+    /// Makes a binding of the product one of `call`, which computes the product alone. `local` are the variables that dataflow
+    /// blocks bind.
+    pub fn bind(
+        &self,
+        func: &mut Function,
+        mut binding: Binding,
+        call: Expr,
+        (namer, local): (&mut Option<Namer>, &FxHashSet<Var>),
+        out: &mut Vec<Binding>,
+    ) {
+        let ty = func.expr_ty(binding.value);
+        binding.value = match self.bias {
+            None => call,
+            Some(bias) => {
+                let namer = namer.get_or_insert_with(|| Namer::new(func));
+                let sum = namer.bind(func, "lv", call, out);
+                if let ExprData::Var(v) = *func.expr(sum) {
+                    func.var_mut(v).dataflow = local.contains(&binding.var);
+                }
+                op_call(func, ADD, &[sum, bias], ty)
+            }
+        };
+        out.push(binding);
+    }
+}
+
+/// Whether a tensor is known to broadcast to another without changing its sizes.
+fn reaches(func: &Function, e: Expr, other: Expr) -> bool {
+    let (Some(own), Some(of)) = (func.ty(e).dims(), func.ty(other).dims()) else { return false };
+    let mut pairs = own.iter().rev().zip(of.iter().rev());
+    own.len() <= of.len() && pairs.all(|(&a, &b)| a == b || func.syms.as_int(a) == Some(1))
+}
+
+/// The variables that dataflow blocks bind.
+pub fn bound_in_dataflow(func: &Function) -> FxHashSet<Var> {
+    let seqs = reachable_seqs(func).into_iter();
+    let blocks = seqs.flat_map(|seq| &func.seq(seq).blocks).map(|&block| func.block(block));
+    blocks.filter(|b| b.dataflow).flat_map(|b| &b.bindings).map(|b| b.var).collect()
+}
+
+/// The sizes of a tensor, where all are known.
+pub fn dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
+    func.ty(e).dims().map(<[_]>::to_vec)
+}
+
+/// The attributes of the call that an operand's value is.
+pub fn attrs_of(cx: &RewriteCx<'_>, e: Expr) -> Option<Attrs> {
+    match *cx.func.expr(cx.value(e)) {
+        ExprData::Call { attrs, .. } => Some(cx.func.call_attrs(attrs).clone()),
+        _ => None,
+    }
+}
+
+/// The operands and attributes of a call of `op`.
+pub fn operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
+    match func.expr(e) {
+        ExprData::Call { callee: Callee::Op(callee), args, attrs, .. } if *callee == op => {
+            Some((func.list(*args), func.call_attrs(*attrs)))
+        }
+        _ => None,
+    }
+}
+
+/// The operands of the call of `op` that an operand's value is.
+pub fn operands_of(cx: &RewriteCx<'_>, e: Expr, op: Op) -> Option<Vec<Expr>> {
+    operands(cx.func, cx.value(e), op).map(|(args, _)| args.to_vec())
+}
+
+/// The order of the dims that a `permute_dims` of a tensor of that rank makes.
+pub fn permutation(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
+    let axes = match attrs.get("axes") {
+        Some(axes) if !axes.is_none() => axes.as_ints()?,
+        _ => return Some((0..rank).rev().collect()),
+    };
+    let at = |axis: i64| usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok();
+    axes.into_iter().map(at).collect()
+}
+
+/// Whether a product of sizes costs less than another at some sizes and more at none.
+pub fn costs_less(func: &mut Function, cost: Sym, other: Sym) -> bool {
+    let mut facts = Facts::new();
+    for sym in [cost, other] {
+        for var in func.syms.free_vars(sym) {
+            facts.assume_size(var);
+        }
+    }
+    let mut analyzer = Analyzer::new(&mut func.syms, &facts);
+    analyzer.prove_le(cost, other).is_yes() && !analyzer.prove_le(other, cost).is_yes()
+}
+
+/// The variables that follow from constants and from the parameters behind the inputs (`num_input`) alone: what can be
+/// computed before the inputs are known.
+pub fn known_before(func: &Function) -> FxHashSet<Var> {
+    let params = func.params();
+    let inputs = num_input(func).ok().flatten().unwrap_or(params.len());
+    let mut known: FxHashSet<Var> = params[inputs..].iter().copied().collect();
+    for (_, b) in bindings(func) {
+        let computed = match func.expr(b.value) {
+            ExprData::If { .. } | ExprData::Func(_) => false,
+            _ => operand_vars(func, b.value).iter().all(|v| known.contains(v)),
+        };
+        if computed {
+            known.insert(b.var);
+        }
+    }
+    known
+}
+
+/// Whether an operand is a constant, or one of these variables.
+pub fn is_known(func: &Function, known: &FxHashSet<Var>, e: Expr) -> bool {
+    match func.expr(e) {
+        ExprData::Var(v) => known.contains(v),
+        ExprData::Constant(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether the types of two operands are the same.
+pub fn same_type(func: &Function, a: Expr, b: Expr) -> bool {
+    let ty = |e: Expr| -> Type { func.expr_ty(e) };
+    ty(a) == ty(b)
+}

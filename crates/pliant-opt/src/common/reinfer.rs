@@ -1,0 +1,164 @@
+//! Repeated type inference, for passes that change the types of parameters or results.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::derive::{
+    derive_call_ty, derive_callable_ty, erase, is_subtype, lca, solvable_syms,
+};
+use pliant_ir::relax::visit::{Event, walk};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, FuncId, Function, Seq, Type, TypeData};
+use pliant_ir::{BaseFunc, IRModule, OpRegistry, SymVar};
+use pliant_pass::{PassError, Problem};
+use rustc_hash::FxHashSet;
+
+/// Infers the types of all bindings of a function again, in order. A variable whose type was that of its value gets the new
+/// type of the value. Without `widen`, a type changes only to a subtype. `module` holds the callees.
+///
+/// # Errors
+/// All type errors, at their bindings.
+pub(crate) fn reinfer(
+    func: &mut Function,
+    module: &IRModule,
+    ops: &dyn OpRegistry,
+    widen: bool,
+) -> Result<(), PassError> {
+    let mut events = Vec::new();
+    walk(func, func.root(), |event| {
+        if matches!(event, Event::Bound(..) | Event::LeaveFunc(_) | Event::Result(_)) {
+            events.push(event);
+        }
+    });
+    let mut problems = Vec::new();
+    let reinfer = Reinfer { module, ops, widen };
+    for event in events {
+        match event {
+            Event::Bound(_, b) => {
+                if let Err(e) = reinfer.binding(func, b) {
+                    let problem = Problem::new(e.message).at(func.var(b.var).span);
+                    problems.push(match e.help {
+                        Some(help) => problem.with_help(help),
+                        None => problem,
+                    });
+                }
+            }
+            Event::Result(seq) => reinfer.operand(func, func.seq(seq).result),
+            Event::LeaveFunc(id) => reinfer.function(func, id),
+            _ => {}
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
+}
+
+/// The context of type inference.
+pub(crate) struct Reinfer<'a> {
+    /// The callees.
+    pub module: &'a IRModule,
+    /// The type rules.
+    pub ops: &'a dyn OpRegistry,
+    /// Whether a type may change to one that is not a subtype of it.
+    pub widen: bool,
+}
+
+impl Reinfer<'_> {
+    /// Gives the tuples in an operand the types of their fields. Recursion follows nested tuples only, whose depth the
+    /// verifier bounds.
+    pub(crate) fn operand(&self, func: &mut Function, e: Expr) {
+        let Some(fields) = func.tuple_fields(e).map(<[Expr]>::to_vec) else { return };
+        fields.iter().for_each(|&f| self.operand(func, f));
+        let tys = fields.iter().map(|&f| func.expr_ty(f)).collect();
+        let ty = func.intern(TypeData::Tuple(tys));
+        func.set_expr_ty(e, ty);
+    }
+
+    /// Infers the type of one binding again.
+    ///
+    /// # Errors
+    /// What the type rule finds wrong.
+    pub(crate) fn binding(&self, func: &mut Function, b: Binding) -> Result<(), InferError> {
+        let old = func.expr_ty(b.value);
+        let Some(new) = self.value(func, b.value)? else { return Ok(()) };
+        if new == old || !(self.widen || is_subtype(func, new, old).is_yes()) {
+            return Ok(());
+        }
+        if !matches!(func.expr(b.value), ExprData::Var(_)) {
+            func.set_expr_ty(b.value, new);
+        }
+        if b.cast.is_none() && func.var(b.var).ty == old {
+            func.var_mut(b.var).ty = new;
+        }
+        Ok(())
+    }
+
+    /// The type of a binding's value as its operands are now; nothing where it does not follow from them.
+    fn value(&self, func: &mut Function, e: Expr) -> Result<Option<Type>, InferError> {
+        Ok(match func.expr(e).clone() {
+            ExprData::Tuple(_) => {
+                self.operand(func, e);
+                Some(func.expr_ty(e))
+            }
+            ExprData::TupleGetItem(tuple, index) => {
+                self.operand(func, tuple);
+                match func.ty(tuple) {
+                    TypeData::Tuple(fields) => fields.get(index as usize).copied(),
+                    _ => None,
+                }
+            }
+            ExprData::If { then_seq, else_seq, .. } => {
+                let ty = |s: Seq, f: &Function| f.expr_ty(f.seq(s).result);
+                let (a, b) = (ty(then_seq, func), ty(else_seq, func));
+                Some(lca(func, a, b))
+            }
+            ExprData::Func(id) => Some(func.signature(id)),
+            ExprData::Call { callee, args, attrs, ty_args } => {
+                let args = func.list(args).to_vec();
+                args.iter().for_each(|&a| self.operand(func, a));
+                let tys: Vec<Type> = args.iter().map(|&a| func.expr_ty(a)).collect();
+                match callee {
+                    Callee::Op(op) => {
+                        let attrs = func.call_attrs(attrs).clone();
+                        let ty_args = func.type_list(ty_args).to_vec();
+                        Some(self.ops.infer(func, op, &args, &attrs, &ty_args)?)
+                    }
+                    Callee::Expr(callee) => self.call(func, callee, &tys)?,
+                }
+            }
+            _ => Some(func.expr_ty(e)),
+        })
+    }
+
+    fn call(
+        &self,
+        func: &mut Function,
+        callee: Expr,
+        args: &[Type],
+    ) -> Result<Option<Type>, InferError> {
+        match *func.expr(callee) {
+            ExprData::Extern(_) => Ok(None),
+            ExprData::Global(name) => match self.module.get(func.str(name)) {
+                Some(BaseFunc::Relax(callee)) => derive_call_ty(func, callee, args).map(Some),
+                _ => Ok(None),
+            },
+            _ => {
+                let ty = func.expr_ty(callee);
+                derive_callable_ty(func, ty, args).map(Some)
+            }
+        }
+    }
+
+    /// The declared result type follows the result where it does not fit any more, or could say more.
+    fn function(&self, func: &mut Function, id: FuncId) {
+        let data = func.func(id);
+        let (declared, result) = (data.ret_ty, func.seq(data.body).result);
+        let mut ty = func.expr_ty(result);
+        if id == func.root() {
+            // Callers know only the sizes that parameters tell.
+            let tys: Vec<Type> = func.params().iter().map(|&p| func.var(p).ty).collect();
+            let told: FxHashSet<SymVar> =
+                solvable_syms(func, &tys, &|_| false).into_iter().collect();
+            ty = erase(func, ty, &|v| told.contains(&v));
+        }
+        let finer = is_subtype(func, ty, declared).is_yes();
+        if finer || self.widen {
+            func.func_mut(id).ret_ty = ty;
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! # What it does
+//! Groups calls of loop functions that are better done together, and makes each group a private function with the
+//! attribute `Primitive`, for [`FuseTIR`](crate::fuse::fuse_tir) to make one loop function of. Elementwise work moves into what
+//! reads it, injective chains become one, and reductions and products take the elementwise work at their outputs.
+//!
+//! A value is fused into its post-dominator in the dataflow graph, so that nothing else reads what is inside a
+//! group, by the patterns that [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern) notes. Equal groups share one
+//! function. Symbols that no tensor of a group tells are passed to its function as a shape.
+//!
+//! # Before
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @T.prim_func(private=True)
+//!     def exp(a: T.handle, b: T.handle):
+//!         T.func_attr({"op_pattern": 0})
+//!         n = T.int64()
+//!         A = T.match_buffer(a, (n,), "float32")
+//!         B = T.match_buffer(b, (n,), "float32")
+//!         for i in range(n):
+//!             with T.block("exp"):
+//!                 vi = T.axis.spatial(n, i)
+//!                 B[vi] = T.exp(A[vi])
+//!
+//!     @R.function
+//!     def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!         n = T.int64()
+//!         cls = Module
+//!         with R.dataflow():
+//!             lv = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((n,), "float32"))
+//!             gv = R.call_tir(cls.exp, (lv,), out_sinfo=R.Tensor((n,), "float32"))
+//!             R.output(gv)
+//!         return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @T.prim_func(private=True)
+//!     def exp(a: T.handle, b: T.handle):
+//!         T.func_attr({"op_pattern": 0})
+//!         n = T.int64()
+//!         A = T.match_buffer(a, (n,), "float32")
+//!         B = T.match_buffer(b, (n,), "float32")
+//!         for i in range(n):
+//!             with T.block("exp"):
+//!                 vi = T.axis.spatial(n, i)
+//!                 B[vi] = T.exp(A[vi])
+//!
+//!     @R.function
+//!     def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!         n = T.int64()
+//!         cls = Module
+//!         with R.dataflow():
+//!             gv: R.Tensor((n,), "float32") = cls.fused_exp_exp(x)
+//!             R.output(gv)
+//!         return gv
+//!
+//!     @R.function(private=True)
+//!     def fused_exp_exp(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!         R.func_attr({"Primitive": 1})
+//!         n = T.int64()
+//!         cls = Module
+//!         with R.dataflow():
+//!             lv = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((n,), "float32"))
+//!             gv = R.call_tir(cls.exp, (lv,), out_sinfo=R.Tensor((n,), "float32"))
+//!             R.output(gv)
+//!         return gv
+//! ```
+//!
+//! # Requires
+//! [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern): functions without a pattern are opaque.
+//!
+//! # Keeps
+//! Everything outside of dataflow blocks, and every value that something outside of its group reads.
+//!
+//! # Never
+//! Fuses a call whose tensors do not provably fit the loop function (the check at run time stays where it is), a call with
+//! effects, or a `match_cast`.
+
+mod graph;
+pub(crate) mod outline;
+mod partition;
+
+use std::sync::Arc;
+
+use pliant_ir::attr_names::PRIMITIVE;
+use pliant_ir::equal::{equal_functions, hash_function};
+use pliant_ir::relax::{Binding, Block, Callee, Expr, Function, TypeData};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Span};
+use pliant_pass::rewrite::reachable_seqs;
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::FxHashMap;
+
+use crate::analysis::Effects;
+use crate::analysis::tir_call::TirCall;
+use graph::{Graph, Kernels};
+use outline::{Outlined, outline};
+use partition::Groups;
+
+/// The most calls of a group, unless the setting [`MAX_DEPTH`] says otherwise.
+const MAX_CALLS: usize = 64;
+
+/// The setting for the most calls of a group.
+pub const MAX_DEPTH: &str = "relax.FuseOps.max_depth";
+
+/// The longest name that a group's function gets.
+const MAX_NAME: usize = 80;
+
+/// See the module's documentation.
+pub struct FuseOps {
+    /// Nothing is fused at level 0; -1 stands for the context's level.
+    pub fuse_opt_level: i32,
+}
+
+impl Default for FuseOps {
+    fn default() -> Self {
+        FuseOps { fuse_opt_level: -1 }
+    }
+}
+
+impl ModulePass for FuseOps {
+    fn name(&self) -> &str {
+        "FuseOps"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let level = match self.fuse_opt_level {
+            -1 => i32::from(ctx.opt_level),
+            level => level,
+        };
+        let kernels = Kernels::new(&module);
+        if level == 0 || kernels.is_empty() {
+            return Ok(module);
+        }
+        let limit = ctx.config.get(MAX_DEPTH).and_then(AttrValue::as_int);
+        let limit = limit.and_then(|v| usize::try_from(v).ok()).unwrap_or(MAX_CALLS);
+        let (mut made, effects) = (Made::of(&module), Effects::of(&module, ctx.ops));
+        for func in module.functions.values_mut() {
+            let BaseFunc::Relax(func) = func else { continue };
+            // A group is a group already.
+            if !func.attrs.contains_key(PRIMITIVE) {
+                let settings = Settings { kernels: &kernels, effects: &effects, limit };
+                fuse(func, &settings, &mut made, ctx)?;
+            }
+        }
+        made.add_to(&mut module);
+        Ok(module)
+    }
+}
+
+/// The functions of groups made so far.
+#[derive(Default)]
+pub(crate) struct Made {
+    functions: Vec<(Arc<str>, Function)>,
+    /// Those of each hash, by index.
+    by_hash: FxHashMap<u64, Vec<usize>>,
+    /// How often each name was handed out; names of the module count as handed out.
+    names: FxHashMap<Arc<str>, u32>,
+}
+
+impl Made {
+    /// No functions yet; the names of the module are taken.
+    pub fn of(module: &IRModule) -> Self {
+        let names = module.functions.keys().map(|name| (name.clone(), 0)).collect();
+        Made { names, ..Made::default() }
+    }
+
+    /// Adds the functions to the module.
+    pub fn add_to(self, module: &mut IRModule) {
+        for (name, func) in self.functions {
+            module.insert(name, func);
+        }
+    }
+
+    /// The name of the function, which is added unless there is an equal one.
+    pub fn add(&mut self, hint: &str, func: Function) -> Arc<str> {
+        let hash = hash_function(&func);
+        for &i in self.by_hash.get(&hash).into_iter().flatten() {
+            if equal_functions(&self.functions[i].1, &func).is_ok() {
+                return self.functions[i].0.clone();
+            }
+        }
+        let mut name: Arc<str> = hint.into();
+        while self.names.contains_key(&name) {
+            let count = self.names.entry(hint.into()).or_insert(0);
+            *count += 1;
+            name = format!("{hint}{count}").into();
+        }
+        self.names.insert(name.clone(), 0);
+        self.by_hash.entry(hash).or_default().push(self.functions.len());
+        self.functions.push((name.clone(), func));
+        name
+    }
+}
+
+/// What is known of the module, and how many calls a group may have.
+struct Settings<'a> {
+    kernels: &'a Kernels,
+    effects: &'a Effects,
+    limit: usize,
+}
+
+/// Fuses in all dataflow blocks of a function.
+fn fuse(
+    func: &mut Arc<Function>,
+    settings: &Settings<'_>,
+    made: &mut Made,
+    ctx: &PassContext,
+) -> Result<(), PassError> {
+    for seq in reachable_seqs(func) {
+        for block in func.seq(seq).blocks.clone() {
+            if !func.block(block).dataflow {
+                continue;
+            }
+            ctx.check_cancelled()?;
+            fuse_block(Arc::make_mut(func), block, settings, made);
+        }
+    }
+    Ok(())
+}
+
+fn fuse_block(func: &mut Function, block: Block, settings: &Settings<'_>, made: &mut Made) {
+    let graph = Graph::new(func, block, settings.kernels, settings.effects);
+    let mut groups = Groups::of(&graph, settings.limit);
+    let mut members: Vec<Vec<u32>> = vec![Vec::new(); graph.nodes.len()];
+    for node in 0..graph.nodes.len() as u32 {
+        members[groups.find(node) as usize].push(node);
+    }
+    // What takes the place of each binding; nothing for those inside of groups.
+    let mut new: Vec<Option<Binding>> = graph.bindings.iter().map(|&b| Some(b)).collect();
+    for group in members {
+        let group = own_members(func, &graph, group);
+        if group.iter().filter(|&&n| graph.calls[n as usize]).count() < 2 {
+            continue;
+        }
+        let bindings: Vec<Binding> = group.iter().map(|&n| graph.bindings[n as usize]).collect();
+        let name = group_name(func, &bindings);
+        let Outlined { func: inner, args, sizes } = outline(func, &bindings);
+        let name = made.add(&name, inner);
+        let value = call_group(func, &name, args, &sizes, bindings.last().expect("two calls"));
+        let (&last, inside) = group.split_last().expect("two calls");
+        // The call stands for all that was written.
+        let spans = bindings.iter().map(|b| func.var(b.var).span);
+        let span = spans.fold(Span::NONE, Span::join);
+        func.var_mut(graph.bindings[last as usize].var).span = span;
+        inside.iter().for_each(|&n| new[n as usize] = None);
+        new[last as usize] = Some(Binding::bind(graph.bindings[last as usize].var, value));
+    }
+    func.block_mut(block).bindings = new.into_iter().flatten().collect();
+}
+
+/// The members without fields of tuples that other groups make.
+fn own_members(func: &Function, graph: &Graph, group: Vec<u32>) -> Vec<u32> {
+    let inside = |n: u32| group.binary_search(&n).is_ok();
+    let keep = |n: &u32| {
+        let mut all = true;
+        if !graph.calls[*n as usize] {
+            let value = graph.bindings[*n as usize].value;
+            pliant_pass::rewrite::for_each_operand_var(func, value, &mut |v| {
+                all &= graph.index.get(&v).is_some_and(|&from| inside(from));
+            });
+        }
+        all
+    };
+    let own: Vec<u32> = group.iter().copied().filter(keep).collect();
+    debug_assert!(
+        own.split_last().is_none_or(|(_, inner)| inner.iter().all(|&n| {
+            let node = &graph.nodes[n as usize];
+            !node.escapes && node.readers.iter().all(|r| own.binary_search(&r.0).is_ok())
+        })),
+        "only the last of a group is read outside"
+    );
+    own
+}
+
+fn group_name(func: &Function, bindings: &[Binding]) -> String {
+    let mut name = String::from("fused");
+    for b in bindings {
+        if let Some(call) = TirCall::of(func, b.value) {
+            if name.len() + call.callee.len() >= MAX_NAME {
+                break;
+            }
+            name.push('_');
+            name.push_str(&call.callee);
+        }
+    }
+    name
+}
+
+/// The call of a group's function in place of its last binding.
+fn call_group(
+    func: &mut Function,
+    name: &str,
+    mut args: Vec<Expr>,
+    sizes: &[pliant_ir::Sym],
+    last: &Binding,
+) -> Expr {
+    if !sizes.is_empty() {
+        args.push(func.shape(sizes));
+    }
+    let ret = func.intern(TypeData::Any);
+    let callee_ty = func.intern(TypeData::Callable { params: None, ret, pure: true });
+    let callee = func.global(name, callee_ty);
+    let ty = func.var(last.var).ty;
+    func.call(Callee::Expr(callee), &args, Attrs::default(), &[], ty)
+}

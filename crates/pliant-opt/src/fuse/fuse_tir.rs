@@ -1,0 +1,253 @@
+//! # What it does
+//! Makes one loop function of each private function with the attribute `Primitive`: the loop functions that it calls, one after the
+//! other, what they hand each other in local buffers. Calls of it become `R.call_tir`. What is elementwise is computed
+//! inside its readers when the loop function is lowered.
+//!
+//! # Before
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @T.prim_func(private=True)
+//!     def exp(a: T.handle, b: T.handle):
+//!         n = T.int64()
+//!         A = T.match_buffer(a, (n,), "float32")
+//!         B = T.match_buffer(b, (n,), "float32")
+//!         for i in range(n):
+//!             with T.block("exp"):
+//!                 vi = T.axis.spatial(n, i)
+//!                 B[vi] = T.exp(A[vi])
+//!
+//!     @R.function(private=True)
+//!     def fused(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!         R.func_attr({"Primitive": 1})
+//!         n = T.int64()
+//!         cls = Module
+//!         with R.dataflow():
+//!             lv = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((n,), "float32"))
+//!             gv = R.call_tir(cls.exp, (lv,), out_sinfo=R.Tensor((n,), "float32"))
+//!             R.output(gv)
+//!         return gv
+//!
+//!     @R.function
+//!     def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!         cls = Module
+//!         gv = cls.fused(x)
+//!         return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @T.prim_func(private=True)
+//!     def exp(a: T.handle, b: T.handle):
+//!         n = T.int64()
+//!         A = T.match_buffer(a, (n,), "float32")
+//!         B = T.match_buffer(b, (n,), "float32")
+//!         for i in range(n):
+//!             with T.block("exp"):
+//!                 vi = T.axis.spatial(n, i)
+//!                 B[vi] = T.exp(A[vi])
+//!
+//!     @T.prim_func(private=True)
+//!     def fused(var_x: T.handle, var_gv: T.handle):
+//!         T.func_attr({"tir.noalias": True})
+//!         n = T.int64()
+//!         x = T.match_buffer(var_x, (n,), "float32")
+//!         gv = T.match_buffer(var_gv, (n,), "float32")
+//!         with T.block("root"):
+//!             lv = T.alloc_buffer((n,), "float32")
+//!             for i in range(n):
+//!                 with T.block("exp"):
+//!                     vi = T.axis.spatial(n, i)
+//!                     lv[vi] = T.exp(x[vi])
+//!             for i in range(n):
+//!                 with T.block("exp_1"):
+//!                     vi = T.axis.spatial(n, i)
+//!                     gv[vi] = T.exp(lv[vi])
+//!
+//!     @R.function
+//!     def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!         n = T.int64()
+//!         cls = Module
+//!         gv = R.call_tir(cls.fused, (x,), out_sinfo=R.Tensor((n,), "float32"))
+//!         return gv
+//! ```
+//!
+//! # Requires
+//! Nothing. A `Primitive` function that holds anything else than calls of loop functions that only read and write
+//! tensors, or that is
+//! used other than by being called with tensors of known shapes, stays as it is.
+//!
+//! # Keeps
+//! The order in which the loop functions write.
+//!
+//! # Never
+//! Shares memory between the tensors of a function.
+
+mod lower;
+mod merge;
+
+use std::sync::Arc;
+
+use pliant_ir::attr_names::PRIMITIVE;
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
+use pliant_ir::{BaseFunc, IRModule, Sym, SymVar};
+use pliant_pass::rewrite::{reachable_seqs, rewrite_bindings};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::canonicalize::eliminate_unused::collect_globals;
+use lower::{Lowered, lower};
+
+/// See the module's documentation.
+pub struct FuseTir;
+
+impl ModulePass for FuseTir {
+    fn name(&self) -> &str {
+        "FuseTIR"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let mut made: FxHashMap<Arc<str>, Lowered> = FxHashMap::default();
+        for (name, func) in module.relax_funcs() {
+            ctx.check_cancelled()?;
+            if func.private
+                && func.attrs.contains_key(PRIMITIVE)
+                && let Some(lowered) = lower(func, &module)
+            {
+                made.insert(name.clone(), lowered);
+            }
+        }
+        if made.is_empty() {
+            return Ok(module);
+        }
+        let kept = kept(&module, &made);
+        made.retain(|name, _| !kept.contains(name));
+        for (name, func) in &mut module.functions {
+            let BaseFunc::Relax(func) = func else { continue };
+            if !made.contains_key(name) && calls_any(func, &made) {
+                ctx.check_cancelled()?;
+                rewrite_calls(Arc::make_mut(func), &made)?;
+            }
+        }
+        for (name, func) in &mut module.functions {
+            if let Some(lowered) = made.remove(name) {
+                *func = lowered.prim.into();
+            }
+        }
+        Ok(module)
+    }
+}
+
+fn calls_any(func: &Function, made: &FxHashMap<Arc<str>, Lowered>) -> bool {
+    let mut names = Vec::new();
+    collect_globals(func, &mut names);
+    names.iter().any(|n| made.contains_key(n))
+}
+
+/// The functions that something does not just call with tensors of known shapes.
+fn kept(module: &IRModule, made: &FxHashMap<Arc<str>, Lowered>) -> FxHashSet<Arc<str>> {
+    let mut kept = FxHashSet::default();
+    for func in module.functions.values() {
+        let BaseFunc::Relax(func) = func else { continue };
+        let (mut mentions, mut calls) = (FxHashMap::default(), FxHashMap::default());
+        let mut names = Vec::new();
+        collect_globals(func, &mut names);
+        for name in names.into_iter().filter(|n| made.contains_key(n)) {
+            *mentions.entry(name).or_insert(0u32) += 1;
+        }
+        if mentions.is_empty() {
+            continue;
+        }
+        for seq in reachable_seqs(func) {
+            for &block in &func.seq(seq).blocks {
+                for binding in &func.block(block).bindings {
+                    if let Some((name, lowered, args)) = call_of(func, binding.value, made)
+                        && arguments(func, binding.value, lowered, args).is_some()
+                    {
+                        *calls.entry(name).or_insert(0u32) += 1;
+                    }
+                }
+            }
+        }
+        kept.extend(mentions.into_iter().filter(|(n, m)| calls.get(n) != Some(m)).map(|(n, _)| n));
+    }
+    kept
+}
+
+/// The call of a function that became a loop function: its name, itself and the arguments.
+fn call_of<'f, 'm>(
+    func: &'f Function,
+    value: Expr,
+    made: &'m FxHashMap<Arc<str>, Lowered>,
+) -> Option<(Arc<str>, &'m Lowered, &'f [Expr])> {
+    let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(value) else {
+        return None;
+    };
+    let ExprData::Global(name) = func.expr(*callee) else { return None };
+    let name = func.str(*name);
+    Some((name.clone(), made.get(name)?, func.list(*args)))
+}
+
+/// What `R.call_tir` passes in place of the arguments of a call.
+struct Arguments {
+    inputs: Vec<Expr>,
+    tir_vars: Vec<Sym>,
+    out_tys: Vec<Type>,
+}
+
+fn arguments(func: &Function, value: Expr, lowered: &Lowered, args: &[Expr]) -> Option<Arguments> {
+    if args.len() != lowered.params.len() {
+        return None;
+    }
+    let (mut inputs, mut bound) = (Vec::new(), FxHashMap::<SymVar, Sym>::default());
+    for (&arg, param) in args.iter().zip(&lowered.params) {
+        let data = func.ty(arg);
+        let dims = match (func.expr(arg), param.is_tensor) {
+            (ExprData::Shape(dims), false) => dims,
+            (ExprData::Var(_) | ExprData::Constant(_), true) if data.is_tensor() => data.dims()?,
+            _ => return None,
+        };
+        if dims.len() != param.dims.len() {
+            return None;
+        }
+        for (&dim, want) in dims.iter().zip(&param.dims) {
+            if let Some(v) = *want {
+                bound.entry(v).or_insert(dim);
+            }
+        }
+        if param.is_tensor {
+            inputs.push(arg);
+        }
+    }
+    let tir_vars: Option<Vec<Sym>> = lowered.sizes.iter().map(|v| bound.get(v).copied()).collect();
+    let ty = func.expr_ty(value);
+    let out_tys = match func.types.get(ty) {
+        TypeData::Tuple(fields) if lowered.tuple => fields.to_vec(),
+        _ => vec![ty],
+    };
+    let known = |&t: &Type| {
+        let data = func.types.get(t);
+        data.is_tensor() && data.dims().is_some() && data.dtype().is_some()
+    };
+    (out_tys.len() == lowered.outputs && out_tys.iter().all(known)).then_some(())?;
+    Some(Arguments { inputs, tir_vars: tir_vars?, out_tys })
+}
+
+fn rewrite_calls(
+    func: &mut Function,
+    made: &FxHashMap<Arc<str>, Lowered>,
+) -> Result<(), PassError> {
+    rewrite_bindings(func, |func, mut binding, out| {
+        if let Some((name, lowered, args)) = call_of(func, binding.value, made)
+            && let Some(call) = arguments(func, binding.value, lowered, args)
+        {
+            let Arguments { inputs, tir_vars, out_tys } = call;
+            binding.value =
+                pliant_ops::call_tir(func, &name, &inputs, &tir_vars, &out_tys, lowered.tuple);
+        }
+        out.push(binding);
+        Ok(())
+    })
+}

@@ -1,0 +1,13 @@
+//! Passes that merge operators and loop functions into fewer loop functions.
+//!
+//! | module | what |
+//! |---|---|
+//! | `annotate_tir_op_pattern` | annotate each loop function with its fusion pattern |
+//! | `fuse_ops` | group calls of loop functions |
+//! | `fuse_tir` | merge each group into one loop function |
+//! | `fuse_transpose_matmul` | let matmuls read transposed operands in place |
+
+pub mod annotate_tir_op_pattern;
+pub mod fuse_ops;
+pub mod fuse_tir;
+pub mod fuse_transpose_matmul;

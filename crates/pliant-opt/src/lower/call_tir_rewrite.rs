@@ -1,0 +1,276 @@
+//! # What it does
+//! Makes the destinations of `R.call_tir` and `R.call_dps_packed` explicit: allocates each output with
+//! `R.builtin.alloc_tensor` and calls the function with inputs, outputs and the extra size arguments, in that order. An
+//! output whose shape is the value of a shape variable gets its dims by matching that variable first. If not even the
+//! rank is known, a packed function writes into the result of `R.zeros` of that shape.
+//!
+//! # Before
+//! ```python
+//! lv = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((n, 4), dtype="float32"), tir_vars=R.shape([m]))
+//! ```
+//!
+//! # After
+//! ```python
+//! lv: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]),
+//! R.dtype("float32"), R.prim_value(0))
+//! _: R.Tuple = cls.f(x, lv, R.prim_value(m))
+//! ```
+//!
+//! # Requires
+//! Nothing: dataflow blocks are made plain first, because the calls have effects.
+//!
+//! # Keeps
+//! Names and types of the variables that are bound to calls.
+//!
+//! Purity: what is written into is new. A pure function gets the attribute `relax.force_pure`. Where some function of the
+//! module works in place, all functions become impure instead.
+//!
+//! # Never
+//! Shares memory between outputs.
+
+use pliant_ir::attr_names::INPLACE_INDICES;
+use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE};
+use pliant_ir::relax::{
+    Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var,
+};
+use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op, Span, Sym};
+use pliant_pass::pass::for_each_relax;
+use pliant_pass::rewrite::{Namer, rewrite_bindings};
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+
+use crate::common::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
+use crate::lower::purity::{admit_effects_everywhere, force_pure};
+use crate::lower::to_non_dataflow::flatten;
+use crate::memory::copy_written_views::CopyWrittenViews;
+
+/// `R.zeros(shape, dtype)`.
+const ZEROS: Op = Op("relax.zeros");
+
+/// See the module's documentation.
+pub struct CallTirRewrite;
+
+impl ModulePass for CallTirRewrite {
+    fn name(&self) -> &str {
+        "CallTIRRewrite"
+    }
+
+    fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        // After this pass nobody sees which calls work in place.
+        let in_place = module.works_in_place();
+        let mut module = CopyWrittenViews.run(module, ctx)?;
+        for_each_relax(&mut module, ctx, |_, func| {
+            let changed = rewrite(func)?;
+            // What the calls write into is the function's own: it is as pure as it was, and so are its callers.
+            if changed && !in_place {
+                force_pure(func);
+            }
+            Ok(())
+        })?;
+        if in_place {
+            admit_effects_everywhere(&mut module);
+        }
+        Ok(module)
+    }
+}
+
+/// Whether a call was rewritten.
+fn rewrite(func: &mut Function) -> Result<bool, PassError> {
+    let mut rewriter = Rewriter { namer: None, changed: false };
+    flatten(func);
+    rewrite_bindings(func, |func, binding, out| rewriter.binding(func, binding, out))?;
+    Ok(rewriter.changed)
+}
+
+struct Rewriter {
+    namer: Option<Namer>,
+    changed: bool,
+}
+
+impl Rewriter {
+    fn namer(&mut self, func: &Function) -> &mut Namer {
+        self.namer.get_or_insert_with(|| Namer::new(func))
+    }
+
+    /// Notes a call that is rewritten: what it becomes is made where the call stands.
+    fn begin(&mut self, func: &Function, var: Var) -> Span {
+        self.changed = true;
+        let span = func.var(var).span;
+        self.namer(func).at(span);
+        span
+    }
+
+    fn binding(
+        &mut self,
+        func: &mut Function,
+        binding: Binding,
+        out: &mut Vec<Binding>,
+    ) -> Result<(), PassError> {
+        let ExprData::Call {
+            callee: Callee::Op(op @ (CALL_TIR | CALL_TIR_INPLACE | CALL_DPS_PACKED)),
+            args,
+            attrs,
+            ..
+        } = func.expr(binding.value)
+        else {
+            out.push(binding);
+            return Ok(());
+        };
+        let (op, args) = (*op, func.list(*args).to_vec());
+        let inplace = func.call_attrs(*attrs).get(INPLACE_INDICES).and_then(AttrValue::as_ints);
+        let span = self.begin(func, binding.var);
+        let here = |message: String| PassError::User(vec![Problem::new(message).at(span)]);
+        let [callee, inputs, ..] = args[..] else {
+            return Err(PassError::internal(format!("{op} without function and arguments")));
+        };
+        if !matches!(
+            func.expr(callee),
+            ExprData::Global(_) | ExprData::Extern(_) | ExprData::Var(_)
+        ) {
+            return Err(here(format!("{op} calls something that is no function")));
+        }
+        let sizes = match args.get(2) {
+            None => Vec::new(),
+            Some(&e) => shape_dims(func, e).ok_or_else(|| {
+                here(format!("the tir_vars of {op} must be a shape of known dims"))
+            })?,
+        };
+        let mut call_args = self.inputs(func, inputs, out);
+        let result_ty = func.expr_ty(binding.value);
+        let tuple = match func.types.get(result_ty) {
+            TypeData::Tuple(fields) => Some(fields.to_vec()),
+            _ => None,
+        };
+        let single = tuple.is_none();
+        let (mut dests, mut new_dests) = (Vec::new(), Vec::new());
+        for (k, ty) in tuple.unwrap_or_else(|| vec![result_ty]).into_iter().enumerate() {
+            // An output that overwrites an input is that input.
+            let input = inplace.as_ref().and_then(|list| usize::try_from(*list.get(k)?).ok());
+            let dest = match input {
+                Some(input) => *call_args
+                    .get(input)
+                    .ok_or_else(|| here(format!("{op} has no input {input}")))?,
+                None => {
+                    let var =
+                        if single { binding.var } else { self.namer(func).var(func, "alloc", ty) };
+                    let dest = self.allocate(func, op, ty, var, out)?;
+                    new_dests.push(dest);
+                    dest
+                }
+            };
+            dests.push(dest);
+        }
+        let overwrites = new_dests.len() < dests.len();
+        call_args.extend(&new_dests);
+        call_args.extend(sizes.iter().map(|&s| func.int_value(s, DType::Int64)));
+        let unit = unit_ty(func);
+        // A packed function's type says nothing of its result, so the call states that there is none.
+        let is_packed = matches!(func.expr(callee), ExprData::Extern(_));
+        let stated: &[Type] = if is_packed { &[unit] } else { &[] };
+        let call = func.call(Callee::Expr(callee), &call_args, Attrs::default(), stated, unit);
+        self.namer(func).bind(func, "_", call, out);
+        // A single output that was allocated has the binding's variable already.
+        let result = if single { overwrites.then_some(dests[0]) } else { Some(func.tuple(&dests)) };
+        out.extend(result.map(|result| Binding::bind(binding.var, result)));
+        Ok(())
+    }
+
+    /// The tensors that a call reads: the fields of its tuple of arguments.
+    fn inputs(&mut self, func: &mut Function, inputs: Expr, out: &mut Vec<Binding>) -> Vec<Expr> {
+        if let Some(fields) = func.tuple_fields(inputs) {
+            return fields.to_vec();
+        }
+        let TypeData::Tuple(fields) = func.ty(inputs) else { return vec![inputs] };
+        (0..fields.len() as u32)
+            .map(|i| {
+                let field = func.tuple_get_item(inputs, i);
+                self.namer(func).bind(func, "arg", field, out)
+            })
+            .collect()
+    }
+
+    /// Binds `var` to a new tensor of that type, for a call of `op`.
+    fn allocate(
+        &mut self,
+        func: &mut Function,
+        op: Op,
+        ty: Type,
+        var: Var,
+        out: &mut Vec<Binding>,
+    ) -> Result<Expr, PassError> {
+        let span = func.var(var).span;
+        let bad = |what: &str| {
+            let problem = Problem::new(format!("an output of a destination-passing call {what}"))
+                .with_help(
+                    "give its shape and dtype in out_sinfo, e.g. R.Tensor((n, 4), \"float32\")",
+                )
+                .at(span);
+            PassError::User(vec![problem])
+        };
+        let TypeData::Tensor { shape, dtype } = func.types.get(ty).clone() else {
+            return Err(bad("is no tensor"));
+        };
+        let dtype = dtype.ok_or_else(|| bad("has no dtype"))?;
+        let shape = match shape {
+            TensorShape::Dims(dims) => func.shape(&dims),
+            TensorShape::Var(v) => match self.match_dims(func, v, out) {
+                Some(dims) => func.shape(&dims),
+                // Buffers of a loop function have a fixed rank; a packed function accepts any.
+                None if op == CALL_DPS_PACKED => return Ok(self.zeros(func, v, dtype, var, out)),
+                None => return Err(bad("has no known rank")),
+            },
+            TensorShape::Rank(_) | TensorShape::Unknown => return Err(bad("has no known shape")),
+        };
+        let (dtype, device) = (func.dtype_value(dtype), prim_int(func, 0));
+        let call = op_call(func, ALLOC_TENSOR, &[shape, dtype, device], ty);
+        out.push(Binding::bind(var, call));
+        Ok(func.var_expr(var))
+    }
+
+    /// Binds `var` to a new tensor whose shape, of any rank, is the value of a variable.
+    fn zeros(
+        &mut self,
+        func: &mut Function,
+        shape: Var,
+        dtype: DType,
+        var: Var,
+        out: &mut Vec<Binding>,
+    ) -> Expr {
+        let (shape, ty) = (func.var_expr(shape), func.var(var).ty);
+        let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
+        let call = func.call(Callee::Op(ZEROS), &[shape], attrs, &[], ty);
+        out.push(Binding::bind(var, call));
+        func.var_expr(var)
+    }
+
+    /// The dims of a shape variable; where its type does not tell them, it is matched against new symbols.
+    fn match_dims(
+        &mut self,
+        func: &mut Function,
+        v: Var,
+        out: &mut Vec<Binding>,
+    ) -> Option<Vec<Sym>> {
+        if let Some(dims) = func.var_ty(v).dims() {
+            return Some(dims.to_vec());
+        }
+        let rank = func.rank_of(func.var(v).ty)?;
+        let base = func.var(v).name.clone();
+        let mut dims = Vec::with_capacity(rank as usize);
+        for i in 0..rank {
+            let symbol = func.fresh_sym(&format!("{base}_{i}"));
+            dims.push(func.syms.var(symbol));
+        }
+        let ty = func.intern(TypeData::shape(&dims[..]));
+        let var = self.namer(func).var(func, "shape", ty);
+        let value = func.var_expr(v);
+        out.push(Binding::match_cast(var, value, ty));
+        Some(dims)
+    }
+}
+
+/// The dims of a shape expression, if they are known.
+pub(crate) fn shape_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
+    match func.expr(e) {
+        ExprData::Shape(dims) => Some(dims.to_vec()),
+        _ => func.ty(e).dims().map(<[Sym]>::to_vec),
+    }
+}

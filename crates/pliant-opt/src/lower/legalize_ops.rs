@@ -1,0 +1,502 @@
+//! # What it does
+//! Replaces operators by `R.call_tir` of loop functions made from their tensor expressions, and
+//! operators whose result
+//! shape depends on values by calls of packed functions (pure ones, but for operators with
+//! effects). Equal calls share
+//! one loop function. Operators that only change
+//! the shape (`reshape`, `flatten`, `expand_dims`, `squeeze`) become `R.reshape` to the dims of the result, which the
+//! machine does without a copy.
+//!
+//! # Before
+//! ```python
+//! lv: R.Tensor((n, 4), dtype="float32") = R.add(x, y)
+//! lv1: R.Tensor((n * 4,), dtype="float32") = R.flatten(lv)
+//! ```
+//!
+//! # After
+//! ```python
+//! lv = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((n, 4), dtype="float32"))
+//! lv1: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
+//! ```
+//!
+//! With the setting `relax.trust_indices` no index that comes as a value is checked.
+//!
+//! Operators in the user's own map are legalised by the user's functions, and those to be skipped stay.
+//!
+//! # Requires
+//! Nothing. An operator whose operands' rank or data type is not known stays as it is:
+//! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin) makes it a call that looks at the operands when the program
+//! runs. `R.match_cast` before it makes it a loop function.
+//!
+//! # Keeps
+//! Names, types and order of the bindings, and dataflow blocks.
+//!
+//! # Never
+//! Changes a function that is in the module already.
+
+use std::sync::Arc;
+
+use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR};
+use pliant_ir::print::type_text;
+use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::expr::AttrsId;
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op, OpRegistry, Sym};
+use pliant_ops::{LegalizeError, Legalized, TirCall, te};
+use pliant_pass::rewrite::{Namer, rewrite_bindings};
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::common::kernels::Kernels;
+use crate::common::names::{RESHAPE, is_left_out, op_call, packed_call};
+
+/// The user's own way to legalise an operator: what takes the place of the call.
+pub type CustomLegalize =
+    Arc<dyn Fn(&mut CustomCall<'_>) -> Result<Expr, LegalizeError> + Send + Sync>;
+
+/// See the module's documentation.
+#[derive(Clone, Default)]
+pub struct LegalizeOps {
+    /// Operators by full name (`relax.add`) that the user legalises. What these functions make is legalised in the
+    /// usual way.
+    pub custom: FxHashMap<String, CustomLegalize>,
+    /// Operators by full name that stay as they are.
+    pub skip: FxHashSet<String>,
+}
+
+/// A call that the user's function legalises.
+pub struct CustomCall<'a> {
+    /// The function that holds the call.
+    pub func: &'a mut Function,
+    /// The operator.
+    pub op: Op,
+    /// Its operands.
+    pub args: &'a [Expr],
+    /// Its attributes.
+    pub attrs: &'a Attrs,
+    /// The type of its result.
+    pub ty: Type,
+    var: Var,
+    namer: &'a mut Option<Namer>,
+    kernels: &'a mut Kernels,
+    out: Vec<Binding>,
+}
+
+impl CustomCall<'_> {
+    /// Binds a value before the call and returns it as an operand.
+    pub fn emit(&mut self, value: Expr) -> Expr {
+        bind_near(self.func, self.namer, self.var, value, &mut self.out)
+    }
+
+    /// A call of an operator, its type inferred.
+    ///
+    /// # Errors
+    /// What the operator's type rule says.
+    pub fn call_op(&mut self, op: Op, args: &[Expr], attrs: Attrs) -> Result<Expr, LegalizeError> {
+        let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
+        let attrs = pliant_ops::registry().complete(op, attrs);
+        let ty = pliant_ops::registry()
+            .infer(self.func, op, &args, &attrs, &[])
+            .map_err(|e| LegalizeError::new(e.to_string()))?;
+        Ok(self.func.call(Callee::Op(op), &args, attrs, &[], ty))
+    }
+
+    /// The call of a loop function that `compute` makes of one tensor for each operand.
+    ///
+    /// # Errors
+    /// When an operand's shape or data type is not known, `compute` fails, or its outputs are no well-formed stages.
+    pub fn call_te(
+        &mut self,
+        hint: &str,
+        args: &[Expr],
+        compute: impl FnOnce(&[te::Tensor]) -> Result<Vec<te::Tensor>, te::TeError>,
+    ) -> Result<Expr, LegalizeError> {
+        let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
+        let call = pliant_ops::te_call(self.func, hint, &args, compute)?;
+        let TirCall { func: prim, name, inputs, tir_vars, out_tys, tuple } = call;
+        let name = self.kernels.add(&name, prim);
+        let inputs: Vec<Expr> = inputs.into_iter().map(|e| self.operand(e)).collect();
+        Ok(pliant_ops::call_tir(self.func, &name, &inputs, &tir_vars, &out_tys, tuple))
+    }
+
+    fn operand(&mut self, e: Expr) -> Expr {
+        match self.func.expr(e) {
+            ExprData::Call { .. } | ExprData::TupleGetItem(..) => self.emit(e),
+            _ => e,
+        }
+    }
+}
+
+impl ModulePass for LegalizeOps {
+    fn name(&self) -> &str {
+        "LegalizeOps"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        let mut kernels = Kernels::new(&module);
+        let mut errors = Vec::new();
+        for name in names {
+            ctx.check_cancelled()?;
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+            if !has_operators(func) {
+                continue;
+            }
+            let mut legalizer = Legalizer {
+                pass: self,
+                kernels: &mut kernels,
+                namer: None,
+                known: FxHashMap::default(),
+                trusted: trusts_indices(ctx),
+                nulls: nulls(func),
+                ctx,
+            };
+            let result = legalizer.function(Arc::make_mut(func));
+            errors.extend(result.err().map(|e| e.in_function(&name)));
+        }
+        if let Some(error) = PassError::join(errors) {
+            return Err(error);
+        }
+        kernels.insert_into(&mut module);
+        Ok(module)
+    }
+}
+
+/// The variables that are bound to `R.null_value()`.
+pub(crate) fn nulls(func: &Function) -> FxHashMap<Var, Expr> {
+    let mut found = FxHashMap::default();
+    for seq in pliant_pass::rewrite::reachable_seqs(func) {
+        for &b in &func.seq(seq).blocks {
+            for binding in &func.block(b).bindings {
+                if is_left_out(func, binding.value) {
+                    found.insert(binding.var, binding.value);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The operand, or the `R.null_value()` that it is bound to.
+pub(crate) fn given(nulls: &FxHashMap<Var, Expr>, func: &Function, arg: Expr) -> Expr {
+    match func.expr(arg) {
+        ExprData::Var(v) => nulls.get(v).copied().unwrap_or(arg),
+        _ => arg,
+    }
+}
+
+/// The setting that says that indices are in range.
+pub const TRUST_INDICES: &str = "relax.trust_indices";
+
+/// Whether it does.
+pub(crate) fn trusts_indices(ctx: &PassContext) -> bool {
+    let value = ctx.config.get(TRUST_INDICES);
+    matches!(value, Some(AttrValue::Bool(true) | AttrValue::Int(1)))
+}
+
+/// Whether a function has a call that may be legalised, so that others are not copied.
+fn has_operators(func: &Function) -> bool {
+    pliant_pass::rewrite::reachable_seqs(func).into_iter().any(|seq| {
+        func.seq(seq).blocks.iter().any(|&b| {
+            func.block(b).bindings.iter().any(|binding| {
+                matches!(
+                    func.expr(binding.value),
+                    ExprData::Call { callee: Callee::Op(op), .. } if *op != CALL_TIR
+                )
+            })
+        })
+    })
+}
+
+/// What decides the loop function of a call: calls of equal keys share one.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    op: Op,
+    attrs: AttrsId,
+    ty: Type,
+    operands: Vec<OperandKey>,
+}
+
+impl Key {
+    /// The operands of a call with tuples written out, and what decides its loop function.
+    pub(crate) fn of(
+        func: &Function,
+        op: Op,
+        args: &[Expr],
+        attrs: AttrsId,
+        ty: Type,
+    ) -> (Vec<Expr>, Key) {
+        let (flat, operands) = flatten(func, args);
+        (flat, Key { op, attrs, ty, operands })
+    }
+}
+
+/// What decides about one operand: its type, its value where that becomes part of the loop function, and which
+/// operand before it is the same.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum OperandKey {
+    Value(Type, u32),
+    Scalar(Type, Vec<u8>),
+    Float(u64),
+    Text(Arc<str>),
+    Open,
+    Close,
+}
+
+/// A loop function that is made already, and how to call it with other operands.
+#[derive(Clone)]
+struct Known {
+    name: Arc<str>,
+    /// Which of the flattened operands each input is.
+    inputs: Vec<usize>,
+    tir_vars: Vec<Sym>,
+    out_tys: Vec<Type>,
+    tuple: bool,
+}
+
+struct Legalizer<'a> {
+    pass: &'a LegalizeOps,
+    kernels: &'a mut Kernels,
+    namer: Option<Namer>,
+    known: FxHashMap<Key, Known>,
+    /// Whether indices are not checked: [`TRUST_INDICES`].
+    trusted: bool,
+    /// The variables that stand for operands that are not given, and their values.
+    nulls: FxHashMap<Var, Expr>,
+    ctx: &'a PassContext,
+}
+
+impl Legalizer<'_> {
+    fn function(&mut self, func: &mut Function) -> Result<(), PassError> {
+        let mut problems = Vec::new();
+        let mut count = 0u32;
+        rewrite_bindings(func, |func, binding, out| {
+            count += 1;
+            if count.is_multiple_of(256) {
+                self.ctx.check_cancelled()?;
+            }
+            if let Err(error) = self.binding(func, binding, true, out) {
+                problems.push(Problem::new(error.to_string()).at(func.var(binding.var).span));
+                out.push(binding);
+            }
+            Ok(())
+        })?;
+        if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
+    }
+
+    /// Legalises a binding; by the user's own map only with `own`.
+    fn binding(
+        &mut self,
+        func: &mut Function,
+        mut binding: Binding,
+        own: bool,
+        out: &mut Vec<Binding>,
+    ) -> Result<(), LegalizeError> {
+        let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
+            func.expr(binding.value).clone()
+        else {
+            out.push(binding);
+            return Ok(());
+        };
+        if self.pass.skip.contains(op.0) {
+            out.push(binding);
+            return Ok(());
+        }
+        let args = func.list(args).to_vec();
+        let ty = func.expr_ty(binding.value);
+        if let Some(custom) = self.pass.custom.get(op.0).filter(|_| own) {
+            let attrs = func.call_attrs(attrs).clone();
+            let (custom, call) = (custom.clone(), (op, &args[..], &attrs, ty));
+            return self.custom(func, binding, call, &custom, out);
+        }
+        let (flat, key) = Key::of(func, op, &args, attrs, ty);
+        if let Some(known) = self.known.get(&key) {
+            let known = known.clone();
+            let inputs: Vec<Expr> = known.inputs.iter().map(|&i| flat[i]).collect();
+            binding.value = call_known(func, &known, &inputs);
+            out.push(binding);
+            return Ok(());
+        }
+        let attrs = func.call_attrs(attrs).clone();
+        let given: Vec<Expr> = args.iter().map(|&a| self.given(func, a)).collect();
+        match pliant_ops::legalize_with(func, op, &given, &attrs, ty, self.trusted) {
+            Err(e) if !e.unknown => return Err(e),
+            Err(_) | Ok(None) => {}
+            Ok(Some(Legalized::Reshape { input, shape })) => {
+                let input = self.bound(func, binding.var, input, out);
+                binding.value = op_call(func, RESHAPE, &[input, shape], ty);
+            }
+            Ok(Some(Legalized::Packed { name, args })) => {
+                let mut operands = Vec::with_capacity(args.len());
+                for arg in args {
+                    operands.push(self.bound(func, binding.var, arg, out));
+                }
+                binding.value = if self.ctx.ops.is_pure(op) {
+                    pure_packed_call(func, name, &operands, ty)
+                } else {
+                    packed_call(func, name, &operands, ty)
+                };
+            }
+            Ok(Some(Legalized::Tir(call))) => {
+                binding.value = self.new_kernel(func, binding.var, call, key, &flat, out);
+            }
+        }
+        out.push(binding);
+        Ok(())
+    }
+
+    /// The operand, or the `R.null_value()` that it is bound to, which stands for one that is not given.
+    fn given(&self, func: &Function, arg: Expr) -> Expr {
+        given(&self.nulls, func, arg)
+    }
+
+    /// Lets the user's function legalise a call, and what it makes in the usual way.
+    fn custom(
+        &mut self,
+        func: &mut Function,
+        mut binding: Binding,
+        (op, args, attrs, ty): (Op, &[Expr], &Attrs, Type),
+        custom: &CustomLegalize,
+        out: &mut Vec<Binding>,
+    ) -> Result<(), LegalizeError> {
+        let old = binding.value;
+        let mut call = CustomCall {
+            func,
+            op,
+            args,
+            attrs,
+            ty,
+            var: binding.var,
+            namer: &mut self.namer,
+            kernels: self.kernels,
+            out: Vec::new(),
+        };
+        let value = custom(&mut call)?;
+        let made = std::mem::take(&mut call.out);
+        let have = func.expr_ty(value);
+        if is_subtype(func, have, ty).is_no() {
+            let (have, want) = (type_text(func, have), type_text(func, ty));
+            return Err(LegalizeError::new(format!(
+                "the user's legalisation of {op} gives {have}, but the call is {want}"
+            )));
+        }
+        for b in made {
+            self.binding(func, b, false, out)?;
+        }
+        binding.value = value;
+        if value == old {
+            out.push(binding);
+            return Ok(());
+        }
+        self.binding(func, binding, false, out)
+    }
+
+    /// Adds the loop function of a call, remembers it for equal calls, and makes the call.
+    fn new_kernel(
+        &mut self,
+        func: &mut Function,
+        var: Var,
+        call: TirCall,
+        key: Key,
+        flat: &[Expr],
+        out: &mut Vec<Binding>,
+    ) -> Expr {
+        let name = self.kernels.add(&call.name, call.func);
+        let positions: Option<Vec<usize>> =
+            call.inputs.iter().map(|e| flat.iter().position(|f| f == e)).collect();
+        let known = Known {
+            name,
+            inputs: positions.clone().unwrap_or_default(),
+            tir_vars: call.tir_vars,
+            out_tys: call.out_tys,
+            tuple: call.tuple,
+        };
+        let mut inputs = Vec::with_capacity(call.inputs.len());
+        for input in call.inputs {
+            inputs.push(self.bound(func, var, input, out));
+        }
+        let value = call_known(func, &known, &inputs);
+        if positions.is_some() {
+            self.known.insert(key, known);
+        }
+        value
+    }
+
+    /// The expression as an operand: bound to a variable before `near` if it is no leaf.
+    fn bound(&mut self, func: &mut Function, near: Var, e: Expr, out: &mut Vec<Binding>) -> Expr {
+        if !matches!(func.expr(e), ExprData::Call { .. } | ExprData::TupleGetItem(..)) {
+            return e;
+        }
+        bind_near(func, &mut self.namer, near, e, out)
+    }
+}
+
+/// Binds a value to a variable that is seen where `near` is.
+fn bind_near(
+    func: &mut Function,
+    namer: &mut Option<Namer>,
+    near: Var,
+    value: Expr,
+    out: &mut Vec<Binding>,
+) -> Expr {
+    let namer = namer.get_or_insert_with(|| Namer::new(func));
+    let dataflow = func.var(near).dataflow;
+    let bound = namer.bind(func, "lv", value, out);
+    if let ExprData::Var(v) = *func.expr(bound) {
+        func.var_mut(v).dataflow = dataflow;
+    }
+    bound
+}
+
+/// `R.call_pure_packed(name, args...)` of that result type.
+fn pure_packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
+    let callee = func.extern_func(name);
+    let all: Vec<Expr> = [callee].into_iter().chain(args.iter().copied()).collect();
+    func.call(Callee::Op(CALL_PURE_PACKED), &all, Attrs::default(), &[ty], ty)
+}
+
+/// The call of a known loop function with other inputs.
+fn call_known(func: &mut Function, known: &Known, inputs: &[Expr]) -> Expr {
+    let Known { name, tir_vars, out_tys, tuple, .. } = known;
+    pliant_ops::call_tir(func, name, inputs, tir_vars, out_tys, *tuple)
+}
+
+/// The operands with tuples written out, and what decides about them.
+fn flatten(func: &Function, args: &[Expr]) -> (Vec<Expr>, Vec<OperandKey>) {
+    let (mut flat, mut keys) = (Vec::new(), Vec::new());
+    for &arg in args {
+        match func.tuple_fields(arg) {
+            Some(fields) => {
+                keys.push(OperandKey::Open);
+                for &field in fields {
+                    flat.push(field);
+                    keys.push(operand_key(func, field, &flat));
+                }
+                keys.push(OperandKey::Close);
+            }
+            None => {
+                flat.push(arg);
+                keys.push(operand_key(func, arg, &flat));
+            }
+        }
+    }
+    (flat, keys)
+}
+
+fn operand_key(func: &Function, e: Expr, flat: &[Expr]) -> OperandKey {
+    let ty = func.expr_ty(e);
+    match func.expr(e) {
+        ExprData::Constant(c) if func.const_tensor(*c).ndim() == 0 => {
+            let bytes = func.const_tensor(*c).as_bytes().map(<[u8]>::to_vec);
+            OperandKey::Scalar(ty, bytes.unwrap_or_default())
+        }
+        ExprData::Float(bits, _) => OperandKey::Float(*bits),
+        ExprData::Str(s) => OperandKey::Text(func.str(*s).clone()),
+        ExprData::DType(d) => OperandKey::Text(d.name().into()),
+        _ => {
+            // `x + x` is not `x + y`: its loop function may read one input for both.
+            let first = flat.iter().position(|&f| f == e).unwrap_or(flat.len());
+            OperandKey::Value(ty, first as u32)
+        }
+    }
+}

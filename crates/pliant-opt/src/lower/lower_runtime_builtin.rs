@@ -1,0 +1,185 @@
+//! # What it does
+//! Turns memory operators and the operators that the machine implements itself into machine operators and calls of
+//! `vm.builtin.*`. An operator whose operands' rank or data type is not known becomes a call of
+//! `pliant.call_operator`, with the operator's name and the call over `a0`, `a1`, ... as texts, which finds out what
+//! the operands are when the program runs.
+//!
+//! # Before
+//! ```python
+//! storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+//! lv: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
+//! R.shape([n, 4]), R.dtype("float32"))
+//! lv1: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
+//! lv2: R.Tensor(dtype="float32") = R.sum(y, axis=[0])
+//! _: R.Tuple = R.memory.kill_tensor(lv)
+//! ```
+//!
+//! # After
+//! ```python
+//! storage: R.Object = R.vm.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.dtype("uint8"), R.str("global"))
+//! lv: R.Tensor((n, 4), dtype="float32") = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape([n,
+//! 4]), R.dtype("float32"))
+//! lv1: R.Tensor((n * 4,), dtype="float32") = R.call_packed("vm.builtin.reshape", lv, R.shape([n *
+//! 4]), sinfo_args=(R.Tensor((n * 4,), dtype="float32"),))
+//! lv2: R.Tensor(dtype="float32") = R.call_packed("pliant.call_operator", R.str("relax.sum"), R.str("R.sum(a0, axis=[0])"), y, sinfo_args=(R.Tensor(dtype="float32"),))
+//! _: R.Tuple = R.vm.kill_object(lv)
+//! ```
+//!
+//! # Requires
+//! No `R.builtin.alloc_tensor` is left ([`LowerAllocTensor`](crate::memory::lower_alloc_tensor)).
+//!
+//! # Keeps
+//! Names and types.
+//!
+//! # Never
+//! Removes a binding. It adds some only where the operands of a closure stand in a variable: one for each.
+
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData};
+use pliant_ir::{Attrs, Op};
+use pliant_ops::dynamic;
+use pliant_pass::rewrite::{Namer, rewrite_bindings};
+use pliant_pass::{FunctionPass, PassContext, PassError};
+
+use crate::common::names::{
+    INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR,
+    MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT,
+    op_call, packed_call,
+};
+use crate::lower::legalize_ops::{given, nulls};
+
+/// Operators that are calls of a builtin with the same operands.
+pub const BUILTIN_OPS: &[(&str, &str)] = &[
+    ("relax.reshape", "vm.builtin.reshape"),
+    ("relax.shape_of", "vm.builtin.shape_of"),
+    ("relax.tensor_to_shape", "vm.builtin.tensor_to_shape"),
+    (MAKE_CLOSURE.0, "vm.builtin.make_closure"),
+    (INVOKE_CLOSURE.0, "vm.builtin.invoke_closure"),
+    (INVOKE_PURE_CLOSURE.0, "vm.builtin.invoke_pure_closure"),
+];
+use crate::lower::to_non_dataflow::admit_effects;
+
+/// Operators whose second operand is a tuple of operands.
+const CLOSURE_OPS: [Op; 3] = [MAKE_CLOSURE, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE];
+
+/// See the module's documentation.
+pub struct LowerRuntimeBuiltin;
+
+impl FunctionPass for LowerRuntimeBuiltin {
+    fn name(&self) -> &str {
+        "LowerRuntimeBuiltin"
+    }
+
+    fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
+        admit_effects(func);
+        let nulls = nulls(func);
+        let mut namer = None;
+        rewrite_bindings(func, |func, mut binding, out| {
+            if let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
+                func.expr(binding.value)
+            {
+                let (op, attrs, mut args) = (*op, *attrs, func.list(*args).to_vec());
+                if CLOSURE_OPS.contains(&op) {
+                    let namer = namer.get_or_insert_with(|| Namer::new(func));
+                    write_out_operands(func, op, &mut args, namer, out)?;
+                }
+                let ty = func.expr_ty(binding.value);
+                let attrs = func.call_attrs(attrs).clone();
+                let operands: Vec<Expr> = args.iter().map(|&a| given(&nulls, func, a)).collect();
+                let lowered = match operator_call(func, op, &operands, &attrs, ty) {
+                    Some(call) => Some(call),
+                    None => lower(func, op, &args, ty)?,
+                };
+                binding.value = lowered.unwrap_or(binding.value);
+            }
+            out.push(binding);
+            Ok(())
+        })
+    }
+}
+
+fn lower(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Result<Option<Expr>, PassError> {
+    Ok(Some(match (op, args) {
+        (MEMORY_ALLOC_STORAGE, &[size, device, scope, dtype]) => {
+            op_call(func, VM_ALLOC_STORAGE, &[size, device, dtype, scope], ty)
+        }
+        (MEMORY_ALLOC_TENSOR, &[storage, offset, shape, dtype]) => {
+            op_call(func, VM_ALLOC_TENSOR, &[storage, offset, shape, dtype], ty)
+        }
+        (MEMORY_KILL_STORAGE | MEMORY_KILL_TENSOR, &[object]) => {
+            op_call(func, VM_KILL_OBJECT, &[object], ty)
+        }
+        (
+            MEMORY_ALLOC_STORAGE | MEMORY_ALLOC_TENSOR | MEMORY_KILL_STORAGE | MEMORY_KILL_TENSOR,
+            _,
+        ) => {
+            return Err(PassError::internal(format!("{op} with {} operands", args.len())));
+        }
+        _ => match BUILTIN_OPS.iter().find(|(name, _)| *name == op.0) {
+            Some((_, builtin)) => {
+                let args = flat_operands(func, args);
+                packed_call(func, builtin, &args, ty)
+            }
+            None => return Ok(None),
+        },
+    }))
+}
+
+/// The call of an operator that has no loop function yet for want of known operands; `None` where that is not why.
+fn operator_call(
+    func: &mut Function,
+    op: Op,
+    args: &[Expr],
+    attrs: &Attrs,
+    ty: Type,
+) -> Option<Expr> {
+    if !pliant_ops::needs_shapes(op)
+        || !pliant_ops::legalize(func, op, args, attrs, ty).is_err_and(|e| e.unknown)
+    {
+        return None;
+    }
+    let (text, operands) = dynamic::describe(func, op, args, attrs);
+    let mut all = vec![func.str_value(op.0), func.str_value(&text)];
+    all.extend(operands);
+    Some(packed_call(func, dynamic::CALL_OPERATOR, &all, ty))
+}
+
+/// Writes the tuple of operands of `op` out, where it is no literal: builtins take each by itself.
+fn write_out_operands(
+    func: &mut Function,
+    op: Op,
+    args: &mut [Expr],
+    namer: &mut Namer,
+    out: &mut Vec<Binding>,
+) -> Result<(), PassError> {
+    let [_, operands] = args else {
+        return Err(PassError::internal(format!("{op} with {} operands", args.len())));
+    };
+    if func.tuple_fields(*operands).is_some() {
+        return Ok(());
+    }
+    let TypeData::Tuple(fields) = func.ty(*operands) else {
+        return Err(PassError::unsupported(
+            format!("{op} of operands whose number is not known"),
+            "a match_cast to a tuple type tells it",
+        ));
+    };
+    let mut values = Vec::with_capacity(fields.len());
+    for i in 0..fields.len() as u32 {
+        let item = func.tuple_get_item(*operands, i);
+        values.push(namer.bind(func, "operand", item, out));
+    }
+    *operands = func.tuple(&values);
+    Ok(())
+}
+
+/// The operands with tuples of operands written out, as builtins take them.
+fn flat_operands(func: &Function, args: &[Expr]) -> Vec<Expr> {
+    let mut out = Vec::with_capacity(args.len());
+    for &arg in args {
+        match func.tuple_fields(arg) {
+            Some(fields) => out.extend_from_slice(fields),
+            None => out.push(arg),
+        }
+    }
+    out
+}

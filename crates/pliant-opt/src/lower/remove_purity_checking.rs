@@ -1,0 +1,98 @@
+//! # What it does
+//! Turns `R.call_pure_packed(f, args...)` and `R.call_inplace_packed(f, args...)` into the plain call of the packed
+//! function. From here on purity is no longer tracked: every pure function gets the attribute `relax.force_pure`. Where some
+//! function of the module works in place, all functions become impure instead, and the types of function values say so.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((4,), dtype="float32")) -> R.Object:
+//!     gv: R.Object = R.call_pure_packed("f", x, sinfo_args=(R.Object,))
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((4,), dtype="float32")) -> R.Object:
+//!     R.func_attr({"relax.force_pure": True})
+//!     gv: R.Object = R.call_packed("f", x, sinfo_args=(R.Object,))
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! Nothing: dataflow blocks are made plain where calls with effects come in.
+//!
+//! # Keeps
+//! The order of the bindings.
+//!
+//! # Never
+//! Moves a call.
+
+use pliant_ir::op::CALL_PURE_PACKED;
+use pliant_ir::relax::{Callee, ExprData, Function};
+use pliant_ir::{Attrs, IRModule, Op};
+use pliant_pass::pass::for_each_relax;
+use pliant_pass::rewrite::rewrite_bindings;
+use pliant_pass::{ModulePass, PassContext, PassError};
+
+use crate::lower::purity::{admit_effects_everywhere, force_pure};
+use crate::lower::to_non_dataflow::flatten;
+use crate::memory::copy_written_views::CopyWrittenViews;
+
+const CALL_INPLACE_PACKED: Op = Op("relax.call_inplace_packed");
+
+/// See the module's documentation.
+pub struct RemovePurityChecking;
+
+impl ModulePass for RemovePurityChecking {
+    fn name(&self) -> &str {
+        "RemovePurityChecking"
+    }
+
+    fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        // After this pass nobody sees which packed functions work in place.
+        let in_place = module.works_in_place();
+        let mut module = CopyWrittenViews.run(module, ctx)?;
+        for_each_relax(&mut module, ctx, |_, func| {
+            if unwrap_calls(func)? {
+                flatten(func);
+            }
+            if !in_place {
+                force_pure(func);
+            }
+            Ok(())
+        })?;
+        if in_place {
+            admit_effects_everywhere(&mut module);
+        }
+        Ok(module)
+    }
+}
+
+/// Makes the calls of packed functions plain; whether there are any.
+fn unwrap_calls(func: &mut Function) -> Result<bool, PassError> {
+    let mut changed = false;
+    rewrite_bindings(func, |func, mut binding, out| {
+        if let ExprData::Call {
+            callee: Callee::Op(CALL_PURE_PACKED | CALL_INPLACE_PACKED),
+            args,
+            ty_args,
+            ..
+        } = func.expr(binding.value)
+        {
+            let (args, ty_args) = (func.list(*args).to_vec(), func.type_list(*ty_args).to_vec());
+            let Some((&callee, rest)) = args.split_first() else {
+                return Err(PassError::internal(
+                    "a call of a packed function without the function",
+                ));
+            };
+            let ty = func.expr_ty(binding.value);
+            binding.value = func.call(Callee::Expr(callee), rest, Attrs::default(), &ty_args, ty);
+            changed = true;
+        }
+        out.push(binding);
+        Ok(())
+    })?;
+    Ok(changed)
+}

@@ -1,0 +1,47 @@
+//! What is allocated, and for whom.
+
+use std::sync::Arc;
+
+use pliant_ir::Sym;
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::common::names::VM_ALLOC_TENSOR;
+
+/// The function that writes each tensor which is allocated: the first one that takes it.
+pub(super) fn writers(func: &Function, bindings: &[Binding]) -> FxHashMap<Var, Arc<str>> {
+    let mut found = FxHashMap::default();
+    let mut open = FxHashSet::default();
+    for b in bindings {
+        if allocated_dims(func, b.value).next().is_some() {
+            open.insert(b.var);
+            continue;
+        }
+        let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(b.value) else {
+            continue;
+        };
+        let ExprData::Global(name) = func.expr(*callee) else { continue };
+        for &arg in func.list(*args) {
+            if let ExprData::Var(v) = func.expr(arg)
+                && open.remove(v)
+            {
+                found.insert(*v, func.str(*name).clone());
+            }
+        }
+    }
+    found
+}
+
+/// The dims of the tensor that a value allocates.
+pub(super) fn allocated_dims(func: &Function, value: Expr) -> impl Iterator<Item = Sym> + '_ {
+    let dims = match func.expr(value) {
+        ExprData::Call { callee: Callee::Op(VM_ALLOC_TENSOR), args, .. } => {
+            func.list(*args).get(2).and_then(|&shape| match func.expr(shape) {
+                ExprData::Shape(dims) => Some(&dims[..]),
+                _ => None,
+            })
+        }
+        _ => None,
+    };
+    dims.unwrap_or_default().iter().copied()
+}

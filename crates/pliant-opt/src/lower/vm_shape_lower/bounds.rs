@@ -1,0 +1,40 @@
+//! Sizes that the user has bounded (`tir_var_upper_bound`): a call with a greater one fails, and says which.
+
+use pliant_ir::relax::derive::type_syms;
+use pliant_ir::relax::{Binding, Function};
+use pliant_ir::{DType, SymVar};
+use pliant_pass::rewrite::Namer;
+
+use crate::common::names::{packed_call, unit_ty};
+use crate::memory::plan_memory::upper_bounds;
+
+/// The checks of a function's parameters against the bounds that its attribute states, to stand before its body.
+pub(super) fn bound_checks(func: &mut Function, name: &str, namer: &mut Namer) -> Vec<Binding> {
+    let bounds = upper_bounds(func);
+    let mut out = Vec::new();
+    if bounds.is_empty() {
+        return out;
+    }
+    let params = func.params().to_vec();
+    let mut known: Vec<SymVar> =
+        params.iter().flat_map(|&p| type_syms(func, func.var(p).ty)).collect();
+    known.sort_unstable_by_key(|v| v.as_u32());
+    known.dedup();
+    for (symbol, bound) in bounds {
+        let Some(&var) = known.iter().find(|&&v| func.syms.name(v) == &*symbol) else { continue };
+        let (size, most) = (func.syms.var(var), func.syms.int(bound));
+        let holds = func.syms.le(size, most);
+        let text = format!(
+            "{name}: the size {symbol} is {{}}, but its bound (tir_var_upper_bound) is {bound}"
+        );
+        let args = [
+            func.int_value(holds, DType::Bool),
+            func.str_value(&text),
+            func.int_value(size, DType::Int64),
+        ];
+        let unit = unit_ty(func);
+        let call = packed_call(func, "vm.builtin.assert_op", &args, unit);
+        namer.bind(func, "_", call, &mut out);
+    }
+    out
+}

@@ -1,0 +1,664 @@
+//! Lowers one function: walks its sequences in order, fills the heap and replaces symbolic operands.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{
+    Binding, Callee, Expr, ExprData, Function, Seq, TensorShape, Type, TypeData, Var,
+};
+use pliant_ir::tir::PrimFunc;
+use pliant_ir::{Attrs, DType, Span, Sym, SymVar};
+use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_bindings};
+use pliant_pass::{PassContext, PassError, Problem};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::allocated::{allocated_dims, writers};
+use super::bounds::bound_checks;
+use super::callers::Known;
+use super::heap::Heap;
+use super::shape_func::ShapeFunc;
+use crate::analysis::tail::tail_binding;
+use crate::common::names::{NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty};
+
+/// One generated loop function computes at most this many sizes, so that none grows without bound.
+const MAX_BATCH: usize = 256;
+
+/// Lowers a function; returns the loop functions that it calls now.
+pub(super) fn lower_function(
+    name: &str,
+    func: &mut Function,
+    known: Option<&Known>,
+    taken: &FxHashSet<Arc<str>>,
+    ctx: &PassContext,
+) -> Result<Vec<(Arc<str>, PrimFunc)>, PassError> {
+    let mut namer = Namer::new(func);
+    let any = func.intern(TypeData::Any);
+    let heap_var = namer.var(func, "shape_heap", any);
+    let mut lowering = Lowering {
+        name: name.into(),
+        namer,
+        heap: Heap::default(),
+        heap_var,
+        heap_used: false,
+        null: None,
+        kernels: Vec::new(),
+        taken,
+        shapes: FxHashMap::default(),
+        shape_log: Vec::new(),
+        scalars: FxHashMap::default(),
+        heap_read: false,
+        sizes: FxHashMap::default(),
+        origins: FxHashMap::default(),
+        known,
+        dims_known: false,
+        ctx,
+    };
+    let body = func.body();
+    lowering.root(func, body)?;
+    lowering.finish(func, body);
+    erase_types(func);
+    let size = lowering.heap.size();
+    Ok(lowering.kernels.into_iter().map(|(n, k)| (n, k.finished(size))).collect())
+}
+
+/// A generated loop function whose heap size is not known yet.
+pub(super) struct PendingKernel(PrimFunc);
+
+impl PendingKernel {
+    /// The function over a heap of that many slots.
+    fn finished(mut self, slots: u32) -> PrimFunc {
+        let size = self.0.int(i64::from(slots));
+        let heap = self.0.buffer_map.values().copied().collect::<Vec<_>>();
+        for buffer in heap {
+            self.0.buffer_mut(buffer).shape = vec![size];
+        }
+        self.0
+    }
+}
+
+pub(super) struct Lowering<'a> {
+    /// The function's name, which messages begin with.
+    pub name: Arc<str>,
+    pub namer: Namer,
+    pub heap: Heap,
+    heap_var: Var,
+    heap_used: bool,
+    /// Stands for the heap in checks that do not look at it.
+    null: Option<Var>,
+    kernels: Vec<(Arc<str>, PendingKernel)>,
+    taken: &'a FxHashSet<Arc<str>>,
+    /// Shapes made in the open sequences.
+    shapes: FxHashMap<Box<[Sym]>, Expr>,
+    /// The keys of `shapes`, oldest first, to forget those of a branch after it.
+    shape_log: Vec<Box<[Sym]>>,
+    /// The scalar parameters whose values are these symbols.
+    pub scalars: FxHashMap<Sym, (Expr, DType)>,
+    /// Whether anything reads the heap: another function, a shape, a check.
+    pub heap_read: bool,
+    /// The dims of tensors that are allocated, and where and for which function's result, so that the loop functions that
+    /// compute them check them.
+    sizes: FxHashMap<Sym, (Span, Option<Arc<str>>)>,
+    /// Where each symbol was defined, in words for messages.
+    pub origins: FxHashMap<SymVar, String>,
+    /// What all callers pass, if all are known.
+    pub known: Option<&'a Known>,
+    /// Whether the dims that are matched now are known to be right.
+    pub dims_known: bool,
+    ctx: &'a PassContext,
+}
+
+impl Lowering<'_> {
+    pub fn heap_expr(&mut self, func: &mut Function) -> Expr {
+        self.heap_used = true;
+        func.var_expr(self.heap_var)
+    }
+
+    /// What a check without heap slots takes instead of the heap.
+    pub fn no_heap(&mut self, func: &mut Function) -> Expr {
+        let null = match self.null {
+            Some(null) => null,
+            None => {
+                let any = func.intern(TypeData::Any);
+                *self.null.insert(self.namer.var(func, "null", any))
+            }
+        };
+        func.var_expr(null)
+    }
+
+    fn root(&mut self, func: &mut Function, body: Seq) -> Result<(), PassError> {
+        let checks = bound_checks(func, &self.name, &mut self.namer);
+        let mut old = take_flat_bindings(func, body);
+        old.splice(0..0, checks);
+        let mut out = Vec::with_capacity(old.len() + 16);
+        for param in func.params().to_vec() {
+            self.note_scalar(func, param);
+        }
+        self.namer.at(func.params().first().map_or(Span::NONE, |&p| func.var(p).span));
+        self.enter(func, &old, func.seq(body).result);
+        self.match_params(func, &mut out)?;
+        let want = func.ret_ty();
+        self.bindings(func, body, old, out, Some(want))
+    }
+
+    /// Lowers a branch; `returned` is the type that its result must be of if that is the function's.
+    fn branch(
+        &mut self,
+        func: &mut Function,
+        seq: Seq,
+        returned: Option<Type>,
+    ) -> Result<(), PassError> {
+        let old = take_flat_bindings(func, seq);
+        let outer = self.shape_log.len();
+        self.enter(func, &old, func.seq(seq).result);
+        let mut out = Vec::with_capacity(old.len());
+        self.compute_ready(func, &mut out)?;
+        self.bindings(func, seq, old, out, returned)?;
+        for key in self.shape_log.drain(outer..) {
+            self.shapes.remove(&key);
+        }
+        Ok(())
+    }
+
+    /// Opens the scope of a sequence with all the terms that its bindings and its result need.
+    fn enter(&mut self, func: &Function, bindings: &[Binding], result: Expr) {
+        let mut needs = Vec::new();
+        let mut stack = Vec::new();
+        let writers = writers(func, bindings);
+        for b in bindings {
+            for dim in allocated_dims(func, b.value) {
+                let place = || (func.var(b.var).span, writers.get(&b.var).cloned());
+                self.sizes.entry(dim).or_insert_with(place);
+            }
+        }
+        for value in bindings.iter().map(|b| b.value).chain([result]) {
+            stack.push(value);
+            while let Some(e) = stack.pop() {
+                match func.expr(e) {
+                    ExprData::Shape(dims) => needs.extend_from_slice(dims),
+                    ExprData::Int(value, _) if self.linear(func, *value).is_none() => {
+                        needs.push(*value);
+                    }
+                    ExprData::Tuple(list) => stack.extend(func.list(*list).iter().rev()),
+                    ExprData::TupleGetItem(tuple, _) => stack.push(*tuple),
+                    ExprData::Call { args, .. } => stack.extend(func.list(*args).iter().rev()),
+                    ExprData::If { cond, .. } => stack.push(*cond),
+                    _ => {}
+                }
+            }
+        }
+        self.heap.enter(&func.syms, needs);
+    }
+
+    /// Lowers the bindings of a sequence and its result, and closes its scope. What the function returns is checked
+    /// where it is made, in the branches of an `If` at the end, so that calls at their ends stay there.
+    fn bindings(
+        &mut self,
+        func: &mut Function,
+        seq: Seq,
+        old: Vec<Binding>,
+        mut out: Vec<Binding>,
+        returned: Option<Type>,
+    ) -> Result<(), PassError> {
+        let end = match (returned, tail_binding(func, &old, func.seq(seq).result)) {
+            (Some(want), Some(tail)) => Some(self.end_of(func, &old, tail, want)),
+            _ => None,
+        };
+        let mut checked = false;
+        for (index, binding) in old.into_iter().enumerate() {
+            if index % 1024 == 0 {
+                self.ctx.check_cancelled()?;
+            }
+            let span = func.var(binding.var).span;
+            self.namer.at(span);
+            if checked && end.is_some_and(|end| end.cast == Some(index)) {
+                out.push(Binding::bind(binding.var, binding.value));
+                continue;
+            }
+            let end = end.filter(|end| end.value == index);
+            if let Some(end) = end {
+                checked = self
+                    .check_before(func, &binding, end, &mut out)
+                    .map_err(|e| with_span(e, span))?;
+            }
+            let returned = end.filter(|end| checked || end.cast.is_none()).map(|end| end.want);
+            self.binding(func, binding, returned, &mut out).map_err(|e| with_span(e, span))?;
+        }
+        let result = func.seq(seq).result;
+        let ty = func.expr_ty(result);
+        if let ExprData::Var(v) = func.expr(result) {
+            self.namer.at(func.var(*v).span);
+        }
+        let result = self.operand(func, result, &mut out)?;
+        if let Some(want) = returned.filter(|_| !checked) {
+            self.check_result(func, result, ty, want, &mut out)?;
+        }
+        func.seq_mut(seq).result = result;
+        set_flat_bindings(func, seq, out);
+        self.heap.leave();
+        Ok(())
+    }
+
+    fn binding(
+        &mut self,
+        func: &mut Function,
+        mut binding: Binding,
+        returned: Option<Type>,
+        out: &mut Vec<Binding>,
+    ) -> Result<(), PassError> {
+        if let Some(cast) = binding.cast.expand() {
+            let value = self.operand(func, binding.value, out)?;
+            let subject = match func.expr(value) {
+                ExprData::Var(v) => format!("match_cast of '{}'", func.var(*v).name),
+                _ => "match_cast".to_string(),
+            };
+            self.match_value(func, value, func.expr_ty(value), cast, subject, out)?;
+            out.push(Binding::bind(binding.var, value));
+            return self.compute_ready(func, out);
+        }
+        match func.expr(binding.value).clone() {
+            ExprData::If { cond, then_seq, else_seq } => {
+                let cond = self.operand(func, cond, out)?;
+                self.branch(func, then_seq, returned)?;
+                self.branch(func, else_seq, returned)?;
+                let ty = func.expr_ty(binding.value);
+                binding.value = func.add_expr(ExprData::If { cond, then_seq, else_seq }, ty);
+                out.push(binding);
+            }
+            ExprData::Func(_) => {
+                return Err(PassError::unsupported(
+                    format!("the local function '{}'", func.var(binding.var).name),
+                    "LambdaLift makes local functions functions of the module",
+                ));
+            }
+            ExprData::Call { .. } => {
+                binding.value = self.call(func, binding.value, out)?;
+                self.check_callee(func, binding.value, out);
+                if let Some(call) =
+                    returned.and_then(|want| self.tail_closure(func, &binding, want))
+                {
+                    binding.value = call;
+                }
+                out.push(binding);
+                self.check_call_result(func, &binding, out)?;
+            }
+            _ => {
+                binding.value = self.operand(func, binding.value, out)?;
+                out.push(binding);
+            }
+        }
+        Ok(())
+    }
+
+    /// A call with its operands lowered.
+    fn call(
+        &mut self,
+        func: &mut Function,
+        call: Expr,
+        out: &mut Vec<Binding>,
+    ) -> Result<Expr, PassError> {
+        let ExprData::Call { callee, args, attrs, ty_args } = func.expr(call).clone() else {
+            return Ok(call);
+        };
+        let old = func.list(args).to_vec();
+        let mut new = Vec::with_capacity(old.len());
+        for &arg in &old {
+            new.push(self.operand(func, arg, out)?);
+        }
+        if new == old {
+            return Ok(call);
+        }
+        if let Some(text) = reshaped_to(func, callee, &old) {
+            new.push(func.str_value(&text));
+        }
+        let attrs: Attrs = func.call_attrs(attrs).clone();
+        let ty_args = func.type_list(ty_args).to_vec();
+        let ty = func.expr_ty(call);
+        Ok(func.call(callee, &new, attrs, &ty_args, ty))
+    }
+
+    /// An operand with its symbolic shapes and integers read from the heap.
+    pub fn operand(
+        &mut self,
+        func: &mut Function,
+        e: Expr,
+        out: &mut Vec<Binding>,
+    ) -> Result<Expr, PassError> {
+        match func.expr(e).clone() {
+            ExprData::Shape(dims) => self.make_shape(func, e, dims, out),
+            ExprData::Int(value, dtype) => self.make_int(func, e, value, dtype, out),
+            ExprData::Tuple(list) => {
+                let old = func.list(list).to_vec();
+                let mut new = Vec::with_capacity(old.len());
+                for &field in &old {
+                    new.push(self.operand(func, field, out)?);
+                }
+                Ok(if new == old { e } else { func.tuple(&new) })
+            }
+            ExprData::TupleGetItem(tuple, index) => {
+                let new = self.operand(func, tuple, out)?;
+                Ok(if new == tuple { e } else { func.tuple_get_item(new, index) })
+            }
+            _ => Ok(e),
+        }
+    }
+
+    fn make_shape(
+        &mut self,
+        func: &mut Function,
+        e: Expr,
+        dims: Box<[Sym]>,
+        out: &mut Vec<Binding>,
+    ) -> Result<Expr, PassError> {
+        if dims.iter().all(|&d| func.syms.as_int(d).is_some()) {
+            return Ok(e);
+        }
+        if let Some(&made) = self.shapes.get(&dims) {
+            return Ok(made);
+        }
+        let mut args = vec![self.heap_expr(func), prim_int(func, dims.len() as i64)];
+        for &dim in &dims {
+            let (code, value) = self.code(func, dim)?;
+            args.extend([prim_int(func, code), prim_int(func, value)]);
+        }
+        let ty = func.intern(TypeData::Shape { dims: None, ndim: Some(dims.len() as u32) });
+        let call = packed_call(func, "vm.builtin.make_shape", &args, ty);
+        let made = self.namer.bind(func, "shape", call, out);
+        self.shape_log.push(dims.clone());
+        self.shapes.insert(dims, made);
+        Ok(made)
+    }
+
+    fn make_int(
+        &mut self,
+        func: &mut Function,
+        e: Expr,
+        value: Sym,
+        dtype: DType,
+        out: &mut Vec<Binding>,
+    ) -> Result<Expr, PassError> {
+        if func.syms.as_int(value).is_some() {
+            return Ok(e);
+        }
+        match self.scalars.get(&value) {
+            Some(&(scalar, have)) if have == dtype => return Ok(scalar),
+            _ => {}
+        }
+        if let Some(linear) = self.linear(func, value) {
+            let value = self.linear_value(func, linear, dtype);
+            return Ok(self.namer.bind(func, "value", value, out));
+        }
+        let (code, slot) = self.code(func, value)?;
+        let args = [self.heap_expr(func), prim_int(func, code), prim_int(func, slot)];
+        let is_bool = dtype == DType::Bool;
+        let read = if is_bool { DType::Int64 } else { dtype };
+        let ty = func.intern(TypeData::Prim { dtype: read, value: None });
+        let call = packed_call(func, "vm.builtin.make_prim_value", &args, ty);
+        let size = self.namer.bind(func, "size", call, out);
+        if !is_bool {
+            return Ok(size);
+        }
+        let truth = self.truth(func, size);
+        Ok(self.namer.bind(func, "value", truth, out))
+    }
+
+    /// Where a term is read from: a constant (0) or a slot (1).
+    fn code(&mut self, func: &Function, sym: Sym) -> Result<(i64, i64), PassError> {
+        if let Some(value) = func.syms.as_int(sym) {
+            return Ok((0, value));
+        }
+        self.heap_read = true;
+        match self.heap.filled_slot(sym) {
+            Some(slot) => Ok((1, i64::from(slot))),
+            None => Err(self.undefined(func, sym)),
+        }
+    }
+
+    pub fn undefined(&self, func: &Function, sym: Sym) -> PassError {
+        let syms = &func.syms;
+        let missing: Vec<&str> = syms
+            .free_vars(sym)
+            .into_iter()
+            .filter(|&v| !self.heap.is_filled(syms.var(v)))
+            .map(|v| syms.name(v))
+            .collect();
+        let text = syms.display(sym).to_string();
+        let what = match missing[..] {
+            [name] if name == text => format!("the symbol {name} is used"),
+            _ => format!("{} in {text} is used", missing.join(", ")),
+        };
+        let problem = Problem::new(format!("{what} where nothing defines it"));
+        PassError::User(vec![problem.with_help(
+            "a parameter's shape or a match_cast before it must have the symbol as a dim of its own",
+        )])
+    }
+
+    /// Computes every needed term that can be computed by now.
+    pub fn compute_ready(
+        &mut self,
+        func: &mut Function,
+        out: &mut Vec<Binding>,
+    ) -> Result<(), PassError> {
+        let ready = self.heap.take_ready();
+        self.compute(func, &ready, out)
+    }
+
+    /// Fills the slots of these terms with generated loop functions.
+    pub fn compute(
+        &mut self,
+        func: &mut Function,
+        terms: &[Sym],
+        out: &mut Vec<Binding>,
+    ) -> Result<(), PassError> {
+        for chunk in terms.chunks(MAX_BATCH) {
+            let wanted: Vec<(Sym, Sym)> = chunk.iter().map(|&s| (s, s)).collect();
+            self.compute_as(func, &wanted, out)?;
+        }
+        Ok(())
+    }
+
+    /// Fills the slot of each second term with the value of the first, in one loop function.
+    pub fn compute_as(
+        &mut self,
+        func: &mut Function,
+        terms: &[(Sym, Sym)],
+        out: &mut Vec<Binding>,
+    ) -> Result<(), PassError> {
+        let mut targets = Vec::with_capacity(terms.len());
+        // A failed check is of the line that allocates.
+        let mut at = None;
+        for &(value, target) in terms {
+            if self.heap.is_filled(target) || func.syms.as_int(target).is_some() {
+                continue;
+            }
+            // Symbols stand for sizes, so most terms of them need no check.
+            let zero = func.syms.int(0);
+            let made = self.sizes.get(&target).cloned();
+            let made =
+                made.filter(|_| pliant_ops::prove::at_most(func, zero, target) != Some(true));
+            let size = made.map(|(span, writer)| {
+                at = Some(span);
+                writer.map_or(String::new(), |name| format!(", for the result of '{name}'"))
+            });
+            targets.push((value, target, self.heap.slot(target), size));
+        }
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let name = self.kernel_name();
+        let kernel = {
+            let slots = |s: Sym| self.heap.filled_slot(s);
+            let mut kernel = ShapeFunc::new(&func.syms, &slots, &self.name);
+            for (value, _, slot, size) in &targets {
+                let (value, slot) = (*value, *slot);
+                kernel
+                    .store(value, slot, size.as_deref())
+                    .map_err(|_| self.undefined(func, value))?;
+            }
+            PendingKernel(kernel.finish())
+        };
+        self.kernels.push((name.clone(), kernel));
+        self.heap_read = true;
+        let heap = self.heap_expr(func);
+        let unit = unit_ty(func);
+        let param = func.intern(TypeData::tensor_rank(1, DType::Int64));
+        let ty = func.intern(TypeData::Callable {
+            params: Some([param].into()),
+            ret: unit,
+            pure: false,
+        });
+        let callee = func.global(&name, ty);
+        let call = func.call(Callee::Expr(callee), &[heap], Attrs::default(), &[], unit);
+        let outer = at.map(|span| self.namer.at(span));
+        self.namer.bind(func, "_", call, out);
+        if let Some(span) = outer {
+            self.namer.at(span);
+        }
+        for (_, target, ..) in targets {
+            self.heap.fill(&func.syms, target);
+        }
+        Ok(())
+    }
+
+    fn kernel_name(&self) -> Arc<str> {
+        // Names count up, so that only those of the module can be in the way.
+        (self.kernels.len()..)
+            .map(|i| format!("shape_func_{}_{i}", self.name))
+            .find(|n| !self.taken.contains(n.as_str()))
+            .expect("a finite module leaves a name free")
+            .into()
+    }
+
+    /// Puts the allocation of the heap in front of the body, and what stands for no heap.
+    fn finish(&mut self, func: &mut Function, body: Seq) {
+        let mut bindings = Vec::new();
+        if self.heap_used && !self.heap_read {
+            self.drop_stores(func);
+        } else if self.heap_used {
+            let slots = i64::from(self.heap.size());
+            let size = func.syms.int(slots);
+            let ty = func.intern(TypeData::tensor(vec![size], DType::Int64));
+            func.var_mut(self.heap_var).ty = ty;
+            let size = prim_int(func, slots);
+            let call = builtin_call(func, "vm.builtin.alloc_shape_heap", &[size], ty);
+            bindings.push(Binding::bind(self.heap_var, call));
+        }
+        if let Some(null) = self.null {
+            let ty = func.var(null).ty;
+            let call = op_call(func, NULL_VALUE, &[], ty);
+            bindings.push(Binding::bind(null, call));
+        }
+        if !bindings.is_empty() {
+            bindings.append(&mut take_flat_bindings(func, body));
+            set_flat_bindings(func, body, bindings);
+        }
+    }
+
+    /// Without a reader of the heap, sizes are only checked, not stored.
+    fn drop_stores(&mut self, func: &mut Function) {
+        for seq in reachable_seqs(func) {
+            let mut bindings = take_flat_bindings(func, seq);
+            bindings.retain_mut(|binding| match self.without_stores(func, binding.value) {
+                Some(value) => {
+                    binding.value = value;
+                    true
+                }
+                None => false,
+            });
+            set_flat_bindings(func, seq, bindings);
+        }
+    }
+}
+
+/// The shape that a call of `vm.builtin.reshape` with these operands asks for, in symbols, for the message of one that
+/// does not fit.
+fn reshaped_to(func: &Function, callee: Callee, args: &[Expr]) -> Option<String> {
+    let Callee::Expr(callee) = callee else { return None };
+    match (func.expr(callee), args) {
+        (ExprData::Extern(name), &[_, shape]) if &**func.str(*name) == "vm.builtin.reshape" => {
+            let ExprData::Shape(dims) = func.expr(shape) else { return None };
+            let dims: Vec<String> =
+                dims.iter().map(|&d| func.syms.display(d).to_string()).collect();
+            Some(format!("({}{})", dims.join(", "), if dims.len() == 1 { "," } else { "" }))
+        }
+        _ => None,
+    }
+}
+
+fn with_span(error: PassError, span: pliant_ir::Span) -> PassError {
+    match error {
+        PassError::User(list) => PassError::User(
+            list.into_iter().map(|p| if p.span.is_none() { p.at(span) } else { p }).collect(),
+        ),
+        other => other,
+    }
+}
+
+/// Takes the symbolic dims out of the types of everything but the parameters: the symbols are not defined any more.
+fn erase_types(func: &mut Function) {
+    let mut erased: FxHashMap<Type, Type> = FxHashMap::default();
+    for seq in reachable_seqs(func) {
+        for i in 0..func.seq(seq).blocks.len() {
+            let block = func.seq(seq).blocks[i];
+            for j in 0..func.block(block).bindings.len() {
+                let binding = func.block(block).bindings[j];
+                let ty = func.var(binding.var).ty;
+                func.var_mut(binding.var).ty = erase(func, ty, &mut erased);
+                let value = erase_expr(func, binding.value, &mut erased);
+                func.block_mut(block).bindings[j].value = value;
+            }
+        }
+    }
+    let root = func.root();
+    let ret = func.func(root).ret_ty;
+    func.func_mut(root).ret_ty = erase(func, ret, &mut erased);
+}
+
+/// The expression with the types of its result and of its type arguments erased.
+fn erase_expr(func: &mut Function, e: Expr, erased: &mut FxHashMap<Type, Type>) -> Expr {
+    if matches!(func.expr(e), ExprData::Var(_)) {
+        return e;
+    }
+    let ty = func.expr_ty(e);
+    let new_ty = erase(func, ty, erased);
+    if new_ty != ty {
+        func.set_expr_ty(e, new_ty);
+    }
+    let ExprData::Call { callee, args, attrs, ty_args } = func.expr(e).clone() else { return e };
+    let old = func.type_list(ty_args).to_vec();
+    let new: Vec<Type> = old.iter().map(|&t| erase(func, t, erased)).collect();
+    if new == old {
+        return e;
+    }
+    let (args, attrs) = (func.list(args).to_vec(), func.call_attrs(attrs).clone());
+    func.call(callee, &args, attrs, &new, new_ty)
+}
+
+/// A type without symbolic dims.
+pub(super) fn erase(func: &mut Function, ty: Type, erased: &mut FxHashMap<Type, Type>) -> Type {
+    if let Some(&done) = erased.get(&ty) {
+        return done;
+    }
+    let constant =
+        |func: &Function, dims: &[Sym]| dims.iter().all(|&d| func.syms.as_int(d).is_some());
+    let new = match func.types.get(ty).clone() {
+        TypeData::Tensor { shape: TensorShape::Dims(dims), dtype } if !constant(func, &dims) => {
+            TypeData::tensor_rank(dims.len() as u32, dtype)
+        }
+        TypeData::Tensor { shape: TensorShape::Var(_), dtype } => match func.rank_of(ty) {
+            Some(rank) => TypeData::tensor_rank(rank, dtype),
+            None => TypeData::tensor_unknown(dtype),
+        },
+        TypeData::Shape { dims: Some(dims), ndim } if !constant(func, &dims) => {
+            TypeData::Shape { dims: None, ndim }
+        }
+        TypeData::Prim { dtype, value: Some(value) } if func.syms.as_int(value).is_none() => {
+            TypeData::Prim { dtype, value: None }
+        }
+        TypeData::Tuple(fields) => {
+            TypeData::Tuple(fields.iter().map(|&f| erase(func, f, erased)).collect())
+        }
+        other => other,
+    };
+    let new = func.intern(new);
+    erased.insert(ty, new);
+    new
+}

@@ -1,0 +1,157 @@
+//! # What it does
+//! Makes all work on symbolic sizes explicit. A function that has any gets a shape heap, a tensor
+//! of int64 with a slot
+//! per symbol and per computed size. The parameters are checked and matched at the start: rank, dtype, constant dims,
+//! repeated symbols; bare symbols are stored first, then composed patterns (`n * 2`, `n + 1`, `n *
+//! 4 + m`) are solved for
+//! their one unknown symbol. `R.match_cast`, the results of packed functions and, where its type is not evident, the
+//! result are checked in the same way. Sizes that are no symbols are computed by generated loop functions
+//! (`shape_func*`), all at once where their symbols become known, with checks for 64-bit overflow. Every shape and
+//! integer that depends on symbols is then read from the heap.
+//!
+//! Where a call's result is the function's, its sizes are checked before the call as far as the arguments tell them, so that
+//! the call stays the last thing that happens.
+//!
+//! A private function all of whose callers are known is spared the checks that its callers' types prove.
+//!
+//! Checks know the user's names: the first line of a check's last operand names the function and the parameter; each
+//! further line belongs to one dim and says what it must equal and, after a tab, where that value comes from.
+//!
+//! # Before
+//! ```python
+//! @R.function(pure=False)
+//! def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+//!     n = T.int64()
+//!     storage: R.Object = R.vm.alloc_storage(R.shape([n * 4]), R.prim_value(0), R.dtype("uint8"), R.str("global"))
+//!     gv: R.Tensor((n,), dtype="float32") = R.vm.alloc_tensor(storage, R.prim_value(0),
+//!     R.shape([n]), R.dtype("float32"))
+//!     ...
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function(pure=False)
+//! def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
+//!     R.func_attr({"vm_shape_lowered": True})
+//!     shape_heap: R.Tensor((2,), dtype="int64") =
+//!     R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (R.prim_value(2),),
+//!     sinfo_args=(R.Tensor((2,), dtype="int64"),))
+//!     _: R.Tuple = R.call_packed("vm.builtin.check_tensor_info", x, R.prim_value(1),
+//!     R.dtype("float32"), R.str("main: 'x'"), sinfo_args=(R.Tuple,))
+//!     _1: R.Tuple = R.call_packed("vm.builtin.match_shape", x, shape_heap, R.prim_value(1),
+//!     R.prim_value(1), R.prim_value(0), R.str("main: 'x'"), sinfo_args=(R.Tuple,))
+//!     _2: R.Tuple = cls.shape_func_main(shape_heap)
+//!     shape: R.Shape(ndim=1) = R.call_packed("vm.builtin.make_shape", shape_heap,
+//!     R.prim_value(1), R.prim_value(1), R.prim_value(1), sinfo_args=(R.Shape(ndim=1),))
+//!     storage: R.Object = R.vm.alloc_storage(shape, R.prim_value(0), R.dtype("uint8"), R.str("global"))
+//!     ...
+//! ```
+//!
+//! # Requires
+//! Operators lowered to calls ([`CallTIRRewrite`](crate::lower::call_tir_rewrite),
+//! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin)); a function that still holds others is left alone, since lowering
+//! them makes sizes, and so are the functions that it calls, whose types tell it sizes. No local functions.
+//!
+//! # Keeps
+//! The order of the calls that were there. Types that mention symbols lose the dims, except those of the parameters.
+//!
+//! # Never
+//! Refuses what it cannot prove: that becomes a check at run time. Leaves out a check that it cannot prove.
+
+mod allocated;
+mod bounds;
+mod callers;
+mod heap;
+mod lower;
+mod matching;
+mod scalar;
+mod shape_func;
+mod tail_call;
+
+use std::sync::{Arc, Mutex};
+
+use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
+use pliant_ir::relax::visit::{bindings, called_globals};
+use pliant_ir::relax::{Callee, ExprData, Function};
+use pliant_ir::tir::PrimFunc;
+use pliant_ir::{AttrValue, BaseFunc, IRModule, Op};
+use pliant_ops::decl::Legalize;
+use pliant_pass::pass::for_each_relax;
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::common::names::RESHAPE;
+use crate::lower::to_non_dataflow::admit_effects;
+
+/// A generated loop function and its name.
+type NamedKernel = (Arc<str>, PrimFunc);
+
+/// The attribute of functions that are lowered already.
+pub const VM_SHAPE_LOWERED: &str = "vm_shape_lowered";
+
+/// See the module's documentation.
+pub struct VmShapeLower;
+
+impl ModulePass for VmShapeLower {
+    fn name(&self) -> &str {
+        "VMShapeLower"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let taken: FxHashSet<Arc<str>> = module.functions.keys().cloned().collect();
+        let made: Mutex<FxHashMap<Arc<str>, Vec<NamedKernel>>> = Mutex::default();
+        let callers = callers::known_arguments(&module);
+        let later = lowered_later(&module);
+        for_each_relax(&mut module, ctx, |name, func| {
+            if func.attrs.contains_key(VM_SHAPE_LOWERED) || later.contains(name) {
+                return Ok(());
+            }
+            admit_effects(func);
+            let kernels = lower::lower_function(name, func, callers.get(name), &taken, ctx)?;
+            func.attrs.insert(VM_SHAPE_LOWERED.into(), AttrValue::Bool(true));
+            let mut made = made.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            made.insert(name.into(), kernels);
+            Ok(())
+        })?;
+        let mut made = made.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let names: Vec<Arc<str>> = module.functions.keys().cloned().collect();
+        for name in names {
+            for (kernel_name, kernel) in made.remove(&name).unwrap_or_default() {
+                module.insert(kernel_name, kernel);
+            }
+        }
+        Ok(module)
+    }
+}
+
+/// The functions that an earlier pass of the minimum build has to lower first, and those that they call: their types tell
+/// sizes that nothing else would.
+fn lowered_later(module: &IRModule) -> FxHashSet<Arc<str>> {
+    let funcs = module.relax_funcs();
+    let mut work: Vec<Arc<str>> =
+        funcs.filter(|(_, f)| holds_operators(f)).map(|(name, _)| name.clone()).collect();
+    let mut later = FxHashSet::default();
+    while let Some(name) = work.pop() {
+        if let Some(BaseFunc::Relax(func)) = module.get(&name)
+            && later.insert(name)
+        {
+            work.extend(called_globals(func));
+        }
+    }
+    later
+}
+
+/// Whether a function holds operators that an earlier pass of the minimum build lowers.
+fn holds_operators(func: &Function) -> bool {
+    let lowered_earlier = |op: Op| {
+        let by_stage = [CALL_TIR, CALL_DPS_PACKED, RESHAPE].contains(&op)
+            || op.0.starts_with("relax.builtin.")
+            || op.0.starts_with("relax.memory.");
+        let decl = pliant_ops::registry().decl(op);
+        by_stage || decl.is_some_and(|d| !matches!(d.legalize, Legalize::Keep))
+    };
+    bindings(func).iter().any(|(_, binding)| match func.expr(binding.value) {
+        ExprData::Call { callee: Callee::Op(op), .. } => lowered_earlier(*op),
+        _ => false,
+    })
+}

@@ -1,0 +1,107 @@
+//! Scalars that follow from scalar parameters, such as the counter of a loop: computed from their values, without the
+//! heap.
+
+use pliant_ir::relax::{Expr, Function, TypeData, Var};
+use pliant_ir::{DType, Sym};
+use pliant_sym::{CmpOp, SymKind};
+
+use super::lower::Lowering;
+use crate::common::names::{packed_call, prim_int};
+
+/// More terms than this are computed by a loop function.
+const MAX_TERMS: usize = 16;
+
+/// `constant + sum(coef * term)`, whole or compared with 0.
+pub(super) struct Linear {
+    op: PrimOp,
+    constant: i64,
+    terms: Vec<(i64, Sym)>,
+}
+
+/// What `vm.builtin.compute_prim_value` does with the sum: gives it, or compares it with 0.
+#[derive(Clone, Copy)]
+enum PrimOp {
+    Sum = 0,
+    Lt = 1,
+    Le = 2,
+    Eq = 3,
+    Ne = 4,
+}
+
+impl Lowering<'_> {
+    /// A scalar parameter that is the value of a symbol serves where the symbol's value is asked for.
+    pub fn note_scalar(&mut self, func: &mut Function, param: Var) {
+        if let TypeData::Prim { dtype, value: Some(value) } = *func.var_ty(param)
+            && func.syms.as_var(value).is_some()
+        {
+            let e = func.var_expr(param);
+            self.scalars.entry(value).or_insert((e, dtype));
+        }
+    }
+
+    /// The term as a sum of scalar parameters, if it is one.
+    pub fn linear(&self, func: &Function, value: Sym) -> Option<Linear> {
+        let known = |terms: &[(i64, Sym)]| {
+            terms.len() <= MAX_TERMS && terms.iter().all(|(_, s)| self.scalars.contains_key(s))
+        };
+        let (op, sum) = match func.syms.kind(value) {
+            SymKind::Cmp(op, a, b) => {
+                let op = match op {
+                    CmpOp::Lt => PrimOp::Lt,
+                    CmpOp::Le => PrimOp::Le,
+                    CmpOp::Eq => PrimOp::Eq,
+                    CmpOp::Ne => PrimOp::Ne,
+                };
+                (op, difference(sum_of(func, a), sum_of(func, b))?)
+            }
+            _ => (PrimOp::Sum, sum_of(func, value)),
+        };
+        let (constant, terms) = sum;
+        known(&terms).then_some(Linear { op, constant, terms })
+    }
+
+    /// The value of a sum, as an expression to bind.
+    pub fn linear_value(&mut self, func: &mut Function, linear: Linear, dtype: DType) -> Expr {
+        let op = match (linear.op, dtype) {
+            (PrimOp::Sum, DType::Bool) => PrimOp::Ne,
+            (op, _) => op,
+        };
+        let mut args = vec![prim_int(func, op as i64), prim_int(func, linear.constant)];
+        for (coef, term) in linear.terms {
+            args.push(prim_int(func, coef));
+            args.push(self.scalars[&term].0);
+        }
+        prim_value(func, &args, dtype)
+    }
+
+    /// Whether an integer is a bool.
+    pub fn truth(&self, func: &mut Function, value: Expr) -> Expr {
+        let args = [prim_int(func, PrimOp::Ne as i64), prim_int(func, 0), prim_int(func, 1), value];
+        prim_value(func, &args, DType::Bool)
+    }
+}
+
+fn prim_value(func: &mut Function, args: &[Expr], dtype: DType) -> Expr {
+    let ty = func.intern(TypeData::Prim { dtype, value: None });
+    packed_call(func, "vm.builtin.compute_prim_value", args, ty)
+}
+
+/// A term as a sum; a term that is none is one addend.
+fn sum_of(func: &Function, value: Sym) -> (i64, Vec<(i64, Sym)>) {
+    match func.syms.kind(value) {
+        SymKind::Int(v) => (v, Vec::new()),
+        SymKind::Sum { terms, constant } => (constant, terms.to_vec()),
+        _ => (0, vec![(1, value)]),
+    }
+}
+
+type Sum = (i64, Vec<(i64, Sym)>);
+
+fn difference(a: Sum, b: Sum) -> Option<Sum> {
+    let constant = a.0.checked_sub(b.0)?;
+    let mut terms = a.1;
+    for (coef, term) in b.1 {
+        terms.push((coef.checked_neg()?, term));
+    }
+    Some((constant, terms))
+}

@@ -1,0 +1,167 @@
+//! # What it does
+//! Gives a view memory of its own where a call that works in place may write into it, or into what it is a view of.
+//! `R.reshape` makes a new value; that the machine does not copy it is nobody's to see. In modules with such calls, constants
+//! that are written into, here or by a function that they are passed to, and those that a function gives back, are copied
+//! as well: what folding made of `R.zeros` is a value of the program's own.
+//!
+//! # Before
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @T.prim_func(private=True)
+//!     def increase(A: T.Buffer((6,), "float32")):
+//!         for i in range(6):
+//!             with T.block("increase"):
+//!                 vi = T.axis.spatial(6, i)
+//!                 A[vi] = A[vi] + T.float32(1)
+//!
+//!     @R.function(pure=False)
+//!     def main(x: R.Tensor((2, 3), "float32")):
+//!         cls = Module
+//!         y: R.Tensor((6,), "float32") = R.reshape(x, R.shape([6]))
+//!         z = R.call_tir_inplace(cls.increase, (y,), inplace_indices=0, out_sinfo=R.Tensor((6,), "float32"))
+//!         return (x, z)
+//! ```
+//!
+//! # After
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @T.prim_func(private=True)
+//!     def increase(A: T.Buffer((6,), "float32")):
+//!         for i in range(6):
+//!             with T.block("increase"):
+//!                 vi = T.axis.spatial(6, i)
+//!                 A[vi] = A[vi] + T.float32(1)
+//!
+//!     @R.function(pure=False)
+//!     def main(x: R.Tensor((2, 3), "float32")):
+//!         cls = Module
+//!         y_view: R.Tensor((6,), "float32") = R.reshape(x, R.shape([6]))
+//!         y: R.Tensor((6,), "float32") = R.call_pure_packed("vm.builtin.copy_tensor", y_view, sinfo_args=(R.Tensor((6,), dtype="float32"),))
+//!         z = R.call_tir_inplace(cls.increase, (y,), inplace_indices=0, out_sinfo=R.Tensor((6,), "float32"))
+//!         return (x, z)
+//! ```
+//!
+//! # Requires
+//! No local functions: [`LambdaLift`](crate::canonicalize::lambda_lift) runs before.
+//!
+//! # Keeps
+//! Modules without calls that work in place, and views of values that nothing but the view reads. Constants that are passed
+//! to functions that only read them stay what they are, weights among them.
+//!
+//! # Never
+//! Looks into packed functions that are called for their effects: what these write only their authors know.
+
+use std::sync::Arc;
+
+use pliant_ir::attr_names::PRIMITIVE;
+use pliant_ir::op::CALL_PURE_PACKED;
+use pliant_ir::relax::visit::{Event, operand_vars, walk};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{Attrs, BaseFunc, IRModule};
+use pliant_pass::rewrite::{Namer, reachable_seqs};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::memory::{Memory, ParamUses, may_be_view, written_constants};
+use crate::common::bind_constants::bind_constants;
+use crate::memory::copy_aliased_results::COPY_TENSOR;
+
+/// See the module's documentation.
+pub struct CopyWrittenViews;
+
+impl ModulePass for CopyWrittenViews {
+    fn name(&self) -> &str {
+        "CopyWrittenViews"
+    }
+
+    fn run(&self, mut module: IRModule, _: &PassContext) -> Result<IRModule, PassError> {
+        let Some(uses) = ParamUses::where_in_place(&module) else { return Ok(module) };
+        for func in module.functions.values_mut() {
+            let BaseFunc::Relax(func) = func else { continue };
+            if func.attrs.contains_key(PRIMITIVE) {
+                continue;
+            }
+            if func.has_constants() {
+                bind_constants(Arc::make_mut(func), |f, e| uses.hands_on(f, e));
+            }
+            let mut memory = Memory::of_given_away(func, &uses);
+            let mut views = written_views(func, &mut memory);
+            views.extend(written_constants(func, &mut memory));
+            if !views.is_empty() {
+                copy_views(Arc::make_mut(func), &views);
+            }
+        }
+        Ok(module)
+    }
+}
+
+/// Puts a copy behind each of those views.
+fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
+    let mut namer = Namer::new(func);
+    for seq in reachable_seqs(func) {
+        for block in func.seq(seq).blocks.clone() {
+            let dataflow = func.block(block).dataflow;
+            let old = std::mem::take(&mut func.block_mut(block).bindings);
+            let mut new = Vec::with_capacity(old.len());
+            for mut binding in old {
+                if views.contains(&binding.var) {
+                    let hint = format!("{}_view", func.var(binding.var).name);
+                    let view = namer.bind(func, &hint, binding.value, &mut new);
+                    if let ExprData::Var(v) = *func.expr(view) {
+                        func.var_mut(v).dataflow = dataflow;
+                    }
+                    let (callee, ty) = (func.extern_func(COPY_TENSOR), func.expr_ty(view));
+                    let op = Callee::Op(CALL_PURE_PACKED);
+                    binding.value = func.call(op, &[callee, view], Attrs::default(), &[ty], ty);
+                    if binding.cast.is_some() {
+                        let hint = format!("{}_copy", func.var(binding.var).name);
+                        binding.value = namer.bind(func, &hint, binding.value, &mut new);
+                        if let ExprData::Var(v) = *func.expr(binding.value) {
+                            func.var_mut(v).dataflow = dataflow;
+                        }
+                    }
+                }
+                new.push(binding);
+            }
+            func.block_mut(block).bindings = new;
+        }
+    }
+}
+
+/// The views whose memory some call may write into while another variable names it too.
+fn written_views(func: &Function, memory: &mut Memory) -> FxHashSet<Var> {
+    let mut views = Vec::new();
+    let mut reads: FxHashMap<Var, usize> = FxHashMap::default();
+    walk(func, func.root(), |event| {
+        let read = match event {
+            Event::Bound(_, b) => {
+                views.extend(reshaped(func, b.value).map(|source| (b.var, source)));
+                b.value
+            }
+            Event::Result(seq) => func.seq(seq).result,
+            _ => return,
+        };
+        operand_vars(func, read).into_iter().for_each(|v| *reads.entry(v).or_default() += 1);
+    });
+    views.retain(|(view, source)| {
+        let alone = memory.fresh.contains(source) && reads.get(source) == Some(&1);
+        !alone && memory.view_is_written(*view)
+    });
+    views.into_iter().map(|(view, _)| view).collect()
+}
+
+/// What a value is a view of.
+fn reshaped(func: &Function, value: Expr) -> Option<Var> {
+    let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
+        return None;
+    };
+    if !may_be_view(*op) {
+        return None;
+    }
+    match func.expr(*func.list(*args).first()?) {
+        ExprData::Var(v) => Some(*v),
+        _ => None,
+    }
+}

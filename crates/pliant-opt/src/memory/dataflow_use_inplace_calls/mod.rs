@@ -1,0 +1,328 @@
+//! # What it does
+//! Lets a call write its result over an operand that dies there: in a dataflow block, where the operand is a tensor that
+//! the block itself computed, nothing reads it afterwards, no other value may share its memory, and sizes and data type
+//! are provably those of the result. Such calls become `R.call_tir_inplace` of a loop function that writes over its input.
+//!
+//! # Before
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @R.function
+//!     def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+//!         n = T.int64()
+//!         with R.dataflow():
+//!             z = R.multiply(x, y)
+//!             gv = R.add(z, y)
+//!             R.output(gv)
+//!         return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @R.function
+//!     def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+//!         n = T.int64()
+//!         cls = Module
+//!         with R.dataflow():
+//!             z = R.multiply(x, y)
+//!             gv = R.call_tir_inplace(cls.add_inplace, (z, y), inplace_indices=[0], out_sinfo=R.Tensor((n, 4), "float32"))
+//!             R.output(gv)
+//!         return gv
+//!
+//!     @T.prim_func(private=True)
+//!     def add_inplace(var_A: T.handle, var_B: T.handle):
+//!         T.func_attr({"tir.noalias": True})
+//!         n = T.int64()
+//!         A = T.match_buffer(var_A, (n, 4), "float32")
+//!         B = T.match_buffer(var_B, (n, 4), "float32")
+//!         for ax0, ax1 in T.grid(n, 4):
+//!             with T.block("T_add"):
+//!                 v_ax0, v_ax1 = T.axis.remap("SS", [ax0, ax1])
+//!                 T.reads(A[v_ax0, v_ax1], B[v_ax0, v_ax1])
+//!                 T.writes(A[v_ax0, v_ax1])
+//!                 A[v_ax0, v_ax1] = A[v_ax0, v_ax1] + B[v_ax0, v_ax1]
+//! ```
+//!
+//! # Requires
+//! Nothing. Calls of operators and of loop functions are looked at, so it may run before `LegalizeOps` or after it. What
+//! it has changed is fused no more.
+//!
+//! # Keeps
+//! Calls whose operand may be seen otherwise: a parameter, a constant, what a block outputs, what is in a tuple, reshaped
+//! (a view), named again or handed to a packed function or a function of the module.
+//!
+//! # Never
+//! Writes over an operand of which a turn of the loops reads another element than the one it writes.
+
+mod kernel;
+
+use std::sync::Arc;
+
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE, GLOBAL_SYMBOL, INPLACE_INDICES, PRIMITIVE};
+use pliant_ir::op::{CALL_TIR, CALL_TIR_INPLACE};
+use pliant_ir::relax::derive::prove_dims_equal;
+use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, Type, TypeData, Var};
+use pliant_ir::tir::PrimFunc;
+use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Sym};
+use pliant_ops::Legalized;
+use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::tir_call::TirCall;
+use crate::common::kernels::Kernels;
+use crate::lower::legalize_ops::{Key, given, nulls};
+
+/// See the module's documentation.
+pub struct DataflowUseInplaceCalls;
+
+impl ModulePass for DataflowUseInplaceCalls {
+    fn name(&self) -> &str {
+        "DataflowUseInplaceCalls"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let prims: FxHashMap<Arc<str>, Arc<PrimFunc>> =
+            module.prim_funcs().map(|(name, f)| (name.clone(), f.clone())).collect();
+        let mut kernels = Kernels::new(&module);
+        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        for name in names {
+            ctx.check_cancelled()?;
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+            let is_part = [PRIMITIVE, COMPOSITE, CODEGEN];
+            if is_part.iter().any(|a| func.attrs.contains_key(*a)) {
+                continue;
+            }
+            let mut copy = Function::clone(func);
+            let mut rewriter = Rewriter {
+                prims: &prims,
+                kernels: &mut kernels,
+                known: FxHashMap::default(),
+                nulls: nulls(&copy),
+            };
+            if rewriter.function(&mut copy, ctx)? {
+                *func = Arc::new(copy);
+            }
+        }
+        kernels.insert_into(&mut module);
+        Ok(module)
+    }
+}
+
+/// A loop function, as an operator or a call in the module has it.
+struct Kernel {
+    name: Arc<str>,
+    func: Arc<PrimFunc>,
+    tir_vars: Vec<Sym>,
+    /// Whether it gives one tensor, not a tuple.
+    one: bool,
+    /// Which of the flattened operands each input is; nothing where an input has to be computed first.
+    inputs: Option<Vec<usize>>,
+    /// The names of the forms that write over an input, by the input.
+    over: FxHashMap<usize, Option<Arc<str>>>,
+}
+
+/// What loop function a call is of.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Of {
+    Op(Key),
+    Prim(Arc<str>),
+}
+
+/// A call of a loop function.
+struct Call {
+    of: Of,
+    /// The operands, or the inputs of a call that is one of a loop function already.
+    inputs: Option<Vec<Expr>>,
+    tir_vars: Vec<Sym>,
+    one: bool,
+}
+
+struct Rewriter<'a> {
+    prims: &'a FxHashMap<Arc<str>, Arc<PrimFunc>>,
+    kernels: &'a mut Kernels,
+    /// The loop functions of calls: none where a call has no such form.
+    known: FxHashMap<Of, Option<Kernel>>,
+    nulls: FxHashMap<Var, Expr>,
+}
+
+impl Rewriter<'_> {
+    fn function(&mut self, func: &mut Function, ctx: &PassContext) -> Result<bool, PassError> {
+        let mut changed = false;
+        for seq in reachable_seqs(func) {
+            for block in func.seq(seq).blocks.clone() {
+                if func.block(block).dataflow {
+                    ctx.check_cancelled()?;
+                    changed |= self.block(func, block);
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    fn block(&mut self, func: &mut Function, block: Block) -> bool {
+        let bindings = func.block(block).bindings.clone();
+        let calls: Vec<Option<Call>> = bindings.iter().map(|b| self.call(func, b)).collect();
+        let lives = Lives::of(func, &bindings, &calls);
+        let mut changed = false;
+        for (at, (binding, call)) in bindings.iter().zip(&calls).enumerate() {
+            let new = call.as_ref().and_then(|call| self.over(func, binding, call, &lives, at));
+            if let Some(value) = new {
+                func.block_mut(block).bindings[at].value = value;
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// The call of a loop function that a binding's value is, or becomes.
+    fn call(&mut self, func: &mut Function, binding: &Binding) -> Option<Call> {
+        let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
+            func.expr(binding.value).clone()
+        else {
+            return None;
+        };
+        if binding.cast.is_some() {
+            return None;
+        }
+        let ty = func.expr_ty(binding.value);
+        let args = func.list(args).to_vec();
+        if op == CALL_TIR {
+            return self.call_of_prim(func, binding.value);
+        }
+        let (flat, key) = Key::of(func, op, &args, attrs, ty);
+        let of = Of::Op(key);
+        if !self.known.contains_key(&of) {
+            let attrs = func.call_attrs(attrs).clone();
+            let args: Vec<Expr> = args.iter().map(|&a| given(&self.nulls, func, a)).collect();
+            let made = match pliant_ops::legalize_with(func, op, &args, &attrs, ty, false) {
+                Ok(Some(Legalized::Tir(call))) => Some(Kernel {
+                    name: call.name,
+                    func: Arc::new(call.func),
+                    tir_vars: call.tir_vars,
+                    one: !call.tuple,
+                    inputs: (call.inputs.iter())
+                        .map(|e| flat.iter().position(|f| f == e))
+                        .collect::<Option<_>>(),
+                    over: FxHashMap::default(),
+                }),
+                _ => None,
+            };
+            self.known.insert(of.clone(), made);
+        }
+        let kernel = self.known.get(&of)?.as_ref()?;
+        let inputs = kernel.inputs.as_ref();
+        let inputs = inputs.map(|list| list.iter().map(|&i| flat[i]).collect());
+        Some(Call { inputs, tir_vars: kernel.tir_vars.clone(), one: kernel.one, of })
+    }
+
+    /// The parts of a call of a loop function of the module.
+    fn call_of_prim(&mut self, func: &Function, value: Expr) -> Option<Call> {
+        let call = TirCall::of(func, value)?;
+        let prim = self.prims.get(&call.callee)?;
+        let made = || {
+            Some(Kernel {
+                name: call.callee.clone(),
+                func: prim.clone(),
+                tir_vars: Vec::new(),
+                one: !call.tuple,
+                inputs: None,
+                over: FxHashMap::default(),
+            })
+        };
+        let of = Of::Prim(call.callee.clone());
+        self.known.entry(of.clone()).or_insert_with(made);
+        Some(Call { of, inputs: Some(call.inputs), tir_vars: call.tir_vars, one: !call.tuple })
+    }
+
+    /// The call that writes over an operand, if there is one that it may write over.
+    fn over(
+        &mut self,
+        func: &mut Function,
+        binding: &Binding,
+        call: &Call,
+        lives: &Lives,
+        at: usize,
+    ) -> Option<Expr> {
+        let inputs = call.inputs.as_ref().filter(|_| call.one)?;
+        let ty = func.expr_ty(binding.value);
+        let free = (0..inputs.len()).find_map(|i| {
+            let ExprData::Var(v) = *func.expr(inputs[i]) else { return None };
+            let alone = inputs.iter().filter(|&&e| e == inputs[i]).count() == 1;
+            if !alone || !lives.ends(v, at) || !same_layout(func, func.var(v).ty, ty) {
+                return None;
+            }
+            self.name_over(&call.of, inputs.len(), i).map(|name| (i, name))
+        });
+        let (i, name) = free?;
+        // Loop functions write into their arguments: their type is that of a function with effects.
+        let ret = func.intern(TypeData::Any);
+        let callee_ty = func.intern(TypeData::Callable { params: None, ret, pure: false });
+        let (callee, tuple) = (func.global(&name, callee_ty), func.tuple(inputs));
+        let mut args = vec![callee, tuple];
+        if !call.tir_vars.is_empty() {
+            args.push(func.shape(&call.tir_vars));
+        }
+        let attrs = Attrs::default().with(INPLACE_INDICES, AttrValue::ints([i as i64]));
+        Some(func.call(Callee::Op(CALL_TIR_INPLACE), &args, attrs, &[ty], ty))
+    }
+
+    /// The name of the loop function that writes over that input.
+    fn name_over(&mut self, of: &Of, inputs: usize, input: usize) -> Option<Arc<str>> {
+        let kernel = self.known.get_mut(of)?.as_mut()?;
+        let kernels = &mut *self.kernels;
+        let made = kernel.over.entry(input).or_insert_with(|| {
+            let mut func = kernel::over_input(&kernel.func, inputs, input)?;
+            func.private = true;
+            func.attrs.shift_remove(GLOBAL_SYMBOL);
+            Some(kernels.add(&format!("{}_inplace", kernel.name), func))
+        });
+        made.clone()
+    }
+}
+
+/// Which variables of a dataflow block are tensors that nothing else shares memory with, and where they are read last.
+struct Lives {
+    fresh: FxHashSet<Var>,
+    last: FxHashMap<Var, usize>,
+}
+
+impl Lives {
+    fn of(func: &Function, bindings: &[Binding], calls: &[Option<Call>]) -> Lives {
+        let mut lives = Lives { fresh: FxHashSet::default(), last: FxHashMap::default() };
+        for (at, (binding, call)) in bindings.iter().zip(calls).enumerate() {
+            if call.as_ref().is_some_and(|c| c.one) && func.var(binding.var).dataflow {
+                lives.fresh.insert(binding.var);
+            }
+            for_each_operand_var(func, binding.value, &mut |v| {
+                // A loop function keeps nothing of what it reads; of all else that is not known.
+                if call.is_some() {
+                    lives.last.insert(v, at);
+                } else {
+                    lives.fresh.remove(&v);
+                }
+            });
+        }
+        lives
+    }
+
+    /// Whether the memory of a variable is free for what is bound at `at`, which reads it.
+    fn ends(&self, v: Var, at: usize) -> bool {
+        self.fresh.contains(&v) && self.last.get(&v) == Some(&at)
+    }
+}
+
+/// Whether both are tensors of one data type and provably equal sizes.
+fn same_layout(func: &mut Function, a: Type, b: Type) -> bool {
+    let (TypeData::Tensor { dtype: Some(x), .. }, TypeData::Tensor { dtype: Some(y), .. }) =
+        (func.types.get(a), func.types.get(b))
+    else {
+        return false;
+    };
+    let dims = |ty: Type| func.types.get(ty).dims().map(<[Sym]>::to_vec);
+    let (Some(dims_a), Some(dims_b), true) = (dims(a), dims(b), x == y) else { return false };
+    dims_a.len() == dims_b.len()
+        && dims_a.iter().zip(&dims_b).all(|(&x, &y)| prove_dims_equal(func, x, y).is_yes())
+}

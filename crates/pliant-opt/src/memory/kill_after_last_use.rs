@@ -1,0 +1,160 @@
+//! # What it does
+//! Inserts `R.memory.kill_tensor(t)` and `R.memory.kill_storage(s)` after the last use of every
+//! tensor and storage that
+//! the function makes, so that the machine gives the memory back at once.
+//!
+//! # Before
+//! ```python
+//! lv: R.Tensor((n,), dtype="float32") = R.builtin.alloc_tensor(R.shape([n]), R.dtype("float32"), R.prim_value(0))
+//! _: R.Tuple = cls.f(x, lv)
+//! _1: R.Tuple = cls.g(lv, gv)
+//! ```
+//!
+//! # After
+//! ```python
+//! lv: R.Tensor((n,), dtype="float32") = R.builtin.alloc_tensor(R.shape([n]), R.dtype("float32"), R.prim_value(0))
+//! _: R.Tuple = cls.f(x, lv)
+//! _1: R.Tuple = cls.g(lv, gv)
+//! _2: R.Tuple = R.memory.kill_tensor(lv)
+//! ```
+//!
+//! # Requires
+//! Nothing: dataflow blocks are made plain first.
+//!
+//! # Keeps
+//! Every binding and its order. A value that is killed already is left alone.
+//!
+//! # Never
+//! Kills a parameter, a value that the function returns, a variable before its last use in a nested sequence, or an operand
+//! or result of a call that works in place: they are one value by two names.
+
+use pliant_ir::Op;
+use pliant_ir::relax::visit::operand_vars;
+use pliant_ir::relax::{Binding, Callee, ExprData, Function, TypeData, Var};
+use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_bindings};
+use pliant_pass::{FunctionPass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::liveness::{AT_RESULT, Liveness, plain_alias};
+use crate::analysis::memory::overwritten;
+use crate::common::names::{
+    MEMORY_ALLOC_STORAGE, MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE,
+    VM_KILL_OBJECT, op_call, unit_ty,
+};
+use crate::lower::to_non_dataflow::admit_effects;
+
+/// See the module's documentation.
+pub struct KillAfterLastUse;
+
+impl FunctionPass for KillAfterLastUse {
+    fn name(&self) -> &str {
+        "KillAfterLastUse"
+    }
+
+    fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
+        admit_effects(func);
+        let live = Liveness::new(func, plain_alias);
+        let mut kept = already_killed(func, &live);
+        kept.extend(held(func, &live));
+        let mut namer = None;
+        for seq in reachable_seqs(func) {
+            let old = take_flat_bindings(func, seq);
+            let kills = kills_of(func, &old, &live, &kept);
+            let mut new = Vec::with_capacity(old.len());
+            for (index, binding) in old.into_iter().enumerate() {
+                new.push(binding);
+                for &(var, op) in kills.get(&index).into_iter().flatten() {
+                    let namer = namer.get_or_insert_with(|| Namer::new(func));
+                    let (target, unit) = (func.var_expr(var), unit_ty(func));
+                    let call = op_call(func, op, &[target], unit);
+                    namer.bind(func, "_", call, &mut new);
+                }
+            }
+            set_flat_bindings(func, seq, new);
+        }
+        Ok(())
+    }
+}
+
+/// What to kill after which binding of a sequence, but for the variables to be `kept`.
+fn kills_of(
+    func: &Function,
+    bindings: &[Binding],
+    live: &Liveness,
+    kept: &FxHashSet<Var>,
+) -> FxHashMap<usize, Vec<(Var, Op)>> {
+    let mut kills: FxHashMap<usize, Vec<(Var, Op)>> = FxHashMap::default();
+    for (index, binding) in bindings.iter().enumerate() {
+        let Some(op) = kill_op(func, binding) else { continue };
+        if kept.contains(&binding.var) {
+            continue;
+        }
+        match live.last_read(binding.var).unwrap_or(index) {
+            AT_RESULT => {}
+            last => kills.entry(last).or_default().push((binding.var, op)),
+        }
+    }
+    kills
+}
+
+/// The variables whose values live on: in tuples that a sequence gives back, which passes that take these apart still
+/// name, and the operands and results of calls that work in place, which are one value by two names.
+fn held(func: &Function, live: &Liveness) -> FxHashSet<Var> {
+    let mut held = FxHashSet::default();
+    // What a nested sequence holds may be a tuple of the sequence around it.
+    for seq in reachable_seqs(func).into_iter().rev() {
+        for &block in func.seq(seq).blocks.iter().rev() {
+            for binding in func.block(block).bindings.iter().rev() {
+                hold(func, binding, live, &mut held);
+            }
+        }
+    }
+    held
+}
+
+/// Enters what a binding holds; the bindings after it went before.
+fn hold(func: &Function, binding: &Binding, live: &Liveness, held: &mut FxHashSet<Var>) {
+    let given_back = live.last_read(binding.var) == Some(AT_RESULT);
+    match func.expr(binding.value) {
+        ExprData::Tuple(_) if given_back || held.contains(&binding.var) => {
+            let fields = operand_vars(func, binding.value);
+            held.extend(fields.into_iter().flat_map(|v| [v, live.root(v)]));
+        }
+        ExprData::Call { callee: Callee::Op(op), .. } if op.writes_operands() => {
+            let operands = overwritten(func, binding.value);
+            held.extend(operands.into_iter().flat_map(|v| [v, live.root(v)]));
+            held.insert(binding.var);
+        }
+        _ => {}
+    }
+}
+
+/// How the value of a binding is killed; `None` for values that are not.
+fn kill_op(func: &Function, binding: &Binding) -> Option<Op> {
+    let ExprData::Call { callee, .. } = func.expr(binding.value) else { return None };
+    if let Callee::Op(MEMORY_ALLOC_STORAGE | VM_ALLOC_STORAGE) = callee {
+        return Some(MEMORY_KILL_STORAGE);
+    }
+    matches!(func.var_ty(binding.var), TypeData::Tensor { .. }).then_some(MEMORY_KILL_TENSOR)
+}
+
+fn already_killed(func: &Function, live: &Liveness) -> FxHashSet<Var> {
+    let mut killed = FxHashSet::default();
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            for binding in &func.block(block).bindings {
+                if let ExprData::Call {
+                    callee: Callee::Op(MEMORY_KILL_TENSOR | MEMORY_KILL_STORAGE | VM_KILL_OBJECT),
+                    args,
+                    ..
+                } = func.expr(binding.value)
+                    && let [target] = func.list(*args)
+                    && let ExprData::Var(v) = func.expr(*target)
+                {
+                    killed.insert(live.root(*v));
+                }
+            }
+        }
+    }
+    killed
+}

@@ -1,0 +1,111 @@
+//! # What it does
+//! Gives every `R.builtin.alloc_tensor` that memory planning left over a storage of its own, of the tensor's size.
+//!
+//! # Before
+//! ```python
+//! lv: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]),
+//! R.dtype("float32"), R.prim_value(0))
+//! ```
+//!
+//! # After
+//! ```python
+//! storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+//! lv: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
+//! R.shape([n, 4]), R.dtype("float32"))
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! Everything else.
+//!
+//! # Never
+//! Lets two tensors share memory; that is the work of [`StaticPlanBlockMemory`](crate::memory::plan_memory).
+
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function};
+use pliant_ir::{DType, Sym};
+use pliant_pass::rewrite::{Namer, rewrite_bindings};
+use pliant_pass::{FunctionPass, PassContext, PassError};
+
+use crate::common::names::{
+    ALLOC_TENSOR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, any_ty, op_call, prim_int,
+};
+use crate::lower::call_tir_rewrite::shape_dims;
+
+/// See the module's documentation.
+pub struct LowerAllocTensor;
+
+impl FunctionPass for LowerAllocTensor {
+    fn name(&self) -> &str {
+        "LowerAllocTensor"
+    }
+
+    fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
+        let mut namer = None;
+        rewrite_bindings(func, |func, binding, out| {
+            let Some(alloc) = Alloc::of(func, &binding)? else {
+                out.push(binding);
+                return Ok(());
+            };
+            let namer = namer.get_or_insert_with(|| Namer::new(func));
+            let storage = alloc.storage(func, namer, out);
+            out.push(alloc.tensor(func, storage));
+            Ok(())
+        })
+    }
+}
+
+/// A binding to `R.builtin.alloc_tensor`, taken apart.
+pub(crate) struct Alloc {
+    pub binding: Binding,
+    pub shape: Expr,
+    pub dtype: Expr,
+    pub device: Expr,
+    /// The size in bytes.
+    pub bytes: Sym,
+}
+
+impl Alloc {
+    /// The parts, if the binding is an allocation.
+    pub fn of(func: &mut Function, binding: &Binding) -> Result<Option<Alloc>, PassError> {
+        let ExprData::Call { callee: Callee::Op(ALLOC_TENSOR), args, .. } =
+            func.expr(binding.value)
+        else {
+            return Ok(None);
+        };
+        let args = func.list(*args).to_vec();
+        let [shape, dtype_arg, ..] = args[..] else {
+            return Err(PassError::internal("alloc_tensor without shape and dtype"));
+        };
+        let ExprData::DType(dtype) = *func.expr(dtype_arg) else {
+            return Err(PassError::user("R.builtin.alloc_tensor needs a constant dtype"));
+        };
+        let dims = shape_dims(func, shape).ok_or_else(|| {
+            PassError::user(
+                "R.builtin.alloc_tensor needs a shape of known dims; match_cast it first",
+            )
+        })?;
+        let size = func.syms.int(dtype.size() as i64);
+        let bytes = func.syms.product(dims.into_iter().chain([size]));
+        let device = args.get(2).copied().unwrap_or_else(|| prim_int(func, 0));
+        Ok(Some(Alloc { binding: *binding, shape, dtype: dtype_arg, device, bytes }))
+    }
+
+    /// Binds a storage of the tensor's size.
+    pub fn storage(&self, func: &mut Function, namer: &mut Namer, out: &mut Vec<Binding>) -> Expr {
+        let size = func.shape(&[self.bytes]);
+        let (scope, dtype, ty) =
+            (func.str_value("global"), func.dtype_value(DType::UInt8), any_ty(func));
+        let call = op_call(func, MEMORY_ALLOC_STORAGE, &[size, self.device, scope, dtype], ty);
+        namer.bind(func, "storage", call, out)
+    }
+
+    /// The binding of the tensor inside that storage.
+    pub fn tensor(&self, func: &mut Function, storage: Expr) -> Binding {
+        let (offset, ty) = (prim_int(func, 0), func.var(self.binding.var).ty);
+        let call =
+            op_call(func, MEMORY_ALLOC_TENSOR, &[storage, offset, self.shape, self.dtype], ty);
+        Binding::bind(self.binding.var, call)
+    }
+}

@@ -1,0 +1,19 @@
+//! Passes that decide which tensors share memory, when memory is freed, and where a copy is needed because of it.
+//!
+//! | module | what |
+//! |---|---|
+//! | `copy_aliased_results` | copy results that are views of parameters |
+//! | `copy_written_views` | copy views that in-place calls may write |
+//! | `dataflow_use_inplace_calls` | reuse the memory of operands that die for results |
+//! | `kill_after_last_use` | free tensors and storages after their last use |
+//! | `lower_alloc_tensor` | give unplanned tensors a storage of their own |
+//! | `plan_memory` | share storages between tensors |
+//! | `rewrite_dataflow_reshape` | turn copies that only reshape into views |
+
+pub mod copy_aliased_results;
+pub mod copy_written_views;
+pub mod dataflow_use_inplace_calls;
+pub mod kill_after_last_use;
+pub mod lower_alloc_tensor;
+pub mod plan_memory;
+pub mod rewrite_dataflow_reshape;

@@ -1,0 +1,207 @@
+//! # What it does
+//! Lets tensors share storage. A tensor that only loop functions read and write gives its storage back after its last
+//! use, and a later tensor of the same sequence, or of a branch inside it, takes it when it is provably large enough for
+//! all values of the symbols. A storage of constant size is at most 16 times too large for a tensor of constant size.
+//!
+//! The attribute `tir_var_upper_bound` of a function, such as `{"n": 1024}`, bounds its symbols: storages then have
+//! the greatest size that they may need.
+//!
+//! # Before
+//! ```python
+//! a: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]),
+//! R.dtype("float32"), R.prim_value(0))
+//! _: R.Tuple = cls.f(x, a)
+//! b: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]),
+//! R.dtype("float32"), R.prim_value(0))
+//! _1: R.Tuple = cls.f(a, b)
+//! c: R.Tensor((4, n), dtype="float32") = R.builtin.alloc_tensor(R.shape([4, n]),
+//! R.dtype("float32"), R.prim_value(0))
+//! _2: R.Tuple = cls.g(b, c)
+//! ```
+//!
+//! # After
+//! `c` lies in the storage that `a` was in:
+//! ```python
+//! storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+//! a: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
+//! R.shape([n, 4]), R.dtype("float32"))
+//! ...
+//! c: R.Tensor((4, n), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
+//! R.shape([4, n]), R.dtype("float32"))
+//! ```
+//!
+//! # Requires
+//! [`CallTIRRewrite`](crate::lower::call_tir_rewrite).
+//!
+//! # Keeps
+//! The order of all calls.
+//!
+//! # Never
+//! Shares the memory of a tensor that is returned, stored in a tuple, or passed to anything but a
+//! loop function of this
+//! module: those may keep a reference.
+
+use std::sync::Arc;
+
+use pliant_ir::attr_names::UPPER_BOUND;
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Seq, Var};
+use pliant_ir::{AttrValue, IRModule};
+use pliant_pass::pass::for_each_relax;
+use pliant_pass::rewrite::{
+    Namer, for_each_operand_var, reachable_seqs, set_flat_bindings, take_flat_bindings,
+};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::liveness::{Liveness, plain_alias};
+use crate::common::names::{ALLOC_TENSOR, MEMORY_KILL_TENSOR, RESHAPE};
+use crate::lower::to_non_dataflow::flatten;
+use crate::memory::lower_alloc_tensor::Alloc;
+use pool::{Pool, Sizes};
+
+mod pool;
+
+/// See the module's documentation.
+pub struct StaticPlanBlockMemory;
+
+impl ModulePass for StaticPlanBlockMemory {
+    fn name(&self) -> &str {
+        "StaticPlanBlockMemory"
+    }
+
+    fn opt_level(&self) -> u8 {
+        1
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let kernels: FxHashSet<Arc<str>> =
+            module.prim_funcs().map(|(name, _)| name.clone()).collect();
+        for_each_relax(&mut module, ctx, |_, func| plan(func, &kernels))?;
+        Ok(module)
+    }
+}
+
+/// Whether any sequence allocates.
+fn allocates(func: &Function) -> bool {
+    reachable_seqs(func).into_iter().any(|seq| {
+        func.seq(seq).blocks.iter().any(|&block| {
+            func.block(block).bindings.iter().any(|b| {
+                matches!(
+                    func.expr(b.value),
+                    ExprData::Call { callee: Callee::Op(ALLOC_TENSOR), .. }
+                )
+            })
+        })
+    })
+}
+
+fn plan(func: &mut Function, kernels: &FxHashSet<Arc<str>>) -> Result<(), PassError> {
+    if !allocates(func) {
+        return Ok(());
+    }
+    flatten(func);
+    let live = Liveness::new(func, alias);
+    let escaping = escaping(func, kernels, &live);
+    let mut namer = Namer::new(func);
+    let bounds = upper_bounds(func);
+    let bounds: FxHashMap<&str, i64> = bounds.iter().map(|(n, b)| (&**n, *b)).collect();
+    let mut sizes = Sizes::of(func, &bounds);
+    // What is free around a branch is free in it; sequences come after the one around them.
+    let mut branches: FxHashMap<Seq, Pool> = FxHashMap::default();
+    for seq in reachable_seqs(func) {
+        let old = take_flat_bindings(func, seq);
+        let mut pool = branches.remove(&seq).unwrap_or_default();
+        let mut new = Vec::with_capacity(old.len());
+        for (index, binding) in old.into_iter().enumerate() {
+            match Alloc::of(func, &binding)? {
+                Some(mut alloc) if !escaping.contains(&binding.var) => {
+                    let bytes = sizes.bounded(func, alloc.bytes);
+                    alloc.bytes = bytes;
+                    let found = pool.take(func, &mut sizes, bytes);
+                    let (storage, size) = match found {
+                        Some(token) => token,
+                        None => (alloc.storage(func, &mut namer, &mut new), bytes),
+                    };
+                    new.push(alloc.tensor(func, storage));
+                    let last = live.last_read(binding.var).unwrap_or(index);
+                    pool.lend(last, (storage, size));
+                }
+                _ => {
+                    if let ExprData::If { then_seq, else_seq, .. } = *func.expr(binding.value) {
+                        branches.insert(then_seq, pool.for_branch());
+                        branches.insert(else_seq, pool.for_branch());
+                    }
+                    new.push(binding);
+                }
+            }
+            pool.release_after(func, index);
+        }
+        set_flat_bindings(func, seq, new);
+    }
+    Ok(())
+}
+
+/// The bounds of symbols that the function's attribute states, by their names.
+pub(crate) fn upper_bounds(func: &Function) -> Vec<(Arc<str>, i64)> {
+    match func.attrs.get(UPPER_BOUND) {
+        Some(AttrValue::Map(items)) => items
+            .iter()
+            .filter_map(|(name, v)| Some((name.clone(), v.as_int().filter(|&b| b >= 0)?)))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A reshaped tensor is a view: it lives in the memory of its source.
+fn alias(func: &Function, binding: &Binding) -> Option<Var> {
+    match func.expr(binding.value) {
+        ExprData::Call { callee: Callee::Op(RESHAPE), args, .. } => match func.list(*args) {
+            [x, ..] => match func.expr(*x) {
+                ExprData::Var(v) => Some(*v),
+                _ => None,
+            },
+            [] => None,
+        },
+        _ => plain_alias(func, binding),
+    }
+}
+
+/// The variables whose memory something else may keep: everything that is used other than as an operand of a loop
+/// function in the sequence that defines it.
+fn escaping(func: &Function, kernels: &FxHashSet<Arc<str>>, live: &Liveness) -> FxHashSet<Var> {
+    let mut out = FxHashSet::default();
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            for binding in &func.block(block).bindings {
+                let harmless =
+                    alias(func, binding).is_some() || is_kernel_call(func, binding.value, kernels);
+                for_each_operand_var(func, binding.value, &mut |v| {
+                    let root = live.root(v);
+                    if !harmless || !defined_in(live, root, seq) {
+                        out.insert(root);
+                    }
+                });
+            }
+        }
+        for_each_operand_var(func, func.seq(seq).result, &mut |v| {
+            out.insert(live.root(v));
+        });
+    }
+    out
+}
+
+fn defined_in(live: &Liveness, var: Var, seq: Seq) -> bool {
+    live.definition(var).is_some_and(|(home, _)| home == seq)
+}
+
+fn is_kernel_call(func: &Function, value: Expr, kernels: &FxHashSet<Arc<str>>) -> bool {
+    match func.expr(value) {
+        ExprData::Call { callee: Callee::Expr(callee), args, .. } => {
+            let direct = func.list(*args).iter().all(|&a| func.tuple_fields(a).is_none());
+            direct
+                && matches!(func.expr(*callee), ExprData::Global(name) if kernels.contains(func.str(*name)))
+        }
+        ExprData::Call { callee: Callee::Op(MEMORY_KILL_TENSOR), .. } => true,
+        _ => false,
+    }
+}

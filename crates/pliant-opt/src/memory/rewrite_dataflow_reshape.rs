@@ -1,0 +1,142 @@
+//! # What it does
+//! Turns calls of loop functions that only give their input another shape into `R.reshape`, which the machine does
+//! without a copy. That they do is proven from their indices.
+//!
+//! # Before
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @T.prim_func(private=True)
+//!     def flatten(a: T.handle, b: T.handle):
+//!         n = T.int64()
+//!         A = T.match_buffer(a, (n, 4), "float32")
+//!         B = T.match_buffer(b, (n * 4,), "float32")
+//!         for i in range(n * 4):
+//!             with T.block("flatten"):
+//!                 vi = T.axis.spatial(n * 4, i)
+//!                 B[vi] = A[vi // 4, vi % 4]
+//!
+//!     @R.function
+//!     def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n * 4",), "float32"):
+//!         n = T.int64()
+//!         cls = Module
+//!         with R.dataflow():
+//!             lv = R.call_tir(cls.flatten, (x,), out_sinfo=R.Tensor((n * 4,), "float32"))
+//!             gv = R.exp(lv)
+//!             R.output(gv)
+//!         return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @T.prim_func(private=True)
+//!     def flatten(a: T.handle, b: T.handle):
+//!         n = T.int64()
+//!         A = T.match_buffer(a, (n, 4), "float32")
+//!         B = T.match_buffer(b, (n * 4,), "float32")
+//!         for i in range(n * 4):
+//!             with T.block("flatten"):
+//!                 vi = T.axis.spatial(n * 4, i)
+//!                 B[vi] = A[vi // 4, vi % 4]
+//!
+//!     @R.function
+//!     def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n * 4",), "float32"):
+//!         n = T.int64()
+//!         cls = Module
+//!         with R.dataflow():
+//!             lv: R.Tensor((n * 4,), "float32") = R.reshape(x, R.shape([n * 4]))
+//!             gv = R.exp(lv)
+//!             R.output(gv)
+//!         return gv
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! What a dataflow block outputs: it stays a tensor of its own.
+//!
+//! # Never
+//! Changes a call outside of dataflow blocks, where calls may write into tensors.
+
+use std::sync::Arc;
+
+use pliant_ir::IRModule;
+use pliant_ir::attr_names::PRIMITIVE;
+use pliant_ir::relax::{Binding, ExprData, Function, TypeData};
+use pliant_pass::pass::for_each_relax;
+use pliant_pass::rewrite::reachable_seqs;
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::FxHashSet;
+
+use crate::analysis::has_reshape_pattern::has_reshape_pattern;
+use crate::analysis::tir_call::TirCall;
+use crate::common::names::{RESHAPE, op_call};
+
+/// See the module's documentation.
+pub struct RewriteDataflowReshape;
+
+impl ModulePass for RewriteDataflowReshape {
+    fn name(&self) -> &str {
+        "RewriteDataflowReshape"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let reshapes: FxHashSet<Arc<str>> = module
+            .prim_funcs()
+            .filter(|(_, f)| has_reshape_pattern(f))
+            .map(|(name, _)| name.clone())
+            .collect();
+        if !reshapes.is_empty() {
+            for_each_relax(&mut module, ctx, |_, func| {
+                rewrite(func, &reshapes);
+                Ok(())
+            })?;
+        }
+        Ok(module)
+    }
+}
+
+fn rewrite(func: &mut Function, reshapes: &FxHashSet<Arc<str>>) {
+    if func.attrs.contains_key(PRIMITIVE) {
+        return;
+    }
+    for seq in reachable_seqs(func) {
+        for block in func.seq(seq).blocks.clone() {
+            if !func.block(block).dataflow {
+                continue;
+            }
+            for at in 0..func.block(block).bindings.len() {
+                let binding = func.block(block).bindings[at];
+                if let Some(new) = reshape(func, &binding, reshapes) {
+                    func.block_mut(block).bindings[at] = new;
+                }
+            }
+        }
+    }
+}
+
+/// The binding as a reshape.
+fn reshape(
+    func: &mut Function,
+    binding: &Binding,
+    reshapes: &FxHashSet<Arc<str>>,
+) -> Option<Binding> {
+    if !func.var(binding.var).dataflow || binding.cast.is_some() {
+        return None;
+    }
+    let call = TirCall::of(func, binding.value).filter(|c| reshapes.contains(&c.callee))?;
+    let (&[input], &[ty], false) = (&call.inputs[..], &call.out_tys[..], call.tuple) else {
+        return None;
+    };
+    let TypeData::Tensor { .. } = func.ty(input) else { return None };
+    // The machine reshapes what it has: a call with a tensor that may not fit keeps its own check.
+    let known = func.ty(input).dims().is_some()
+        && func.ty(input).dtype() == func.types.get(ty).dtype()
+        && matches!(func.expr(input), ExprData::Var(_) | ExprData::Constant(_));
+    let dims = func.types.get(ty).dims().filter(|_| known)?.to_vec();
+    let shape = func.shape(&dims);
+    Some(Binding::bind(binding.var, op_call(func, RESHAPE, &[input, shape], ty)))
+}

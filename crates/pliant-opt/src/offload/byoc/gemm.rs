@@ -1,0 +1,248 @@
+//! The backend `gemm`: matrix products by the library, with bias and activation in the epilogue.
+//!
+//! A product whose right operand is a matrix (or of as many dims as the left one, the batch dims equal), of float32 or
+//! float64, becomes a call of `pliant.gemm`; `.t` stands behind the name when the right operand is read transposed,
+//! then `.bias`, then the activation: `pliant.gemm.t.bias.relu`.
+
+use std::sync::Arc;
+
+use pliant_ir::op::OpRegistry;
+use pliant_ir::relax::derive::prove_dims_equal;
+use pliant_ir::relax::visit::bindings;
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, DType, IRModule, Op};
+use pliant_pass::pattern::{Pattern, is_op, wildcard};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_sym::Proof;
+
+use super::registry::{ExternalCodegen, ExternalFunction, Generated, TargetOptions};
+use super::table::{FusionPattern, PatternCheck, patterns_with_prefix};
+use crate::offload::fuse_ops_by_pattern::FuseOpsByPattern;
+use crate::offload::run_codegen::RunCodegen;
+
+/// The backend's name.
+pub const NAME: &str = "gemm";
+/// What the names of its packed functions start with.
+pub const SYMBOL: &str = "pliant.gemm";
+/// The activations of its epilogue: the operator, and how names call it.
+pub const ACTIVATIONS: &[(&str, &str)] = &[
+    ("relax.nn.relu", "relu"),
+    ("relax.nn.gelu", "gelu"),
+    ("relax.nn.gelu_tanh", "gelu_tanh"),
+    ("relax.nn.silu", "silu"),
+    ("relax.sigmoid", "sigmoid"),
+    ("relax.tanh", "tanh"),
+];
+
+const MATMUL: Op = Op("relax.matmul");
+const ADD: Op = Op("relax.add");
+const PERMUTE: Op = Op("relax.permute_dims");
+
+/// The backend's patterns, from the smallest to the largest: the last ones are tried first.
+pub(super) fn patterns() -> Vec<FusionPattern> {
+    let mut out = Vec::new();
+    for activation in std::iter::once(None).chain(ACTIVATIONS.iter().map(Some)) {
+        for bias in [false, true] {
+            for transposed in [false, true] {
+                let size = [activation.is_some(), bias, transposed].iter().filter(|x| **x).count();
+                out.push((size, pattern(transposed, bias, activation)));
+            }
+        }
+    }
+    out.sort_by_key(|(size, _)| *size);
+    out.into_iter().map(|(_, p)| p).collect()
+}
+
+fn pattern(
+    transposed: bool,
+    with_bias: bool,
+    activation: Option<&(&'static str, &str)>,
+) -> FusionPattern {
+    let (lhs, rhs, bias) = (wildcard(), wildcard(), wildcard());
+    let mut name = String::from("gemm.matmul");
+    let mut weight = rhs.clone();
+    if transposed {
+        name.push_str("_transposed");
+        weight = is_op(PERMUTE).call([rhs.clone()]);
+    }
+    let product = is_op(MATMUL).call([lhs.clone(), weight]);
+    let mut whole: Pattern = product.clone();
+    if with_bias {
+        name.push_str("_bias");
+        whole = is_op(ADD).call([whole, bias.clone()]);
+    }
+    if let Some((op, short)) = activation {
+        name.push('_');
+        name.push_str(short);
+        whole = is_op(Op(op)).call([whole]);
+    }
+    let mut out = FusionPattern::new(name, whole)
+        .with_annotation("lhs", &lhs)
+        .with_annotation("rhs", &rhs)
+        .with_annotation("root", &product);
+    if with_bias {
+        out = out.with_annotation("bias", &bias);
+    }
+    out.with_check(move |seen| Ok(takes(seen, transposed, with_bias)))
+}
+
+/// Whether the library takes a match.
+fn takes(seen: &mut PatternCheck<'_>, transposed: bool, with_bias: bool) -> bool {
+    let (Some(lhs), Some(rhs), Some(root)) =
+        (seen.annotated("lhs"), seen.annotated("rhs"), seen.annotated("root"))
+    else {
+        return false;
+    };
+    let bias = seen.annotated("bias");
+    let func = Arc::make_mut(seen.func);
+    let dims = |func: &Function, e: Expr| func.ty(e).dims().map(<[_]>::to_vec);
+    let (Some(x), Some(w), Some(out)) = (dims(func, lhs), dims(func, rhs), dims(func, root)) else {
+        return false;
+    };
+    let dtypes: Vec<Option<DType>> = [lhs, rhs, root].iter().map(|&e| func.ty(e).dtype()).collect();
+    let known = dtypes[0].is_some_and(|d| d == DType::Float32 || d == DType::Float64);
+    if !known || dtypes.iter().any(|d| *d != dtypes[0]) || x.len() < 2 || w.len() < 2 {
+        return false;
+    }
+    if w.len() > 2 && w.len() != x.len() {
+        return false;
+    }
+    let equal = |func: &mut Function, a, b| prove_dims_equal(func, a, b) == Proof::Yes;
+    let batch = x.len() - 2;
+    if w.len() > 2 && !(0..batch).all(|i| equal(func, x[i], w[i])) {
+        return false;
+    }
+    if transposed && !swaps_last(seen, w.len()) {
+        return false;
+    }
+    let func = Arc::make_mut(seen.func);
+    let inner = w[w.len() - if transposed { 1 } else { 2 }];
+    if !equal(func, x[x.len() - 1], inner) {
+        return false;
+    }
+    let Some(bias) = bias else { return !with_bias };
+    let Some(list) = dims(func, bias) else { return false };
+    func.ty(bias).dtype() == dtypes[0]
+        && list.len() == 1
+        && equal(func, list[0], out[out.len() - 1])
+}
+
+/// Whether the transposition of the match swaps the last two dims and leaves the others.
+fn swaps_last(seen: &PatternCheck<'_>, rank: usize) -> bool {
+    let func = &**seen.func;
+    let found = seen.members.iter().find_map(|b| match func.expr(b.value) {
+        ExprData::Call { callee: Callee::Op(PERMUTE), attrs, .. } => Some(func.call_attrs(*attrs)),
+        _ => None,
+    });
+    let Some(attrs) = found else { return false };
+    swapped(attrs.get("axes"), rank)
+}
+
+fn swapped(axes: Option<&AttrValue>, rank: usize) -> bool {
+    match axes {
+        None | Some(AttrValue::None) => rank == 2,
+        Some(axes) => axes.as_ints().is_some_and(|list| {
+            let at = |i: usize| if list[i] < 0 { list[i] + rank as i64 } else { list[i] };
+            list.len() == rank
+                && (0..rank - 2).all(|i| at(i) == i as i64)
+                && at(rank - 2) == rank as i64 - 1
+                && at(rank - 1) == rank as i64 - 2
+        }),
+    }
+}
+
+/// The code generator: there is nothing to generate, the packed functions are part of every machine.
+pub struct GemmCodegen;
+
+impl ExternalCodegen for GemmCodegen {
+    fn takes_regions(&self) -> bool {
+        false
+    }
+
+    fn generate(
+        &self,
+        functions: &[ExternalFunction<'_>],
+        _: &TargetOptions,
+        ctx: &PassContext,
+    ) -> Result<Vec<Generated>, PassError> {
+        functions.iter().map(|f| one(f, ctx.ops).map_err(|e| e.in_function(&f.name))).collect()
+    }
+}
+
+fn one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generated, PassError> {
+    let composites = f.composites();
+    let [(_, inner)] = &composites[..] else {
+        return Err(PassError::unsupported(
+            format!("a region of {} products in the backend gemm", composites.len()),
+            "each of its functions holds one, as MergeCompositeFunctions and annotate_codegen make them",
+        ));
+    };
+    describe(inner).ok_or_else(|| {
+        PassError::unsupported(
+            "a product with a constant inside",
+            "the library gets its operands as arguments: use FuseOpsByPattern with bind_constants=False",
+        )
+    })
+}
+
+/// The packed function of a composite function, with the places of its operands among the parameters.
+fn describe(inner: &Function) -> Option<Generated> {
+    let param = |e: Expr| match inner.expr(e) {
+        ExprData::Var(v) => inner.params().iter().position(|p| p == v),
+        _ => None,
+    };
+    let mut symbol = String::from(SYMBOL);
+    let (mut args, mut transposed): (Vec<usize>, Option<(Var, usize)>) = (Vec::new(), None);
+    let mut last: Option<Var> = None;
+    for (_, b) in bindings(inner) {
+        let ExprData::Call { callee: Callee::Op(op), args: operands, .. } = inner.expr(b.value)
+        else {
+            return None;
+        };
+        let operands = inner.list(*operands);
+        let is =
+            |e: Expr, v: Option<Var>| matches!(inner.expr(e), ExprData::Var(x) if Some(*x) == v);
+        match *op {
+            PERMUTE => transposed = Some((b.var, param(*operands.first()?)?)),
+            MATMUL => {
+                let (x, w) = (*operands.first()?, *operands.get(1)?);
+                args.push(param(x)?);
+                match transposed {
+                    Some((v, place)) if is(w, Some(v)) => {
+                        symbol.push_str(".t");
+                        args.push(place);
+                    }
+                    _ => args.push(param(w)?),
+                }
+                last = Some(b.var);
+            }
+            ADD => {
+                let other = operands.iter().copied().find(|&e| !is(e, last))?;
+                symbol.push_str(".bias");
+                args.push(param(other)?);
+                last = Some(b.var);
+            }
+            op => {
+                let (_, short) = ACTIVATIONS.iter().find(|(name, _)| *name == op.0)?;
+                symbol.push('.');
+                symbol.push_str(short);
+                last = Some(b.var);
+            }
+        }
+    }
+    Some(Generated { symbol, args: Some(args) })
+}
+
+/// Hands the products of a module to the library: finds the patterns of this backend, then runs its code generator.
+///
+/// # Errors
+/// As the passes [`FuseOpsByPattern`] and [`RunCodegen`].
+pub fn partition_for_gemm(module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+    let fuse = FuseOpsByPattern {
+        patterns: patterns_with_prefix("gemm."),
+        bind_constants: false,
+        annotate_codegen: true,
+    };
+    let module = fuse.apply(module, ctx)?;
+    RunCodegen::default().apply(module, ctx)
+}

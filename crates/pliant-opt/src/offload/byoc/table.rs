@@ -1,0 +1,109 @@
+//! Named patterns of backends, and the table of those that are registered.
+
+use std::fmt;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+use pliant_ir::relax::{Binding, Expr, Function};
+use pliant_pass::PassError;
+use pliant_pass::pattern::{Defs, Match, Pattern};
+
+use super::backend_of;
+
+/// What a check sees of a match.
+pub struct PatternCheck<'a> {
+    /// The function that the match is in. Its arenas may be added to, as proving does.
+    pub func: &'a mut Arc<Function>,
+    /// The values of variables.
+    pub defs: &'a Defs,
+    /// What each pattern matched.
+    pub matched: &'a Match,
+    /// The binding of the match's root.
+    pub root: Binding,
+    /// The bindings that would become the composite function.
+    pub members: &'a [Binding],
+    /// The patterns that have names.
+    pub annotations: &'a [(String, Pattern)],
+}
+
+impl PatternCheck<'_> {
+    /// What the pattern of that name matched.
+    pub fn annotated(&self, name: &str) -> Option<Expr> {
+        let (_, pattern) = self.annotations.iter().find(|(n, _)| n == name)?;
+        self.matched.get(pattern)
+    }
+}
+
+type Check = Arc<dyn Fn(&mut PatternCheck<'_>) -> Result<bool, PassError> + Send + Sync>;
+
+/// A pattern with a name, for [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern::FuseOpsByPattern).
+#[derive(Clone)]
+pub struct FusionPattern {
+    /// Its name, the backend's before the first dot: `gemm.matmul_bias`.
+    pub name: String,
+    /// What to look for.
+    pub pattern: Pattern,
+    /// Names of parts, for the check.
+    pub annotations: Vec<(String, Pattern)>,
+    /// Refuses matches that the backend cannot take.
+    pub check: Option<Check>,
+}
+
+impl FusionPattern {
+    /// A pattern without check.
+    pub fn new(name: impl Into<String>, pattern: Pattern) -> Self {
+        FusionPattern { name: name.into(), pattern, annotations: Vec::new(), check: None }
+    }
+
+    /// The same with a name for a part.
+    pub fn with_annotation(mut self, name: impl Into<String>, pattern: &Pattern) -> Self {
+        self.annotations.push((name.into(), pattern.clone()));
+        self
+    }
+
+    /// The same with a check.
+    pub fn with_check(
+        mut self,
+        check: impl Fn(&mut PatternCheck<'_>) -> Result<bool, PassError> + Send + Sync + 'static,
+    ) -> Self {
+        self.check = Some(Arc::new(check));
+        self
+    }
+
+    /// The backend's name.
+    pub fn backend(&self) -> &str {
+        backend_of(&self.name)
+    }
+}
+
+impl fmt::Debug for FusionPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FusionPattern").field(&self.name).field(&self.pattern).finish()
+    }
+}
+
+static TABLE: LazyLock<RwLock<Vec<FusionPattern>>> =
+    LazyLock::new(|| RwLock::new(super::gemm::patterns()));
+
+/// Adds patterns to the table; those added later come first among [`patterns_with_prefix`].
+pub fn register_patterns(patterns: Vec<FusionPattern>) {
+    TABLE.write().unwrap_or_else(PoisonError::into_inner).extend(patterns);
+}
+
+/// The registered patterns whose names start with `prefix`, the last one registered of each name only, in the order
+/// in which they are tried: those registered last come first.
+pub fn patterns_with_prefix(prefix: &str) -> Vec<FusionPattern> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    let mut out: Vec<FusionPattern> = Vec::new();
+    for p in table.iter().rev().filter(|p| p.name.starts_with(prefix)) {
+        if out.iter().all(|q| q.name != p.name) {
+            out.push(p.clone());
+        }
+    }
+    out
+}
+
+/// The registered pattern of that name.
+pub fn get_pattern(name: &str) -> Option<FusionPattern> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    table.iter().rev().find(|p| p.name == name).cloned()
+}

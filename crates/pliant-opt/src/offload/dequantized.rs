@@ -1,0 +1,280 @@
+//! What the passes on dequantised operands share: products by what is dequantised from constants, the constants as matrices, and
+//! numbers that are one for all or one for each row.
+
+mod matrix;
+
+use pliant_ir::relax::{Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, Attrs, DType, Op};
+use pliant_pass::pattern::Defs;
+use pliant_tensor::{Tensor, TensorError};
+
+use crate::common::products::{ByMatrix, PERMUTE, operands, permutation};
+pub(crate) use matrix::Matrix;
+
+/// Zero points at most: whole ones are exact in float32, and so are differences from integers of 8 bits.
+pub(crate) const MOST_ZERO: f64 = (1 << 16) as f64;
+
+const CAST: Op = Op("relax.astype");
+const SUBTRACT: Op = Op("relax.subtract");
+const MULTIPLY: Op = Op("relax.multiply");
+const DEQUANTIZE: Op = Op("relax.dequantize");
+const REPEAT: Op = Op("relax.repeat");
+const SLICE: Op = Op("relax.strided_slice");
+/// What leaves the elements in their order.
+pub(crate) const RESHAPES: [Op; 3] =
+    [Op("relax.reshape"), Op("relax.expand_dims"), Op("relax.squeeze")];
+
+/// A product.
+#[derive(Clone, Debug)]
+pub(crate) struct Product {
+    pub by: ByMatrix,
+    pub weights: Weights,
+    /// The variable that the product is.
+    pub result: Var,
+}
+
+/// What a matrix is dequantised from.
+#[derive(Clone, Debug)]
+pub(crate) struct Weights {
+    /// The integers, of rank 2.
+    pub integers: Tensor,
+    /// What is taken from them, one after the other.
+    pub zeros: Vec<Spread>,
+    /// What the rest is multiplied by.
+    pub scale: Spread,
+    /// Whether the transpose of all that is multiplied by.
+    pub transposed: bool,
+}
+
+/// Numbers that are spread over a matrix.
+#[derive(Clone, Debug)]
+pub(crate) struct Spread {
+    /// The numbers, row by row.
+    pub numbers: Vec<f64>,
+    /// Rows and columns of them.
+    pub size: [usize; 2],
+    /// How often each is repeated along rows and columns; a size of 1 serves all.
+    pub times: [usize; 2],
+}
+
+impl Spread {
+    /// The number for an element of the matrix.
+    pub fn at(&self, row: usize, column: usize) -> f64 {
+        let place = |i: usize, k: usize| if self.size[k] == 1 { 0 } else { i / self.times[k] };
+        self.numbers[place(row, 0) * self.size[1] + place(column, 1)]
+    }
+
+    /// Whether there is a number for each element of a matrix of that size; the last ones may serve fewer than the others.
+    fn covers(&self, size: [usize; 2]) -> bool {
+        let reach = |k: usize| self.size[k].saturating_mul(self.times[k]);
+        (0..2).all(|k| self.size[k] == 1 || reach(k) >= size[k])
+    }
+}
+
+/// A function and the values of its variables where a product stands.
+pub(crate) struct Finder<'a> {
+    pub func: &'a Function,
+    pub defs: &'a Defs,
+    pub place: Var,
+}
+
+impl Finder<'_> {
+    /// The operands and attributes of the call of `op` that an operand's value is.
+    pub fn call(&self, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
+        operands(self.func, self.defs.value_beside(self.func, e, self.place), op)
+    }
+
+    pub fn constant(&self, e: Expr) -> Option<&Tensor> {
+        match self.func.expr(self.defs.value_beside(self.func, e, self.place)) {
+            ExprData::Constant(c) => Some(self.func.const_tensor(*c)),
+            _ => None,
+        }
+    }
+
+    /// The sizes of a tensor, where all are numbers.
+    pub fn sizes(&self, e: Expr) -> Option<Vec<usize>> {
+        let dims = self.func.ty(e).dims()?.iter();
+        let size = |&d| usize::try_from(self.func.syms.as_int(d)?).ok();
+        dims.map(size).collect()
+    }
+
+    /// The product that a value is, of float32 by what is dequantised from a constant.
+    pub fn product(&self, value: Expr) -> Option<Product> {
+        let by = ByMatrix::of(self.func, value)?;
+        let float = |e: Expr| self.func.ty(e).dtype() == Some(DType::Float32);
+        let (x, right) = (by.x, by.right);
+        let &[rows, columns] = self.sizes(right)?.as_slice() else { return None };
+        let (k, n) = if by.transposed { (columns, rows) } else { (rows, columns) };
+        let summed = *self.func.ty(x).dims()?.last()?;
+        let fits = float(x) && float(right) && float(value) && k > 0 && n > 0;
+        if !fits || self.func.syms.as_int(summed) != Some(k as i64) {
+            return None;
+        }
+        let turned = self
+            .call(right, PERMUTE)
+            .filter(|(_, attrs)| permutation(attrs, 2).is_some_and(|order| order == [1, 0]));
+        let mut weights = self.weights(turned.map_or(right, |(args, _)| args[0]))?;
+        weights.transposed = turned.is_some() != by.transposed;
+        Some(Product { by, weights, result: self.place })
+    }
+
+    /// What a matrix is dequantised from.
+    fn weights(&self, e: Expr) -> Option<Weights> {
+        let (integers, zeros, scale) = match self.call(e, DEQUANTIZE) {
+            Some((args, attrs)) => {
+                let (scale, zero) = (self.along(args[1], attrs)?, self.along(args[2], attrs)?);
+                (self.constant(args[0])?.clone(), vec![zero], scale)
+            }
+            None => {
+                let (args, _) = self.call(e, MULTIPLY)?;
+                let sides = [(args[0], args[1]), (args[1], args[0])];
+                sides.into_iter().find_map(|(coded, scale)| {
+                    let (integers, zeros) = self.centred(coded, |e| self.spread(e))?;
+                    Some((integers, zeros, self.spread(scale)?))
+                })?
+            }
+        };
+        let &[rows, columns] = integers.shape() else { return None };
+        let size = [rows as usize, columns as usize];
+        // Integers that scales or zero points spread are another matrix.
+        if self.sizes(e)? != size {
+            return None;
+        }
+        let byte = matches!(integers.dtype(), DType::Int8 | DType::UInt8 | DType::Int32);
+        let fits = byte && scale.covers(size) && zeros.iter().all(|z| z.covers(size));
+        fits.then_some(Weights { integers, zeros, scale, transposed: false })
+    }
+
+    /// A parameter of `R.dequantize`: a scalar, or a vector along the axis.
+    fn along(&self, e: Expr, attrs: &Attrs) -> Option<Spread> {
+        let mut spread = self.spread(e)?;
+        let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
+        // A vector lies along the columns.
+        if self.sizes(e)?.len() == 1 && matches!(axis, 0 | -2) {
+            spread.size.swap(0, 1);
+            spread.times.swap(0, 1);
+        }
+        Some(spread)
+    }
+
+    /// A constant of integers in floats, and what is taken from it, which `spread` knows.
+    pub fn centred<T>(
+        &self,
+        mut e: Expr,
+        spread: impl Fn(Expr) -> Option<T>,
+    ) -> Option<(Tensor, Vec<T>)> {
+        let mut zeros = Vec::new();
+        let mut cast = false;
+        // Casts and zero points in any order, of which there are a few.
+        for _ in 0..8 {
+            if let Some((args, _)) = self.call(e, SUBTRACT) {
+                // Differences of 8-bit integers may wrap around.
+                let wide = matches!(self.func.ty(e).dtype(), Some(DType::Int32 | DType::Float32));
+                zeros.push(spread(args[1]).filter(|_| wide)?);
+                e = args[0];
+            } else if let Some((args, _)) = self.call(e, CAST) {
+                let to = self.func.ty(e).dtype();
+                cast |= to == Some(DType::Float32);
+                e = args[0];
+                let from = self.func.ty(e).dtype();
+                let widened = matches!(to, Some(DType::Int32 | DType::Float32))
+                    && matches!(from, Some(DType::Int8 | DType::UInt8 | DType::Int32));
+                if !widened {
+                    return None;
+                }
+            } else {
+                break;
+            }
+        }
+        let integers = self.constant(e).filter(|_| cast)?;
+        Some((integers.clone(), zeros))
+    }
+
+    /// Constant numbers that are spread over a matrix.
+    fn spread(&self, e: Expr) -> Option<Spread> {
+        if let Some((args, attrs)) = self.call(e, REPEAT) {
+            let times = usize::try_from(attrs.get("repeats")?.as_int()?).ok().filter(|&t| t > 0)?;
+            let axis = attrs.get("axis")?.as_int()?;
+            let mut spread = self.spread(args[0])?;
+            let rank = self.sizes(e)?.len() as i64;
+            let axis = usize::try_from(if axis < 0 { axis + rank } else { axis }).ok()?;
+            if rank != 2 || axis > 1 || spread.times[axis] != 1 {
+                return None;
+            }
+            spread.times[axis] = times;
+            // One that is repeated is one for all, as long as it reaches to the end.
+            let whole = spread.size[axis] > 1 || times == self.sizes(e)?[axis];
+            return whole.then_some(spread);
+        }
+        if let Some((args, _)) = self.call(e, SLICE) {
+            let all = |e: Expr, value: i64| match self.func.expr(e) {
+                ExprData::Shape(list) => {
+                    list.iter().all(|&d| self.func.syms.as_int(d) == Some(value))
+                }
+                _ => false,
+            };
+            // The first ones are where they were; which axes are cut follows from the sizes.
+            let first = all(args[2], 0) && args.get(4).is_none_or(|&by| all(by, 1));
+            let (sizes, whole) = (self.sizes(e)?, self.sizes(args[0])?);
+            // One of several would serve all.
+            let several = sizes.iter().zip(&whole).all(|(own, of)| own == of || *own > 1);
+            return self.spread(args[0]).filter(|_| first && several && sizes.len() == 2);
+        }
+        if let Some((args, _)) = self.call(e, CAST) {
+            // Numbers stay what they are where they are made wider, not as numbers of another sign.
+            let from = self.func.ty(args[0]).dtype();
+            let to = self.func.ty(e).dtype();
+            let exact = matches!(from, Some(DType::Int8 | DType::UInt8))
+                && matches!(to, Some(DType::Int32 | DType::Float32));
+            return self.spread(args[0]).filter(|_| exact);
+        }
+        let size = match self.sizes(e)?.as_slice() {
+            [] => [1, 1],
+            &[columns] => [1, columns],
+            &[rows, columns] => [rows, columns],
+            _ => return None,
+        };
+        let mut inner = e;
+        while let Some((args, _)) = RESHAPES.iter().find_map(|&op| self.call(inner, op)) {
+            inner = args[0];
+        }
+        let numbers = numbers(self.constant(inner)?)?;
+        (numbers.len() == size[0] * size[1]).then_some(Spread { numbers, size, times: [1, 1] })
+    }
+}
+
+/// The elements of a constant.
+pub(crate) fn numbers(t: &Tensor) -> Option<Vec<f64>> {
+    Some(match t.dtype() {
+        DType::Float32 => t.to_vec::<f32>().ok()?.into_iter().map(f64::from).collect(),
+        _ => integers(t).ok()??.into_iter().map(f64::from).collect(),
+    })
+}
+
+/// The elements of a constant of 8 or 32 bits; `None` of another type.
+///
+/// # Errors
+/// Memory.
+pub(crate) fn integers(t: &Tensor) -> Result<Option<Vec<i32>>, TensorError> {
+    Ok(match t.dtype() {
+        DType::Int32 => Some(t.to_vec::<i32>()?),
+        DType::Int8 => Some(t.to_vec::<i8>()?.into_iter().map(i32::from).collect()),
+        DType::UInt8 => Some(t.to_vec::<u8>()?.into_iter().map(i32::from).collect()),
+        _ => None,
+    })
+}
+
+/// Whether numbers are one for all, or one for each row of `x`.
+pub(crate) fn fits_rows(func: &Function, numbers: Expr, x: Expr) -> bool {
+    let (Some(own), Some(of)) = (func.ty(numbers).dims(), func.ty(x).dims()) else { return false };
+    is_one(func, numbers)
+        || own.len() == of.len() && own[..own.len() - 1] == of[..of.len() - 1] && {
+            func.syms.as_int(own[own.len() - 1]) == Some(1)
+        }
+}
+
+/// Whether a tensor has one element.
+pub(crate) fn is_one(func: &Function, e: Expr) -> bool {
+    let dims = func.ty(e).dims();
+    dims.is_some_and(|dims| dims.iter().all(|&d| func.syms.as_int(d) == Some(1)))
+}

@@ -1,0 +1,52 @@
+//! Constant factors, which become one.
+
+use pliant_ir::Op;
+use pliant_ir::relax::{Expr, ExprData};
+use pliant_pass::pattern::RewriteCx;
+
+use super::casts::{is_float, narrow};
+use crate::common::products::{operands_of, same_type};
+
+const MULTIPLY: Op = Op("relax.multiply");
+const DIVIDE: Op = Op("relax.divide");
+
+/// A constant of one element.
+pub(super) fn number(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
+    let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return None };
+    let tensor = cx.func.const_tensor(*c);
+    let one = is_float(cx.func, e) && tensor.shape().iter().all(|&d| d == 1);
+    if one { tensor.to_f64_vec().ok()?.first().copied() } else { None }
+}
+
+/// What a value is a constant multiple of, whose factor goes into `scale`; the value itself where it is none.
+pub(super) fn factored(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Expr {
+    let mut e = e;
+    // Each turn goes to an operand, of which there are finitely many.
+    loop {
+        let own = narrow(cx, e);
+        let parts = match (operands_of(cx, own, MULTIPLY), operands_of(cx, own, DIVIDE)) {
+            (Some(args), _) => match (number(cx, args[0]), number(cx, args[1])) {
+                (_, Some(factor)) => Some((args[0], factor)),
+                (Some(factor), _) => Some((args[1], factor)),
+                _ => None,
+            },
+            (_, Some(args)) => number(cx, args[1]).map(|by| (args[0], 1.0 / by)),
+            _ => None,
+        };
+        match parts {
+            Some((inner, factor)) if same_type(cx.func, inner, own) => match both(*scale, factor) {
+                Some(both) => (*scale, e) = (both, inner),
+                None => return e,
+            },
+            _ => return e,
+        }
+    }
+}
+
+/// Two factors as one, where that is an ordinary number of float32: what leaves its range need not do so factor by factor.
+/// 0 goes with nothing but 1 and itself, since what it is applied to may have left it.
+pub(super) fn both(scale: f64, factor: f64) -> Option<f64> {
+    let both = scale * factor;
+    let alone = factor == 1.0 || scale == 1.0 && factor == 0.0;
+    (alone || (both as f32).is_normal() || scale == 0.0 && factor == 0.0).then_some(both)
+}

@@ -1,0 +1,201 @@
+//! Attention as it is found in a graph.
+
+use pliant_ir::relax::{Expr, Function};
+use pliant_ir::{AttrValue, DType, Sym};
+use pliant_pass::pattern::RewriteCx;
+
+use super::casts::{Rounding, is_float};
+use super::factors::factored;
+use super::guard::{Blind, softmax_of};
+use super::scores::{Mask, scores};
+use super::sources::{Layout, Source, shared, source, transposed};
+use super::{ATTENTION, ATTENTION_BIAS, SOFTMAX, Uses};
+use crate::common::names::is_left_out;
+use crate::common::products::{MATMUL, attrs_of, operands_of};
+
+/// An attention.
+pub(super) struct Attention {
+    /// Queries, keys and values.
+    pub sources: [Source; 3],
+    /// What is added to the scores.
+    pub bias: Option<Expr>,
+    /// What rounds it first.
+    pub bias_rounding: Rounding,
+    /// Whether each dim of the bias, from the last, is that of the scores; it is 1 otherwise.
+    pub bias_dims: Vec<bool>,
+    /// What hides scores, and which of its dims are those of the scores, as of the bias.
+    pub mask: Option<(Mask, Vec<bool>)>,
+    /// Factor of the products; none for one over the root of the size.
+    pub scale: Option<f64>,
+    /// Limit of the scores; 0 for none.
+    pub cap: f64,
+    /// Queries see keys up to their own place plus that.
+    pub causal: Option<Sym>,
+    pub window: i64,
+    /// Whether the result is `(batch, heads, rows, size)`.
+    pub heads: bool,
+    pub blind: Blind,
+}
+
+/// The attention that a product of a softmax is.
+pub(super) fn written(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
+    let [weights, v] = operands_of(cx, root, MATMUL)?[..] else { return None };
+    let (weights, guard) = softmax_of(cx, uses, weights)?;
+    let softmax = attrs_of(cx, weights)?;
+    let whole = operands_of(cx, weights, SOFTMAX)?[0];
+    let dims = cx.func.ty(whole).dims()?.to_vec();
+    let axis = softmax.get("axis").and_then(AttrValue::as_int).unwrap_or(-1);
+    if axis != -1 && axis != dims.len() as i64 - 1 {
+        return None;
+    }
+    let mut found = scores(cx, whole, &dims)?;
+    let blind = guard.blind(cx, &found)?;
+    let [q, kt] = operands_of(cx, found.product, MATMUL)?[..] else { return None };
+    let (q, kt) = (factored(cx, q, &mut found.scale), factored(cx, kt, &mut found.scale));
+    let floats = [q, kt, v, whole].iter().all(|&e| is_float(cx.func, e));
+    if !floats || !all_float32(cx.func, &[root, found.product]) {
+        return None;
+    }
+    let k = transposed(cx, kt, &mut found.scale)?;
+    let v_source = source(cx, v)?;
+    let [k, v_source] = shared(cx, [k, v_source]).unwrap_or([k, v_source]);
+    fits(cx.func, [q, kt, v], root, &dims)?;
+    let bias_dims = match found.bias {
+        Some((bias, _)) => bias_dims(cx.func, bias, &dims)?,
+        None => Vec::new(),
+    };
+    let mask = match found.mask {
+        Some(mask) => {
+            let all = mask.all.iter().map(|c| broadcast_dims(cx.func, c.tensor, &dims));
+            let all = all.collect::<Option<Vec<_>>>()?;
+            Some((mask, together(&all)))
+        }
+        None => None,
+    };
+    Some(Attention {
+        sources: [source(cx, q)?, k, v_source],
+        bias: found.bias.map(|(bias, _)| bias),
+        bias_rounding: found.bias.and_then(|(_, rounding)| rounding),
+        bias_dims,
+        mask,
+        scale: Some(found.scale),
+        cap: found.cap,
+        causal: found.causal,
+        window: found.window,
+        heads: dims.len() == 4,
+        blind,
+    })
+}
+
+/// Which dims, from the last, any of several has that broadcast to each other.
+fn together(all: &[Vec<bool>]) -> Vec<bool> {
+    let rank = all.iter().map(Vec::len).max().unwrap_or(0);
+    (0..rank).map(|at| all.iter().any(|own| own.get(at) == Some(&true))).collect()
+}
+
+/// The attention that a call of the operator is.
+pub(super) fn called(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
+    let args =
+        operands_of(cx, root, ATTENTION).or_else(|| operands_of(cx, root, ATTENTION_BIAS))?;
+    let &[q, k, v, ..] = &args[..] else { return None };
+    let bias = args.get(3).copied().filter(|&e| !is_left_out(cx.func, e));
+    if !all_float32(cx.func, &[q, k, v, root]) {
+        return None;
+    }
+    let (of_q, of_k, of_v) = (cx.func.ty(q).dims()?, cx.func.ty(k).dims()?, cx.func.ty(v).dims()?);
+    if [of_q, of_k, of_v].iter().any(|d| d.len() != 4) {
+        return None;
+    }
+    let same =
+        of_q[0] == of_k[0] && of_k[0] == of_v[0] && of_q[3] == of_k[3] && of_k[1..3] == of_v[1..3];
+    let count = |s: Sym| cx.func.syms.as_int(s);
+    let grouped = match (count(of_q[2]), count(of_k[2])) {
+        (Some(own), Some(shared)) => shared > 0 && own % shared == 0,
+        _ => of_q[2] == of_k[2],
+    };
+    if !same || !grouped {
+        return None;
+    }
+    let scores = [of_q[0], of_q[2], of_q[1], of_k[1]];
+    let bias_dims = match bias {
+        Some(bias) => bias_dims(cx.func, bias, &scores)?,
+        None => Vec::new(),
+    };
+    let attrs = attrs_of(cx, root)?;
+    let given = |key: &str| attrs.get(key).filter(|v| !v.is_none());
+    let (queries, keys) = (scores[2], scores[3]);
+    let causal = match given("causal_mask").map(|v| v.as_str()) {
+        None => None,
+        Some(Some("TopLeft")) => Some(cx.func.syms.int(0)),
+        Some(Some("BottomRight")) => Some(cx.func.syms.sub(keys, queries)),
+        Some(_) => return None,
+    };
+    let window = match given("window_size") {
+        Some(v) => v.as_int().filter(|&w| w > 0 && w < 1 << 30)?,
+        None => 0,
+    };
+    let scale = match given("scale") {
+        Some(v) => Some(v.as_float()?),
+        None => None,
+    };
+    let sources = [q, k, v].map(|tensor| Source { tensor, layout: Layout::Tokens });
+    let heads = false;
+    Some(Attention {
+        sources,
+        bias,
+        bias_rounding: None,
+        bias_dims,
+        mask: None,
+        scale,
+        cap: 0.0,
+        causal,
+        window,
+        heads,
+        blind: Blind::Zeros,
+    })
+}
+
+fn all_float32(func: &Function, list: &[Expr]) -> bool {
+    list.iter().all(|&e| func.ty(e).dtype() == Some(DType::Float32))
+}
+
+/// Whether sizes are the same where they must be: queries, transposed keys, values, results and scores.
+fn fits(func: &Function, [q, kt, v]: [Expr; 3], out: Expr, scores: &[Sym]) -> Option<()> {
+    let (q, kt, v, out) =
+        (func.ty(q).dims()?, func.ty(kt).dims()?, func.ty(v).dims()?, func.ty(out).dims()?);
+    let rank = scores.len();
+    if !(3..=4).contains(&rank) || [q, kt, v, out].iter().any(|d| d.len() != rank) {
+        return None;
+    }
+    let lead = rank - 2;
+    let same = [q, kt, v, out].iter().all(|d| d[..lead] == scores[..lead]);
+    let (rows, keys) = (scores[lead], scores[lead + 1]);
+    let sized = q[lead] == rows
+        && q[lead + 1] == kt[lead]
+        && kt[lead + 1] == keys
+        && v[lead] == keys
+        && out[lead] == rows
+        && out[lead + 1] == v[lead + 1];
+    (same && sized).then_some(())
+}
+
+/// [`broadcast_dims`] of a bias of floats.
+fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
+    if is_float(func, bias) { broadcast_dims(func, bias, scores) } else { None }
+}
+
+/// Whether each dim of a bias or mask, from the last, is that of the scores; `None` where one is neither that nor 1.
+fn broadcast_dims(func: &Function, e: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
+    let own = func.ty(e).dims()?;
+    if own.len() > scores.len() {
+        return None;
+    }
+    let pairs = own.iter().rev().zip(scores.iter().rev());
+    pairs
+        .map(|(&own, &want)| match func.syms.as_int(own) {
+            _ if own == want => Some(true),
+            Some(1) => Some(false),
+            _ => None,
+        })
+        .collect()
+}

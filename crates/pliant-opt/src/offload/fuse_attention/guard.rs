@@ -1,0 +1,93 @@
+//! What is done between the softmax and the product with the values about queries that see nothing.
+
+use pliant_ir::relax::{Expr, ExprData};
+use pliant_ir::{AttrValue, Op};
+use pliant_pass::pattern::RewriteCx;
+
+use super::casts::{narrow, uncast_alone, uncast_read};
+use super::factors::number;
+use super::places::is_never;
+use super::scores::Scores;
+use super::{SOFTMAX, Uses, WHERE};
+use crate::common::products::{attrs_of, operands_of};
+
+const EQUAL: Op = Op("relax.equal");
+const ISNAN: Op = Op("relax.isnan");
+const MAX: Op = Op("relax.max");
+
+/// What queries get all of whose scores are minus infinity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blind {
+    /// Zeros.
+    Zeros,
+    /// What a softmax gives.
+    Nan,
+    /// Zeros, and so do those of which a score is NaN, or plus infinity.
+    ZerosForNan,
+}
+
+/// What makes zeros of weights.
+#[derive(Clone, Copy)]
+pub(super) enum Guard {
+    /// Nothing.
+    None,
+    /// That they are NaN.
+    Nan,
+    /// That a sum is minus infinity for all keys of a query.
+    Sum(Expr),
+}
+
+impl Guard {
+    /// What queries get that see nothing; `None` where the kernel does not do it.
+    pub(super) fn blind(self, cx: &RewriteCx<'_>, scores: &Scores) -> Option<Blind> {
+        match self {
+            Guard::None => Some(Blind::Nan),
+            Guard::Nan => Some(Blind::ZerosForNan),
+            Guard::Sum(sum) => same(cx, sum, scores.sum?).then_some(Blind::Zeros),
+        }
+    }
+}
+
+/// The softmax that weights are, and what makes zeros of some. Both are read for that alone.
+pub(super) fn softmax_of(cx: &RewriteCx<'_>, uses: &Uses, weights: Expr) -> Option<(Expr, Guard)> {
+    let weights = uncast_alone(cx, uses, weights)?;
+    if operands_of(cx, weights, SOFTMAX).is_some() {
+        return Some((weights, Guard::None));
+    }
+    let [condition, yes, kept] = operands_of(cx, weights, WHERE)?[..] else { return None };
+    if number(cx, yes) != Some(0.0) || cx.func.ty(weights).dims() != cx.func.ty(kept).dims() {
+        return None;
+    }
+    if let Some(args) = operands_of(cx, condition, ISNAN) {
+        // It reads the weights beside `where`.
+        let softmax = uncast_read(cx, uses, kept, 2)?;
+        let own = same(cx, args[0], kept) && uses.at_most(cx.func, condition, 1);
+        return own.then_some((softmax, Guard::Nan));
+    }
+    let softmax = uncast_alone(cx, uses, kept)?;
+    if is_never(cx, condition) {
+        return Some((softmax, Guard::None));
+    }
+    let args = operands_of(cx, condition, EQUAL)?;
+    let largest = match (number(cx, args[0]), number(cx, args[1])) {
+        (None, Some(f64::NEG_INFINITY)) => args[0],
+        (Some(f64::NEG_INFINITY), None) => args[1],
+        _ => return None,
+    };
+    // One that is rounded may be minus infinity where the numbers are not.
+    let largest = narrow(cx, largest);
+    let (of, attrs) = (operands_of(cx, largest, MAX)?[0], attrs_of(cx, largest)?);
+    let axes = match attrs.get("axis")? {
+        axis if axis.as_int().is_some() => vec![axis.as_int()?],
+        axes => axes.as_ints()?,
+    };
+    let rank = cx.func.ty(of).dims()?.len() as i64;
+    let last = matches!(axes[..], [axis] if axis == -1 || axis == rank - 1);
+    let kept = attrs.get("keepdims").and_then(AttrValue::as_bool) == Some(true);
+    (last && kept).then_some((softmax, Guard::Sum(of)))
+}
+
+/// Whether two operands are one value.
+fn same(cx: &RewriteCx<'_>, a: Expr, b: Expr) -> bool {
+    matches!((cx.func.expr(a), cx.func.expr(b)), (ExprData::Var(a), ExprData::Var(b)) if a == b)
+}

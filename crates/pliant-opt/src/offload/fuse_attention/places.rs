@@ -1,0 +1,413 @@
+//! Masks by place: which of them say, in the integers that a graph computes them from, that a query sees keys up to its own place
+//! plus a number, or from it on.
+
+use pliant_ir::relax::{Callee, Expr, ExprData, TypeData};
+use pliant_ir::{AttrValue, DType, Op, Sym};
+use pliant_pass::pattern::RewriteCx;
+use pliant_sym::{Analyzer, Facts};
+use pliant_tensor::Tensor;
+
+use super::CAST;
+use crate::common::names::RESHAPE;
+use crate::common::products::{ADD, attrs_of, operands_of};
+
+const BROADCAST: Op = Op("relax.broadcast_to");
+const ARANGE: Op = Op("relax.arange");
+const FULL: Op = Op("relax.full");
+const ONES: Op = Op("relax.ones");
+const SIZES: Op = Op("relax.shape_to_tensor");
+const SUBTRACT: Op = Op("relax.subtract");
+const TRIL: Op = Op("relax.tril");
+const TRIU: Op = Op("relax.triu");
+const RESHAPES: [Op; 3] = [RESHAPE, Op("relax.expand_dims"), Op("relax.squeeze")];
+
+/// How deep an integer is looked into.
+const DEEP: u32 = 12;
+
+/// The keys `j` that query `i` sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// All.
+    All,
+    /// `j <= i + number`.
+    UpTo(Sym),
+    /// `j >= i + number`.
+    From(Sym),
+}
+
+impl Bound {
+    /// The keys that it does not say.
+    fn others(self, cx: &mut RewriteCx<'_>) -> Option<Bound> {
+        let syms = &mut cx.func.syms;
+        let one = syms.int(1);
+        match self {
+            Bound::All => None,
+            Bound::UpTo(r) => Some(Bound::From(syms.add(r, one))),
+            Bound::From(r) => Some(Bound::UpTo(syms.sub(r, one))),
+        }
+    }
+}
+
+/// Truth values that say which keys are seen, or which are hidden.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Condition {
+    pub tensor: Expr,
+    /// Whether true hides.
+    pub hides: bool,
+}
+
+/// What a condition says by place, for scores of these dims.
+pub(super) fn bound(cx: &mut RewriteCx<'_>, c: Condition, dims: &[Sym]) -> Option<Bound> {
+    let tensor = inner(cx, c.tensor);
+    let said = match compared(cx, tensor, dims) {
+        Some(bound) => bound,
+        None => match triangle_of(cx, uncast(cx, tensor), dims) {
+            // One stays one whatever it is cast to.
+            Some((bound, 1.0)) => bound,
+            _ => return constant(cx, c.tensor, dims, |t| bools(t, c.hides)),
+        },
+    };
+    if c.hides { said.others(cx) } else { Some(said) }
+}
+
+/// What numbers that are added hide by place: minus infinity on one side of a diagonal, and zeros on the other.
+pub(super) fn bound_of_sum(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
+    let tensor = inner(cx, e);
+    match triangle_of(cx, tensor, dims) {
+        Some((bound, f64::NEG_INFINITY)) => bound.others(cx),
+        _ => constant(cx, e, dims, |t| {
+            let seen = |&x: &f64| match x {
+                0.0 => Some(true),
+                f64::NEG_INFINITY => Some(false),
+                _ => None,
+            };
+            t.to_f64_vec().ok()?.iter().map(seen).collect()
+        }),
+    }
+}
+
+/// What a value is that differs by leading dims of 1 only, or is broadcast.
+fn inner(cx: &RewriteCx<'_>, e: Expr) -> Expr {
+    let mut e = e;
+    for _ in 0..DEEP {
+        let ExprData::Call { callee: Callee::Op(op), args, .. } = *cx.func.expr(cx.value(e)) else {
+            break;
+        };
+        let Some(&from) = cx.func.list(args).first() else { break };
+        let same = || Some(without_ones(cx, from)? == without_ones(cx, e)?);
+        if op == BROADCAST || RESHAPES.contains(&op) && same() == Some(true) {
+            e = from;
+        } else {
+            break;
+        }
+    }
+    e
+}
+
+/// The dims behind leading ones.
+fn without_ones<'a>(cx: &'a RewriteCx<'_>, e: Expr) -> Option<&'a [Sym]> {
+    let dims = cx.func.ty(e).dims()?;
+    let ones = dims.iter().take_while(|&&d| cx.func.syms.as_int(d) == Some(1)).count();
+    Some(&dims[ones..])
+}
+
+// ---- comparisons of integers ----
+
+/// A comparison with 0.
+#[derive(Clone, Copy)]
+enum Than {
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+const COMPARISONS: [(Op, Than); 4] = [
+    (Op("relax.less"), Than::Less),
+    (Op("relax.less_equal"), Than::LessEqual),
+    (Op("relax.greater"), Than::Greater),
+    (Op("relax.greater_equal"), Than::GreaterEqual),
+];
+
+/// Numbers beyond which integers are not reasoned about: with sizes that kernels take, those of 32 bits do not wrap around before.
+const MOST: i64 = 1 << 30;
+/// The largest size that they take.
+const MOST_SIZE: i64 = 1 << 28;
+/// How much integers grow by from place to place at most.
+const MOST_STEP: i64 = 4;
+
+/// Integers that grow by a number along each of the last two axes.
+#[derive(Clone, Copy)]
+struct Ramp {
+    /// For the last axis and the one before: by how much, and how many there are.
+    axes: [Option<(i64, Sym)>; 2],
+    /// The first.
+    first: Sym,
+    /// Whether they were integers of 32 bits somewhere, which variables that are no sizes of scores may be too large for.
+    narrow: bool,
+}
+
+impl Ramp {
+    /// One less another.
+    fn less(self, cx: &mut RewriteCx<'_>, other: Ramp) -> Option<Ramp> {
+        let zero = cx.func.syms.int(0);
+        let minus = other.axes.map(|axis| axis.map(|(by, n)| (-by, n)));
+        let first = cx.func.syms.sub(zero, other.first);
+        self.plus(cx, Ramp { axes: minus, first, ..other })
+    }
+
+    /// The sum of two. Of sizes that are not the same one may turn out to be 1.
+    fn plus(self, cx: &mut RewriteCx<'_>, other: Ramp) -> Option<Ramp> {
+        let mut axes = self.axes;
+        for (a, b) in axes.iter_mut().zip(other.axes) {
+            *a = match (*a, b) {
+                (Some((x, n)), Some((y, m))) if n == m => Some((x.checked_add(y)?, n)),
+                (Some(_), Some(_)) => return None,
+                (a, b) => a.or(b),
+            };
+        }
+        let narrow = self.narrow || other.narrow;
+        Some(Ramp { axes, first: cx.func.syms.add(self.first, other.first), narrow })
+    }
+
+    /// Itself, where no integer wraps around: it is far from the end of its type while variables are sizes.
+    fn sure(self, cx: &mut RewriteCx<'_>) -> Option<Ramp> {
+        let syms = &mut cx.func.syms;
+        let mut sizes = Facts::new();
+        for var in syms.free_vars(self.first) {
+            sizes.assume_range(var, Some(0), Some(MOST_SIZE));
+        }
+        let bound = Analyzer::new(syms, &sizes).const_int_bound(self.first);
+        let near = bound.lo()? >= -MOST && bound.hi()? <= MOST;
+        let slow = self.axes.iter().flatten().all(|(by, _)| by.abs() <= MOST_STEP);
+        (near && slow).then_some(self)
+    }
+}
+
+/// What a comparison of integers says.
+fn compared(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
+    let find = |&(op, than): &(Op, Than)| Some((operands_of(cx, e, op)?, than));
+    let (args, than) = COMPARISONS.iter().find_map(find)?;
+    let (a, b) = (ramp(cx, args[0], DEEP)?, ramp(cx, args[1], DEEP)?);
+    let d = a.less(cx, b)?.sure(cx)?;
+    let [.., rows, keys] = *dims else { return None };
+    let syms = &cx.func.syms;
+    let sizes = [syms.free_vars(rows), syms.free_vars(keys)].concat();
+    if d.narrow && !syms.free_vars(d.first).iter().all(|var| sizes.contains(var)) {
+        return None;
+    }
+    let by = |cx: &RewriteCx<'_>, axis: Option<(i64, Sym)>, size: Sym| match axis {
+        Some((by, n)) => (n == size).then_some(Some(by)),
+        // Of one place only the first is ever asked for.
+        None => (cx.func.syms.as_int(size) == Some(1)).then_some(None),
+    };
+    let upwards = match (by(cx, d.axes[1], rows)?, by(cx, d.axes[0], keys)?) {
+        (Some(1), Some(-1) | None) | (None, Some(-1)) => true,
+        (Some(-1), Some(1) | None) | (None, Some(1)) => false,
+        _ => return None,
+    };
+    // Now `i - j + r` is compared with 0.
+    let (zero, one) = (cx.func.syms.int(0), cx.func.syms.int(1));
+    let (r, than) = match (upwards, than) {
+        (true, than) => (d.first, than),
+        (false, than) => (
+            cx.func.syms.sub(zero, d.first),
+            match than {
+                Than::Less => Than::Greater,
+                Than::LessEqual => Than::GreaterEqual,
+                Than::Greater => Than::Less,
+                Than::GreaterEqual => Than::LessEqual,
+            },
+        ),
+    };
+    Some(match than {
+        Than::GreaterEqual => Bound::UpTo(r),
+        Than::Greater => Bound::UpTo(cx.func.syms.sub(r, one)),
+        Than::LessEqual => Bound::From(r),
+        Than::Less => Bound::From(cx.func.syms.add(r, one)),
+    })
+}
+
+/// Integers that are known by place.
+fn ramp(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
+    let narrow = match cx.func.ty(e).dtype()? {
+        DType::Int64 => false,
+        DType::Int32 => true,
+        _ => return None,
+    };
+    let found = ramp_of(cx, e, deep.checked_sub(1)?)?;
+    Ramp { narrow: narrow || found.narrow, ..found }.sure(cx)
+}
+
+/// [`ramp`], wherever integers may wrap around.
+fn ramp_of(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
+    let none = [None, None];
+    let (op, args) = match *cx.func.expr(cx.value(e)) {
+        ExprData::Constant(c) => {
+            let (tensor, dims) = (cx.func.const_tensor(c).clone(), cx.func.ty(e).dims()?.to_vec());
+            return constant_ramp(cx, &tensor, &dims);
+        }
+        ExprData::Call { callee: Callee::Op(op), args, .. } => (op, cx.func.list(args).to_vec()),
+        _ => return None,
+    };
+    match op {
+        ARANGE => {
+            let number = |at: usize| match cx.func.ty(*args.get(at)?) {
+                TypeData::Prim { value, .. } => *value,
+                _ => None,
+            };
+            let by = match args.len() {
+                3 => cx.func.syms.as_int(number(2)?)?,
+                2 => 1,
+                _ => return None,
+            };
+            let first = number(0)?;
+            let &[count] = cx.func.ty(e).dims()? else { return None };
+            Some(Ramp { axes: [Some((by, count)), None], first, narrow: false })
+        }
+        SIZES => match cx.func.ty(args[0]) {
+            TypeData::Shape { dims: Some(dims), .. } if dims.len() == 1 => {
+                Some(Ramp { axes: none, first: dims[0], narrow: false })
+            }
+            _ => None,
+        },
+        CAST => ramp(cx, args[0], deep),
+        BROADCAST => ramp(cx, args[0], deep),
+        ADD | SUBTRACT => {
+            let (a, b) = (ramp(cx, args[0], deep)?, ramp(cx, args[1], deep)?);
+            if op == ADD { a.plus(cx, b) } else { a.less(cx, b) }
+        }
+        _ if RESHAPES.contains(&op) => {
+            let inside = ramp(cx, args[0], deep)?;
+            let (from, to) = (along(cx, args[0])?, along(cx, e)?);
+            let axes = match (from, to) {
+                (None, None) => none,
+                (Some((at, n)), Some((to, m))) if n == m => {
+                    let mut axes = none;
+                    *axes.get_mut(to)? = *inside.axes.get(at)?;
+                    axes
+                }
+                _ => return None,
+            };
+            Some(Ramp { axes, ..inside })
+        }
+        _ => None,
+    }
+}
+
+/// The only axis, from the last, along which a tensor may have more than one element, and how many; `None` within where it is
+/// one element.
+#[expect(clippy::option_option, reason = "several axes, none and one are three answers")]
+fn along(cx: &RewriteCx<'_>, e: Expr) -> Option<Option<(usize, Sym)>> {
+    let dims = cx.func.ty(e).dims()?;
+    let mut wide =
+        dims.iter().rev().enumerate().filter(|(_, d)| cx.func.syms.as_int(**d) != Some(1));
+    let first = wide.next().map(|(at, &n)| (at, n));
+    wide.next().is_none().then_some(first)
+}
+
+/// Constants that grow evenly along one axis.
+fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ramp> {
+    let all = match t.dtype() {
+        DType::Int64 => t.to_vec::<i64>().ok()?,
+        _ => t.to_vec::<i32>().ok()?.into_iter().map(i64::from).collect(),
+    };
+    let mut wide = t.shape().iter().rev().enumerate().filter(|(_, n)| **n != 1);
+    let axis = wide.next().map(|(at, _)| at);
+    if wide.next().is_some() {
+        return None;
+    }
+    let mut axes = [None, None];
+    if let Some(at) = axis {
+        let by = all.get(1)?.checked_sub(all[0])?;
+        let even = all.windows(2).all(|w| w[1].checked_sub(w[0]) == Some(by));
+        let size = *dims.iter().rev().nth(at).filter(|_| even)?;
+        *axes.get_mut(at)? = Some((by, size));
+    }
+    Some(Ramp { axes, first: cx.func.syms.int(*all.first()?), narrow: false })
+}
+
+// ---- triangles and constants ----
+
+/// What a value is cast from.
+fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
+    let from = std::iter::successors(Some(e), |&e| Some(operands_of(cx, e, CAST)?[0]));
+    from.take(DEEP as usize).last().unwrap_or(e)
+}
+
+/// The part of a triangle of one number that is not 0, and that number.
+fn triangle_of(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(Bound, f64)> {
+    let (args, lower) = match operands_of(cx, e, TRIL) {
+        Some(args) => (args, true),
+        None => (operands_of(cx, e, TRIU)?, false),
+    };
+    let k = attrs_of(cx, e)?.get("k").and_then(AttrValue::as_int)?;
+    if cx.func.ty(e).dims()?.iter().rev().take(2).ne(dims.iter().rev().take(2)) {
+        return None;
+    }
+    let fill = filled(cx, args[0])?;
+    let k = cx.func.syms.int(k);
+    Some((if lower { Bound::UpTo(k) } else { Bound::From(k) }, fill))
+}
+
+/// The number that all elements of a value are.
+fn filled(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
+    if let Some(args) = operands_of(cx, e, BROADCAST) {
+        return single(cx, args[0]);
+    }
+    match operands_of(cx, e, FULL) {
+        Some(args) => single(cx, args[1]),
+        None => operands_of(cx, e, ONES).map(|_| 1.0).or_else(|| single(cx, e)),
+    }
+}
+
+/// The number that a constant is in every element.
+fn single(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
+    let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return None };
+    let tensor = cx.func.const_tensor(*c);
+    let all = tensor.to_f64_vec().ok()?;
+    let first = *all.first()?;
+    all.iter().all(|&x| x == first).then_some(first)
+}
+
+fn bools(t: &Tensor, hides: bool) -> Option<Vec<bool>> {
+    if t.dtype() != DType::Bool {
+        return None;
+    }
+    Some(t.to_vec::<bool>().ok()?.into_iter().map(|x| x != hides).collect())
+}
+
+/// Whether a value is a constant that is false everywhere.
+pub(super) fn is_never(cx: &RewriteCx<'_>, e: Expr) -> bool {
+    let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return false };
+    bools(cx.func.const_tensor(*c), true).is_some_and(|all| all.into_iter().all(|x| x))
+}
+
+/// What a constant says that has a truth value for each query and key.
+fn constant(
+    cx: &mut RewriteCx<'_>,
+    e: Expr,
+    dims: &[Sym],
+    seen: impl FnOnce(&Tensor) -> Option<Vec<bool>>,
+) -> Option<Bound> {
+    let ExprData::Constant(c) = *cx.func.expr(cx.value(e)) else { return None };
+    let tensor = cx.func.const_tensor(c);
+    let known = |sym: Option<&Sym>| cx.func.syms.as_int(*sym?);
+    let (rows, keys) = (known(dims.iter().rev().nth(1))?, known(dims.last())?);
+    let shape = tensor.shape();
+    let [lead @ .., own_rows, own_keys] = shape else { return None };
+    if lead.iter().any(|&d| d != 1) || (*own_rows, *own_keys) != (rows, keys) || keys == 0 {
+        return None;
+    }
+    let seen = seen(tensor)?;
+    if seen.iter().all(|&x| x) {
+        return Some(Bound::All);
+    }
+    let count = |row: &[bool]| row.iter().filter(|&&x| x).count() as i64;
+    let width = usize::try_from(keys).ok()?;
+    let each: Vec<(i64, &[bool])> = (0i64..).zip(seen.chunks(width)).collect();
+    let (i, row) = *each.iter().find(|(_, row)| (1..keys).contains(&count(row)))?;
+    let r = count(row) - 1 - i;
+    let agrees = |i: i64, row: &[bool]| (0i64..).zip(row).all(|(j, &x)| x == (j <= i + r));
+    each.iter().all(|&(i, row)| agrees(i, row)).then(|| Bound::UpTo(cx.func.syms.int(r)))
+}

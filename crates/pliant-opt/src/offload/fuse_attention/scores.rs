@@ -1,0 +1,280 @@
+//! Scores as they are found in a graph: products that are scaled, limited, added to and hidden.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{DType, Op, Sym};
+use pliant_pass::pattern::RewriteCx;
+
+use super::casts::{Rounding, rounded, uncast, unrounded};
+use super::factors::{both, factored, number};
+use super::places::{Bound, Condition, bound, bound_of_sum};
+use super::{LOGICAL_AND, LOGICAL_NOT, WHERE};
+use crate::common::products::{ADD, MATMUL, operands_of};
+
+const TANH: Op = Op("relax.tanh");
+const LOGICAL_OR: Op = Op("relax.logical_or");
+
+/// Sums and masks of one attention at most.
+const MOST: usize = 6;
+/// Places that a number sets apart at most.
+const MOST_APART: i64 = 1 << 30;
+/// Values that are looked into at most for one attention: either operand of a sum may be the scores.
+const TRIES: u32 = 32;
+/// Limits at most: scores of 16 times the limit, where `tanh` is 1 long since, are numbers of float32 before they are divided.
+const MOST_CAP: f64 = f32::MAX as f64 / 16.0;
+
+/// Which scores are replaced by a number.
+#[derive(Clone, Debug)]
+pub(super) struct Mask {
+    /// A score stays if none of them hides it.
+    pub all: Vec<Condition>,
+    /// What hidden scores become.
+    pub hidden: f64,
+    /// Whether the bias is added to them too.
+    pub first: bool,
+}
+
+/// What scores are made of.
+pub(super) struct Scores {
+    /// The product of queries and keys.
+    pub product: Expr,
+    /// Its factor.
+    pub scale: f64,
+    /// What it is limited by then; 0 for nothing.
+    pub cap: f64,
+    /// What is added, and what rounds it first.
+    pub bias: Option<(Expr, Rounding)>,
+    /// What hides scores by a truth value.
+    pub mask: Option<Mask>,
+    /// Queries see keys up to their own place plus that.
+    pub causal: Option<Sym>,
+    /// And so many of them; 0 for all.
+    pub window: i64,
+    /// The sum that alone hides anything.
+    pub sum: Option<Expr>,
+}
+
+/// The scores that a value is.
+pub(super) fn scores(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Scores> {
+    let mut tries = TRIES;
+    peel(cx, e, dims, Peeled::default(), &mut tries)
+}
+
+/// What has been taken off scores, from the outside.
+#[derive(Clone, Default)]
+struct Peeled {
+    /// What is added; `None` where what is added to scores is that rounded.
+    sums: Vec<Option<Expr>>,
+    wheres: usize,
+    /// What rounds all that is found from here on.
+    rounding: Rounding,
+    bias: Option<(Expr, Rounding)>,
+    mask: Option<Mask>,
+    bounds: Vec<(Bound, Condition)>,
+}
+
+/// Takes sums and masks off, down to the product.
+fn peel(
+    cx: &mut RewriteCx<'_>,
+    e: Expr,
+    dims: &[Sym],
+    mut so_far: Peeled,
+    tries: &mut u32,
+) -> Option<Scores> {
+    *tries = tries.checked_sub(1)?;
+    let e = unrounded(cx, e, &mut so_far.rounding);
+    if so_far.sums.len() + so_far.wheres > MOST || !has_dims(cx, e, dims) {
+        return None;
+    }
+    if let Some((condition, hidden, inner)) = masked(cx, e, dims, so_far.rounding) {
+        so_far.wheres += 1;
+        so_far.hide(cx, condition, hidden, dims)?;
+        return peel(cx, inner, dims, so_far, tries);
+    }
+    if let Some(&[a, b]) = operands_of(cx, e, ADD).as_deref() {
+        return [(a, b), (b, a)].into_iter().find_map(|(inner, added)| {
+            let mut so_far = so_far.clone();
+            so_far.add(cx, added, dims)?;
+            peel(cx, inner, dims, so_far, tries)
+        });
+    }
+    let mut outer = 1.0;
+    let limited = uncast(cx, factored(cx, e, &mut outer));
+    let (product, scale, cap) = match operands_of(cx, limited, TANH) {
+        Some(args) if outer > 0.0 && outer <= MOST_CAP => {
+            let mut scale = 1.0;
+            let product = factored(cx, uncast(cx, args[0]), &mut scale);
+            (uncast(cx, product), both(scale, outer)?, outer)
+        }
+        _ => (limited, outer, 0.0),
+    };
+    operands_of(cx, product, MATMUL)?;
+    if !has_dims(cx, product, dims) {
+        return None;
+    }
+    so_far.finish(cx, (product, scale, cap))
+}
+
+impl Peeled {
+    /// Something hides scores. What it says by place is taken off it, where hidden scores are minus infinity.
+    fn hide(
+        &mut self,
+        cx: &mut RewriteCx<'_>,
+        c: Condition,
+        hidden: f64,
+        dims: &[Sym],
+    ) -> Option<()> {
+        let before = self.bounds.len();
+        let mut rest = Vec::new();
+        if hidden == f64::NEG_INFINITY {
+            for part in parts(cx, c) {
+                match bound(cx, part, dims) {
+                    Some(Bound::All) => {}
+                    Some(bound) => self.say(bound, part)?,
+                    None => rest.push(part),
+                }
+            }
+        }
+        // What says nothing by place stays as it is.
+        let rest = if self.bounds.len() == before { vec![c] } else { rest };
+        self.mask_by(rest, hidden)
+    }
+
+    /// Something hides scores by place, which nothing takes back.
+    fn say(&mut self, bound: Bound, by: Condition) -> Option<()> {
+        self.bounds.push((bound, by));
+        self.mask.as_ref().is_none_or(|mask| mask.hidden == f64::NEG_INFINITY).then_some(())
+    }
+
+    fn mask_by(&mut self, all: Vec<Condition>, hidden: f64) -> Option<()> {
+        if all.is_empty() {
+            return Some(());
+        }
+        match &mut self.mask {
+            None => self.mask = Some(Mask { all, hidden, first: self.bias.is_some() }),
+            // What either hides is hidden.
+            Some(mask) if mask.hidden == f64::NEG_INFINITY && hidden == f64::NEG_INFINITY => {
+                mask.all.extend(all);
+            }
+            Some(_) => return None,
+        }
+        Some(())
+    }
+
+    /// Something is added: minus infinity where it hides, and what is left.
+    fn add(&mut self, cx: &mut RewriteCx<'_>, added: Expr, dims: &[Sym]) -> Option<()> {
+        let mut rounding = self.rounding;
+        let exact = rounding.is_none_or(|to| cx.func.ty(added).dtype() == Some(to));
+        self.sums.push(exact.then_some(added));
+        let mut e = unrounded(cx, added, &mut rounding);
+        for _ in 0..MOST {
+            if let Some(bound) = bound_of_sum(cx, e, dims) {
+                if bound != Bound::All {
+                    self.say(bound, Condition { tensor: e, hides: false })?;
+                }
+                return Some(());
+            }
+            let Some((condition, left)) = hiding(cx, e, rounding) else { break };
+            self.hide(cx, condition, f64::NEG_INFINITY, dims)?;
+            e = unrounded(cx, left, &mut rounding);
+        }
+        if number(cx, e) == Some(0.0) {
+            return Some(());
+        }
+        self.bias.replace((e, rounding)).is_none().then_some(())
+    }
+
+    /// All of it: of what is said by place, the kernel takes one end and a window before it.
+    fn finish(
+        mut self,
+        cx: &mut RewriteCx<'_>,
+        (product, scale, cap): (Expr, f64, f64),
+    ) -> Option<Scores> {
+        // The kernel takes no number of any size.
+        let small = |&r: &Sym| {
+            cx.func.syms.as_int(r).is_none_or(|r| (-MOST_APART..MOST_APART).contains(&r))
+        };
+        let causal = self.bounds.iter().find_map(|(bound, _)| match *bound {
+            Bound::UpTo(r) => Some(r).filter(small),
+            _ => None,
+        });
+        let (mut window, mut rest) = (0, Vec::new());
+        for (bound, condition) in std::mem::take(&mut self.bounds) {
+            let width = match (bound, causal) {
+                (Bound::UpTo(r), Some(last)) if r == last => continue,
+                (Bound::From(r), Some(last)) if window == 0 => {
+                    let apart = cx.func.syms.sub(last, r);
+                    cx.func.syms.as_int(apart).and_then(|apart| apart.checked_add(1))
+                }
+                _ => None,
+            };
+            match width.filter(|w| (1..MOST_APART).contains(w)) {
+                Some(width) => window = width,
+                None => rest.push(condition),
+            }
+        }
+        // Numbers that are added are no truth values.
+        if rest.iter().any(|c| cx.func.ty(c.tensor).dtype() != Some(DType::Bool)) {
+            return None;
+        }
+        self.mask_by(rest, f64::NEG_INFINITY)?;
+        let sum = match self.sums[..] {
+            [one] if self.wheres == 0 => one,
+            _ => None,
+        };
+        let (bias, mask) = (self.bias, self.mask);
+        Some(Scores { product, scale, cap, bias, mask, causal, window, sum })
+    }
+}
+
+/// Conditions that hide what one of them hides.
+fn parts(cx: &RewriteCx<'_>, c: Condition) -> Vec<Condition> {
+    let (mut open, mut found) = (vec![c], Vec::new());
+    while let Some(c) = open.pop() {
+        let (op, hides) = if c.hides { (LOGICAL_OR, true) } else { (LOGICAL_AND, false) };
+        match (operands_of(cx, c.tensor, op), operands_of(cx, c.tensor, LOGICAL_NOT)) {
+            (Some(args), _) if open.len() + found.len() < MOST => {
+                open.extend(args.into_iter().rev().map(|tensor| Condition { tensor, hides }));
+            }
+            (None, Some(args)) => open.push(Condition { tensor: args[0], hides: !hides }),
+            _ => found.push(c),
+        }
+    }
+    found
+}
+
+/// What replaces scores by a number, the number, and the scores.
+fn masked(
+    cx: &RewriteCx<'_>,
+    e: Expr,
+    dims: &[Sym],
+    rounding: Rounding,
+) -> Option<(Condition, f64, Expr)> {
+    let [tensor, yes, no] = operands_of(cx, e, WHERE)?[..] else { return None };
+    let (hidden, inner, hides) = match (number(cx, yes), number(cx, no)) {
+        (None, Some(hidden)) => (hidden, yes, false),
+        (Some(hidden), None) => (hidden, no, true),
+        _ => return None,
+    };
+    let hidden = rounded(hidden, rounding);
+    // A score of plus infinity leaves no weight to others, and NaN none to itself.
+    let usual = hidden < f64::INFINITY && cx.func.ty(tensor).dtype() == Some(DType::Bool);
+    (usual && has_dims(cx, inner, dims)).then_some((Condition { tensor, hides }, hidden, inner))
+}
+
+/// What puts minus infinity, or what is rounded to that, in place of numbers that are added, and these.
+fn hiding(cx: &RewriteCx<'_>, e: Expr, rounding: Rounding) -> Option<(Condition, Expr)> {
+    let [tensor, yes, no] = operands_of(cx, e, WHERE)?[..] else { return None };
+    if cx.func.ty(tensor).dtype() != Some(DType::Bool) {
+        return None;
+    }
+    let never = |e: Expr| number(cx, e).is_some_and(|x| rounded(x, rounding) == f64::NEG_INFINITY);
+    match (never(yes), never(no)) {
+        (false, true) => Some((Condition { tensor, hides: false }, yes)),
+        (true, false) => Some((Condition { tensor, hides: true }, no)),
+        _ => None,
+    }
+}
+
+fn has_dims(cx: &RewriteCx<'_>, e: Expr, want: &[Sym]) -> bool {
+    cx.func.ty(e).dims().is_some_and(|d| d == want)
+}

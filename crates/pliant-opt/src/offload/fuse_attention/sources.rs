@@ -1,0 +1,145 @@
+//! Where queries, keys and values lie: in which tensor, in which order of its dims, in which part of it.
+
+use pliant_ir::relax::{Expr, ExprData};
+use pliant_ir::{AttrValue, Op};
+use pliant_pass::pattern::RewriteCx;
+
+use super::EXCHANGED;
+use super::casts::narrow;
+use super::factors::factored;
+use crate::common::names::RESHAPE;
+use crate::common::products::{PERMUTE, attrs_of, operands_of, permutation};
+
+const REPEAT: Op = Op("relax.repeat");
+const SPLIT: Op = Op("relax.split");
+
+/// How queries, keys or values lie in a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// `(batch, rows, size)`: one head.
+    One,
+    /// `(batch, heads, rows, size)`.
+    Heads,
+    /// `(batch, rows, heads, size)`.
+    Tokens,
+    /// `(batch, rows, width)`: heads of a size side by side from a column on.
+    Within { column: i64, heads: i64, size: i64 },
+}
+
+/// Queries, keys or values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    pub tensor: Expr,
+    pub layout: Layout,
+}
+
+/// The order of dims that a value is a permutation with, and of what.
+fn permuted(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
+    let e = narrow(cx, e);
+    let inner = operands_of(cx, e, PERMUTE)?[0];
+    let rank = cx.func.ty(inner).dims()?.len();
+    Some((permutation(&attrs_of(cx, e)?, rank)?, inner))
+}
+
+/// The keys whose transpose a value is.
+pub(super) fn transposed(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Source> {
+    if let Some(keys) = turned_as_one(cx, kt, scale) {
+        return source(cx, keys);
+    }
+    let (order, inner) = permuted(cx, kt)?;
+    match order[..] {
+        [0, 2, 1] | [0, 1, 3, 2] => {
+            let inner = factored(cx, inner, scale);
+            source(cx, inner)
+        }
+        [0, 2, 3, 1] => Some(tokens(cx, inner)),
+        _ => None,
+    }
+}
+
+/// The keys that become a value where batches and heads are made one dim, rows and elements exchanged, and both parted again, as
+/// the exporter of PyTorch writes it.
+fn turned_as_one(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
+    let &[batch, heads, size, rows] = cx.func.ty(kt).dims()? else { return None };
+    let mut whole = *scale;
+    let one = factored(cx, operands_of(cx, narrow(cx, kt), RESHAPE)?[0], &mut whole);
+    let (order, flat) = permuted(cx, one)?;
+    let flat = factored(cx, flat, &mut whole);
+    let keys = operands_of(cx, flat, RESHAPE)?[0];
+    let as_one = order == [0, 2, 1] && cx.func.ty(flat).dims()?[1..] == [rows, size];
+    if !as_one || cx.func.ty(keys).dims()? != [batch, heads, rows, size] {
+        return None;
+    }
+    *scale = whole;
+    Some(factored(cx, keys, scale))
+}
+
+/// Where heads, rows and elements of a value of that form lie.
+pub(super) fn source(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
+    if cx.func.ty(e).dims()?.len() == 3 {
+        return Some(Source { tensor: e, layout: Layout::One });
+    }
+    match permuted(cx, e) {
+        Some((order, inner)) if order == EXCHANGED => Some(tokens(cx, inner)),
+        _ => Some(Source { tensor: e, layout: Layout::Heads }),
+    }
+}
+
+/// Keys and values each of whose heads is repeated for as many heads of the queries, by what is repeated.
+pub(super) fn shared(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[Source; 2]> {
+    let mut counts = Vec::with_capacity(2);
+    let mut inner = Vec::with_capacity(2);
+    for s in sources {
+        let of =
+            operands_of(cx, narrow(cx, s.tensor), REPEAT).filter(|_| s.layout == Layout::Heads)?[0];
+        let attrs = attrs_of(cx, narrow(cx, s.tensor))?;
+        let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
+        let heads = cx.func.syms.as_int(cx.func.ty(of).dims().filter(|d| d.len() == 4)?[1])?;
+        let count = attrs.get("repeats").and_then(AttrValue::as_int).filter(|&n| n > 0)?;
+        if axis != 1 && axis != -3 {
+            return None;
+        }
+        counts.push((heads, count));
+        inner.push(source(cx, of)?);
+    }
+    (counts[0] == counts[1]).then(|| [inner[0], inner[1]])
+}
+
+/// The same of `(batch, rows, heads, size)`, which may be a part of a wider tensor.
+fn tokens(cx: &RewriteCx<'_>, e: Expr) -> Source {
+    within(cx, e).unwrap_or(Source { tensor: e, layout: Layout::Tokens })
+}
+
+/// The part of a tensor that is split along its last axis.
+fn within(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
+    let &[batch, rows, heads, size] = cx.func.ty(e).dims()? else { return None };
+    let (heads, size) = (cx.func.syms.as_int(heads)?, cx.func.syms.as_int(size)?);
+    let flat = operands_of(cx, e, RESHAPE)?[0];
+    let &[b, r, width] = cx.func.ty(flat).dims()? else { return None };
+    let width = cx.func.syms.as_int(width)?;
+    if (b, r) != (batch, rows) || Some(width) != heads.checked_mul(size) {
+        return None;
+    }
+    let ExprData::TupleGetItem(parts, index) = *cx.func.expr(cx.value(flat)) else { return None };
+    let tensor = operands_of(cx, parts, SPLIT)?[0];
+    let attrs = attrs_of(cx, parts)?;
+    let axis = attrs.get("axis").and_then(AttrValue::as_int).unwrap_or(0);
+    let whole = cx.func.ty(tensor).dims()?;
+    if whole.len() != 3 || (axis != -1 && axis != 2) || whole[..2] != [batch, rows] {
+        return None;
+    }
+    let whole = cx.func.syms.as_int(whole[2])?;
+    let column = match attrs.get("indices_or_sections")? {
+        sections if sections.as_int().is_some() => {
+            let sections = sections.as_int().filter(|&n| n > 0 && whole % n == 0)?;
+            whole / sections * i64::from(index)
+        }
+        cuts => match index {
+            0 => 0,
+            _ => *cuts.as_ints()?.get(index as usize - 1)?,
+        },
+    };
+    let inside = column >= 0 && column.checked_add(width)? <= whole;
+    let layout = Layout::Within { column, heads, size };
+    inside.then_some(Source { tensor, layout })
+}

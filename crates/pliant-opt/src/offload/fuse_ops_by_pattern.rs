@@ -1,0 +1,343 @@
+//! # What it does
+//! Groups bindings that match patterns of backends, and makes each group a private function with the attribute
+//! `Composite`, the pattern's name. The patterns are tried one after the other; a binding belongs to one group. With
+//! [`annotate_codegen`](FuseOpsByPattern::annotate_codegen) the function of each group becomes a local one in a function
+//! with the attribute `Codegen`, the backend's name, for [`RunCodegen`](crate::offload::run_codegen).
+//!
+//! Symbols that no tensor of a group tells are passed to its function as a shape.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32"), b: R.Tensor((8,), "float32")) -> R.Tensor(("n", 8), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.matmul(x, w)
+//!         gv = R.add(lv, b)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! With the registered patterns of the backend `gemm`:
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @R.function
+//!     def main(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32"), b: R.Tensor((8,), "float32")) -> R.Tensor(("n", 8), "float32"):
+//!         n = T.int64()
+//!         cls = Module
+//!         with R.dataflow():
+//!             gv: R.Tensor((n, 8), "float32") = cls.fused_relax_matmul_relax_add(x, w, b)
+//!             R.output(gv)
+//!         return gv
+//!
+//!     @R.function(private=True)
+//!     def fused_relax_matmul_relax_add(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32"), b: R.Tensor((8,), "float32")) -> R.Tensor(("n", 8), "float32"):
+//!         R.func_attr({"Composite": "gemm.matmul_bias", "Primitive": 1})
+//!         n = T.int64()
+//!         with R.dataflow():
+//!             lv = R.matmul(x, w)
+//!             gv = R.add(lv, b)
+//!             R.output(gv)
+//!         return gv
+//! ```
+//!
+//! # Requires
+//! Nothing. It runs before [`LegalizeOps`](crate::lower::legalize_ops), which turns the operators into loops.
+//!
+//! # Keeps
+//! Every value that something outside of its group reads: a match that would hide one is left alone.
+//!
+//! # Never
+//! Fuses calls with effects, moves a value past a call with effects, or looks into functions that are composite or
+//! primitive already.
+
+use std::sync::Arc;
+
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
+use pliant_ir::relax::visit::{Event, bindings, copy_function, for_each_expr, walk};
+use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, BaseFunc, IRModule, OpRegistry, Span};
+use pliant_pass::pattern::{Defs, Match, RuleSet};
+use pliant_pass::rewrite::reachable_seqs;
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::tir_call::TirCall;
+use crate::fuse::fuse_ops::Made;
+use crate::offload::byoc::nest::nest;
+use crate::offload::byoc::outline::{Outlined, call_global, outline};
+use crate::offload::byoc::table::{FusionPattern, PatternCheck, patterns_with_prefix};
+
+/// Names are cut off at about this length.
+const MAX_NAME: usize = 100;
+
+/// See the module's documentation.
+pub struct FuseOpsByPattern {
+    /// What to look for, in order.
+    pub patterns: Vec<FusionPattern>,
+    /// Whether constants become part of the functions; else they are passed to them.
+    pub bind_constants: bool,
+    /// Whether each group gets a function with the attribute `Codegen` around it.
+    pub annotate_codegen: bool,
+}
+
+impl Default for FuseOpsByPattern {
+    /// All registered patterns.
+    fn default() -> Self {
+        FuseOpsByPattern {
+            patterns: patterns_with_prefix(""),
+            bind_constants: true,
+            annotate_codegen: false,
+        }
+    }
+}
+
+impl ModulePass for FuseOpsByPattern {
+    fn name(&self) -> &str {
+        "FuseOpsByPattern"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let (mut made, writers) = (Made::of(&module), Writers::of(&module));
+        let mut sets = Vec::new();
+        for p in &self.patterns {
+            let set = RuleSet::new([p.pattern.clone()], ctx.ops);
+            sets.push(set.map_err(|e| e.in_function(&format!("pattern {}", p.name)))?);
+        }
+        for (name, func) in &mut module.functions {
+            let BaseFunc::Relax(func) = func else { continue };
+            let closed = [COMPOSITE, CODEGEN, PRIMITIVE];
+            if closed.iter().any(|key| func.attrs.contains_key(*key)) {
+                continue;
+            }
+            for (pattern, rules) in self.patterns.iter().zip(&sets) {
+                ctx.check_cancelled()?;
+                let (made, writers) = (&mut made, &writers);
+                let mut fuser = Fuser { pass: self, pattern, rules, ctx, made, writers };
+                fuser.function(func).map_err(|e| e.in_function(name))?;
+            }
+        }
+        made.add_to(&mut module);
+        Ok(module)
+    }
+}
+
+struct Fuser<'a> {
+    pass: &'a FuseOpsByPattern,
+    pattern: &'a FusionPattern,
+    rules: &'a RuleSet,
+    ctx: &'a PassContext,
+    made: &'a mut Made,
+    writers: &'a Writers,
+}
+
+impl Fuser<'_> {
+    fn function(&mut self, func: &mut Arc<Function>) -> Result<(), PassError> {
+        let reads = Reads::of(func, self.ctx.ops, self.writers);
+        let (mut taken, mut groups) = (FxHashSet::default(), FxHashMap::default());
+        for (_, b) in bindings(func) {
+            if b.cast.is_some() || !self.rules.may_match(func, b.value) {
+                continue;
+            }
+            let Some(found) = self.rules.match_value(func, &reads.defs, self.ctx.ops, b.value)
+            else {
+                continue;
+            };
+            if let Some(members) = self.members(func, &reads, &found, b, &taken)? {
+                taken.extend(members.iter().map(|m| m.var));
+                groups.insert(b.var, members);
+            }
+        }
+        if !groups.is_empty() {
+            self.replace(Arc::make_mut(func), &reads, &taken, groups);
+        }
+        Ok(())
+    }
+
+    fn replace(
+        &mut self,
+        func: &mut Function,
+        reads: &Reads,
+        taken: &FxHashSet<Var>,
+        mut groups: FxHashMap<Var, Vec<Binding>>,
+    ) {
+        let roots: FxHashSet<Var> = groups.keys().copied().collect();
+        for seq in reachable_seqs(func) {
+            for block in func.seq(seq).blocks.clone() {
+                let old = std::mem::take(&mut func.block_mut(block).bindings);
+                let mut new = Vec::with_capacity(old.len());
+                for b in old {
+                    // What stands inside a group is only read there, and so are its copies.
+                    let origin =
+                        if is_copy(func, &b) { reads.origin(func, b.value) } else { Some(b.var) };
+                    let inside = origin.is_some_and(|v| taken.contains(&v) && !roots.contains(&v));
+                    match groups.remove(&b.var) {
+                        Some(members) => new.push(self.call(func, &reads.defs, b.var, &members)),
+                        None if inside => {}
+                        None => new.push(b),
+                    }
+                }
+                func.block_mut(block).bindings = new;
+            }
+        }
+    }
+
+    /// The bindings that a match computes with, if they can become a function.
+    fn members(
+        &self,
+        func: &mut Arc<Function>,
+        reads: &Reads,
+        found: &Match,
+        root: Binding,
+        taken: &FxHashSet<Var>,
+    ) -> Result<Option<Vec<Binding>>, PassError> {
+        let defs = &reads.defs;
+        let mut set: FxHashSet<Var> = FxHashSet::from_iter([root.var]);
+        set.extend(found.computed().filter_map(|e| reads.origin(func, e)));
+        let mut members: Vec<(usize, Binding)> =
+            set.iter().filter_map(|v| reads.bindings.get(v).copied()).collect();
+        members.sort_unstable_by_key(|(at, _)| *at);
+        let fits = members.len() == set.len()
+            && members.iter().all(|(_, b)| {
+                defs.block(b.var) == defs.block(root.var)
+                    && defs.epoch(b.var) == defs.epoch(root.var)
+                    && !taken.contains(&b.var)
+                    && b.cast.is_none()
+                    && defs.is_pure(func, self.ctx.ops, b.value)
+            });
+        let hidden = |b: &Binding| {
+            let readers = reads.readers.get(&b.var).map_or(&[][..], Vec::as_slice);
+            b.var == root.var || readers.iter().all(|r| r.is_some_and(|r| set.contains(&r)))
+        };
+        if !fits || !members.iter().all(|(_, b)| hidden(b)) {
+            return Ok(None);
+        }
+        let members: Vec<Binding> = members.into_iter().map(|(_, b)| b).collect();
+        if let Some(check) = &self.pattern.check {
+            let annotations = &self.pattern.annotations;
+            let mut seen = PatternCheck {
+                func: &mut *func,
+                defs,
+                matched: found,
+                root,
+                members: &members,
+                annotations,
+            };
+            if !check(&mut seen)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(members))
+    }
+
+    /// The call of a group's function in place of its root.
+    fn call(
+        &mut self,
+        func: &mut Function,
+        defs: &Defs,
+        root: Var,
+        members: &[Binding],
+    ) -> Binding {
+        let Outlined { func: mut inner, args } =
+            outline(func, defs, members, &[root], self.pass.bind_constants);
+        inner.attrs.insert(COMPOSITE.into(), AttrValue::str(&self.pattern.name));
+        inner.attrs.insert(PRIMITIVE.into(), AttrValue::Int(1));
+        let hint = group_name(func, members);
+        let name = if self.pass.annotate_codegen {
+            let backend = self.pattern.backend();
+            self.made.add(&format!("{hint}_{backend}"), around(&hint, inner, backend))
+        } else {
+            self.made.add(&hint, inner)
+        };
+        // The call stands for all that was written.
+        let spans = members.iter().map(|b| func.var(b.var).span);
+        func.var_mut(root).span = spans.fold(Span::NONE, Span::join);
+        let ty = func.var(root).ty;
+        Binding::bind(root, call_global(func, &name, &args, ty))
+    }
+}
+
+/// What a function's variables are to each other.
+struct Reads {
+    defs: Defs,
+    /// Who reads each variable, copies looked through; `None` for the result of a sequence.
+    readers: FxHashMap<Var, Vec<Option<Var>>>,
+    /// Each variable's binding, and how many stand before it.
+    bindings: FxHashMap<Var, (usize, Binding)>,
+}
+
+impl Reads {
+    fn of(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Self {
+        let defs = Defs::of(func, ops, Some(writers));
+        let mut readers: FxHashMap<Var, Vec<Option<Var>>> = FxHashMap::default();
+        let mut bindings = FxHashMap::default();
+        let mut read = |e: Expr, by: Option<Var>| {
+            for_each_expr(func, e, |e| {
+                if let ExprData::Var(v) = func.expr(defs.origin(func, e)) {
+                    readers.entry(*v).or_default().push(by);
+                }
+            });
+        };
+        walk(func, func.root(), |event| match event {
+            Event::Binding(_, b) => {
+                bindings.insert(b.var, (bindings.len(), b));
+                if !is_copy(func, &b) {
+                    read(b.value, Some(b.var));
+                }
+            }
+            Event::Result(seq) => read(func.seq(seq).result, None),
+            _ => {}
+        });
+        Reads { defs, readers, bindings }
+    }
+
+    /// The variable that an expression is, copies looked through.
+    fn origin(&self, func: &Function, e: Expr) -> Option<Var> {
+        match func.expr(self.defs.origin(func, e)) {
+            ExprData::Var(v) => Some(*v),
+            _ => None,
+        }
+    }
+}
+
+fn is_copy(func: &Function, b: &Binding) -> bool {
+    b.cast.is_none() && matches!(func.expr(b.value), ExprData::Var(_))
+}
+
+fn group_name(func: &Function, members: &[Binding]) -> String {
+    let mut name = String::from("fused");
+    for b in members {
+        let ExprData::Call { callee: Callee::Op(op), .. } = func.expr(b.value) else { continue };
+        // A loop function is what the call computes.
+        let part = match TirCall::of(func, b.value) {
+            Some(call) => call.callee.to_string(),
+            None => op.0.replace('.', "_"),
+        };
+        if name.len() + part.len() < MAX_NAME {
+            name.push('_');
+            name.push_str(&part);
+        }
+    }
+    name
+}
+
+/// A function for a code generator that calls one composite function, a local one of that name.
+fn around(name: &str, inner: Function, backend: &str) -> Function {
+    let mut f = copy_function(&inner);
+    f.attrs.clear();
+    f.attrs.insert(CODEGEN.into(), AttrValue::str(backend));
+    let params = f.params().to_vec();
+    let args: Vec<Expr> = params.into_iter().map(|p| f.var_expr(p)).collect();
+    let (body, ty) = (f.body(), f.ret_ty());
+    let call = call_global(&mut f, name, &args, ty);
+    let var = f.add_var("gv", ty, false, Span::NONE);
+    let result = f.var_expr(var);
+    let block = f.add_block(BlockData { dataflow: true, bindings: vec![Binding::bind(var, call)] });
+    let seq = f.seq_mut(body);
+    (seq.blocks, seq.result) = (vec![block], result);
+    let inner = Arc::new(inner);
+    nest(&mut f, |called| (called == name).then(|| inner.clone()));
+    f
+}

@@ -1,0 +1,356 @@
+//! # What it does
+//! Joins neighbouring calls of composite functions of one backend into functions with the attribute `Codegen`, the
+//! backend's name, in which the composite functions are local functions. Such a region takes only calls between which nothing leads
+//! out of it and back in, so that no regions wait for each other.
+//!
+//! # Before
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @R.function
+//!     def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!         n = T.int64()
+//!         cls = Module
+//!         with R.dataflow():
+//!             lv: R.Tensor((n,), "float32") = cls.fused_relax_exp(x)
+//!             gv: R.Tensor((n,), "float32") = cls.fused_relax_exp(lv)
+//!             R.output(gv)
+//!         return gv
+//!
+//!     @R.function(private=True)
+//!     def fused_relax_exp(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!         R.func_attr({"Composite": "mine.exp", "Primitive": 1})
+//!         n = T.int64()
+//!         gv = R.exp(x)
+//!         return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @R.function
+//!     def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!         n = T.int64()
+//!         cls = Module
+//!         with R.dataflow():
+//!             gv: R.Tensor((n,), "float32") = cls.fused_mine_region(x)
+//!             R.output(gv)
+//!         return gv
+//!
+//!     @R.function(private=True)
+//!     def fused_mine_region(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!         R.func_attr({"Codegen": "mine"})
+//!         n = T.int64()
+//!
+//!         @R.function
+//!         def fused_relax_exp(x1: R.Tensor(("n1",), "float32")) -> R.Tensor(("n1",), "float32"):
+//!             n1 = T.int64()
+//!             R.func_attr({"Composite": "mine.exp", "Primitive": 1})
+//!             gv1 = R.exp(x1)
+//!             return gv1
+//!
+//!         with R.dataflow():
+//!             lv: R.Tensor((n,), "float32") = fused_relax_exp(x)
+//!             gv: R.Tensor((n,), "float32") = fused_relax_exp(lv)
+//!             R.output(gv)
+//!         return gv
+//! ```
+//!
+//! # Requires
+//! [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern), which makes the composite functions.
+//!
+//! # Keeps
+//! Every value that something outside of its region reads: a region of several such values returns a tuple.
+//!
+//! # Never
+//! Joins over the edge of a dataflow block. A call outside of dataflow blocks becomes a region of its own.
+
+use std::sync::Arc;
+
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE};
+use pliant_ir::relax::visit::{Event, called_globals, operand_vars, walk};
+use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
+use pliant_ir::{AttrValue, BaseFunc, IRModule};
+use pliant_pass::pattern::Defs;
+use pliant_pass::pattern::block::{needs_in_block, sort_block};
+use pliant_pass::rewrite::{Namer, reachable_seqs};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::fuse::fuse_ops::Made;
+use crate::offload::byoc::backend_of;
+use crate::offload::byoc::nest::nest;
+use crate::offload::byoc::outline::{call_global, outline};
+use crate::offload::byoc::registry::codegen;
+
+/// See the module's documentation.
+pub struct MergeCompositeFunctions;
+
+impl ModulePass for MergeCompositeFunctions {
+    fn name(&self) -> &str {
+        "MergeCompositeFunctions"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let backends: FxHashMap<Arc<str>, Arc<str>> = module
+            .relax_funcs()
+            .filter_map(|(name, f)| match f.attrs.get(COMPOSITE) {
+                Some(AttrValue::Str(pattern)) => Some((name.clone(), backend_of(pattern).into())),
+                _ => None,
+            })
+            .collect();
+        if backends.is_empty() {
+            return Ok(module);
+        }
+        let (mut made, writers) = (Made::of(&module), Writers::of(&module));
+        let composites: FxHashMap<Arc<str>, Arc<Function>> = module
+            .relax_funcs()
+            .filter(|(name, _)| backends.contains_key(*name))
+            .map(|(name, f)| (name.clone(), f.clone()))
+            .collect();
+        for func in module.functions.values_mut() {
+            let BaseFunc::Relax(func) = func else { continue };
+            if func.attrs.contains_key(CODEGEN) || func.attrs.contains_key(COMPOSITE) {
+                continue;
+            }
+            ctx.check_cancelled()?;
+            let (backends, composites) = (&backends, &composites);
+            let (made, writers) = (&mut made, &writers);
+            let mut merger = Merger { backends, composites, made, ctx, writers };
+            if merger.calls_any(func) {
+                merger.function(Arc::make_mut(func))?;
+            }
+        }
+        made.add_to(&mut module);
+        remove_uncalled(&mut module, &composites);
+        Ok(module)
+    }
+}
+
+/// Removes the private composite functions that nothing calls: those that stand in their regions now.
+fn remove_uncalled(module: &mut IRModule, composites: &FxHashMap<Arc<str>, Arc<Function>>) {
+    let called: FxHashSet<Arc<str>> =
+        module.relax_funcs().flat_map(|(_, f)| called_globals(f)).collect();
+    let gone = |name: &Arc<str>| composites.get(name).is_some_and(|f| f.private);
+    module.functions.retain(|name, _| called.contains(name) || !gone(name));
+}
+
+struct Merger<'a> {
+    /// The backend of each composite function.
+    backends: &'a FxHashMap<Arc<str>, Arc<str>>,
+    composites: &'a FxHashMap<Arc<str>, Arc<Function>>,
+    made: &'a mut Made,
+    ctx: &'a PassContext,
+    writers: &'a Writers,
+}
+
+/// A binding as a node of its block's graph.
+struct Node {
+    backend: Option<Arc<str>>,
+    /// How often the way to it changes between backends and the outside, at most. Calls of one backend and one rank
+    /// can be joined: every way out of a region and back in raises the rank.
+    rank: u32,
+    /// The region, as the index of one of its members; union-find.
+    region: usize,
+}
+
+impl Merger<'_> {
+    fn calls_any(&self, func: &Function) -> bool {
+        called_globals(func).iter().any(|g| self.backends.contains_key(g))
+    }
+
+    /// The backend of the composite function that a value calls.
+    fn backend(&self, func: &Function, value: Expr) -> Option<Arc<str>> {
+        let ExprData::Call { callee: Callee::Expr(callee), .. } = func.expr(value) else {
+            return None;
+        };
+        let ExprData::Global(name) = func.expr(*callee) else { return None };
+        self.backends.get(func.str(*name)).cloned()
+    }
+
+    fn joins(&self, backend: &str) -> bool {
+        codegen(backend).is_none_or(|c| c.takes_regions())
+    }
+
+    fn function(&mut self, func: &mut Function) -> Result<(), PassError> {
+        let defs = Defs::of(func, self.ctx.ops, Some(self.writers));
+        let outside = read_outside(func);
+        for seq in reachable_seqs(func) {
+            for block in func.seq(seq).blocks.clone() {
+                self.block(func, block, &defs, &outside)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn nodes(&self, func: &Function, defs: &Defs, block: Block) -> Vec<Node> {
+        let (bindings, join) = (&func.block(block).bindings, func.block(block).dataflow);
+        let needs = needs_in_block(func, block);
+        let mut nodes: Vec<Node> = Vec::with_capacity(bindings.len());
+        for (i, (b, needs)) in bindings.iter().zip(needs).enumerate() {
+            let backend = if b.cast.is_some() { None } else { self.backend(func, b.value) };
+            let from: Vec<usize> =
+                needs.into_iter().map(|n| n as usize).filter(|&n| n < i).collect();
+            let step = |&n: &usize| nodes[n].rank + u32::from(nodes[n].backend != backend);
+            let rank = from.iter().map(step).max().unwrap_or(0);
+            let mut node = Node { backend, rank, region: i };
+            if join && node.backend.as_ref().is_some_and(|b| self.joins(b)) {
+                for &n in &from {
+                    // A region is computed where its last member is: no effect may stand in between.
+                    let near = defs.epoch(bindings[n].var) == defs.epoch(b.var);
+                    if nodes[n].backend == node.backend && nodes[n].rank == rank && near {
+                        let root = find(&mut nodes, n);
+                        if node.region == i {
+                            node.region = root;
+                        } else if node.region != root {
+                            nodes[root].region = node.region;
+                        }
+                    }
+                }
+            }
+            nodes.push(node);
+        }
+        nodes
+    }
+
+    fn block(
+        &mut self,
+        func: &mut Function,
+        block: Block,
+        defs: &Defs,
+        outside: &FxHashSet<Var>,
+    ) -> Result<(), PassError> {
+        let bindings = func.block(block).bindings.clone();
+        let mut nodes = self.nodes(func, defs, block);
+        let mut regions: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+        for i in 0..nodes.len() {
+            if nodes[i].backend.is_some() {
+                let region = find(&mut nodes, i);
+                regions.entry(region).or_default().push(i);
+            }
+        }
+        if regions.is_empty() {
+            return Ok(());
+        }
+        // What is read outside of each region.
+        let mut shown: FxHashSet<Var> = outside.clone();
+        let place: FxHashMap<Var, usize> =
+            bindings.iter().enumerate().map(|(i, b)| (b.var, i)).collect();
+        for (i, b) in bindings.iter().enumerate() {
+            for v in operand_vars(func, b.value) {
+                let Some(&from) = place.get(&v) else { continue };
+                if find(&mut nodes, from) != find(&mut nodes, i) || nodes[i].backend.is_none() {
+                    shown.insert(v);
+                }
+            }
+        }
+        let mut namer = Namer::new(func);
+        let mut new = Vec::with_capacity(bindings.len());
+        for (i, &b) in bindings.iter().enumerate() {
+            if nodes[i].backend.is_none() {
+                new.push(b);
+                continue;
+            }
+            let region = find(&mut nodes, i);
+            let members = &regions[&region];
+            if members.last() == Some(&i) {
+                let members: Vec<Binding> = members.iter().map(|&m| bindings[m]).collect();
+                let backend = nodes[i].backend.clone().expect("it was just looked at");
+                let dataflow = func.block(block).dataflow;
+                let first = new.len();
+                self.call(func, defs, &members, &shown, &backend, &mut namer, &mut new);
+                // What joins the results of a region is read by the bindings behind it only.
+                if let [call, _, ..] = new[first..] {
+                    func.var_mut(call.var).dataflow = dataflow;
+                }
+            }
+        }
+        let joined = regions.values().any(|members| members.len() > 1);
+        func.block_mut(block).bindings = new;
+        if joined { sort_block(func, block) } else { Ok(()) }
+    }
+
+    /// The call of a region's function, and the values that are read outside.
+    #[expect(clippy::too_many_arguments, reason = "one step of the pass, cut out for length")]
+    fn call(
+        &mut self,
+        func: &mut Function,
+        defs: &Defs,
+        members: &[Binding],
+        shown: &FxHashSet<Var>,
+        backend: &str,
+        namer: &mut Namer,
+        out: &mut Vec<Binding>,
+    ) {
+        let last = members.last().expect("a region has members").var;
+        let mut outputs: Vec<Var> =
+            members.iter().map(|b| b.var).filter(|v| shown.contains(v)).collect();
+        if outputs.is_empty() {
+            outputs.push(last);
+        }
+        let mut outlined = outline(func, defs, members, &outputs, true);
+        outlined.func.attrs.insert(CODEGEN.into(), AttrValue::str(backend));
+        nest(&mut outlined.func, |name| self.composites.get(name).cloned());
+        let hint = match members {
+            [one] => format!("{}_{backend}", callee_name(func, one.value)),
+            _ => format!("fused_{backend}_region"),
+        };
+        let name = self.made.add(&hint, outlined.func);
+        match outputs[..] {
+            [one] => {
+                let ty = func.var(one).ty;
+                let call = call_global(func, &name, &outlined.args, ty);
+                out.push(Binding::bind(one, call));
+            }
+            _ => {
+                let tys = outputs.iter().map(|&v| func.var(v).ty).collect();
+                let ty = func.intern(TypeData::Tuple(tys));
+                let call = call_global(func, &name, &outlined.args, ty);
+                let tuple = namer.bind(func, "region", call, out);
+                for (k, &v) in outputs.iter().enumerate() {
+                    let field = func.tuple_get_item(tuple, k as u32);
+                    out.push(Binding::bind(v, field));
+                }
+            }
+        }
+    }
+}
+
+fn callee_name(func: &Function, value: Expr) -> String {
+    let ExprData::Call { callee: Callee::Expr(callee), .. } = func.expr(value) else {
+        return String::new();
+    };
+    match func.expr(*callee) {
+        ExprData::Global(s) => func.str(*s).to_string(),
+        _ => String::new(),
+    }
+}
+
+fn find(nodes: &mut [Node], mut i: usize) -> usize {
+    while i < nodes.len() && nodes[i].region != i {
+        let next = nodes[i].region;
+        nodes[i].region = nodes[next].region;
+        i = next;
+    }
+    i
+}
+
+/// The variables that are read in another block than their own, or as results.
+fn read_outside(func: &Function) -> FxHashSet<Var> {
+    let mut home: FxHashMap<Var, Block> = FxHashMap::default();
+    let mut out = FxHashSet::default();
+    walk(func, func.root(), |event| match event {
+        Event::Binding(place, b) => {
+            for v in operand_vars(func, b.value) {
+                if home.get(&v).is_some_and(|&h| h != place.block) {
+                    out.insert(v);
+                }
+            }
+            home.insert(b.var, place.block);
+        }
+        Event::Result(seq) => out.extend(operand_vars(func, func.seq(seq).result)),
+        _ => {}
+    });
+    out
+}

@@ -1,0 +1,181 @@
+//! # What it does
+//! Multiplies integers where both operands of a product of float32 are dequantised from 8 bits, the right one from a constant,
+//! and multiplies the sums by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`. The left
+//! operand has one scale and zero point, or one for each row, the right one scales and zero points of columns.
+//! [`PackIntegers`](crate::offload::pack_integers) makes one call of the library of it all. `R.linear` is taken too; its bias
+//! becomes an addition. So are convolutions whose input has one scale and zero point, and whose weights have one for each
+//! filter ([`PackIntegerConvolutions`](crate::offload::pack_integer_convolutions)).
+//!
+//! # Before
+//! With a tensor of `[4, 20]` of int8 for the constant.
+//! ```python
+//! lv: R.Tensor((n, 4), dtype="float32") = R.dequantize(x, R.const(0.5, "float32"), R.const(3, "int8"))
+//! lv1: R.Tensor((4, 20), dtype="float32") = R.dequantize(metadata["relax.expr.Constant"][0], R.const(0.25, "float32"), R.const(0, "int8"))
+//! lv2: R.Tensor((n, 20), dtype="float32") = R.matmul(lv, lv1)
+//! ```
+//!
+//! # After
+//! With tensors of `[4, 20]` of int32 and `[20]` of float32.
+//! ```python
+//! lv3: R.Tensor((n, 4), dtype="int32") = R.astype(x, dtype="int32")
+//! lv4: R.Tensor((n, 4), dtype="int32") = R.subtract(lv3, R.const(3, "int32"))
+//! lv5: R.Tensor((n, 20), dtype="int32") = R.matmul(lv4, metadata["relax.expr.Constant"][0])
+//! lv6: R.Tensor((n, 20), dtype="float32") = R.astype(lv5, dtype="float32")
+//! lv7: R.Tensor((n, 20), dtype="float32") = R.multiply(lv6, R.const(0.5, "float32"))
+//! lv2: R.Tensor((n, 20), dtype="float32") = R.multiply(lv7, metadata["relax.expr.Constant"][1])
+//! ```
+//!
+//! # Requires
+//! That nobody has computed the right operand yet: it is of use before [`PackStored`](crate::offload::pack_stored), which takes
+//! such constants to be multiplied by floats, and [`FoldConstant`](crate::canonicalize::fold_constant).
+//!
+//! # Keeps
+//! Products of other types; those whose sums may leave 32 bits; constants with a scale or zero point that changes along a column,
+//! with parts of integers for zero points, or whose columns span more than 8 bits; constant scales of the left operand times which
+//! 2^31 leaves float32, and others that are not finite; biases whose sizes a run has to check; transposed convolutions and those in
+//! groups, but for one filter for each channel; and all of them where kernels are switched off.
+//!
+//! # Never
+//! Keeps the rounding of the sums, which are exact. Sums times the left scale must be in the range of float32: with a scale of a
+//! run near its end results may be infinite that loops keep finite, and one that is infinite or NaN may give infinity for NaN.
+
+mod convolution;
+mod filters;
+mod left;
+mod right;
+
+use pliant_ir::relax::{Expr, Function};
+use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_rules, wildcard};
+use pliant_pass::rewrite::reachable_seqs;
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_tensor::Tensor;
+
+use crate::common::products::{ADD, ByMatrix, CONVOLUTIONS, LINEAR, MATMUL, operands, product};
+use crate::offload::dequantized::Finder;
+use crate::offload::integer_sums::{CAST, SUBTRACT};
+use convolution::Convolved;
+use left::{Left, Zero};
+use right::Right;
+
+const MULTIPLY: Op = Op("relax.multiply");
+const DEQUANTIZE: Op = Op("relax.dequantize");
+const EXPAND: Op = Op("relax.expand_dims");
+
+/// See the module's documentation.
+pub struct MultiplyQuantized;
+
+impl ModulePass for MultiplyQuantized {
+    fn name(&self) -> &str {
+        "MultiplyQuantized"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.kernels() {
+            return Ok(module);
+        }
+        let writers = Writers::of(&module);
+        let linear = |count: usize| {
+            let operands: Vec<Pattern> = (0..count).map(|_| wildcard()).collect();
+            is_op(LINEAR).call(operands)
+        };
+        let mut roots = vec![product(&wildcard(), &wildcard()), linear(2), linear(3)];
+        roots.extend(CONVOLUTIONS[..3].iter().map(|&op| is_op(op).call([wildcard(), wildcard()])));
+        let rules = RuleSet::new(roots.clone(), ctx.ops)?;
+        update_each_relax(&mut module, ctx, |_, func| {
+            if !dequantises(func) {
+                return Ok(false);
+            }
+            let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, found| {
+                let Some(root) = found.get(&roots[found.rule]) else { return Ok(None) };
+                let value = cx.value(root);
+                let finder = Finder { func: cx.func, defs: cx.defs, place: cx.var };
+                let failed =
+                    |e| PassError::internal(format!("a product of integers has no constant: {e}"));
+                if let Some((by, left, right)) = quantized(&finder, value).map_err(failed)? {
+                    return replaced(cx, by, &left, &right).map(Some);
+                }
+                match Convolved::of(&finder, value).map_err(failed)? {
+                    Some(convolved) => convolved.replaced(cx).map(Some),
+                    None => Ok(None),
+                }
+            })?;
+            Ok(count > 0)
+        })?;
+        Ok(module)
+    }
+}
+
+/// Whether a function makes floats of integers at all, so that others are not searched.
+fn dequantises(func: &Function) -> bool {
+    reachable_seqs(func).into_iter().any(|seq| {
+        let blocks = &func.seq(seq).blocks;
+        let mut bindings = blocks.iter().flat_map(|&b| &func.block(b).bindings);
+        bindings.any(|b| [DEQUANTIZE, CAST].iter().any(|&op| operands(func, b.value, op).is_some()))
+    })
+}
+
+/// The operands of a product, where its sums are known to stay within 32 bits.
+fn quantized(
+    finder: &Finder<'_>,
+    value: Expr,
+) -> Result<Option<(ByMatrix, Left, Right)>, pliant_tensor::TensorError> {
+    let Some(by) = ByMatrix::of(finder.func, value) else { return Ok(None) };
+    let Some(left) = Left::of(finder, by.x) else { return Ok(None) };
+    let Some(product) = finder.product(value) else { return Ok(None) };
+    let right = Right::of(&product.weights, left.most)?;
+    Ok(right.map(|right| (by, left, right)))
+}
+
+/// The product of the integers, scaled.
+fn replaced(
+    cx: &mut RewriteCx<'_>,
+    by: ByMatrix,
+    left: &Left,
+    right: &Right,
+) -> Result<Expr, PassError> {
+    let x = centred(cx, left)?;
+    let weights = constant(cx, &right.integers);
+    let sum = cx.call(MATMUL, &[x, weights], Attrs::default())?;
+    let sum = cast(cx, sum, DType::Float32)?;
+    let scale = column(cx, left.scale, left.vectors)?;
+    let scaled = cx.call(MULTIPLY, &[sum, scale], Attrs::default())?;
+    let scales = constant(cx, &right.scales);
+    let y = cx.call(MULTIPLY, &[scaled, scales], Attrs::default())?;
+    match by.bias {
+        Some(bias) => cx.call(ADD, &[y, bias], Attrs::default()),
+        None => Ok(y),
+    }
+}
+
+/// The integers of a left operand less their zero point.
+fn centred(cx: &mut RewriteCx<'_>, left: &Left) -> Result<Expr, PassError> {
+    let x = cast(cx, left.x, DType::Int32)?;
+    let Some(zero) = &left.zero else { return Ok(x) };
+    let zero = match zero {
+        Zero::Constant(tensor) => cx.func.constant(tensor.clone()),
+        Zero::Given(e) => cast(cx, *e, DType::Int32)?,
+    };
+    let zero = column(cx, zero, left.vectors)?;
+    cx.call(SUBTRACT, &[x, zero], Attrs::default())
+}
+
+fn constant(cx: &mut RewriteCx<'_>, tensor: &Tensor) -> Expr {
+    cx.func.constant(tensor.clone())
+}
+
+fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr, PassError> {
+    if cx.func.ty(e).dtype() == Some(dtype) {
+        return Ok(e);
+    }
+    cx.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
+}
+
+/// Numbers of a vector along the rows as a column.
+fn column(cx: &mut RewriteCx<'_>, e: Expr, vectors: bool) -> Result<Expr, PassError> {
+    if !vectors || cx.func.ty(e).dims().is_none_or(|d| d.len() != 1) {
+        return Ok(e);
+    }
+    cx.call(EXPAND, &[e], Attrs::default().with("axis", AttrValue::ints([1])))
+}

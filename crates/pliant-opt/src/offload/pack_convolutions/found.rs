@@ -1,0 +1,357 @@
+//! Convolutions, and what follows each.
+
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
+use pliant_pass::Writers;
+use pliant_pass::pattern::Defs;
+use pliant_pass::rewrite::reachable_seqs;
+use pliant_tensor::{Tensor, Winograd, may_share_panels, turning_pays};
+use rustc_hash::FxHashSet;
+
+use super::given::Given;
+use super::phases;
+use crate::common::products::CONVOLUTIONS;
+use crate::offload::epilogue::{Activation, Readers, scalar};
+
+const ADD: Op = Op("relax.add");
+
+/// Weights.
+#[derive(Clone, Debug)]
+pub(super) enum Weights {
+    /// Those that the compiler packs.
+    Constant(Tensor),
+    /// Those that a run packs.
+    Given(Given),
+}
+
+impl Weights {
+    /// Of a constant, or of a tensor whose sizes are known. `transposed` is where the convolution is.
+    fn of(func: &Function, e: Expr, transposed: bool) -> Option<Weights> {
+        if func.ty(e).dtype() != Some(DType::Float32) {
+            return None;
+        }
+        if let Some(tensor) = constant(func, e) {
+            return Some(Weights::Constant(tensor.clone()));
+        }
+        let shape = func.ty(e).dims()?.iter().map(|&d| func.syms.as_int(d));
+        let shape: Vec<i64> = shape.collect::<Option<_>>()?;
+        // A type may tell of more elements than can be counted; panels of one filter have those of 16.
+        shape.iter().try_fold(128i64, |count, &d| count.checked_mul(d.max(1)))?;
+        let taps = vec![(0, 1); shape.len().saturating_sub(2)];
+        Some(Weights::Given(Given { weights: e, shape, taps, transposed }))
+    }
+
+    fn shape(&self) -> &[i64] {
+        match self {
+            Weights::Constant(tensor) => tensor.shape(),
+            Weights::Given(given) => &given.shape,
+        }
+    }
+}
+
+/// What is added to each channel.
+#[derive(Clone, Debug)]
+pub(super) enum Bias {
+    /// A constant.
+    Constant(Tensor),
+    /// What a run gives.
+    Given(Expr),
+}
+
+/// A convolution and what follows it.
+#[derive(Clone, Debug)]
+pub(super) struct Convolution {
+    /// Spatial dims.
+    pub dims: usize,
+    pub x: Expr,
+    pub weights: Weights,
+    /// The letters of the weights' dims.
+    pub weight_layout: String,
+    pub groups: i64,
+    /// Channels of the input, filters, and the size of the kernel.
+    pub channels: i64,
+    pub filters: i64,
+    pub kernel: Vec<i64>,
+    pub strides: Vec<i64>,
+    pub dilation: Vec<i64>,
+    /// Zeros before and after; what is cut off the results where it is transposed.
+    pub pads: Vec<(i64, i64)>,
+    /// What is added behind the results of a transposed convolution; `None` for an ordinary one.
+    pub transposed: Option<Vec<i64>>,
+    /// Whether the channels of input and results come last.
+    pub last: bool,
+    /// Added to each channel.
+    pub bias: Option<Bias>,
+    /// Added to each result.
+    pub residual: Option<Expr>,
+    pub activation: Activation,
+    /// How kernels are turned where that pays (`pliant_kernels::convolution`).
+    pub winograd: Option<Winograd>,
+    /// The variable that the whole is.
+    pub result: Var,
+    /// The variables that nobody reads any more.
+    pub inside: Vec<Var>,
+}
+
+impl Convolution {
+    /// Whether each channel has a filter of its own.
+    pub fn is_depthwise(&self) -> bool {
+        self.groups > 1 && self.groups == self.channels && self.groups == self.filters
+    }
+
+    /// Whether groups share panels of weights, which they may where channels come last.
+    pub fn shares_panels(&self) -> bool {
+        let [groups, channels, filters] =
+            [self.groups, self.channels / self.groups, self.filters / self.groups]
+                .map(|n| n as usize);
+        self.last && may_share_panels(groups, channels, filters)
+    }
+
+    /// How the kernels are turned, where they are: 3 x 3 with steps of 1 over as many channels as [`turning_pays`] for.
+    pub fn turned(&self) -> Option<Winograd> {
+        let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
+        let pays = ones
+            && self.transposed.is_none()
+            && self.last
+            && self.kernel == [3, 3]
+            && turning_pays(self.channels, self.filters);
+        self.winograd.filter(|_| pays)
+    }
+}
+
+/// The convolutions of a function that the kernel takes.
+pub(super) fn all(
+    func: &Function,
+    ops: &dyn OpRegistry,
+    writers: &Writers,
+    winograd: Option<Winograd>,
+) -> Vec<Convolution> {
+    let mut out = Vec::new();
+    let mut uses: Option<(Readers, Defs)> = None;
+    // A sum of two convolutions is the end of one of them, and a residual is the other.
+    let mut taken: FxHashSet<Var> = FxHashSet::default();
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            let block = func.block(block);
+            for binding in &block.bindings {
+                let Some(mut c) = convolution(func, *binding, winograd) else { continue };
+                if block.dataflow {
+                    let uses = uses.get_or_insert_with(|| {
+                        (Readers::of(func), Defs::of(func, ops, Some(writers)))
+                    });
+                    while extended(func, uses, &mut c, &taken) {}
+                    taken.insert(c.result);
+                    taken.extend(&c.inside);
+                }
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
+/// The call of an operator.
+fn call(func: &Function, e: Expr) -> Option<(Op, &[Expr], &Attrs)> {
+    match func.expr(e) {
+        ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {
+            Some((*op, func.list(*args), func.call_attrs(*attrs)))
+        }
+        _ => None,
+    }
+}
+
+fn constant(func: &Function, e: Expr) -> Option<&Tensor> {
+    match func.expr(e) {
+        ExprData::Constant(c) => Some(func.const_tensor(*c)),
+        _ => None,
+    }
+}
+
+/// The convolution that a binding is.
+fn convolution(
+    func: &Function,
+    binding: Binding,
+    winograd: Option<Winograd>,
+) -> Option<Convolution> {
+    let (op, args, attrs) = call(func, binding.value)?;
+    let place = CONVOLUTIONS.iter().position(|&o| o == op)?;
+    let (dims, transposed) = (place % 3 + 1, place >= 3);
+    let (x, weights) = (args[0], Weights::of(func, args[1], transposed)?);
+    let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
+    if !float(x) || !float(binding.value) {
+        return None;
+    }
+    let last = data_layout(attrs, dims)?;
+    let weight_layout = attrs.get("kernel_layout")?.as_str()?.to_string();
+    let letters = &"DHW"[3 - dims..];
+    let size = |letter: char| {
+        let at = weight_layout.find(letter)?;
+        weights.shape().get(at).copied()
+    };
+    let mut sorted: Vec<char> = weight_layout.chars().collect();
+    sorted.sort_unstable();
+    let mut want: Vec<char> = letters.chars().chain(['I', 'O']).collect();
+    want.sort_unstable();
+    if sorted != want || weights.shape().len() != dims + 2 {
+        return None;
+    }
+    let kernel: Vec<i64> = letters.chars().map(size).collect::<Option<_>>()?;
+    let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
+    // Of one of both the weights have all, of the other those of a group.
+    let (filters, channels) = if transposed {
+        (size('O')?.checked_mul(groups)?, size('I')?)
+    } else {
+        (size('O')?, size('I')?.checked_mul(groups)?)
+    };
+    let shape = func.ty(x).dims()?;
+    let of_x = if last { shape.last() } else { shape.get(1) };
+    // Turning kernels takes longer than what it saves, where each run has to.
+    let winograd = winograd.filter(|_| matches!(weights, Weights::Constant(_)));
+    let c = Convolution {
+        dims,
+        x,
+        weights,
+        weight_layout,
+        groups,
+        channels,
+        filters,
+        kernel,
+        strides: each(attrs, "strides", dims, 1)?,
+        dilation: each(attrs, "dilation", dims, 1)?,
+        pads: pads(attrs, dims)?,
+        transposed: if transposed { Some(each(attrs, "output_padding", dims, 0)?) } else { None },
+        last,
+        bias: None,
+        residual: None,
+        activation: Activation::None,
+        winograd,
+        result: binding.var,
+        inside: Vec::new(),
+    };
+    let known = shape.len() == dims + 2 && func.syms.as_int(*of_x?) == Some(channels);
+    let some = groups > 0 && filters > 0 && channels > 0;
+    let some = some && filters % groups == 0 && channels % groups == 0;
+    let some = some && c.kernel.iter().chain(&c.strides).chain(&c.dilation).all(|&k| k > 0);
+    // Groups of few channels are short runs of products, and what takes them otherwise wants channels last.
+    let wide = last || groups == 1 || channels / groups.max(1) >= 4;
+    (known && some && wide && phases::apply(&c)).then_some(c)
+}
+
+/// Whether channels come last; `None` for a layout that is neither `NCHW` nor `NHWC`, or where the results have another.
+pub(crate) fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
+    let letters = &"DHW"[3 - dims..];
+    let own = attrs.get("data_layout")?.as_str()?;
+    let same = match attrs.get("out_layout") {
+        Some(v) if !v.is_none() => v.as_str() == Some(own) || v.as_str() == Some(""),
+        _ => true,
+    };
+    let (first, last) = (format!("NC{letters}"), format!("N{letters}C"));
+    match own {
+        _ if !same => None,
+        _ if own == first => Some(false),
+        _ if own == last => Some(true),
+        _ => None,
+    }
+}
+
+/// An attribute with a number for each dim, or one for all.
+pub(crate) fn each(attrs: &Attrs, name: &str, dims: usize, default: i64) -> Option<Vec<i64>> {
+    let Some(value) = attrs.get(name) else { return Some(vec![default; dims]) };
+    let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
+    match list.len() {
+        1 => Some(vec![list[0]; dims]),
+        n if n == dims => Some(list),
+        _ => None,
+    }
+}
+
+pub(crate) fn pads(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
+    let Some(value) = attrs.get("padding") else { return Some(vec![(0, 0); dims]) };
+    let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
+    let pads: Vec<(i64, i64)> = match list.len() {
+        1 => vec![(list[0], list[0]); dims],
+        n if n == dims => list.iter().map(|&p| (p, p)).collect(),
+        n if n == 2 * dims => (0..dims).map(|k| (list[k], list[dims + k])).collect(),
+        _ => return None,
+    };
+    pads.iter().all(|p| p.0 >= 0 && p.1 >= 0).then_some(pads)
+}
+
+/// Takes what follows into a convolution, if there is anything: the whole is computed there, so nothing may have been written
+/// in between.
+fn extended(
+    func: &Function,
+    (readers, defs): &(Readers, Defs),
+    c: &mut Convolution,
+    taken: &FxHashSet<Var>,
+) -> bool {
+    let Some(next) = readers.only(func, c.result) else { return false };
+    if taken.contains(&next.var) || defs.epoch(next.var) != defs.epoch(c.result) {
+        return false;
+    }
+    let Some((op, args, _)) = call(func, next.value) else { return false };
+    if func.expr_ty(next.value) != func.var(c.result).ty {
+        return false;
+    }
+    let own = |e: Expr| matches!(func.expr(e), ExprData::Var(v) if *v == c.result);
+    let other = match args {
+        [a] if own(*a) => None,
+        [a, b] if own(*a) => Some(*b),
+        [a, b] if own(*b) => Some(*a),
+        _ => return false,
+    };
+    let number = other.map(|e| scalar(func, e));
+    if let Some(activation) = c.activation.then(op, number) {
+        c.activation = activation;
+        c.inside.push(c.result);
+        c.result = next.var;
+        return true;
+    }
+    match (op, other) {
+        (ADD, Some(e)) if c.activation == Activation::None => {
+            let bias = per_channel(func, e, c);
+            match bias {
+                Some(bias) if c.bias.is_none() && c.residual.is_none() => c.bias = Some(bias),
+                Some(_) => return false,
+                None if c.last
+                    && c.transposed.is_none()
+                    && c.residual.is_none()
+                    && func.expr_ty(e) == func.expr_ty(next.value) =>
+                {
+                    c.residual = Some(e);
+                }
+                None => return false,
+            }
+        }
+        _ => return false,
+    }
+    c.inside.push(c.result);
+    c.result = next.var;
+    true
+}
+
+/// What has one number for each channel.
+fn per_channel(func: &Function, e: Expr, c: &Convolution) -> Option<Bias> {
+    let rank = c.dims + 2;
+    let channel = if c.last { rank - 1 } else { 1 };
+    let ty = func.ty(e);
+    let shape: Vec<i64> = ty.dims()?.iter().map(|&d| func.syms.as_int(d)).collect::<Option<_>>()?;
+    if ty.dtype() != Some(DType::Float32) || shape.len() > rank {
+        return None;
+    }
+    let skipped = rank - shape.len();
+    let fits = shape.iter().enumerate().all(|(k, &d)| {
+        let own = k + skipped == channel;
+        if own { d == c.filters } else { d == 1 }
+    });
+    if !fits || channel < skipped {
+        return None;
+    }
+    match constant(func, e) {
+        Some(t) => {
+            let flat = Tensor::from_slice(&[c.filters], &t.to_vec::<f32>().ok()?).ok()?;
+            Some(Bias::Constant(flat))
+        }
+        None => Some(Bias::Given(e)),
+    }
+}

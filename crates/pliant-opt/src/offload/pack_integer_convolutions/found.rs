@@ -1,0 +1,177 @@
+//! Convolutions of integers with constant weights.
+
+use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, DType, OpRegistry};
+use pliant_pass::Writers;
+use pliant_pass::pattern::Defs;
+use pliant_pass::rewrite::reachable_seqs;
+use pliant_tensor::Tensor;
+use rustc_hash::FxHashSet;
+
+use super::weights::fit;
+use crate::common::products::{CONVOLUTIONS, operands};
+use crate::offload::dequantized::{integers, is_one};
+use crate::offload::epilogue::Readers;
+use crate::offload::integer_sums::{CAST, Finish, SUBTRACT, Sums, finish_of};
+use crate::offload::pack_convolutions::found::{data_layout, each, pads};
+
+/// A convolution of integers.
+#[derive(Clone, Debug)]
+pub(crate) struct Convolution {
+    /// Spatial dims.
+    pub dims: usize,
+    /// The input, of int8 or uint8.
+    pub x: Expr,
+    /// Its zero point of int32, one number.
+    pub zero: Option<Expr>,
+    pub weights: Tensor,
+    /// The place of each dim of the weights: filters, channels of a group, then the kernel.
+    pub places: Vec<usize>,
+    pub groups: i64,
+    pub channels: i64,
+    pub filters: i64,
+    /// Size of the kernel.
+    pub kernel: Vec<i64>,
+    pub strides: Vec<i64>,
+    pub dilation: Vec<i64>,
+    /// What is added before and after.
+    pub pads: Vec<(i64, i64)>,
+    /// Whether the channels of input and results come last.
+    pub last: bool,
+    /// The variable that it is.
+    pub result: Var,
+}
+
+/// A convolution and what follows it.
+#[derive(Clone, Debug)]
+pub(super) struct Finished {
+    pub convolution: Convolution,
+    pub finish: Option<Finish>,
+}
+
+impl Finished {
+    /// The variable that the whole is.
+    pub fn result(&self) -> Var {
+        self.finish.as_ref().map_or(self.convolution.result, |f| f.result)
+    }
+}
+
+/// The convolutions of a function that the kernel takes.
+pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Vec<Finished> {
+    let mut out = Vec::new();
+    let mut uses: Option<(Readers, Defs)> = None;
+    // A sum of two convolutions is the end of one of them, and a term of it the other.
+    let mut taken: FxHashSet<Var> = FxHashSet::default();
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            let block = func.block(block);
+            for binding in &block.bindings {
+                if !may_be(func, binding.value) {
+                    continue;
+                }
+                let uses = uses
+                    .get_or_insert_with(|| (Readers::of(func), Defs::of(func, ops, Some(writers))));
+                let Some(convolution) = convolution(func, &uses.1, *binding).filter(|c| c.last)
+                else {
+                    continue;
+                };
+                let (result, columns) = (convolution.result, convolution.filters);
+                let sums = Sums { result, columns, rows: None, whole: true };
+                let finish = block.dataflow.then(|| finish_of(func, uses, &sums, &taken)).flatten();
+                taken.extend(finish.iter().map(|f| f.result));
+                out.push(Finished { convolution, finish });
+            }
+        }
+    }
+    out
+}
+
+fn is_byte(dtype: Option<DType>) -> bool {
+    matches!(dtype, Some(DType::Int8 | DType::UInt8))
+}
+
+/// Whether a value is a convolution of int32 with constant weights.
+pub(crate) fn may_be(func: &Function, value: Expr) -> bool {
+    let args = CONVOLUTIONS[..3].iter().find_map(|&op| operands(func, value, op));
+    func.ty(value).dtype() == Some(DType::Int32)
+        && args.is_some_and(|(args, _)| matches!(func.expr(args[1]), ExprData::Constant(_)))
+}
+
+/// The convolution that a binding is. What its input was made of is read where it stands, so nothing may have been written in
+/// between.
+pub(crate) fn convolution(func: &Function, defs: &Defs, binding: Binding) -> Option<Convolution> {
+    if !may_be(func, binding.value) {
+        return None;
+    }
+    let found = CONVOLUTIONS[..3].iter().enumerate();
+    let (dims, (args, attrs)) =
+        found.filter_map(|(d, &op)| Some((d + 1, operands(func, binding.value, op)?))).next()?;
+    let ExprData::Constant(weights) = func.expr(args[1]) else { return None };
+    let weights = func.const_tensor(*weights);
+    let (x, zero) = input(func, defs, args[0], binding.var)?;
+    let last = data_layout(attrs, dims)?;
+    let layout = attrs.get("kernel_layout")?.as_str()?;
+    let letters = std::iter::once('O').chain(['I']).chain("DHW"[3 - dims..].chars());
+    let places: Vec<usize> = letters.map(|letter| layout.find(letter)).collect::<Option<_>>()?;
+    if layout.len() != dims + 2 || weights.ndim() != dims + 2 {
+        return None;
+    }
+    let size = |place: usize| weights.shape()[places[place]];
+    let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
+    let shape = func.ty(x).dims()?;
+    let of_x = if last { shape.last() } else { shape.get(1) };
+    let c = Convolution {
+        dims,
+        x,
+        zero,
+        groups,
+        channels: size(1).checked_mul(groups)?,
+        filters: size(0),
+        kernel: (2..dims + 2).map(size).collect(),
+        strides: each(attrs, "strides", dims, 1)?,
+        dilation: each(attrs, "dilation", dims, 1)?,
+        pads: pads(attrs, dims)?,
+        last,
+        result: binding.var,
+        weights: weights.clone(),
+        places,
+    };
+    let known = shape.len() == dims + 2 && func.syms.as_int(*of_x?) == Some(c.channels);
+    let some = groups > 0 && c.filters > 0 && c.channels > 0 && c.filters % groups == 0;
+    let some = some && c.kernel.iter().chain(&c.strides).chain(&c.dilation).all(|&k| k > 0);
+    let inside = c.pads.iter().all(|&p| p == (0, 0));
+    let margin = inside || zero.is_none_or(|z| is_of_byte(func, defs, (z, x), binding.var));
+    (known && some && margin && fit(&c)).then_some(c)
+}
+
+/// The bytes that an input of int32 is made of, and the number that was taken from them.
+fn input(func: &Function, defs: &Defs, e: Expr, place: Var) -> Option<(Expr, Option<Expr>)> {
+    let value = |e: Expr| defs.value_beside(func, e, place);
+    let (mut x, mut zero) = (e, None);
+    if let Some((&[left, right], _)) = operands(func, value(x), SUBTRACT)
+        && func.ty(right).dtype() == Some(DType::Int32)
+        && is_one(func, right)
+        && func.ty(left).dims() == func.ty(x).dims()
+    {
+        (x, zero) = (left, Some(right));
+    }
+    if func.ty(x).dtype() == Some(DType::Int32) {
+        x = operands(func, value(x), CAST)?.0[0];
+    }
+    is_byte(func.ty(x).dtype()).then_some((x, zero))
+}
+
+/// Whether a zero point is surely of the type of the bytes.
+fn is_of_byte(func: &Function, defs: &Defs, (zero, x): (Expr, Expr), place: Var) -> bool {
+    let range = match func.ty(x).dtype() {
+        Some(DType::Int8) => -128..=127,
+        _ => 0..=255,
+    };
+    let value = defs.value_beside(func, zero, place);
+    if let ExprData::Constant(c) = func.expr(value) {
+        let numbers = integers(func.const_tensor(*c)).ok().flatten();
+        return numbers.is_some_and(|all| all.iter().all(|n| range.contains(n)));
+    }
+    operands(func, value, CAST)
+        .is_some_and(|(args, _)| func.ty(args[0]).dtype() == func.ty(x).dtype())
+}

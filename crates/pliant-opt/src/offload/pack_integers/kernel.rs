@@ -1,0 +1,68 @@
+//! The loop function of a product of integers: one call of the kernel `matmul_int8`.
+
+use pliant_ir::DType;
+use pliant_ir::relax::{Expr as RelaxExpr, Function};
+use pliant_kernel_api::kernels::matmul_int8::KERNEL;
+use pliant_ops::legalize::TirCall;
+use pliant_ops::te::{self, TensorView};
+use pliant_ops::{LegalizeError, te_call};
+
+use super::found::Product;
+use super::weights::Weights;
+use crate::offload::dequantized::is_one;
+
+/// The loop function and how it is called.
+pub(super) fn call(
+    func: &mut Function,
+    p: &Product,
+    weights: &Weights,
+) -> Result<TirCall, LegalizeError> {
+    let each = p.zero.is_some_and(|z| !is_one(func, z));
+    let mut operands = vec![p.x];
+    operands.extend(p.zero);
+    let quads = operands.len();
+    operands.push(func.constant(weights.quads.clone()));
+    operands.push(func.constant(weights.sums.clone()));
+    operands.extend(weights.zeros.clone().map(|z| func.constant(z)));
+    let finish = p.finish.as_ref().map(|f| {
+        let each = f.rows.is_some_and(|e| !is_one(func, e));
+        let first = operands.len();
+        operands.extend([f.rows, f.columns, f.bias].into_iter().flatten());
+        (f, first, each)
+    });
+    let end = finish.map_or(operands.len(), |(_, first, _)| first);
+    let n = p.weights.shape()[1];
+    te_call(func, "matmul_int8", &operands, |t| {
+        let x = &t[0];
+        let leads = &x.shape()[..x.ndim() - 1];
+        let mut shape = leads.to_vec();
+        shape.push(te::int(n));
+        let dtype = if finish.is_some() { DType::Float32 } else { DType::Int32 };
+        let rows = leads.iter().fold(te::int(1), |rows, d| rows * d);
+        // A number for each row, or one for all.
+        let flat = |tensor| TensorView::from(tensor).flatten();
+        let by_rows = |tensor, each| {
+            let all = flat(tensor);
+            if each { all } else { all.broadcast(std::slice::from_ref(&rows), &[true]) }
+        };
+        Ok(te::extern_("matmul_int8", &[(shape, dtype)], |b, out| {
+            let mut call = te::KernelCall::new(&KERNEL)
+                .operand("x", x)
+                .optional("x_zeros", (quads > 1).then(|| by_rows(&t[1], each)))
+                .operand("weight", &t[quads])
+                .operand("column_sums", &t[quads + 1])
+                .optional("weight_zeros", t[..end].get(quads + 2))
+                .operand("out", &out[0]);
+            if let Some((f, first, each)) = finish {
+                let mut others = t[first..].iter();
+                let mut next = |e: Option<RelaxExpr>| e.and_then(|_| others.next());
+                call = call
+                    .optional("row_scales", next(f.rows).map(|tensor| by_rows(tensor, each)))
+                    .optional("column_scales", next(f.columns).map(flat))
+                    .optional("bias", next(f.bias).map(flat));
+                call = f.activation.attributes(call);
+            }
+            b.evaluate(call.finish());
+        }))
+    })
+}

@@ -1,0 +1,55 @@
+//! Constant right operands in the form that the kernel reads.
+
+use pliant_tensor::{Tensor, TensorError, pack_quads};
+
+use crate::offload::dequantized::integers;
+
+/// A constant in quads.
+#[derive(Clone, Debug)]
+pub(crate) struct Weights {
+    /// `[panels, quads, width, 4]` of int8.
+    pub quads: Tensor,
+    /// The sums of the columns, of int32.
+    pub sums: Tensor,
+    /// The zero points of the columns, of int32, where they are not all 0.
+    pub zeros: Option<Tensor>,
+}
+
+/// The quads of a matrix of integers; `None` where a column spans more than 8 bits.
+///
+/// # Errors
+/// Memory.
+pub(crate) fn packed(matrix: &Tensor) -> Result<Option<Weights>, TensorError> {
+    let &[k, n] = matrix.shape() else { return Ok(None) };
+    let (k, n) = (k as usize, n as usize);
+    let Some(data) = integers(matrix)? else { return Ok(None) };
+    let mut ranges = vec![(0i64, 0i64); n];
+    for (p, row) in data.chunks_exact(n.max(1)).enumerate() {
+        for (range, &x) in ranges.iter_mut().zip(row) {
+            let x = i64::from(x);
+            *range = if p == 0 { (x, x) } else { (range.0.min(x), range.1.max(x)) };
+        }
+    }
+    let mut offsets = Vec::with_capacity(n);
+    for (low, high) in ranges {
+        match (low, high) {
+            (-128.., ..=127) => offsets.push(0),
+            _ if high - low <= 255 => offsets.push((low + 128) as i32),
+            _ => return Ok(None),
+        }
+    }
+    let bytes = data.iter().enumerate().map(|(at, &x)| x.wrapping_sub(offsets[at % n]) as i8);
+    let Some(quads) = pack_quads(&bytes.collect::<Vec<i8>>(), k, n) else {
+        return Ok(None);
+    };
+    let panels = n.div_ceil(quads.width);
+    let shape = [panels, k.div_ceil(4), quads.width, 4].map(|d| d as i64);
+    let columns = [n as i64];
+    let plain = offsets.iter().all(|&o| o == 0);
+    let zeros: Vec<i32> = offsets.iter().map(|o| o.wrapping_neg()).collect();
+    Ok(Some(Weights {
+        quads: Tensor::from_slice(&shape, &quads.data)?,
+        sums: Tensor::from_slice(&columns, &quads.sums)?,
+        zeros: if plain { None } else { Some(Tensor::from_slice(&columns, &zeros)?) },
+    }))
+}

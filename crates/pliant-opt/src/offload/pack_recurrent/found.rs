@@ -1,0 +1,240 @@
+//! Recurrent layers whose cells the kernel has.
+
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData, Var};
+use pliant_ir::{AttrValue, Attrs, DType, Op};
+use pliant_pass::rewrite::reachable_seqs;
+use pliant_tensor::Tensor;
+use pliant_tensor::gates::Cell;
+use rustc_hash::FxHashMap;
+
+use crate::common::names::is_left_out;
+use crate::lower::legalize_ops::{given, nulls};
+
+const LSTM: Op = Op("relax.nn.lstm");
+const GRU: Op = Op("relax.nn.gru");
+const RNN: Op = Op("relax.nn.rnn");
+
+/// Steps of all sequences from which packing weights that a run gives pays, as far as a program tells how many there are. Loops
+/// read weights as they lie: one step of an LSTM of 256 units takes them 0.16 ms, and the kernel 0.55 with one thread and 0.27 with
+/// two; two steps take 0.29, 0.58 and 0.30, three 0.55, 0.60 and 0.32, and 16 take 2.3, 0.83 and 0.42.
+const PACKED_LEAST: i64 = 3;
+
+/// The operands of the operators, in order.
+const BIAS: usize = 3;
+const LENGTHS: usize = 4;
+const FIRST_OUTPUT: usize = 5;
+const FIRST_CELL: usize = 6;
+const PEEPHOLES: usize = 7;
+
+/// Weights, biases or peepholes, by their sizes.
+#[derive(Clone, Debug)]
+pub(super) enum Weights {
+    /// Those that the compiler packs.
+    Constant(Tensor),
+    /// Those that a run packs.
+    Given(Expr, Vec<i64>),
+}
+
+impl Weights {
+    /// Those of an operand; none where its sizes or its type are not what the kernel takes.
+    fn of(func: &Function, e: Expr) -> Option<Weights> {
+        let ty = func.ty(e);
+        if ty.dtype() != Some(DType::Float32) {
+            return None;
+        }
+        if let ExprData::Constant(c) = func.expr(e) {
+            return Some(Weights::Constant(func.const_tensor(*c).clone()));
+        }
+        let shape = ty.dims()?.iter().map(|&d| func.syms.as_int(d)).collect::<Option<_>>()?;
+        Some(Weights::Given(e, shape))
+    }
+
+    fn shape(&self) -> &[i64] {
+        match self {
+            Weights::Constant(tensor) => tensor.shape(),
+            Weights::Given(_, shape) => shape,
+        }
+    }
+
+    /// Whether two are the same, and constants.
+    pub fn same_constant(&self, other: &Weights) -> bool {
+        match (self, other) {
+            (Weights::Constant(a), Weights::Constant(b)) => a.same(b),
+            _ => false,
+        }
+    }
+}
+
+/// A layer.
+#[derive(Clone, Debug)]
+pub(super) struct Layer {
+    pub op: Op,
+    pub cell: Cell,
+    pub directions: i64,
+    pub reverse: bool,
+    /// Whether sequences come before steps.
+    pub batched: bool,
+    pub input: i64,
+    pub hidden: i64,
+    pub x: Expr,
+    pub w: Weights,
+    pub r: Weights,
+    pub bias: Option<Weights>,
+    pub peepholes: Option<Weights>,
+    pub lengths: Option<Expr>,
+    pub first_output: Option<Expr>,
+    pub first_cell: Option<Expr>,
+    /// The variable that holds the results, and their types.
+    pub result: Var,
+    pub tys: Vec<Type>,
+}
+
+/// The layers of a function that the kernel takes.
+pub(super) fn all(func: &Function) -> Vec<Layer> {
+    let mut out = Vec::new();
+    let nulls = nulls(func);
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            out.extend(func.block(block).bindings.iter().filter_map(|b| layer(func, &nulls, *b)));
+        }
+    }
+    out
+}
+
+/// The call of a recurrent operator.
+struct Call<'a> {
+    func: &'a Function,
+    nulls: &'a FxHashMap<Var, Expr>,
+    args: &'a [Expr],
+    attrs: &'a Attrs,
+}
+
+impl Call<'_> {
+    /// Operand `i` where it is given.
+    fn given(&self, i: usize) -> Option<Expr> {
+        let e = given(self.nulls, self.func, *self.args.get(i)?);
+        if is_left_out(self.func, e) { None } else { Some(e) }
+    }
+
+    /// The weights that operand `i` is, where it is given; none where the kernel does not take them.
+    fn weights(&self, i: usize) -> Option<Option<Weights>> {
+        match self.given(i) {
+            None => Some(None),
+            Some(e) => Weights::of(self.func, e).map(Some),
+        }
+    }
+
+    /// An attribute that is there and no `None`.
+    fn attr(&self, name: &str) -> Option<&AttrValue> {
+        self.attrs.get(name).filter(|v| !v.is_none())
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.attr(name).is_some_and(|v| v.as_bool() != Some(false))
+    }
+
+    /// Whether the activations are these, in each direction.
+    fn activates(&self, usual: &[&str]) -> bool {
+        let Some(given) = self.attr("activations") else { return true };
+        let AttrValue::List(given) = given else { return false };
+        given
+            .iter()
+            .zip(usual.iter().cycle())
+            .all(|(name, usual)| name.as_str().is_some_and(|name| name.eq_ignore_ascii_case(usual)))
+    }
+}
+
+/// The cell of a call: that of the operator with its usual activations, no limit of the sums, and gates of their own.
+fn cell(op: Op, call: &Call<'_>) -> Option<Cell> {
+    let (cell, usual): (_, &[&str]) = match op {
+        LSTM if !call.flag("input_forget") => (Cell::Lstm, &["Sigmoid", "Tanh", "Tanh"]),
+        GRU if call.flag("linear_before_reset") => (Cell::LinearGru, &["Sigmoid", "Tanh"]),
+        GRU => (Cell::Gru, &["Sigmoid", "Tanh"]),
+        RNN => (Cell::Rnn, &["Tanh"]),
+        _ => return None,
+    };
+    (call.attr("clip").is_none() && call.activates(usual)).then_some(cell)
+}
+
+impl Layer {
+    /// Whether all operands are known to be of the sizes that the others have, and packing weights that are given pays.
+    fn fits(&self, func: &Function) -> bool {
+        // A tensor without elements may have dims of which no other is a multiple.
+        let times = |by: i64, size: i64| size.checked_mul(by);
+        let d = self.directions;
+        let Some(rows) = times(self.cell.gates() as i64, self.hidden) else { return false };
+        let (Some(biases), Some(peepholes)) = (times(2, rows), times(3, self.hidden)) else {
+            return false;
+        };
+        let of = |t: Option<&Weights>, shape: &[i64]| t.is_none_or(|t| t.shape() == shape);
+        // Panels have at most 16 columns for each unit, of which some are filled up; a type may tell of more than can be counted.
+        let most = times(16 * d, self.hidden.saturating_add(64))
+            .and_then(|n| n.checked_mul(self.input.max(self.hidden).saturating_add(1)));
+        let weights = most.is_some()
+            && of(Some(&self.w), &[d, rows, self.input])
+            && of(Some(&self.r), &[d, rows, self.hidden])
+            && of(self.bias.as_ref(), &[d, biases])
+            && of(self.peepholes.as_ref(), &[d, peepholes]);
+        let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
+        let Some(&[first, second, inputs]) = func.ty(self.x).dims() else { return false };
+        let (batch, steps) = if self.batched { (first, second) } else { (second, first) };
+        let is = |dim, size: i64| func.syms.as_int(dim) == Some(size);
+        let state = |e: Option<Expr>| {
+            e.is_none_or(|e| match func.ty(e).dims() {
+                Some(&[a, b, c]) => {
+                    let (of_d, of_b) = if self.batched { (b, a) } else { (a, b) };
+                    float(e) && is(of_d, d) && of_b == batch && is(c, self.hidden)
+                }
+                _ => false,
+            })
+        };
+        let lengths = self.lengths.is_none_or(|e| {
+            let dtype = func.ty(e).dtype();
+            let integer = dtype.is_some_and(|t| t.is_int() || t.is_uint());
+            integer && func.ty(e).dims() == Some(&[batch])
+        });
+        let some = self.hidden > 0 && float(self.x) && is(inputs, self.input);
+        let count = func.syms.as_int(steps).zip(func.syms.as_int(batch));
+        let few = count.is_some_and(|(steps, batch)| steps.saturating_mul(batch) < PACKED_LEAST);
+        let given = [&self.w, &self.r].into_iter().any(|w| matches!(w, Weights::Given(..)));
+        let some = some && !(given && few);
+        weights && some && lengths && state(self.first_output) && state(self.first_cell)
+    }
+}
+
+/// The layer that a binding is.
+fn layer(func: &Function, nulls: &FxHashMap<Var, Expr>, binding: Binding) -> Option<Layer> {
+    let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(binding.value)
+    else {
+        return None;
+    };
+    let call = Call { func, nulls, args: func.list(*args), attrs: func.call_attrs(*attrs) };
+    let cell = cell(*op, &call)?;
+    let (w, r) = (call.weights(1)??, call.weights(2)??);
+    let (&[directions, _, input], &[_, _, hidden]) = (w.shape(), r.shape()) else { return None };
+    let TypeData::Tuple(tys) = func.var_ty(binding.var).clone() else {
+        return None;
+    };
+    let direction = call.attrs.get("direction").map_or(Some("forward"), AttrValue::as_str)?;
+    let l = Layer {
+        op: *op,
+        cell,
+        directions,
+        reverse: direction == "reverse",
+        batched: call.attrs.get("layout").map_or(Some(0), AttrValue::as_int)? == 1,
+        input,
+        hidden,
+        x: call.given(0)?,
+        w,
+        r,
+        bias: call.weights(BIAS)?,
+        peepholes: call.weights(PEEPHOLES)?,
+        lengths: call.given(LENGTHS),
+        first_output: call.given(FIRST_OUTPUT),
+        first_cell: call.given(FIRST_CELL),
+        result: binding.var,
+        tys: tys.to_vec(),
+    };
+    let sides = if direction == "bidirectional" { 2 } else { 1 };
+    (directions == sides && l.fits(func)).then_some(l)
+}

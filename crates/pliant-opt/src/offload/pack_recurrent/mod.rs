@@ -1,0 +1,138 @@
+//! # What it does
+//! Makes calls of the library's recurrent layers of LSTM, GRU and plain layers, whose weights it packs: constants take the form
+//! of panels in which the gates of the same units lie side by side, and so do other weights in scratch memory, at each call. Both
+//! directions, lengths of sequences, first states and peepholes are part of the call.
+//!
+//! # Before
+//! With weights of `[1, 20, 3]` and `[1, 20, 5]`.
+//! ```python
+//! lv: R.Tuple(R.Tensor((s, 1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32")) = R.nn.lstm(x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1])
+//! ```
+//!
+//! # After
+//! With weights of `[1, 64, 3]` and `[1, 64, 5]`, and biases of `[1, 64]`, which are zeros.
+//! ```python
+//! lv: R.Tuple(R.Tensor((s, 1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32")) = R.call_tir(cls.lstm_packed, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1], metadata["relax.expr.Constant"][2]), out_sinfo=[R.Tensor((s, 1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32")])
+//! ```
+//!
+//! # Requires
+//! Nothing. It is of use before [`LegalizeOps`](crate::lower::legalize_ops).
+//!
+//! # Keeps
+//! Layers of other types than float32, of sizes that must yet be checked, with other activations than the usual ones, with `clip`
+//! or `input_forget`, those of weights that are no constants over one or two steps in all, and all of them where kernels are
+//! switched off.
+//!
+//! # Never
+//! Keeps the order in which products are summed.
+
+mod found;
+mod given;
+mod kernel;
+mod weights;
+
+use pliant_ir::IRModule;
+use pliant_ir::relax::{Expr, Function, Var};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_tensor::Tensor;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::common::kernels::{Kernels, bind_calls, each_found};
+use crate::lower::legalize_ops::trusts_indices;
+use found::{Layer, Weights};
+use weights::Packed;
+
+/// See the module's documentation.
+pub struct PackRecurrent;
+
+impl ModulePass for PackRecurrent {
+    fn name(&self) -> &str {
+        "PackRecurrent"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.kernels() {
+            return Ok(module);
+        }
+        let mut packer = Packer { packed: Vec::new(), trusted: trusts_indices(ctx) };
+        let find = |func: &Function| found::all(func);
+        each_found(&mut module, ctx, find, |kernels, func, found| {
+            packer.function(kernels, func, &found, ctx)
+        })?;
+        Ok(module)
+    }
+}
+
+struct Packer {
+    /// Layers whose weights are packed already.
+    packed: Vec<(Layer, Packed)>,
+    /// Whether lengths are in range.
+    trusted: bool,
+}
+
+/// Whether two layers have the same packed weights, all of them constants.
+fn alike(a: &Layer, b: &Layer) -> bool {
+    let bias = match (&a.bias, &b.bias) {
+        (Some(a), Some(b)) => a.same_constant(b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    bias && a.cell == b.cell && a.w.same_constant(&b.w) && a.r.same_constant(&b.r)
+}
+
+impl Packer {
+    fn function(
+        &mut self,
+        kernels: &mut Kernels,
+        func: &mut Function,
+        found: &[Layer],
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        let mut calls: FxHashMap<Var, Expr> = FxHashMap::default();
+        for layer in found {
+            ctx.check_cancelled()?;
+            if let Some(call) = self.call(kernels, func, layer)? {
+                calls.insert(layer.result, call);
+            }
+        }
+        bind_calls(func, &calls, &FxHashSet::default())
+    }
+
+    /// The call of the loop function; `None` where its results would not be of the same types.
+    fn call(
+        &mut self,
+        kernels: &mut Kernels,
+        func: &mut Function,
+        l: &Layer,
+    ) -> Result<Option<Expr>, PassError> {
+        let failed = |e: &dyn std::fmt::Display| {
+            PassError::internal(format!("a recurrent layer has no loop function: {e}"))
+        };
+        let packed = match self.packed.iter().find(|(known, _)| alike(known, l)) {
+            Some((_, packed)) => packed.clone(),
+            None => {
+                let packed = weights::packed(l).map_err(|e| failed(&e))?;
+                self.packed.push((l.clone(), packed.clone()));
+                packed
+            }
+        };
+        let mut handed = |packed: Option<Tensor>, weights: Option<&Weights>| match (packed, weights)
+        {
+            (Some(packed), _) => Some(func.constant(packed)),
+            (None, Some(Weights::Given(e, _))) => Some(*e),
+            (None, Some(Weights::Constant(plain))) => Some(func.constant(plain.clone())),
+            (None, None) => None,
+        };
+        let weights =
+            [(packed.w, Some(&l.w)), (packed.r, Some(&l.r)), (packed.bias, l.bias.as_ref())];
+        let [Some(w), Some(r), Some(bias)] = weights.map(|(packed, own)| handed(packed, own))
+        else {
+            return Err(failed(&"weights are neither constants nor given"));
+        };
+        let weights = kernel::Handed { w, r, bias, peepholes: handed(None, l.peepholes.as_ref()) };
+        let call = kernel::call(func, l, &weights, self.trusted).map_err(|e| failed(&e))?;
+        if call.out_tys != l.tys {
+            return Ok(None);
+        }
+        Ok(Some(kernels.call(func, call)))
+    }
+}

@@ -1,0 +1,60 @@
+//! Dequantised constants in the form that kernels read.
+
+use pliant_tensor::{TensorError, pack_bytes, pack_nibbles};
+
+use super::kernel::Stored;
+use crate::offload::dequantized::{MOST_ZERO, Matrix, Weights};
+
+/// Rows that share a scale at least: with fewer, scales would take as much memory as what they scale saves.
+const LEAST_GROUP: usize = 8;
+
+/// How much of a zero point may be lost where it is stored: its first 16 bits are not.
+const LEAST_KEPT: f64 = 1.0 / (1 << 16) as f64;
+
+/// The constant as a kernel reads it; `None` where it does not fit.
+///
+/// # Errors
+/// Memory.
+pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
+    let matrix = Matrix::of(weights)?;
+    let (k, n, integers) = (matrix.k, matrix.n, &matrix.integers);
+    let finite = |all: &[f64], most: f64| all.iter().all(|x| x.abs() <= most);
+    let sound = finite(&weights.scale.numbers, f64::from(f32::MAX))
+        && weights.zeros.iter().all(|z| finite(&z.numbers, MOST_ZERO));
+    let (low, high) = integers.iter().fold((i32::MAX, i32::MIN), |(a, b), &x| (a.min(x), b.max(x)));
+    let span = i64::from(high) - i64::from(low);
+    if !sound || integers.is_empty() || span > 255 || f64::from(low).abs() > MOST_ZERO {
+        return Ok(None);
+    }
+    let group = matrix.group();
+    if group < k && (group < LEAST_GROUP || !group.is_multiple_of(2)) {
+        return Ok(None);
+    }
+    // What is stored is less by this, and so is the zero point.
+    let offset = match (span, low, high) {
+        (..=15, ..) => low,
+        (_, -128.., ..=127) => 0,
+        _ => low + 128,
+    };
+    let all = (0..k * n).map(|i| matrix.integer(i / n, i % n) - offset);
+    let panels = if span <= 15 {
+        pack_nibbles(&all.map(|x| x as u8).collect::<Vec<_>>(), k, n)?
+    } else {
+        pack_bytes(&all.map(|x| x as i8).collect::<Vec<_>>(), k, n)?
+    };
+    let zero = |p: usize, j: usize| matrix.zero(p, j) - f64::from(offset);
+    let groups = 0..k.div_ceil(group);
+    // A small zero point of parts may lose them to the offset, and is all there is where the integer is 0.
+    let held = |p: usize, j: usize| {
+        let lost = f64::from(zero(p, j) as f32) - zero(p, j);
+        lost.abs() <= matrix.zero(p, j).abs() * LEAST_KEPT
+    };
+    if !groups.clone().all(|g| (0..n).all(|j| held(g * group, j))) {
+        return Ok(None);
+    }
+    let plain = groups.clone().all(|g| (0..n).all(|j| zero(g * group, j) == 0.0));
+    let scales = matrix.panels(group, |p, j| matrix.scale(p, j))?;
+    let zeros = if plain { None } else { Some(matrix.panels(group, zero)?) };
+    let size = (k as i64, n as i64);
+    Ok(Some(Stored { size, panels, groups: Some((group as i64, scales, zeros)) }))
+}

@@ -1,0 +1,267 @@
+//! # What it does
+//! Lets code generators take the functions with the attribute `Codegen`: the generator of each backend is called once
+//! with all of them, and each call of such a function becomes `R.call_dps_packed` of the packed function that the
+//! generator names. The functions themselves go, and composite functions of the module that only they called.
+//!
+//! # Before
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @R.function
+//!     def main(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32")) -> R.Tensor(("n", 8), "float32"):
+//!         n = T.int64()
+//!         cls = Module
+//!         gv: R.Tensor((n, 8), "float32") = cls.fused_relax_matmul_gemm(x, w)
+//!         return gv
+//!
+//!     @R.function(private=True)
+//!     def fused_relax_matmul_gemm(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32")) -> R.Tensor(("n", 8), "float32"):
+//!         R.func_attr({"Codegen": "gemm"})
+//!         n = T.int64()
+//!
+//!         @R.function
+//!         def fused_relax_matmul(a: R.Tensor(("m", 4), "float32"), b: R.Tensor((4, 8), "float32")) -> R.Tensor(("m", 8), "float32"):
+//!             R.func_attr({"Composite": "gemm.matmul", "Primitive": 1})
+//!             m = T.int64()
+//!             c = R.matmul(a, b)
+//!             return c
+//!
+//!         gv: R.Tensor((n, 8), "float32") = fused_relax_matmul(x, w)
+//!         return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @I.ir_module
+//! class Module:
+//!     @R.function
+//!     def main(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32")) -> R.Tensor(("n", 8), "float32"):
+//!         n = T.int64()
+//!         gv = R.call_dps_packed("pliant.gemm", (x, w), out_sinfo=R.Tensor((n, 8), "float32"))
+//!         return gv
+//! ```
+//!
+//! A function whose type does not say how large its outputs are (`R.Tensor(ndim=1)`) stays with Pliant, which finds out
+//! while it runs: it loses the attribute.
+//!
+//! # Requires
+//! [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern) with `annotate_codegen`, or
+//! [`MergeCompositeFunctions`](crate::offload::merge_composite_functions).
+//!
+//! # Keeps
+//! Symbolic shapes: the outputs are allocated from the types of the calls.
+//!
+//! # Never
+//! Leaves a function with `Codegen` behind whose backend has no code generator: that is an error.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use pliant_diag::suggest::did_you_mean;
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE};
+use pliant_ir::op::CALL_DPS_PACKED;
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule};
+use pliant_pass::rewrite::rewrite_bindings;
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+use rustc_hash::FxHashMap;
+
+use crate::canonicalize::eliminate_unused::EliminateUnused;
+use crate::offload::byoc::registry::{
+    ExternalFunction, Generated, TargetOptions, codegen, codegens,
+};
+
+/// See the module's documentation.
+#[derive(Default)]
+pub struct RunCodegen {
+    /// Options of backends by their names.
+    pub target_options: IndexMap<Arc<str>, TargetOptions>,
+    /// The functions that stay, with all that they reach; without, the public ones.
+    pub entry_functions: Option<Vec<String>>,
+}
+
+impl ModulePass for RunCodegen {
+    fn name(&self) -> &str {
+        "RunCodegen"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let mut backends: IndexMap<Arc<str>, Vec<Arc<str>>> = IndexMap::new();
+        let mut kept = Vec::new();
+        for (name, f) in module.relax_funcs() {
+            if let Some(AttrValue::Str(backend)) = f.attrs.get(CODEGEN) {
+                let names = backends.entry(backend.clone()).or_default();
+                let allocated = outputs(f, f.ret_ty()).iter().all(|&out| can_be_allocated(f, out));
+                if allocated { names } else { &mut kept }.push(name.clone());
+            }
+        }
+        if backends.is_empty() {
+            return Ok(module);
+        }
+        for name in kept {
+            if let Some(BaseFunc::Relax(f)) = module.functions.get_mut(&name) {
+                Arc::make_mut(f).attrs.shift_remove(CODEGEN);
+            }
+        }
+        let mut made: FxHashMap<Arc<str>, Generated> = FxHashMap::default();
+        for (backend, names) in &backends {
+            ctx.check_cancelled()?;
+            let generated = self.generate(&module, backend, names, ctx)?;
+            made.extend(names.iter().cloned().zip(generated));
+        }
+        for name in made.keys().cloned().collect::<std::collections::BTreeSet<_>>() {
+            module.remove(&name);
+        }
+        let mut errors = Vec::new();
+        for (name, func) in &mut module.functions {
+            let BaseFunc::Relax(func) = func else { continue };
+            if pliant_ir::relax::visit::called_globals(func).iter().any(|g| made.contains_key(g)) {
+                let changed = replace_calls(Arc::make_mut(func), &made);
+                errors.extend(changed.err().map(|e| e.in_function(name)));
+            }
+        }
+        if let Some(error) = PassError::join(errors) {
+            return Err(error);
+        }
+        self.clean(module, ctx)
+    }
+}
+
+impl RunCodegen {
+    fn generate(
+        &self,
+        module: &IRModule,
+        backend: &str,
+        names: &[Arc<str>],
+        ctx: &PassContext,
+    ) -> Result<Vec<Generated>, PassError> {
+        let Some(generator) = codegen(backend) else {
+            let known = codegens();
+            let help = did_you_mean(backend, known.iter().map(String::as_str))
+                .unwrap_or_else(|| format!("registered are: {}", known.join(", ")));
+            let message = format!("no code generator is registered for the backend '{backend}'");
+            return Err(PassError::User(vec![Problem::new(message).with_help(help)]));
+        };
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let functions: Vec<ExternalFunction<'_>> = names
+            .iter()
+            .filter_map(|name| {
+                let func = module.get(name)?.as_relax()?.clone();
+                Some(ExternalFunction { name: name.clone(), func, module })
+            })
+            .collect();
+        let options = self.target_options.get(backend).cloned().unwrap_or_default();
+        let generated = generator.generate(&functions, &options, ctx)?;
+        if generated.len() != names.len() {
+            return Err(PassError::user(format!(
+                "the code generator of '{backend}' was given {} functions and returned {}",
+                names.len(),
+                generated.len()
+            )));
+        }
+        Ok(generated)
+    }
+
+    /// Removes what only the functions called that are gone.
+    fn clean(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if let Some(entries) = &self.entry_functions {
+            for name in entries {
+                if module.get(name).is_none() {
+                    return Err(PassError::user(format!(
+                        "there is no function '{name}' to enter by"
+                    )));
+                }
+            }
+            let mut live: Vec<Arc<str>> = entries.iter().map(|e| e.as_str().into()).collect();
+            let mut seen = rustc_hash::FxHashSet::default();
+            while let Some(name) = live.pop() {
+                if let Some(BaseFunc::Relax(f)) = module.get(&name)
+                    && !seen.contains(&name)
+                {
+                    crate::canonicalize::eliminate_unused::collect_globals(f, &mut live);
+                }
+                seen.insert(name);
+            }
+            module.functions.retain(|name, _| seen.contains(name));
+            return Ok(module);
+        }
+        let composite = |f: &BaseFunc| f.attrs().contains_key(COMPOSITE);
+        if module.functions.values().any(composite) {
+            return EliminateUnused.run(module, ctx);
+        }
+        Ok(module)
+    }
+}
+
+/// Puts destination-passing calls of packed functions in the place of calls of functions that were generated.
+fn replace_calls(
+    func: &mut Function,
+    made: &FxHashMap<Arc<str>, Generated>,
+) -> Result<(), PassError> {
+    rewrite_bindings(func, |func, mut b, out| {
+        let called = match func.expr(b.value) {
+            ExprData::Call { callee: Callee::Expr(callee), args, .. } => match func.expr(*callee) {
+                ExprData::Global(name) => {
+                    made.get(func.str(*name)).map(|g| (g, func.list(*args).to_vec()))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some((generated, args)) = called {
+            let span = func.var(b.var).span;
+            b.value = packed_call(func, generated, &args, b.value)
+                .map_err(|message| PassError::User(vec![Problem::new(message).at(span)]))?;
+        }
+        out.push(b);
+        Ok(())
+    })
+}
+
+fn packed_call(
+    func: &mut Function,
+    generated: &Generated,
+    args: &[Expr],
+    call: Expr,
+) -> Result<Expr, String> {
+    let symbol = &generated.symbol;
+    let inputs: Vec<Expr> = match &generated.args {
+        None => args.to_vec(),
+        Some(list) => list
+            .iter()
+            .map(|&i| {
+                args.get(i)
+                    .copied()
+                    .ok_or_else(|| format!("'{symbol}' asks for argument {i} of {}", args.len()))
+            })
+            .collect::<Result<_, _>>()?,
+    };
+    let ty = func.expr_ty(call);
+    for out in outputs(func, ty) {
+        if !can_be_allocated(func, out) {
+            let text = pliant_ir::print::type_text(func, out);
+            return Err(format!(
+                "the output of '{symbol}' cannot be allocated: its type is {text} (match_cast its inputs first)"
+            ));
+        }
+    }
+    let callee = func.extern_func(symbol);
+    let tuple = func.tuple(&inputs);
+    Ok(func.call(Callee::Op(CALL_DPS_PACKED), &[callee, tuple], Attrs::default(), &[ty], ty))
+}
+
+/// The tensors that a value of that type is.
+fn outputs(func: &Function, ty: Type) -> Vec<Type> {
+    match func.types.get(ty) {
+        TypeData::Tuple(fields) => fields.to_vec(),
+        _ => vec![ty],
+    }
+}
+
+/// Whether the type says how large a tensor is.
+fn can_be_allocated(func: &Function, ty: Type) -> bool {
+    let data = func.types.get(ty);
+    data.dims().is_some() && data.dtype().is_some()
+}

@@ -1,0 +1,136 @@
+//! # What it does
+//! Computes products, convolutions and attention of float16 and bfloat16 in float32, and rounds the results: the library's
+//! kernels take float32. The casts of constants are computed at compile time
+//! ([`FoldConstant`](crate::canonicalize::fold_constant)); those of inputs and results are element-wise, and become part of
+//! their neighbours' loops. Sums were of float32 before, too.
+//!
+//! # Before
+//! ```python
+//! gv: R.Tensor((n, 8), dtype="float16") = R.matmul(x, w)
+//! ```
+//!
+//! # After
+//! ```python
+//! lv: R.Tensor((n, 4), dtype="float32") = R.astype(x, dtype="float32")
+//! lv1: R.Tensor((4, 8), dtype="float32") = R.astype(w, dtype="float32")
+//! lv2: R.Tensor((n, 8), dtype="float32") = R.matmul(lv, lv1)
+//! gv: R.Tensor((n, 8), dtype="float16") = R.astype(lv2, dtype="float16")
+//! ```
+//!
+//! # Requires
+//! Nothing. It is of use before [`EliminateCommonSubexpr`](crate::canonicalize::eliminate_common_subexpr), which joins casts of
+//! one operand.
+//!
+//! # Keeps
+//! Operators of which an operand has another type, but for the bias of an `R.linear`, which may be of float32; those whose result
+//! is neither of 16 bits nor of float32; and all of them where kernels are switched off.
+//!
+//! # Never
+//! Sums in fewer bits than before. Constants of such products take 32 bits for each element; the setting `precision="bfloat16"`
+//! rounds them like others of float32, those that were float16 too.
+
+use pliant_ir::relax::{Callee, Expr, ExprData, Function};
+use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_rules};
+use pliant_pass::rewrite::reachable_seqs;
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+
+use crate::common::names::is_left_out;
+use crate::common::products::{CONVOLUTIONS, LINEAR, MATMUL};
+
+const CAST: Op = Op("relax.astype");
+
+/// Beside convolutions, the operators whose kernels take float32.
+const OTHERS: [Op; 4] = [MATMUL, LINEAR, Op("relax.nn.attention"), Op("relax.nn.attention_bias")];
+
+/// The operators whose kernels take float32.
+fn widened_ops() -> impl Iterator<Item = Op> {
+    OTHERS.into_iter().chain(CONVOLUTIONS)
+}
+
+/// See the module's documentation.
+pub struct WidenProducts;
+
+impl ModulePass for WidenProducts {
+    fn name(&self) -> &str {
+        "WidenProducts"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.kernels() {
+            return Ok(module);
+        }
+        let writers = Writers::of(&module);
+        let roots: Vec<Pattern> = widened_ops().map(|op| is_op(op).call_any([])).collect();
+        let rules = RuleSet::new(roots.clone(), ctx.ops)?;
+        update_each_relax(&mut module, ctx, |_, func| {
+            if !has_halves(func) {
+                return Ok(false);
+            }
+            let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, found| {
+                let Some(root) = found.get(&roots[found.rule]) else { return Ok(None) };
+                widened(cx, root)
+            })?;
+            Ok(count > 0)
+        })?;
+        Ok(module)
+    }
+}
+
+fn is_half(dtype: Option<DType>) -> bool {
+    matches!(dtype, Some(DType::Float16 | DType::BFloat16))
+}
+
+/// Whether a function computes anything of few bits at all, so that others are not searched.
+fn has_halves(func: &Function) -> bool {
+    reachable_seqs(func).into_iter().any(|seq| {
+        let blocks = &func.seq(seq).blocks;
+        let mut bindings = blocks.iter().flat_map(|&b| &func.block(b).bindings);
+        bindings.any(|b| match func.expr(b.value) {
+            ExprData::Call { callee: Callee::Op(op), args, .. }
+                if widened_ops().any(|o| o == *op) =>
+            {
+                func.list(*args).first().is_some_and(|&x| is_half(func.ty(x).dtype()))
+            }
+            _ => false,
+        })
+    })
+}
+
+/// The call over float32, and its result as it was.
+fn widened(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError> {
+    let value = cx.value(root);
+    let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = *cx.func.expr(value) else {
+        return Ok(None);
+    };
+    let (args, attrs) = (cx.func.list(args).to_vec(), cx.func.call_attrs(attrs).clone());
+    // What is left out stands last.
+    let given = args.iter().take_while(|&&e| !is_left_out(cx.func, e)).count();
+    let (args, rest) = args.split_at(given);
+    let narrow = args.iter().enumerate().all(|(i, &e)| {
+        let dtype = cx.func.ty(e).dtype();
+        is_half(dtype) || op == LINEAR && i == 2 && dtype == Some(DType::Float32)
+    });
+    let all = narrow && rest.iter().all(|&e| is_left_out(cx.func, e));
+    let result = cx.func.ty(value).dtype();
+    let Some(result) = result.filter(|&d| all && (is_half(Some(d)) || d == DType::Float32)) else {
+        return Ok(None);
+    };
+    let wide = args.iter().map(|&e| cast(cx, e, DType::Float32));
+    let wide = wide.collect::<Result<Vec<_>, _>>()?;
+    let said = attrs.get("out_dtype").is_some_and(|d| !d.is_none());
+    let attrs = match said {
+        true => attrs.with("out_dtype", AttrValue::DType(DType::Float32)),
+        false => attrs,
+    };
+    let whole = cx.call(op, &wide, attrs)?;
+    if result == DType::Float32 { Ok(Some(whole)) } else { cast(cx, whole, result).map(Some) }
+}
+
+fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr, PassError> {
+    if cx.func.ty(e).dtype() == Some(dtype) {
+        return Ok(e);
+    }
+    cx.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
+}

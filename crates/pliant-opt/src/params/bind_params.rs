@@ -1,0 +1,414 @@
+//! # What it does
+//! Makes parameters of one function values: tensors, scalars, shapes, strings and tuples of such. Each is named by its
+//! name or its index. Symbols that a value tells become numbers in all of the function.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", "k"), "float32"), w: R.Tensor(("k",), "float32")) -> R.Tensor(("n", "k"), "float32"):
+//!     n = T.int64()
+//!     k = T.int64()
+//!     with R.dataflow():
+//!         gv = R.add(x, w)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! With a tensor of the elements 1 and 2 for `w`.
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n", 2), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         gv = R.add(x, R.const([1.0, 2.0], "float32"))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! That the function exists and has the parameters, and that the tensors fit their types.
+//!
+//! # Keeps
+//! The order of the other parameters.
+//!
+//! # Never
+//! Computes anything: that is [`FoldConstant`](crate::canonicalize::fold_constant).
+
+use std::sync::Arc;
+
+use pliant_ir::relax::visit::{copy_function_with, free_syms};
+use pliant_ir::relax::{Binding, BlockData, Expr, Function, Type, TypeData, Var};
+use pliant_ir::{IRModule, Sym, SymVar};
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+use pliant_tensor::{DType, Tensor};
+use rustc_hash::FxHashMap;
+
+use crate::analysis::memory::{Memory, ParamUses};
+use crate::common::names::{known_names, relax_func};
+use crate::common::reinfer::reinfer;
+
+/// Which parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParamKey {
+    /// The one of that name.
+    Name(Arc<str>),
+    /// The one at that place, counted from 0.
+    Index(usize),
+}
+
+/// What a parameter becomes.
+#[derive(Clone, Debug)]
+pub enum ParamValue {
+    /// A tensor.
+    Tensor(Tensor),
+    /// An integer scalar.
+    Int(i64),
+    /// A float scalar.
+    Float(f64),
+    /// A shape.
+    Shape(Vec<i64>),
+    /// A string.
+    Str(Arc<str>),
+    /// One value per field.
+    Tuple(Vec<ParamValue>),
+    /// Several values: a tuple, or a shape where that is meant or nothing said and all are integers.
+    List(Vec<ParamValue>),
+    /// A tensor where one is meant, else the other value.
+    Either(Tensor, Box<ParamValue>),
+}
+
+impl ParamValue {
+    /// The value as one of a type: tensor, scalar, shape, string or tuple.
+    fn of_type(&self, func: &Function, ty: Type) -> ParamValue {
+        let data = func.types.get(ty);
+        let dims = |values: &[ParamValue]| -> Option<Vec<i64>> {
+            let size = |v: &ParamValue| match v {
+                ParamValue::Int(v) => Some(*v),
+                ParamValue::Either(_, other) => match **other {
+                    ParamValue::Int(v) => Some(v),
+                    _ => None,
+                },
+                _ => None,
+            };
+            values.iter().map(size).collect()
+        };
+        match (self, data) {
+            (ParamValue::Either(tensor, _), TypeData::Tensor { .. }) => {
+                ParamValue::Tensor(tensor.clone())
+            }
+            (ParamValue::Either(_, other), _) => other.of_type(func, ty),
+            (ParamValue::List(values) | ParamValue::Tuple(values), TypeData::Tuple(fields)) => {
+                let fields = fields.iter().map(Some).chain(std::iter::repeat(None));
+                let field = |(v, ty): (&ParamValue, Option<&Type>)| match ty {
+                    Some(&ty) => v.of_type(func, ty),
+                    None => v.clone(),
+                };
+                ParamValue::Tuple(values.iter().zip(fields).map(field).collect())
+            }
+            (ParamValue::List(values), TypeData::Shape { .. }) => {
+                dims(values).map_or_else(|| ParamValue::Tuple(values.clone()), ParamValue::Shape)
+            }
+            (ParamValue::List(values), _) => match dims(values) {
+                Some(dims) if !dims.is_empty() => ParamValue::Shape(dims),
+                _ => ParamValue::Tuple(values.iter().map(|v| v.of_type(func, ty)).collect()),
+            },
+            _ => self.clone(),
+        }
+    }
+}
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub struct BindParams {
+    /// The function.
+    pub func_name: Arc<str>,
+    /// The parameters and what they become.
+    pub params: Vec<(ParamKey, ParamValue)>,
+}
+
+impl ModulePass for BindParams {
+    fn name(&self) -> &str {
+        "BindParams"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let func = relax_func(&module, &self.func_name, "BindParams")?;
+        if self.params.is_empty() {
+            return Ok(module);
+        }
+        let bound = self.resolve(func);
+        let bound = bound.map_err(|p| PassError::User(vec![p.in_function(&*self.func_name)]))?;
+        let mut memory =
+            ParamUses::where_in_place(&module).map(|uses| Memory::of_given_away(func, &uses));
+        let mut written = |p: Var| memory.as_mut().is_some_and(|m| m.is_written(p));
+        let mut new =
+            bind(func, &bound, &mut written).map_err(|e| e.in_function(&self.func_name))?;
+        reinfer(&mut new, &module, ctx.ops, false).map_err(|e| e.in_function(&self.func_name))?;
+        module.insert(self.func_name.clone(), new);
+        Ok(module)
+    }
+}
+
+impl BindParams {
+    /// The parameters that the keys name, each once.
+    fn resolve(&self, func: &Function) -> Result<Vec<(Var, ParamValue)>, Problem> {
+        let params = func.params();
+        let mut out: Vec<(Var, ParamValue)> = Vec::new();
+        for (key, value) in &self.params {
+            let found = match key {
+                ParamKey::Name(name) => {
+                    params.iter().copied().find(|&p| func.var(p).name == *name).ok_or_else(
+                        || {
+                            let names = params.iter().map(|&p| &*func.var(p).name);
+                            Problem::new(format!("there is no parameter '{name}' to bind"))
+                                .with_help(known_names("its parameters are", names))
+                        },
+                    )?
+                }
+                ParamKey::Index(i) => params.get(*i).copied().ok_or_else(|| {
+                    let count = params.len();
+                    Problem::new(format!("there is no parameter {i} to bind: it has {count}"))
+                })?,
+            };
+            if out.iter().any(|(p, _)| *p == found) {
+                let name = &func.var(found).name;
+                return Err(Problem::new(format!("parameter '{name}' is bound twice")));
+            }
+            out.push((found, value.of_type(func, func.var(found).ty)));
+        }
+        Ok(out)
+    }
+}
+
+/// The function with parameters replaced by values. Those that are written into stay variables: each is one value,
+/// however often it is read.
+fn bind(
+    func: &Function,
+    bound: &[(Var, ParamValue)],
+    written: &mut dyn FnMut(Var) -> bool,
+) -> Result<Function, PassError> {
+    let mut sizes = Sizes { func, known: FxHashMap::default() };
+    for (param, value) in bound {
+        let data = func.var(*param);
+        sizes
+            .enter(&data.name, data.ty, value)
+            .map_err(|p| PassError::User(vec![p.at(data.span)]))?;
+    }
+    let mut rest = func.clone();
+    let root = rest.root();
+    rest.func_mut(root).params.retain(|p| !bound.iter().any(|(b, _)| b == p));
+    let mut bindings = Vec::new();
+    let mut new = copy_function_with(&rest, |importer| {
+        let mut known: Vec<(SymVar, i64)> = sizes.known.iter().map(|(&v, s)| (v, s.0)).collect();
+        known.sort_unstable();
+        for (v, size) in known {
+            let size = importer.dst.syms.int(size);
+            importer.syms.insert(v, size);
+        }
+        for (param, value) in bound {
+            let value = literal(importer.dst, value, func, func.var(*param).ty);
+            if written(*param) {
+                let var = importer.define(*param);
+                bindings.push(Binding::bind(var, value));
+            } else {
+                importer.vars.insert(*param, value);
+            }
+        }
+    });
+    if !bindings.is_empty() {
+        let block = new.add_block(BlockData { dataflow: false, bindings });
+        let body = new.body();
+        new.seq_mut(body).blocks.insert(0, block);
+    }
+    for (param, value) in bound {
+        let data = func.var(*param);
+        sizes
+            .check(&data.name, data.ty, value)
+            .map_err(|p| PassError::User(vec![p.at(data.span)]))?;
+    }
+    match free_syms(&new, new.root()).first() {
+        None => Ok(new),
+        Some(&v) => Err(PassError::unsupported(
+            format!("binding the only parameter that tells the size '{}'", new.syms.name(v)),
+            "the size does not stand alone in a dim of the parameter; bind the size with BindSymbolicVars first",
+        )),
+    }
+}
+
+/// A value written out, for a parameter of that type of `src`.
+fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> Expr {
+    let data = src.types.get(ty);
+    match value {
+        ParamValue::Tensor(tensor) | ParamValue::Either(tensor, _) => dst.constant(tensor.clone()),
+        ParamValue::Int(value) => {
+            let value = dst.syms.int(*value);
+            dst.int_value(value, data.dtype().unwrap_or(DType::Int64))
+        }
+        ParamValue::Float(value) => dst.float_value(*value, data.dtype().unwrap_or(DType::Float64)),
+        ParamValue::Shape(dims) => {
+            let dims: Vec<_> = dims.iter().map(|&d| dst.syms.int(d)).collect();
+            dst.shape(&dims)
+        }
+        ParamValue::Str(text) => dst.str_value(text),
+        ParamValue::Tuple(values) | ParamValue::List(values) => {
+            let tys = match data {
+                TypeData::Tuple(fields) => fields.to_vec(),
+                _ => vec![ty; values.len()],
+            };
+            let fields = values.iter().zip(tys).map(|(v, ty)| literal(dst, v, src, ty));
+            let fields: Vec<Expr> = fields.collect();
+            dst.tuple(&fields)
+        }
+    }
+}
+
+/// The sizes that the values of parameters tell.
+struct Sizes<'a> {
+    func: &'a Function,
+    /// Each with its value and the parameter that tells it.
+    known: FxHashMap<SymVar, (i64, String)>,
+}
+
+impl Sizes<'_> {
+    /// Enters the sizes that stand alone in a parameter's type.
+    fn enter(&mut self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
+        let func = self.func;
+        let misfit =
+            || Err(Problem::new(format!("parameter '{name}' {}", refused(func, ty, value))));
+        match (func.types.get(ty), value) {
+            (TypeData::Any, _) => Ok(()),
+            (TypeData::Tensor { dtype, .. }, ParamValue::Tensor(tensor)) => {
+                if let Some(dtype) = dtype.filter(|&d| d != tensor.dtype()) {
+                    let found = tensor.dtype();
+                    return Err(Problem::new(format!(
+                        "parameter '{name}' is of {dtype}, the tensor of {found}"
+                    )));
+                }
+                if let Some(rank) = func.rank_of(ty).filter(|&r| r as usize != tensor.ndim()) {
+                    let found = tensor.ndim();
+                    return Err(Problem::new(format!(
+                        "parameter '{name}' has {rank} dims, the tensor {found}"
+                    )));
+                }
+                self.dims(name, func.types.get(ty).dims(), tensor.shape())
+            }
+            (TypeData::Prim { dtype, value }, ParamValue::Int(found)) if !dtype.is_float() => {
+                if !dtype.has_int(*found) || *dtype == DType::UInt64 && *found < 0 {
+                    return misfit();
+                }
+                self.dims(name, value.as_ref().map(std::slice::from_ref), &[*found])
+            }
+            (TypeData::Prim { dtype, .. }, ParamValue::Float(_)) if dtype.is_float() => Ok(()),
+            (TypeData::Shape { .. }, ParamValue::Shape(dims)) => match func.rank_of(ty) {
+                Some(rank) if rank as usize != dims.len() => misfit(),
+                _ => self.dims(name, func.types.get(ty).dims(), dims),
+            },
+            (TypeData::Tuple(fields), ParamValue::Tuple(values))
+                if fields.len() == values.len() =>
+            {
+                for (i, (&field, value)) in fields.iter().zip(values).enumerate() {
+                    self.enter(&format!("{name}[{i}]"), field, value)?;
+                }
+                Ok(())
+            }
+            _ => misfit(),
+        }
+    }
+
+    fn dims(&mut self, name: &str, dims: Option<&[Sym]>, found: &[i64]) -> Result<(), Problem> {
+        for (&dim, &size) in dims.unwrap_or_default().iter().zip(found) {
+            let Some(v) = self.func.syms.as_var(dim) else { continue };
+            if size < 0 {
+                let sym = self.func.syms.name(v);
+                return Err(Problem::new(format!(
+                    "the size '{sym}' cannot be {size}, as in '{name}'"
+                )));
+            }
+            let (known, by) = self.known.entry(v).or_insert((size, name.to_string()));
+            if *known != size {
+                let sym = self.func.syms.name(v);
+                return Err(Problem::new(format!(
+                    "the size '{sym}' is {known} in '{by}' and {size} in '{name}'"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the sizes in a parameter's type with those of its value, once all are known.
+    fn check(&self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
+        let func = self.func;
+        let one;
+        let (dims, found): (Option<&[Sym]>, &[i64]) = match (func.types.get(ty), value) {
+            (TypeData::Tuple(fields), ParamValue::Tuple(values)) => {
+                let mut fields = fields.iter().zip(values).enumerate();
+                return fields
+                    .try_for_each(|(i, (&ty, v))| self.check(&format!("{name}[{i}]"), ty, v));
+            }
+            (data, ParamValue::Tensor(tensor)) => (data.dims(), tensor.shape()),
+            (data, ParamValue::Shape(dims)) => (data.dims(), dims),
+            (TypeData::Prim { value, .. }, ParamValue::Int(found)) => {
+                one = [*found];
+                (value.as_ref().map(std::slice::from_ref), &one)
+            }
+            _ => return Ok(()),
+        };
+        let mut syms = func.syms.clone();
+        let ints: FxHashMap<SymVar, _> =
+            self.known.iter().map(|(&v, s)| (v, syms.int(s.0))).collect();
+        for (i, (&dim, &size)) in dims.unwrap_or_default().iter().zip(found).enumerate() {
+            let value = syms.substitute(dim, &|v| ints.get(&v).copied());
+            if syms.as_int(value).is_some_and(|v| v != size) {
+                let dim = func.syms.display(dim);
+                let text = match func.types.get(ty) {
+                    TypeData::Tensor { .. } => {
+                        format!("dim {i} of parameter '{name}' is {dim}, that of the tensor {size}")
+                    }
+                    TypeData::Shape { .. } => {
+                        format!("dim {i} of parameter '{name}' is {dim}, that of the shape {size}")
+                    }
+                    _ => format!("parameter '{name}' is {dim}, its value {size}"),
+                };
+                return Err(Problem::new(text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a value is none of a type.
+fn refused(func: &Function, ty: Type, value: &ParamValue) -> String {
+    let found = match value {
+        ParamValue::Tensor(_) | ParamValue::Either(..) => "a tensor".to_string(),
+        ParamValue::Int(value) => format!("the integer {value}"),
+        ParamValue::Float(value) => format!("the float {value}"),
+        ParamValue::Shape(dims) => format!("the shape {dims:?}"),
+        ParamValue::Str(text) => format!("the string {text:?}"),
+        ParamValue::Tuple(fields) | ParamValue::List(fields) => {
+            format!("a tuple of {}", fields.len())
+        }
+    };
+    format!("is of type {} and cannot be bound to {found}", pliant_ir::print::type_text(func, ty))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_to_bind_changes_nothing() {
+        let mut module = IRModule::new();
+        module.insert("main", Function::empty());
+        let ctx = PassContext::new(pliant_ops::registry());
+        let pass = BindParams { func_name: "main".into(), params: vec![] };
+        let before = module.clone();
+        let after = pass.apply(module, &ctx).expect("the function exists");
+        let same = |m: &IRModule| m.get("main").and_then(|f| f.as_relax()).cloned();
+        let (a, b) = (same(&before), same(&after));
+        assert!(a.zip(b).is_some_and(|(a, b)| Arc::ptr_eq(&a, &b)));
+        let missing = BindParams { func_name: "mian".into(), params: vec![] };
+        let error = missing.apply(after, &ctx).expect_err("there is no such function");
+        assert!(error.to_string().contains("no function 'mian'"), "{error}");
+    }
+}

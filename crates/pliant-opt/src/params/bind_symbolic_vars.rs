@@ -1,0 +1,232 @@
+//! # What it does
+//! Gives symbolic sizes values, in one function or in all that have a size of that name: numbers, or terms over other
+//! sizes.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n * m",), "float32"):
+//!     n = T.int64()
+//!     m = T.int64()
+//!     with R.dataflow():
+//!         gv = R.reshape(x, R.shape([n * m]))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! With 4 for `m`.
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n * 4",), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         gv = R.reshape(x, R.shape([n * 4]))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! That the function, where one is named, has the sizes; else that some function has each. The sizes of a term are
+//! those of the function by their names; others are new to it.
+//!
+//! # Keeps
+//! The parameters: a call with another size fails when the function is entered.
+//!
+//! # Never
+//! Touches a function that has none of the sizes.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::derive::definable_syms;
+use pliant_ir::relax::visit::{Event, called_globals, copy_function_with, free_syms, walk};
+use pliant_ir::relax::{Function, Type};
+use pliant_ir::verify::verify_module;
+use pliant_ir::{BaseFunc, IRModule, Sym, SymArena, SymVar};
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::common::names::{known_names, relax_func};
+
+/// What a size becomes: a term in an arena of its own.
+#[derive(Clone, Debug)]
+pub struct SizeTerm {
+    /// The arena of the term.
+    pub arena: Arc<SymArena>,
+    /// The term.
+    pub size: Sym,
+}
+
+impl From<i64> for SizeTerm {
+    fn from(value: i64) -> Self {
+        let mut arena = SymArena::new();
+        let size = arena.int(value);
+        SizeTerm { arena: arena.into(), size }
+    }
+}
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub struct BindSymbolicVars {
+    /// The sizes by name, and what they become.
+    pub binding_map: Vec<(Arc<str>, SizeTerm)>,
+    /// The function; all functions where there is none.
+    pub func_name: Option<Arc<str>>,
+}
+
+impl ModulePass for BindSymbolicVars {
+    fn name(&self) -> &str {
+        "BindSymbolicVars"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let names: Vec<Arc<str>> = match &self.func_name {
+            Some(name) => {
+                relax_func(&module, name, "BindSymbolicVars")?;
+                vec![name.clone()]
+            }
+            None => module.relax_funcs().map(|(name, _)| name.clone()).collect(),
+        };
+        let before = module.clone();
+        let mut found: FxHashSet<&str> = FxHashSet::default();
+        let mut all: Vec<String> = Vec::new();
+        for name in names {
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+            let sizes = sizes_of(func);
+            all.extend(sizes.iter().map(|&v| func.syms.name(v).to_string()));
+            let mut bound = Vec::new();
+            for (key, value) in &self.binding_map {
+                let same = sizes.iter().copied().filter(|&v| func.syms.name(v) == &**key);
+                bound.extend(same.map(|v| (v, value)));
+                if bound.last().is_some_and(|(v, _)| func.syms.name(*v) == &**key) {
+                    found.insert(key);
+                }
+            }
+            if !bound.is_empty() {
+                *func = Arc::new(bind(func, &sizes, &bound));
+            }
+        }
+        self.check(&found, all)?;
+        settled(&before, module, ctx)
+    }
+}
+
+/// The module, if the sizes of the functions that changed still have definitions and their calls still fit.
+fn settled(before: &IRModule, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+    let mut problems = Vec::new();
+    for (name, func) in module.relax_funcs() {
+        if before.get(name).and_then(BaseFunc::as_relax).is_some_and(|old| Arc::ptr_eq(old, func)) {
+            continue;
+        }
+        let (own, old) = (with_callees(&module, name), with_callees(before, name));
+        let after = errors(&own, ctx);
+        if !after.is_empty() && errors(&old, ctx).is_empty() {
+            let problem = |why: String| {
+                Problem::new(format!("the sizes cannot become these: {why}")).with_help(
+                    "a new size stands alone in a dim of a parameter or in a match_cast, or is computed from such",
+                )
+            };
+            problems.extend(after.into_iter().map(problem));
+        }
+    }
+    if problems.is_empty() { Ok(module) } else { Err(PassError::User(problems)) }
+}
+
+fn errors(module: &IRModule, ctx: &PassContext) -> Vec<String> {
+    let findings = verify_module(module, ctx.ops);
+    findings.iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect()
+}
+
+/// A function with all that it calls.
+fn with_callees(module: &IRModule, name: &str) -> IRModule {
+    let mut out = IRModule::new();
+    let mut work: Vec<Arc<str>> = vec![name.into()];
+    while let Some(name) = work.pop() {
+        if let Some(func) = module.get(&name).filter(|_| out.get(&name).is_none()) {
+            if let BaseFunc::Relax(func) = func {
+                work.extend(called_globals(func));
+            }
+            out.insert(name, func.clone());
+        }
+    }
+    out
+}
+
+impl BindSymbolicVars {
+    /// Complains about sizes that are negative, and about those that nobody has.
+    fn check(&self, found: &FxHashSet<&str>, mut all: Vec<String>) -> Result<(), PassError> {
+        let mut problems = Vec::new();
+        let place = match &self.func_name {
+            Some(name) => format!("function '{name}' has"),
+            None => "the module's functions have".into(),
+        };
+        for (i, (key, value)) in self.binding_map.iter().enumerate() {
+            if let Some(value) = value.arena.as_int(value.size).filter(|&v| v < 0) {
+                problems.push(Problem::new(format!("the size '{key}' cannot be {value}")));
+            } else if self.binding_map[..i].iter().any(|(other, _)| other == key) {
+                problems.push(Problem::new(format!("the size '{key}' is bound twice")));
+            } else if !found.contains(&**key) {
+                all.sort();
+                all.dedup();
+                let names = all.iter().map(String::as_str);
+                problems.push(
+                    Problem::new(format!("{place} no symbolic size '{key}'"))
+                        .with_help(known_names("there are", names)),
+                );
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
+    }
+}
+
+/// The sizes of a function: those that its parameters or casts define, and those that it only mentions. What local functions
+/// and the turns of loops define is theirs.
+fn sizes_of(func: &Function) -> Vec<SymVar> {
+    let root = func.root();
+    let mut out: Vec<SymVar> = Vec::new();
+    let mut define = |ty: Type| {
+        for v in definable_syms(func, ty) {
+            if !out.contains(&v) {
+                out.push(v);
+            }
+        }
+    };
+    let mut depth = 0;
+    walk(func, root, |event| match event {
+        Event::EnterFunc(id) => {
+            depth += 1;
+            if depth == 1 {
+                func.func(id).params.iter().for_each(|&p| define(func.var(p).ty));
+            }
+        }
+        Event::LeaveFunc(_) => depth -= 1,
+        Event::Binding(_, b) if depth == 1 => b.cast.expand().into_iter().for_each(&mut define),
+        _ => {}
+    });
+    out.extend(free_syms(func, root));
+    out
+}
+
+/// The function with values for sizes, all at once. Sizes in these values are those of the function that have their names
+/// and are not bound themselves.
+fn bind(func: &Function, sizes: &[SymVar], bound: &[(SymVar, &SizeTerm)]) -> Function {
+    copy_function_with(func, |importer| {
+        let mut fresh: FxHashMap<String, Sym> = FxHashMap::default();
+        for &v in sizes.iter().filter(|&&v| bound.iter().all(|&(b, _)| b != v)) {
+            let kept = importer.src.syms.var(v);
+            let kept = importer.sym(kept);
+            fresh.insert(func.syms.name(v).to_string(), kept);
+        }
+        for &(v, value) in bound {
+            let names = &value.arena;
+            let term = importer.dst.syms.import(names, value.size, &mut |arena, var| {
+                let name = names.name(var);
+                *fresh.entry(name.to_string()).or_insert_with(|| {
+                    let new = arena.fresh_var(name.to_string());
+                    arena.var(new)
+                })
+            });
+            importer.syms.insert(v, term);
+        }
+    })
+}

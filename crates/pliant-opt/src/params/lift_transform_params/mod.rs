@@ -1,0 +1,295 @@
+//! # What it does
+//! Lifts what depends on a model's parameters alone out of a function: into `<name>_transform_params`, which takes the
+//! parameters as one tuple and returns what the function needs of them. It is run once, when a model is loaded.
+//! Parameters are those from the attribute `num_input` on. Functions that share their parameters may share one
+//! transformation, `transform_params`, of what all of them compute ([`SharedTransform`]).
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((4, 8), "float32"), b: R.Tensor((4,), "float32")) -> R.Tensor(("n", 4), "float32"):
+//!     R.func_attr({"num_input": 1})
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         wt = R.permute_dims(w, axes=[1, 0])
+//!         lv = R.matmul(x, wt)
+//!         gv = R.add(lv, b)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 8), "float32"), b: R.Tensor((4,), "float32"), wt: R.Tensor((8, 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+//!     R.func_attr({"num_input": 1})
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.matmul(x, wt)
+//!         gv = R.add(lv, b)
+//!         R.output(gv)
+//!     return gv
+//!
+//! @R.function
+//! def main_transform_params(params: R.Tuple(R.Tensor((4, 8), "float32"), R.Tensor((4,), "float32"))) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((8, 4), "float32")):
+//!     R.func_attr({"num_input": 0})
+//!     with R.dataflow():
+//!         w = params[0]
+//!         b = params[1]
+//!         wt = R.permute_dims(w, axes=[1, 0])
+//!         gv = (b, wt)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! That nobody in the module calls the function: the caller would have to transform the parameters each time.
+//!
+//! # Keeps
+//! Calls with effects, control flow, `match_cast`s, random numbers, reads of parameters that the function writes into, and
+//! what mentions sizes that only the inputs tell.
+//! Parameters that the function needs as they are, first; one whose dims alone tell a size that it mentions is such.
+//!
+//! # Never
+//! Touches functions without `num_input`, or those whose `<name>_transform_params` exists.
+
+mod shared;
+
+use std::sync::Arc;
+
+use pliant_ir::attr_names::NUM_INPUT;
+use pliant_ir::relax::derive::{solvable_syms, type_syms};
+use pliant_ir::relax::visit::{Event, Importer, for_each_expr, for_each_sym, operand_vars, walk};
+use pliant_ir::relax::{
+    Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, TypeData, Var,
+};
+use pliant_ir::{AttrValue, BaseFunc, IRModule, Op, Span, SymVar};
+use pliant_pass::rewrite::{Substitution, remove_and_substitute, shape_vars};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::FxHashSet;
+
+use crate::analysis::{CallGraph, Effects, written_vars};
+use crate::common::names::num_input;
+
+pub use self::shared::{SHARED_NAME, SharedTransform};
+
+/// What is added to a function's name for that of the function that transforms its parameters.
+const SUFFIX: &str = "_transform_params";
+
+/// See the module's documentation.
+#[derive(Clone, Debug, Default)]
+pub struct LiftTransformParams {
+    /// Which functions share one transformation; without, each gets its own.
+    pub shared: Option<SharedTransform>,
+}
+
+impl ModulePass for LiftTransformParams {
+    fn name(&self) -> &str {
+        "LiftTransformParams"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if let Some(wanted) = &self.shared {
+            return shared::lift_shared(module, wanted, ctx);
+        }
+        let effects = Effects::of(&module, ctx.ops);
+        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        let called = called_functions(&module);
+        for name in names {
+            ctx.check_cancelled()?;
+            let Some(BaseFunc::Relax(func)) = module.get(&name) else { continue };
+            let count = num_input(func).map_err(|e| e.in_function(&name))?;
+            let lifted: Arc<str> = format!("{name}{SUFFIX}").into();
+            let done = name.ends_with(SUFFIX) || module.get(&lifted).is_some();
+            let Some(count) = count.filter(|&count| count < func.params().len() && !done) else {
+                continue;
+            };
+            check_not_called(&called, &name)?;
+            let mut new = Function::clone(func);
+            let transform = lift(&mut new, count, &effects);
+            module.insert(name, new);
+            module.insert(lifted, transform);
+        }
+        Ok(module)
+    }
+}
+
+/// The functions that functions of the module call.
+fn called_functions(module: &IRModule) -> FxHashSet<Arc<str>> {
+    CallGraph::of(module).calls.values().flatten().cloned().collect()
+}
+
+fn check_not_called(called: &FxHashSet<Arc<str>>, name: &str) -> Result<(), PassError> {
+    if called.contains(name) {
+        return Err(PassError::unsupported(
+            format!("lifting the parameters of '{name}'"),
+            "a function of the module calls it; inline it there with InlinePrivateFunctions",
+        ));
+    }
+    Ok(())
+}
+
+/// Takes what depends on the parameters alone out of a function; returns the function that computes it.
+fn lift(func: &mut Function, count: usize, effects: &Effects) -> Function {
+    let weights = func.params()[count..].to_vec();
+    let lifted = liftable(func, &weights, effects);
+    let outputs = needed(func, count, &weights, &lifted);
+    let transform = transform_function(func, &weights, &lifted, &outputs);
+    let dead: FxHashSet<Var> = lifted.iter().map(|b| b.var).collect();
+    remove_and_substitute(func, &dead, &Substitution::default());
+    for &v in &outputs {
+        func.var_mut(v).dataflow = false;
+    }
+    let root = func.root();
+    let params = &mut func.func_mut(root).params;
+    params.truncate(count);
+    params.extend(outputs);
+    transform
+}
+
+/// The bindings of the outermost sequence that depend on parameters of the model alone.
+fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding> {
+    let tys: Vec<_> = weights.iter().map(|&w| func.var(w).ty).collect();
+    let syms: FxHashSet<SymVar> = solvable_syms(func, &tys, &|_| false).into_iter().collect();
+    let pinned = shape_vars(func);
+    // What a call writes over is computed anew for each call of the function.
+    let written = written_vars(func, effects);
+    let mut known: FxHashSet<Var> =
+        weights.iter().copied().filter(|w| !written.contains(w)).collect();
+    let mut out = Vec::new();
+    for &block in &func.seq(func.body()).blocks {
+        for &b in &func.block(block).bindings {
+            let operands = operand_vars(func, b.value);
+            let fits = operands.iter().all(|v| known.contains(v))
+                && b.cast.is_none()
+                && !pinned.contains(&b.var)
+                && !written.contains(&b.var)
+                && may_move(func, b.value, effects)
+                && mentioned(func, b).iter().all(|v| syms.contains(v));
+            if fits {
+                known.insert(b.var);
+                out.push(b);
+            }
+        }
+    }
+    out
+}
+
+/// The operator that keeps what follows it from being lifted.
+const STOP_LIFT_PARAMS: Op = Op("relax.builtin.stop_lift_params");
+
+fn may_move(func: &Function, e: Expr, effects: &Effects) -> bool {
+    match func.expr(e) {
+        ExprData::If { .. } | ExprData::Func(_) | ExprData::Global(_) => false,
+        ExprData::Call { callee: Callee::Op(op), .. }
+            if op.0.contains("random") || *op == STOP_LIFT_PARAMS =>
+        {
+            false
+        }
+        _ => !effects.is_impure(func, e),
+    }
+}
+
+/// The symbols that a binding mentions.
+fn mentioned(func: &Function, b: Binding) -> Vec<SymVar> {
+    let mut out = type_syms(func, func.var(b.var).ty);
+    for_each_expr(func, b.value, |e| match func.expr(e) {
+        ExprData::Shape(dims) => {
+            dims.iter().for_each(|&d| out.extend(func.syms.free_vars(d)));
+        }
+        ExprData::Int(v, _) => out.extend(func.syms.free_vars(*v)),
+        ExprData::Call { ty_args, .. } => {
+            func.type_list(*ty_args).iter().for_each(|&t| out.extend(type_syms(func, t)));
+        }
+        _ => {}
+    });
+    out
+}
+
+/// What the rest of the function reads of the parameters and of what was lifted: parameters first.
+fn needed(func: &Function, count: usize, weights: &[Var], lifted: &[Binding]) -> Vec<Var> {
+    let gone: FxHashSet<Var> = lifted.iter().map(|b| b.var).collect();
+    let mut read = shape_vars(func);
+    walk(func, func.root(), |event| match event {
+        Event::Binding(_, b) if !gone.contains(&b.var) => read.extend(operand_vars(func, b.value)),
+        Event::Result(seq) => read.extend(operand_vars(func, func.seq(seq).result)),
+        _ => {}
+    });
+    let from_lifted: Vec<Var> = lifted.iter().map(|b| b.var).filter(|v| read.contains(v)).collect();
+    let mut params: Vec<bool> = weights.iter().map(|w| read.contains(w)).collect();
+    // A size that the rest mentions must be told by some parameter.
+    let wanted = rest_syms(func, &gone);
+    let told = |params: &[bool]| -> FxHashSet<SymVar> {
+        let kept = weights.iter().zip(params).filter(|(_, keep)| **keep).map(|(&w, _)| w);
+        let all = func.params()[..count].iter().copied().chain(kept);
+        let tys: Vec<_> = all.chain(from_lifted.iter().copied()).map(|v| func.var(v).ty).collect();
+        solvable_syms(func, &tys, &|_| false).into_iter().collect()
+    };
+    let missing: Vec<SymVar> = {
+        let told = told(&params);
+        wanted.into_iter().filter(|v| !told.contains(v)).collect()
+    };
+    for (i, &w) in weights.iter().enumerate() {
+        let tells = type_syms(func, func.var(w).ty);
+        params[i] |= tells.iter().any(|v| missing.contains(v));
+    }
+    let kept = weights.iter().zip(&params).filter(|(_, keep)| **keep).map(|(&w, _)| w);
+    kept.chain(from_lifted).collect()
+}
+
+/// The symbols that a function mentions without the lifted bindings and the model's parameters.
+fn rest_syms(func: &Function, gone: &FxHashSet<Var>) -> Vec<SymVar> {
+    let mut rest = func.clone();
+    remove_and_substitute(&mut rest, gone, &Substitution::default());
+    let root = rest.root();
+    rest.func_mut(root).params.clear();
+    let mut seen = FxHashSet::default();
+    let mut out = Vec::new();
+    for_each_sym(&rest, root, |s| {
+        for v in rest.syms.free_vars(s) {
+            if seen.insert(v) {
+                out.push(v);
+            }
+        }
+    });
+    out
+}
+
+/// The function from the tuple of the parameters to the tuple of the outputs.
+fn transform_function(
+    func: &Function,
+    weights: &[Var],
+    lifted: &[Binding],
+    outputs: &[Var],
+) -> Function {
+    let mut read: FxHashSet<Var> = outputs.iter().copied().collect();
+    lifted.iter().for_each(|b| read.extend(operand_vars(func, b.value)));
+    let mut dst = Function::empty();
+    let mut importer = Importer::new(func, &mut dst);
+    let tys = weights.iter().map(|&w| importer.ty(func.var(w).ty)).collect();
+    let ty = importer.dst.intern(TypeData::Tuple(tys));
+    let params = importer.dst.add_var("params", ty, false, Span::NONE);
+    let tuple = importer.dst.var_expr(params);
+    let mut bindings = Vec::new();
+    for (i, &w) in weights.iter().enumerate().filter(|(_, w)| read.contains(w)) {
+        let var = importer.define(w);
+        let value = importer.dst.tuple_get_item(tuple, i as u32);
+        bindings.push(Binding::bind(var, value));
+    }
+    bindings.extend(lifted.iter().map(|&b| importer.binding(b)));
+    bindings.iter().for_each(|b| importer.dst.var_mut(b.var).dataflow = true);
+    let fields: Vec<Expr> = outputs.iter().map(|v| importer.vars[v]).collect();
+    let value = dst.tuple(&fields);
+    let ret_ty = dst.expr_ty(value);
+    let name = pliant_pass::rewrite::Namer::new(&dst).fresh("gv");
+    let gv = dst.add_var(name, ret_ty, false, Span::NONE);
+    bindings.push(Binding::bind(gv, value));
+    let block = dst.add_block(BlockData { dataflow: true, bindings });
+    let result = dst.var_expr(gv);
+    let body = dst.add_seq(SeqData { blocks: vec![block], result });
+    let root = dst.root();
+    let data = dst.func_mut(root);
+    (data.params, data.body, data.ret_ty) = (vec![params], body, ret_ty);
+    dst.attrs.insert(NUM_INPUT.into(), AttrValue::Int(0));
+    dst
+}

@@ -1,0 +1,16 @@
+//! Passes that treat the parameters of a model: bind them to values, bundle them, change their types, or compute what depends
+//! on them alone ahead of the inputs.
+//!
+//! | module | what |
+//! |---|---|
+//! | `bind_params` | replace parameters by constants |
+//! | `bind_symbolic_vars` | replace symbolic sizes by numbers or terms |
+//! | `bundle_model_params` | pass the parameters of a model as one tuple |
+//! | `lift_transform_params` | move computations on parameters alone to a function of their own |
+//! | `update_param_struct_info` | change the types of parameters |
+
+pub mod bind_params;
+pub mod bind_symbolic_vars;
+pub mod bundle_model_params;
+pub mod lift_transform_params;
+pub mod update_param_struct_info;

@@ -1,0 +1,102 @@
+//! # What it does
+//! Gives parameters other types and infers everything that depends on them again.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((8, 2), "float32")) -> R.Tensor((4, 2), "float32"):
+//!     with R.dataflow():
+//!         lv = R.matmul(x, w)
+//!         gv = R.exp(lv)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! With `R.Tensor(("n", 8), "float32")` for `x`.
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 2), "float32")) -> R.Tensor(("n", 2), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.matmul(x, w)
+//!         gv = R.exp(lv)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! That the body is well typed with the new types, and mentions no size that they do not tell.
+//!
+//! # Keeps
+//! The types of `match_cast`s.
+//!
+//! # Never
+//! Touches functions whose parameters keep their types.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::visit::free_syms;
+use pliant_ir::relax::{Function, Type, Var};
+use pliant_ir::{BaseFunc, IRModule, SymVar};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::common::reinfer::reinfer;
+
+/// Tells the types of parameters of the function of that name, made in the function's arenas. The others keep theirs.
+pub type ParamTypesFn =
+    dyn Fn(&str, &mut Function) -> Result<Vec<(Var, Type)>, PassError> + Send + Sync;
+
+/// See the module's documentation.
+#[derive(Clone)]
+pub struct UpdateParamStructInfo {
+    /// Tells the types; called once for each function, in order.
+    pub sinfo_func: Arc<ParamTypesFn>,
+}
+
+impl ModulePass for UpdateParamStructInfo {
+    fn name(&self) -> &str {
+        "UpdateParamStructInfo"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        // The sizes that were free before, for each function that changes.
+        let mut free: FxHashMap<Arc<str>, FxHashSet<SymVar>> = FxHashMap::default();
+        for (name, func) in &mut module.functions {
+            ctx.check_cancelled()?;
+            let BaseFunc::Relax(func) = func else { continue };
+            let mut new = Function::clone(func);
+            let types = (self.sinfo_func)(name, &mut new).map_err(|e| e.in_function(name))?;
+            let mut changed = false;
+            for (param, ty) in types {
+                changed |= new.var(param).ty != ty;
+                new.var_mut(param).ty = ty;
+            }
+            if changed {
+                free.insert(name.clone(), free_syms(func, func.root()).into_iter().collect());
+                *func = Arc::new(new);
+            }
+        }
+        if free.is_empty() {
+            return Ok(module);
+        }
+        // Calls between functions are inferred from the signatures that the callees have after the change.
+        let signatures = module.clone();
+        update_each_relax(&mut module, ctx, |name, func| {
+            let Some(before) = free.get(name) else { return Ok(false) };
+            reinfer(func, &signatures, ctx.ops, true)?;
+            let lost = free_syms(func, func.root()).into_iter().find(|v| !before.contains(v));
+            lost.map_or(Ok(true), |v| Err(lost_size(func, v)))
+        })?;
+        Ok(module)
+    }
+}
+
+fn lost_size(func: &Function, v: SymVar) -> PassError {
+    let name = func.syms.name(v);
+    let what = format!("the body mentions the size '{name}', which no parameter tells any more");
+    let help = "keep the size in a parameter's type, or bind it with BindSymbolicVars";
+    PassError::User(vec![Problem::new(what).with_help(help)])
+}

@@ -1,0 +1,145 @@
+//! # What it does
+//! Multiplies three matrices in the cheaper order: first those that are known before the inputs are (constants, and
+//! what follows from the parameters behind `num_input`), else those that make fewer multiplications at all sizes.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((16, "n"), "float32"), y: R.Tensor(("n", 8), "float32"), v: R.Tensor((8,), "float32")) -> R.Tensor((16,), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.matmul(x, y)
+//!         gv = R.matmul(lv, v)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((16, "n"), "float32"), y: R.Tensor(("n", 8), "float32"), v: R.Tensor((8,), "float32")) -> R.Tensor((16,), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.matmul(y, v)
+//!         gv = R.matmul(x, lv)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! Sizes of the three operands; the second of two dims, the third of one or two.
+//!
+//! # Keeps
+//! The order where neither is provably cheaper, and where a product has an `out_dtype`. A product that something else
+//! reads is computed for that as before.
+//!
+//! # Never
+//! Keeps the rounding of the products.
+
+use pliant_ir::relax::{Expr, Function, Var};
+use pliant_ir::{Attrs, IRModule, Sym};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::pattern::{Match, Pattern, RewriteCx, rewrite_call, wildcard};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use rustc_hash::FxHashSet;
+
+use crate::common::products::{
+    MATMUL, attrs_of, costs_less, dims, is_known, known_before, product,
+};
+
+/// See the module's documentation.
+pub struct AdjustMatmulOrder;
+
+impl ModulePass for AdjustMatmulOrder {
+    fn name(&self) -> &str {
+        "AdjustMatmulOrder"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = Writers::of(&module);
+        update_each_relax(&mut module, ctx, |_, func| {
+            let chain = Chain::new();
+            let known = known_before(func);
+            let either = chain.left.clone() | chain.right.clone();
+            let count = rewrite_call(func, &either, ctx.ops, Some(&writers), |cx, found| {
+                chain.reordered(cx, found, &known)
+            })?;
+            Ok(count > 0)
+        })?;
+        Ok(module)
+    }
+}
+
+/// `(a @ b) @ c` and `a @ (b @ c)`.
+struct Chain {
+    operands: [Pattern; 3],
+    inner: [Pattern; 2],
+    left: Pattern,
+    right: Pattern,
+}
+
+impl Chain {
+    fn new() -> Chain {
+        let [a, b, c] = [wildcard(), wildcard(), wildcard()];
+        let inner = [product(&a, &b), product(&b, &c)];
+        let (left, right) = (product(&inner[0], &c), product(&a, &inner[1]));
+        Chain { operands: [a, b, c], inner, left, right }
+    }
+
+    fn reordered(
+        &self,
+        cx: &mut RewriteCx<'_>,
+        found: &Match,
+        known: &FxHashSet<Var>,
+    ) -> Result<Option<Expr>, PassError> {
+        let [Some(a), Some(b), Some(c)] = self.operands.each_ref().map(|p| found.get(p)) else {
+            return Ok(None);
+        };
+        let is_left = found.get(&self.left).is_some();
+        let products =
+            if is_left { [&self.inner[0], &self.left] } else { [&self.inner[1], &self.right] };
+        let plain = |p: &Pattern| {
+            let attrs = found.get(p).and_then(|e| attrs_of(cx, e));
+            attrs.is_some_and(|a| a.get("out_dtype").is_none_or(|d| d.is_none()))
+        };
+        if !products.into_iter().all(plain) {
+            return Ok(None);
+        }
+        let [before_a, before_b, before_c] = [a, b, c].map(|e| is_known(cx.func, known, e));
+        let Some((left, right)) = costs(cx.func, a, b, c) else { return Ok(None) };
+        let wants_left = match (before_a && before_b, before_b && before_c) {
+            (true, false) => true,
+            (false, true) => false,
+            _ if is_left => !costs_less(cx.func, right, left),
+            _ => costs_less(cx.func, left, right),
+        };
+        if wants_left == is_left {
+            return Ok(None);
+        }
+        let none = Attrs::default();
+        if wants_left {
+            let first = cx.call(MATMUL, &[a, b], none.clone())?;
+            return cx.call(MATMUL, &[first, c], none).map(Some);
+        }
+        let first = cx.call(MATMUL, &[b, c], none.clone())?;
+        cx.call(MATMUL, &[a, first], none).map(Some)
+    }
+}
+
+/// The multiplications of `(a @ b) @ c` and of `a @ (b @ c)`; nothing where the orders are not the same product.
+fn costs(func: &mut Function, a: Expr, b: Expr, c: Expr) -> Option<(Sym, Sym)> {
+    let (a, b, c) = (dims(func, a)?, dims(func, b)?, dims(func, c)?);
+    let (&[k, n], 1 | 2) = (b.as_slice(), c.len()) else { return None };
+    let (_, rows) = a.split_last()?;
+    let syms = &mut func.syms;
+    let one = syms.int(1);
+    let m = rows.iter().fold(one, |m, &d| syms.mul(m, d));
+    let p = if c.len() == 2 { c[1] } else { one };
+    let mut volume = |x: Sym, y: Sym, z: Sym| {
+        let area = syms.mul(x, y);
+        syms.mul(area, z)
+    };
+    let (first, second) = (volume(m, k, n), volume(m, n, p));
+    let (third, fourth) = (volume(k, n, p), volume(m, k, p));
+    Some((syms.add(first, second), syms.add(third, fourth)))
+}

@@ -1,0 +1,183 @@
+//! # What it does
+//! Multiplies a tensor once by several matrices side by side, where it is multiplied by each: one larger product, whose
+//! columns are split (queries, keys and values of an attention).
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 16), "float32"), q: R.Tensor((16, 8), "float32"), k: R.Tensor((16, 4), "float32")) -> R.Tuple(R.Tensor(("n", 8), "float32"), R.Tensor(("n", 4), "float32")):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         a = R.matmul(x, q)
+//!         b = R.matmul(x, k)
+//!         R.output(a, b)
+//!     return (a, b)
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 16), "float32"), q: R.Tensor((16, 8), "float32"), k: R.Tensor((16, 4), "float32")) -> R.Tuple(R.Tensor(("n", 8), "float32"), R.Tensor(("n", 4), "float32")):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.concat((q, k), axis=-1)
+//!         lv1 = R.matmul(x, lv)
+//!         lv2 = R.split(lv1, indices_or_sections=[8], axis=-1)
+//!         a = lv2[0]
+//!         b = lv2[1]
+//!         R.output(a, b)
+//!     return (a, b)
+//! ```
+//!
+//! # Requires
+//! Matrices of known numbers of columns, which are known before the first of the products is computed.
+//!
+//! # Keeps
+//! Products outside of dataflow blocks, those by tensors of more than two dims, and what is added to the products.
+//!
+//! # Never
+//! Changes a value: each column of the product is summed up as before.
+
+use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function};
+use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op, OpRegistry};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::pattern::block::{BlockReplacement, dataflow_blocks, replace_in_block};
+use pliant_pass::pattern::{Defs, Pattern, match_expr, wildcard};
+use pliant_pass::rewrite::Namer;
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use rustc_hash::FxHashSet;
+
+use crate::common::products::{MATMUL, dims, product};
+
+const CONCAT: Op = Op("relax.concat");
+const SPLIT: Op = Op("relax.split");
+
+/// See the module's documentation.
+pub struct CombineParallelMatmul;
+
+impl ModulePass for CombineParallelMatmul {
+    fn name(&self) -> &str {
+        "CombineParallelMatmul"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = Writers::of(&module);
+        update_each_relax(&mut module, ctx, |_, func| {
+            let mut changed = false;
+            for block in dataflow_blocks(func) {
+                for group in groups(func, block, ctx.ops, &writers) {
+                    let with = combined(func, &group, ctx.ops)?;
+                    changed |= replace_in_block(func, block, vec![with], ctx.ops)?;
+                }
+            }
+            Ok(changed)
+        })?;
+        Ok(module)
+    }
+}
+
+/// A product that can be part of a larger one.
+struct Part {
+    binding: Binding,
+    /// The tensor that is multiplied, and the matrix.
+    operands: [Expr; 2],
+    columns: i64,
+    /// What products of one group have in common: the tensor, the matrices' type, the attributes.
+    key: (Expr, Option<DType>, Attrs),
+}
+
+/// The products of a block that have their left operand in common, two or more each, in order.
+fn groups(
+    func: &mut Function,
+    block: Block,
+    ops: &dyn OpRegistry,
+    writers: &Writers,
+) -> Vec<Vec<Part>> {
+    let (x, w) = (wildcard(), wildcard());
+    let whole = product(&x, &w);
+    let defs = Defs::of(func, ops, Some(writers));
+    let mut groups: Vec<Vec<Part>> = Vec::new();
+    // What the block has bound when the first product of each group is computed.
+    let mut bound: Vec<FxHashSet<_>> = Vec::new();
+    let mut seen = FxHashSet::default();
+    let own: FxHashSet<_> = func.block(block).bindings.iter().map(|b| b.var).collect();
+    for binding in func.block(block).bindings.clone() {
+        if let Some(part) = part(func, &defs, ops, binding, [&x, &w, &whole]) {
+            let early = |seen: &FxHashSet<_>| match func.expr(part.operands[1]) {
+                ExprData::Var(v) => !own.contains(v) || seen.contains(v),
+                _ => true,
+            };
+            let known = groups
+                .iter()
+                .zip(&bound)
+                .position(|(group, seen)| group[0].key == part.key && early(seen));
+            match known {
+                Some(i) => groups[i].push(part),
+                None => {
+                    groups.push(vec![part]);
+                    bound.push(seen.clone());
+                }
+            }
+        }
+        seen.insert(binding.var);
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+fn part(
+    func: &Function,
+    defs: &Defs,
+    ops: &dyn OpRegistry,
+    binding: Binding,
+    [x, w, whole]: [&Pattern; 3],
+) -> Option<Part> {
+    if binding.cast.is_some() {
+        return None;
+    }
+    let found = match_expr(func, defs, ops, whole, binding.value)?;
+    let ExprData::Call { callee: Callee::Op(_), attrs, .. } = *func.expr(binding.value) else {
+        return None;
+    };
+    let operands = [found.get(x)?, found.get(w)?];
+    let (lhs, rhs) = (dims(func, operands[0])?, dims(func, operands[1])?);
+    let &[_, columns] = rhs.as_slice() else { return None };
+    let columns = func.syms.as_int(columns).filter(|_| lhs.len() > 1)?;
+    let dtype = func.ty(operands[1]).dtype();
+    let key = (defs.origin(func, operands[0]), dtype, func.call_attrs(attrs).clone());
+    Some(Part { binding, operands, columns, key })
+}
+
+/// One product in place of those of a group.
+fn combined(
+    func: &mut Function,
+    group: &[Part],
+    ops: &dyn OpRegistry,
+) -> Result<BlockReplacement, PassError> {
+    let mut with = BlockReplacement::default();
+    let mut namer = Namer::new(func);
+    let last = || Attrs::default().with("axis", AttrValue::Int(-1));
+    let mut call = |func: &mut Function, op: Op, args: &[Expr], attrs: Attrs| {
+        let attrs = ops.complete(op, attrs);
+        let ty = ops.infer(func, op, args, &attrs, &[]).map_err(|e| PassError::user(e.message))?;
+        let value = func.call(Callee::Op(op), args, attrs, &[], ty);
+        Ok::<Expr, PassError>(namer.bind(func, "lv", value, &mut with.bindings))
+    };
+    let matrices: Vec<Expr> = group.iter().map(|p| p.operands[1]).collect();
+    let matrices = func.tuple(&matrices);
+    let side_by_side = call(func, CONCAT, &[matrices], last())?;
+    let (x, attrs) = (group[0].operands[0], group[0].key.2.clone());
+    let whole = call(func, MATMUL, &[x, side_by_side], attrs)?;
+    let mut at = 0;
+    let cuts = group[..group.len() - 1].iter().map(|p| {
+        at += p.columns;
+        at
+    });
+    let cuts = last().with("indices_or_sections", AttrValue::ints(cuts.collect::<Vec<_>>()));
+    let parts = call(func, SPLIT, &[whole], cuts)?;
+    for (i, p) in group.iter().enumerate() {
+        let field = func.tuple_get_item(parts, i as u32);
+        with.values.push((p.binding.var, field));
+    }
+    Ok(with)
+}

@@ -1,0 +1,195 @@
+//! # What it does
+//! Writes `R.einsum` as `R.matmul` where it is a matrix product: two operands, labels that both have and the result lacks, and
+//! no other sums. Dims are put in order around it where they are not (which constants lose at compile time, and
+//! [`FuseTransposeMatmul`](crate::fuse::fuse_transpose_matmul) takes back for others), and several that are summed over, several
+//! columns, and several rows beside batch dims become one. So such products reach what is made of `R.matmul`: constants packed,
+//! 16 bits widened, integers multiplied, attention fused.
+//!
+//! # Before
+//! ```python
+//! lv: R.Tensor((b, t, 2, 4), dtype="float32") = R.einsum((x, w), subscripts="btd,dhk->bthk")
+//! ```
+//!
+//! # After
+//! With a constant `w` of `[3, 2, 4]`.
+//! ```python
+//! lv: R.Tensor((3, 8), dtype="float32") = R.reshape(w, (3, 8))
+//! lv1: R.Tensor((b, t, 8), dtype="float32") = R.matmul(x, lv)
+//! lv2: R.Tensor((b, t, 2, 4), dtype="float32") = R.reshape(lv1, (b, t, 2, 4))
+//! ```
+//!
+//! # Requires
+//! Known sizes, the same for the labels that are summed over, and the same or 1 for those of batch dims.
+//!
+//! # Keeps
+//! Diagonals, sums over one operand's own labels, outer and inner products, more or fewer than two operands; products of variables
+//! that loops read as they lie and a product could only after a copy; and all of them where kernels are switched off.
+//!
+//! # Never
+//! Changes what is summed; the order of sums is that of `R.matmul`.
+
+mod roles;
+
+use pliant_ir::relax::{Expr, ExprData};
+use pliant_ir::{AttrValue, Attrs, DType, IRModule, Sym};
+use pliant_ops::equation::{Equation, Terms};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::pattern::{RewriteCx, is_op, rewrite_call, wildcard};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+
+use crate::common::names::RESHAPE;
+use crate::common::products::{
+    EINSUM, MATMUL, PERMUTE, attrs_of, dims, is_known, known_before, operands_of,
+};
+use roles::{Plan, Turn, plan};
+
+/// See the module's documentation.
+pub struct EinsumToMatmul;
+
+impl ModulePass for EinsumToMatmul {
+    fn name(&self) -> &str {
+        "EinsumToMatmul"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.kernels() {
+            return Ok(module);
+        }
+        let writers = Writers::of(&module);
+        update_each_relax(&mut module, ctx, |_, func| {
+            let whole = is_op(EINSUM).call([wildcard()]);
+            let known = known_before(func);
+            let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
+                let Some(root) = found.get(&whole) else { return Ok(None) };
+                let Some(einsum) = Einsum::of(cx, root) else { return Ok(None) };
+                let early = einsum.operands.map(|e| is_known(cx.func, &known, e));
+                match einsum.product(cx, early) {
+                    Some(plan) => einsum.written(cx, &plan).map(Some),
+                    None => Ok(None),
+                }
+            })?;
+            Ok(count > 0)
+        })?;
+        Ok(module)
+    }
+}
+
+/// An einsum of two operands of known sizes.
+struct Einsum {
+    operands: [Expr; 2],
+    equation: Equation,
+    sizes: [Vec<Sym>; 2],
+    result: Vec<Sym>,
+    dtype: DType,
+}
+
+impl Einsum {
+    fn of(cx: &RewriteCx<'_>, root: Expr) -> Option<Einsum> {
+        let tuple = *operands_of(cx, root, EINSUM)?.first()?;
+        let ExprData::Tuple(fields) = *cx.func.expr(cx.value(tuple)) else { return None };
+        let &[a, b] = cx.func.list(fields) else { return None };
+        let sizes = [dims(cx.func, a)?, dims(cx.func, b)?];
+        let attrs = attrs_of(cx, root)?;
+        let terms = Terms::parse(attrs.get("subscripts")?.as_str()?).ok()?;
+        let equation = terms.over(&[sizes[0].len(), sizes[1].len()]).ok()?;
+        let (dtype, result) = (cx.func.ty(root).dtype()?, dims(cx.func, root)?);
+        Some(Einsum { operands: [a, b], equation, sizes, result, dtype })
+    }
+
+    /// The product that it is best written as, if it gains: `early` says which operands are known before the inputs, so that
+    /// what is done to them costs no run anything.
+    fn product(&self, cx: &mut RewriteCx<'_>, early: [bool; 2]) -> Option<Plan> {
+        let mut plans = Vec::with_capacity(2);
+        for swapped in [false, true] {
+            let sizes = [&self.sizes[0][..], &self.sizes[1]];
+            let plan = plan(&mut cx.func.syms, &self.equation, sizes, &self.result, swapped)?;
+            let early = if swapped { [early[1], early[0]] } else { early };
+            let moved = (0..2).filter(|&i| plan.operands[i].moves() && !early[i]).count();
+            let cost = moved + usize::from(plan.order.is_some());
+            plans.push(((cost, !early[1]), plan, early));
+        }
+        let (_, plan, early) = plans.into_iter().min_by_key(|(cost, ..)| *cost)?;
+        let (gains, copies) = (self.gains(&plan, early), copies(&plan, early));
+        (gains >= copies).then_some(plan)
+    }
+
+    /// What a product gains, as [`copies`] counts.
+    fn gains(&self, plan: &Plan, early: [bool; 2]) -> Cost {
+        let real = matches!(self.dtype, DType::Float32 | DType::Float64);
+        match self.dtype {
+            // Loops convert each element each time that they read it.
+            DType::Float16 | DType::BFloat16 => Cost::Scattered,
+            // The library takes what is summed over as one dim.
+            _ if real && !plan.alike => Cost::Scattered,
+            _ if early[0] || early[1] => Cost::Rows,
+            _ => Cost::Nothing,
+        }
+    }
+
+    /// The product and what stands around it.
+    fn written(&self, cx: &mut RewriteCx<'_>, plan: &Plan) -> Result<Expr, PassError> {
+        let [a, b] = self.operands;
+        let [left, right] = if plan.swapped { [b, a] } else { [a, b] };
+        let left = turned(cx, left, &plan.operands[0])?;
+        let right = turned(cx, right, &plan.operands[1])?;
+        let product = cx.call(MATMUL, &[left, right], Attrs::default())?;
+        let parted = match &plan.parted {
+            Some(dims) => reshaped(cx, product, dims)?,
+            None => product,
+        };
+        match &plan.order {
+            Some(order) => permuted(cx, parted, order),
+            None => Ok(parted),
+        }
+    }
+}
+
+/// What is done for a product, or what it gains.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cost {
+    /// Nothing that a run sees, or that cannot be taken back.
+    Nothing,
+    /// Results apart from what is added to them, or copies of whole rows.
+    Rows,
+    /// Copies element by element.
+    Scattered,
+}
+
+/// What a run does for a product beside it.
+fn copies(plan: &Plan, early: [bool; 2]) -> Cost {
+    let late = plan.operands.iter().zip(early).filter(|(_, early)| !early);
+    let turns: Vec<&Turn> = late.map(|(turn, _)| turn).collect();
+    let constants = early[0] || early[1];
+    // Between variables an order is read in place, unless dims become one.
+    let kept = |turn: &Turn| turn.dims.is_none() && !constants;
+    let result = Turn { order: plan.order.clone(), dims: plan.parted.clone() };
+    let mut all = turns.into_iter().chain([&result]);
+    if all.clone().any(|turn| turn.scatters() && !kept(turn)) {
+        Cost::Scattered
+    } else if plan.parted.is_some() || all.any(|turn| turn.moves() && !kept(turn)) {
+        Cost::Rows
+    } else {
+        Cost::Nothing
+    }
+}
+
+fn turned(cx: &mut RewriteCx<'_>, e: Expr, turn: &Turn) -> Result<Expr, PassError> {
+    let e = match &turn.order {
+        Some(order) => permuted(cx, e, order)?,
+        None => e,
+    };
+    match &turn.dims {
+        Some(dims) => reshaped(cx, e, dims),
+        None => Ok(e),
+    }
+}
+
+fn permuted(cx: &mut RewriteCx<'_>, e: Expr, order: &[usize]) -> Result<Expr, PassError> {
+    let axes = AttrValue::ints(order.iter().map(|&a| a as i64));
+    cx.call(PERMUTE, &[e], Attrs::default().with("axes", axes))
+}
+
+fn reshaped(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Result<Expr, PassError> {
+    let shape = cx.func.shape(dims);
+    cx.call(RESHAPE, &[e, shape], Attrs::default())
+}

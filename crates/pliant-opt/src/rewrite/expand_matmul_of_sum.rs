@@ -1,0 +1,84 @@
+//! # What it does
+//! Multiplies the terms of a sum one by one: `x @ (a + b)` becomes `x @ a + x @ b`. That pays where `a` is a product of
+//! small rank (low-rank adapters), whose order [`AdjustMatmulOrder`](crate::rewrite::adjust_matmul_order) may then change.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((16, 16), "float32"), a: R.Tensor((16, 2), "float32"), b: R.Tensor((2, 16), "float32")) -> R.Tensor(("n", 16), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.matmul(a, b)
+//!         lv1 = R.add(w, lv)
+//!         gv = R.matmul(x, lv1)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((16, 16), "float32"), a: R.Tensor((16, 2), "float32"), b: R.Tensor((2, 16), "float32")) -> R.Tensor(("n", 16), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.matmul(a, b)
+//!         lv1 = R.matmul(x, w)
+//!         lv2 = R.matmul(x, lv)
+//!         gv = R.add(lv1, lv2)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! Terms of one type, as the sum.
+//!
+//! # Keeps
+//! Sums that are known before the inputs are (constants, and what follows from the parameters behind `num_input`).
+//!
+//! # Never
+//! Keeps the rounding of the product.
+
+use pliant_ir::{Attrs, IRModule, Op};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::pattern::{is_op, rewrite_call, wildcard};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+
+use crate::common::products::{MATMUL, attrs_of, is_known, known_before, product, same_type};
+
+const ADD: Op = Op("relax.add");
+
+/// See the module's documentation.
+pub struct ExpandMatmulOfSum;
+
+impl ModulePass for ExpandMatmulOfSum {
+    fn name(&self) -> &str {
+        "ExpandMatmulOfSum"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = Writers::of(&module);
+        update_each_relax(&mut module, ctx, |_, func| {
+            let known = known_before(func);
+            let [x, a, b] = [wildcard(), wildcard(), wildcard()];
+            let sum = is_op(ADD).call([a.clone(), b.clone()]);
+            let whole = product(&x, &sum);
+            let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
+                let parts = [&x, &a, &b, &sum, &whole].map(|p| found.get(p));
+                let [Some(x), Some(a), Some(b), Some(sum), Some(whole)] = parts else {
+                    return Ok(None);
+                };
+                let whole_sum = same_type(cx.func, a, b) && same_type(cx.func, a, sum);
+                let early = is_known(cx.func, &known, a) && is_known(cx.func, &known, b);
+                if early || !whole_sum {
+                    return Ok(None);
+                }
+                let attrs = attrs_of(cx, whole).unwrap_or_default();
+                let first = cx.call(MATMUL, &[x, a], attrs.clone())?;
+                let second = cx.call(MATMUL, &[x, b], attrs)?;
+                cx.call(ADD, &[first, second], Attrs::default()).map(Some)
+            })?;
+            Ok(count > 0)
+        })?;
+        Ok(module)
+    }
+}

@@ -1,0 +1,17 @@
+//! Algebraic rewrites of operators into cheaper or more general ones, such as the order of matmuls. They choose no kernels.
+//!
+//! | module | what |
+//! |---|---|
+//! | `adjust_matmul_order` | choose the cheaper order of a chain of two matmuls |
+//! | `combine_parallel_matmul` | merge matmuls that share their left operand |
+//! | `einsum_to_matmul` | turn einsums of two operands into matmuls |
+//! | `expand_matmul_of_sum` | distribute a matmul over a sum |
+//! | `reorder_permute_dims_after_concat` | concatenate before transposing |
+//! | `reorder_take_after_matmul` | gather columns after the matmul instead of before |
+
+pub mod adjust_matmul_order;
+pub mod combine_parallel_matmul;
+pub mod einsum_to_matmul;
+pub mod expand_matmul_of_sum;
+pub mod reorder_permute_dims_after_concat;
+pub mod reorder_take_after_matmul;

@@ -1,0 +1,106 @@
+//! # What it does
+//! Joins tensors before their dims are permuted, where all are permuted alike: one `permute_dims` of all instead of one
+//! for each.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((2, "n"), "float32"), y: R.Tensor((3, "n"), "float32")) -> R.Tensor(("n", 5), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.permute_dims(x, axes=[1, 0])
+//!         lv1 = R.permute_dims(y, axes=None)
+//!         gv = R.concat((lv, lv1), axis=1)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((2, "n"), "float32"), y: R.Tensor((3, "n"), "float32")) -> R.Tensor(("n", 5), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.concat((x, y), axis=0)
+//!         gv = R.permute_dims(lv, axes=[1, 0])
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! A tuple that is written out, and known ranks.
+//!
+//! # Keeps
+//! Tensors that something else reads permuted: they are permuted for that as before.
+//!
+//! # Never
+//! Changes a value.
+
+use pliant_ir::relax::{Expr, ExprData};
+use pliant_ir::{AttrValue, Attrs, IRModule, Op};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::pattern::{RewriteCx, is_op, rewrite_call, wildcard};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+
+use crate::common::products::{PERMUTE, attrs_of, operands_of, permutation};
+
+const CONCAT: Op = Op("relax.concat");
+
+/// See the module's documentation.
+pub struct ReorderPermuteDimsAfterConcat;
+
+impl ModulePass for ReorderPermuteDimsAfterConcat {
+    fn name(&self) -> &str {
+        "ReorderPermuteDimsAfterConcat"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = Writers::of(&module);
+        update_each_relax(&mut module, ctx, |_, func| {
+            let tensors = wildcard();
+            let joined = is_op(CONCAT).call([tensors.clone()]);
+            let count = rewrite_call(func, &joined, ctx.ops, Some(&writers), |cx, found| {
+                match (found.get(&tensors), found.get(&joined)) {
+                    (Some(tensors), Some(joined)) => reordered(cx, tensors, joined),
+                    _ => Ok(None),
+                }
+            })?;
+            Ok(count > 0)
+        })?;
+        Ok(module)
+    }
+}
+
+fn reordered(
+    cx: &mut RewriteCx<'_>,
+    tensors: Expr,
+    joined: Expr,
+) -> Result<Option<Expr>, PassError> {
+    let ExprData::Tuple(fields) = *cx.func.expr(cx.value(tensors)) else { return Ok(None) };
+    let fields = cx.func.list(fields).to_vec();
+    let permuted: Option<Vec<_>> = fields.iter().map(|&f| permuted(cx, f)).collect();
+    let Some(permuted) = permuted else { return Ok(None) };
+    let Some((_, order)) = permuted.first() else { return Ok(None) };
+    if fields.len() < 2 || permuted.iter().any(|(_, other)| other != order) {
+        return Ok(None);
+    }
+    let axis = attrs_of(cx, joined).and_then(|a| a.get("axis").and_then(AttrValue::as_int));
+    let Some(axis) = axis.map(|a| if a < 0 { a + order.len() as i64 } else { a }) else {
+        return Ok(None);
+    };
+    let Some(&own) = usize::try_from(axis).ok().and_then(|a| order.get(a)) else { return Ok(None) };
+    let axes = AttrValue::ints(order.iter().map(|&d| d as i64));
+    let inputs: Vec<Expr> = permuted.iter().map(|(input, _)| *input).collect();
+    let inputs = cx.func.tuple(&inputs);
+    let attrs = Attrs::default().with("axis", AttrValue::Int(own as i64));
+    let all = cx.call(CONCAT, &[inputs], attrs)?;
+    cx.call(PERMUTE, &[all], Attrs::default().with("axes", axes)).map(Some)
+}
+
+/// The tensor that an operand is a permutation of, and the order of its dims.
+fn permuted(cx: &RewriteCx<'_>, e: Expr) -> Option<(Expr, Vec<usize>)> {
+    let input = *operands_of(cx, e, PERMUTE)?.first()?;
+    let rank = cx.func.rank_of(cx.func.expr_ty(input))?;
+    let order = permutation(&attrs_of(cx, e)?, usize::try_from(rank).ok()?)?;
+    Some((input, order))
+}

@@ -1,0 +1,84 @@
+//! # What it does
+//! Takes columns of a product instead of columns of the matrix that is multiplied: `x @ take(w, i)` becomes
+//! `take(x @ w, i)`, so that nothing but the product reads `w`.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((16, 8), "float32"), i: R.Tensor(("m",), "int64")) -> R.Tensor(("n", "m"), "float32"):
+//!     n = T.int64()
+//!     m = T.int64()
+//!     with R.dataflow():
+//!         lv = R.take(w, i, axis=1)
+//!         gv = R.matmul(x, lv)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((16, 8), "float32"), i: R.Tensor(("m",), "int64")) -> R.Tensor(("n", "m"), "float32"):
+//!     n = T.int64()
+//!     m = T.int64()
+//!     with R.dataflow():
+//!         lv = R.matmul(x, w)
+//!         gv = R.take(lv, i, axis=-1)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! A matrix whose last axis is indexed by a vector or a scalar.
+//!
+//! # Keeps
+//! Other indexing, and `mode="nan"`, whose NaN no product makes where nothing is summed up.
+//!
+//! # Never
+//! Changes a value: each column of the product is summed up as before.
+
+use pliant_ir::{AttrValue, IRModule, Op};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::pattern::{is_op, rewrite_call, wildcard};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+
+use crate::common::products::{MATMUL, attrs_of, dims, product};
+
+const TAKE: Op = Op("relax.take");
+
+/// See the module's documentation.
+pub struct ReorderTakeAfterMatmul;
+
+impl ModulePass for ReorderTakeAfterMatmul {
+    fn name(&self) -> &str {
+        "ReorderTakeAfterMatmul"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = Writers::of(&module);
+        update_each_relax(&mut module, ctx, |_, func| {
+            let [x, w, indices] = [wildcard(), wildcard(), wildcard()];
+            let taken = is_op(TAKE).call([w.clone(), indices.clone()]);
+            let whole = product(&x, &taken);
+            let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
+                let parts = [&x, &w, &indices, &taken, &whole].map(|p| found.get(p));
+                let [Some(x), Some(w), Some(indices), Some(taken), Some(whole)] = parts else {
+                    return Ok(None);
+                };
+                let (take, own) = (attrs_of(cx, taken), attrs_of(cx, whole));
+                let (Some(take), Some(own)) = (take, own) else { return Ok(None) };
+                let last = matches!(take.get("axis").and_then(AttrValue::as_int), Some(1 | -1));
+                let matrix = dims(cx.func, w).is_some_and(|d| d.len() == 2);
+                let vector = dims(cx.func, indices).is_some_and(|d| d.len() < 2);
+                let nan = take.get("mode").and_then(AttrValue::as_str) == Some("nan");
+                if !last || !matrix || !vector || nan {
+                    return Ok(None);
+                }
+                let all = cx.call(MATMUL, &[x, w], own)?;
+                cx.call(TAKE, &[all, indices], take.with("axis", AttrValue::Int(-1))).map(Some)
+            })?;
+            Ok(count > 0)
+        })?;
+        Ok(module)
+    }
+}
