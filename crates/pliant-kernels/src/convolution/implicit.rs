@@ -136,10 +136,9 @@ impl Work<'_> {
         let (group, of_group) = (panel / self.panels, panel % self.panels);
         let columns = self.width.min(s.group_filters() - of_group * self.width);
         let filter = group * s.group_filters() + of_group * self.width;
-        let taps: usize = s.kernel.iter().product();
         let depth = self.merged * s.group_channels();
-        let weights = panel * taps * s.group_channels() * self.width;
-        let last = taps / self.merged - 1;
+        let panel_rows = s.taps.iter().product::<usize>() * s.group_channels();
+        let last = s.kernel.iter().product::<usize>() / self.merged - 1;
         let mut scratch = Scratch([const { MaybeUninit::uninit() }; BLOCK_PIXELS * MOST_COLUMNS]);
         let scratch = scratch.0.as_mut_ptr().cast::<f32>();
         let in_place = self.c.out.channel == 1;
@@ -151,8 +150,8 @@ impl Work<'_> {
         {
             let reach = [0, 1, 2].map(|d| tap[d] * s.dilation[d]);
             let from = self.x.offset(0, reach) + (group * s.group_channels() + k.start) as isize;
-            let weights =
-                self.c.weights.wrapping_add(weights + (index * depth + k.start) * self.width);
+            let row = panel * panel_rows + s.weight_row(tap) + k.start;
+            let weights = self.c.weights.wrapping_add(row * self.width);
             let (begun, ends) = (index > 0 || k.start > 0, index == last && k.end == depth);
             let next = weights.wrapping_add(k.len() * self.width).cast::<u8>();
             let mut at = 0;

@@ -131,6 +131,10 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
         // Channels come first.
         return STATUS_BAD_ARGUMENTS;
     }
+    let (s, first) = s.cropped();
+    let data = c.x.data.wrapping_offset(c.x.offset(0, first));
+    let c = &Convolution { x: Image { data, ..c.x }, ..*c };
+    let s = s.flat(c);
     if s.in_place(c) {
         // SAFETY: the caller's promise.
         return unsafe { implicit::run(isa, runtime, c, &s, &c.x) };

@@ -26,6 +26,10 @@ pub struct Sizes {
     pub padded: [usize; 3],
     /// Whether groups share panels of weights.
     pub shared: bool,
+    /// The size of the filters in memory, of which `kernel` is the part from `first_tap` on.
+    pub taps: [usize; 3],
+    /// See [`Sizes::cropped`].
+    pub first_tap: [usize; 3],
 }
 
 /// The numbers of a convolution as they are given ([`Convolution`]).
@@ -87,6 +91,8 @@ impl Counts {
             before: all(self.before)?,
             padded: [0; 3],
             shared: false,
+            taps: positive(self.kernel)?,
+            first_tap: [0; 3],
         };
         for d in 0..3 {
             let reach = (s.kernel[d] - 1).checked_mul(s.dilation[d])?.checked_add(1)?;
@@ -117,11 +123,40 @@ impl Sizes {
         let may_share = may_share_panels(s.groups, s.group_channels(), s.group_filters());
         s.shared = may_share && usize::try_from(c.width) == Ok(s.group_filters());
         let packed = packed || s.shared || s.is_depthwise();
-        packed.then(|| s.flat(c))
+        packed.then_some(s)
+    }
+
+    /// The sizes without the taps at the borders of the filter that see only padding, whichever the result, and the first pixel
+    /// of the input that the others see. Large dilations on small images have many such taps.
+    pub(super) fn cropped(mut self) -> (Sizes, [usize; 3]) {
+        let mut first_pixel = [0; 3];
+        for (d, first_pixel) in first_pixel.iter_mut().enumerate() {
+            let last = self.output[d].saturating_sub(1) * self.stride[d];
+            let low = self.before[d].saturating_sub(last).div_ceil(self.dilation[d]);
+            let high = (self.input[d] + self.before[d]).div_ceil(self.dilation[d]);
+            let high = high.min(self.kernel[d]);
+            if low >= high {
+                continue;
+            }
+            self.first_tap[d] = low;
+            self.kernel[d] = high - low;
+            let skipped = low * self.dilation[d];
+            *first_pixel = skipped.saturating_sub(self.before[d]);
+            self.input[d] -= *first_pixel;
+            self.before[d] = self.before[d].saturating_sub(skipped);
+            self.padded[d] = last + (self.kernel[d] - 1) * self.dilation[d] + 1;
+        }
+        (self, first_pixel)
+    }
+
+    /// The row of weights of a tap and the first channel.
+    pub(super) fn weight_row(&self, tap: [usize; 3]) -> usize {
+        let [z, y, x] = [0, 1, 2].map(|d| tap[d] + self.first_tap[d]);
+        ((z * self.taps[1] + y) * self.taps[2] + x) * self.group_channels()
     }
 
     /// Where a kernel of one tap moves over all pixels one by one, they are one line.
-    fn flat(mut self, c: &Convolution) -> Sizes {
+    pub(super) fn flat(mut self, c: &Convolution) -> Sizes {
         let one = |d: [usize; 3]| d == [1; 3];
         let dense = |p: [i64; 3], size: [usize; 3]| {
             p[1] == p[2] * size[2] as i64 && p[0] == p[1] * size[1] as i64
