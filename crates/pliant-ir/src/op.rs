@@ -296,6 +296,11 @@ pub trait OpRegistry: Send + Sync {
         false
     }
 
+    /// Whether each element of the result follows from the elements of the operands at its position, after broadcasting.
+    fn is_elementwise(&self, _op: Op) -> bool {
+        false
+    }
+
     /// The type of `op(args, attrs)`, made in the arenas of `func`.
     ///
     /// # Errors

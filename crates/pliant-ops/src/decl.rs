@@ -113,6 +113,9 @@ pub struct OpDecl {
     pub pattern: Pattern,
     /// How it becomes lower-level code.
     pub legalize: Legalize,
+    /// Whether each element of the result follows from the elements of the operands at its position, after broadcasting, so
+    /// that all may have their dims in another order.
+    pub elementwise: bool,
     /// Whether the shape of the result depends on the operands' values.
     pub data_dependent: bool,
     /// Whether the result follows from the types of the operands: where a type says the value, the call is that value.
@@ -146,6 +149,7 @@ impl OpDecl {
             pure: true,
             pattern: Pattern::Opaque,
             legalize: Legalize::Keep,
+            elementwise: false,
             data_dependent: false,
             of_types: false,
             numbers: Numbers::None,
@@ -183,6 +187,16 @@ impl OpDecl {
     /// With a loop form.
     pub const fn te(mut self, pattern: Pattern, te: TeFn) -> Self {
         self.pattern = pattern;
+        self.elementwise = matches!(pattern, Pattern::ElemWise);
+        self.legalize = Legalize::Te(te);
+        self
+    }
+
+    /// With a loop form that computes each element of the result from those of the operands at its position, after
+    /// broadcasting.
+    pub const fn te_broadcast(mut self, te: TeFn) -> Self {
+        self.pattern = Pattern::Broadcast;
+        self.elementwise = true;
         self.legalize = Legalize::Te(te);
         self
     }

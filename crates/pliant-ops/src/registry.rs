@@ -143,6 +143,10 @@ impl OpRegistry for Registry {
         }
     }
 
+    fn is_elementwise(&self, op: Op) -> bool {
+        matches!(self.entry(op.0), Some(Entry::Library { decl, .. }) if decl.elementwise)
+    }
+
     fn infer(
         &self,
         func: &mut Function,

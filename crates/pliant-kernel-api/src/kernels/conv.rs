@@ -54,6 +54,8 @@ pub static KERNEL: Kernel = Kernel {
         activation::KIND,
         activation::LOW,
         activation::HIGH,
+        activation::SLOPE,
+        activation::OFFSET,
         Attr {
             name: "winograd",
             ty: AttrType::Choice(&["none", "2x2", "4x4"]),

@@ -68,6 +68,8 @@ pub static KERNEL: Kernel = Kernel {
         activation::KIND,
         activation::LOW,
         activation::HIGH,
+        activation::SLOPE,
+        activation::OFFSET,
         limit("out_low", "the least 8-bit result"),
         limit("out_high", "the greatest 8-bit result"),
     ],

@@ -39,7 +39,13 @@ pub static KERNEL: Kernel = Kernel {
         Operand::output("out", Int32, Dims::Fixed(&["*rows", "columns"]), "the product")
             .or(&[Float32]),
     ],
-    attrs: &[activation::KIND, activation::LOW, activation::HIGH],
+    attrs: &[
+        activation::KIND,
+        activation::LOW,
+        activation::HIGH,
+        activation::SLOPE,
+        activation::OFFSET,
+    ],
     derived: &[
         ("rows", |_, s| Some(s.get("*rows"))),
         ("panels", |_, s| {

@@ -71,6 +71,8 @@ fn epilogue(call: &Call, sizes: &Sizes) -> Standard {
         activation: call.int("activation"),
         low: call.float("low"),
         high: call.float("high"),
+        slope: call.float("slope"),
+        offset: call.float("offset"),
         ..Standard::default()
     }
 }

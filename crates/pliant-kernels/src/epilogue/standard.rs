@@ -38,13 +38,19 @@ pub enum Activation {
     Sigmoid = 6,
     /// Hyperbolic tangent.
     Tanh = 7,
+    /// `x * clip(slope * x + offset, low, high)`.
+    HardSwish = 8,
+    /// `clip(slope * x + offset, low, high)`.
+    HardSigmoid = 9,
+    /// The value itself if it is positive, else `slope * x`.
+    LeakyRelu = 10,
 }
 
 impl Activation {
     /// Every activation, by its number.
-    pub const ALL: [Activation; 8] = {
+    pub const ALL: [Activation; 11] = {
         use Activation::*;
-        [None, Relu, Clip, Gelu, GeluTanh, Silu, Sigmoid, Tanh]
+        [None, Relu, Clip, Gelu, GeluTanh, Silu, Sigmoid, Tanh, HardSwish, HardSigmoid, LeakyRelu]
     };
 }
 
@@ -101,10 +107,14 @@ pub struct Standard {
     pub before: Matrix,
     /// Number of the [`Activation`].
     pub activation: i64,
-    /// Lower limit of [`Activation::Clip`].
+    /// Lower limit of the activations that clip.
     pub low: f64,
-    /// Upper limit of [`Activation::Clip`].
+    /// Upper limit of the activations that clip.
     pub high: f64,
+    /// The slope of the activations that have one.
+    pub slope: f64,
+    /// The offset of the activations that have one.
+    pub offset: f64,
     /// Added after the activation.
     pub after: Matrix,
     /// Where results are written; null: in place. Must not overlap the product's operands.
@@ -127,6 +137,8 @@ impl Default for Standard {
             activation: Activation::None as i64,
             low: f64::NEG_INFINITY,
             high: f64::INFINITY,
+            slope: 1.0,
+            offset: 0.0,
             after: Matrix::NONE,
             out: std::ptr::null_mut(),
             out_batch: 0,
@@ -181,6 +193,9 @@ unsafe fn each_row<L: MathLanes<Elem = f32>>(isa: Isa, s: &Standard, tile: &Epil
                 Activation::Silu => one_row::<L, Silu>(s, tile, row, data),
                 Activation::Sigmoid => one_row::<L, Sigmoid>(s, tile, row, data),
                 Activation::Tanh => one_row::<L, Tanh>(s, tile, row, data),
+                Activation::HardSwish => one_row::<L, HardSwish>(s, tile, row, data),
+                Activation::HardSigmoid => one_row::<L, HardSigmoid>(s, tile, row, data),
+                Activation::LeakyRelu => one_row::<L, LeakyRelu>(s, tile, row, data),
             }
             if !s.out.is_null() {
                 cast(isa, s, tile, row, data);
@@ -204,7 +219,7 @@ unsafe fn one_row<L: MathLanes<Elem = f32>, A: Apply>(
         |p: *const f32| if p.is_null() { p } else { p.wrapping_offset(tile.column as isize) };
     let terms = Terms {
         scale: s.scale as f32,
-        limits: (s.low as f32, s.high as f32),
+        numbers: Numbers { low: s.low, high: s.high, slope: s.slope, offset: s.offset },
         column_scale: from(s.column_scale),
         bias: from(s.bias),
         before: s.before.at(tile, row),
@@ -239,7 +254,7 @@ unsafe fn load<L: MathLanes<Elem = f32>, const WHOLE: bool>(
 /// What one row needs: addresses at its first column, null where there is no such term.
 struct Terms {
     scale: f32,
-    limits: (f32, f32),
+    numbers: Numbers,
     column_scale: *const f32,
     bias: *const f32,
     before: *const f32,
@@ -272,24 +287,49 @@ impl Terms {
                     x = x.add(load::<L, WHOLE>(term, at, count));
                 }
             }
-            let y = A::value::<L>(&mut Wide::new(), &x, self.limits);
+            let y = A::value::<L>(&mut Wide::new(), &x, &self.numbers);
             if self.after.is_null() { y } else { y.add(load::<L, WHOLE>(self.after, at, count)) }
         }
     }
 }
 
+/// The numbers of an activation.
+struct Numbers {
+    low: f64,
+    high: f64,
+    slope: f64,
+    offset: f64,
+}
+
 /// An activation over the vectors of an instruction set.
 trait Apply {
-    fn value<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, limits: (f32, f32)) -> L;
+    fn value<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L;
+}
+
+/// `x` between the limits; NaN stays.
+#[inline(always)]
+fn clip<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L {
+    let (low, high) = (b.f(numbers.low), b.f(numbers.high));
+    let y = b.max2(&low, x);
+    b.min2(&high, &y)
+}
+
+/// `clip(slope * x + offset)`, rounded after the product as two operators round.
+#[inline(always)]
+fn clipped_line<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L {
+    let (slope, offset) = (b.f(numbers.slope), b.f(numbers.offset));
+    let y = b.mul(x, &slope);
+    let y = b.add(&y, &offset);
+    clip(b, &y, numbers)
 }
 
 macro_rules! activations {
-    ($($name:ident = |$b:ident, $x:ident, $limits:ident| $value:expr;)*) => {
+    ($($name:ident = |$b:ident, $x:ident, $numbers:ident| $value:expr;)*) => {
         $(
             struct $name;
             impl Apply for $name {
                 #[inline(always)]
-                fn value<L: MathLanes<Elem = f32>>($b: &mut Wide<L>, $x: &L, $limits: (f32, f32)) -> L {
+                fn value<L: MathLanes<Elem = f32>>($b: &mut Wide<L>, $x: &L, $numbers: &Numbers) -> L {
                     $value
                 }
             }
@@ -298,15 +338,11 @@ macro_rules! activations {
 }
 
 activations! {
-    Same = |_b, x, _limits| *x;
-    Relu = |b, x, _limits| { let zero = b.f(0.0); b.max2(&zero, x) };
-    Clip = |b, x, limits| {
-        let (low, high) = (b.f(limits.0.into()), b.f(limits.1.into()));
-        let y = b.max2(&low, x);
-        b.min2(&high, &y)
-    };
-    Gelu = |b, x, _limits| math::gelu(b, x);
-    GeluTanh = |b, x, _limits| {
+    Same = |_b, x, _numbers| *x;
+    Relu = |b, x, _numbers| { let zero = b.f(0.0); b.max2(&zero, x) };
+    Clip = |b, x, numbers| clip(b, x, numbers);
+    Gelu = |b, x, _numbers| math::gelu(b, x);
+    GeluTanh = |b, x, _numbers| {
         let (cubic, factor) = (b.f(0.044715), b.f(0.797_884_560_802_865_4));
         let (half, one) = (b.f(0.5), b.f(1.0));
         let square = b.mul(x, x);
@@ -318,9 +354,17 @@ activations! {
         let h = b.mul(x, &half);
         b.mul(&h, &t)
     };
-    Silu = |b, x, _limits| { let s = math::sigmoid(b, x); b.mul(x, &s) };
-    Sigmoid = |b, x, _limits| math::sigmoid(b, x);
-    Tanh = |b, x, _limits| math::tanh(b, x);
+    Silu = |b, x, _numbers| { let s = math::sigmoid(b, x); b.mul(x, &s) };
+    Sigmoid = |b, x, _numbers| math::sigmoid(b, x);
+    Tanh = |b, x, _numbers| math::tanh(b, x);
+    HardSwish = |b, x, numbers| { let gate = clipped_line(b, x, numbers); b.mul(x, &gate) };
+    HardSigmoid = |b, x, numbers| clipped_line(b, x, numbers);
+    LeakyRelu = |b, x, numbers| {
+        let (zero, slope) = (b.f(0.0), b.f(numbers.slope));
+        let (above, below) = (b.max2(&zero, x), b.min2(&zero, x));
+        let below = b.mul(&below, &slope);
+        b.add(&above, &below)
+    };
 }
 
 /// Writes a finished row where the results belong.

@@ -25,6 +25,8 @@ pub(super) fn standard(call: &Call, scales: &str) -> Standard {
         activation: call.int("activation"),
         low: call.float("low"),
         high: call.float("high"),
+        slope: call.float("slope"),
+        offset: call.float("offset"),
         ..Standard::default()
     }
 }

@@ -143,6 +143,9 @@ fn finished(x: f64, bias: f64, before: f64, after: f64, scale: f64, activation: 
         Activation::Silu => x / (1.0 + (-x).exp()),
         Activation::Sigmoid => 1.0 / (1.0 + (-x).exp()),
         Activation::Tanh => x.tanh(),
+        Activation::HardSwish => x * (0.25 * x + 0.5).clamp(-1.0, 6.0),
+        Activation::HardSigmoid => (0.25 * x + 0.5).clamp(-1.0, 6.0),
+        Activation::LeakyRelu => x.max(0.0) + 0.25 * x.min(0.0),
     };
     y + after
 }
@@ -195,6 +198,8 @@ fn common_epilogues_compute_what_they_say_and_may_write_elsewhere() {
                 activation: activation as i64,
                 low: -1.0,
                 high: 6.0,
+                slope: 0.25,
+                offset: 0.5,
                 after: matrix(after.as_ptr()),
                 out,
                 out_row: n as i64,
@@ -252,6 +257,8 @@ fn not_a_number_stays_in_every_activation() {
                 activation: activation as i64,
                 low: -1.0,
                 high: 6.0,
+                slope: 0.25,
+                offset: 0.5,
                 ..Standard::default()
             };
             let tile = EpilogueTile {

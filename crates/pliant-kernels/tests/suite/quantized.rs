@@ -280,9 +280,9 @@ fn sums_are_scaled_and_finished() {
             set(name, values.as_ptr().cast(), DType::Float32, &[dim], Some(&[stride]));
         }
         set("out", out.as_ptr().cast(), DType::Float32, &[p.m, p.n], None);
-        let numbers =
-            [Activation::Clip as i64, (-2.0f64).to_bits() as i64, 900f64.to_bits() as i64];
-        numbers.into_iter().enumerate().for_each(|(i, n)| call.set_number(i, n));
+        let floats = [-2.0, 900.0, 1.0, 0.0f64].map(|v| v.to_bits() as i64);
+        let numbers = [Activation::Clip as i64].into_iter().chain(floats);
+        numbers.enumerate().for_each(|(i, n)| call.set_number(i, n));
         let sizes = call.check().unwrap();
         // SAFETY: the operands have these sizes.
         let status = unsafe { Int8Product::run(&runtime, &call, &sizes) };

@@ -6,7 +6,7 @@ use pliant_ir::relax::Type;
 use pliant_tensor::Failed;
 
 use crate::broadcast::Target;
-use crate::decl::{OpDecl, Pattern};
+use crate::decl::OpDecl;
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::rules::{
@@ -35,7 +35,7 @@ macro_rules! row {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
         OpDecl::new(concat!("relax.", $name), $infer, $doc)
             .operands(&["x1", "x2"])
-            .te(Pattern::Broadcast, |ctx| te_broadcast(ctx, concat!("T_", $name), $te))
+            .te_broadcast(|ctx| te_broadcast(ctx, concat!("T_", $name), $te))
             .numpy($name)
     };
 }
@@ -52,7 +52,7 @@ pub static DECLS: &[OpDecl] = &[
     arithmetic!("floor_mod", modulo, "Remainder with the sign of the divisor.").numpy("mod"),
     OpDecl::new("relax.power", infer_arithmetic, "Power.")
         .operands(&["x1", "x2"])
-        .te(Pattern::Broadcast, power)
+        .te_broadcast(power)
         .numpy("power")
         .onnx(&["Pow"]),
     row!("maximum", infer_broadcast, te::maximum, "The larger; NaN if either is NaN.").onnx(&["Max"]),

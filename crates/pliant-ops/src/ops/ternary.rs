@@ -3,7 +3,7 @@
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
-use crate::decl::{OpDecl, Pattern};
+use crate::decl::OpDecl;
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::rules::{broadcast_of, require_number, require_scalar, te_broadcast_of};
@@ -20,15 +20,15 @@ pub static DECLS: &[OpDecl] = &[
         "Elements of x1 where the condition holds, else of x2.",
     )
     .operands(&["condition: bool", "x1", "x2"])
-    .te(Pattern::Broadcast, te_where)
+    .te_broadcast(te_where)
     .numpy("where")
     .onnx(&["Where"]),
     OpDecl::new("relax.masked_fill", infer_fill, "A scalar where the mask holds, else x.")
         .operands(&["x", "mask: bool", "value"])
-        .te(Pattern::Broadcast, te_fill),
+        .te_broadcast(te_fill),
     OpDecl::new("relax.ewise_fma", infer_fma, "x1 * x2 + x3; of floats, rounded once.")
         .operands(&["x1", "x2", "x3"])
-        .te(Pattern::Broadcast, te_fma),
+        .te_broadcast(te_fma),
 ];
 
 fn require_bool(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {

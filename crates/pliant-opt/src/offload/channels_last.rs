@@ -56,27 +56,6 @@ const POOLS: [Op; 9] = [
     Op("relax.nn.adaptive_avg_pool2d"),
     Op("relax.nn.adaptive_avg_pool3d"),
 ];
-/// Operators of one tensor, element by element.
-const UNARY: [Op; 9] = [
-    CAST,
-    Op("relax.round"),
-    Op("relax.nn.relu"),
-    Op("relax.nn.silu"),
-    Op("relax.nn.gelu"),
-    Op("relax.nn.gelu_tanh"),
-    Op("relax.nn.leakyrelu"),
-    Op("relax.sigmoid"),
-    Op("relax.tanh"),
-];
-/// Operators of two tensors, element by element.
-const BINARY: [Op; 6] = [
-    Op("relax.add"),
-    Op("relax.subtract"),
-    Op("relax.multiply"),
-    Op("relax.divide"),
-    Op("relax.maximum"),
-    Op("relax.minimum"),
-];
 /// Reductions over axes.
 const REDUCTIONS: [Op; 3] = [Op("relax.mean"), Op("relax.sum"), Op("relax.max")];
 
@@ -214,7 +193,6 @@ impl Turner<'_> {
         let known: Vec<Option<Expr>> =
             args.iter().map(|&a| self.known(func, a, binding.var)).collect();
         match known[..] {
-            [Some(x)] if UNARY.contains(&op) => self.call(func, op, &[x], attrs).map(Some),
             [Some(x)] if POOLS.contains(&op) => {
                 let dims = func.ty(x).dims().map_or(0, <[_]>::len) - 2;
                 if !channels_first(&attrs, "layout", dims) {
@@ -222,27 +200,38 @@ impl Turner<'_> {
                 }
                 self.call(func, op, &[x], with_last(attrs, "layout", dims)).map(Some)
             }
-            [a, b] if BINARY.contains(&op) && (a.is_some() || b.is_some()) => {
-                let same = |e: Expr| func.expr_ty(e) == func.expr_ty(binding.value);
-                let whole = (a.is_none() || same(args[0])) && (b.is_none() || same(args[1]));
-                let rank = func.ty(binding.value).dims().map_or(0, <[_]>::len);
-                let mut last = |known: Option<Expr>, e: Expr| match known {
-                    None => match constant_last(func, e, rank) {
-                        None if is_per_channel(func, e, rank) => {
-                            self.operand(func, e, binding.var, out).map(Some)
-                        }
-                        constant => Ok(constant),
-                    },
-                    known => Ok(known),
-                };
-                let (a, b) = (last(a, args[0])?, last(b, args[1])?);
-                match (a, b) {
-                    (Some(a), Some(b)) if whole => self.call(func, op, &[a, b], attrs).map(Some),
-                    _ => Ok(None),
-                }
+            _ if self.ops.is_elementwise(op) && known.iter().any(Option::is_some) => {
+                self.elementwise(func, binding, &known, out)
             }
             _ => Ok(None),
         }
+    }
+
+    /// An elementwise call with channels last. Operands without a known form are numbers or have one for each channel.
+    fn elementwise(
+        &mut self,
+        func: &mut Function,
+        binding: Binding,
+        known: &[Option<Expr>],
+        out: &mut Vec<Binding>,
+    ) -> Result<Option<Expr>, PassError> {
+        let Some((op, args, attrs)) = call(func, binding.value) else { return Ok(None) };
+        let Some(dims) = func.ty(binding.value).dims().map(<[_]>::to_vec) else { return Ok(None) };
+        let mut operands = Vec::with_capacity(args.len());
+        for (&known, &e) in known.iter().zip(&args) {
+            operands.push(match known {
+                Some(known) if func.ty(e).dims() == Some(&dims[..]) => known,
+                Some(_) => return Ok(None),
+                None => match constant_last(func, e, dims.len()) {
+                    Some(constant) => constant,
+                    None if is_per_channel(func, e, dims.len()) => {
+                        self.operand(func, e, binding.var, out)?
+                    }
+                    None => return Ok(None),
+                },
+            });
+        }
+        self.call(func, op, &operands, attrs).map(Some)
     }
 
     /// A reduction over all but batch and channels, which leaves no layout.

@@ -1,4 +1,4 @@
-//! What follows the results of a kernel and is done by it: who reads them, and which activation.
+//! The activations that a kernel can apply to its results, and the bindings that read a variable.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{DType, Op};
@@ -10,15 +10,34 @@ const RELU: Op = Op("relax.nn.relu");
 const MAXIMUM: Op = Op("relax.maximum");
 const MINIMUM: Op = Op("relax.minimum");
 
-/// What is computed of each result (`pliant_kernels::epilogue::Activation`).
+/// The function that a kernel applies to each result (`pliant_kernels::epilogue::Activation`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Activation {
     /// The result itself.
     None,
     /// The larger of it and 0.
     Relu,
-    /// It, kept between two limits.
+    /// It, limited to two numbers.
     Clip(f64, f64),
+    /// A function without numbers, by its name in the declarations of the kernels.
+    Function(&'static str),
+    /// A limited linear function of it.
+    HardSigmoid(Line),
+    /// It times a limited linear function of it.
+    HardSwish(Line),
+    /// It if it is positive, else its product with a number.
+    LeakyRelu(f64),
+}
+
+/// `clip(slope * x + offset, low, high)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// The factor.
+    pub slope: f64,
+    /// The term.
+    pub offset: f64,
+    /// The limits.
+    pub limits: (f64, f64),
 }
 
 impl Activation {
@@ -42,38 +61,57 @@ impl Activation {
 
     /// Sets the attributes of a kernel that applies the activation.
     pub fn attributes(self, call: te::KernelCall<'_>) -> te::KernelCall<'_> {
-        let limit = |v: f64| te::const_of(v, DType::Float64);
+        fn set<'a>(call: te::KernelCall<'a>, name: &str, value: f64) -> te::KernelCall<'a> {
+            call.attr(name, &[te::const_of(value, DType::Float64)])
+        }
+        let line = |call, line: Line| {
+            let call = set(set(call, "slope", line.slope), "offset", line.offset);
+            set(set(call, "low", line.limits.0), "high", line.limits.1)
+        };
         match self {
             Activation::None => call,
             Activation::Relu => call.choice("activation", "relu"),
-            Activation::Clip(low, high) => call
-                .choice("activation", "clip")
-                .attr("low", &[limit(low)])
-                .attr("high", &[limit(high)]),
+            Activation::Clip(low, high) => {
+                set(set(call.choice("activation", "clip"), "low", low), "high", high)
+            }
+            Activation::Function(name) => call.choice("activation", name),
+            Activation::HardSigmoid(l) => line(call.choice("activation", "hard_sigmoid"), l),
+            Activation::HardSwish(l) => line(call.choice("activation", "hard_swish"), l),
+            Activation::LeakyRelu(slope) => {
+                set(call.choice("activation", "leaky_relu"), "slope", slope)
+            }
         }
     }
 }
 
-/// Who reads each variable: how often, and a binding of a dataflow block that does.
-pub struct Readers(FxHashMap<Var, (usize, Option<Binding>)>);
+/// The bindings that read each variable.
+pub struct Readers(FxHashMap<Var, Reads>);
+
+#[derive(Default)]
+struct Reads {
+    /// How often it is read, by bindings and as a result.
+    count: usize,
+    /// The bindings of dataflow blocks that read it.
+    bindings: Vec<Binding>,
+}
 
 impl Readers {
     /// The readers of a function's variables.
     pub fn of(func: &Function) -> Readers {
-        let mut readers: FxHashMap<Var, (usize, Option<Binding>)> = FxHashMap::default();
+        let mut readers: FxHashMap<Var, Reads> = FxHashMap::default();
         for seq in reachable_seqs(func) {
             for &block in &func.seq(seq).blocks {
                 let block = func.block(block);
                 for b in &block.bindings {
                     for_each_operand_var(func, b.value, &mut |v| {
-                        let entry = readers.entry(v).or_default();
-                        entry.0 += 1;
-                        entry.1 = block.dataflow.then_some(*b);
+                        let reads = readers.entry(v).or_default();
+                        reads.count += 1;
+                        reads.bindings.extend(block.dataflow.then_some(*b));
                     });
                 }
             }
             for_each_operand_var(func, func.seq(seq).result, &mut |v| {
-                readers.entry(v).or_default().0 += 1;
+                readers.entry(v).or_default().count += 1;
             });
         }
         Readers(readers)
@@ -81,8 +119,16 @@ impl Readers {
 
     /// The binding that alone reads a variable, of the same block: variables of a dataflow block are read nowhere else.
     pub fn only(&self, func: &Function, v: Var) -> Option<Binding> {
-        let (count, binding) = self.0.get(&v)?;
-        binding.filter(|_| *count == 1 && func.var(v).dataflow)
+        match self.all(func, v)? {
+            &[binding] => Some(binding),
+            _ => None,
+        }
+    }
+
+    /// All bindings that read a variable, of the same block; `None` if something else reads it too.
+    pub fn all(&self, func: &Function, v: Var) -> Option<&[Binding]> {
+        let reads = self.0.get(&v)?;
+        (reads.count == reads.bindings.len() && func.var(v).dataflow).then_some(&reads.bindings)
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | `activations` | matchers for activations of several operators |
 //! | `byoc` | pattern tables and code generators of external backends |
 //! | `channels_last` | rewrite the layout of convolutions to channels last |
 //! | `dequantized` | matchers for dequantized operands |
@@ -21,6 +22,7 @@
 //! | `run_codegen` | run external code generators |
 //! | `widen_products` | compute products of 16-bit floats in float32 |
 
+pub(crate) mod activations;
 pub mod byoc;
 pub mod channels_last;
 pub(crate) mod dequantized;

@@ -1,7 +1,7 @@
 //! What kernels compute of their results before they write them.
 
 use pliant_ir::DType;
-use pliant_kernel_api::Call;
+use pliant_kernel_api::{AttrType, Call};
 
 use super::super::scalar::round;
 use super::super::view::View;
@@ -10,11 +10,30 @@ use crate::error::Result;
 
 /// The activation of a result.
 pub(super) fn activated(call: &Call, x: f64) -> f64 {
-    match call.int("activation") {
-        0 => x,
-        _ if x.is_nan() => x,
-        1 => x.max(0.0),
-        _ => x.max(call.float("low")).min(call.float("high")),
+    let number = |name: &str| call.float(name);
+    let clip = |x: f64| if x.is_nan() { x } else { x.max(number("low")).min(number("high")) };
+    let line = || clip(number("slope") * x + number("offset"));
+    let sigmoid = 1.0 / (1.0 + (-x).exp());
+    let AttrType::Choice(names) = call.kernel.attr("activation").map_or(AttrType::Bool, |a| a.0.ty)
+    else {
+        return x;
+    };
+    match names[call.int("activation") as usize] {
+        "relu" if x.is_nan() => x,
+        "relu" => x.max(0.0),
+        "clip" => clip(x),
+        "gelu" => 0.5 * x * (1.0 + libm::erf(x / std::f64::consts::SQRT_2)),
+        "gelu_tanh" => {
+            let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
+            0.5 * x * (1.0 + inner.tanh())
+        }
+        "silu" => x * sigmoid,
+        "sigmoid" => sigmoid,
+        "tanh" => x.tanh(),
+        "hard_swish" => x * line(),
+        "hard_sigmoid" => line(),
+        "leaky_relu" if x < 0.0 => number("slope") * x,
+        _ => x,
     }
 }
 

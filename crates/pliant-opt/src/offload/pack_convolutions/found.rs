@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 use super::given::Given;
 use super::phases;
 use crate::common::products::CONVOLUTIONS;
+use crate::offload::activations::applied;
 use crate::offload::epilogue::{Activation, Readers, scalar};
 
 const ADD: Op = Op("relax.add");
@@ -285,6 +286,19 @@ fn extended(
     c: &mut Convolution,
     taken: &FxHashSet<Var>,
 ) -> bool {
+    if c.activation == Activation::None
+        && let Some(found) = applied(func, readers, c.result)
+    {
+        let all = || found.inside.iter().chain([&found.result]);
+        let epoch = defs.epoch(c.result);
+        if all().all(|&v| !taken.contains(&v) && defs.epoch(v) == epoch) {
+            c.activation = found.activation;
+            c.inside.push(c.result);
+            c.inside.extend(found.inside);
+            c.result = found.result;
+            return true;
+        }
+    }
     let Some(next) = readers.only(func, c.result) else { return false };
     if taken.contains(&next.var) || defs.epoch(next.var) != defs.epoch(c.result) {
         return false;
