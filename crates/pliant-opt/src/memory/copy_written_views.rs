@@ -134,10 +134,13 @@ fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
 fn written_views(func: &Function, memory: &mut Memory) -> FxHashSet<Var> {
     let mut views = Vec::new();
     let mut reads: FxHashMap<Var, usize> = FxHashMap::default();
+    let (mut copied, mut last) = (FxHashSet::default(), None);
     walk(func, func.root(), |event| {
         let read = match event {
             Event::Bound(_, b) => {
                 views.extend(reshaped(func, b.value).map(|source| (b.var, source)));
+                copied.extend(copied_var(func, b.value).filter(|&v| last == Some(v)));
+                last = Some(b.var);
                 b.value
             }
             Event::Result(seq) => func.seq(seq).result,
@@ -147,9 +150,25 @@ fn written_views(func: &Function, memory: &mut Memory) -> FxHashSet<Var> {
     });
     views.retain(|(view, source)| {
         let alone = memory.fresh.contains(source) && reads.get(source) == Some(&1);
-        !alone && memory.view_is_written(*view)
+        // An earlier run has copied it: nothing reads the view but the copy right behind it.
+        let done = copied.contains(view) && reads.get(view) == Some(&1);
+        !alone && !done && memory.view_is_written(*view)
     });
     views.into_iter().map(|(view, _)| view).collect()
+}
+
+/// The variable that a value is a copy of, before purity is removed or after.
+fn copied_var(func: &Function, value: Expr) -> Option<Var> {
+    let ExprData::Call { callee, args, .. } = func.expr(value) else { return None };
+    let (callee, source) = match (callee, func.list(*args)) {
+        (Callee::Op(CALL_PURE_PACKED), &[callee, source]) => (callee, source),
+        (Callee::Expr(callee), &[source]) => (*callee, source),
+        _ => return None,
+    };
+    match (func.expr(callee), func.expr(source)) {
+        (ExprData::Extern(name), ExprData::Var(v)) if &**func.str(*name) == COPY_TENSOR => Some(*v),
+        _ => None,
+    }
 }
 
 /// What a value is a view of.
