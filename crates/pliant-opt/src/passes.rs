@@ -1,6 +1,5 @@
-//! The table of all passes: name, constructor and a line of documentation each. `pliant opt
-//! --list`, the command line and
-//! the pipelines read it.
+//! The table of all passes: names, phase, contract, gate, documentation and constructor of each. The command line
+//! (`pliant opt --list`), the pipelines and `docs/passes.md` read it.
 
 use pliant_pass::ModulePass;
 
@@ -20,6 +19,9 @@ use crate::canonicalize::remove_redundant_reshape::RemoveRedundantReshape;
 use crate::canonicalize::remove_unused_outputs::RemoveUnusedOutputs;
 use crate::canonicalize::remove_unused_parameters::RemoveUnusedParameters;
 use crate::canonicalize::topological_sort::TopologicalSort;
+use crate::contract::{
+    CALLS_LOWERED, Gate, MEMORY_LOWERED, OPERATORS_LOWERED, Phase, Properties, Property,
+};
 use crate::fuse::annotate_tir_op_pattern::AnnotateTirOpPattern;
 use crate::fuse::fuse_ops::FuseOps;
 use crate::fuse::fuse_tir::FuseTir;
@@ -67,87 +69,340 @@ pub struct PassInfo {
     pub name: &'static str,
     /// Other names that it answers to.
     pub aliases: &'static [&'static str],
+    /// The phase that it belongs to.
+    pub phase: Phase,
     /// What it does, in a line.
     pub doc: &'static str,
-    /// Makes it.
+    /// What it requires to do all of its work; see [`contract`](crate::contract).
+    pub requires: Properties,
+    /// What holds after it.
+    pub ensures: Properties,
+    /// What may no longer hold after it.
+    pub invalidates: Properties,
+    /// What switches it off.
+    pub gate: Gate,
+    /// Creates it.
     pub make: fn() -> Box<dyn ModulePass>,
 }
 
 macro_rules! passes {
-    ($($name:literal $(| $alias:literal)* : $doc:literal => $make:expr;)*) => {
+    ($($name:literal $(| $alias:literal)* in $phase:ident: $doc:literal {
+        $(requires: [$($requires:ident),*],)?
+        $(ensures: [$($ensures:ident),*],)?
+        $(invalidates: $($group:ident)? $([$($invalidates:ident),*])?,)?
+        $(gate: $gate:expr,)?
+        make: $make:expr,
+    })*) => {
         /// Every pass, in the order in which a build runs them.
         pub const PASSES: &[PassInfo] = &[$(PassInfo {
             name: $name,
             aliases: &[$($alias),*],
+            phase: Phase::$phase,
             doc: $doc,
+            requires: Properties::of(&[$($(Property::$requires),*)?]),
+            ensures: Properties::of(&[$($(Property::$ensures),*)?]),
+            invalidates: Properties::NONE
+                $($(.and($group))? $(.and(Properties::of(&[$(Property::$invalidates),*])))?)?,
+            gate: [$($gate,)? Gate::None][0],
             make: || Box::new($make),
         }),*];
     };
 }
 
 passes! {
-    "Normalize": "Drop empty binding blocks and join neighbouring ones" => Normalize;
-    "LambdaLift": "Make local functions functions of the module, with what they capture as parameters" => LambdaLift;
-    "CanonicalizeBindings": "Remove bindings that only name again what has a name" => CanonicalizeBindings;
-    "EliminateCommonSubexpr": "Compute once what several bindings compute" => EliminateCommonSubexpr::default();
-    "DeadCodeElimination": "Remove bindings and functions that nothing uses" => DeadCodeElimination::default();
-    "EinsumToMatmul": "Write as matrix products the sums of products that are such" => EinsumToMatmul;
-    "WidenProducts": "Compute products, convolutions and attention of 16-bit floats in float32" => WidenProducts;
-    "MultiplyQuantized": "Multiply integers where both operands of a product are dequantised, and scale the sums"
-        => MultiplyQuantized;
-    "PackStored": "Make calls of the library of products by what is dequantised from constants" => PackStored;
-    "FoldConstant": "Compute what depends on constants alone" => FoldConstant::default();
-    "RemoveRedundantReshape": "Reshape once what is reshaped several times in a row" => RemoveRedundantReshape;
-    "ConvertToDataflow": "Make dataflow blocks of bindings without effects" => ConvertToDataflow::default();
-    "TopologicalSort": "Sort the bindings of dataflow blocks, depth first" => TopologicalSort::default();
-    "InlinePrivateFunctions": "Put the bodies of private functions where they are called" => InlinePrivateFunctions;
-    "RemoveUnusedParameters": "Remove parameters of private functions that nothing reads" => RemoveUnusedParameters;
-    "RemoveUnusedOutputs": "Remove results of private functions that no caller reads" => RemoveUnusedOutputs;
-    "ExpandTupleArguments": "Hand tuples to private functions field by field" => ExpandTupleArguments;
-    "LiftTransformParams": "Lift what depends on a model's parameters alone into a function of its own"
-        => LiftTransformParams::default();
-    "BundleModelParams": "Make the parameters of a model one tuple" => BundleModelParams::default();
-    "ExpandMatmulOfSum": "Multiply the terms of a sum one by one" => ExpandMatmulOfSum;
-    "AdjustMatmulOrder": "Multiply three matrices in the cheaper order" => AdjustMatmulOrder;
-    "ReorderTakeAfterMatmul": "Take columns of a product instead of columns of the matrix" => ReorderTakeAfterMatmul;
-    "CombineParallelMatmul": "Multiply a tensor once by several matrices side by side" => CombineParallelMatmul;
-    "ReorderPermuteDimsAfterConcat": "Join tensors before their dims are permuted alike"
-        => ReorderPermuteDimsAfterConcat;
-    "FuseTransposeMatmul": "Multiply by a transposed matrix as it lies in memory" => FuseTransposeMatmul;
-    "NormalizeGlobalVar": "Give public functions the names that their global_symbol says" => NormalizeGlobalVar;
-    "MatchUnknownShapes": "Give symbols to unknown sizes that operators need" => MatchUnknownShapes;
-    "FuseOpsByPattern": "Make functions of what matches the patterns of backends" => FuseOpsByPattern::default();
-    "MergeCompositeFunctions": "Join neighbouring functions of one backend" => MergeCompositeFunctions;
-    "RunCodegen": "Let code generators take the functions of their backends" => RunCodegen::default();
-    "FuseAttention": "Make one call of the library of what attention is written as" => FuseAttention;
-    "ChannelsLast": "Let convolutions read and write data whose channels come last" => ChannelsLast;
-    "PackConvolutions": "Make calls of the library of convolutions with constant weights" => PackConvolutions;
-    "PackIntegers": "Make calls of the library of products of 8-bit integers with constants" => PackIntegers;
-    "PackIntegerConvolutions": "Make calls of the library of convolutions of 8-bit integers with constant weights"
-        => PackIntegerConvolutions;
-    "PackRecurrent": "Make calls of the library of recurrent layers with constant weights" => PackRecurrent;
-    "PackConstants": "Give the constant operands of matrix products the form that kernels read fastest" => PackConstants;
-    "DataflowUseInplaceCalls": "Write results over operands that die there" => DataflowUseInplaceCalls;
-    "LegalizeOps": "Turn operators into calls of loop functions and of packed functions" => LegalizeOps::default();
-    "AnnotateTIROpPattern": "Note on each loop function how it may be fused" => AnnotateTirOpPattern;
-    "FuseOps": "Group calls of loop functions that are better done together" => FuseOps::default();
-    "FuseTIR": "Make one loop function of each group of calls" => FuseTir;
-    "RewriteDataflowReshape": "Turn calls of loop functions that only reshape into reshapes without a copy"
-        => RewriteDataflowReshape;
-    "CopyWrittenViews": "Copy views whose memory calls that work in place may write" => CopyWrittenViews;
-    "CopyAliasedResults": "Copy results that are views of parameters" => CopyAliasedResults;
-    "ToNonDataflow": "Turn dataflow blocks into plain binding blocks" => ToNonDataflow;
-    "RemovePurityChecking": "Stop tracking which calls have effects" => RemovePurityChecking;
-    "CallTIRRewrite": "Allocate the outputs of destination-passing calls explicitly" => CallTirRewrite;
-    "StaticPlanBlockMemory" | "PlanMemory": "Let tensors whose sizes are provably equal share storage"
-        => StaticPlanBlockMemory;
-    "LowerAllocTensor": "Give every tensor left over by memory planning a storage of its own" => LowerAllocTensor;
-    "KillAfterLastUse": "Give tensors and storages back after their last use" => KillAfterLastUse;
-    "LowerRuntimeBuiltin" | "VMBuiltinLower" | "VMMemoryLower": "Turn memory operators into builtins of the machine"
-        => LowerRuntimeBuiltin;
-    "VMShapeLower" | "ComputePrimValue": "Make all work on symbolic sizes explicit, with checks" => VmShapeLower;
-    "AttachGlobalSymbol": "Give public functions their names in the executable" => AttachGlobalSymbol;
-    "EliminateUnused" | "RemoveUnusedFunctions": "Remove private functions that nothing reaches" => EliminateUnused;
+    "Normalize" in Canonicalize: "Drop empty binding blocks and merge adjacent plain blocks" {
+        ensures: [NormalBlocks],
+        make: Normalize,
+    }
+    "LambdaLift" in Canonicalize: "Move local functions to the module; captured values become parameters or closures" {
+        ensures: [NoLocalFunctions],
+        invalidates: [NormalBlocks, NoDeadCode, NoUnreachableFunctions, BuiltinsLowered, SizesLowered, NoDeadReaders],
+        make: LambdaLift,
+    }
+    "MatchUnknownShapes" in Canonicalize: "Define symbols for unknown sizes that operators need" {
+        ensures: [KnownSizes],
+        invalidates: [SizesLowered],
+        make: MatchUnknownShapes,
+    }
+    "CanonicalizeBindings" in Canonicalize: "Remove copies of variables, casts that cannot fail and fields of known tuples" {
+        requires: [InPlaceMarked],
+        invalidates: [NormalBlocks, NoDeadCode, ConstantsFolded, NoDeadReaders],
+        gate: Gate::OptLevel(1),
+        make: CanonicalizeBindings,
+    }
+    "EinsumToMatmul" in Rewrite: "Turn einsums of two operands into matmuls" {
+        requires: [Operators, KnownSizes],
+        invalidates: OPERATORS_LOWERED [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
+        gate: Gate::Kernels,
+        make: EinsumToMatmul,
+    }
+    "WidenProducts" in Offload: "Compute matmuls, convolutions and attention of 16-bit floats in float32" {
+        requires: [Operators],
+        invalidates: OPERATORS_LOWERED [ConstantsFolded, NormalBlocks, ChannelsLast],
+        gate: Gate::Kernels,
+        make: WidenProducts,
+    }
+    "EliminateCommonSubexpr" in Canonicalize: "Compute equal values once" {
+        requires: [InPlaceMarked],
+        invalidates: [NormalBlocks],
+        gate: Gate::OptLevel(1),
+        make: EliminateCommonSubexpr::default(),
+    }
+    "MultiplyQuantized" in Offload: "Rewrite matmuls and convolutions of dequantized operands as integer ones" {
+        requires: [Operators, KnownSizes, Dequantized],
+        invalidates: OPERATORS_LOWERED [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
+        gate: Gate::Kernels,
+        make: MultiplyQuantized,
+    }
+    "PackStored" in Offload: "Offload matmuls with constant quantized weights to library kernels" {
+        requires: [Operators, KnownSizes, Dequantized],
+        invalidates: CALLS_LOWERED [Dequantized, NoDeadCode, NoDeadReaders, NormalBlocks],
+        gate: Gate::Kernels,
+        make: PackStored,
+    }
+    "DeadCodeElimination" in Canonicalize: "Remove unused bindings and unreachable functions" {
+        ensures: [NoDeadCode, NoUnreachableFunctions, NoDeadReaders],
+        invalidates: [NormalBlocks],
+        gate: Gate::OptLevel(1),
+        make: DeadCodeElimination::default(),
+    }
+    "FoldConstant" in Canonicalize: "Evaluate pure operators of constants" {
+        requires: [InPlaceMarked, NoDeadCode],
+        ensures: [ConstantsFolded],
+        invalidates: [Dequantized, NormalBlocks, NoUnreachableFunctions],
+        gate: Gate::OptLevel(2),
+        make: FoldConstant::default(),
+    }
+    "RemoveRedundantReshape" in Canonicalize: "Merge chains of reshapes" {
+        requires: [InPlaceMarked],
+        invalidates: [NoDeadCode, NormalBlocks, NoDeadReaders],
+        make: RemoveRedundantReshape,
+    }
+    "ConvertToDataflow" in Canonicalize: "Put pure bindings into dataflow blocks" {
+        ensures: [DataflowBlocks],
+        invalidates: [PlainBlocks],
+        make: ConvertToDataflow::default(),
+    }
+    "TopologicalSort" in Canonicalize: "Sort the bindings of dataflow blocks topologically" {
+        requires: [DataflowBlocks],
+        make: TopologicalSort::default(),
+    }
+    "InlinePrivateFunctions" in Canonicalize: "Inline private functions" {
+        invalidates: [NormalBlocks, NoDeadCode, ConstantsFolded, PlainBlocks, NoDeadReaders, ValuesFreed],
+        make: InlinePrivateFunctions,
+    }
+    "RemoveUnusedParameters" in Canonicalize: "Remove unread parameters of private functions" {
+        invalidates: [NoDeadCode, NoDeadReaders, ValuesFreed],
+        make: RemoveUnusedParameters,
+    }
+    "RemoveUnusedOutputs" in Canonicalize: "Remove unread results of private functions" {
+        invalidates: [NoDeadCode, NoDeadReaders, ValuesFreed],
+        make: RemoveUnusedOutputs,
+    }
+    "ExpandTupleArguments" in Canonicalize: "Pass the fields of tuples to private functions as separate arguments" {
+        invalidates: [NoDeadCode, NoDeadReaders, ValuesFreed],
+        make: ExpandTupleArguments,
+    }
+    "LiftTransformParams" in Params: "Move computations on parameters alone to a function that runs once" {
+        invalidates: [NoDeadCode, NormalBlocks, SymbolsAttached, NoDeadReaders],
+        make: LiftTransformParams::default(),
+    }
+    "BundleModelParams" in Params: "Pass the parameters of a model as one tuple" {
+        invalidates: [NormalBlocks, NoDeadCode, NoDeadReaders],
+        make: BundleModelParams::default(),
+    }
+    "ExpandMatmulOfSum" in Rewrite: "Distribute a matmul over a sum" {
+        requires: [Operators],
+        invalidates: OPERATORS_LOWERED [NoDeadCode, NoDeadReaders, NormalBlocks],
+        make: ExpandMatmulOfSum,
+    }
+    "AdjustMatmulOrder" in Rewrite: "Choose the cheaper order of two chained matmuls" {
+        requires: [Operators, KnownSizes],
+        invalidates: OPERATORS_LOWERED [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
+        make: AdjustMatmulOrder,
+    }
+    "ReorderTakeAfterMatmul" in Rewrite: "Gather columns after the matmul instead of before" {
+        requires: [Operators],
+        invalidates: OPERATORS_LOWERED [NoDeadCode, NoDeadReaders, NormalBlocks],
+        make: ReorderTakeAfterMatmul,
+    }
+    "CombineParallelMatmul" in Rewrite: "Merge matmuls that share their left operand" {
+        requires: [Operators, DataflowBlocks, KnownSizes],
+        invalidates: OPERATORS_LOWERED [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
+        make: CombineParallelMatmul,
+    }
+    "ReorderPermuteDimsAfterConcat" in Rewrite: "Concatenate before transposing" {
+        requires: [Operators],
+        invalidates: OPERATORS_LOWERED [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
+        make: ReorderPermuteDimsAfterConcat,
+    }
+    "NormalizeGlobalVar" in Canonicalize: "Rename public functions to their global_symbol" {
+        make: NormalizeGlobalVar,
+    }
+    "FuseOpsByPattern" in Offload: "Outline matches of backend patterns as composite functions" {
+        requires: [Operators],
+        ensures: [CompositesOutlined],
+        invalidates: [NoLocalFunctions, NoDeadCode, NormalBlocks],
+        make: FuseOpsByPattern::default(),
+    }
+    "MergeCompositeFunctions" in Offload: "Merge adjacent composite functions of one backend" {
+        requires: [CompositesOutlined],
+        ensures: [RegionsOutlined],
+        invalidates: [NoLocalFunctions, NormalBlocks, NoUnreachableFunctions],
+        make: MergeCompositeFunctions,
+    }
+    "RunCodegen" in Offload: "Compile the functions of a backend with its code generator" {
+        requires: [RegionsOutlined],
+        invalidates: CALLS_LOWERED,
+        make: RunCodegen::default(),
+    }
+    "FuseAttention" in Offload: "Fuse attention into one kernel call" {
+        requires: [Operators, KnownSizes],
+        invalidates: CALLS_LOWERED [NoDeadCode, NoDeadReaders, NormalBlocks],
+        gate: Gate::Kernels,
+        make: FuseAttention,
+    }
+    "ChannelsLast" in Offload: "Rewrite the layout of convolutions to channels last" {
+        requires: [Operators, KnownSizes],
+        ensures: [ChannelsLast],
+        invalidates: OPERATORS_LOWERED [NoDeadCode, NoDeadReaders, NormalBlocks],
+        gate: Gate::Kernels,
+        make: ChannelsLast,
+    }
+    "PackConvolutions" in Offload: "Offload float32 convolutions to library kernels" {
+        requires: [Operators, DataflowBlocks, KnownSizes, ConstantsFolded, ChannelsLast, NoDeadReaders],
+        invalidates: CALLS_LOWERED [NoDeadCode, NormalBlocks],
+        gate: Gate::Kernels,
+        make: PackConvolutions,
+    }
+    "PackIntegers" in Offload: "Offload int8 matmuls with constant weights to library kernels" {
+        requires: [Operators, DataflowBlocks, KnownSizes, ConstantsFolded, NoDeadReaders],
+        invalidates: CALLS_LOWERED [NoDeadCode, NormalBlocks],
+        gate: Gate::Kernels,
+        make: PackIntegers,
+    }
+    "PackIntegerConvolutions" in Offload: "Offload int8 convolutions with constant weights to library kernels" {
+        requires: [Operators, DataflowBlocks, KnownSizes, ConstantsFolded, ChannelsLast, NoDeadReaders],
+        invalidates: CALLS_LOWERED [NoDeadCode, NormalBlocks],
+        gate: Gate::Kernels,
+        make: PackIntegerConvolutions,
+    }
+    "PackRecurrent" in Offload: "Offload LSTM, GRU and plain recurrent layers to library kernels" {
+        requires: [Operators, KnownSizes, ConstantsFolded],
+        invalidates: CALLS_LOWERED [NoDeadCode, NormalBlocks],
+        gate: Gate::Kernels,
+        make: PackRecurrent,
+    }
+    "PackConstants" in Offload: "Pack constant right operands of matmuls into the layout that kernels read" {
+        requires: [Operators, KnownSizes, ConstantsFolded],
+        invalidates: OPERATORS_LOWERED [NoDeadCode, NormalBlocks],
+        gate: Gate::Kernels,
+        make: PackConstants,
+    }
+    "FuseTransposeMatmul" in Fuse: "Let matmuls read transposed operands in place" {
+        requires: [Operators],
+        invalidates: OPERATORS_LOWERED [NoDeadCode, NoDeadReaders, NormalBlocks],
+        gate: Gate::Kernels,
+        make: FuseTransposeMatmul,
+    }
+    "DataflowUseInplaceCalls" in Memory: "Write results into operands that die" {
+        requires: [DataflowBlocks, InPlaceMarked],
+        invalidates: CALLS_LOWERED [ViewsCopied, NoUnreachableFunctions],
+        make: DataflowUseInplaceCalls,
+    }
+    "LegalizeOps" in Lower: "Lower operators to calls of loop functions and packed functions" {
+        requires: [KnownSizes],
+        ensures: [Legalized],
+        invalidates: CALLS_LOWERED [Operators, Dequantized, ChannelsLast, NoDeadCode],
+        make: LegalizeOps::default(),
+    }
+    "AnnotateTIROpPattern" in Fuse: "Annotate each loop function with its fusion pattern" {
+        requires: [Legalized],
+        ensures: [PatternsAnnotated],
+        make: AnnotateTirOpPattern,
+    }
+    "FuseOps" in Fuse: "Group calls of loop functions that fuse" {
+        requires: [DataflowBlocks, NoDeadCode, Legalized, PatternsAnnotated],
+        ensures: [GroupsOutlined],
+        gate: Gate::OptLevel(1),
+        make: FuseOps::default(),
+    }
+    "FuseTIR" in Fuse: "Merge each group into one loop function" {
+        requires: [GroupsOutlined],
+        invalidates: [PatternsAnnotated, OutputsAllocated, NoUnreachableFunctions, ConstantsFolded],
+        make: FuseTir,
+    }
+    "RewriteDataflowReshape" in Memory: "Turn calls of loop functions that only reshape into views" {
+        requires: [DataflowBlocks, Legalized],
+        invalidates: [NoUnreachableFunctions, BuiltinsLowered, SizesLowered],
+        make: RewriteDataflowReshape,
+    }
+    "EliminateUnused" | "RemoveUnusedFunctions" in Canonicalize: "Remove private functions that no public function reaches" {
+        ensures: [NoUnreachableFunctions],
+        make: EliminateUnused,
+    }
+    "CopyWrittenViews" in Memory: "Copy views whose memory in-place calls may write" {
+        requires: [NoLocalFunctions, InPlaceMarked],
+        ensures: [ViewsCopied],
+        invalidates: [PurityRemoved, ValuesFreed],
+        make: CopyWrittenViews,
+    }
+    "CopyAliasedResults" in Memory: "Copy results that are views of parameters" {
+        invalidates: [PurityRemoved, ValuesFreed],
+        make: CopyAliasedResults,
+    }
+    "ToNonDataflow" in Lower: "Turn dataflow blocks into plain binding blocks" {
+        ensures: [NormalBlocks, PlainBlocks],
+        invalidates: [DataflowBlocks],
+        make: ToNonDataflow,
+    }
+    "RemovePurityChecking" in Lower: "Call packed functions directly and stop tracking purity" {
+        requires: [ViewsCopied],
+        ensures: [PurityRemoved],
+        invalidates: [InPlaceMarked, DataflowBlocks],
+        make: RemovePurityChecking,
+    }
+    "CallTIRRewrite" in Lower: "Allocate the outputs of destination-passing calls explicitly" {
+        requires: [Legalized, ViewsCopied],
+        ensures: [OutputsAllocated, NormalBlocks, PlainBlocks],
+        invalidates: MEMORY_LOWERED [InPlaceMarked, DataflowBlocks, NoDeadCode],
+        make: CallTirRewrite,
+    }
+    "StaticPlanBlockMemory" | "PlanMemory" in Memory: "Let tensors whose sizes are provably equal share storage" {
+        requires: [OutputsAllocated],
+        ensures: [MemoryPlanned],
+        invalidates: [DataflowBlocks, ValuesFreed, BuiltinsLowered, SizesLowered],
+        gate: Gate::OptLevel(1),
+        make: StaticPlanBlockMemory,
+    }
+    "LowerAllocTensor" in Memory: "Give every tensor without a planned storage one of its own" {
+        requires: [OutputsAllocated, MemoryPlanned],
+        ensures: [StoragesAssigned],
+        invalidates: [ValuesFreed, BuiltinsLowered, SizesLowered],
+        make: LowerAllocTensor,
+    }
+    "KillAfterLastUse" in Memory: "Free tensors and storages after their last use" {
+        requires: [StoragesAssigned],
+        ensures: [ValuesFreed, NormalBlocks, PlainBlocks],
+        invalidates: [DataflowBlocks, BuiltinsLowered],
+        make: KillAfterLastUse,
+    }
+    "LowerRuntimeBuiltin" | "VMBuiltinLower" | "VMMemoryLower" in Lower: "Lower memory operators to builtins of the virtual machine" {
+        requires: [Legalized, StoragesAssigned],
+        ensures: [BuiltinsLowered],
+        invalidates: [DataflowBlocks, SizesLowered, ValuesFreed],
+        make: LowerRuntimeBuiltin,
+    }
+    "VMShapeLower" | "ComputePrimValue" in Lower: "Compute, check and read symbolic sizes explicitly" {
+        requires: [NoLocalFunctions, Legalized, OutputsAllocated, BuiltinsLowered],
+        ensures: [SizesLowered],
+        invalidates: [DataflowBlocks, PatternsAnnotated],
+        make: VmShapeLower,
+    }
+    "AttachGlobalSymbol" in Lower: "Name public functions for the executable" {
+        ensures: [SymbolsAttached],
+        make: AttachGlobalSymbol,
+    }
 }
 
 /// The row of the pass of that name, or of that other name; letter case does not matter.
@@ -156,11 +411,11 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
     PASSES.iter().find(|p| same(p.name) || p.aliases.iter().any(|a| same(a)))
 }
 
-/// Passes that are nothing without parameters, and so cannot be made by name: name and a line of documentation.
+/// Passes that need parameters, so that a name alone does not create them: name and a line of documentation.
 pub const WITH_PARAMETERS: &[(&str, &str)] = &[
-    ("BindParams", "Make parameters of a function constants"),
-    ("BindSymbolicVars", "Make symbolic sizes numbers"),
-    ("UpdateParamStructInfo", "Give parameters other types, and infer all others again"),
+    ("BindParams", "Replace parameters of a function by constants"),
+    ("BindSymbolicVars", "Replace symbolic sizes by numbers or terms"),
+    ("UpdateParamStructInfo", "Change the types of parameters and infer all others again"),
 ];
 
 /// The row of [`WITH_PARAMETERS`] of that name; letter case does not matter.

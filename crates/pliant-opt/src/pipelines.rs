@@ -1,12 +1,13 @@
-//! The named sequences of passes.
+//! The named sequences of passes. The table of passes ([`contract`](crate::contract)) determines which orders are valid:
+//! [`pipeline`] checks that every requirement of every step holds, and that bytecode generation can take the result.
 
 use pliant_pass::Sequential;
 
-use crate::passes::find;
+use crate::contract::{EXECUTABLE, INITIAL, Properties, check_order};
+use crate::passes::{PassInfo, find};
 
-/// The minimum build: from calls of loop functions to what the machine's code generator takes. A
-/// module at any stage may
-/// enter: each pass leaves alone what is lowered already.
+/// The minimum build: lowers loop function calls to what bytecode generation takes. It accepts a module at any stage, because
+/// each pass skips what is lowered already.
 pub const MINIMUM: &[&str] = &[
     "LambdaLift",
     "CopyWrittenViews",
@@ -22,22 +23,23 @@ pub const MINIMUM: &[&str] = &[
     "AttachGlobalSymbol",
 ];
 
-/// Optimisation on the graph level, before the minimum build.
+/// Graph-level optimization, before the minimum build.
 pub const ZERO: &[&str] = &[
     "Normalize",
     "LambdaLift",
     "MatchUnknownShapes",
     "EinsumToMatmul",
     "WidenProducts",
+    // Merges the casts of one operand that widening has added.
     "EliminateCommonSubexpr",
     "MultiplyQuantized",
     "PackStored",
-    // What is stored in fewer bits is not computed in more.
+    // Dequantized copies of packed weights are unused now and must not be folded.
     "DeadCodeElimination",
     "FoldConstant",
     "FuseAttention",
     "ChannelsLast",
-    // Transposes that nobody reads would keep results from being finished where they are made.
+    // An unused transpose would count as a reader and keep an epilogue from being fused.
     "DeadCodeElimination",
     "PackConvolutions",
     "PackIntegers",
@@ -45,10 +47,10 @@ pub const ZERO: &[&str] = &[
     "PackRecurrent",
     "DeadCodeElimination",
     "PackConstants",
-    // What is left multiplies variables, which products read as they lie.
+    // The remaining right operands are not constant; matmuls read them in place.
     "FuseTransposeMatmul",
     "LegalizeOps",
-    // Loop functions do not take what their operators read nothing of but the type.
+    // Operands of which only the type was needed are unused now.
     "DeadCodeElimination",
     "AnnotateTIROpPattern",
     "FuseOps",
@@ -57,40 +59,85 @@ pub const ZERO: &[&str] = &[
     "EliminateUnused",
 ];
 
+/// Passes that the pipeline `minimum` runs before [`MINIMUM`].
+const LEGALIZE: &[&str] = &["MatchUnknownShapes", "LegalizeOps"];
+
+/// A named sequence of passes.
+struct Pipeline {
+    name: &'static str,
+    doc: &'static str,
+    parts: &'static [&'static [&'static str]],
+    /// What its result must satisfy.
+    goal: Properties,
+}
+
+const PIPELINES: &[Pipeline] = &[
+    Pipeline {
+        name: "default",
+        doc: "Build: zero, then minimum",
+        parts: &[ZERO, MINIMUM],
+        goal: EXECUTABLE,
+    },
+    Pipeline {
+        name: "default_build",
+        doc: "Build: zero, then minimum",
+        parts: &[ZERO, MINIMUM],
+        goal: EXECUTABLE,
+    },
+    Pipeline {
+        name: "zero",
+        doc: "Optimize on the graph level: fold, offload, legalize, fuse",
+        parts: &[ZERO],
+        goal: Properties::NONE,
+    },
+    Pipeline {
+        name: "minimum",
+        doc: "Lower a module at any stage to what the virtual machine runs",
+        parts: &[LEGALIZE, MINIMUM],
+        goal: EXECUTABLE,
+    },
+];
+
 /// The names of the pipelines.
 pub const NAMES: &[&str] = &["default", "default_build", "zero", "minimum"];
 
 /// What a pipeline is for, in a line.
 pub fn doc(name: &str) -> &'static str {
-    match name {
-        "zero" => "Optimise on the graph level: fold, legalize, fuse",
-        "minimum" => "Lower a module at any stage to what the machine runs",
-        _ => "Build: zero, then minimum",
-    }
+    PIPELINES.iter().find(|p| p.name == name).map_or("", |p| p.doc)
+}
+
+/// The rows of the steps of a pipeline.
+pub fn steps(name: &str) -> Option<Vec<&'static PassInfo>> {
+    let pipeline = PIPELINES.iter().find(|p| p.name == name)?;
+    let names = pipeline.parts.iter().copied().flatten();
+    Some(names.map(|name| find(name).expect("pipelines name passes of the table")).collect())
 }
 
 /// The passes of the pipeline of that name: `zero` (graph level only), `minimum` (lowering only), `default` (both).
 pub fn pipeline(name: &str) -> Option<Sequential> {
-    let passes: Vec<&str> = match name {
-        "zero" => ZERO.to_vec(),
-        "minimum" => [&["MatchUnknownShapes", "LegalizeOps"], MINIMUM].concat(),
-        "default" | "default_build" => [ZERO, MINIMUM].concat(),
-        _ => return None,
-    };
-    let passes = passes
-        .into_iter()
-        .map(|name| (find(name).expect("pipelines name passes of the table").make)())
-        .collect();
-    Some(Sequential::new(name, passes))
+    let steps = steps(name)?;
+    debug_assert_eq!(check(name), Ok(()), "pipeline {name}");
+    Some(Sequential::new(name, steps.iter().map(|step| (step.make)()).collect()))
+}
+
+/// Checks the order of a pipeline against the table of passes.
+fn check(name: &str) -> Result<(), String> {
+    let pipeline = PIPELINES.iter().find(|p| p.name == name).ok_or("there is no such pipeline")?;
+    let held = check_order(steps(name).unwrap_or_default(), INITIAL)?;
+    let missing: Vec<_> = pipeline.goal.without(held).iter().collect();
+    if missing.is_empty() { Ok(()) } else { Err(format!("{missing:?} does not hold at the end")) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::Gate;
 
     #[test]
     fn every_pipeline_names_known_passes() {
+        assert!(PIPELINES.iter().map(|p| p.name).eq(NAMES.iter().copied()));
         for name in NAMES {
+            assert_eq!(check(name), Ok(()), "{name}");
             let sequence = pipeline(name).expect("a pipeline of the list exists");
             assert!(!sequence.passes().is_empty());
         }
@@ -98,10 +145,29 @@ mod tests {
     }
 
     #[test]
-    fn the_table_and_the_passes_agree_on_names() {
+    fn the_table_is_in_the_order_of_the_build() {
+        let mut first: Vec<&str> = Vec::new();
+        for step in steps("default").unwrap_or_default() {
+            if !first.contains(&step.name) {
+                first.push(step.name);
+            }
+        }
+        let table = crate::passes::PASSES.iter().map(|p| p.name).filter(|n| first.contains(n));
+        assert_eq!(table.collect::<Vec<_>>(), first);
+    }
+
+    #[test]
+    fn the_table_and_the_passes_agree() {
         for info in crate::passes::PASSES {
             assert_eq!((info.make)().name(), info.name);
             assert!(find(&info.name.to_lowercase()).is_some());
+            let level = match info.gate {
+                // FuseOps reads the level of its own setting.
+                Gate::OptLevel(_) if info.name == "FuseOps" => 0,
+                Gate::OptLevel(level) => level,
+                Gate::None | Gate::Kernels => 0,
+            };
+            assert_eq!((info.make)().opt_level(), level, "{}", info.name);
         }
     }
 }

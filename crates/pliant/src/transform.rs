@@ -32,20 +32,30 @@ pub struct PassEntry {
     pub doc: &'static str,
     /// What it works on.
     pub level: PassLevel,
+    /// The phase that a graph pass belongs to, such as `fuse`.
+    pub phase: Option<&'static str>,
 }
 
 /// Every pass and pipeline, in the order in which a build runs them.
 pub fn pass_list() -> Vec<PassEntry> {
-    let graph = pliant_opt::PASSES.iter().map(|p| (p.name, p.doc));
-    let graph = graph.chain(pliant_opt::passes::WITH_PARAMETERS.iter().copied());
-    let graph = graph.map(|(name, doc)| PassEntry { name, doc, level: PassLevel::Graph });
+    let graph = pliant_opt::PASSES.iter().map(|p| (p.name, p.doc, p.phase));
+    let others = pliant_opt::passes::WITH_PARAMETERS.iter();
+    let others = others.map(|&(name, doc)| (name, doc, pliant_opt::contract::Phase::Params));
+    let graph = graph.chain(others).map(|(name, doc, phase)| PassEntry {
+        name,
+        doc,
+        level: PassLevel::Graph,
+        phase: Some(phase.name()),
+    });
     let loops = pliant_tir::PASSES.iter();
-    let loops = loops.map(|p| PassEntry { name: p.name, doc: p.doc, level: PassLevel::Loop });
+    let loops =
+        loops.map(|p| PassEntry { name: p.name, doc: p.doc, level: PassLevel::Loop, phase: None });
     let pipelines = pliant_opt::pipelines::NAMES.iter();
     let pipelines = pipelines.map(|&name| PassEntry {
         name,
         doc: pliant_opt::pipelines::doc(name),
         level: PassLevel::Pipeline,
+        phase: None,
     });
     let user: Vec<PassEntry> = user_passes().iter().map(|p| p.entry).collect();
     graph.chain(loops).chain(pipelines).chain(user).collect()
@@ -148,7 +158,7 @@ pub fn register_pass(
             "register it under another name",
         ));
     }
-    let entry = PassEntry { name, doc, level: PassLevel::User };
+    let entry = PassEntry { name, doc, level: PassLevel::User, phase: None };
     user_passes().push(UserPass { entry, make: Arc::new(make) });
     Ok(())
 }

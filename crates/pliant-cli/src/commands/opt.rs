@@ -55,7 +55,8 @@ fn list(out: &mut dyn Write) -> Result<(), Failure> {
             writeln!(out, "{heading}:")?;
         }
         for entry in list {
-            writeln!(out, "  {:<24}{}", entry.name, entry.doc)?;
+            let phase = entry.phase.map(|phase| format!("{phase:<14}")).unwrap_or_default();
+            writeln!(out, "  {:<31}{phase}{}", entry.name, entry.doc)?;
         }
     }
     Ok(())

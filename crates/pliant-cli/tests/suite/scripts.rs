@@ -50,6 +50,11 @@ fn passes_are_listed_and_run() {
     let (code, out, _) = pliant(&["opt", "--list"]);
     assert_eq!(code, 0);
     assert!(out.contains("CallTIRRewrite") && out.contains("VectorizeLoop"), "{out}");
+    let fuse = out.lines().find(|line| line.contains("FuseTIR")).expect("FuseTIR is listed");
+    assert!(
+        fuse.split_whitespace()
+            .eq("FuseTIR fuse Merge each group into one loop function".split(' '))
+    );
     let (code, out, err) =
         pliant(&["opt", "--passes=LegalizeOps,ToNonDataflow,CallTIRRewrite", &file]);
     assert_eq!(code, 0, "{err}");

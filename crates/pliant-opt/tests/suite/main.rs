@@ -1,5 +1,6 @@
 //! The integration tests of `pliant-opt`, one program: a file of its own for each would be linked for itself.
 
+mod contracts;
 mod custom_legalize;
 mod documentation;
 mod linear;

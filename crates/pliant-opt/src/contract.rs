@@ -1,0 +1,269 @@
+//! What passes require and ensure: phases, properties of modules, and the check that a pipeline runs its passes in an order in
+//! which every requirement holds.
+//!
+//! Passes are safe on every module, so a pass whose requirements do not hold is not refused: it finds less to do, or leaves
+//! the functions in question unchanged. Pipelines of Pliant itself must satisfy all requirements ([`check_order`]).
+
+use crate::passes::PassInfo;
+
+/// The phase of a pass: the folder that it lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// See [`canonicalize`](crate::canonicalize).
+    Canonicalize,
+    /// See [`params`](crate::params).
+    Params,
+    /// See [`rewrite`](crate::rewrite).
+    Rewrite,
+    /// See [`offload`](crate::offload).
+    Offload,
+    /// See [`fuse`](crate::fuse).
+    Fuse,
+    /// See [`lower`](crate::lower).
+    Lower,
+    /// See [`memory`](crate::memory).
+    Memory,
+}
+
+impl Phase {
+    /// Every phase.
+    pub const ALL: &[Phase] = &[
+        Phase::Canonicalize,
+        Phase::Params,
+        Phase::Rewrite,
+        Phase::Offload,
+        Phase::Fuse,
+        Phase::Lower,
+        Phase::Memory,
+    ];
+
+    /// The name of the phase and of its folder.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Canonicalize => "canonicalize",
+            Phase::Params => "params",
+            Phase::Rewrite => "rewrite",
+            Phase::Offload => "offload",
+            Phase::Fuse => "fuse",
+            Phase::Lower => "lower",
+            Phase::Memory => "memory",
+        }
+    }
+
+    /// What its passes do, in a line.
+    pub const fn doc(self) -> &'static str {
+        match self {
+            Phase::Canonicalize => {
+                "simplify graph functions and bring them to the form that later phases read"
+            }
+            Phase::Params => "bind, bundle, retype or precompute the parameters of a model",
+            Phase::Rewrite => "rewrite operators algebraically",
+            Phase::Offload => {
+                "replace operators by calls of library kernels or of external code generators"
+            }
+            Phase::Fuse => "merge operators and loop functions",
+            Phase::Lower => "lower operators to what the virtual machine runs",
+            Phase::Memory => "share, free and copy memory",
+        }
+    }
+}
+
+/// What switches a pass off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Nothing: the pass always runs.
+    None,
+    /// It changes nothing where library kernels are off ([`PassContext::kernels`](pliant_pass::PassContext::kernels)).
+    Kernels,
+    /// Sequences skip it below this optimization level.
+    OptLevel(u8),
+}
+
+macro_rules! properties {
+    ($($name:ident: $doc:literal,)*) => {
+        /// A property of a module that passes require, ensure or invalidate.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Property {
+            $(#[doc = $doc] $name,)*
+        }
+
+        impl Property {
+            /// Every property.
+            pub const ALL: &[Property] = &[$(Property::$name),*];
+
+            /// What it says of a module.
+            pub const fn doc(self) -> &'static str {
+                match self {
+                    $(Property::$name => $doc,)*
+                }
+            }
+        }
+    };
+}
+
+properties! {
+    Operators: "Operators are not lowered to loop functions yet.",
+    DataflowBlocks: "Pure bindings are in dataflow blocks, as far as the program was written or imported so.",
+    Dequantized: "Dequantization of constants is still written out as operators.",
+    InPlaceMarked: "Calls that write into their operands are marked: `R.call_tir_inplace`, `R.call_inplace_packed`.",
+    NormalBlocks: "No binding block is empty, and no two plain blocks are adjacent.",
+    NoLocalFunctions: "No function contains a local function.",
+    KnownSizes: "Operands of known rank have known sizes where their operator needs them.",
+    NoDeadCode: "No binding without effects is unused.",
+    NoDeadReaders: "No unused binding reads the result of a matmul or convolution, so that its readers can become an epilogue.",
+    NoUnreachableFunctions: "Public functions reach every private function.",
+    ConstantsFolded: "No pure operator has only constant operands.",
+    ChannelsLast: "Channels of convolutions that kernels can take come last.",
+    CompositesOutlined: "Matches of backend patterns are functions with the attribute `Composite`.",
+    RegionsOutlined: "Regions of a backend are functions with the attribute `Codegen`.",
+    Legalized: "Operators whose operands have a known rank and data type are calls of loop functions or packed functions.",
+    PatternsAnnotated: "Every loop function has the attribute `op_pattern`.",
+    GroupsOutlined: "Calls of loop functions that fuse are grouped in functions with the attribute `Primitive`.",
+    ViewsCopied: "No in-place call writes memory that another value shares.",
+    PlainBlocks: "No sequence has a dataflow block.",
+    PurityRemoved: "Packed functions are called directly, not through `R.call_pure_packed` or `R.call_inplace_packed`.",
+    OutputsAllocated: "Calls of loop functions take their outputs as arguments.",
+    MemoryPlanned: "Tensors that can share storage do.",
+    StoragesAssigned: "Every allocated tensor has a storage.",
+    ValuesFreed: "Tensors and storages are freed after their last use.",
+    BuiltinsLowered: "Memory operators, and operators of unknown rank or data type, are builtins of the virtual machine.",
+    SizesLowered: "Symbolic sizes are computed, checked and read explicitly.",
+    SymbolsAttached: "Public functions have the attribute `global_symbol`.",
+}
+
+/// A set of properties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Properties(u32);
+
+impl Properties {
+    /// The empty set.
+    pub const NONE: Properties = Properties(0);
+
+    /// The set of these.
+    pub const fn of(list: &[Property]) -> Properties {
+        let (mut bits, mut i) = (0, 0);
+        while i < list.len() {
+            bits |= 1 << list[i] as u32;
+            i += 1;
+        }
+        Properties(bits)
+    }
+
+    /// The properties in this set or in the other.
+    pub const fn and(self, other: Properties) -> Properties {
+        Properties(self.0 | other.0)
+    }
+
+    /// The properties in this set and not in the other.
+    pub const fn without(self, other: Properties) -> Properties {
+        Properties(self.0 & !other.0)
+    }
+
+    /// Whether the other set is part of this one.
+    pub const fn includes(self, other: Properties) -> bool {
+        other.0 & !self.0 == 0
+    }
+
+    /// The properties, in the order of their declaration.
+    pub fn iter(self) -> impl Iterator<Item = Property> {
+        let all = Property::ALL.iter().copied();
+        all.filter(move |&p| self.includes(Properties::of(&[p])))
+    }
+}
+
+/// What holds for a module that the parser or an importer has made.
+pub const INITIAL: Properties = Properties::of(&[
+    Property::Operators,
+    Property::DataflowBlocks,
+    Property::Dequantized,
+    Property::InPlaceMarked,
+]);
+
+/// What bytecode generation requires.
+pub const EXECUTABLE: Properties = Properties::of(&[
+    Property::NoLocalFunctions,
+    Property::Legalized,
+    Property::PlainBlocks,
+    Property::PurityRemoved,
+    Property::OutputsAllocated,
+    Property::StoragesAssigned,
+    Property::BuiltinsLowered,
+    Property::SizesLowered,
+    Property::SymbolsAttached,
+]);
+
+/// What a new `R.builtin.alloc_tensor` invalidates.
+pub const MEMORY_LOWERED: Properties = Properties::of(&[
+    Property::MemoryPlanned,
+    Property::StoragesAssigned,
+    Property::ValuesFreed,
+    Property::BuiltinsLowered,
+    Property::SizesLowered,
+]);
+
+/// What a new `R.call_tir` of a new loop function invalidates.
+pub const CALLS_LOWERED: Properties = Properties::of(&[
+    Property::PatternsAnnotated,
+    Property::GroupsOutlined,
+    Property::OutputsAllocated,
+    Property::PurityRemoved,
+])
+.and(MEMORY_LOWERED);
+
+/// What a new operator invalidates.
+pub const OPERATORS_LOWERED: Properties = Properties::of(&[Property::Legalized]).and(CALLS_LOWERED);
+
+impl PassInfo {
+    /// What holds after the pass if `held` holds before it.
+    pub const fn apply(&self, held: Properties) -> Properties {
+        held.without(self.invalidates).and(self.ensures)
+    }
+}
+
+/// What holds after passes run one after the other, from what holds before the first. Passes that a [`Gate`] may switch off
+/// count as run: without them later passes find less to do, but stay safe.
+///
+/// # Errors
+/// The first pass whose requirements do not hold, with the properties that are missing.
+pub fn check_order<'a>(
+    passes: impl IntoIterator<Item = &'a PassInfo>,
+    start: Properties,
+) -> Result<Properties, String> {
+    passes.into_iter().try_fold(start, |held, pass| {
+        let missing: Vec<Property> = pass.requires.without(held).iter().collect();
+        if missing.is_empty() {
+            return Ok(pass.apply(held));
+        }
+        Err(format!("{} requires {missing:?}, which no earlier pass ensures", pass.name))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::passes::find;
+
+    #[test]
+    fn an_order_that_breaks_a_requirement_is_found() {
+        let order = |names: &[&str]| {
+            check_order(names.iter().map(|n| find(n).expect("the pass exists")), INITIAL)
+        };
+        assert!(
+            order(&["MatchUnknownShapes", "PackStored", "DeadCodeElimination", "FoldConstant"])
+                .is_ok()
+        );
+        let error =
+            order(&["MatchUnknownShapes", "DeadCodeElimination", "FoldConstant", "PackStored"])
+                .expect_err("too late");
+        assert_eq!(error, "PackStored requires [Dequantized], which no earlier pass ensures");
+    }
+
+    #[test]
+    fn some_pass_ensures_each_required_property() {
+        let ensured = crate::PASSES.iter().fold(INITIAL, |all, p| all.and(p.ensures));
+        for pass in crate::PASSES {
+            assert!(ensured.includes(pass.requires), "{}", pass.name);
+        }
+        assert!(ensured.includes(EXECUTABLE));
+    }
+}
