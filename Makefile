@@ -91,11 +91,12 @@ bench: $(VENV)/.release
 	$(BIN)/pip install --quiet --requirement benches/requirements.txt
 	$(BIN)/python benches/run.py
 
-# Accept the output of every filetest as its expectation, and write what is made from the table of operators.
+# Accept the output of every filetest as its expectation, and write the pages generated from operators, kernels and passes.
 bless:
 	PLIANT_BLESS=1 cargo test --package pliant-filetests --quiet
 	PLIANT_BLESS=1 cargo test --package pliant-ops --test suite documents --quiet
 	PLIANT_BLESS=1 cargo test --package pliant-kernel-api --quiet
+	PLIANT_BLESS=1 cargo test --package pliant-opt --test suite documentation --quiet
 
 clean:
 	cargo clean

@@ -1,8 +1,7 @@
 //! # What it does
-//! Removes bindings that only name again what has a name: `y = x`, a `match_cast` that cannot fail and defines nothing,
-//! a field of a tuple whose fields are known, a tuple put together from all fields of another. Constants, shapes and
-//! scalars take the place of the variables that hold them. A symbol that a `match_cast` defines to be a known size
-//! becomes that size.
+//! Removes bindings that only rename a value: `y = x`, a `match_cast` that cannot fail and defines nothing, a field of a known
+//! tuple, a tuple rebuilt from all fields of another. Variables bound to constants, shapes and scalars are replaced by their
+//! values. A symbol that a `match_cast` defines as a known size is replaced by that size.
 //!
 //! # Before
 //! ```python

@@ -1,5 +1,5 @@
 //! # What it does
-//! Makes dataflow blocks of runs of bindings without effects and control flow, in branches and local functions too.
+//! Puts consecutive pure bindings without control flow into dataflow blocks, in branches and local functions too.
 //!
 //! # Before
 //! ```python

@@ -1,6 +1,6 @@
 //! # What it does
-//! Removes bindings that nothing needs, in dataflow blocks and outside, in branches and local functions, and private
-//! functions of both levels that nothing reaches.
+//! Removes unused pure bindings, in dataflow blocks and outside, in branches and local functions, and unreachable private
+//! functions of both levels.
 //!
 //! # Before
 //! ```python

@@ -1,7 +1,7 @@
 //! # What it does
-//! Computes once what several bindings compute: the second binding of an equal value goes, and the first one's
-//! variable takes its place. Operators, `call_tir`, calls of pure functions, tuples, fields and equal `match_cast`s
-//! are compared, within a block, across blocks and in branches.
+//! Common subexpression elimination: of two bindings of equal values the second is removed, and its uses read the first
+//! variable. It compares operators, `call_tir`, calls of pure functions, tuples, fields and equal `match_cast`s, within a
+//! block, across blocks and in branches.
 //!
 //! # Before
 //! ```python

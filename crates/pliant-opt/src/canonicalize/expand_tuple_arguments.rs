@@ -1,5 +1,5 @@
 //! # What it does
-//! Gives private functions a parameter for each field of a tuple that they take, nested tuples included.
+//! Replaces a tuple parameter of a private function by one parameter per field, nested tuples included.
 //!
 //! # Before
 //! ```python

@@ -1,8 +1,8 @@
 //! # What it does
-//! Computes, while compiling, what depends on constants alone: pure operators and `call_tir`. Little work is done by the
-//! reference interpreter, more by the [evaluator](pliant_pass::PassContext::evaluator) of the context, which compiles it.
-//! Constants take the place of the variables; what only led to them goes. What follows from types alone, such as the shape
-//! of a tensor of known dims, is written out, so that nobody computes a tensor for it.
+//! Evaluates pure operators and `call_tir` whose operands are constants. The reference interpreter does small amounts of work,
+//! the [evaluator](pliant_pass::PassContext::evaluator) of the context compiles and runs larger ones. The results replace the
+//! variables, and bindings that only led to them are removed. Values that follow from types alone, such as the shape of a
+//! tensor of known dims, are written as constants, so that no tensor is computed for them.
 //!
 //! # Before
 //! ```python

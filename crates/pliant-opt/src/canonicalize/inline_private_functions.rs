@@ -1,5 +1,5 @@
 //! # What it does
-//! Puts the bodies of private graph functions where they are called. Functions that nothing refers to any more go.
+//! Inlines private graph functions at their calls, and removes those that nothing refers to any more.
 //!
 //! # Before
 //! ```python

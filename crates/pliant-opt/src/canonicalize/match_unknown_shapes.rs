@@ -1,7 +1,7 @@
 //! # What it does
-//! Gives symbols to sizes that are not known where an operator needs them: a tensor of known rank is matched with
-//! symbols of its own right after it comes about, once, and the operators read what was matched. What follows from
-//! the operators then has known sizes too. The sizes of a shape value and integer scalars are matched in the same way.
+//! Defines symbols for unknown sizes that operators need. A tensor of known rank is matched with new symbols once, right after
+//! its binding, and the operators read the matched tensor, so the sizes of their results are known too. Sizes of shape values
+//! and integer scalars are matched in the same way.
 //!
 //! # Before
 //! ```python

@@ -1,13 +1,26 @@
 //! # What it does
-//! Drops empty binding blocks and joins neighbouring plain blocks. Programs are in A-normal form
-//! from the start, because
-//! the builder and the parser make no other form, so nothing else is left to normalise.
+//! Drops empty binding blocks and merges adjacent plain blocks. The builder and the parser only create A-normal form, so
+//! nothing else is left to normalize.
 //!
 //! # Before
-//! Two plain blocks one after the other, as rewriting leaves them.
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     a = R.exp(x)
+//!     with R.dataflow():
+//!         R.output()
+//!     b = R.exp(a)
+//!     return b
+//! ```
 //!
 //! # After
-//! One plain block.
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     a: R.Tensor((4,), "float32") = R.exp(x)
+//!     b: R.Tensor((4,), "float32") = R.exp(a)
+//!     return b
+//! ```
 //!
 //! # Requires
 //! Nothing.

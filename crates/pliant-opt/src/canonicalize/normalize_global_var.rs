@@ -1,6 +1,5 @@
 //! # What it does
-//! Gives public functions the names that their attribute `global_symbol` says. A private function that has such a name
-//! gets another one.
+//! Renames public functions to the name in their attribute `global_symbol`. A private function of that name gets another one.
 //!
 //! # Before
 //! ```python

@@ -1,5 +1,5 @@
 //! # What it does
-//! Reshapes once what is reshaped several times in a row, and removes reshapes to the shape that a tensor has.
+//! Merges chains of reshapes into one, and removes reshapes to the shape that the tensor already has.
 //!
 //! # Before
 //! ```python

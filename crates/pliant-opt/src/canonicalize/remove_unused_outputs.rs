@@ -1,6 +1,6 @@
 //! # What it does
-//! Removes fields of the tuples that private functions return where no caller reads them. A single field that is left
-//! is returned without a tuple.
+//! Removes fields of tuples returned by private functions that no caller reads. A single remaining field is returned without a
+//! tuple.
 //!
 //! # Before
 //! ```python

@@ -1,5 +1,5 @@
 //! # What it does
-//! Removes parameters of private functions that nothing reads, and the arguments that their callers hand them.
+//! Removes unread parameters of private functions and the corresponding arguments of their calls.
 //!
 //! # Before
 //! ```python

@@ -1,6 +1,5 @@
 //! # What it does
-//! Puts the bindings of each dataflow block into a topological order: depth first or breadth first, from the inputs
-//! or from the outputs.
+//! Sorts the bindings of each dataflow block topologically: depth first or breadth first, from the inputs or from the outputs.
 //!
 //! # Before
 //! ```python

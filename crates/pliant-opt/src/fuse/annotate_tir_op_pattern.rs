@@ -1,6 +1,6 @@
 //! # What it does
-//! Notes on each loop function, as the attribute `op_pattern`, how it may be fused, from what its blocks do: 0
-//! elementwise, 1 broadcast, 2 injective, 3 reduction, 4 heavy with fusable outputs, 8 opaque.
+//! Annotates each loop function with the attribute `op_pattern`, which says how it may be fused and is derived from its blocks:
+//! 0 elementwise, 1 broadcast, 2 injective, 3 reduction, 4 heavy with fusable outputs, 8 opaque.
 //!
 //! # Before
 //! ```python

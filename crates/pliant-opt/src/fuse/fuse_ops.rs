@@ -1,7 +1,7 @@
 //! # What it does
-//! Groups calls of loop functions that are better done together, and makes each group a private function with the
-//! attribute `Primitive`, for [`FuseTIR`](crate::fuse::fuse_tir) to make one loop function of. Elementwise work moves into what
-//! reads it, injective chains become one, and reductions and products take the elementwise work at their outputs.
+//! Groups calls of loop functions that are cheaper together. Each group becomes a private function with the attribute
+//! `Primitive`, which [`FuseTIR`](crate::fuse::fuse_tir) merges into one loop function. Elementwise work is fused into its
+//! readers, injective chains are merged, and reductions and products take the elementwise work on their outputs as an epilogue.
 //!
 //! A value is fused into its post-dominator in the dataflow graph, so that nothing else reads what is inside a
 //! group, by the patterns that [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern) notes. Equal groups share one

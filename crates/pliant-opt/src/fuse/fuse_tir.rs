@@ -1,7 +1,7 @@
 //! # What it does
-//! Makes one loop function of each private function with the attribute `Primitive`: the loop functions that it calls, one after the
-//! other, what they hand each other in local buffers. Calls of it become `R.call_tir`. What is elementwise is computed
-//! inside its readers when the loop function is lowered.
+//! Merges each private function with the attribute `Primitive` into one loop function: the loop functions that it calls, one
+//! after the other, with local buffers for intermediate results. Its calls become `R.call_tir`. Lowering the loop function
+//! inlines elementwise stages into their readers.
 //!
 //! # Before
 //! ```python

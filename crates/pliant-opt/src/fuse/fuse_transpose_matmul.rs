@@ -1,8 +1,7 @@
 //! # What it does
-//! Multiplies tensors as they lie in memory, where the program transposes them first: `x @ w.T` becomes `R.linear`, whose loop
-//! function reads the weight's rows. Other orders of dims, of the left operand and of the result too, become `R.einsum`, whose
-//! letters say which dim is which; the library is told the distances. Nothing is copied then: a transpose of 1024 x 1024 floats
-//! takes 3.4 ms, and a product of 8 rows by it 0.13.
+//! Lets matmuls read transposed operands in place: `x @ w.T` becomes `R.linear`, whose loop function reads the rows of the
+//! weight. Other transposes, of the left operand and of the result too, become `R.einsum`, which passes strides to the library.
+//! Nothing is copied: transposing 1024 x 1024 floats takes 3.4 ms, multiplying 8 rows by them 0.13 ms.
 //!
 //! # Before
 //! ```python

@@ -1,19 +1,43 @@
 //! # What it does
-//! Makes the destinations of `R.call_tir` and `R.call_dps_packed` explicit: allocates each output with
-//! `R.builtin.alloc_tensor` and calls the function with inputs, outputs and the extra size arguments, in that order. An
-//! output whose shape is the value of a shape variable gets its dims by matching that variable first. If not even the
-//! rank is known, a packed function writes into the result of `R.zeros` of that shape.
+//! Allocates the outputs of `R.call_tir` and `R.call_dps_packed` explicitly with `R.builtin.alloc_tensor`, and calls the
+//! function with inputs, outputs and the extra size arguments, in that order. An output whose shape is the value of a shape
+//! variable gets its dims by matching that variable first. If not even the rank is known, a packed function writes into the
+//! result of `R.zeros` of that shape.
 //!
 //! # Before
 //! ```python
-//! lv = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((n, 4), dtype="float32"), tir_vars=R.shape([m]))
+//! @T.prim_func(private=True)
+//! def exp(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+//!     for i in range(4):
+//!         with T.block("exp"):
+//!             vi = T.axis.spatial(4, i)
+//!             B[vi] = T.exp(A[vi])
+//!
+//! @R.function
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     cls = Module
+//!     with R.dataflow():
+//!         gv = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((4,), "float32"))
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
 //! ```python
-//! lv: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]),
-//! R.dtype("float32"), R.prim_value(0))
-//! _: R.Tuple = cls.f(x, lv, R.prim_value(m))
+//! @T.prim_func(private=True)
+//! def exp(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+//!     for i in range(4):
+//!         with T.block("exp"):
+//!             vi = T.axis.spatial(4, i)
+//!             B[vi] = T.exp(A[vi])
+//!
+//! @R.function
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     R.func_attr({"relax.force_pure": True})
+//!     cls = Module
+//!     gv: R.Tensor((4,), "float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+//!     _: R.Tuple = cls.exp(x, gv)
+//!     return gv
 //! ```
 //!
 //! # Requires

@@ -1,22 +1,36 @@
 //! # What it does
-//! Replaces operators by `R.call_tir` of loop functions made from their tensor expressions, and
-//! operators whose result
-//! shape depends on values by calls of packed functions (pure ones, but for operators with
-//! effects). Equal calls share
-//! one loop function. Operators that only change
-//! the shape (`reshape`, `flatten`, `expand_dims`, `squeeze`) become `R.reshape` to the dims of the result, which the
-//! machine does without a copy.
+//! Lowers operators to `R.call_tir` of loop functions generated from their tensor expressions. Operators whose result shape
+//! depends on values become calls of packed functions, pure ones unless the operator has effects. Equal calls share one loop
+//! function. Operators that only change the shape (`reshape`, `flatten`, `expand_dims`, `squeeze`) become `R.reshape`, which
+//! does not copy.
 //!
 //! # Before
 //! ```python
-//! lv: R.Tensor((n, 4), dtype="float32") = R.add(x, y)
-//! lv1: R.Tensor((n * 4,), dtype="float32") = R.flatten(lv)
+//! @R.function
+//! def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n * 4",), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.exp(x)
+//!         gv = R.flatten(lv)
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
 //! ```python
-//! lv = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((n, 4), dtype="float32"))
-//! lv1: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
+//! @R.function
+//! def main(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n * 4",), dtype="float32"):
+//!     n = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         lv: R.Tensor((n, 4), dtype="float32") = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((n, 4), dtype="float32"))
+//!         gv: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
+//!         R.output(gv)
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def exp(var_A: T.handle, var_compute: T.handle):
+//!     ...
 //! ```
 //!
 //! With the setting `relax.trust_indices` no index that comes as a value is checked.

@@ -1,28 +1,32 @@
 //! # What it does
-//! Turns memory operators and the operators that the machine implements itself into machine operators and calls of
-//! `vm.builtin.*`. An operator whose operands' rank or data type is not known becomes a call of
-//! `pliant.call_operator`, with the operator's name and the call over `a0`, `a1`, ... as texts, which finds out what
-//! the operands are when the program runs.
+//! Lowers memory operators, and operators that the virtual machine implements itself, to machine operators and calls of
+//! `vm.builtin.*`. An operator on operands of unknown rank or data type becomes a call of `pliant.call_operator`, with the
+//! operator's name and the call over `a0`, `a1`, ... as strings; it looks at the operands at run time.
 //!
 //! # Before
 //! ```python
-//! storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
-//! lv: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
-//! R.shape([n, 4]), R.dtype("float32"))
-//! lv1: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
-//! lv2: R.Tensor(dtype="float32") = R.sum(y, axis=[0])
-//! _: R.Tuple = R.memory.kill_tensor(lv)
+//! @R.function(pure=False)
+//! def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(dtype="float32")) -> R.Tensor(dtype="float32"):
+//!     n = T.int64()
+//!     storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+//!     lv: R.Tensor((n, 4), "float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))
+//!     _: R.Tuple = R.memory.kill_tensor(lv)
+//!     lv1: R.Tensor((n * 4,), "float32") = R.reshape(x, R.shape([n * 4]))
+//!     lv2: R.Tensor(dtype="float32") = R.sum(y, axis=[0])
+//!     return lv2
 //! ```
 //!
 //! # After
 //! ```python
-//! storage: R.Object = R.vm.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.dtype("uint8"), R.str("global"))
-//! lv: R.Tensor((n, 4), dtype="float32") = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape([n,
-//! 4]), R.dtype("float32"))
-//! lv1: R.Tensor((n * 4,), dtype="float32") = R.call_packed("vm.builtin.reshape", lv, R.shape([n *
-//! 4]), sinfo_args=(R.Tensor((n * 4,), dtype="float32"),))
-//! lv2: R.Tensor(dtype="float32") = R.call_packed("pliant.call_operator", R.str("relax.sum"), R.str("R.sum(a0, axis=[0])"), y, sinfo_args=(R.Tensor(dtype="float32"),))
-//! _: R.Tuple = R.vm.kill_object(lv)
+//! @R.function(pure=False)
+//! def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(dtype="float32")) -> R.Tensor(dtype="float32"):
+//!     n = T.int64()
+//!     storage: R.Object = R.vm.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.dtype("uint8"), R.str("global"))
+//!     lv: R.Tensor((n, 4), "float32") = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))
+//!     _: R.Tuple = R.vm.kill_object(lv)
+//!     lv1: R.Tensor((n * 4,), "float32") = R.call_packed("vm.builtin.reshape", x, R.shape([n * 4]), sinfo_args=(R.Tensor((n * 4,), "float32"),))
+//!     lv2: R.Tensor(dtype="float32") = R.call_packed("pliant.call_operator", R.str("relax.sum"), R.str("R.sum(a0, axis=[0])"), y, sinfo_args=(R.Tensor(dtype="float32"),))
+//!     return lv2
 //! ```
 //!
 //! # Requires

@@ -1,7 +1,7 @@
 //! # What it does
-//! Turns `R.call_pure_packed(f, args...)` and `R.call_inplace_packed(f, args...)` into the plain call of the packed
-//! function. From here on purity is no longer tracked: every pure function gets the attribute `relax.force_pure`. Where some
-//! function of the module works in place, all functions become impure instead, and the types of function values say so.
+//! Turns `R.call_pure_packed(f, args...)` and `R.call_inplace_packed(f, args...)` into plain calls of the packed function. From
+//! here on purity is no longer tracked: every pure function gets the attribute `relax.force_pure`. If a function of the module
+//! works in place, all functions become impure instead, and so do the types of function values.
 //!
 //! # Before
 //! ```python

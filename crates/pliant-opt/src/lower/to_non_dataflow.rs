@@ -1,19 +1,27 @@
 //! # What it does
-//! Turns dataflow blocks into plain binding blocks and their variables into plain variables, and joins neighbouring
-//! blocks. Later passes add calls with effects, which dataflow blocks may not hold.
+//! Turns dataflow blocks into plain binding blocks and their variables into plain variables, and merges adjacent blocks. Later
+//! passes add calls with effects, which dataflow blocks may not hold.
 //!
 //! # Before
 //! ```python
-//! with R.dataflow():
-//!     lv: R.Tensor((n,), dtype="float32") = R.add(x, x)
-//!     gv: R.Tensor((n,), dtype="float32") = R.exp(lv)
-//!     R.output(gv)
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.add(x, x)
+//!         gv = R.exp(lv)
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
 //! ```python
-//! lv: R.Tensor((n,), dtype="float32") = R.add(x, x)
-//! gv: R.Tensor((n,), dtype="float32") = R.exp(lv)
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     n = T.int64()
+//!     lv: R.Tensor((n,), "float32") = R.add(x, x)
+//!     gv: R.Tensor((n,), "float32") = R.exp(lv)
+//!     return gv
 //! ```
 //!
 //! # Requires

@@ -1,7 +1,6 @@
 //! # What it does
-//! Gives a result that is a view of a parameter memory of its own, so that a caller who writes into what it got does
-//! not change what it passed. A parameter that is returned itself stays what it is, but where the function has the
-//! attribute `fresh_results`.
+//! Copies a result that is a view of a parameter, so that a caller who writes into the result does not change its argument. A
+//! parameter that is returned itself is copied only if the function has the attribute `fresh_results`.
 //!
 //! # Before
 //! ```python

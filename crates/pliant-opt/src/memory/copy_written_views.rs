@@ -1,8 +1,7 @@
 //! # What it does
-//! Gives a view memory of its own where a call that works in place may write into it, or into what it is a view of.
-//! `R.reshape` makes a new value; that the machine does not copy it is nobody's to see. In modules with such calls, constants
-//! that are written into, here or by a function that they are passed to, and those that a function gives back, are copied
-//! as well: what folding made of `R.zeros` is a value of the program's own.
+//! Copies a view if an in-place call may write into it or into the value that it is a view of. `R.reshape` creates a new value,
+//! so sharing memory must not be visible. In modules with in-place calls, constants that are written into, here or by a called
+//! function, and constants that a function returns are copied too: each call must see its own value.
 //!
 //! # Before
 //! ```python

@@ -1,21 +1,47 @@
 //! # What it does
-//! Inserts `R.memory.kill_tensor(t)` and `R.memory.kill_storage(s)` after the last use of every
-//! tensor and storage that
-//! the function makes, so that the machine gives the memory back at once.
+//! Inserts `R.memory.kill_tensor(t)` and `R.memory.kill_storage(s)` after the last use of every tensor and storage that the
+//! function creates, so that the virtual machine frees the memory at once.
 //!
 //! # Before
 //! ```python
-//! lv: R.Tensor((n,), dtype="float32") = R.builtin.alloc_tensor(R.shape([n]), R.dtype("float32"), R.prim_value(0))
-//! _: R.Tuple = cls.f(x, lv)
-//! _1: R.Tuple = cls.g(lv, gv)
+//! @T.prim_func(private=True)
+//! def exp(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+//!     for i in range(4):
+//!         with T.block("exp"):
+//!             vi = T.axis.spatial(4, i)
+//!             B[vi] = T.exp(A[vi])
+//!
+//! @R.function(pure=False)
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     cls = Module
+//!     s: R.Object = R.memory.alloc_storage(R.shape([16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+//!     a: R.Tensor((4,), "float32") = R.memory.alloc_tensor(s, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+//!     _: R.Tuple = cls.exp(x, a)
+//!     b: R.Tensor((4,), "float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+//!     _1: R.Tuple = cls.exp(a, b)
+//!     return b
 //! ```
 //!
 //! # After
 //! ```python
-//! lv: R.Tensor((n,), dtype="float32") = R.builtin.alloc_tensor(R.shape([n]), R.dtype("float32"), R.prim_value(0))
-//! _: R.Tuple = cls.f(x, lv)
-//! _1: R.Tuple = cls.g(lv, gv)
-//! _2: R.Tuple = R.memory.kill_tensor(lv)
+//! @T.prim_func(private=True)
+//! def exp(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+//!     for i in range(4):
+//!         with T.block("exp"):
+//!             vi = T.axis.spatial(4, i)
+//!             B[vi] = T.exp(A[vi])
+//!
+//! @R.function(pure=False)
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     cls = Module
+//!     s: R.Object = R.memory.alloc_storage(R.shape([16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+//!     a: R.Tensor((4,), "float32") = R.memory.alloc_tensor(s, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+//!     _2: R.Tuple = R.memory.kill_storage(s)
+//!     _: R.Tuple = cls.exp(x, a)
+//!     b: R.Tensor((4,), "float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+//!     _1: R.Tuple = cls.exp(a, b)
+//!     _3: R.Tuple = R.memory.kill_tensor(a)
+//!     return b
 //! ```
 //!
 //! # Requires

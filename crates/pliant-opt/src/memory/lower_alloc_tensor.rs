@@ -1,17 +1,39 @@
 //! # What it does
-//! Gives every `R.builtin.alloc_tensor` that memory planning left over a storage of its own, of the tensor's size.
+//! Gives every `R.builtin.alloc_tensor` that memory planning left a storage of its own, of the tensor's size.
 //!
 //! # Before
 //! ```python
-//! lv: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]),
-//! R.dtype("float32"), R.prim_value(0))
+//! @T.prim_func(private=True)
+//! def exp(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+//!     for i in range(4):
+//!         with T.block("exp"):
+//!             vi = T.axis.spatial(4, i)
+//!             B[vi] = T.exp(A[vi])
+//!
+//! @R.function(pure=False)
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     cls = Module
+//!     a: R.Tensor((4,), "float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+//!     _: R.Tuple = cls.exp(x, a)
+//!     return a
 //! ```
 //!
 //! # After
 //! ```python
-//! storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
-//! lv: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
-//! R.shape([n, 4]), R.dtype("float32"))
+//! @T.prim_func(private=True)
+//! def exp(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+//!     for i in range(4):
+//!         with T.block("exp"):
+//!             vi = T.axis.spatial(4, i)
+//!             B[vi] = T.exp(A[vi])
+//!
+//! @R.function(pure=False)
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     cls = Module
+//!     storage: R.Object = R.memory.alloc_storage(R.shape([16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+//!     a: R.Tensor((4,), "float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+//!     _: R.Tuple = cls.exp(x, a)
+//!     return a
 //! ```
 //!
 //! # Requires

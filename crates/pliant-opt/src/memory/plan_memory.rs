@@ -1,33 +1,58 @@
 //! # What it does
-//! Lets tensors share storage. A tensor that only loop functions read and write gives its storage back after its last
-//! use, and a later tensor of the same sequence, or of a branch inside it, takes it when it is provably large enough for
-//! all values of the symbols. A storage of constant size is at most 16 times too large for a tensor of constant size.
+//! Lets tensors share storages. A tensor that only loop functions read and write releases its storage after its last use. A
+//! later tensor of the same sequence, or of a branch inside it, takes that storage if it is provably large enough for all
+//! values of the symbols. A storage of constant size may be at most 16 times larger than a tensor of constant size.
 //!
 //! The attribute `tir_var_upper_bound` of a function, such as `{"n": 1024}`, bounds its symbols: storages then have
 //! the greatest size that they may need.
 //!
 //! # Before
 //! ```python
-//! a: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]),
-//! R.dtype("float32"), R.prim_value(0))
-//! _: R.Tuple = cls.f(x, a)
-//! b: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]),
-//! R.dtype("float32"), R.prim_value(0))
-//! _1: R.Tuple = cls.f(a, b)
-//! c: R.Tensor((4, n), dtype="float32") = R.builtin.alloc_tensor(R.shape([4, n]),
-//! R.dtype("float32"), R.prim_value(0))
-//! _2: R.Tuple = cls.g(b, c)
+//! @T.prim_func(private=True)
+//! def exp(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+//!     for i in range(4):
+//!         with T.block("exp"):
+//!             vi = T.axis.spatial(4, i)
+//!             B[vi] = T.exp(A[vi])
+//!
+//! @R.function(pure=False)
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     cls = Module
+//!     a: R.Tensor((4,), "float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+//!     _: R.Tuple = cls.exp(x, a)
+//!     b: R.Tensor((4,), "float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+//!     _1: R.Tuple = cls.exp(a, b)
+//!     c: R.Tensor((4,), "float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+//!     _2: R.Tuple = cls.exp(b, c)
+//!     d: R.Tensor((4,), "float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+//!     _3: R.Tuple = cls.exp(c, d)
+//!     return d
 //! ```
 //!
 //! # After
-//! `c` lies in the storage that `a` was in:
+//! `c` shares the storage of `a`; the result keeps its own allocation.
 //! ```python
-//! storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
-//! a: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
-//! R.shape([n, 4]), R.dtype("float32"))
-//! ...
-//! c: R.Tensor((4, n), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
-//! R.shape([4, n]), R.dtype("float32"))
+//! @T.prim_func(private=True)
+//! def exp(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+//!     for i in range(4):
+//!         with T.block("exp"):
+//!             vi = T.axis.spatial(4, i)
+//!             B[vi] = T.exp(A[vi])
+//!
+//! @R.function(pure=False)
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     cls = Module
+//!     storage: R.Object = R.memory.alloc_storage(R.shape([16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+//!     a: R.Tensor((4,), "float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+//!     _: R.Tuple = cls.exp(x, a)
+//!     storage1: R.Object = R.memory.alloc_storage(R.shape([16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+//!     b: R.Tensor((4,), "float32") = R.memory.alloc_tensor(storage1, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+//!     _1: R.Tuple = cls.exp(a, b)
+//!     c: R.Tensor((4,), "float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+//!     _2: R.Tuple = cls.exp(b, c)
+//!     d: R.Tensor((4,), "float32") = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+//!     _3: R.Tuple = cls.exp(c, d)
+//!     return d
 //! ```
 //!
 //! # Requires

@@ -1,6 +1,6 @@
 //! # What it does
-//! Turns calls of loop functions that only give their input another shape into `R.reshape`, which the machine does
-//! without a copy. That they do is proven from their indices.
+//! Turns calls of loop functions that only change the shape of their input into `R.reshape`, which does not copy. The pass
+//! proves this from the indices of the loop function.
 //!
 //! # Before
 //! ```python

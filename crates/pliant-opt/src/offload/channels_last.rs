@@ -1,22 +1,35 @@
 //! # What it does
-//! Gives convolutions, and what is computed of their results, data whose channels come last
-//! (`NCHW` becomes `NHWC`): the kernels read and write such data as it lies, and add residuals to it. What comes in is
-//! transposed where the first convolution reads it, and transposed back for whoever reads it as it was.
+//! Rewrites convolutions, and operators on their results, to the channels-last layout (`NCHW` becomes `NHWC`), which the
+//! kernels read and write directly and in which they add residuals. The input of the first convolution is transposed, and
+//! results are transposed back for readers that expect the old layout.
 //!
 //! # Before
-//! With a weight of `[8, 3, 3, 3]`.
 //! ```python
-//! lv: R.Tensor((n, 8, 6, 6), dtype="float32") = R.nn.conv2d(x, metadata["relax.expr.Constant"][0])
-//! gv: R.Tensor((n, 8, 6, 6), dtype="float32") = R.nn.relu(lv)
+//! @R.function
+//! def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Tensor(("n", 2, "h", 4), "float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     with R.dataflow():
+//!         lv = R.nn.conv2d(x, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"))
+//!         gv = R.nn.relu(lv)
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
 //! ```python
-//! lv1 = R.permute_dims(x, axes=[0, 2, 3, 1])
-//! lv2 = R.nn.conv2d(lv1, metadata["relax.expr.Constant"][0], data_layout="NHWC", out_layout="NHWC")
-//! lv = R.permute_dims(lv2, axes=[0, 3, 1, 2])
-//! lv3 = R.nn.relu(lv2)
-//! gv = R.permute_dims(lv3, axes=[0, 3, 1, 2])
+//! @R.function
+//! def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Tensor(("n", 2, "h", 4), "float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     with R.dataflow():
+//!         lv1: R.Tensor((n, h, 4, 2), "float32") = R.permute_dims(x, axes=[0, 2, 3, 1])
+//!         lv2: R.Tensor((n, h, 4, 2), "float32") = R.nn.conv2d(lv1, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"), data_layout="NHWC", out_layout="NHWC")
+//!         lv: R.Tensor((n, 2, h, 4), "float32") = R.permute_dims(lv2, axes=[0, 3, 1, 2])
+//!         lv3: R.Tensor((n, h, 4, 2), "float32") = R.nn.relu(lv2)
+//!         gv: R.Tensor((n, 2, h, 4), "float32") = R.permute_dims(lv3, axes=[0, 3, 1, 2])
+//!         R.output(lv3, gv)
+//!     return gv
 //! ```
 //!
 //! # Requires

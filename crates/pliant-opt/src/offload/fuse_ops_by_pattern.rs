@@ -1,8 +1,8 @@
 //! # What it does
-//! Groups bindings that match patterns of backends, and makes each group a private function with the attribute
-//! `Composite`, the pattern's name. The patterns are tried one after the other; a binding belongs to one group. With
-//! [`annotate_codegen`](FuseOpsByPattern::annotate_codegen) the function of each group becomes a local one in a function
-//! with the attribute `Codegen`, the backend's name, for [`RunCodegen`](crate::offload::run_codegen).
+//! Outlines bindings that match patterns of backends as private functions with the attribute `Composite`, the pattern's name.
+//! Patterns are tried in order; a binding belongs to one match. With [`annotate_codegen`](FuseOpsByPattern::annotate_codegen)
+//! each match becomes a local function inside a function with the attribute `Codegen`, the backend's name, for
+//! [`RunCodegen`](crate::offload::run_codegen).
 //!
 //! Symbols that no tensor of a group tells are passed to its function as a shape.
 //!

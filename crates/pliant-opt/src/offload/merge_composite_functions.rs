@@ -1,7 +1,7 @@
 //! # What it does
-//! Joins neighbouring calls of composite functions of one backend into functions with the attribute `Codegen`, the
-//! backend's name, in which the composite functions are local functions. Such a region takes only calls between which nothing leads
-//! out of it and back in, so that no regions wait for each other.
+//! Merges adjacent calls of composite functions of one backend into regions: functions with the attribute `Codegen`, the
+//! backend's name, in which the composite functions are local functions. No path leads out of a region and back in, so regions
+//! do not wait for each other.
 //!
 //! # Before
 //! ```python

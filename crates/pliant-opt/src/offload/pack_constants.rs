@@ -1,22 +1,37 @@
 //! # What it does
-//! Packs the constant right operands of matrix products ([`pliant_tensor::pack_panels`]): the constant takes the form
-//! `[panels, k, width]` in which library kernels read it from end to end, and the product becomes `R.call_tir` of a loop
-//! function that reads it so. The schedule knows the form and calls the library with it; so the packed constant is what the
-//! executable holds, and no run packs anything. `R.linear` is taken too; its bias becomes an addition.
+//! Packs constant right operands of matmuls into panels ([`pliant_tensor::pack_panels`]) of the shape `[panels, k, width]`,
+//! which kernels read sequentially. The matmul becomes `R.call_tir` of a loop function over the packed constant; the schedule
+//! recognizes it and calls the library. The executable holds the packed constant, so nothing is packed at run time. In
+//! `R.linear` the bias becomes an addition.
 //!
 //! With the setting `precision="bf16"` constants of float32 are rounded to bfloat16, and the loop function is one call of the
 //! library's product by them.
 //!
 //! # Before
-//! With a tensor of `[4, 20]` for the constant.
 //! ```python
-//! lv: R.Tensor((n, 20), dtype="float32") = R.matmul(x, metadata["relax.expr.Constant"][0])
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n", 16), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         gv = R.matmul(x, R.const([[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]], "float32"))
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
-//! With a tensor of `[1, 4, 32]`.
 //! ```python
-//! lv = R.call_tir(cls.matmul_packed, (x, metadata["relax.expr.Constant"][0]), out_sinfo=R.Tensor((n, 20), dtype="float32"))
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), dtype="float32")) -> R.Tensor(("n", 16), dtype="float32"):
+//!     n = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         gv: R.Tensor((n, 16), dtype="float32") = R.call_tir(cls.matmul_packed, (x, metadata["relax.expr.Constant"][0]), out_sinfo=R.Tensor((n, 16), dtype="float32"))
+//!         R.output(gv)
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def matmul_packed(var_A: T.handle, B: T.Buffer((1, 2, 16), "float32"), var_matmul: T.handle):
+//!     ...
 //! ```
 //!
 //! # Requires

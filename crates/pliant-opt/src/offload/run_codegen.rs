@@ -1,7 +1,7 @@
 //! # What it does
-//! Lets code generators take the functions with the attribute `Codegen`: the generator of each backend is called once
-//! with all of them, and each call of such a function becomes `R.call_dps_packed` of the packed function that the
-//! generator names. The functions themselves go, and composite functions of the module that only they called.
+//! Passes functions with the attribute `Codegen` to code generators. The generator of each backend is called once with all its
+//! functions, and each call of such a function becomes `R.call_dps_packed` of the packed function that the generator names. The
+//! functions, and composite functions that only they called, are removed.
 //!
 //! # Before
 //! ```python

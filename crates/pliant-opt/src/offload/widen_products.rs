@@ -1,20 +1,31 @@
 //! # What it does
-//! Computes products, convolutions and attention of float16 and bfloat16 in float32, and rounds the results: the library's
-//! kernels take float32. The casts of constants are computed at compile time
-//! ([`FoldConstant`](crate::canonicalize::fold_constant)); those of inputs and results are element-wise, and become part of
-//! their neighbours' loops. Sums were of float32 before, too.
+//! Computes matmuls, convolutions and attention of float16 and bfloat16 in float32 and rounds the results, because the library
+//! kernels take float32. Casts of constants are folded ([`FoldConstant`](crate::canonicalize::fold_constant)); casts of inputs
+//! and results are elementwise and fuse with their neighbors. Accumulation was in float32 before, too.
 //!
 //! # Before
 //! ```python
-//! gv: R.Tensor((n, 8), dtype="float16") = R.matmul(x, w)
+//! @R.function
+//! def main(x: R.Tensor(("n", 4), "float16"), w: R.Tensor((4, 8), "float16")) -> R.Tensor(("n", 8), "float16"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         gv = R.matmul(x, w)
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
 //! ```python
-//! lv: R.Tensor((n, 4), dtype="float32") = R.astype(x, dtype="float32")
-//! lv1: R.Tensor((4, 8), dtype="float32") = R.astype(w, dtype="float32")
-//! lv2: R.Tensor((n, 8), dtype="float32") = R.matmul(lv, lv1)
-//! gv: R.Tensor((n, 8), dtype="float16") = R.astype(lv2, dtype="float16")
+//! @R.function
+//! def main(x: R.Tensor(("n", 4), "float16"), w: R.Tensor((4, 8), "float16")) -> R.Tensor(("n", 8), "float16"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv: R.Tensor((n, 4), "float32") = R.astype(x, dtype="float32")
+//!         lv1: R.Tensor((4, 8), "float32") = R.astype(w, dtype="float32")
+//!         lv2: R.Tensor((n, 8), "float32") = R.matmul(lv, lv1)
+//!         gv: R.Tensor((n, 8), "float16") = R.astype(lv2, dtype="float16")
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # Requires

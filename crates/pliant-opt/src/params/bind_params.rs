@@ -1,6 +1,6 @@
 //! # What it does
-//! Makes parameters of one function values: tensors, scalars, shapes, strings and tuples of such. Each is named by its
-//! name or its index. Symbols that a value tells become numbers in all of the function.
+//! Replaces parameters of one function by constants: tensors, scalars, shapes, strings and tuples of them. Parameters are named
+//! by name or index. Symbols that a value determines become numbers everywhere in the function.
 //!
 //! # Before
 //! ```python

@@ -1,6 +1,6 @@
 //! # What it does
-//! Gives symbolic sizes values, in one function or in all that have a size of that name: numbers, or terms over other
-//! sizes.
+//! Replaces symbolic sizes by numbers, or by terms over other sizes, in one function or in all functions that have a size of
+//! that name.
 //!
 //! # Before
 //! ```python

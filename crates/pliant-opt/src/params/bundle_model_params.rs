@@ -1,5 +1,5 @@
 //! # What it does
-//! Makes the parameters of a model, those from the attribute `num_input` on, one tuple.
+//! Bundles the parameters of a model, those from the attribute `num_input` on, into one tuple.
 //!
 //! # Before
 //! ```python

@@ -1,5 +1,5 @@
 //! # What it does
-//! Gives parameters other types and infers everything that depends on them again.
+//! Changes the types of parameters and infers everything that depends on them again.
 //!
 //! # Before
 //! ```python

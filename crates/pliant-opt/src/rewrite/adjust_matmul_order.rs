@@ -1,6 +1,6 @@
 //! # What it does
-//! Multiplies three matrices in the cheaper order: first those that are known before the inputs are (constants, and
-//! what follows from the parameters behind `num_input`), else those that make fewer multiplications at all sizes.
+//! Chooses the cheaper order of a chain of two matmuls: first the operands that are known before the inputs (constants, and
+//! values that depend only on parameters from `num_input` on), otherwise the order with fewer multiplications at all sizes.
 //!
 //! # Before
 //! ```python

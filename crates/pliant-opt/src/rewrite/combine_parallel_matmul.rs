@@ -1,6 +1,6 @@
 //! # What it does
-//! Multiplies a tensor once by several matrices side by side, where it is multiplied by each: one larger product, whose
-//! columns are split (queries, keys and values of an attention).
+//! Merges matmuls that share their left operand into one larger matmul whose columns are split afterwards (queries, keys and
+//! values of attention).
 //!
 //! # Before
 //! ```python

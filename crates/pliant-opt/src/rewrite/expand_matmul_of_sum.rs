@@ -1,6 +1,6 @@
 //! # What it does
-//! Multiplies the terms of a sum one by one: `x @ (a + b)` becomes `x @ a + x @ b`. That pays where `a` is a product of
-//! small rank (low-rank adapters), whose order [`AdjustMatmulOrder`](crate::rewrite::adjust_matmul_order) may then change.
+//! Distributes a matmul over a sum: `x @ (a + b)` becomes `x @ a + x @ b`. This pays if `a` is a low-rank product (LoRA
+//! adapters), whose order [`AdjustMatmulOrder`](crate::rewrite::adjust_matmul_order) may then change.
 //!
 //! # Before
 //! ```python

@@ -1,6 +1,5 @@
 //! # What it does
-//! Joins tensors before their dims are permuted, where all are permuted alike: one `permute_dims` of all instead of one
-//! for each.
+//! Concatenates tensors before transposing them if all are transposed alike: one `permute_dims` instead of one per tensor.
 //!
 //! # Before
 //! ```python

@@ -1,6 +1,6 @@
 //! # What it does
-//! Takes columns of a product instead of columns of the matrix that is multiplied: `x @ take(w, i)` becomes
-//! `take(x @ w, i)`, so that nothing but the product reads `w`.
+//! Gathers columns of a product instead of columns of the matrix: `x @ take(w, i)` becomes `take(x @ w, i)`, so that only the
+//! matmul reads `w`.
 //!
 //! # Before
 //! ```python

@@ -1,7 +1,10 @@
-//! The examples in the passes' documentation are true: each `# Before` that is a whole program (it begins with `@` and
-//! leaves nothing out with `...`) becomes
-//! its `# After` under the pass, a second time changes nothing, and what comes out is well-formed.
+//! The examples in the passes' documentation are true: under the pass, each `# Before` becomes its `# After`, a second run changes
+//! nothing, and the result is well-formed. In `# After`, `...` stands for any text within a line, and a line of `...` for any
+//! lines; the rest is then compared with the printed module.
+//!
+//! `docs/passes.md` is generated from that documentation and the table of passes; with `PLIANT_BLESS=1` a test writes it.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,9 +13,13 @@ use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::relax::TypeData;
 use pliant_ir::verify::verify_module;
 use pliant_ir::{DType, IRModule};
+use pliant_opt::contract::{
+    CALLS_LOWERED, Gate, INITIAL, MEMORY_LOWERED, OPERATORS_LOWERED, Phase, Properties, Property,
+};
 use pliant_opt::params::bind_params::{BindParams, ParamKey, ParamValue};
 use pliant_opt::params::bind_symbolic_vars::BindSymbolicVars;
 use pliant_opt::params::update_param_struct_info::UpdateParamStructInfo;
+use pliant_opt::pipelines;
 use pliant_pass::{ModulePass, PassContext};
 use pliant_tensor::Tensor;
 
@@ -75,30 +82,40 @@ fn print(module: &IRModule) -> String {
     print_module(module, pliant_ops::registry(), &PrintOptions::complete())
 }
 
-/// Whether the file has an example that is a program; it is run.
-fn check(stem: &str, text: &str) -> Result<bool, String> {
-    let (Some(before), Some(after)) = (example(text, "# Before"), example(text, "# After")) else {
-        return Ok(false);
-    };
+/// The name of the pass that a file of that name holds, and the pass itself.
+fn pass_of(stem: &str) -> Option<(String, Box<dyn ModulePass>)> {
     let name = stem.replace('_', "");
-    let pass =
-        with_arguments(stem).or_else(|| pliant_opt::passes::find(&name).map(|info| (info.make)()));
-    let program = before.starts_with('@') && !format!("{before}{after}").contains("...");
-    let Some(pass) = pass.filter(|_| program) else { return Ok(false) };
+    let pass = with_arguments(stem)
+        .or_else(|| pliant_opt::passes::find(&name).map(|info| (info.make)()))?;
+    Some((pass.name().to_string(), pass))
+}
+
+/// Runs the example of a pass.
+fn check(stem: &str, text: &str, pass: &dyn ModulePass) -> Result<(), String> {
+    let before = example(text, "# Before").ok_or("no example under `# Before`")?;
+    let after = example(text, "# After").ok_or("no example under `# After`")?;
     let ctx = PassContext::new(pliant_ops::registry());
     let run = |module: &IRModule| {
         pass.apply(module.clone(), &ctx).map_err(|e| format!("the pass fails: {e}"))
     };
-    let made = run(&parse(&before)?)?;
-    let expected = parse(&after)?;
-    structural_equal(&made, &expected)
-        .map_err(|d| format!("{d}\nthe pass makes\n{}", print(&made)))?;
+    let before = parse(&before)?;
+    let made = run(&before)?;
+    if structural_equal(&made, &before).is_ok() {
+        return Err("the pass changes nothing in its example".into());
+    }
+    if after.contains("...") {
+        let printed = print_module(&made, pliant_ops::registry(), &PrintOptions::default());
+        fits(&printed, &after).map_err(|line| format!("no line '{line}' in\n{printed}"))?;
+    } else {
+        structural_equal(&made, &parse(&after)?)
+            .map_err(|d| format!("{d}\nthe pass makes\n{}", print(&made)))?;
+    }
     if let Some(d) = verify_module(&made, pliant_ops::registry()).iter().find(|d| d.is_error()) {
         return Err(format!("the result is not well-formed: {d}\n{}", print(&made)));
     }
     if stem.starts_with("bind_") {
-        // What is bound once is no parameter any more.
-        return Ok(true);
+        // A bound parameter is none any more, so it cannot be bound twice.
+        return Ok(());
     }
     let again = run(&made)?;
     for (name, func) in again.relax_funcs() {
@@ -107,7 +124,55 @@ fn check(stem: &str, text: &str) -> Result<bool, String> {
             structural_equal(&again, &made).map_err(|d| format!("a second run changes {d}"))?;
         }
     }
-    Ok(true)
+    Ok(())
+}
+
+/// Compares a printed module with functions whose text has gaps (`...`).
+///
+/// # Errors
+/// The first line that is not where it should be.
+fn fits(printed: &str, expected: &str) -> Result<(), String> {
+    let lines = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.map(str::to_string).collect()
+    };
+    let (mut printed, expected) = (lines(printed), lines(expected));
+    if !expected.iter().any(|line| line == "class Module:") {
+        let class = printed.iter().position(|line| line == "class Module:");
+        printed.drain(..=class.unwrap_or(0));
+    }
+    let (mut at, mut gap) = (0, false);
+    for line in &expected {
+        if line == "..." {
+            gap = true;
+            continue;
+        }
+        let last = if gap { printed.len() } else { printed.len().min(at + 1) };
+        let found = (at..last).find(|&i| fits_line(&printed[i], line));
+        (at, gap) = (found.ok_or_else(|| line.clone())? + 1, false);
+    }
+    if gap || at == printed.len() { Ok(()) } else { Err("(the end)".into()) }
+}
+
+/// Compares a line with one in which `...` stands for any text.
+fn fits_line(printed: &str, expected: &str) -> bool {
+    let mut parts = expected.split("...");
+    let Some(mut rest) = parts.next().and_then(|start| printed.strip_prefix(start)) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        let found = if parts.peek().is_none() {
+            rest.ends_with(part).then(|| rest.len() - part.len())
+        } else {
+            rest.find(part)
+        };
+        match found {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.is_empty()
 }
 
 fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
@@ -121,57 +186,237 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn examples_in_the_documentation_are_true() {
+/// A pass, its file's path from `src`, and the file's text.
+struct Documented {
+    name: String,
+    stem: String,
+    path: String,
+    text: String,
+    pass: Box<dyn ModulePass>,
+}
+
+/// Every pass with its file.
+fn documented() -> Vec<Documented> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    sources(&root, &mut files);
     files.sort();
-    let (mut ran, mut failed) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(&file).expect("the sources can be read");
         let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         // A pass that is a folder is documented in its `mod.rs`.
         let stem = match (stem.as_str(), file.parent().and_then(Path::file_name)) {
             ("mod", Some(folder)) => folder.to_string_lossy().into_owned(),
             _ => stem,
         };
-        match check(&stem, &text) {
-            Ok(true) => ran.push(stem),
-            Ok(false) => {}
-            Err(why) => failed.push(format!("---- {stem} ----\n{why}")),
+        let text = std::fs::read_to_string(&file).expect("the sources can be read");
+        let Some((name, pass)) = pass_of(&stem).filter(|_| text.starts_with("//! # What it does"))
+        else {
+            continue;
+        };
+        let path = file.strip_prefix(&root).expect("the file is below the root");
+        let path = path.to_string_lossy().replace('\\', "/");
+        found.push(Documented { name, stem, path, text, pass });
+    }
+    found
+}
+
+/// The names of all passes with the phase of each.
+fn all_passes() -> Vec<(&'static str, Phase)> {
+    let table = pliant_opt::PASSES.iter().map(|p| (p.name, p.phase));
+    let others = pliant_opt::passes::WITH_PARAMETERS.iter().map(|(name, _)| (*name, Phase::Params));
+    table.chain(others).collect()
+}
+
+#[test]
+fn examples_in_the_documentation_are_true() {
+    let documented = documented();
+    let mut failed = Vec::new();
+    for d in &documented {
+        if let Err(why) = check(&d.stem, &d.text, &*d.pass) {
+            failed.push(format!("---- {} ----\n{why}", d.name));
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-    for stem in MUST_RUN {
-        assert!(ran.iter().any(|s| s == stem), "the example of {stem} is gone; these ran: {ran:?}");
+    for (name, phase) in all_passes() {
+        let d = documented.iter().find(|d| d.name == name);
+        let d = d.unwrap_or_else(|| panic!("the documentation of {name} has no examples"));
+        assert!(d.path.starts_with(phase.name()), "{name} lies in {}, not {phase:?}", d.path);
     }
 }
 
-/// Passes whose examples are programs and have to stay so.
-const MUST_RUN: &[&str] = &[
-    "adjust_matmul_order",
-    "bind_params",
-    "bind_symbolic_vars",
-    "bundle_model_params",
-    "canonicalize_bindings",
-    "combine_parallel_matmul",
-    "convert_to_dataflow",
-    "dataflow_use_inplace_calls",
-    "dead_code_elimination",
-    "eliminate_common_subexpr",
-    "expand_tuple_arguments",
-    "expand_matmul_of_sum",
-    "fold_constant",
-    "fuse_transpose_matmul",
-    "inline_private_functions",
-    "lambda_lift",
-    "lift_transform_params",
-    "normalize_global_var",
-    "remove_redundant_reshape",
-    "remove_unused_outputs",
-    "remove_unused_parameters",
-    "reorder_permute_dims_after_concat",
-    "reorder_take_after_matmul",
-    "topological_sort",
-    "update_param_struct_info",
-];
+#[test]
+fn gaps_in_examples_stand_for_any_text() {
+    let printed = "header\nclass Module:\n    a\n    f(1, 2, 3)\n\n    z\n";
+    for expected in [
+        "a\nf(1, 2, 3)\nz",
+        "a\n...\nz",
+        "...\nz",
+        "a\nf(..., 3)\nz",
+        "a\n...",
+        "a\nf(..., 2, ...)\nz",
+    ] {
+        assert_eq!(fits(printed, expected), Ok(()), "{expected}");
+    }
+    for expected in
+        ["a\nz", "a\nf(1, ...", "f(1, 2, 3)\nz", "a\n...\ny", "a\nf(...4...)\nz", "a\nf(1, 2, 3)"]
+    {
+        assert!(fits(printed, expected).is_err(), "{expected}");
+    }
+}
+
+/// The documentation of a file with its links as plain text.
+fn sections(text: &str) -> String {
+    let mut out = String::new();
+    let mut code = false;
+    for line in text.lines().map_while(|line| line.strip_prefix("//!")) {
+        let line = line.strip_prefix(' ').unwrap_or(line);
+        code ^= line.starts_with("```");
+        match line.strip_prefix("# ") {
+            // The introduction needs no heading.
+            Some("What it does") if !code => continue,
+            Some(heading) if !code => writeln!(out, "**{heading}**\n"),
+            // Blocks of `python` on a page are run as the user's code.
+            _ if line == "```python" => writeln!(out, "```py"),
+            _ if code => writeln!(out, "{line}"),
+            _ => writeln!(out, "{}", without_links(line)),
+        }
+        .expect("strings can be written");
+    }
+    out
+}
+
+/// A line without the addresses of its links: [`Name`](crate::module) and [`Name`] become `Name`.
+fn without_links(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("[`") {
+        let Some((name, after)) = after.split_once("`]") else { break };
+        write!(out, "{before}`{name}`").expect("strings can be written");
+        rest = match after.strip_prefix('(').and_then(|address| address.split_once(')')) {
+            Some((_, after)) => after,
+            None => after,
+        };
+    }
+    out + rest
+}
+
+fn listed(properties: Properties) -> String {
+    if properties == Properties::NONE {
+        return "nothing".into();
+    }
+    let groups = [
+        ("all that lowering operators ensures", OPERATORS_LOWERED),
+        ("all that lowering calls ensures", CALLS_LOWERED),
+        ("all that lowering memory ensures", MEMORY_LOWERED),
+    ];
+    let group = groups.iter().find(|(_, group)| properties.includes(*group));
+    let rest = group.map_or(properties, |(_, group)| properties.without(*group));
+    let names = rest.iter().map(|p| format!("`{p:?}`"));
+    group.iter().map(|(name, _)| name.to_string()).chain(names).collect::<Vec<_>>().join(", ")
+}
+
+/// `docs/passes.md`.
+fn page() -> Result<String, std::fmt::Error> {
+    let mut page = String::from(
+        "# Graph passes
+
+This page is generated from the table of passes (`crates/pliant-opt/src/passes.rs`) and the documentation of each pass.
+`pliant opt --passes=NAME file.py` runs a pass on a script, and `pliant opt --list` lists all, those on loop functions too. In
+Python, a pass is `relax.transform.NAME()`. [pass.md](pass.md) shows how to write one.
+
+A pass is safe on every module. *Requires* lists the properties that it needs to do all of its work: where one does not hold, it
+finds less to do. *Ensures* lists what holds after it, *Invalidates* what may no longer hold. Pliant's own pipelines are checked
+against these lists.
+",
+    );
+    for name in ["default", "minimum"] {
+        let steps = pipelines::steps(name).expect("the pipeline exists");
+        let steps: Vec<String> =
+            steps.iter().map(|p| format!("[{0}](#{1})", p.name, p.name.to_lowercase())).collect();
+        writeln!(page, "\n**Pipeline `{name}`**: {}.", steps.join(", "))?;
+    }
+    page += "\n## Properties\n\n| property | meaning |\n|---|---|\n";
+    for p in Property::ALL {
+        let initial = if INITIAL.includes(Properties::of(&[*p])) { " Holds at first." } else { "" };
+        writeln!(page, "| `{p:?}` | {}{initial} |", p.doc())?;
+    }
+    let groups = [
+        (
+            "Lowering operators",
+            OPERATORS_LOWERED.without(CALLS_LOWERED),
+            " and what lowering calls ensures",
+        ),
+        (
+            "Lowering calls",
+            CALLS_LOWERED.without(MEMORY_LOWERED),
+            " and what lowering memory ensures",
+        ),
+        ("Lowering memory", MEMORY_LOWERED, ""),
+    ];
+    page.push('\n');
+    for (name, group, more) in groups {
+        writeln!(page, "{name} ensures {}{more}.", listed_alone(group))?;
+    }
+    let documented = documented();
+    for &phase in Phase::ALL {
+        writeln!(page, "\n## {}\n\nThese passes {}.\n", phase.name(), phase.doc())?;
+        let passes: Vec<&str> = all_passes().iter().filter(|p| p.1 == phase).map(|p| p.0).collect();
+        page += "| pass | what it does |\n|---|---|\n";
+        for name in &passes {
+            writeln!(page, "| [{name}](#{}) | {} |", name.to_lowercase(), doc(name))?;
+        }
+        for name in passes {
+            let d = documented.iter().find(|d| d.name == name);
+            let d = d.unwrap_or_else(|| panic!("{name} is not documented"));
+            write_pass(&mut page, d)?;
+        }
+    }
+    Ok(page)
+}
+
+fn listed_alone(properties: Properties) -> String {
+    properties.iter().map(|p| format!("`{p:?}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn doc(name: &str) -> &'static str {
+    let table = pliant_opt::passes::find(name).map(|p| p.doc);
+    table.or_else(|| Some(pliant_opt::passes::with_parameters(name)?.1)).unwrap_or_default()
+}
+
+fn write_pass(page: &mut String, d: &Documented) -> std::fmt::Result {
+    let name = &d.name;
+    writeln!(page, "\n### {name}\n")?;
+    writeln!(page, "| | |\n|---|---|\n| source | `crates/pliant-opt/src/{}` |", d.path)?;
+    if let Some(info) = pliant_opt::passes::find(name) {
+        if !info.aliases.is_empty() {
+            writeln!(page, "| other names | {} |", info.aliases.join(", "))?;
+        }
+        writeln!(page, "| requires | {} |", listed(info.requires))?;
+        writeln!(page, "| ensures | {} |", listed(info.ensures))?;
+        writeln!(page, "| invalidates | {} |", listed(info.invalidates))?;
+        match info.gate {
+            Gate::None => {}
+            Gate::Kernels => writeln!(page, "| does nothing | with `kernels=\"off\"` |")?,
+            Gate::OptLevel(level) => {
+                writeln!(page, "| skipped | by sequences below optimization level {level} |")?;
+            }
+        }
+    } else {
+        writeln!(page, "| parameters | required: no pipeline and no command line creates it |")?;
+    }
+    writeln!(page, "\n{}", sections(&d.text).trim_end())
+}
+
+#[test]
+fn the_page_of_passes_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/passes.md");
+    let page = page().expect("strings can be written");
+    if std::env::var_os("PLIANT_BLESS").is_some() {
+        std::fs::write(&path, page).expect("the page is writable");
+        return;
+    }
+    let current = std::fs::read_to_string(&path).unwrap_or_default();
+    let bless = "PLIANT_BLESS=1 cargo test --package pliant-opt --test suite documentation";
+    assert!(current == page, "docs/passes.md is stale: {bless}");
+}

@@ -1,9 +1,9 @@
 //! # What it does
-//! Makes every local function a private function of the module. What it captured becomes parameters: first its own
-//! parameters, then the captured variables, then the captured symbols that none of those variables has as a dim. A call
-//! of a function that is known becomes a direct call that passes the captured values on; where the function is a value,
-//! `R.make_closure` holds them. Functions that call each other capture what all of them need, and pass it on: no closure
-//! ever holds itself. Functions inside functions are lifted too.
+//! Moves every local function to the module as a private function. The lifted function has its own parameters, then the
+//! captured variables, then the captured symbols that are no dim of those variables. A call of a known function becomes a
+//! direct call that passes the captured values; where the function is used as a value, `R.make_closure` holds them. Mutually
+//! recursive functions capture what any of them needs and pass it on, so no closure holds itself. Nested local functions are
+//! lifted too.
 //!
 //! # Before
 //! ```python

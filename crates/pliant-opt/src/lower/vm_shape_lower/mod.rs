@@ -1,13 +1,10 @@
 //! # What it does
-//! Makes all work on symbolic sizes explicit. A function that has any gets a shape heap, a tensor
-//! of int64 with a slot
-//! per symbol and per computed size. The parameters are checked and matched at the start: rank, dtype, constant dims,
-//! repeated symbols; bare symbols are stored first, then composed patterns (`n * 2`, `n + 1`, `n *
-//! 4 + m`) are solved for
-//! their one unknown symbol. `R.match_cast`, the results of packed functions and, where its type is not evident, the
-//! result are checked in the same way. Sizes that are no symbols are computed by generated loop functions
-//! (`shape_func*`), all at once where their symbols become known, with checks for 64-bit overflow. Every shape and
-//! integer that depends on symbols is then read from the heap.
+//! Computes, checks and reads symbolic sizes explicitly. A function with symbolic sizes gets a shape heap: an int64 tensor with
+//! a slot for each symbol and each computed size. On entry the parameters are checked and matched: rank, dtype, constant dims,
+//! repeated symbols. Plain symbols are stored first, then composed terms (`n * 2`, `n + 1`, `n * 4 + m`) are solved for their
+//! one unknown symbol. `R.match_cast`, results of packed functions and, unless its type is evident, the function's result are
+//! checked in the same way. Generated loop functions (`shape_func*`) compute the other sizes as soon as their symbols are
+//! known, with checks for 64-bit overflow. Every shape and integer that depends on symbols is then read from the heap.
 //!
 //! Where a call's result is the function's, its sizes are checked before the call as far as the arguments tell them, so that
 //! the call stays the last thing that happens.
@@ -20,30 +17,32 @@
 //! # Before
 //! ```python
 //! @R.function(pure=False)
-//! def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+//! def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n * 2",), "float32"):
 //!     n = T.int64()
-//!     storage: R.Object = R.vm.alloc_storage(R.shape([n * 4]), R.prim_value(0), R.dtype("uint8"), R.str("global"))
-//!     gv: R.Tensor((n,), dtype="float32") = R.vm.alloc_tensor(storage, R.prim_value(0),
-//!     R.shape([n]), R.dtype("float32"))
-//!     ...
+//!     storage: R.Object = R.vm.alloc_storage(R.shape([n * 8]), R.prim_value(0), R.dtype("uint8"), R.str("global"))
+//!     gv: R.Tensor((n * 2,), "float32") = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape([n * 2]), R.dtype("float32"))
+//!     return gv
 //! ```
 //!
 //! # After
 //! ```python
 //! @R.function(pure=False)
 //! def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
+//!     n = T.int64()
 //!     R.func_attr({"vm_shape_lowered": True})
-//!     shape_heap: R.Tensor((2,), dtype="int64") =
-//!     R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (R.prim_value(2),),
-//!     sinfo_args=(R.Tensor((2,), dtype="int64"),))
-//!     _: R.Tuple = R.call_packed("vm.builtin.check_tensor_info", x, R.prim_value(1),
-//!     R.dtype("float32"), R.str("main: 'x'"), sinfo_args=(R.Tuple,))
-//!     _1: R.Tuple = R.call_packed("vm.builtin.match_shape", x, shape_heap, R.prim_value(1),
-//!     R.prim_value(1), R.prim_value(0), R.str("main: 'x'"), sinfo_args=(R.Tuple,))
-//!     _2: R.Tuple = cls.shape_func_main(shape_heap)
-//!     shape: R.Shape(ndim=1) = R.call_packed("vm.builtin.make_shape", shape_heap,
-//!     R.prim_value(1), R.prim_value(1), R.prim_value(1), sinfo_args=(R.Shape(ndim=1),))
+//!     cls = Module
+//!     shape_heap: R.Tensor((3,), dtype="int64") = R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (R.prim_value(3),), sinfo_args=(R.Tensor((3,), dtype="int64"),))
+//!     _: R.Tuple = R.call_packed("vm.builtin.check_tensor_info", x, R.prim_value(1), R.dtype("float32"), R.str("main: 'x'"), ...)
+//!     _1: R.Tuple = R.call_packed("vm.builtin.match_shape", x, shape_heap, R.prim_value(1), R.prim_value(1), R.prim_value(0), R.str("main: 'x'"), ...)
+//!     _2: R.Tuple = cls.shape_func_main_0(shape_heap)
+//!     shape: R.Shape(ndim=1) = R.call_packed("vm.builtin.make_shape", shape_heap, R.prim_value(1), R.prim_value(1), R.prim_value(1), ...)
 //!     storage: R.Object = R.vm.alloc_storage(shape, R.prim_value(0), R.dtype("uint8"), R.str("global"))
+//!     shape1: R.Shape(ndim=1) = R.call_packed("vm.builtin.make_shape", shape_heap, R.prim_value(1), R.prim_value(1), R.prim_value(2), ...)
+//!     gv: R.Tensor(dtype="float32", ndim=1) = R.vm.alloc_tensor(storage, R.prim_value(0), shape1, R.dtype("float32"))
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def shape_func_main_0(H: T.Buffer((3,), "int64")):
 //!     ...
 //! ```
 //!

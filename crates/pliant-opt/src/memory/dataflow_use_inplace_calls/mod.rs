@@ -1,7 +1,7 @@
 //! # What it does
-//! Lets a call write its result over an operand that dies there: in a dataflow block, where the operand is a tensor that
-//! the block itself computed, nothing reads it afterwards, no other value may share its memory, and sizes and data type
-//! are provably those of the result. Such calls become `R.call_tir_inplace` of a loop function that writes over its input.
+//! Lets a call in a dataflow block write its result into an operand that dies there: a tensor that the block computed, that
+//! nothing reads afterwards, that shares memory with no other value, and whose sizes and data type are provably those of the
+//! result. Such calls become `R.call_tir_inplace` of a loop function that writes into its input.
 //!
 //! # Before
 //! ```python

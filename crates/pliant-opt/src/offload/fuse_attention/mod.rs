@@ -1,7 +1,7 @@
 //! # What it does
-//! Makes one call of the library's attention of what attention is written as: products of queries and keys, their scale, a
-//! limit (`c * tanh(x / c)`), a bias that is added, a mask by which `R.where` puts a constant in place of some (before the bias or
-//! after it), softmax, zeros for queries that see nothing, the product with the values; and of `R.nn.attention`.
+//! Fuses attention into one kernel call: the product of queries and keys, scaling, soft-capping (`c * tanh(x / c)`), an added
+//! bias, a mask by which `R.where` replaces scores by a constant (before or after the bias), softmax, zeros for queries without
+//! visible keys, and the product with the values; and `R.nn.attention`.
 //!
 //! Masks that put minus infinity in place of scores, or in what is added to them, are taken apart: of what several conditions hide
 //! together, those that compare places (`R.arange`), triangles of one number, and constants that are such become numbers for the
@@ -31,19 +31,20 @@
 //! # After
 //! ```python
 //! @R.function
-//! def main(q: R.Tensor(("b", 2, "n", 4), "float32"), k: R.Tensor(("b", 2, "m", 4), "float32"), v: R.Tensor(("b", 2, "m", 4), "float32")) -> R.Tensor(("b", 2, "n", 4), "float32"):
+//! def main(q: R.Tensor(("b", 2, "n", 4), dtype="float32"), k: R.Tensor(("b", 2, "m", 4), dtype="float32"), v: R.Tensor(("b", 2, "m", 4), dtype="float32")) -> R.Tensor(("b", 2, "n", 4), dtype="float32"):
 //!     b = T.int64()
 //!     n = T.int64()
 //!     m = T.int64()
 //!     cls = Module
 //!     with R.dataflow():
-//!         gv = R.call_tir(cls.attention, (q, k, v), out_sinfo=R.Tensor((b, 2, n, 4), "float32"))
+//!         gv: R.Tensor((b, 2, n, 4), dtype="float32") = R.call_tir(cls.attention, (q, k, v), out_sinfo=R.Tensor((b, 2, n, 4), dtype="float32"))
 //!         R.output(gv)
 //!     return gv
 //!
 //! @T.prim_func(private=True)
 //! def attention(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_attention: T.handle):
 //!     ...
+//!         T.evaluate(T.call_kernel("attention", ...))
 //! ```
 //!
 //! # Requires

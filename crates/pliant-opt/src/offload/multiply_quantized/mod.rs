@@ -1,28 +1,38 @@
 //! # What it does
-//! Multiplies integers where both operands of a product of float32 are dequantised from 8 bits, the right one from a constant,
-//! and multiplies the sums by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`. The left
-//! operand has one scale and zero point, or one for each row, the right one scales and zero points of columns.
-//! [`PackIntegers`](crate::offload::pack_integers) makes one call of the library of it all. `R.linear` is taken too; its bias
-//! becomes an addition. So are convolutions whose input has one scale and zero point, and whose weights have one for each
-//! filter ([`PackIntegerConvolutions`](crate::offload::pack_integer_convolutions)).
+//! Rewrites a float32 matmul of two operands dequantized from 8 bits, the right one from a constant, as an int8 matmul whose
+//! sums are multiplied by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`. The left
+//! operand has per-tensor or per-row, the right one per-column scales and zero points.
+//! [`PackIntegers`](crate::offload::pack_integers) turns the result into one kernel call. In `R.linear` the bias becomes an
+//! addition. Convolutions with a per-tensor input and per-filter weights are rewritten too
+//! ([`PackIntegerConvolutions`](crate::offload::pack_integer_convolutions)).
 //!
 //! # Before
-//! With a tensor of `[4, 20]` of int8 for the constant.
 //! ```python
-//! lv: R.Tensor((n, 4), dtype="float32") = R.dequantize(x, R.const(0.5, "float32"), R.const(3, "int8"))
-//! lv1: R.Tensor((4, 20), dtype="float32") = R.dequantize(metadata["relax.expr.Constant"][0], R.const(0.25, "float32"), R.const(0, "int8"))
-//! lv2: R.Tensor((n, 20), dtype="float32") = R.matmul(lv, lv1)
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), "int8")) -> R.Tensor(("n", 3), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.dequantize(x, R.const(0.5, "float32"), R.const(3, "int8"))
+//!         lv1 = R.dequantize(R.const([[1, -2, 3], [4, 5, -6]], "int8"), R.const(0.25, "float32"), R.const(0, "int8"))
+//!         gv = R.matmul(lv, lv1)
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
-//! With tensors of `[4, 20]` of int32 and `[20]` of float32.
 //! ```python
-//! lv3: R.Tensor((n, 4), dtype="int32") = R.astype(x, dtype="int32")
-//! lv4: R.Tensor((n, 4), dtype="int32") = R.subtract(lv3, R.const(3, "int32"))
-//! lv5: R.Tensor((n, 20), dtype="int32") = R.matmul(lv4, metadata["relax.expr.Constant"][0])
-//! lv6: R.Tensor((n, 20), dtype="float32") = R.astype(lv5, dtype="float32")
-//! lv7: R.Tensor((n, 20), dtype="float32") = R.multiply(lv6, R.const(0.5, "float32"))
-//! lv2: R.Tensor((n, 20), dtype="float32") = R.multiply(lv7, metadata["relax.expr.Constant"][1])
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), "int8")) -> R.Tensor(("n", 3), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv2: R.Tensor((n, 2), "int32") = R.astype(x, dtype="int32")
+//!         lv3: R.Tensor((n, 2), "int32") = R.subtract(lv2, R.const(3, "int32"))
+//!         lv4: R.Tensor((n, 3), "int32") = R.matmul(lv3, R.const([[1, -2, 3], [4, 5, -6]], "int32"))
+//!         lv5: R.Tensor((n, 3), "float32") = R.astype(lv4, dtype="float32")
+//!         lv6: R.Tensor((n, 3), "float32") = R.multiply(lv5, R.const(0.5, "float32"))
+//!         gv: R.Tensor((n, 3), "float32") = R.multiply(lv6, R.const([0.25, 0.25, 0.25], "float32"))
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # Requires

@@ -1,23 +1,40 @@
 //! # What it does
-//! Makes calls of the library's convolution of convolutions, whose weights it packs: a constant takes the form of panels that
-//! the kernel reads from end to end, and so do other weights in scratch memory, at each call. A bias for each channel, and `relu`
-//! or limits that follow, are done with the results while the nearest caches hold them, and so is a residual where channels
-//! come last. Constant kernels of 3 x 3 over 64 channels and more that come last are turned for Winograd's algorithm F(2x2, 3x3),
-//! or as the setting `winograd` says. Groups of 2, 4 or 8 filters and no more channels share panels. A transposed convolution is a
-//! call for each phase of its strides.
+//! Offloads convolutions to library kernels and packs their weights: constants at compile time into panels that the kernel
+//! reads sequentially, other weights in scratch memory at each call. A per-channel bias and `relu` or clipping become the
+//! epilogue, and so does a residual if channels come last. Constant 3 x 3 filters over 64 or more channels that come last are
+//! transformed for Winograd's algorithm F(2x2, 3x3), or as the setting `winograd` says. Groups of 2, 4 or 8 filters and at most
+//! as many channels share panels. A transposed convolution becomes one call for each phase of its strides.
 //!
 //! # Before
-//! With a weight of `[20, 3, 3, 3]` and a bias of `[1, 20, 1, 1]`.
 //! ```python
-//! lv: R.Tensor((n, 20, h, w), dtype="float32") = R.nn.conv2d(x, metadata["relax.expr.Constant"][0], padding=[1, 1])
-//! lv1: R.Tensor((n, 20, h, w), dtype="float32") = R.add(lv, metadata["relax.expr.Constant"][1])
-//! gv: R.Tensor((n, 20, h, w), dtype="float32") = R.nn.relu(lv1)
+//! @R.function
+//! def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Tensor(("n", 2, "h", 4), "float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     with R.dataflow():
+//!         lv = R.nn.conv2d(x, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"))
+//!         lv1 = R.add(lv, R.const([[[[1.0]], [[-2.0]]]], "float32"))
+//!         gv = R.nn.relu(lv1)
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
-//! With weights of `[1, 27, 32]` and a bias of `[20]`.
 //! ```python
-//! gv = R.call_tir(cls.conv2d_packed, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1]), out_sinfo=R.Tensor((n, 20, h, w), dtype="float32"))
+//! @R.function
+//! def main(x: R.Tensor(("n", 2, "h", 4), dtype="float32")) -> R.Tensor(("n", 2, "h", 4), dtype="float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         gv: R.Tensor((n, 2, h, 4), dtype="float32") = R.call_tir(cls.conv2d_packed, (x, metadata["relax.expr.Constant"][0], R.const([1.0, -2.0], "float32")), out_sinfo=R.Tensor((n, 2, h, 4), dtype="float32"))
+//!         R.output(gv)
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def conv2d_packed(var_A: T.handle, B: T.Buffer((1, 2, 16), "float32"), C: T.Buffer((2,), "float32"), var_conv2d_packed: T.handle):
+//!     ...
+//!         T.evaluate(T.call_kernel("conv", ...))
 //! ```
 //!
 //! # Requires

@@ -1,24 +1,45 @@
 //! # What it does
-//! Makes calls of the library's convolution of 8-bit integers of convolutions of int32 whose input was int8 or uint8 before, with
-//! a zero point or without, and whose weights are a constant of which each filter fits 8 bits but for a number of its own. The
-//! constant takes the form that the kernel reads ([`pliant_tensor::pack_quads`]), with the sums of its filters. What follows in
-//! a dataflow block and nobody else reads is done where it is summed: a term of int32 for each filter, the cast to float32, one
-//! factor of all, factors of filters, a bias, an activation, and the way back to 8 bits (divided by one number, rounded,
-//! shifted by one, kept between two limits), in this order. Results are the same to the bit, but that an activation may
-//! give a zero the other sign.
+//! Offloads int32 convolutions to int8 library kernels if the input is a cast int8 or uint8 tensor, with or without a zero
+//! point, and each filter of the constant weights fits 8 bits up to an offset. The constant is packed for the kernel
+//! ([`pliant_tensor::pack_quads`]), together with the sums of its filters. Operators that alone read a result in its dataflow
+//! block become the epilogue, in this order: a per-filter int32 term, the cast to float32, a per-tensor factor, per-filter
+//! factors, a bias, an activation, and requantization (division by one number, rounding, shift, clipping). Results are
+//! bit-exact, except that an activation may change the sign of a zero.
 //!
 //! # Before
-//! With a constant of `[20, 3, 3, 3]`.
 //! ```python
-//! lv: R.Tensor((n, h, w, 3), dtype="int32") = R.astype(x, dtype="int32")
-//! lv1: R.Tensor((n, h, w, 3), dtype="int32") = R.subtract(lv, R.const(7, "int32"))
-//! lv2: R.Tensor((n, h, w, 20), dtype="int32") = R.nn.conv2d(lv1, metadata["relax.expr.Constant"][0], padding=[1, 1], data_layout="NHWC")
+//! @R.function
+//! def main(x: R.Tensor(("n", "h", "w", 2), "uint8")) -> R.Tensor(("n", "h", "w", 2), "int32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     w = T.int64()
+//!     with R.dataflow():
+//!         lv = R.astype(x, dtype="int32")
+//!         lv1 = R.subtract(lv, R.const(7, "int32"))
+//!         gv = R.nn.conv2d(lv1, R.const([[[[5]], [[-1]]], [[[2]], [[1]]]], "int32"), data_layout="NHWC")
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
-//! With quads of `[1, 7, 32, 4]` and sums of `[20]`.
 //! ```python
-//! lv2 = R.call_tir(cls.conv2d_int8, (x, R.const(7, "int32"), metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1]), out_sinfo=R.Tensor((n, h, w, 20), dtype="int32"))
+//! @R.function
+//! def main(x: R.Tensor(("n", "h", "w", 2), dtype="uint8")) -> R.Tensor(("n", "h", "w", 2), dtype="int32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     w = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         lv: R.Tensor((n, h, w, 2), dtype="int32") = R.astype(x, dtype="int32")
+//!         lv1: R.Tensor((n, h, w, 2), dtype="int32") = R.subtract(lv, R.const(7, "int32"))
+//!         gv: R.Tensor((n, h, w, 2), dtype="int32") = R.call_tir(cls.conv2d_int8, (x, R.const(7, "int32"), metadata["relax.expr.Constant"][0], R.const([4, 3], "int32")), out_sinfo=R.Tensor((n, h, w, 2), dtype="int32"))
+//!         R.output(gv)
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def conv2d_int8(var_A: T.handle, B: T.Buffer((), "int32"), C: T.Buffer((1, 1, 16, 4), "int8"), D: T.Buffer((2,), "int32"), var_conv2d_int8: T.handle):
+//!     ...
+//!         T.evaluate(T.call_kernel("conv_int8", ...))
 //! ```
 //!
 //! # Requires

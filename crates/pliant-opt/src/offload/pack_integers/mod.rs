@@ -1,23 +1,40 @@
 //! # What it does
-//! Makes calls of the library's product of 8-bit integers of products of int32 whose left operand was int8 or uint8 before,
-//! with a zero point or without, and whose right operand is a constant of which each column fits 8 bits but for a number of its
-//! own. The constant takes the form that the kernel reads ([`pliant_tensor::pack_quads`]), with the sums of its columns.
-//! What follows a product in a dataflow block and nobody else reads is done where it is summed: the cast to float32, a factor of
-//! all or of each row, factors of columns, a bias, an activation, in this order. Results are the same to
-//! the bit, but that an activation may give a zero the other sign.
+//! Offloads int32 matmuls to int8 library kernels if the left operand is a cast int8 or uint8 tensor, with or without a zero
+//! point, and each column of the constant right operand fits 8 bits up to an offset. The constant is packed for the kernel
+//! ([`pliant_tensor::pack_quads`]), together with the sums of its columns. Operators that alone read a result in its dataflow
+//! block become the epilogue, in this order: the cast to float32, a per-tensor or per-row factor, per-column factors, a bias,
+//! an activation. Results are bit-exact, except that an activation may change the sign of a zero.
 //!
 //! # Before
-//! With a tensor of `[4, 20]` for the constant.
 //! ```python
-//! lv: R.Tensor((n, 4), dtype="int32") = R.astype(x, dtype="int32")
-//! lv1: R.Tensor((n, 4), dtype="int32") = R.subtract(lv, zero)
-//! lv2: R.Tensor((n, 20), dtype="int32") = R.matmul(lv1, metadata["relax.expr.Constant"][0])
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), "uint8"), z: R.Tensor((), "int32")) -> R.Tensor(("n", 3), "int32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.astype(x, dtype="int32")
+//!         lv1 = R.subtract(lv, z)
+//!         gv = R.matmul(lv1, R.const([[1, -2, 3], [4, 5, -6]], "int32"))
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
-//! With quads of `[1, 1, 32, 4]` and sums of `[20]`.
 //! ```python
-//! lv2 = R.call_tir(cls.matmul_int8, (x, zero, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1]), out_sinfo=R.Tensor((n, 20), dtype="int32"))
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), dtype="uint8"), z: R.Tensor((), dtype="int32")) -> R.Tensor(("n", 3), dtype="int32"):
+//!     n = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         lv: R.Tensor((n, 2), dtype="int32") = R.astype(x, dtype="int32")
+//!         lv1: R.Tensor((n, 2), dtype="int32") = R.subtract(lv, z)
+//!         gv: R.Tensor((n, 3), dtype="int32") = R.call_tir(cls.matmul_int8, (x, z, metadata["relax.expr.Constant"][0], R.const([5, 3, -3], "int32")), out_sinfo=R.Tensor((n, 3), dtype="int32"))
+//!         R.output(gv)
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def matmul_int8(var_A: T.handle, B: T.Buffer((), "int32"), C: T.Buffer((1, 1, 16, 4), "int8"), D: T.Buffer((3,), "int32"), var_matmul_int8: T.handle):
+//!     ...
+//!         T.evaluate(T.call_kernel("matmul_int8", ...))
 //! ```
 //!
 //! # Requires

@@ -1,18 +1,36 @@
 //! # What it does
-//! Makes calls of the library's recurrent layers of LSTM, GRU and plain layers, whose weights it packs: constants take the form
-//! of panels in which the gates of the same units lie side by side, and so do other weights in scratch memory, at each call. Both
-//! directions, lengths of sequences, first states and peepholes are part of the call.
+//! Offloads LSTM, GRU and plain recurrent layers to a library kernel and packs their weights: constants at compile time into
+//! panels in which the gates of the same units are adjacent, other weights in scratch memory at each call. Both directions,
+//! sequence lengths, initial states and peepholes are part of the call.
 //!
 //! # Before
-//! With weights of `[1, 20, 3]` and `[1, 20, 5]`.
 //! ```python
-//! lv: R.Tuple(R.Tensor((s, 1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32")) = R.nn.lstm(x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1])
+//! @R.function
+//! def main(x: R.Tensor(("s", "n", 1), "float32")) -> R.Tuple(R.Tensor(("s", 1, "n", 1), "float32"), R.Tensor((1, "n", 1), "float32")):
+//!     s = T.int64()
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         gv = R.nn.rnn(x, R.const([[[0.5]]], "float32"), R.const([[[0.25]]], "float32"), R.const([[1.0, -2.0]], "float32"))
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
-//! With weights of `[1, 64, 3]` and `[1, 64, 5]`, and biases of `[1, 64]`, which are zeros.
 //! ```python
-//! lv: R.Tuple(R.Tensor((s, 1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32")) = R.call_tir(cls.lstm_packed, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1], metadata["relax.expr.Constant"][2]), out_sinfo=[R.Tensor((s, 1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32")])
+//! @R.function
+//! def main(x: R.Tensor(("s", "n", 1), dtype="float32")) -> R.Tuple(R.Tensor(("s", 1, "n", 1), dtype="float32"), R.Tensor((1, "n", 1), dtype="float32")):
+//!     s = T.int64()
+//!     n = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         gv: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_tir(cls.rnn_packed, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1], R.const(..., "float32")), out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
+//!         R.output(gv)
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def rnn_packed(var_A: T.handle, B: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32"), D: T.Buffer((16,), "float32"), var_rnn_packed_0: T.handle, var_rnn_packed_1: T.handle):
+//!     ...
+//!         T.evaluate(T.call_kernel("recurrent", x=A, w=B, r=C, bias=D, y=rnn_packed_0, last_h=rnn_packed_1, cell="rnn"))
 //! ```
 //!
 //! # Requires

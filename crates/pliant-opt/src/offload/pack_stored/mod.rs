@@ -1,21 +1,39 @@
 //! # What it does
-//! Makes calls of the library's products by constants of fewer bits of products of float32 whose right operand is dequantised
-//! from a constant of integers: cast, less a zero point, times a scale, each for the whole, for each column, or for groups of rows
-//! of each column. `R.linear` is taken too; its bias becomes an addition. Integers that span four bits are stored in four, others
-//! in eight; the scales and zero points stay float32. No run makes a float32 copy of the operand.
+//! Offloads float32 matmuls whose right operand is dequantized from a constant of integers: a cast, minus a zero point, times a
+//! scale, each per tensor, per column, or per group of rows of each column. In `R.linear` the bias becomes an addition.
+//! Integers that span four bits are stored in four, others in eight; scales and zero points stay float32. No float32 copy of
+//! the operand exists at run time.
 //!
 //! # Before
-//! With a tensor of `[4, 20]` for the constant.
 //! ```python
-//! lv: R.Tensor((4, 20), dtype="float32") = R.astype(metadata["relax.expr.Constant"][0], dtype="float32")
-//! lv1: R.Tensor((4, 20), dtype="float32") = R.multiply(lv, R.const(0.5, "float32"))
-//! lv2: R.Tensor((n, 20), dtype="float32") = R.matmul(x, lv1)
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n", 3), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.astype(R.const([[1, -2, 3], [4, 5, -6]], "int8"), dtype="float32")
+//!         lv1 = R.multiply(lv, R.const(0.5, "float32"))
+//!         gv = R.matmul(x, lv1)
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
-//! With panels of `[1, 4, 32]` and scales of `[1, 1, 32]`.
 //! ```python
-//! lv2 = R.call_tir(cls.matmul_stored, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1]), out_sinfo=R.Tensor((n, 20), dtype="float32"))
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), dtype="float32")) -> R.Tensor(("n", 3), dtype="float32"):
+//!     n = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         lv: R.Tensor((2, 3), dtype="float32") = R.astype(R.const([[1, -2, 3], [4, 5, -6]], "int8"), dtype="float32")
+//!         lv1: R.Tensor((2, 3), dtype="float32") = R.multiply(lv, R.const(0.5, "float32"))
+//!         gv: R.Tensor((n, 3), dtype="float32") = R.call_tir(cls.matmul_stored, (x, R.const(..., "uint8"), R.const(..., "float32"), R.const(..., "float32")), out_sinfo=R.Tensor((n, 3), dtype="float32"))
+//!         R.output(gv)
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def matmul_stored(var_A: T.handle, B: T.Buffer((1, 1, 16), "uint8"), C: T.Buffer((1, 1, 16), "float32"), D: T.Buffer((1, 1, 16), "float32"), var_matmul_stored: T.handle):
+//!     ...
+//!         T.evaluate(T.call_kernel("matmul_int4_weight", x=A, weight=B, scales=C, zeros=D, out=matmul_stored, group=2))
 //! ```
 //!
 //! # Requires

@@ -1,8 +1,8 @@
 //! # What it does
-//! Lifts what depends on a model's parameters alone out of a function: into `<name>_transform_params`, which takes the
-//! parameters as one tuple and returns what the function needs of them. It is run once, when a model is loaded.
-//! Parameters are those from the attribute `num_input` on. Functions that share their parameters may share one
-//! transformation, `transform_params`, of what all of them compute ([`SharedTransform`]).
+//! Moves computations that depend only on a model's parameters to a function `<name>_transform_params`, which takes the
+//! parameters as one tuple, returns the values that the original function needs, and runs once, when the model is loaded.
+//! Parameters are those from the attribute `num_input` on. Functions with the same parameters may share one function,
+//! `transform_params`, for the computations that all of them contain ([`SharedTransform`]).
 //!
 //! # Before
 //! ```python

@@ -1,21 +1,34 @@
 //! # What it does
-//! Writes `R.einsum` as `R.matmul` where it is a matrix product: two operands, labels that both have and the result lacks, and
-//! no other sums. Dims are put in order around it where they are not (which constants lose at compile time, and
-//! [`FuseTransposeMatmul`](crate::fuse::fuse_transpose_matmul) takes back for others), and several that are summed over, several
-//! columns, and several rows beside batch dims become one. So such products reach what is made of `R.matmul`: constants packed,
-//! 16 bits widened, integers multiplied, attention fused.
+//! Rewrites `R.einsum` of two operands as `R.matmul` if labels are summed that both operands have, and no others. Operands and
+//! result are transposed where needed (folded for constants, and undone by
+//! [`FuseTransposeMatmul`](crate::fuse::fuse_transpose_matmul) for others), and several summed labels, several columns, and
+//! several rows beside batch dims are merged into one dim. So these products reach the passes on `R.matmul`: packed constants,
+//! widened 16-bit floats, integer products, attention.
 //!
 //! # Before
 //! ```python
-//! lv: R.Tensor((b, t, 2, 4), dtype="float32") = R.einsum((x, w), subscripts="btd,dhk->bthk")
+//! @R.function
+//! def main(x: R.Tensor(("b", "t", 3), "float32")) -> R.Tensor(("b", "t", 2, 2), "float32"):
+//!     b = T.int64()
+//!     t = T.int64()
+//!     with R.dataflow():
+//!         gv = R.einsum((x, R.const([[[1, 2], [3, 4]], [[5, 6], [7, 8]], [[9, 10], [11, 12]]], "float32")), subscripts="btd,dhk->bthk")
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # After
-//! With a constant `w` of `[3, 2, 4]`.
 //! ```python
-//! lv: R.Tensor((3, 8), dtype="float32") = R.reshape(w, (3, 8))
-//! lv1: R.Tensor((b, t, 8), dtype="float32") = R.matmul(x, lv)
-//! lv2: R.Tensor((b, t, 2, 4), dtype="float32") = R.reshape(lv1, (b, t, 2, 4))
+//! @R.function
+//! def main(x: R.Tensor(("b", "t", 3), "float32")) -> R.Tensor(("b", "t", 2, 2), "float32"):
+//!     b = T.int64()
+//!     t = T.int64()
+//!     with R.dataflow():
+//!         lv: R.Tensor((3, 4), "float32") = R.reshape(R.const([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]], [[9.0, 10.0], [11.0, 12.0]]], "float32"), R.shape([3, 4]))
+//!         lv1: R.Tensor((b, t, 4), "float32") = R.matmul(x, lv)
+//!         gv: R.Tensor((b, t, 2, 2), "float32") = R.reshape(lv1, R.shape([b, t, 2, 2]))
+//!         R.output(gv)
+//!     return gv
 //! ```
 //!
 //! # Requires
