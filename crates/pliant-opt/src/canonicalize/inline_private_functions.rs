@@ -64,8 +64,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::CallGraph;
 use crate::analysis::call_graph::called_by_name_only;
 
+use crate::common::purity::admit_effects;
 use crate::common::reinfer::reinfer;
-use crate::lower::to_non_dataflow::admit_effects;
 
 /// How many bindings a function may have after calls were inlined.
 pub const MAX_BINDINGS: usize = 1 << 20;

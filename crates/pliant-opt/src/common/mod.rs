@@ -3,15 +3,21 @@
 //! | module | what |
 //! |---|---|
 //! | `bind_constants` | binds constants to variables where their memory may escape |
+//! | `call_keys` | keys of operator calls that can share a loop function |
 //! | `call_sites` | rewrites calls after the parameters of a function changed |
 //! | `kernels` | loop functions that a pass adds to the module, and their calls |
 //! | `names` | the operators of the lowered stages, and constructors of their calls |
 //! | `products` | matmuls, convolutions and their operands |
+//! | `purity` | purity once effects are explicit |
 //! | `reinfer` | type inference after the types of parameters changed |
+//! | `sizes` | sizes that expressions and attributes state |
 
 pub(crate) mod bind_constants;
+pub(crate) mod call_keys;
 pub(crate) mod call_sites;
 pub(crate) mod kernels;
 pub mod names;
 pub mod products;
+pub(crate) mod purity;
 pub(crate) mod reinfer;
+pub(crate) mod sizes;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use pliant_ir::attr_names::NUM_INPUT;
 use pliant_ir::op::CALL_BUILTIN_WITH_CTX;
 pub use pliant_ir::op::NULL_VALUE;
-use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ir::{Attrs, BaseFunc, DType, IRModule, Op};
+use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{PassError, Problem};
+use rustc_hash::FxHashMap;
 
 /// `R.builtin.alloc_tensor(shape, dtype, device)`: a new tensor.
 pub const ALLOC_TENSOR: Op = Op("relax.builtin.alloc_tensor");
@@ -119,5 +121,28 @@ pub fn num_input(func: &Function) -> Result<Option<usize>, PassError> {
         None => Err(PassError::user(format!(
             "the attribute '{NUM_INPUT}' counts the inputs among the {params} parameters and cannot be {value:?}"
         ))),
+    }
+}
+
+/// The variables bound to `R.null_value()`, with that value.
+pub(crate) fn null_vars(func: &Function) -> FxHashMap<Var, Expr> {
+    let mut found = FxHashMap::default();
+    for seq in reachable_seqs(func) {
+        for &b in &func.seq(seq).blocks {
+            for binding in &func.block(b).bindings {
+                if is_left_out(func, binding.value) {
+                    found.insert(binding.var, binding.value);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// An operand, or the `R.null_value()` that its variable is bound to.
+pub(crate) fn resolve_null(nulls: &FxHashMap<Var, Expr>, func: &Function, arg: Expr) -> Expr {
+    match func.expr(arg) {
+        ExprData::Var(v) => nulls.get(v).copied().unwrap_or(arg),
+        _ => arg,
     }
 }

@@ -63,8 +63,8 @@ use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 
 use crate::common::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
-use crate::lower::purity::{admit_effects_everywhere, force_pure};
-use crate::lower::to_non_dataflow::flatten;
+use crate::common::purity::{admit_effects_everywhere, flatten, force_pure};
+use crate::common::sizes::shape_dims;
 use crate::memory::copy_written_views::CopyWrittenViews;
 
 /// `R.zeros(shape, dtype)`.
@@ -288,13 +288,5 @@ impl Rewriter {
         let value = func.var_expr(v);
         out.push(Binding::match_cast(var, value, ty));
         Some(dims)
-    }
-}
-
-/// The dims of a shape expression, if they are known.
-pub(crate) fn shape_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
-    match func.expr(e) {
-        ExprData::Shape(dims) => Some(dims.to_vec()),
-        _ => func.ty(e).dims().map(<[Sym]>::to_vec),
     }
 }

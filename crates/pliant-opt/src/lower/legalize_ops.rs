@@ -53,7 +53,6 @@ use std::sync::Arc;
 use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR};
 use pliant_ir::print::type_text;
 use pliant_ir::relax::derive::is_subtype;
-use pliant_ir::relax::expr::AttrsId;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op, OpRegistry, Sym};
 use pliant_ops::{LegalizeError, Legalized, TirCall, te};
@@ -61,8 +60,9 @@ use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::common::call_keys::Key;
 use crate::common::kernels::Kernels;
-use crate::common::names::{RESHAPE, is_left_out, op_call, packed_call};
+use crate::common::names::{RESHAPE, null_vars, op_call, packed_call, resolve_null};
 
 /// The user's own way to legalise an operator: what takes the place of the call.
 pub type CustomLegalize =
@@ -162,7 +162,7 @@ impl ModulePass for LegalizeOps {
                 namer: None,
                 known: FxHashMap::default(),
                 trusted: trusts_indices(ctx),
-                nulls: nulls(func),
+                nulls: null_vars(func),
                 ctx,
             };
             let result = legalizer.function(Arc::make_mut(func));
@@ -173,29 +173,6 @@ impl ModulePass for LegalizeOps {
         }
         kernels.insert_into(&mut module);
         Ok(module)
-    }
-}
-
-/// The variables that are bound to `R.null_value()`.
-pub(crate) fn nulls(func: &Function) -> FxHashMap<Var, Expr> {
-    let mut found = FxHashMap::default();
-    for seq in pliant_pass::rewrite::reachable_seqs(func) {
-        for &b in &func.seq(seq).blocks {
-            for binding in &func.block(b).bindings {
-                if is_left_out(func, binding.value) {
-                    found.insert(binding.var, binding.value);
-                }
-            }
-        }
-    }
-    found
-}
-
-/// The operand, or the `R.null_value()` that it is bound to.
-pub(crate) fn given(nulls: &FxHashMap<Var, Expr>, func: &Function, arg: Expr) -> Expr {
-    match func.expr(arg) {
-        ExprData::Var(v) => nulls.get(v).copied().unwrap_or(arg),
-        _ => arg,
     }
 }
 
@@ -220,41 +197,6 @@ fn has_operators(func: &Function) -> bool {
             })
         })
     })
-}
-
-/// What decides the loop function of a call: calls of equal keys share one.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
-    op: Op,
-    attrs: AttrsId,
-    ty: Type,
-    operands: Vec<OperandKey>,
-}
-
-impl Key {
-    /// The operands of a call with tuples written out, and what decides its loop function.
-    pub(crate) fn of(
-        func: &Function,
-        op: Op,
-        args: &[Expr],
-        attrs: AttrsId,
-        ty: Type,
-    ) -> (Vec<Expr>, Key) {
-        let (flat, operands) = flatten(func, args);
-        (flat, Key { op, attrs, ty, operands })
-    }
-}
-
-/// What decides about one operand: its type, its value where that becomes part of the loop function, and which
-/// operand before it is the same.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum OperandKey {
-    Value(Type, u32),
-    Scalar(Type, Vec<u8>),
-    Float(u64),
-    Text(Arc<str>),
-    Open,
-    Close,
 }
 
 /// A loop function that is made already, and how to call it with other operands.
@@ -361,7 +303,7 @@ impl Legalizer<'_> {
 
     /// The operand, or the `R.null_value()` that it is bound to, which stands for one that is not given.
     fn given(&self, func: &Function, arg: Expr) -> Expr {
-        given(&self.nulls, func, arg)
+        resolve_null(&self.nulls, func, arg)
     }
 
     /// Lets the user's function legalise a call, and what it makes in the usual way.
@@ -473,44 +415,4 @@ fn pure_packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) ->
 fn call_known(func: &mut Function, known: &Known, inputs: &[Expr]) -> Expr {
     let Known { name, tir_vars, out_tys, tuple, .. } = known;
     pliant_ops::call_tir(func, name, inputs, tir_vars, out_tys, *tuple)
-}
-
-/// The operands with tuples written out, and what decides about them.
-fn flatten(func: &Function, args: &[Expr]) -> (Vec<Expr>, Vec<OperandKey>) {
-    let (mut flat, mut keys) = (Vec::new(), Vec::new());
-    for &arg in args {
-        match func.tuple_fields(arg) {
-            Some(fields) => {
-                keys.push(OperandKey::Open);
-                for &field in fields {
-                    flat.push(field);
-                    keys.push(operand_key(func, field, &flat));
-                }
-                keys.push(OperandKey::Close);
-            }
-            None => {
-                flat.push(arg);
-                keys.push(operand_key(func, arg, &flat));
-            }
-        }
-    }
-    (flat, keys)
-}
-
-fn operand_key(func: &Function, e: Expr, flat: &[Expr]) -> OperandKey {
-    let ty = func.expr_ty(e);
-    match func.expr(e) {
-        ExprData::Constant(c) if func.const_tensor(*c).ndim() == 0 => {
-            let bytes = func.const_tensor(*c).as_bytes().map(<[u8]>::to_vec);
-            OperandKey::Scalar(ty, bytes.unwrap_or_default())
-        }
-        ExprData::Float(bits, _) => OperandKey::Float(*bits),
-        ExprData::Str(s) => OperandKey::Text(func.str(*s).clone()),
-        ExprData::DType(d) => OperandKey::Text(d.name().into()),
-        _ => {
-            // `x + x` is not `x + y`: its loop function may read one input for both.
-            let first = flat.iter().position(|&f| f == e).unwrap_or(flat.len());
-            OperandKey::Value(ty, first as u32)
-        }
-    }
 }

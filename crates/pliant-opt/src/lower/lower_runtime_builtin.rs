@@ -49,7 +49,7 @@ use crate::common::names::{
     MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT,
     op_call, packed_call,
 };
-use crate::lower::legalize_ops::{given, nulls};
+use crate::common::names::{null_vars, resolve_null};
 
 /// Operators that are calls of a builtin with the same operands.
 pub const BUILTIN_OPS: &[(&str, &str)] = &[
@@ -60,7 +60,7 @@ pub const BUILTIN_OPS: &[(&str, &str)] = &[
     (INVOKE_CLOSURE.0, "vm.builtin.invoke_closure"),
     (INVOKE_PURE_CLOSURE.0, "vm.builtin.invoke_pure_closure"),
 ];
-use crate::lower::to_non_dataflow::admit_effects;
+use crate::common::purity::admit_effects;
 
 /// Operators whose second operand is a tuple of operands.
 const CLOSURE_OPS: [Op; 3] = [MAKE_CLOSURE, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE];
@@ -75,7 +75,7 @@ impl FunctionPass for LowerRuntimeBuiltin {
 
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
         admit_effects(func);
-        let nulls = nulls(func);
+        let nulls = null_vars(func);
         let mut namer = None;
         rewrite_bindings(func, |func, mut binding, out| {
             if let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
@@ -88,7 +88,8 @@ impl FunctionPass for LowerRuntimeBuiltin {
                 }
                 let ty = func.expr_ty(binding.value);
                 let attrs = func.call_attrs(attrs).clone();
-                let operands: Vec<Expr> = args.iter().map(|&a| given(&nulls, func, a)).collect();
+                let operands: Vec<Expr> =
+                    args.iter().map(|&a| resolve_null(&nulls, func, a)).collect();
                 let lowered = match operator_call(func, op, &operands, &attrs, ty) {
                     Some(call) => Some(call),
                     None => lower(func, op, &args, ty)?,

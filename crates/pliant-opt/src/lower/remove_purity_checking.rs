@@ -36,8 +36,7 @@ use pliant_pass::pass::for_each_relax;
 use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError};
 
-use crate::lower::purity::{admit_effects_everywhere, force_pure};
-use crate::lower::to_non_dataflow::flatten;
+use crate::common::purity::{admit_effects_everywhere, flatten, force_pure};
 use crate::memory::copy_written_views::CopyWrittenViews;
 
 const CALL_INPLACE_PACKED: Op = Op("relax.call_inplace_packed");

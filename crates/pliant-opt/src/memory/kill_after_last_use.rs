@@ -67,7 +67,7 @@ use crate::common::names::{
     MEMORY_ALLOC_STORAGE, MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE,
     VM_KILL_OBJECT, op_call, unit_ty,
 };
-use crate::lower::to_non_dataflow::admit_effects;
+use crate::common::purity::admit_effects;
 
 /// See the module's documentation.
 pub struct KillAfterLastUse;

@@ -53,7 +53,7 @@ use pliant_pass::{FunctionPass, PassContext, PassError};
 use crate::common::names::{
     ALLOC_TENSOR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, any_ty, op_call, prim_int,
 };
-use crate::lower::call_tir_rewrite::shape_dims;
+use crate::common::sizes::shape_dims;
 
 /// See the module's documentation.
 pub struct LowerAllocTensor;

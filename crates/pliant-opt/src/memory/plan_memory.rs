@@ -68,9 +68,8 @@
 
 use std::sync::Arc;
 
-use pliant_ir::attr_names::UPPER_BOUND;
+use pliant_ir::IRModule;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Seq, Var};
-use pliant_ir::{AttrValue, IRModule};
 use pliant_pass::pass::for_each_relax;
 use pliant_pass::rewrite::{
     Namer, for_each_operand_var, reachable_seqs, set_flat_bindings, take_flat_bindings,
@@ -80,7 +79,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::liveness::{Liveness, plain_alias};
 use crate::common::names::{ALLOC_TENSOR, MEMORY_KILL_TENSOR, RESHAPE};
-use crate::lower::to_non_dataflow::flatten;
+use crate::common::purity::flatten;
+use crate::common::sizes::upper_bounds;
 use crate::memory::lower_alloc_tensor::Alloc;
 use pool::{Pool, Sizes};
 
@@ -164,17 +164,6 @@ fn plan(func: &mut Function, kernels: &FxHashSet<Arc<str>>) -> Result<(), PassEr
         set_flat_bindings(func, seq, new);
     }
     Ok(())
-}
-
-/// The bounds of symbols that the function's attribute states, by their names.
-pub(crate) fn upper_bounds(func: &Function) -> Vec<(Arc<str>, i64)> {
-    match func.attrs.get(UPPER_BOUND) {
-        Some(AttrValue::Map(items)) => items
-            .iter()
-            .filter_map(|(name, v)| Some((name.clone(), v.as_int().filter(|&b| b >= 0)?)))
-            .collect(),
-        _ => Vec::new(),
-    }
 }
 
 /// A reshaped tensor is a view: it lives in the memory of its source.

@@ -6,7 +6,7 @@ use pliant_ir::{DType, SymVar};
 use pliant_pass::rewrite::Namer;
 
 use crate::common::names::{packed_call, unit_ty};
-use crate::memory::plan_memory::upper_bounds;
+use crate::common::sizes::upper_bounds;
 
 /// The checks of a function's parameters against the bounds that its attribute states, to stand before its body.
 pub(super) fn bound_checks(func: &mut Function, name: &str, namer: &mut Namer) -> Vec<Binding> {

@@ -80,7 +80,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::names::RESHAPE;
-use crate::lower::to_non_dataflow::admit_effects;
+use crate::common::purity::admit_effects;
 
 /// A generated loop function and its name.
 type NamedKernel = (Arc<str>, PrimFunc);

@@ -72,8 +72,9 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::tir_call::TirCall;
+use crate::common::call_keys::Key;
 use crate::common::kernels::Kernels;
-use crate::lower::legalize_ops::{Key, given, nulls};
+use crate::common::names::{null_vars, resolve_null};
 
 /// See the module's documentation.
 pub struct DataflowUseInplaceCalls;
@@ -100,7 +101,7 @@ impl ModulePass for DataflowUseInplaceCalls {
                 prims: &prims,
                 kernels: &mut kernels,
                 known: FxHashMap::default(),
-                nulls: nulls(&copy),
+                nulls: null_vars(&copy),
             };
             if rewriter.function(&mut copy, ctx)? {
                 *func = Arc::new(copy);
@@ -196,7 +197,8 @@ impl Rewriter<'_> {
         let of = Of::Op(key);
         if !self.known.contains_key(&of) {
             let attrs = func.call_attrs(attrs).clone();
-            let args: Vec<Expr> = args.iter().map(|&a| given(&self.nulls, func, a)).collect();
+            let args: Vec<Expr> =
+                args.iter().map(|&a| resolve_null(&self.nulls, func, a)).collect();
             let made = match pliant_ops::legalize_with(func, op, &args, &attrs, ty, false) {
                 Ok(Some(Legalized::Tir(call))) => Some(Kernel {
                     name: call.name,

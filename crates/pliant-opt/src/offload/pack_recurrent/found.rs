@@ -8,7 +8,7 @@ use pliant_tensor::gates::Cell;
 use rustc_hash::FxHashMap;
 
 use crate::common::names::is_left_out;
-use crate::lower::legalize_ops::{given, nulls};
+use crate::common::names::{null_vars, resolve_null};
 
 const LSTM: Op = Op("relax.nn.lstm");
 const GRU: Op = Op("relax.nn.gru");
@@ -92,7 +92,7 @@ pub(super) struct Layer {
 /// The layers of a function that the kernel takes.
 pub(super) fn all(func: &Function) -> Vec<Layer> {
     let mut out = Vec::new();
-    let nulls = nulls(func);
+    let nulls = null_vars(func);
     for seq in reachable_seqs(func) {
         for &block in &func.seq(seq).blocks {
             out.extend(func.block(block).bindings.iter().filter_map(|b| layer(func, &nulls, *b)));
@@ -112,7 +112,7 @@ struct Call<'a> {
 impl Call<'_> {
     /// Operand `i` where it is given.
     fn given(&self, i: usize) -> Option<Expr> {
-        let e = given(self.nulls, self.func, *self.args.get(i)?);
+        let e = resolve_null(self.nulls, self.func, *self.args.get(i)?);
         if is_left_out(self.func, e) { None } else { Some(e) }
     }
 

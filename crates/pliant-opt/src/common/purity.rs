@@ -1,18 +1,36 @@
-//! What becomes of purity when a pass makes effects plain.
+//! Purity once a pass makes effects explicit.
 //!
-//! A pure function stays so to its callers where what it writes is its own: the attribute `relax.force_pure` says that
-//! its effects do not count. Where a function writes into what it is passed, which the calls said that were there before,
-//! nothing else would say so any more: then every function of the module may have effects.
+//! A pure function stays pure to its callers if it only writes memory that it allocated: the attribute `relax.force_pure` says
+//! that its effects do not count. If a function writes into its arguments, which only the marked calls said so far, the lowered
+//! code would no longer say so; then every function of the module becomes impure.
 
 use std::sync::Arc;
 
 use pliant_ir::attr_names::FORCE_PURE;
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
-use pliant_pass::rewrite::{reachable_funcs, reachable_seqs};
+use pliant_pass::rewrite::{
+    reachable_funcs, reachable_seqs, set_flat_bindings, take_flat_bindings,
+};
 use rustc_hash::FxHashMap;
 
-use crate::lower::to_non_dataflow::flatten;
+/// Makes every sequence one plain block.
+pub(crate) fn flatten(func: &mut Function) {
+    for seq in reachable_seqs(func) {
+        let bindings = take_flat_bindings(func, seq);
+        for binding in &bindings {
+            func.var_mut(binding.var).dataflow = false;
+        }
+        set_flat_bindings(func, seq, bindings);
+    }
+}
+
+/// Lets a function contain calls whose effects nobody outside sees: every sequence becomes one plain block, and a pure function
+/// stays pure to its callers. Lowering passes that add such calls do this themselves, so that each runs alone.
+pub(crate) fn admit_effects(func: &mut Function) {
+    flatten(func);
+    force_pure(func);
+}
 
 /// Says that the effects of a function, and of its local functions, do not count. Nothing where all are impure anyway.
 pub fn force_pure(func: &mut Function) {
