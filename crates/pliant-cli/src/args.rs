@@ -2,8 +2,10 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use pliant::RunOptions;
 
 /// Compile tensor programs with symbolic shapes once, and run them at every shape.
 ///
@@ -22,7 +24,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
   pliant diff model.onnx --against onnxruntime --shape batch=2
 
 Exit codes: 0 success, 1 a model, an input or a file is wrong or a comparison differs, 2 the command line
-is wrong, 70 a bug of the compiler, 130 interrupted."
+is wrong, 70 a bug of the compiler, 124 a run exceeded --time-limit, 130 interrupted."
 )]
 pub struct Cli {
     /// What to do.
@@ -94,6 +96,16 @@ pub struct FeedArgs {
     /// What inputs that are not given are made of.
     #[arg(long, value_enum, default_value_t = Fill::Random)]
     pub fill: Fill,
+    /// Stop each run of the model that takes longer, with exit code 124. Compiling is not limited.
+    #[arg(long, value_name = "SECONDS", value_parser = time_limit)]
+    pub time_limit: Option<Duration>,
+}
+
+impl FeedArgs {
+    /// How to run the function.
+    pub fn run_options(&self) -> RunOptions {
+        RunOptions { time_limit: self.time_limit }
+    }
 }
 
 /// What inputs that are not given are made of.
@@ -189,7 +201,8 @@ pub struct CompileArgs {
 #[derive(Args)]
 #[command(after_help = "Examples:
   pliant run model.onnx --input ids=ids.npy --save out.npy
-  pliant run model.plx --shape batch=2,seq=16 --repeat 100")]
+  pliant run model.plx --shape batch=2,seq=16 --repeat 100
+  pliant run model.onnx --shape batch=64 --time-limit 10")]
 pub struct RunArgs {
     /// The model.
     #[arg(value_name = "MODEL")]
@@ -264,6 +277,12 @@ fn seconds(text: &str) -> Result<f64, String> {
         Ok(s) if s.is_finite() && (0.0..=86_400.0).contains(&s) => Ok(s),
         _ => Err("expected a number of seconds from 0 to 86400".into()),
     }
+}
+
+fn time_limit(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().map_err(|_| "expected a number of seconds".to_string())?;
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| "expected a finite number of seconds that is not negative".to_string())
 }
 
 /// Arguments of `pliant dump`.

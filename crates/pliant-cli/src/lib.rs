@@ -1,8 +1,8 @@
 //! The command line: `pliant check | compile | run | bench | dump | opt | diff | profile | hwbench`. A surface over the facade.
 //!
 //! Exit codes: 0 success, 1 the program, an input or a file is wrong or a comparison differs, 2 the command line is
-//! wrong, 70 a bug of the compiler, 130 interrupted. Results go to standard output, everything else to standard
-//! error.
+//! wrong, 70 a bug of the compiler, 124 a run exceeded its time limit, 130 interrupted. Results go to standard output, everything
+//! else to standard error.
 
 mod args;
 mod commands;
@@ -31,6 +31,8 @@ pub const EXIT_FAILED: i32 = 1;
 pub const EXIT_USAGE: i32 = 2;
 /// A bug of the compiler.
 pub const EXIT_BUG: i32 = 70;
+/// A run exceeded its time limit: the exit code of `timeout`.
+pub const EXIT_TIME_LIMIT: i32 = 124;
 /// Interrupted.
 pub const EXIT_INTERRUPTED: i32 = 130;
 
@@ -50,6 +52,7 @@ impl Failure {
     fn of(error: &Error, sources: &SourceMap) -> Failure {
         let code = match error.kind() {
             ErrorKind::Internal => EXIT_BUG,
+            ErrorKind::TimeLimit => EXIT_TIME_LIMIT,
             ErrorKind::Interrupted => EXIT_INTERRUPTED,
             _ => EXIT_FAILED,
         };

@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Internal,
     /// Someone asked to stop.
     Interrupted,
+    /// A run exceeded its time limit.
+    TimeLimit,
     /// A saved executable is damaged, foreign or unreadable.
     Executable,
     /// The program failed while it ran.
@@ -61,6 +63,9 @@ impl Error {
             Error::Compile(pliant_diag::Error::Internal { .. }) => ErrorKind::Internal,
             Error::Interrupted | Error::Runtime(VmError::Interrupted) => ErrorKind::Interrupted,
             Error::Executable(_) => ErrorKind::Executable,
+            Error::Runtime(error) if matches!(error.root(), VmError::TimeLimit { .. }) => {
+                ErrorKind::TimeLimit
+            }
             Error::Runtime(error) if error.is_internal() => ErrorKind::Internal,
             Error::Runtime(_) => ErrorKind::Runtime,
         }

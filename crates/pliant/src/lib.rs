@@ -54,8 +54,8 @@ pub use pliant_pass::{
 pub use pliant_tensor::shortage::{Allocator, prepare as prepare_for_shortage};
 pub use pliant_tensor::{Tensor, held_bytes, memory_limit, set_memory_limit};
 pub use pliant_vm::{
-    CallEvent, InstrumentAction, LibraryFunc, PackedFunc, TraceEntry, Value, VirtualMachine,
-    VmError, VmOptions, register_func, register_library_func,
+    CallEvent, InstrumentAction, LibraryFunc, PackedFunc, RunOptions, TraceEntry, Value,
+    VirtualMachine, VmError, VmOptions, register_func, register_library_func,
 };
 pub use script::{Script, parse, parse_file};
 pub use signature::{Dim, Signature, ValueInfo, signatures};

@@ -8,7 +8,7 @@ use pliant_diag::SourceMap;
 use pliant_ir::IRModule;
 use pliant_onnx::{ImportOptions, Limits};
 use pliant_tensor::Tensor;
-use pliant_vm::{Value, VirtualMachine};
+use pliant_vm::{RunOptions, Value, VirtualMachine};
 
 use crate::compile::compile;
 use crate::compiled::CompiledModule;
@@ -68,8 +68,21 @@ impl Model {
     /// # Errors
     /// `Runtime`, with a message that names the function, the parameter and the symbol.
     pub fn run(&self, function: &str, args: &[Value]) -> Result<Value, Error> {
+        self.run_with(function, args, &RunOptions::default())
+    }
+
+    /// As [`run`](Self::run), with options.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); `TimeLimit` if the run exceeds its time limit.
+    pub fn run_with(
+        &self,
+        function: &str,
+        args: &[Value],
+        options: &RunOptions,
+    ) -> Result<Value, Error> {
         self.runs.fetch_add(1, Ordering::Relaxed);
-        Ok(self.vm.invoke(function, args)?)
+        Ok(self.vm.invoke_with(function, args, options)?)
     }
 
     /// Runs the entry function on inputs by name; returns its results with the names that the file gives them.
@@ -77,6 +90,18 @@ impl Model {
     /// # Errors
     /// `User` for an input that is missing or not known; else as [`run`](Self::run).
     pub fn run_named(&self, feeds: &[(&str, Tensor)]) -> Result<Vec<(String, Value)>, Error> {
+        self.run_named_with(feeds, &RunOptions::default())
+    }
+
+    /// As [`run_named`](Self::run_named), with options.
+    ///
+    /// # Errors
+    /// As [`run_named`](Self::run_named); `TimeLimit` if the run exceeds its time limit.
+    pub fn run_named_with(
+        &self,
+        feeds: &[(&str, Tensor)],
+        options: &RunOptions,
+    ) -> Result<Vec<(String, Value)>, Error> {
         let signature = self.entry().and_then(|name| self.signature(name));
         let signature = signature
             .ok_or_else(|| Error::option("the model has no function 'main'", "call run"))?;
@@ -92,7 +117,7 @@ impl Model {
             value.map(Value::Tensor).ok_or_else(missing)
         };
         let args = names.iter().map(fed).collect::<Result<Vec<Value>, Error>>()?;
-        let result = self.run(&signature.name, &args)?;
+        let result = self.run_with(&signature.name, &args, options)?;
         let outputs = &signature.output_names;
         Ok(match result.as_tuple() {
             Some(fields) if outputs.len() != 1 => {

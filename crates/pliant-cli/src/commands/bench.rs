@@ -50,7 +50,7 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     let (mut rows, mut failed) = (Vec::with_capacity(points.len()), None);
     for point in points {
         let values = feed.values(&signature, &point);
-        let row = values.and_then(|v| measure(&model, &args.feed.func, &v, args.time, point));
+        let row = values.and_then(|v| measure(&model, args, &v, point));
         match row {
             Ok(row) => rows.push(row),
             Err(failure) => {
@@ -91,19 +91,21 @@ fn write(path: &Path, text: String) -> Result<(), Failure> {
 /// Runs until the time is up, three times at least, after one run that does not count.
 fn measure(
     model: &Model,
-    func: &str,
+    args: &BenchArgs,
     values: &[Value],
-    seconds: f64,
     point: Point,
 ) -> Result<Row, Failure> {
     const MOST: usize = 100_000;
-    model.run(func, values).map_err(|e| at(&point, e))?;
-    let budget = Duration::from_secs_f64(seconds);
+    let options = args.feed.run_options();
+    let run =
+        || model.run_with(&args.feed.func, values, &options).map_err(|error| at(&point, error));
+    run()?;
+    let budget = Duration::from_secs_f64(args.time);
     let begin = Instant::now();
     let mut times = Vec::new();
     while times.len() < 3 || (begin.elapsed() < budget && times.len() < MOST) {
         let start = Instant::now();
-        model.run(func, values).map_err(|e| at(&point, e))?;
+        run()?;
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
     times.sort_by(f64::total_cmp);

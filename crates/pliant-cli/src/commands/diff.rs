@@ -60,7 +60,8 @@ fn here(
     let values = feed.values(&signature, &feed.only_point()?)?;
     let tensors = values.iter().filter_map(|v| v.as_tensor().cloned());
     let feeds = imported.inputs.into_iter().zip(tensors).collect();
-    let result = Model::new(compiled)?.run(&args.feed.func, &values)?;
+    let options = args.feed.run_options();
+    let result = Model::new(compiled)?.run_with(&args.feed.func, &values, &options)?;
     let results = match (&imported.outputs[..], result.as_tuple()) {
         ([one], _) => vec![(one.clone(), tensor(&result))],
         (names, fields) => {

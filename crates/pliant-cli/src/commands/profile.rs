@@ -55,7 +55,8 @@ pub fn profile(
     let functions: Vec<String> =
         compiled.executable().vm_functions().map(|f| f.name.clone()).collect();
     let model = Model::new(compiled)?;
-    model.run(&args.feed.func, &values)?;
+    let options = args.feed.run_options();
+    model.run_with(&args.feed.func, &values, &options)?;
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     let noted = ledger.clone();
     model.vm().set_instrument(Some(Arc::new(move |event: &CallEvent<'_>| {
@@ -64,7 +65,7 @@ pub fn profile(
     })));
     let start = Instant::now();
     for _ in 0..args.repeat.get() {
-        model.run(&args.feed.func, &values)?;
+        model.run_with(&args.feed.func, &values, &options)?;
     }
     let total = start.elapsed();
     model.vm().set_instrument(None);

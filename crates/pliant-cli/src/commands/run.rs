@@ -18,7 +18,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
     let signature = signature(&compiled, &args.feed.func)?.clone();
     let values = feed.values(&signature, &feed.only_point()?)?;
     let model = Model::new(compiled)?;
-    let result = model.run(&args.feed.func, &values)?;
+    let result = model.run_with(&args.feed.func, &values, &args.feed.run_options())?;
     match (&signature.output_names[..], result.as_tuple()) {
         ([one], _) => {
             write!(out, "{one}: ")?;
@@ -86,10 +86,11 @@ fn repeat(
     times: u32,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    let options = args.feed.run_options();
     let mut micros = Vec::with_capacity(times as usize);
     for _ in 0..times {
         let start = Instant::now();
-        model.run(&args.feed.func, values)?;
+        model.run_with(&args.feed.func, values, &options)?;
         micros.push(start.elapsed().as_secs_f64() * 1e6);
     }
     micros.sort_by(f64::total_cmp);

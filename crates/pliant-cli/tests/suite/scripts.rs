@@ -145,3 +145,40 @@ fn stages_are_dumped() {
     assert_eq!(names.first().map(String::as_str), Some("00-input.py"));
     assert!(names.iter().any(|n| n.ends_with("-VMShapeLower.py")), "{names:?}");
 }
+
+const ENDLESS: &str = r#"from pliant.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((), dtype="float32")) -> R.Tensor((), dtype="float32"):
+        while x < 2:
+            x = x / 2
+        return x
+"#;
+
+#[test]
+fn runs_stop_at_their_time_limit() {
+    let dir = Dir::new("time_limit");
+    let (endless, short) = (dir.write("endless.py", ENDLESS), dir.write("short.py", SCRIPT));
+    let saved = dir.path("endless.plx");
+    assert_eq!(pliant(&["compile", &endless, "-o", &saved]).0, 0);
+    for args in [
+        &["run", &endless, "--time-limit", "0.2"][..],
+        &["run", &endless, "--time-limit", "0.2", "--exec-mode", "compiled"],
+        &["run", &saved, "--time-limit", "0.2"],
+        &["bench", &endless, "--time-limit", "0.2"],
+        &["profile", &endless, "--time-limit", "0.2"],
+        &["run", &short, "--shape", "n=2", "--time-limit", "0"],
+    ] {
+        let (code, _, err) = pliant(args);
+        assert_eq!(code, pliant_cli::EXIT_TIME_LIMIT, "{args:?}: {err}");
+        assert!(err.contains("'main' exceeded its time limit of 0"), "{args:?}: {err}");
+    }
+    let (code, out, err) = pliant(&["run", &short, "--shape", "n=2", "--time-limit", "3600"]);
+    assert!(code == 0 && out.contains("float32"), "{out}{err}");
+    for wrong in ["-1", "nan", "inf", "soon", ""] {
+        let (code, _, err) = pliant(&["run", &short, &format!("--time-limit={wrong}")]);
+        assert!(code == 2 && err.contains("--time-limit") && err.contains("seconds"), "{err}");
+    }
+}
