@@ -28,6 +28,7 @@ from pliant.error import (
     PliantError,
     ScriptError,
     ShapeError,
+    TimeLimitError,
     UnsupportedError,
     VMError,
 )
@@ -112,6 +113,7 @@ __all__ = [
     "ScriptError",
     "ShapeError",
     "TVMError",
+    "TimeLimitError",
     "UnsupportedError",
     "VMError",
     "arith",

@@ -38,7 +38,8 @@ def compile(
     **options: Any,
 ) -> Model:
     """Compiles a module, a function, a script file (``.py``) or an ONNX model (``.onnx``, its bytes, or a ``ModelProto``)
-    into a model that is called at any shape.
+    into a model that is called at any shape. ``model(x, timeout=0.5)`` stops a run that takes longer than that many seconds, with a
+    ``TimeLimitError``.
 
     Options: ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``, ``verify``,
     ``dump_dir``, ``config``, ``instruments``, ``exec_mode``, ``kernels`` (``"off"``: generated loops

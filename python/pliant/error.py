@@ -15,6 +15,7 @@ __all__ = [
     "ScriptError",
     "ShapeError",
     "TVMError",
+    "TimeLimitError",
     "UnsupportedError",
     "VMError",
 ]
@@ -43,6 +44,11 @@ class UnsupportedError(PliantError, NotImplementedError):
 
 class VMError(PliantError, RuntimeError):
     """A run failed."""
+
+
+class TimeLimitError(VMError, TimeoutError):
+    """A run exceeded the ``timeout`` of its call and was stopped. The message names the function, the limit in seconds and, where
+    known, the lines of the source or the nodes that were running. Ctrl-C raises ``KeyboardInterrupt`` instead."""
 
 
 class AssertionFailed(VMError, AssertionError):

@@ -32,11 +32,12 @@ class PliantBackendRep(BackendRep):
         self.model = model
         self._outputs = list(graph.output)
 
-    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def run(self, inputs: Any, *, timeout: float | None = None, **kwargs: Any) -> tuple[Any, ...]:
         """Runs on a sequence of inputs in order, or a mapping by name. Sequences are lists of arrays, and an optional
-        without a value is ``None``."""
+        without a value is ``None``. ``timeout`` is the time limit of the run in seconds; a run that exceeds it raises
+        ``TimeLimitError``."""
         if kwargs:
-            raise TypeError(f"run takes no options, got {', '.join(kwargs)}")
+            raise TypeError(f"run takes no options but timeout, got {', '.join(kwargs)}")
         names = self.model.input_names
         if isinstance(inputs, Mapping):
             feeds = {name: fed(value) for name, value in inputs.items()}
@@ -45,7 +46,7 @@ class PliantBackendRep(BackendRep):
             if len(given) > len(names):
                 raise ValueError(f"{len(given)} inputs are given, but the model takes {len(names)}")
             feeds = {name: fed(value) for name, value in zip(names, given, strict=False)}
-        results = self.model.run(None, feeds)
+        results = self.model.run(None, feeds, timeout=timeout)
         return tuple(told(value, info.type) for value, info in zip(results, self._outputs, strict=True))
 
 

@@ -55,6 +55,7 @@ def test_errors_derive_from_the_base_and_the_builtin() -> None:
     assert issubclass(pliant.ShapeError, ValueError)
     assert issubclass(pliant.DTypeError, TypeError)
     assert issubclass(pliant.VMError, RuntimeError)
+    assert issubclass(pliant.TimeLimitError, pliant.VMError) and issubclass(pliant.TimeLimitError, TimeoutError)
     assert issubclass(pliant.UnsupportedError, NotImplementedError)
     for name in pliant.error.__all__:
         assert issubclass(getattr(pliant.error, name), pliant.PliantError)

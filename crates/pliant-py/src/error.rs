@@ -26,6 +26,8 @@ pub enum Error {
     Unsupported(String),
     /// A run that failed.
     Vm(String),
+    /// A run that exceeded its time limit.
+    TimeLimit(String),
     /// Something that a program asserts does not hold.
     Assertion(String),
     /// An index outside of what a program accesses.
@@ -80,6 +82,7 @@ impl Error {
             Error::Compile(m)
             | Error::Unsupported(m)
             | Error::Vm(m)
+            | Error::TimeLimit(m)
             | Error::Assertion(m)
             | Error::Bounds(m)
             | Error::Division(m)
@@ -132,6 +135,7 @@ exception_classes! {
     compile_error = "CompileError";
     unsupported_error = "UnsupportedError";
     vm_error = "VMError";
+    time_limit_error = "TimeLimitError";
     assertion_failed = "AssertionFailed";
     bounds_error = "BoundsError";
     division_error = "DivisionError";
@@ -160,6 +164,7 @@ impl From<Error> for PyErr {
             Error::Compile(m) => raise(compile_error, m),
             Error::Unsupported(m) => raise(unsupported_error, m),
             Error::Vm(m) => raise(vm_error, m),
+            Error::TimeLimit(m) => raise(time_limit_error, m),
             Error::Assertion(m) => raise(assertion_failed, m),
             Error::Bounds(m) => raise(bounds_error, m),
             Error::Division(m) => raise(division_error, m),
@@ -230,6 +235,7 @@ impl From<VmError> for Error {
     fn from(e: VmError) -> Error {
         match e {
             VmError::Interrupted => Error::Python(take_raised()),
+            VmError::TimeLimit { .. } => Error::TimeLimit(e.to_string()),
             VmError::Packed { name, source } => match python_error(&*source) {
                 Some(e) => Error::Python(with_note(e, &format!("in packed function '{name}'"))),
                 None => Error::Vm(format!("packed function '{name}' failed: {source}")),

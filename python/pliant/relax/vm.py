@@ -92,6 +92,9 @@ class VMInstrumentReturnKind(IntEnum):
 class VirtualMachine(_core.VirtualMachine):
     """Runs the functions of an executable, at any shape and from any thread: ``vm["main"](x)``.
 
+    ``vm["main"](x, timeout=0.5)`` stops a run that takes longer than that many seconds, with a ``TimeLimitError``;
+    ``invoke_stateful`` and ``invoke_closure`` take ``timeout`` too.
+
     ``functions`` are packed functions for this machine alone. ``max_depth`` is how deeply calls of the program's functions
     may nest, 100,000 by default; a recursion beyond it ends with a ``VMError``. Calls in tail position do not nest.
     ``vm.max_depth = n`` changes it.
@@ -128,14 +131,14 @@ class VirtualMachine(_core.VirtualMachine):
     def save_function(
         self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any
     ) -> None:
-        """Keeps a function with its arguments under another name, to be called without arguments."""
+        """Keeps a function with its arguments under another name, to be called without arguments but a ``timeout`` in seconds."""
         func = super().__getitem__(func_name)
         if kwargs:
             names = func.params[len(args) :]
             args = (*args, *(kwargs[name] for name in names))
 
-        def saved() -> Any:
-            result = func(*args)
+        def saved(*, timeout: float | None = None) -> Any:
+            result = func(*args, timeout=timeout)
             return result if include_return else None
 
         self._saved[saved_name] = saved

@@ -10,6 +10,7 @@ use pliant::{Dim, Signature, ValueInfo};
 use pliant_diag::suggest::did_you_mean;
 use pliant_ir::AttrValue;
 use pliant_pass::config::{KERNELS, PRECISION};
+use pliant_vm::RunOptions;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -20,6 +21,7 @@ use crate::module::IRModule;
 use crate::runtime::feeds;
 use crate::runtime::interrupt::{Compiling, poll_signals};
 use crate::runtime::machine::{Machine, VMFunction};
+use crate::runtime::time_limit::{TIMEOUT, run_options};
 use crate::sources::with_sources;
 use crate::transform::context;
 use crate::transform::py_pass::to_pass;
@@ -283,6 +285,8 @@ impl Model {
         Ok(Model { compiled, machine, entry, entry_name, runs: AtomicU64::new(0), shapes })
     }
 
+    /// Runs the model. Keywords are inputs by name. `timeout` is the time limit of the run in seconds, unless an input has that
+    /// name (`run` takes the limit then); a run that exceeds it raises `TimeLimitError`.
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__<'py>(
         &self,
@@ -291,10 +295,18 @@ impl Model {
     ) -> Result<Bound<'py, PyAny>> {
         let Some(index) = self.entry else { return Err(self.no_entry()) };
         self.runs.fetch_add(1, Ordering::Relaxed);
-        match kwargs {
-            None => self.machine.call(index, args),
-            Some(kwargs) => self.machine.call(index, &self.in_order(args, kwargs)?),
+        let Some(kwargs) = kwargs else {
+            return self.machine.call(index, args, RunOptions::default());
+        };
+        let mut options = RunOptions::default();
+        if !self.has_input(TIMEOUT)
+            && let Some(timeout) = kwargs.get_item(TIMEOUT)?
+        {
+            options = run_options(Some(&timeout))?;
+            // The dict is this call's own.
+            kwargs.del_item(TIMEOUT)?;
         }
+        self.machine.call(index, &self.in_order(args, kwargs)?, options)
     }
 
     fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> Result<VMFunction> {
@@ -346,20 +358,23 @@ impl Model {
     }
 
     /// Runs the model on inputs by name and returns the outputs of those names, or all for `None`, as NumPy arrays: the
-    /// `run` of ONNX Runtime's sessions.
-    #[pyo3(signature = (output_names, feeds))]
+    /// `run` of ONNX Runtime's sessions. `timeout` is the time limit of the run in seconds; a run that exceeds it raises
+    /// `TimeLimitError`.
+    #[pyo3(signature = (output_names, feeds, *, timeout=None))]
     fn run<'py>(
         &self,
         output_names: &Bound<'py, PyAny>,
         feeds: &Bound<'py, PyAny>,
+        timeout: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyList>> {
+        let options = run_options(timeout)?;
         let output_names = feeds::wanted(output_names)?;
         let feeds = feeds::by_name(feeds)?;
         let entry = self.compiled.signature(&self.entry_name).zip(self.entry);
         let Some((signature, index)) = entry else { return Err(self.no_entry()) };
         let args = feeds::arguments(signature, &feeds)?;
         self.runs.fetch_add(1, Ordering::Relaxed);
-        let value = self.machine.call(index, &args)?;
+        let value = self.machine.call(index, &args, options)?;
         feeds::results(signature, output_names, &value)
     }
 
@@ -449,6 +464,13 @@ impl Model {
                 self.function_names().join(", ")
             )),
         }
+    }
+
+    /// Whether the entry function has an input of that name.
+    fn has_input(&self, name: &str) -> bool {
+        self.compiled
+            .signature(&self.entry_name)
+            .is_some_and(|s| s.inputs.iter().any(|input| input.name == name))
     }
 
     /// The arguments in the order of the parameters.

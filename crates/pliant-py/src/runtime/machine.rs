@@ -6,7 +6,7 @@ use std::time::Instant;
 use pliant_exec::FuncDef;
 use pliant_tensor::{DType, Tensor};
 use pliant_vm as vm;
-use pliant_vm::Value;
+use pliant_vm::{RunOptions, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
@@ -19,6 +19,7 @@ use crate::runtime::device::check_device;
 use crate::runtime::held::{Held, Table};
 use crate::runtime::interrupt::Activity;
 use crate::runtime::packed::PackedFunction;
+use crate::runtime::time_limit::run_options;
 use crate::runtime::value::{callable, from_value, to_value};
 
 /// A machine that Ctrl-C can stop.
@@ -39,7 +40,12 @@ impl Machine {
     ///
     /// # Errors
     /// What the run fails with.
-    pub fn call<'py>(&self, index: u32, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
+    pub fn call<'py>(
+        &self,
+        index: u32,
+        args: &Bound<'py, PyTuple>,
+        options: RunOptions,
+    ) -> Result<Bound<'py, PyAny>> {
         let py = args.py();
         const INLINE: usize = 8;
         let n = args.len();
@@ -48,11 +54,11 @@ impl Machine {
             for (i, (slot, arg)) in values.iter_mut().zip(args.iter_borrowed()).enumerate() {
                 *slot = self.argument(index, i, &arg)?;
             }
-            self.run(py, index, &values[..n])?
+            self.run(py, index, &values[..n], options)?
         } else {
             let value = |(i, a): (usize, Bound<'py, PyAny>)| self.argument(index, i, &a);
             let values = args.iter().enumerate().map(value).collect::<Result<Vec<Value>>>()?;
-            self.run(py, index, &values)?
+            self.run(py, index, &values, options)?
         };
         Ok(from_value(py, result)?)
     }
@@ -108,10 +114,16 @@ impl Machine {
         }
     }
 
-    fn run(&self, py: Python<'_>, index: u32, args: &[Value]) -> Result<Value> {
+    fn run(
+        &self,
+        py: Python<'_>,
+        index: u32,
+        args: &[Value],
+        options: RunOptions,
+    ) -> Result<Value> {
         enter(py, || {
             let _running = self.activity.begin();
-            Ok(self.vm.invoke_index(index, args)?)
+            Ok(self.vm.invoke_index_with(index, args, &options)?)
         })
     }
 
@@ -235,9 +247,14 @@ pub struct VMFunction {
 
 #[pymethods]
 impl VMFunction {
-    #[pyo3(signature = (*args))]
-    fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
-        self.machine.call(self.index, args)
+    /// Runs the function. `timeout` is the time limit of the run in seconds; a run that exceeds it raises `TimeLimitError`.
+    #[pyo3(signature = (*args, timeout=None))]
+    fn __call__<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        timeout: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.machine.call(self.index, args, run_options(timeout)?)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
@@ -366,9 +383,17 @@ impl VirtualMachine {
         Ok(self.machine.vm.set_input(func_name, values)?)
     }
 
-    /// Calls a function with the arguments kept by `set_input`, and keeps its result.
-    fn invoke_stateful(&self, py: Python<'_>, func_name: &str) -> Result<()> {
-        self.machine.with_run(py, |vm| vm.invoke_stateful(func_name))
+    /// Calls a function with the arguments kept by `set_input`, and keeps its result. `timeout` is the time limit of the run
+    /// in seconds; a run that exceeds it raises `TimeLimitError`.
+    #[pyo3(signature = (func_name, *, timeout=None))]
+    fn invoke_stateful(
+        &self,
+        py: Python<'_>,
+        func_name: &str,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> Result<()> {
+        let options = run_options(timeout)?;
+        self.machine.with_run(py, |vm| vm.invoke_stateful_with(func_name, &options))
     }
 
     /// The result of the last `invoke_stateful`.
@@ -376,16 +401,19 @@ impl VirtualMachine {
         Ok(from_value(py, self.machine.vm.get_outputs(func_name)?)?)
     }
 
-    /// Calls a closure that a function of this machine returned.
-    #[pyo3(signature = (closure, *args))]
+    /// Calls a closure that a function of this machine returned. `timeout` is the time limit of the run in seconds; a run that
+    /// exceeds it raises `TimeLimitError`.
+    #[pyo3(signature = (closure, *args, timeout=None))]
     fn invoke_closure<'py>(
         &self,
         closure: &Bound<'py, PackedFunction>,
         args: &Bound<'py, PyTuple>,
+        timeout: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>> {
+        let options = run_options(timeout)?;
         let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
         let func = closure.get().func.clone();
-        let result = self.machine.with_run(args.py(), |_| func.call(&values))?;
+        let result = self.machine.with_run(args.py(), |_| func.call_with(&values, &options))?;
         Ok(from_value(args.py(), result)?)
     }
 

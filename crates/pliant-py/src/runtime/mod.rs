@@ -14,4 +14,5 @@ pub mod ndarray;
 pub mod packed;
 pub mod shape;
 mod sigint;
+pub mod time_limit;
 pub mod value;

@@ -15,6 +15,7 @@ use crate::enter::enter;
 use crate::error::{Error, Result};
 use crate::runtime::held::{Held, Table};
 use crate::runtime::machine::Machine;
+use crate::runtime::time_limit::run_options;
 use crate::runtime::value::{from_value, to_value, visit_captured};
 
 /// A function as a Python callable: registered, built in, or of a program.
@@ -59,9 +60,16 @@ impl Drop for Going<'_> {
 
 #[pymethods]
 impl PackedFunction {
-    #[pyo3(signature = (*args))]
-    fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
+    /// Calls the function. `timeout` is the time limit of the run in seconds, for functions of a program; a run that exceeds it
+    /// raises `TimeLimitError`.
+    #[pyo3(signature = (*args, timeout=None))]
+    fn __call__<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        timeout: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
         let py = args.py();
+        let options = run_options(timeout)?;
         let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
         // Begins and ends with the GIL held.
         let _going = Going::begin(&self.calls);
@@ -69,8 +77,8 @@ impl PackedFunction {
             Some(vm) => self
                 .watched
                 .get_or_init(|| Machine::new(vm.clone()))
-                .with_run(py, |_| self.func.call(&values))?,
-            None => enter(py, || Ok(self.func.call(&values)?))?,
+                .with_run(py, |_| self.func.call_with(&values, &options))?,
+            None => enter(py, || Ok(self.func.call_with(&values, &options)?))?,
         };
         Ok(from_value(py, result)?)
     }
