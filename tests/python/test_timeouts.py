@@ -292,6 +292,8 @@ def test_children_of_forks_at_any_moment_have_limits() -> None:
     [
         "reduction(np.array([1 << 38]), timeout=3600)",
         "vm['loop'](one, timeout=3600)",
+        "vm['applied'](other['closure'](one + one), one, timeout=3600)",
+        "vm['applied'](other['closure'](one + one), one)",
     ],
 )
 def test_ctrl_c_stops_a_run_with_a_limit(call: str, tmp_path: Path) -> None:
@@ -317,6 +319,13 @@ def test_ctrl_c_stops_a_run_with_a_limit(call: str, tmp_path: Path) -> None:
         """
     end = interrupted(textwrap.dedent(code), tmp_path)
     assert end.returncode == 0 and "interrupted" in end.stdout, end.stderr
+
+
+def test_a_closure_of_another_machine_stops_with_its_caller() -> None:
+    inner, outer = (relax.VirtualMachine(relax.build(from_source(SCRIPT))) for _ in range(2))
+    closure = inner["closure"](scalar(2))
+    stopped(lambda: outer["applied"](closure, scalar(1), timeout=SHORT), name="applied")
+    assert outer["applied"](closure, scalar(4), timeout=600).numpy() == 4
 
 
 @pytest.mark.parametrize("bad", [-1, -0.0001, math.nan, math.inf, -math.inf])

@@ -495,7 +495,7 @@ impl<'a> Runner<'a> {
                 let regs = &self.context.regs[self.base..];
                 let consts = &inner.linked.consts;
                 let args: Vec<Value> = rest.iter().map(|o| o.get(regs, consts).clone()).collect();
-                func.call(&args).map(Called::Value)
+                func.call_within(&args, self.runtime).map(Called::Value)
             }
         }
     }

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
 use pliant_exec::Constant;
+use pliant_exec::abi::KernelRuntime;
 use pliant_tensor::{DType, Storage, Tensor};
 
 use crate::machine::{How, Inner, VirtualMachine};
@@ -369,6 +370,16 @@ impl FuncValue {
     /// As [`FuncValue::call`], and `TimeLimit` and `NoTimer` with a time limit; `Type` for a limit of a function of the host.
     pub fn call_with(&self, args: &[Value], options: &RunOptions) -> Result<Value, VmError> {
         self.call_how(args, How::Alone(options.time_limit))
+    }
+
+    /// As [`FuncValue::call`], of a function of another machine, nested in the run that has the runtime `outer`: what stops that run
+    /// stops the call.
+    pub(crate) fn call_within(
+        &self,
+        args: &[Value],
+        outer: &KernelRuntime,
+    ) -> Result<Value, VmError> {
+        self.call_how(args, How::Within(outer))
     }
 
     fn call_how(&self, args: &[Value], how: How<'_>) -> Result<Value, VmError> {
