@@ -291,7 +291,7 @@ def test_a_written_call_computes_a_layer(tmp_path: Path) -> None:
         ({"initial_h": "H"}, "operand last_h shares memory with initial_h"),
         ({"peepholes": "W"}, "operand peepholes has 1 dims, expected 2"),
         ({"last_c": "H"}, "operand last_h shares memory with last_c"),
-        ({"cell": '"lstm"'}, "expected"),
+        ({"cell": '"lstm"'}, "operand last_c is missing"),
         ({"lengths": "L"}, "arguments that it cannot take"),
     ],
 )

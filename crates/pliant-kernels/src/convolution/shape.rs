@@ -130,6 +130,9 @@ impl Sizes {
     /// of the input that the others see. Large dilations on small images have many such taps.
     pub(super) fn cropped(mut self) -> (Sizes, [usize; 3]) {
         let mut first_pixel = [0; 3];
+        if self.input.contains(&0) {
+            return (self, first_pixel);
+        }
         for (d, first_pixel) in first_pixel.iter_mut().enumerate() {
             let last = self.output[d].saturating_sub(1) * self.stride[d];
             let low = self.before[d].saturating_sub(last).div_ceil(self.dilation[d]);
