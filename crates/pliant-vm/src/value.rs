@@ -372,8 +372,8 @@ impl FuncValue {
         self.call_how(args, How::Alone(options.time_limit))
     }
 
-    /// As [`FuncValue::call`], of a function of another machine, nested in the run that has the runtime `outer`: what stops that run
-    /// stops the call.
+    /// As [`FuncValue::call`], of a function of another machine, nested in the run that has the runtime `outer`: what stops
+    /// that run stops the call.
     pub(crate) fn call_within(
         &self,
         args: &[Value],

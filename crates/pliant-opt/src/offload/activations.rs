@@ -37,10 +37,10 @@ pub struct Applied {
 
 /// The activation that all readers of a variable compute together.
 pub fn applied(func: &Function, readers: &Readers, y: Var) -> Option<Applied> {
-    let found = match readers.all(func, y)? {
-        &[one] => function(func, one, y).or_else(|| hard_sigmoid(func, readers, y)),
-        &[a, b] => gated(func, readers, y, (a, b)).or_else(|| gated(func, readers, y, (b, a))),
-        &[a, b, c] => leaky_relu(func, readers, y, [a, b, c]),
+    let found = match *readers.all(func, y)? {
+        [one] => function(func, one, y).or_else(|| hard_sigmoid(func, readers, y)),
+        [a, b] => gated(func, readers, y, (a, b)).or_else(|| gated(func, readers, y, (b, a))),
+        [a, b, c] => leaky_relu(func, readers, y, [a, b, c]),
         _ => None,
     }?;
     (func.var(found.result).ty == func.var(y).ty).then_some(found)
