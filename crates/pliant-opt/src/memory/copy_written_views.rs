@@ -160,11 +160,11 @@ fn written_views(func: &Function, memory: &mut Memory) -> FxHashSet<Var> {
 fn copied_var(func: &Function, value: Expr) -> Option<Var> {
     let ExprData::Call { callee, args, .. } = func.expr(value) else { return None };
     let (callee, source) = match (callee, func.list(*args)) {
-        (Callee::Op(CALL_PURE_PACKED), &[callee, source]) => (callee, source),
-        (Callee::Expr(callee), &[source]) => (*callee, source),
+        (Callee::Op(CALL_PURE_PACKED), [callee, source]) => (callee, source),
+        (Callee::Expr(callee), [source]) => (callee, source),
         _ => return None,
     };
-    match (func.expr(callee), func.expr(source)) {
+    match (func.expr(*callee), func.expr(*source)) {
         (ExprData::Extern(name), ExprData::Var(v)) if &**func.str(*name) == COPY_TENSOR => Some(*v),
         _ => None,
     }

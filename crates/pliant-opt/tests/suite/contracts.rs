@@ -133,7 +133,7 @@ fn programs(stride: usize) -> Vec<(String, IRModule)> {
 }
 
 fn stride() -> usize {
-    std::env::var("PLIANT_CONTRACT_STRIDE").ok().and_then(|s| s.parse().ok()).unwrap_or(6)
+    std::env::var("PLIANT_CONTRACT_STRIDE").ok().and_then(|s| s.parse().ok()).unwrap_or(3)
 }
 
 fn report(mut broken: Vec<String>) {

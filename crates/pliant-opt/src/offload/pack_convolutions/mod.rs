@@ -1,9 +1,9 @@
 //! # What it does
 //! Offloads convolutions to library kernels and packs their weights: constants at compile time into panels that the kernel
-//! reads sequentially, other weights in scratch memory at each call. A per-channel bias and `relu` or clipping become the
-//! epilogue, and so does a residual if channels come last. Constant 3 x 3 filters over 64 or more channels that come last are
-//! transformed for Winograd's algorithm F(2x2, 3x3), or as the setting `winograd` says. Groups of 2, 4 or 8 filters and at most
-//! as many channels share panels. A transposed convolution becomes one call for each phase of its strides.
+//! reads sequentially, other weights in scratch memory at each call. A per-channel bias and an activation become the epilogue,
+//! and so does a residual if channels come last. Constant 3 x 3 filters over 64 or more channels that come last are transformed
+//! for Winograd's algorithm F(2x2, 3x3), or as the setting `winograd` says. Groups of 2, 4 or 8 filters and at most as many
+//! channels share panels. A transposed convolution becomes one call for each phase of its strides.
 //!
 //! # Before
 //! ```python
