@@ -1,9 +1,9 @@
 //! Recognizes activations of several operators behind the results of a kernel.
 
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
-use pliant_ir::{AttrValue, Attrs, Op};
+use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, Op};
 
-use super::epilogue::{Activation, Line, Readers, scalar};
+use super::epilogue::{Activation, Line, Readers, call, scalar};
 
 const ADD: Op = Op("relax.add");
 const SUBTRACT: Op = Op("relax.subtract");
@@ -44,16 +44,6 @@ pub fn applied(func: &Function, readers: &Readers, y: Var) -> Option<Applied> {
         _ => None,
     }?;
     (func.var(found.result).ty == func.var(y).ty).then_some(found)
-}
-
-/// The operator of a call, its operands and attributes.
-fn call(func: &Function, e: Expr) -> Option<(Op, &[Expr], &Attrs)> {
-    match func.expr(e) {
-        ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {
-            Some((*op, func.list(*args), func.call_attrs(*attrs)))
-        }
-        _ => None,
-    }
 }
 
 fn is(func: &Function, e: Expr, v: Var) -> bool {

@@ -1,7 +1,7 @@
 //! The activations that a kernel can apply to its results, and the bindings that read a variable.
 
-use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
-use pliant_ir::{DType, Op};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{Attrs, DType, Op};
 use pliant_ops::te;
 use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
 use rustc_hash::FxHashMap;
@@ -139,4 +139,14 @@ pub fn scalar(func: &Function, e: Expr) -> Option<f64> {
     let one = tensor.dtype() == DType::Float32 && tensor.shape().iter().all(|&d| d == 1);
     let value = if one { tensor.to_vec::<f32>().ok()?.first().copied() } else { None };
     value.map(f64::from).filter(|v| !v.is_nan())
+}
+
+/// The operator of a call, its operands and attributes.
+pub fn call(func: &Function, e: Expr) -> Option<(Op, &[Expr], &Attrs)> {
+    match func.expr(e) {
+        ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {
+            Some((*op, func.list(*args), func.call_attrs(*attrs)))
+        }
+        _ => None,
+    }
 }

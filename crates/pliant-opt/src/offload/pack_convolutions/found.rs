@@ -1,6 +1,6 @@
 //! Convolutions, and what follows each.
 
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
 use pliant_pass::Writers;
 use pliant_pass::pattern::Defs;
@@ -12,7 +12,7 @@ use super::given::Given;
 use super::phases;
 use crate::common::products::CONVOLUTIONS;
 use crate::offload::activations::applied;
-use crate::offload::epilogue::{Activation, Readers, scalar};
+use crate::offload::epilogue::{Activation, Readers, call, scalar};
 
 const ADD: Op = Op("relax.add");
 
@@ -149,16 +149,6 @@ pub(super) fn all(
         }
     }
     out
-}
-
-/// The call of an operator.
-fn call(func: &Function, e: Expr) -> Option<(Op, &[Expr], &Attrs)> {
-    match func.expr(e) {
-        ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {
-            Some((*op, func.list(*args), func.call_attrs(*attrs)))
-        }
-        _ => None,
-    }
 }
 
 fn constant(func: &Function, e: Expr) -> Option<&Tensor> {

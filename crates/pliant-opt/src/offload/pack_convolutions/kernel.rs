@@ -13,7 +13,7 @@ use super::given;
 use super::phases::Phase;
 
 /// Three numbers, one for each dim of an image; `fill` for the dims that a smaller image lacks.
-fn three(list: &[i64], fill: i64) -> Vec<Expr> {
+pub(crate) fn three(list: &[i64], fill: i64) -> Vec<Expr> {
     let missing = 3 - list.len();
     std::iter::repeat_n(fill, missing).chain(list.iter().copied()).map(te::int).collect()
 }

@@ -51,7 +51,7 @@
 
 pub(crate) mod found;
 mod given;
-mod kernel;
+pub(crate) mod kernel;
 mod phases;
 mod weights;
 

@@ -9,13 +9,8 @@ use pliant_ops::{LegalizeError, te_call};
 
 use super::found::{Convolution, Finished};
 use crate::offload::integer_sums::Finish;
+use crate::offload::pack_convolutions::kernel::three;
 use crate::offload::pack_integers::weights::Weights;
-
-/// Three numbers, one for each dim of an image; `fill` for the dims that a smaller image lacks.
-fn three(list: impl ExactSizeIterator<Item = i64>, fill: i64) -> Vec<Expr> {
-    let missing = 3 - list.len();
-    std::iter::repeat_n(fill, missing).chain(list).map(te::int).collect()
-}
 
 /// The view of images, whose channels are last, with three spatial dims.
 fn images<'a>(c: &Convolution, tensor: &'a Tensor) -> TensorView<'a> {
@@ -72,7 +67,7 @@ pub(super) fn call(
         };
         Ok(te::extern_(&what, &[(shape, dtype)], |b, out| {
             let width = if c.is_depthwise() { te::int(1) } else { t[quads].shape()[2].clone() };
-            let one = |list: &[i64]| three(list.iter().copied(), 1);
+            let before: Vec<i64> = c.pads.iter().map(|pad| pad.0).collect();
             let mut call = te::KernelCall::new(&KERNEL)
                 .operand("x", images(c, x))
                 .optional("x_zero", c.zero.map(|_| TensorView::from(&t[1]).scalar()))
@@ -80,10 +75,10 @@ pub(super) fn call(
                 .operand("filter_sums", &t[quads + 1])
                 .optional("weight_zeros", t[..first].get(quads + 2))
                 .operand("out", images(c, &out[0]))
-                .attr("kernel_shape", &one(&c.kernel))
-                .attr("strides", &one(&c.strides))
-                .attr("dilations", &one(&c.dilation))
-                .attr("padding", &three(c.pads.iter().map(|pad| pad.0), 0))
+                .attr("kernel_shape", &three(&c.kernel, 1))
+                .attr("strides", &three(&c.strides, 1))
+                .attr("dilations", &three(&c.dilation, 1))
+                .attr("padding", &three(&before, 0))
                 .attr("groups", &[te::int(c.groups)])
                 .attr("panel_width", &[width]);
             if let Some(f) = finish {
