@@ -2,7 +2,7 @@
 
 use pliant_tensor::DType;
 
-use crate::decl::{AttrType, Dims, Kernel, Operand, Order, Role};
+use crate::decl::{AttrType, Dims, Kernel, Operand, Order};
 use crate::dims::Sizes;
 use crate::error::{KernelError, KernelErrorKind};
 use crate::{MAX_NUMBERS, MAX_OPERANDS, MAX_RANK};
@@ -84,6 +84,23 @@ impl View {
             step = step.saturating_mul(dim);
             fits
         }) || self.shape().contains(&0)
+    }
+
+    /// Whether each element has an address of its own: along the dims in the order of their strides, each step passes all
+    /// elements of the dims before it.
+    fn has_distinct_elements(&self) -> bool {
+        let mut dims = [(0, 1); MAX_RANK];
+        for (to, (&dim, &stride)) in dims.iter_mut().zip(self.shape().iter().zip(self.strides())) {
+            *to = (stride, dim);
+        }
+        dims.sort_unstable();
+        let mut last = 0i64;
+        self.shape().contains(&0)
+            || dims.iter().filter(|(_, dim)| *dim > 1).all(|&(stride, dim)| {
+                let apart = stride > last;
+                last = last.saturating_add(stride.saturating_mul(dim - 1));
+                apart
+            })
     }
 
     /// The distance from the first element to the last one, in elements; `None` if a dim is 0, if a dim or stride is
@@ -261,6 +278,11 @@ impl Call {
             let message = format!("has strides {:?}, expected rows without gaps", view.strides());
             return wrong(KernelErrorKind::Value, message);
         }
+        if operand.role.is_written() && !view.has_distinct_elements() {
+            let (dims, strides) = (view.shape(), view.strides());
+            let message = format!("has dims {dims:?} and strides {strides:?}, which overlap");
+            return wrong(KernelErrorKind::Value, message);
+        }
         if bytes > 0 && (view.data.is_null() || view.data.addr() % view.dtype.size() != 0) {
             return wrong(KernelErrorKind::Value, "has a misaligned or no address".to_string());
         }
@@ -317,7 +339,7 @@ impl Call {
                 (bytes > 0).then(|| (operand, start..start.saturating_add(bytes)))
             })
         };
-        for (i, (result, own)) in all().enumerate().filter(|(_, o)| o.0.role == Role::Output) {
+        for (i, (result, own)) in all().enumerate().filter(|(_, o)| o.0.role.is_written()) {
             for (_, (other, memory)) in all().enumerate().filter(|(k, _)| *k != i) {
                 if own.start < memory.end && memory.start < own.end {
                     let message =

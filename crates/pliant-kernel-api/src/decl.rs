@@ -36,6 +36,16 @@ pub enum Role {
     Input,
     /// It writes every element of the operand and reads none.
     Output,
+    /// It writes every element of the operand. If the attribute `accumulate` is not 0, it adds to the elements, otherwise it
+    /// reads none.
+    Accumulator,
+}
+
+impl Role {
+    /// Whether the kernel writes the operand.
+    pub fn is_written(self) -> bool {
+        self != Role::Input
+    }
 }
 
 /// An operand of a kernel.
@@ -86,6 +96,16 @@ impl Operand {
             optional: false,
             doc,
         }
+    }
+
+    /// An operand that is written completely, and read if the call accumulates.
+    pub const fn accumulator(
+        name: &'static str,
+        dtype: DType,
+        dims: Dims,
+        doc: &'static str,
+    ) -> Self {
+        Operand { role: Role::Accumulator, ..Operand::output(name, dtype, dims, doc) }
     }
 
     /// The same operand, which may also have one of these data types.

@@ -48,6 +48,7 @@ impl Kernel {
                 (Role::Input, true) => "optional input",
                 (Role::Output, false) => "result",
                 (Role::Output, true) => "optional result",
+                (Role::Accumulator, _) => "accumulator",
             };
             let order = match operand.order {
                 Order::RowMajor => "row-major",

@@ -8,8 +8,9 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values};
 use pliant_kernels::epilogue::{Activation, Epilogue, Matrix, Standard, pliant_epilogue_f32};
 use pliant_kernels::fused::{FusedGemm, pliant_gemm_fused_f32};
-use pliant_kernels::gemm::pliant_gemm_packed_f32;
+use pliant_kernels::gemm::packed;
 use pliant_kernels::isa::isa;
+use pliant_kernels::product::PackedProduct;
 use pliant_tensor::{DType, Tensor, panel_width};
 
 /// Rows, columns, inner.
@@ -37,25 +38,11 @@ fn fused(c: &mut Criterion) {
             let work = Work::single((2 * m * n * k) as f64, (n * k * 4) as f64);
             let name = format!("{m} x {n} x {k}");
             cases.run(&format!("{name}, plain"), work, || {
-                let (m, n, k, width) = (m as i64, n as i64, k as i64, width as i64);
-                let (a, out) = (black_box(a.as_ptr()), out.as_mut_ptr());
+                let a = (black_box(a.as_ptr()), k as isize, 1);
+                let c = (out.as_mut_ptr(), n as isize);
+                let product = PackedProduct::new([m, n, k], a, (dense, width), c);
                 // SAFETY: the operands have these sizes.
-                unsafe {
-                    pliant_gemm_packed_f32(
-                        &raw const runtime,
-                        m,
-                        n,
-                        k,
-                        a,
-                        k,
-                        1,
-                        dense,
-                        width,
-                        out,
-                        n,
-                        0,
-                    )
-                };
+                unsafe { packed(&raw const runtime, &product) };
             });
             let bias = Standard { bias: bias.as_ptr(), ..Standard::default() };
             let before = Matrix { data: residual.as_ptr(), batch: 0, row: n as i64 };

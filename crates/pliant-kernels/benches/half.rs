@@ -12,8 +12,9 @@ use std::ptr::null;
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_exec::abi::KernelRuntime;
-use pliant_kernels::gemm::{pliant_gemm_f32, pliant_gemm_packed_f32};
+use pliant_kernels::gemm::{Gemm, gemm_batch, packed};
 use pliant_kernels::isa::isa;
+use pliant_kernels::product::PackedProduct;
 use pliant_kernels::vector::half::{narrow, widen};
 use pliant_tensor::{Tensor, pack_panels};
 
@@ -98,20 +99,20 @@ fn halves(c: &mut Criterion) {
                     to: c.as_mut_ptr(),
                     count: m * n,
                 };
-                let [m, n, k] = [m, n, k].map(|d| d as i64);
+                let (inner, columns) = (k as isize, n as isize);
+                let (a, b) = (wide_a.cast_const(), wide_b.cast_const());
                 // SAFETY: the operands have these sizes.
                 unsafe {
                     in_a.run(&runtime);
                     if constant {
-                        pliant_gemm_packed_f32(
-                            &runtime, m, n, k, wide_a, k, 1, panels, width, wide_c, n, 0,
-                        );
+                        let (a, b) = ((a, inner, 1), (panels, width as usize));
+                        let p = PackedProduct::new([m, n, k], a, b, (wide_c, columns));
+                        packed(&runtime, &p);
                     } else {
                         in_b.run(&runtime);
-                        pliant_gemm_f32(
-                            &runtime, 1, m, n, k, wide_a, 0, k, 1, wide_b, 0, n, 1, wide_c, 0, n,
-                            1, 0,
-                        );
+                        let (a, b, c) = ((a, inner, 1), (b, columns, 1), (wide_c, columns, 1));
+                        let g = Gemm { m, n, k, a, b, c, accumulate: false };
+                        gemm_batch(&runtime, 1, g, [0; 3], None);
                     }
                     out.run(&runtime);
                 }

@@ -8,6 +8,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values};
 use pliant_kernels::isa::isa;
 use pliant_kernels::narrow::{Format, NarrowGemm, run};
+use pliant_kernels::product::PackedProduct;
 use pliant_tensor::{DType, Tensor, panel_width};
 
 /// Rows, columns, inner.
@@ -41,23 +42,11 @@ fn narrow(c: &mut Criterion) {
             let dense = weights.as_slice::<f32>().expect("dense");
             let work = Work::single(flops, (n * k * 4) as f64);
             cases.run(&format!("{m} x {n} x {k}, f32"), work, || {
+                let a = (black_box(a.as_ptr()), k as isize, 1);
+                let c = (out.as_mut_ptr(), n as isize);
+                let product = PackedProduct::new([m, n, k], a, (dense.as_ptr(), width), c);
                 // SAFETY: the operands have these sizes.
-                unsafe {
-                    pliant_kernels::gemm::pliant_gemm_packed_f32(
-                        &raw const runtime,
-                        m as i64,
-                        n as i64,
-                        k as i64,
-                        black_box(a.as_ptr()),
-                        k as i64,
-                        1,
-                        dense.as_ptr(),
-                        width as i64,
-                        out.as_mut_ptr(),
-                        n as i64,
-                        0,
-                    )
-                };
+                unsafe { pliant_kernels::gemm::packed(&raw const runtime, &product) };
             });
             let scales = vec![0.01f32; k.div_ceil(GROUP) * n.next_multiple_of(width)];
             for (name, format, bits) in FORMATS {

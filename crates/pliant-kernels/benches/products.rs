@@ -7,10 +7,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values, vectors};
-use pliant_exec::abi::KernelRuntime;
-use pliant_kernels::gemm::{
-    pliant_gemm_f32, pliant_gemm_f64, pliant_gemm_packed_f32, pliant_gemm_packed_f64,
-};
+use pliant_kernels::gemm::{Gemm, Product, gemm_batch, packed as gemm_packed};
+use pliant_kernels::product::PackedProduct;
 use pliant_tensor::{Element, Tensor, pack_panels};
 
 /// Rows, columns, inner.
@@ -97,55 +95,15 @@ const VARYING_DOUBLE: [Varying; 5] = [
     (1, 512, 512, 512, TURNED),
 ];
 
-/// An element type of products, with the kernels of it.
-trait Number: Element + Copy + From<f32> {
-    const PACKED: PackedFn<Self>;
-    const VARYING: VaryingFn<Self>;
+/// An element type of products.
+trait Number: Element + Product + Copy + From<f32> {
     /// Behind the titles of its cases.
     const KIND: &'static str;
 
     fn work(flops: f64, bytes: f64) -> Work;
 }
 
-type PackedFn<T> = unsafe extern "C" fn(
-    *const KernelRuntime,
-    i64,
-    i64,
-    i64,
-    *const T,
-    i64,
-    i64,
-    *const T,
-    i64,
-    *mut T,
-    i64,
-    i64,
-) -> i64;
-
-type VaryingFn<T> = unsafe extern "C" fn(
-    *const KernelRuntime,
-    i64,
-    i64,
-    i64,
-    i64,
-    *const T,
-    i64,
-    i64,
-    i64,
-    *const T,
-    i64,
-    i64,
-    i64,
-    *mut T,
-    i64,
-    i64,
-    i64,
-    i64,
-) -> i64;
-
 impl Number for f32 {
-    const PACKED: PackedFn<f32> = pliant_gemm_packed_f32;
-    const VARYING: VaryingFn<f32> = pliant_gemm_f32;
     const KIND: &'static str = "";
 
     fn work(flops: f64, bytes: f64) -> Work {
@@ -154,8 +112,6 @@ impl Number for f32 {
 }
 
 impl Number for f64 {
-    const PACKED: PackedFn<f64> = pliant_gemm_packed_f64;
-    const VARYING: VaryingFn<f64> = pliant_gemm_f64;
     const KIND: &'static str = ", float64";
 
     fn work(flops: f64, bytes: f64) -> Work {
@@ -184,10 +140,11 @@ fn packed<T: Number>(c: &mut Criterion, shapes: &[(usize, usize, usize)]) {
             let panels = panels.as_slice::<T>().expect("its own type").as_ptr();
             let mut out = numbers::<T>(m * n, 1);
             cases.run(&format!("{m} x {n} x {k}"), work::<T>(m, n, k, 1), || {
-                let (out, [m, n, k]) = (black_box(out.as_mut_ptr()), [m, n, k].map(|d| d as i64));
-                let a = a.as_ptr();
+                let out = (black_box(out.as_mut_ptr()), n as isize);
+                let a = (a.as_ptr(), k as isize, 1);
+                let p = PackedProduct::new([m, n, k], a, (panels, width as usize), out);
                 // SAFETY: the operands have these sizes.
-                unsafe { T::PACKED(&runtime, m, n, k, a, k, 1, panels, width, out, n, 0) };
+                unsafe { gemm_packed(&runtime, &p) };
             });
         }
         cases.finish();
@@ -209,18 +166,16 @@ fn varying<T: Number>(c: &mut Criterion, shapes: &[Varying]) {
             };
             let name = format!("{batch} of {m} x {n} x {k}{how}");
             cases.run(&name, work::<T>(m, n, k, batch), || {
-                let [count, m, n, k] = [batch, m, n, k].map(|d| d as i64);
-                let (a_row, a_col) = if turned[0] { (1, m) } else { (k, 1) };
-                let (b_row, b_col) = if turned[1] { (1, k) } else { (n, 1) };
-                let (a, b, out) = (a.as_ptr(), b.as_ptr(), black_box(out.as_mut_ptr()));
-                let (a_next, b_next, next) = (m * k, k * n, m * n);
+                let [rows, columns, inner] = [m, n, k].map(|d| d as isize);
+                let (a_row, a_col) = if turned[0] { (1, rows) } else { (inner, 1) };
+                let (b_row, b_col) = if turned[1] { (1, inner) } else { (columns, 1) };
+                let a = (a.as_ptr(), a_row, a_col);
+                let b = (b.as_ptr(), b_row, b_col);
+                let c = (black_box(out.as_mut_ptr()), columns, 1);
+                let g = Gemm { m, n, k, a, b, c, accumulate: false };
+                let strides = [rows * inner, inner * columns, rows * columns];
                 // SAFETY: the operands have these sizes.
-                unsafe {
-                    T::VARYING(
-                        &runtime, count, m, n, k, a, a_next, a_row, a_col, b, b_next, b_row, b_col,
-                        out, next, n, 1, 0,
-                    );
-                }
+                unsafe { gemm_batch(&runtime, batch as i64, g, strides, None) };
             });
         }
         cases.finish();

@@ -10,6 +10,7 @@ use pliant_tensor::DType;
 
 use crate::attention::ScaledDotProduct;
 use crate::convolution::Conv;
+use crate::matmul::{Matmul, PackedMatmul};
 use crate::narrow::{BFloat16Weight, Int4Weight, Int8Weight};
 use crate::quantized::{Int8Conv, Int8Product};
 use crate::recurrent::call::Recurrent;
@@ -36,6 +37,8 @@ pub static ENTRIES: &[(&str, Entry)] = &[
     (ScaledDotProduct::KERNEL.name, entry::<ScaledDotProduct>),
     (Conv::KERNEL.name, entry::<Conv>),
     (Int8Conv::KERNEL.name, entry::<Int8Conv>),
+    (Matmul::KERNEL.name, entry::<Matmul>),
+    (PackedMatmul::KERNEL.name, entry::<PackedMatmul>),
     (Int8Product::KERNEL.name, entry::<Int8Product>),
     (Recurrent::KERNEL.name, entry::<Recurrent>),
     (Int8Weight::KERNEL.name, entry::<Int8Weight>),

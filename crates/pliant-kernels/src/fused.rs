@@ -8,10 +8,9 @@ use std::ffi::c_void;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
-use crate::epilogue::{Epilogue, Place};
+use crate::epilogue::Epilogue;
 use crate::gemm::{Gemm, Product, gemm_batch, packed};
 use crate::product::PackedProduct;
-use crate::product::packed::FED;
 
 /// The sizes of [`pliant_gemm_fused_f32`] and its like: 64-bit words, so that generated code may write them as an array. Strides
 /// count elements.
@@ -66,10 +65,8 @@ unsafe fn fused<T: Product>(runtime: *const KernelRuntime, f: &FusedGemm) -> i64
     }
     let width = usize::try_from(f.width).unwrap_or(0);
     let c = (c, stride(f.c_strides[1]));
-    let epilogue = Some(f.epilogue);
-    let fed = n.saturating_mul(k) > FED / size_of::<T>();
-    let at = Place::default();
-    let mut p = PackedProduct { m, n, k, a, b, width, fed, c, accumulate, epilogue, at };
+    let product = PackedProduct::new([m, n, k], a, (b, width), c);
+    let mut p = PackedProduct { accumulate, epilogue: Some(f.epilogue), ..product };
     // Batches without elements may be any number, by any strides.
     let batch = if m == 0 || n == 0 { batch.min(1) } else { batch };
     for at in 0..batch {

@@ -11,7 +11,6 @@ use crate::product::share::{cut, part, share};
 use crate::product::tile::ROWS;
 use crate::product::{self, PackedProduct, varying};
 use crate::rules::gemm::{DEEP_PART, MAX_BLOCKS, POLL_WORK, by_rows, stays_whole};
-use crate::rules::packed::FED;
 use crate::rules::share::UNIT;
 use crate::rules::varying::{DOT_ROWS, DOTS};
 
@@ -187,7 +186,7 @@ pub fn library_gemm() -> &'static dyn LibraryGemm {
 }
 
 /// An element type of products.
-pub(crate) trait Product: product::Element {
+pub trait Product: product::Element {
     /// The number one.
     const ONE: Self;
 
@@ -323,10 +322,13 @@ unsafe fn half_of_sum<T: Copy>(g: &Gemm<T>, index: usize) -> Gemm<T> {
     second
 }
 
+/// Computes `batch` products over the worker team of the runtime. `strides` count the elements from each A, B and C to the
+/// next. Returns a kernel status.
+///
 /// # Safety
-/// All elements of the batch are valid; C overlaps neither A nor B; with an epilogue, rows of C are contiguous, and it takes
-/// its operands.
-pub(crate) unsafe fn gemm_batch<T: Product>(
+/// The runtime lives. All elements of the batch are valid; C overlaps neither A nor B; with an epilogue, rows of C are
+/// contiguous, and it takes its operands.
+pub unsafe fn gemm_batch<T: Product>(
     runtime: *const KernelRuntime,
     batch: i64,
     first: Gemm<T>,
@@ -370,56 +372,12 @@ pub(crate) unsafe fn gemm_batch<T: Product>(
     unsafe { share(runtime, pieces, work.saturating_mul(each) / (UNIT * blocks), &run) }
 }
 
-macro_rules! entry {
-    ($name:ident, $ty:ty) => {
-        /// A batch of products, called by generated code: sizes, then for each of A, B, C its
-        /// address and its batch, row and
-        /// column strides in elements, then whether to add to C. Returns a kernel status.
-        ///
-        /// # Safety
-        /// The runtime lives; all addressed elements are valid; C overlaps neither A nor B.
-        pub unsafe extern "C" fn $name(
-            runtime: *const KernelRuntime,
-            batch: i64,
-            m: i64,
-            n: i64,
-            k: i64,
-            a: *const $ty,
-            a_batch: i64,
-            a_row: i64,
-            a_col: i64,
-            b: *const $ty,
-            b_batch: i64,
-            b_row: i64,
-            b_col: i64,
-            c: *mut $ty,
-            c_batch: i64,
-            c_row: i64,
-            c_col: i64,
-            accumulate: i64,
-        ) -> i64 {
-            let g = Gemm {
-                m: m.max(0) as usize,
-                n: n.max(0) as usize,
-                k: k.max(0) as usize,
-                a: (a, a_row as isize, a_col as isize),
-                b: (b, b_row as isize, b_col as isize),
-                c: (c, c_row as isize, c_col as isize),
-                accumulate: accumulate != 0,
-            };
-            let strides = [a_batch as isize, b_batch as isize, c_batch as isize];
-            // SAFETY: the caller's promise.
-            unsafe { gemm_batch(runtime, batch, g, strides, None) }
-        }
-    };
-}
-
-entry!(pliant_gemm_f32, f32);
-entry!(pliant_gemm_f64, f64);
-
+/// Computes a product over the worker team of the runtime. Returns a kernel status: panels whose width is no multiple of 16,
+/// or greater than that of all columns, are bad arguments.
+///
 /// # Safety
-/// All elements of the product are valid; C overlaps neither A nor B.
-pub(crate) unsafe fn packed<T: product::Element>(
+/// The runtime lives. All elements of the product are valid, and all of each panel; C overlaps neither A nor B.
+pub unsafe fn packed<T: product::Element>(
     runtime: *const KernelRuntime,
     p: &PackedProduct<T>,
 ) -> i64 {
@@ -444,51 +402,6 @@ pub(crate) unsafe fn packed<T: product::Element>(
     // SAFETY: the caller's promise; products do not unwind.
     unsafe { share(runtime, cut.pieces(), cut.units, &run) }
 }
-
-macro_rules! packed_entry {
-    ($name:ident, $ty:ty) => {
-        /// A product with a right operand in panels, called by generated code: sizes, then the address of A and its row
-        /// and column strides, the address of the panels and the columns of each, the address of C and its row stride,
-        /// then whether to add to C. The columns of C are contiguous. Returns a kernel status: panels that are no multiple of
-        /// 16 wide, or wider than a panel of the product, are bad arguments.
-        ///
-        /// # Safety
-        /// The runtime lives; all addressed elements are valid, and all of each panel; C overlaps neither A nor B.
-        pub unsafe extern "C" fn $name(
-            runtime: *const KernelRuntime,
-            m: i64,
-            n: i64,
-            k: i64,
-            a: *const $ty,
-            a_row: i64,
-            a_col: i64,
-            b: *const $ty,
-            width: i64,
-            c: *mut $ty,
-            c_row: i64,
-            accumulate: i64,
-        ) -> i64 {
-            let product = PackedProduct {
-                m: m.max(0) as usize,
-                n: n.max(0) as usize,
-                k: k.max(0) as usize,
-                a: (a, a_row as isize, a_col as isize),
-                b,
-                width: width.max(0) as usize,
-                fed: n.max(0).saturating_mul(k.max(0)) > (FED / size_of::<$ty>()) as i64,
-                c: (c, c_row as isize),
-                accumulate: accumulate != 0,
-                epilogue: None,
-                at: Place::default(),
-            };
-            // SAFETY: the caller's promise.
-            unsafe { packed(runtime, &product) }
-        }
-    };
-}
-
-packed_entry!(pliant_gemm_packed_f32, f32);
-packed_entry!(pliant_gemm_packed_f64, f64);
 
 #[cfg(test)]
 mod tests {

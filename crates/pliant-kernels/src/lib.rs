@@ -37,6 +37,7 @@ pub mod hardware;
 pub mod isa;
 pub mod lanes;
 pub mod math;
+pub mod matmul;
 pub mod narrow;
 pub mod product;
 pub mod quantized;

@@ -7,7 +7,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use crate::isa::isa;
 use crate::rows::{extreme, fourier, order};
 use crate::{
-    attention, convolution, epilogue, fused, gemm, quantized, scalar, symbols, tensor_arg, vector,
+    attention, convolution, epilogue, fused, quantized, scalar, symbols, tensor_arg, vector,
 };
 
 /// The type of an argument or result of a linked function.
@@ -137,18 +137,10 @@ fn build() -> Vec<ExternFn> {
     all
 }
 
-/// Matrix products and functions of numbers.
+/// Functions of numbers.
 fn functions() -> Vec<ExternFn> {
     table! {
         "pliant_check_tensor" = tensor_arg::check_tensor: (Ptr, I64, I64, I64) -> I64;
-        "pliant_gemm_f32" = gemm::pliant_gemm_f32:
-            (I64, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, I64) -> I64, true;
-        "pliant_gemm_f64" = gemm::pliant_gemm_f64:
-            (I64, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, I64) -> I64, true;
-        "pliant_gemm_packed_f32" = gemm::pliant_gemm_packed_f32:
-            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, I64) -> I64, true;
-        "pliant_gemm_packed_f64" = gemm::pliant_gemm_packed_f64:
-            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, I64) -> I64, true;
         "pliant_f16_to_f32" = scalar::f16_to_f32: (I32) -> F32;
         "pliant_f32_to_f16" = scalar::f32_to_f16: (F32) -> I32;
         "pliant_round_f16" = scalar::round_f16: (F32) -> F32;

@@ -4,7 +4,6 @@ use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
     Buffer, Expr, ExprData, ForKind, Intrin, KernelCall, PrimFunc, Stmt, StmtData, Var,
 };
-use pliant_kernel_api::Role;
 use rustc_hash::FxHashSet;
 
 use crate::walk::{for_each_stmt, own_exprs};
@@ -41,7 +40,7 @@ pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
                 ExprData::Call(Intrin::CallKernel, ..) => {
                     let call = KernelCall::of(f, e);
                     let buffers = call.iter().flat_map(KernelCall::buffers);
-                    written.extend(buffers.filter(|b| b.0 == Role::Output).map(|b| b.1));
+                    written.extend(buffers.filter(|b| b.0.is_written()).map(|b| b.1));
                 }
                 _ => {}
             });
@@ -75,6 +74,7 @@ pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
     let (mut seen_vars, mut seen_buffers) = (FxHashSet::default(), FxHashSet::default());
     let (mut own_vars, mut own_buffers) = (FxHashSet::default(), FxHashSet::default());
     let mut seen_exprs = FxHashSet::default();
+    let mut described = Vec::new();
     for_each_stmt(f, s, &mut |_, data| {
         let mut buffer = |b: Buffer| {
             if seen_buffers.insert(b) {
@@ -103,13 +103,38 @@ pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
             for_each_expr(f, e, |e| match f.expr(e) {
                 ExprData::Var(v) if seen_vars.insert(*v) => used.vars.push(*v),
                 ExprData::Load(b, _) => buffer(*b),
+                ExprData::Call(Intrin::CallPacked | Intrin::CallKernel, args, _) => {
+                    described.extend(args.iter().filter_map(|&a| addressed(f, a)));
+                }
                 _ => {}
             });
         }
     });
+    // Calls take tensors: memory and sizes.
+    for b in described {
+        let data = f.buffer(b);
+        for &size in data.shape.iter().chain(&data.strides) {
+            for_each_expr(f, size, |e| {
+                if let ExprData::Var(v) = f.expr(e)
+                    && seen_vars.insert(*v)
+                {
+                    used.vars.push(*v);
+                }
+            });
+        }
+    }
     used.vars.retain(|v| !own_vars.contains(v));
     used.buffers.retain(|b| !own_buffers.contains(b));
     used
+}
+
+/// The buffer that an address is in.
+fn addressed(f: &PrimFunc, e: Expr) -> Option<Buffer> {
+    let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(e) else { return None };
+    match f.expr(*element.first()?) {
+        ExprData::Load(b, _) => Some(*b),
+        _ => None,
+    }
 }
 
 /// The slots of a small buffer that can live in registers: first element and lanes of each. `None`

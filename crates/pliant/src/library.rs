@@ -229,7 +229,7 @@ trait Real: pliant_tensor::Element + Send {
     /// A batch of products; for each matrix its batch, row and column strides.
     ///
     /// # Safety
-    /// As for `pliant_gemm_f32`.
+    /// As for [`gemm::gemm_batch`].
     unsafe fn gemm(
         runtime: &KernelRuntime,
         s: Sizes,
@@ -245,7 +245,7 @@ trait Real: pliant_tensor::Element + Send {
 }
 
 macro_rules! real {
-    ($ty:ty, $gemm:path, $gelu:path, $sigmoid:path, $tanh:path) => {
+    ($ty:ty, $gelu:path, $sigmoid:path, $tanh:path) => {
         impl Real for $ty {
             unsafe fn gemm(
                 runtime: &KernelRuntime,
@@ -256,29 +256,13 @@ macro_rules! real {
                 [x, w, out]: [Side; 3],
                 accumulate: bool,
             ) -> i64 {
+                let [m, n, k] = [s.m, s.n, s.k].map(|d| d.max(0) as usize);
+                let [a, b] = [(a, x), (b, w)].map(|(p, s)| (p, s.1 as isize, s.2 as isize));
+                let c = (c, out.1 as isize, out.2 as isize);
+                let g = gemm::Gemm { m, n, k, a, b, c, accumulate };
+                let strides = [x, w, out].map(|side| side.0 as isize);
                 // SAFETY: the caller's promise.
-                unsafe {
-                    $gemm(
-                        runtime,
-                        s.batch,
-                        s.m,
-                        s.n,
-                        s.k,
-                        a,
-                        x.0,
-                        x.1,
-                        x.2,
-                        b,
-                        w.0,
-                        w.1,
-                        w.2,
-                        c,
-                        out.0,
-                        out.1,
-                        out.2,
-                        i64::from(accumulate),
-                    )
-                }
+                unsafe { gemm::gemm_batch(runtime, s.batch, g, strides, None) }
             }
 
             fn activation(name: &str) -> fn($ty) -> $ty {
@@ -300,8 +284,8 @@ macro_rules! real {
     };
 }
 
-real!(f32, gemm::pliant_gemm_f32, scalar::gelu_f32, scalar::sigmoid_f32, scalar::tanh_f32);
-real!(f64, gemm::pliant_gemm_f64, scalar::gelu_f64, scalar::sigmoid_f64, scalar::tanh_f64);
+real!(f32, scalar::gelu_f32, scalar::sigmoid_f32, scalar::tanh_f32);
+real!(f64, scalar::gelu_f64, scalar::sigmoid_f64, scalar::tanh_f64);
 
 #[cfg(test)]
 mod tests {

@@ -78,7 +78,7 @@ class Module:
 #                 first_column: T.int64 = turn // block_units // T.max(down, 1) % T.max(across, 1) * (block_panels * 16)
 #                 rows: T.int64 = T.min(block_rows, n - first_row)
 #                 columns: T.int64 = T.min(block_panels * 16, 9 - first_column)
-#                 T.evaluate(T.call_extern("int64", "pliant_gemm_packed_f32", rows, columns, 4, T.address_of(x[first_row, 0]), 1 * 4, 1, T.address_of(const_0[first_column // 16, 0, 0]), 16, T.address_of(z[first_row, first_column]), 1 * 9, 0))
+#                 T.evaluate(T.call_kernel("matmul_packed", x=T.view(x, [rows, 4], strides=[1 * 4, 1], offset=first_row * 4), weight=T.view(const_0, [(columns + (16 - 1)) // 16, 4, 16], strides=[4 * 16, 16, 1], offset=first_column // 16 * (4 * 16)), out=T.view(z, [rows, columns], strides=[1 * 9, 1], offset=first_row * 9 + first_column)))
 #                 for row in range(rows):
 #                     v_ax0: T.int64 = first_row + row
 #                     tile = T.alloc_buffer((512,), "float32", scope="local")
@@ -127,7 +127,7 @@ class Module:
 #                 rows: T.int64 = T.min(block_rows, n - first_row)
 #                 columns: T.int64 = T.min(block_panels * 64, m - first_column)
 #                 tile = T.alloc_buffer((192, 256), "float32")
-#                 T.evaluate(T.call_extern("int64", "pliant_gemm_f32", 1, rows, columns, 3, T.address_of(a[product, first_row, 0]), 1 * n * 3, 1 * 3, 1, T.address_of(c[product, 0, first_column]), 1 * 3 * m, 1 * m, 1, T.address_of(tile[0, 0]), 0, 256, 1, 0))
+#                 T.evaluate(T.call_kernel("matmul", x=T.view(a, [1, rows, 3], strides=[1 * n * 3, 1 * 3, 1], offset=(product * n + first_row) * 3), weight=T.view(c, [1, 3, columns], strides=[1 * 3 * m, 1 * m, 1], offset=product * 3 * m + first_column), out=T.view(tile, [1, rows, columns], strides=[0, 256, 1])))
 #                 for row in range(rows):
 #                     v_i: T.int64 = first_row + row
 #                     v_b0: T.int64 = product

@@ -40,7 +40,7 @@ class Module:
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         B = T.match_buffer(var_B, (m, 6), "float32")
 #         matmul = T.match_buffer(var_matmul, (n, 6), "float32")
-#         T.evaluate(T.call_extern("int64", "pliant_gemm_f32", 1, n, 6, m, T.address_of(A[0]), 0, m, 1, T.address_of(B[0]), 0, 6, 1, T.address_of(matmul[0]), 0, 6, 1, 0))
+#         T.evaluate(T.call_kernel("matmul", x=T.view(A, [1, n, m], strides=[0, m, 1]), weight=T.view(B, [1, m, 6], strides=[0, 6, 1]), out=T.view(matmul, [1, n, 6], strides=[0, 6, 1])))
 #
 #     @T.prim_func(private=True)
 #     def relu(var_A: T.handle, var_compute: T.handle):

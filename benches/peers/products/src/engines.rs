@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use gemmkit::{MatMut, MatRef};
 use pliant_exec::abi::KernelRuntime;
-use pliant_kernels::gemm::pliant_gemm_packed_f32;
+use pliant_kernels::gemm::packed;
+use pliant_kernels::product::PackedProduct;
 use pliant_pool::Team;
 use pliant_tensor::{Tensor, pack_panels};
 
@@ -97,24 +98,12 @@ fn pliant(product: &Product, threads: usize) -> Engine {
                 ..KernelRuntime::serial()
             };
             let weights = panels.as_slice::<f32>().expect("float32").as_ptr();
-            let width = panels.shape()[2];
+            let width = panels.shape()[2] as usize;
+            let a = (a.as_ptr(), k as isize, 1);
+            let dims = [m, n, k].map(|d| d as usize);
+            let product = PackedProduct::new(dims, a, (weights, width), (out, n as isize));
             // SAFETY: the operands have these sizes.
-            unsafe {
-                pliant_gemm_packed_f32(
-                    &runtime,
-                    m,
-                    n,
-                    k,
-                    a.as_ptr(),
-                    k,
-                    1,
-                    weights,
-                    width,
-                    out,
-                    n,
-                    0,
-                );
-            }
+            unsafe { packed(&runtime, &product) };
         }
     })
 }

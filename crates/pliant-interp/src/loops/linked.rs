@@ -1,10 +1,7 @@
-//! Functions of the run-time library that loop functions call by name: matrix products, functions of slices and functions of
-//! one scalar.
+//! Functions of the run-time library that loop functions call by name: functions of rows, of slices and of one scalar.
 //!
 //! What a program registers as a symbol (`pliant::register_symbol`) is the address of machine code. Calling it takes code
 //! for its signature, which a code generator makes; the interpreter has none, and refuses such a call by name.
-
-use std::rc::Rc;
 
 use pliant_ir::DType;
 use pliant_ir::tir::{Expr, Intrin, Ty};
@@ -13,37 +10,7 @@ use super::Loops;
 use super::intrin::float_intrin;
 use super::rows::Row;
 use super::scalar::{Val, cast, malformed, round, unsupported};
-use super::view::View;
 use crate::error::Result;
-
-/// A matrix of a batch: its memory, its first element, and its batch, row and column strides.
-struct Matrix {
-    view: Rc<View>,
-    first: i64,
-    strides: [i64; 3],
-}
-
-impl Matrix {
-    fn new(args: &[Val]) -> Result<Matrix> {
-        match args {
-            [Val::Address(view, first), Val::Int(b), Val::Int(r), Val::Int(c)] => {
-                Ok(Matrix { view: view.clone(), first: *first, strides: [*b, *r, *c] })
-            }
-            _ => Err(malformed("a matrix is an address and three strides")),
-        }
-    }
-
-    fn position(&self, batch: i64, row: i64, col: i64) -> i64 {
-        let [b, r, c] = self.strides;
-        [(batch, b), (row, r), (col, c)]
-            .iter()
-            .fold(self.first, |p, (i, s)| p.saturating_add(i.saturating_mul(*s)))
-    }
-
-    fn get(&self, batch: i64, row: i64, col: i64) -> Result<f64> {
-        self.view.read_at(self.position(batch, row, col))?.float()
-    }
-}
 
 impl Loops<'_, '_, '_> {
     pub(super) fn call_extern(&mut self, args: &[Expr], ty: Ty) -> Result<Val> {
@@ -55,10 +22,6 @@ impl Loops<'_, '_, '_> {
             return Err(malformed("T.call_extern without a name"));
         };
         match &**name {
-            "pliant_gemm_f32" => return self.gemm(rest, DType::Float32),
-            "pliant_gemm_f64" => return self.gemm(rest, DType::Float64),
-            "pliant_gemm_packed_f32" => return self.packed_gemm(rest, DType::Float32),
-            "pliant_gemm_packed_f64" => return self.packed_gemm(rest, DType::Float64),
             name if name.starts_with("pliant_row_") => return self.row(name, rest),
             slices if slices.starts_with("pliant_vec_") => return self.slices(slices, rest),
             _ => {}
@@ -144,68 +107,6 @@ impl Loops<'_, '_, '_> {
             };
             let value = value.ok_or_else(|| malformed("an unknown slice function"))?;
             to.write_at(first.saturating_add(i), &Val::Float(round(value, to.dtype)))?;
-        }
-        Ok(Val::Int(0))
-    }
-
-    /// `C = A * B` or `C += A * B` in a batch: sizes, the three matrices, whether to add.
-    fn gemm(&mut self, args: &[Val], dtype: DType) -> Result<Val> {
-        if args.len() != 17 {
-            return Err(malformed("a matrix product takes 17 arguments"));
-        }
-        let mut sizes = [0; 4];
-        for (size, arg) in sizes.iter_mut().zip(args) {
-            *size = arg.int()?;
-        }
-        let [batch, m, n, k] = sizes;
-        let (a, b) = (Matrix::new(&args[4..8])?, Matrix::new(&args[8..12])?);
-        let c = Matrix::new(&args[12..16])?;
-        if [&a, &b, &c].iter().any(|x| x.view.dtype != dtype) {
-            return Err(malformed("a matrix product of another data type"));
-        }
-        let add = args[16].int()? != 0;
-        for i in 0..batch {
-            for row in 0..m {
-                for col in 0..n {
-                    self.m.step(k.max(0) as u64 + 1)?;
-                    let mut sum = if add { c.get(i, row, col)? } else { 0.0 };
-                    for p in 0..k {
-                        sum += a.get(i, row, p)? * b.get(i, p, col)?;
-                    }
-                    c.view.write_at(c.position(i, row, col), &Val::Float(round(sum, dtype)))?;
-                }
-            }
-        }
-        Ok(Val::Int(0))
-    }
-
-    /// The same, not in a batch, with B in panels: `B[col // width, p, col % width]`.
-    fn packed_gemm(&mut self, args: &[Val], dtype: DType) -> Result<Val> {
-        let [m, n, k, a, a_row, a_col, b, width, c, c_row, add] = args else {
-            return Err(malformed("a matrix product with panels takes 11 arguments"));
-        };
-        let (m, n, k, width) = (m.int()?, n.int()?, k.int()?, width.int()?);
-        let (zero, one) = (Val::Int(0), Val::Int(1));
-        let matrix = |first: &Val, row: &Val, col: &Val| {
-            Matrix::new(&[first.clone(), zero.clone(), row.clone(), col.clone()])
-        };
-        let a = matrix(a, a_row, a_col)?;
-        let c = matrix(c, c_row, &one)?;
-        let panel = Val::Int(k.saturating_mul(width));
-        let b = Matrix::new(&[b.clone(), panel, Val::Int(width), one.clone()])?;
-        if width < 1 || [&a, &b, &c].iter().any(|x| x.view.dtype != dtype) {
-            return Err(malformed("panels without columns, or of another data type"));
-        }
-        let add = add.int()? != 0;
-        for row in 0..m {
-            for col in 0..n {
-                self.m.step(k.max(0) as u64 + 1)?;
-                let mut sum = if add { c.get(0, row, col)? } else { 0.0 };
-                for p in 0..k {
-                    sum += a.get(0, row, p)? * b.get(col / width, p, col % width)?;
-                }
-                c.view.write_at(c.position(0, row, col), &Val::Float(round(sum, dtype)))?;
-            }
         }
         Ok(Val::Int(0))
     }

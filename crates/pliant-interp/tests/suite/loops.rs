@@ -173,7 +173,7 @@ fn library_calls() {
     let text = r#"
 @T.prim_func
 def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32"), C: T.Buffer((2, 2), "float32")):
-    T.evaluate(T.call_extern("int64", "pliant_gemm_f32", T.int64(1), T.int64(2), T.int64(2), T.int64(3), T.address_of(A[0, 0]), T.int64(0), T.int64(3), T.int64(1), T.address_of(B[0, 0]), T.int64(0), T.int64(2), T.int64(1), T.address_of(C[0, 0]), T.int64(0), T.int64(2), T.int64(1), T.int64(0)))
+    T.evaluate(T.call_kernel("matmul", x=T.view(A, [1, 2, 3], strides=[6, 3, 1]), weight=T.view(B, [1, 3, 2], strides=[6, 2, 1]), out=T.view(C, [1, 2, 2], strides=[4, 2, 1])))
     C[0, 0] = C[0, 0] + T.call_extern("float32", "pliant_exp_f32", T.float32(0))
 "#;
     let a = f32s(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);

@@ -41,6 +41,65 @@ pub struct KernelOperand<'f> {
     pub view: Option<BufferView<'f>>,
 }
 
+/// An operand of a new call of a kernel.
+#[derive(Clone, Debug)]
+pub enum NewOperand {
+    /// The whole buffer.
+    Whole(Buffer),
+    /// A view of a buffer.
+    View {
+        /// The buffer, which has no strides.
+        buffer: Buffer,
+        /// The distance from the first element of the buffer to that of the view, an int64.
+        offset: Expr,
+        /// The sizes of the dims, int64.
+        dims: Vec<Expr>,
+        /// The distances between neighbours along each dim, int64.
+        strides: Vec<Expr>,
+    },
+}
+
+impl PrimFunc {
+    /// The address of the first element of a buffer.
+    pub fn start_of(&mut self, buffer: Buffer) -> Expr {
+        let rank = if self.is_flat() { 1 } else { self.buffer(buffer).shape.len() };
+        let zeros = vec![self.int(0); rank];
+        let first = self.load(buffer, &zeros);
+        self.call(Intrin::AddressOf, &[first])
+    }
+
+    /// A call of a kernel, an expression for its effect: the operands of the declaration, `None` for those that are left out,
+    /// and the numbers of the attributes.
+    pub fn call_kernel(
+        &mut self,
+        kernel: &'static Kernel,
+        operands: &[Option<NewOperand>],
+        numbers: &[Expr],
+    ) -> Expr {
+        let mut present = 0;
+        let mut own = Vec::new();
+        for (i, operand) in operands.iter().enumerate() {
+            let Some(operand) = operand else { continue };
+            present |= 1 << i;
+            let (NewOperand::Whole(buffer) | NewOperand::View { buffer, .. }) = *operand;
+            own.push(self.start_of(buffer));
+            match operand {
+                NewOperand::Whole(_) => own.push(self.int(WHOLE)),
+                NewOperand::View { offset, dims, strides, .. } => {
+                    own.extend([self.int(dims.len() as i64), *offset]);
+                    own.extend(dims);
+                    own.extend(strides);
+                }
+            }
+        }
+        let name = self.add_expr(ExprData::Str(kernel.name.into()));
+        let mut args = vec![name, self.int(present)];
+        args.extend(own);
+        args.extend(numbers);
+        self.add_expr(ExprData::Call(Intrin::CallKernel, args.into(), Ty::I64))
+    }
+}
+
 /// The parts of a call of a kernel.
 #[derive(Clone, Debug)]
 pub struct KernelCall<'f> {
@@ -133,6 +192,12 @@ impl<'f> KernelCall<'f> {
         self.present().map(|(declared, operand)| (declared.role, operand.buffer))
     }
 
+    /// The first number of an attribute, if it is a constant.
+    fn number(&self, f: &PrimFunc, name: &str) -> Option<i64> {
+        let (_, first) = self.kernel.attr(name)?;
+        f.as_int(*self.numbers.get(first)?)
+    }
+
     /// The present operands.
     fn present(&self) -> impl Iterator<Item = (&'static Operand, KernelOperand<'f>)> + '_ {
         let operands = self.kernel.operands.iter().zip(&self.operands);
@@ -141,7 +206,7 @@ impl<'f> KernelCall<'f> {
 
     /// Whether the kernel writes a buffer.
     pub fn writes(&self, buffer: Buffer) -> bool {
-        self.buffers().any(|(role, b)| b == buffer && role == Role::Output)
+        self.buffers().any(|(role, b)| b == buffer && role.is_written())
     }
 
     /// Whether the kernel writes every element of a buffer and reads none.
@@ -149,7 +214,12 @@ impl<'f> KernelCall<'f> {
         let mut own = self.present().filter(|(_, operand)| operand.buffer == buffer);
         let (Some((declared, operand)), None) = (own.next(), own.next()) else { return false };
         let whole = operand.view.is_none_or(|view| view.is_permutation(f, buffer));
-        declared.role == Role::Output && whole
+        let reads = match declared.role {
+            Role::Input => return false,
+            Role::Output => false,
+            Role::Accumulator => self.number(f, "accumulate") != Some(0),
+        };
+        whole && !reads
     }
 }
 

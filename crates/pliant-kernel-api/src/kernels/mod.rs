@@ -4,6 +4,7 @@ mod activation;
 pub mod attention;
 pub mod conv;
 pub mod conv_int8;
+pub mod matmul;
 pub mod matmul_int8;
 pub mod recurrent;
 pub mod weight_only_matmul;
@@ -15,6 +16,8 @@ pub static KERNELS: &[&Kernel] = &[
     &attention::KERNEL,
     &conv::KERNEL,
     &conv_int8::KERNEL,
+    &matmul::KERNEL,
+    &matmul::PACKED,
     &matmul_int8::KERNEL,
     &recurrent::KERNEL,
     &weight_only_matmul::INT8,

@@ -65,6 +65,20 @@ struct Scratch<T>([MaybeUninit<T>; ROW_BLOCK * MOST_COLUMNS]);
 type Sums<T> = (*mut T, isize);
 
 impl<T: Element> PackedProduct<T> {
+    /// A product of `m` rows, `n` columns and `k` inner positions that replaces what C holds. `a` is the first element of A
+    /// and its row and column strides, `b` the panels and the columns of each, `c` the first element of C and its row
+    /// stride.
+    pub fn new(
+        [m, n, k]: [usize; 3],
+        a: (*const T, isize, isize),
+        (b, width): (*const T, usize),
+        c: (*mut T, isize),
+    ) -> Self {
+        let fed = n.saturating_mul(k) > FED / size_of::<T>();
+        let at = Place::default();
+        PackedProduct { m, n, k, a, b, width, fed, c, accumulate: false, epilogue: None, at }
+    }
+
     /// How many panels there are.
     pub fn panels(&self) -> usize {
         self.n.div_ceil(self.width)

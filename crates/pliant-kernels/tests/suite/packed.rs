@@ -231,26 +231,13 @@ fn rows_of_any_stride_even_none_and_backwards() {
 fn panels_of_other_widths_are_bad_arguments() {
     let (a, b, mut c) = ([1f32; 4], [1f32; 64], [0f32; 4]);
     let runtime = KernelRuntime::serial();
-    let mut call = |width: i64| {
+    let mut call = |width: usize| {
+        let (a, b) = ((a.as_ptr(), 4, 1), (b.as_ptr(), width));
+        let product = PackedProduct::new([1, 4, 4], a, b, (c.as_mut_ptr(), 4));
         // SAFETY: one row of A, four rows and a panel of B of up to 16 columns, a row of C; others are refused before anything is read.
-        unsafe {
-            pliant_kernels::gemm::pliant_gemm_packed_f32(
-                &runtime,
-                1,
-                4,
-                4,
-                a.as_ptr(),
-                4,
-                1,
-                b.as_ptr(),
-                width,
-                c.as_mut_ptr(),
-                4,
-                0,
-            )
-        }
+        unsafe { pliant_kernels::gemm::packed(&runtime, &product) }
     };
-    for width in [0, -16, 1, 17, 80, 1 << 40, i64::MAX] {
+    for width in [0, 1, 17, 80, 1 << 40, usize::MAX] {
         assert_eq!(call(width), STATUS_BAD_ARGUMENTS, "{width}");
     }
     assert_eq!(call(16), 0);

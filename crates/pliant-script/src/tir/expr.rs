@@ -376,21 +376,13 @@ impl<'s> PrimParser<'_, 's> {
                 Ok(Val::Seq(self.f.buffer(b).strides.iter().map(|&d| Val::Typed(d)).collect()))
             }
             "dtype" => Ok(Val::DType),
-            "data" => Ok(Val::Typed(self.start_of(b))),
+            "data" => Ok(Val::Typed(self.f.start_of(b))),
             _ => {
                 let message = format!("a buffer has no attribute '{name}'");
                 let help = "it has shape, strides, dtype and data";
                 Err(self.error_help(Kind::UnknownName, range, message, help))
             }
         }
-    }
-
-    /// The address of a buffer's first element: the whole buffer as an argument of a call.
-    pub(super) fn start_of(&mut self, b: Buffer) -> IrExpr {
-        let zero = self.f.int(0);
-        let zeros = vec![zero; self.f.buffer(b).shape.len()];
-        let first = self.f.load(b, &zeros);
-        self.f.call(Intrin::AddressOf, &[first])
     }
 
     fn subscript(&mut self, e: &Expr<'s>, value: &Expr<'s>, index: &Expr<'s>) -> Res<Val> {

@@ -111,7 +111,7 @@ impl<'s> PrimParser<'_, 's> {
                 let message = format!("operand {name} of kernel {} takes a buffer", kernel.name);
                 return Err(self.error(Kind::Type, value.range, message));
             };
-            return Ok(vec![self.start_of(buffer), self.f.int(WHOLE)]);
+            return Ok(vec![self.f.start_of(buffer), self.f.int(WHOLE)]);
         };
         let keyword = |name: &str| view.keywords.iter().find(|k| k.name == name).map(|k| &k.value);
         let known = view.keywords.iter().all(|k| matches!(k.name, "strides" | "offset"));
@@ -136,7 +136,7 @@ impl<'s> PrimParser<'_, 's> {
             Some(offset) => self.scalar(offset, Some(Ty::I64))?,
             None => self.f.int(0),
         };
-        let mut arguments = vec![self.start_of(of), self.f.int(rank as i64), offset];
+        let mut arguments = vec![self.f.start_of(of), self.f.int(rank as i64), offset];
         arguments.extend(lists.concat());
         Ok(arguments)
     }

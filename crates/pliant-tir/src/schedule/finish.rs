@@ -8,9 +8,7 @@
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::NOALIAS;
-use pliant_ir::tir::{
-    Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Var,
-};
+use pliant_ir::tir::{Buffer, BufferData, Expr, ExprData, PrimFunc, Scope, Stmt, StmtData, Var};
 use rustc_hash::FxHashMap;
 
 use super::blocks::{self, Block, MOST_PANELS, MOST_ROWS, MOST_VARYING_ROWS, Size};
@@ -94,8 +92,7 @@ impl<'a> Chain<'a> {
         let [_, _, columns] = plan.axes();
         // Vectors run along one axis of neighbours.
         let one = matches!(columns, [v] if place.last() == Some(v));
-        let dense = f.buffer(*result).strides.is_empty();
-        if !plan.looped.is_empty() || !one || !dense {
+        if !plan.looped.is_empty() || !one {
             return None;
         }
         let read = vec![plan.operands[0].0, plan.operands[1].0];
@@ -241,11 +238,7 @@ fn part(
     }
     let by = f.int(width);
     let panel = f.binary(pliant_ir::tir::BinOp::FloorDiv, block.column, by);
-    let to = tile.map(|tile| {
-        let zero = f.int(0);
-        let first = f.load(tile.memory, &[zero, zero]);
-        (f.call(Intrin::AddressOf, &[first]), tile.row)
-    });
+    let to = tile.map(|tile| (tile.memory, tile.row));
     let batch = f.int(1);
     let part = Part { origin, batch, rows: block.rows, columns: block.columns, panel, to };
     plan.call(f, &part)

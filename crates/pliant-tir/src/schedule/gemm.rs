@@ -1,18 +1,21 @@
-//! Matrix products: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call
-//! of the library, whatever is
-//! transposed and however many axes are batched. A float sum may be computed in another order than written. A right
-//! operand in panels, `B[j // width, k, j % width]`, is handed over as such.
+//! Matrix products: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call of the kernel `matmul`,
+//! whatever is transposed and however many axes are batched. A float sum may be computed in another order than written. A
+//! right operand in panels, `B[j // width, k, j % width]`, becomes the operand of `matmul_packed`.
 //!
 //! A convolution is one too: where an index is a sum of an axis and reduction axes (`x[i + di]`), these loop around the
 //! call, which adds to what the calls before it have made.
 
-use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var};
+use pliant_ir::tir::{
+    BinOp, Buffer, Expr, ExprData, NewOperand, PrimFunc, Stmt, StmtData, Ty, Var,
+};
+use pliant_kernel_api::kernels::matmul::{self, PANEL_STEP};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
 use super::group::serial;
 use super::stage::{Axis, Body, Init, Stage};
 use crate::check_bounds::listed_unbounded;
+use crate::flatten::linear;
 use crate::guards;
 use crate::index_facts::IndexFacts;
 use crate::walk::{substitute_expr, uses_any};
@@ -54,7 +57,6 @@ pub fn matches(f: &mut PrimFunc, stage: &Stage) -> bool {
 
 /// How a stage is a matrix product.
 pub(super) struct Plan {
-    dtype: DType,
     /// A, B and C.
     pub operands: [Operand; 3],
     rows: Option<Dim>,
@@ -85,8 +87,8 @@ pub(super) struct Part {
     pub columns: Expr,
     /// The panel of B that its first column is the first of.
     pub panel: Expr,
-    /// Where the results go if not to C: the address of the first and the distance of rows; columns are neighbours.
-    pub to: Option<(Expr, Expr)>,
+    /// The buffer that the results go to if not to C, and the distance of its rows; columns are neighbours.
+    pub to: Option<(Buffer, Expr)>,
 }
 
 /// The product that a stage is, if it is one.
@@ -98,7 +100,7 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
     let Body::Store { buffer, indices, .. } = &stage.body else { return None };
     let ExprData::Binary(BinOp::Mul, a, b) = *f.expr(reduction.value) else { return None };
     let dtype = f.buffer(*buffer).dtype;
-    if !matches!(dtype, DType::Float32 | DType::Float64) {
+    if !matches!(dtype, DType::Float32 | DType::Float64) || !is_dense(f, *buffer) {
         return None;
     }
     let accumulate = match stage.init {
@@ -145,24 +147,19 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
     let inner = inner.pop().expect("there is one");
     called.extend(inner.vars.iter().copied());
     let outer = stage.axes.iter().filter(|a| outer_vars.contains(&a.var)).copied().collect();
-    Some(Plan {
-        dtype,
-        operands,
-        rows,
-        columns,
-        inner,
-        batch,
-        outer,
-        looped,
-        called,
-        accumulate,
-        width,
-    })
+    Some(Plan { operands, rows, columns, inner, batch, outer, looped, called, accumulate, width })
+}
+
+/// Whether a buffer is row-major: kernels take views of such buffers only.
+fn is_dense(f: &PrimFunc, buffer: Buffer) -> bool {
+    f.buffer(buffer).strides.is_empty()
 }
 
 fn operand(f: &PrimFunc, e: Expr, dtype: DType) -> Option<Operand> {
     match f.expr(e) {
-        ExprData::Load(b, indices) if f.buffer(*b).dtype == dtype => Some((*b, indices.clone())),
+        ExprData::Load(b, indices) if f.buffer(*b).dtype == dtype && is_dense(f, *b) => {
+            Some((*b, indices.clone()))
+        }
         _ => None,
     }
 }
@@ -174,17 +171,11 @@ struct Panels {
     width: Expr,
 }
 
-/// Columns of a panel are a multiple of so many.
-pub(super) const PANEL_STEP: i64 = 16;
-
 /// Whether B lies in panels, `B[j // width, k, j % width]`, with all of k and no column that it lacks, and C has contiguous
 /// columns: what the library function for panels takes.
 fn panels(f: &PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<Panels> {
     let (buffer, [panel, row, column]) = (operands[1].0, &*operands[1].1) else { return None };
     let data = f.buffer(buffer);
-    if !data.strides.is_empty() || data.elem_offset.is_some() {
-        return None;
-    }
     let sizes: Option<Vec<i64>> = data.shape.iter().map(|&d| f.as_int(d)).collect();
     let &[count, rows, width] = &sizes?[..] else { return None };
     let split = |e: Expr, want: BinOp| match *f.expr(e) {
@@ -199,13 +190,12 @@ fn panels(f: &PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<Panels
     };
     let axis = |v: Var| stage.axes.iter().find(|a| a.var == v);
     let (columns, inner) = (axis(*j)?, axis(*k)?);
-    let (to, at) = (f.buffer(operands[2].0), &operands[2].1);
+    let at = &operands[2].1;
     let fits = j == again
         && width > 0
         && width % PANEL_STEP == 0
         && f.as_int(columns.extent)? <= count.checked_mul(width)?
         && f.as_int(inner.extent) == Some(rows)
-        && to.strides.is_empty()
         && at.last().is_some_and(|&e| super::stage::is_var(f, e, *j));
     fits.then_some(Panels { column: *j, row: *k, width: data.shape[2] })
 }
@@ -326,11 +316,7 @@ fn classify(
 
 /// The distance between neighbours along a dim, in elements.
 fn stride(f: &mut PrimFunc, buffer: Buffer, place: usize) -> Expr {
-    let data = f.buffer(buffer);
-    if let Some(&s) = data.strides.get(place) {
-        return s;
-    }
-    let dims = data.shape[place + 1..].to_vec();
+    let dims = f.buffer(buffer).shape[place + 1..].to_vec();
     let mut acc = f.int(1);
     for d in dims {
         acc = f.mul(acc, d);
@@ -348,9 +334,7 @@ fn fuse(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
                 && (0..3).all(|slot| match (prev.places[slot], d.places[slot]) {
                     (Some((_, last)), Some((first, _))) => {
                         let data = f.buffer(operands[slot].0);
-                        data.strides.is_empty()
-                            && first == last + 1
-                            && data.shape[first] == d.extent
+                        first == last + 1 && data.shape[first] == d.extent
                     }
                     (None, None) => true,
                     _ => false,
@@ -414,11 +398,17 @@ impl Plan {
         let zero = f.int(0);
         let mut origin: FxHashMap<Var, Expr> = self.called.iter().map(|&v| (v, zero)).collect();
         origin.extend(&part.origin);
-        let args = match self.width {
-            Some(width) => self.packed_args(f, width, part, &origin),
-            None => self.args(f, part, &origin),
+        let numbers = [self.continues(f)];
+        let call = match self.width {
+            Some(width) => {
+                let operands = self.packed_operands(f, width, part, &origin);
+                f.call_kernel(&matmul::PACKED, &operands.map(Some), &numbers)
+            }
+            None => {
+                let operands = self.operands(f, part, &origin);
+                f.call_kernel(&matmul::KERNEL, &operands.map(Some), &numbers)
+            }
         };
-        let call = f.add_expr(ExprData::Call(Intrin::CallExtern, args.into(), Ty::I64));
         f.add_stmt(StmtData::Evaluate(call))
     }
 
@@ -434,12 +424,11 @@ impl Plan {
         [&self.batch, &self.rows, &self.columns].map(|d| d.as_ref().map_or(&[][..], |d| &d.vars))
     }
 
-    /// The address of an operand's first element.
-    fn address(&self, f: &mut PrimFunc, slot: usize, origin: &FxHashMap<Var, Expr>) -> Expr {
+    /// The position of an operand's first element in its buffer.
+    fn offset(&self, f: &mut PrimFunc, slot: usize, origin: &FxHashMap<Var, Expr>) -> Expr {
         let (buffer, indices) = &self.operands[slot];
         let indices: Vec<Expr> = indices.iter().map(|&i| substitute_expr(f, i, origin)).collect();
-        let element = f.load(*buffer, &indices);
-        f.call(Intrin::AddressOf, &[element])
+        linear(f, *buffer, &indices).expect("a stage has an index for each dim")
     }
 
     fn extent(f: &mut PrimFunc, d: &Option<Dim>) -> Expr {
@@ -450,53 +439,80 @@ impl Plan {
         d.as_ref().map_or_else(|| f.int(0), |d| d.strides[slot])
     }
 
-    /// The arguments of the library function for strides, its name first.
-    fn args(&self, f: &mut PrimFunc, part: &Part, origin: &FxHashMap<Var, Expr>) -> Vec<Expr> {
-        let name = if self.dtype == DType::Float32 { "pliant_gemm_f32" } else { "pliant_gemm_f64" };
-        let mut args = vec![f.add_expr(ExprData::Str(name.into()))];
-        args.extend([part.batch, part.rows, part.columns, self.inner.extent]);
-        for slot in 0..3 {
-            if let Some((first, row)) = part.to.filter(|_| slot == 2) {
+    /// The operands of a call of [`matmul::KERNEL`].
+    fn operands(
+        &self,
+        f: &mut PrimFunc,
+        part: &Part,
+        origin: &FxHashMap<Var, Expr>,
+    ) -> [NewOperand; 3] {
+        let inner = self.inner.extent;
+        let dims = [
+            [part.batch, part.rows, inner],
+            [part.batch, inner, part.columns],
+            [part.batch, part.rows, part.columns],
+        ];
+        [0, 1, 2].map(|slot| {
+            if let Some((buffer, row)) = part.to.filter(|_| slot == 2) {
                 let (zero, one) = (f.int(0), f.int(1));
-                args.extend([first, zero, row, one]);
-                continue;
+                return view(f, buffer, zero, &dims[slot], &[zero, row, one]);
             }
-            args.push(self.address(f, slot, origin));
-            args.push(Self::stride(f, &self.batch, slot));
-            let inner = self.inner.strides[slot];
+            let step = self.inner.strides[slot];
             let (rows, columns) = match slot {
-                0 => (Self::stride(f, &self.rows, 0), inner),
-                1 => (inner, Self::stride(f, &self.columns, 1)),
+                0 => (Self::stride(f, &self.rows, 0), step),
+                1 => (step, Self::stride(f, &self.columns, 1)),
                 _ => (Self::stride(f, &self.rows, 2), Self::stride(f, &self.columns, 2)),
             };
-            args.extend([rows, columns]);
-        }
-        args.push(self.continues(f));
-        args
+            let batch = Self::stride(f, &self.batch, slot);
+            let offset = self.offset(f, slot, origin);
+            view(f, self.operands[slot].0, offset, &dims[slot], &[batch, rows, columns])
+        })
     }
 
-    /// The arguments of the library function for a right operand in panels, its name first.
-    fn packed_args(
+    /// The operands of a call of [`matmul::PACKED`].
+    fn packed_operands(
         &self,
         f: &mut PrimFunc,
         width: Expr,
         part: &Part,
         origin: &FxHashMap<Var, Expr>,
-    ) -> Vec<Expr> {
-        let float32 = self.dtype == DType::Float32;
-        let name = if float32 { "pliant_gemm_packed_f32" } else { "pliant_gemm_packed_f64" };
-        let mut args = vec![f.add_expr(ExprData::Str(name.into()))];
-        args.extend([part.rows, part.columns, self.inner.extent]);
-        args.push(self.address(f, 0, origin));
-        args.extend([Self::stride(f, &self.rows, 0), self.inner.strides[0]]);
-        let zero = f.int(0);
-        let first = f.load(self.operands[1].0, &[part.panel, zero, zero]);
-        args.extend([f.call(Intrin::AddressOf, &[first]), width]);
-        match part.to {
-            Some((first, row)) => args.extend([first, row]),
-            None => args.extend([self.address(f, 2, origin), Self::stride(f, &self.rows, 2)]),
-        }
-        args.push(f.int(i64::from(self.accumulate)));
-        args
+    ) -> [NewOperand; 3] {
+        let [a, b, c] = [0, 1, 2].map(|slot| self.operands[slot].0);
+        let inner = self.inner.extent;
+        let strides = [Self::stride(f, &self.rows, 0), self.inner.strides[0]];
+        let offset = self.offset(f, 0, origin);
+        let x = view(f, a, offset, &[part.rows, inner], &strides);
+        let one = f.int(1);
+        let panel = f.mul(inner, width);
+        let offset = f.mul(part.panel, panel);
+        let panels = panel_count(f, part.columns, width);
+        let weight = view(f, b, offset, &[panels, inner, width], &[panel, width, one]);
+        let (buffer, offset, row) = match part.to {
+            Some((buffer, row)) => (buffer, f.int(0), row),
+            None => (c, self.offset(f, 2, origin), Self::stride(f, &self.rows, 2)),
+        };
+        let out = view(f, buffer, offset, &[part.rows, part.columns], &[row, one]);
+        [x, weight, out]
     }
+}
+
+/// How many panels of `width` columns there are.
+fn panel_count(f: &mut PrimFunc, columns: Expr, width: Expr) -> Expr {
+    let one = f.int(1);
+    let more = f.binary(BinOp::Sub, width, one);
+    let up = f.add(columns, more);
+    f.binary(BinOp::FloorDiv, up, width)
+}
+
+/// A view of a buffer.
+fn view(
+    f: &mut PrimFunc,
+    buffer: Buffer,
+    offset: Expr,
+    dims: &[Expr],
+    strides: &[Expr],
+) -> NewOperand {
+    let mut all = |list: &[Expr]| list.iter().map(|&e| f.cast(e, Ty::I64)).collect();
+    let (dims, strides) = (all(dims), all(strides));
+    NewOperand::View { buffer, offset: f.cast(offset, Ty::I64), dims, strides }
 }

@@ -9,7 +9,6 @@ const LIMIT: i64 = 1 << 30;
 /// What a call of a linked function that takes addresses is, as messages name it.
 pub fn kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
     match args.first().map(|&e| f.expr(e)) {
-        Some(ExprData::Str(s)) if s.starts_with("pliant_gemm_") => Some("a matrix product"),
         _ if crate::rows::is_row(f, args) => Some("a kernel of rows"),
         Some(ExprData::Str(s)) if s.starts_with("pliant_vec_") => Some("a slice function"),
         _ => None,
@@ -70,10 +69,7 @@ impl Reach {
 /// The conditions under which a written call of the library stays inside its buffers; `None` where
 /// it is no such call.
 ///
-/// Arguments for strides: name, batch, rows, columns, inner, then for each operand its address and its batch, row and
-/// column strides, then whether to accumulate. For panels: name, rows, columns, inner, the address of A and its row and
-/// column strides, the panels and their width, the address of C and its row stride, then whether to accumulate. For slices:
-/// name, the address of the results, those of the operands, and how many elements.
+/// The arguments of slice functions are the name, the address of the results, those of the operands, and how many elements.
 pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     if crate::rows::is_row(f, args) {
         return crate::rows::reach(f, args);
@@ -83,53 +79,7 @@ pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
         let types = slice_types(slices)?;
         return slice_reach(f, args, types);
     }
-    let (dtype, packed) = match &**name {
-        "pliant_gemm_f32" => (DType::Float32, false),
-        "pliant_gemm_f64" => (DType::Float64, false),
-        "pliant_gemm_packed_f32" => (DType::Float32, true),
-        "pliant_gemm_packed_f64" => (DType::Float64, true),
-        _ => return None,
-    };
-    let mut reach = Reach { dtype, conditions: Vec::new() };
-    if packed {
-        packed_reach(f, args, &mut reach)?;
-        return Some(reach.conditions);
-    }
-    let [_, batch, rows, columns, inner, operands @ .., _] = args else { return None };
-    if operands.len() != 12 {
-        return None;
-    }
-    for &size in &[*batch, *rows, *columns, *inner] {
-        reach.within(f, size);
-    }
-    let extents = [[*batch, *rows, *inner], [*batch, *inner, *columns], [*batch, *rows, *columns]];
-    for (operand, extents) in operands.chunks(4).zip(extents) {
-        let dims: Vec<_> = operand[1..].iter().copied().zip(extents).collect();
-        reach.operand(f, operand[0], &dims)?;
-    }
-    Some(reach.conditions)
-}
-
-fn packed_reach(f: &mut PrimFunc, args: &[Expr], reach: &mut Reach) -> Option<()> {
-    let &[_, rows, columns, inner, a, a_row, a_col, b, width, c, c_row, _] = args else {
-        return None;
-    };
-    for size in [rows, columns, inner, width] {
-        reach.within(f, size);
-    }
-    let (zero, one, step) = (f.int(0), f.int(1), f.int(super::gemm::PANEL_STEP));
-    let rest = f.binary(BinOp::FloorMod, width, step);
-    let whole = f.binary(BinOp::Eq, rest, zero);
-    let some = f.binary(BinOp::Le, step, width);
-    reach.conditions.push(f.binary(BinOp::And, whole, some));
-    reach.operand(f, a, &[(a_row, rows), (a_col, inner)])?;
-    // Panels are whole, however many of their columns are used.
-    let more = f.binary(BinOp::Sub, width, one);
-    let padded = f.add(columns, more);
-    let panels = f.binary(BinOp::FloorDiv, padded, width);
-    let panel = f.mul(inner, width);
-    reach.operand(f, b, &[(panel, panels), (width, inner), (one, width)])?;
-    reach.operand(f, c, &[(c_row, rows), (one, columns)])
+    None
 }
 
 /// The element types of the results and of the operands of a slice function.

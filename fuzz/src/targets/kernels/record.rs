@@ -67,14 +67,7 @@ pub fn pointers(function: &ExternFn) -> Option<Vec<&'static str>> {
         }
         return Some(vec![of(rest.rsplit_once('_')?.1)?; count]);
     }
-    let text = match name {
-        "pliant_gemm_f64" | "pliant_gemm_packed_f64" => "float64 float64 float64",
-        "pliant_gemm_f32" | "pliant_gemm_packed_f32" => "float32 float32 float32",
-        _ => return None,
-    };
-    let types: Vec<&str> = text.split(' ').collect();
-    assert_eq!(types.len(), count, "{name}");
-    Some(types)
+    None
 }
 
 impl Record {

@@ -37,12 +37,6 @@ pub fn record(kernel: &str, rng: &mut Rng) -> Record {
 
 fn numbers(kernel: &str, rng: &mut Rng) -> Numbers {
     let ints = match kernel {
-        "pliant_gemm_f32" | "pliant_gemm_f64" => product(rng),
-        "pliant_gemm_packed_f32" | "pliant_gemm_packed_f64" => {
-            let ([m, n, k], width) = (sizes(rng), 16 * rng.between(1, 4));
-            let (a_row, a_col) = if rng.one_in(2) { (k, 1) } else { (1, m) };
-            vec![m, n, k, a_row, a_col, width, n + rng.between(0, 2), flag(rng)]
-        }
         _ if kernel.starts_with("pliant_row_") => {
             let n = *rng.pick(&[0, 1, 2, 5, 16, 31, 64, 200, 1000]);
             vec![n, flag(rng), rng.between(0, n), rng.between(0, n)]
@@ -56,20 +50,4 @@ fn numbers(kernel: &str, rng: &mut Rng) -> Numbers {
 
 fn flag(rng: &mut Rng) -> i64 {
     rng.between(0, 1)
-}
-
-fn sizes(rng: &mut Rng) -> [i64; 3] {
-    let all = [0, 1, 2, 3, 5, 7, 12, 16, 17, 31, 33, 64, 70];
-    [(); 3].map(|()| *rng.pick(&all))
-}
-
-fn product(rng: &mut Rng) -> Vec<i64> {
-    let ([m, n, k], batch) = (sizes(rng), rng.between(0, 3));
-    let mut out = vec![batch, m, n, k];
-    for (rows, columns) in [(m, k), (k, n), (m, n)] {
-        let (row, column) = if rng.one_in(3) { (1, rows) } else { (columns, 1) };
-        out.extend([if rng.one_in(4) { 0 } else { rows * columns }, row, column]);
-    }
-    out.push(flag(rng));
-    out
 }

@@ -5,6 +5,7 @@ mod attention;
 mod conv;
 mod conv_int8;
 mod epilogue;
+mod matmul;
 mod matmul_int8;
 mod recurrent;
 mod weight_only_matmul;
@@ -95,6 +96,7 @@ impl Loops<'_, '_, '_> {
             "attention" => attention::run(self.m, &args)?,
             "conv" => conv::run(self.m, &args)?,
             "conv_int8" => conv_int8::run(self.m, &args)?,
+            "matmul" | "matmul_packed" => matmul::run(self.m, &args)?,
             "matmul_int8" => matmul_int8::run(self.m, &args)?,
             "recurrent" => recurrent::run(self.m, &args)?,
             "matmul_int8_weight" | "matmul_int4_weight" | "matmul_bfloat16_weight" => {

@@ -1,0 +1,102 @@
+//! Products of float matrices.
+
+use pliant_tensor::DType::{Float32, Float64};
+
+use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
+
+/// Columns of a panel are a multiple of this number, the lanes of an AVX-512 register.
+pub const PANEL_STEP: i64 = 16;
+/// The most columns of a panel.
+pub const MAX_PANEL_COLUMNS: i64 = 64;
+
+const ACCUMULATE: Attr = Attr {
+    name: "accumulate",
+    ty: AttrType::Int(0, 1),
+    default: AttrDefault::Number(0),
+    doc: "1 adds the product to the elements of `out`",
+};
+
+/// A batch of products.
+pub static KERNEL: Kernel = Kernel {
+    name: "matmul",
+    doc: "A batch of matrix products (BLAS `gemm`): `out = x @ weight`. All operands have the same data type.",
+    operands: &[
+        Operand::input("x", Float32, Dims::Fixed(&["batch", "rows", "inner"]), "the left operands")
+            .or(&[Float64])
+            .strided(),
+        Operand::input(
+            "weight",
+            Float32,
+            Dims::Fixed(&["batch", "inner", "columns"]),
+            "the right operands",
+        )
+        .or(&[Float64])
+        .strided(),
+        Operand::accumulator(
+            "out",
+            Float32,
+            Dims::Fixed(&["batch", "rows", "columns"]),
+            "the products",
+        )
+        .or(&[Float64])
+        .strided(),
+    ],
+    attrs: &[ACCUMULATE],
+    derived: &[],
+    relations: |call, _| same_dtype(call),
+    flops,
+};
+
+/// A product whose right operand is packed in panels.
+pub static PACKED: Kernel = Kernel {
+    name: "matmul_packed",
+    doc: "A matrix product (BLAS `gemm`) whose right operand is packed in panels of columns: `out = x @ weight`. All operands \
+          have the same data type.",
+    operands: &[
+        Operand::input("x", Float32, Dims::Fixed(&["rows", "inner"]), "the left operand")
+            .or(&[Float64])
+            .strided(),
+        Operand::input(
+            "weight",
+            Float32,
+            Dims::Fixed(&["panels", "inner", "width"]),
+            "panels of columns",
+        )
+        .or(&[Float64]),
+        Operand::accumulator("out", Float32, Dims::Fixed(&["rows", "columns"]), "the product")
+            .or(&[Float64])
+            .strided_rows(),
+    ],
+    attrs: &[ACCUMULATE],
+    derived: &[("panels", |_, s| {
+        let width = s.get("width");
+        if width < 1 { None } else { Some(s.get("columns").checked_add(width - 1)? / width) }
+    })],
+    relations: |call, sizes| {
+        let width = sizes.get("width");
+        if !(PANEL_STEP..=MAX_PANEL_COLUMNS).contains(&width) || width % PANEL_STEP != 0 {
+            return Err(format!(
+                "operand weight has panels of {width} columns, expected 16, 32, 48 or 64"
+            ));
+        }
+        same_dtype(call)
+    },
+    flops,
+};
+
+fn same_dtype(call: &Call) -> Result<(), String> {
+    let dtype = |name| call.operand(name).map(|view| view.dtype);
+    let (x, weight, out) = (dtype("x"), dtype("weight"), dtype("out"));
+    match [("weight", weight), ("out", out)].into_iter().find(|(_, own)| *own != x) {
+        Some((name, Some(own))) => {
+            let x = x.map_or(String::new(), |x| x.to_string());
+            Err(format!("operand {name} is {own}, but operand x is {x}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn flops(_: &Call, sizes: &Sizes) -> f64 {
+    let size = |name| sizes.find(name).map_or(1.0, |n| n as f64);
+    2.0 * size("batch") * size("rows") * size("columns") * size("inner")
+}

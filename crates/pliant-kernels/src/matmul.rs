@@ -1,0 +1,97 @@
+//! The entries of float matrix products.
+
+use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
+use pliant_kernel_api::kernels::matmul::{KERNEL, PACKED};
+use pliant_kernel_api::{Call, Kernel, Sizes, View};
+use pliant_tensor::DType;
+
+use crate::entry::Implementation;
+use crate::gemm::{Gemm, Product, gemm_batch, packed};
+use crate::product::PackedProduct;
+
+/// A batch of products.
+pub struct Matmul;
+
+impl Implementation for Matmul {
+    const KERNEL: &'static Kernel = &KERNEL;
+
+    unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match operands(call) {
+                Some((DType::Float32, views)) => batch::<f32>(runtime, views, call, sizes),
+                Some((DType::Float64, views)) => batch::<f64>(runtime, views, call, sizes),
+                _ => STATUS_BAD_ARGUMENTS,
+            }
+        }
+    }
+}
+
+/// A product whose right operand is packed in panels.
+pub struct PackedMatmul;
+
+impl Implementation for PackedMatmul {
+    const KERNEL: &'static Kernel = &PACKED;
+
+    unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match operands(call) {
+                Some((DType::Float32, views)) => by_panels::<f32>(runtime, views, call, sizes),
+                Some((DType::Float64, views)) => by_panels::<f64>(runtime, views, call, sizes),
+                _ => STATUS_BAD_ARGUMENTS,
+            }
+        }
+    }
+}
+
+/// The data type of the operands, and `x`, `weight` and `out`.
+fn operands(call: &Call) -> Option<(DType, [&View; 3])> {
+    let views = [call.operand("x")?, call.operand("weight")?, call.operand("out")?];
+    Some((views[0].dtype, views))
+}
+
+/// The stride of a dim.
+fn stride(view: &View, dim: usize) -> isize {
+    view.strides()[dim] as isize
+}
+
+/// # Safety
+/// The call was checked, and its operands have elements of type `T`.
+unsafe fn batch<T: Product>(
+    runtime: &KernelRuntime,
+    [x, weight, out]: [&View; 3],
+    call: &Call,
+    sizes: &Sizes,
+) -> i64 {
+    let [m, n, k] = ["rows", "columns", "inner"].map(|name| sizes.get(name) as usize);
+    let g = Gemm {
+        m,
+        n,
+        k,
+        a: (x.data.cast_const().cast::<T>(), stride(x, 1), stride(x, 2)),
+        b: (weight.data.cast_const().cast::<T>(), stride(weight, 1), stride(weight, 2)),
+        c: (out.data.cast::<T>(), stride(out, 1), stride(out, 2)),
+        accumulate: call.int("accumulate") != 0,
+    };
+    let strides = [x, weight, out].map(|view| stride(view, 0));
+    // SAFETY: the check covers every element, and that `out` shares no memory with the other operands.
+    unsafe { gemm_batch(runtime, sizes.get("batch"), g, strides, None) }
+}
+
+/// # Safety
+/// As for [`batch`].
+unsafe fn by_panels<T: Product>(
+    runtime: &KernelRuntime,
+    [x, weight, out]: [&View; 3],
+    call: &Call,
+    sizes: &Sizes,
+) -> i64 {
+    let dims = ["rows", "columns", "inner"].map(|name| sizes.get(name) as usize);
+    let a = (x.data.cast_const().cast::<T>(), stride(x, 0), stride(x, 1));
+    let b = (weight.data.cast_const().cast::<T>(), sizes.get("width") as usize);
+    let product = PackedProduct::new(dims, a, b, (out.data.cast::<T>(), stride(out, 0)));
+    let product = PackedProduct { accumulate: call.int("accumulate") != 0, ..product };
+    // SAFETY: as in `batch`; the panels are whole.
+    unsafe { packed(runtime, &product) }
+}
