@@ -3,7 +3,7 @@
 use pliant_tensor::DType;
 
 use crate::decl::{AttrType, Dims, Kernel, Operand, Order};
-use crate::dims::Sizes;
+use crate::dims::{Sizes, name_id};
 use crate::error::{KernelError, KernelErrorKind};
 use crate::{MAX_NUMBERS, MAX_OPERANDS, MAX_RANK};
 
@@ -17,25 +17,27 @@ pub struct View {
     rank: usize,
     shape: [i64; MAX_RANK],
     strides: [i64; MAX_RANK],
+    span: Option<usize>,
 }
 
 impl View {
     /// A view with the given dims and strides, which count elements; `None` beyond [`MAX_RANK`]. Without strides, the
     /// elements are in row-major order.
     pub fn new(data: *mut u8, dtype: DType, dims: &[i64], strides: Option<&[i64]>) -> Option<View> {
-        let (mut shape, mut steps) = ([1; MAX_RANK], [0; MAX_RANK]);
-        shape.get_mut(..dims.len())?.copy_from_slice(dims);
-        match strides {
-            Some(strides) => steps.get_mut(..dims.len())?.copy_from_slice(strides),
-            None => {
-                let mut step = 1i64;
-                for (to, &dim) in steps[..dims.len()].iter_mut().zip(dims).rev() {
-                    *to = step;
-                    step = step.wrapping_mul(dim);
-                }
-            }
+        let rank = dims.len();
+        if rank > MAX_RANK || strides.is_some_and(|strides| strides.len() != rank) {
+            return None;
         }
-        Some(View { data, dtype, rank: dims.len(), shape, strides: steps })
+        let (shape, span) = ([1; MAX_RANK], None);
+        let mut view = View { data, dtype, rank, shape, strides: [0; MAX_RANK], span };
+        let mut step = 1i64;
+        for (k, &dim) in dims.iter().enumerate().rev() {
+            view.shape[k] = dim;
+            view.strides[k] = strides.map_or(step, |strides| strides[k]);
+            step = step.wrapping_mul(dim);
+        }
+        view.span = span_of(view.shape(), view.strides());
+        Some(view)
     }
 
     /// A view of the elements of a buffer that has `elements` elements from the address `data` on. The view begins at the
@@ -54,9 +56,9 @@ impl View {
         if dims.contains(&0) {
             return Ok(view);
         }
-        let last = view.last().and_then(|last| last.checked_add(usize::try_from(offset).ok()?));
-        match last.map(i64::try_from) {
-            Some(Ok(last)) if last < elements => {
+        let end = view.span.and_then(|span| span.checked_add(usize::try_from(offset).ok()?));
+        match end.map(i64::try_from) {
+            Some(Ok(end)) if end <= elements => {
                 view.data = data.wrapping_add(offset as usize * dtype.size());
                 Ok(view)
             }
@@ -89,39 +91,52 @@ impl View {
     /// Whether each element has an address of its own: along the dims in the order of their strides, each step passes all
     /// elements of the dims before it.
     fn has_distinct_elements(&self) -> bool {
-        let mut dims = [(0, 1); MAX_RANK];
-        for (to, (&dim, &stride)) in dims.iter_mut().zip(self.shape().iter().zip(self.strides())) {
-            *to = (stride, dim);
+        let (shape, strides) = (self.shape(), self.strides());
+        // Tensors and their parts have descending strides.
+        let dims = || shape.iter().copied().zip(strides.iter().copied());
+        if self.span == Some(0) || are_nested(dims().rev()) {
+            return true;
         }
-        dims.sort_unstable();
-        let mut last = 0i64;
-        self.shape().contains(&0)
-            || dims.iter().filter(|(_, dim)| *dim > 1).all(|&(stride, dim)| {
-                let apart = stride > last;
-                last = last.saturating_add(stride.saturating_mul(dim - 1));
-                apart
-            })
-    }
-
-    /// The distance from the first element to the last one, in elements; `None` if a dim is 0, if a dim or stride is
-    /// negative, or on overflow.
-    fn last(&self) -> Option<usize> {
-        let mut last = 0usize;
-        for (&dim, &stride) in self.shape().iter().zip(self.strides()) {
-            let (dim, stride) = (usize::try_from(dim).ok()?, usize::try_from(stride).ok()?);
-            last = last.checked_add(dim.checked_sub(1)?.checked_mul(stride)?)?;
-        }
-        Some(last)
+        let mut sorted = [(1, 0); MAX_RANK];
+        sorted.iter_mut().zip(dims()).for_each(|(to, dim)| *to = dim);
+        sorted.sort_unstable_by_key(|&(_, stride)| stride);
+        are_nested(sorted.into_iter())
     }
 
     /// The bytes from the first element to the end of the last one; `None` if a dim or stride is negative, or on overflow.
     fn bytes(&self) -> Option<usize> {
-        if self.shape().contains(&0) {
-            let negative = self.shape().iter().chain(self.strides()).any(|&n| n < 0);
-            return (!negative).then_some(0);
-        }
-        let bytes = self.last()?.checked_add(1)?.checked_mul(self.dtype.size())?;
+        let bytes = self.span?.checked_mul(self.dtype.size())?;
         (bytes <= isize::MAX as usize).then_some(bytes)
+    }
+}
+
+/// Whether each dim, given by its size and stride, steps over all elements of the dims before it.
+fn are_nested(dims: impl Iterator<Item = (i64, i64)>) -> bool {
+    let mut last = 0i64;
+    for (dim, stride) in dims {
+        if dim > 1 && stride <= last {
+            return false;
+        }
+        last = last.saturating_add(stride.saturating_mul((dim - 1).max(0)));
+    }
+    true
+}
+
+/// The elements from the first one to the end of the last one; `None` if a dim or stride is negative, or on overflow.
+fn span_of(dims: &[i64], strides: &[i64]) -> Option<usize> {
+    let (mut last, mut fits, mut empty, mut negative) = (0i64, true, false, 0i64);
+    for (&dim, &stride) in dims.iter().zip(strides) {
+        negative |= dim | stride;
+        empty |= dim == 0;
+        let (reach, too_far) = dim.wrapping_sub(1).overflowing_mul(stride);
+        let (sum, too_large) = last.overflowing_add(reach);
+        (last, fits) = (sum, fits && !too_far && !too_large);
+    }
+    match (negative < 0, empty, fits) {
+        (true, ..) => None,
+        (_, true, _) => Some(0),
+        (_, _, true) => usize::try_from(last).ok()?.checked_add(1),
+        _ => None,
     }
 }
 
@@ -155,8 +170,9 @@ impl Call {
     /// # Panics
     /// If the kernel has no operand of that name.
     pub fn operand(&self, name: &str) -> Option<&View> {
-        let at = self.kernel.operand(name).expect("the kernel has an operand of this name");
-        self.operands[at].as_ref()
+        let id = name_id(name);
+        let at = self.kernel.operands.iter().position(|operand| operand.id == id);
+        self.operands[at.expect("the kernel has an operand of this name")].as_ref()
     }
 
     /// The values of an attribute: one, or as many as its list is long. A choice is its index.
@@ -191,15 +207,23 @@ impl Call {
     /// The operand or attribute that is wrong, and what was expected.
     pub fn check(&self) -> Result<Sizes, KernelError> {
         let mut sizes = Sizes::new();
+        self.check_into(&mut sizes)?;
+        Ok(sizes)
+    }
+
+    /// As [`Self::check`], with the sizes entered in place: a call in a loop takes a few microseconds.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn check_into(&self, sizes: &mut Sizes) -> Result<(), KernelError> {
         self.check_attrs()?;
         for (operand, view) in self.kernel.operands.iter().zip(&self.operands) {
-            self.check_operand(operand, view.as_ref(), &mut sizes)?;
+            self.check_operand(operand, view.as_ref(), sizes)?;
         }
         self.check_overlap()?;
         let wrong = |message| self.error(KernelErrorKind::Shape, message);
-        (self.kernel.relations)(self, &sizes).map_err(wrong)?;
-        self.check_derived(&sizes)?;
-        Ok(sizes)
+        (self.kernel.relations)(self, sizes).map_err(wrong)?;
+        self.check_derived(sizes)
     }
 
     fn error(&self, kind: KernelErrorKind, message: String) -> KernelError {

@@ -3,7 +3,7 @@
 use pliant_tensor::DType;
 
 use crate::call::Call;
-use crate::dims::Sizes;
+use crate::dims::{Sizes, name_id};
 
 /// The declaration of a kernel that computes a whole operator.
 #[derive(Debug)]
@@ -53,6 +53,8 @@ impl Role {
 pub struct Operand {
     /// Its name.
     pub name: &'static str,
+    /// What stands for the name while a call is checked.
+    pub(crate) id: u64,
     /// Whether it is read or written.
     pub role: Role,
     /// The data type of its elements.
@@ -74,6 +76,7 @@ impl Operand {
     pub const fn input(name: &'static str, dtype: DType, dims: Dims, doc: &'static str) -> Self {
         Operand {
             name,
+            id: name_id(name),
             role: Role::Input,
             dtype,
             other_dtypes: &[],
@@ -88,6 +91,7 @@ impl Operand {
     pub const fn output(name: &'static str, dtype: DType, dims: Dims, doc: &'static str) -> Self {
         Operand {
             name,
+            id: name_id(name),
             role: Role::Output,
             dtype,
             other_dtypes: &[],

@@ -5,40 +5,73 @@ use crate::MAX_OPERANDS;
 /// The most dim names of a kernel.
 const MAX_NAMES: usize = 2 * MAX_OPERANDS;
 
+/// What stands for a name while a call is checked: its length, its first 4 and its last 4 bytes. Names of one kernel differ in it.
+#[inline]
+pub(crate) const fn name_id(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    let (mut id, mut at) = (bytes.len() as u64, 0);
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let (first, last) = (u32::from_le_bytes(*first) as u64, u32::from_le_bytes(*last) as u64);
+        return (first | last << 32) ^ id << 24;
+    }
+    while at < bytes.len() {
+        id = id << 8 | bytes[at] as u64;
+        at += 1;
+    }
+    id
+}
+
 /// The sizes of the named dims of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    list: [(&'static str, i64); MAX_NAMES],
+    ids: [u64; MAX_NAMES],
+    sizes: [i64; MAX_NAMES],
     len: usize,
 }
 
 impl Sizes {
-    pub(crate) fn new() -> Self {
-        Sizes { list: [("", 0); MAX_NAMES], len: 0 }
+    /// No sizes yet.
+    pub fn new() -> Self {
+        Sizes { ids: [0; MAX_NAMES], sizes: [0; MAX_NAMES], len: 0 }
     }
 
     /// The size of a dim; `None` for a name that no present operand has.
+    #[inline(always)]
     pub fn find(&self, name: &str) -> Option<i64> {
-        self.list[..self.len].iter().find(|(n, _)| *n == name).map(|(_, size)| *size)
+        self.find_id(name_id(name))
+    }
+
+    #[inline]
+    fn find_id(&self, id: u64) -> Option<i64> {
+        let at = self.ids[..self.len].iter().position(|&own| own == id)?;
+        Some(self.sizes[at])
     }
 
     /// The size of a dim; 0 for a name that no present operand has.
+    #[inline(always)]
     pub fn get(&self, name: &str) -> i64 {
         self.find(name).unwrap_or(0)
     }
 
     /// Enters the size of a dim. If it has another size already, returns that size.
-    pub(crate) fn unify(&mut self, name: &'static str, size: i64) -> Result<(), i64> {
-        match self.find(name) {
+    pub(crate) fn unify(&mut self, name: &str, size: i64) -> Result<(), i64> {
+        let id = name_id(name);
+        match self.find_id(id) {
             Some(known) if known != size => Err(known),
             Some(_) => Ok(()),
             None => {
-                if let Some(entry) = self.list.get_mut(self.len) {
-                    *entry = (name, size);
+                if self.len < MAX_NAMES {
+                    (self.ids[self.len], self.sizes[self.len]) = (id, size);
                     self.len += 1;
                 }
                 Ok(())
             }
         }
+    }
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes::new()
     }
 }

@@ -62,11 +62,12 @@ pub unsafe extern "C" fn entry<I: Implementation>(
 ) -> i64 {
     // SAFETY: the caller's promise.
     let (runtime, args) = unsafe { (&*runtime, std::slice::from_raw_parts(args, count as usize)) };
+    let (mut call, mut sizes) = (Call::new(I::KERNEL), Sizes::new());
     // SAFETY: the caller's promise for the arguments.
-    let call = unsafe { decode(I::KERNEL, args) };
-    match call.and_then(|call| call.check().map(|sizes| (call, sizes))) {
+    let decoded = unsafe { decode(&mut call, args) };
+    match decoded.and_then(|()| call.check_into(&mut sizes)) {
         // SAFETY: the call was checked, and its memory is valid by the caller's promise.
-        Ok((call, sizes)) => unsafe { I::run(runtime, &call, &sizes) },
+        Ok(()) => unsafe { I::run(runtime, &call, &sizes) },
         Err(error) => runtime.fail(error_kind(error.kind), &error.to_string()),
     }
 }
@@ -79,18 +80,18 @@ fn error_kind(kind: KernelErrorKind) -> u64 {
     }
 }
 
-/// The call that arguments are.
+/// Sets the operands and numbers of a call to those of arguments.
 ///
 /// # Safety
 /// The arguments describe valid memory.
-unsafe fn decode(kernel: &'static Kernel, args: &[PackedWord]) -> Result<Call, KernelError> {
+unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError> {
+    let kernel = call.kernel;
     let wrong =
         |message: String| KernelError { kernel: kernel.name, kind: KernelErrorKind::Type, message };
     if args.len() != kernel.arity() {
         return Err(wrong(format!("{} arguments, expected {}", args.len(), kernel.arity())));
     }
     let (operands, numbers) = args.split_at(kernel.operands.len());
-    let mut call = Call::new(kernel);
     for (i, word) in operands.iter().enumerate() {
         // SAFETY: the caller's promise.
         let view = unsafe { view(word) };
@@ -108,7 +109,7 @@ unsafe fn decode(kernel: &'static Kernel, args: &[PackedWord]) -> Result<Call, K
         }
         call.set_number(i, word.word as i64);
     }
-    Ok(call)
+    Ok(())
 }
 
 /// The operand that an argument is.

@@ -51,6 +51,11 @@ fn operands(call: &Call) -> Option<(DType, [&View; 3])> {
     Some((views[0].dtype, views))
 }
 
+/// Rows, columns and inner size.
+fn dims(sizes: &Sizes) -> [usize; 3] {
+    [sizes.get("rows") as usize, sizes.get("columns") as usize, sizes.get("inner") as usize]
+}
+
 /// The stride of a dim.
 fn stride(view: &View, dim: usize) -> isize {
     view.strides()[dim] as isize
@@ -64,7 +69,7 @@ unsafe fn batch<T: Product>(
     call: &Call,
     sizes: &Sizes,
 ) -> i64 {
-    let [m, n, k] = ["rows", "columns", "inner"].map(|name| sizes.get(name) as usize);
+    let [m, n, k] = dims(sizes);
     let g = Gemm {
         m,
         n,
@@ -87,10 +92,9 @@ unsafe fn by_panels<T: Product>(
     call: &Call,
     sizes: &Sizes,
 ) -> i64 {
-    let dims = ["rows", "columns", "inner"].map(|name| sizes.get(name) as usize);
     let a = (x.data.cast_const().cast::<T>(), stride(x, 0), stride(x, 1));
     let b = (weight.data.cast_const().cast::<T>(), sizes.get("width") as usize);
-    let product = PackedProduct::new(dims, a, b, (out.data.cast::<T>(), stride(out, 0)));
+    let product = PackedProduct::new(dims(sizes), a, b, (out.data.cast::<T>(), stride(out, 0)));
     let product = PackedProduct { accumulate: call.int("accumulate") != 0, ..product };
     // SAFETY: as in `batch`; the panels are whole.
     unsafe { packed(runtime, &product) }

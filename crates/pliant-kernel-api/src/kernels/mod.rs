@@ -32,6 +32,9 @@ pub fn find(name: &str) -> Option<&'static Kernel> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use crate::dims::name_id;
     use crate::{AttrDefault, AttrType, Dims, MAX_NUMBERS, MAX_OPERANDS, MAX_RANK};
 
     use super::*;
@@ -45,6 +48,16 @@ mod tests {
                 AttrType::Choice(list) => list.len(),
                 _ => 0,
             });
+            let distinct = |names: Vec<&str>| {
+                let ids: BTreeMap<u64, &str> = names.iter().map(|n| (name_id(n), *n)).collect();
+                names.iter().all(|name| ids[&name_id(name)] == *name)
+            };
+            let dims = k.operands.iter().flat_map(|o| match o.dims {
+                Dims::Fixed(dims) => dims.to_vec(),
+                Dims::ByLayout(list) => list.concat(),
+            });
+            assert!(distinct(dims.collect()), "{}: dims", k.name);
+            assert!(distinct(k.operands.iter().map(|o| o.name).collect()), "{}: operands", k.name);
             for o in k.operands {
                 let dims: Vec<&[&str]> = match o.dims {
                     Dims::Fixed(dims) => vec![dims],
