@@ -156,7 +156,7 @@ def test_recurrent_layers_pack_at_each_call(cell: str, direction: str, constant:
         for steps, batch in [(0, 2), (1, 1), (5, 0), (7, 3)]:
             operands = [*feed(cell, inputs, hidden, steps, batch, sides=sides, full=True, layout=layout), *own]
             close(model(*operands), loops(*operands))
-        packed = relax.transform.PackRecurrent()(module)
+        packed = relax.transform.OffloadKernels()(module)
         small = [*feed(cell, inputs, hidden, 2, 1, sides=sides, full=True, layout=layout), *own]
         close([v.numpy() for v in pliant.testing.interpret(packed, *small)], loops(*small))
 

@@ -285,7 +285,7 @@ def test_pipelines_keep_values(name: str) -> None:
 DEVICES = "There is one device, the CPU."
 TUNING = "Schedules follow from rules; nothing is tuned by measuring."
 GRADIENTS = "Gradients come later."
-LAYOUTS = "Data keep their layout; constant operands of matrix products are packed by PackConstants."
+LAYOUTS = "Data keep their layout; constant operands of matrix products are packed by OffloadKernels."
 PROCESSES = "Programs run in one process."
 ABSENT: dict[str, str] = {
     "RewriteCUDAGraph": DEVICES,

@@ -352,7 +352,7 @@ def test_turned_kernels(tail: str) -> None:
 def test_tiles_are_chosen(tiles: str, constant: str) -> None:
     module, operands = convolved(["n", "h", "w", 64], [64, 64, 3, 3], "ba", data_layout="NHWC", padding=1)
     with pliant.transform.PassContext(config={"winograd": tiles}):
-        packed = relax.transform.PackConvolutions()(module)
+        packed = relax.transform.OffloadKernels()(module)
         assert constant in kernels_in(module)
     model = pliant.compile(module, config={"winograd": tiles})
     loops = pliant.compile(module, kernels="off")

@@ -95,12 +95,12 @@ def test_kernels_compute_what_loops_compute(cell: str, direction: str, full: boo
                 close(model(*given), want)
             if steps * batch < 9 and hidden < 9:
                 close([v.numpy() for v in interpret(module, *given)], want)
-                packed = relax.transform.PackRecurrent()(module)
+                packed = relax.transform.OffloadKernels()(module)
                 close([v.numpy() for v in interpret(packed, *given)], want)
 
 
 def calls_the_kernel(module: pliant.IRModule) -> bool:
-    return 'T.call_kernel("recurrent"' in relax.transform.PackRecurrent()(module).script()
+    return 'T.call_kernel("recurrent"' in relax.transform.OffloadKernels()(module).script()
 
 
 @pytest.mark.parametrize("cell", CELLS)

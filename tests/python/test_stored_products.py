@@ -19,7 +19,7 @@ KERNELS = ("matmul_int8_weight", "matmul_int4_weight")
 def agree(module: pliant.IRModule, kernel: str | None, want: np.ndarray, x: np.ndarray) -> None:
     """Kernels, loops and the interpreter are close to what is wanted; the pass takes the product to that kernel, or to none."""
     tolerance = 1e-5 * max(1.0, float(np.abs(want).max(initial=0)))
-    packed = relax.transform.PackStored()(module)
+    packed = relax.transform.OffloadDequantized()(module)
     assert [name for name in KERNELS if name in packed.script()] == ([kernel] if kernel else [])
     models = [pliant.compile(module, exec_mode=mode) for mode in ("bytecode", "compiled")]
     for model in [*models, pliant.compile(module, kernels="off")]:
@@ -215,7 +215,7 @@ def test_what_does_not_fit_stays() -> None:
         x = rows(rng, 3, k)
         want = np.asarray(pliant.compile(module, kernels="off")(x))
         np.testing.assert_allclose(np.asarray(pliant.compile(module)(x)), want, rtol=1e-5)
-        assert not any(name in relax.transform.PackStored()(module).script() for name in KERNELS)
+        assert not any(name in relax.transform.OffloadDequantized()(module).script() for name in KERNELS)
 
 
 def test_what_is_read_through_keeps_its_value() -> None:
@@ -259,6 +259,6 @@ def test_products_of_many_dims_are_left_to_loops() -> None:
             weights = bb.emit(relax.op.multiply(bb.emit(relax.op.astype(relax.const(q), "float32")), relax.const(np.float32(0.5))))
             bb.emit_func_output(bb.emit_output(relax.op.matmul(x, weights)))
         module = bb.get()
-        assert (KERNELS[0] in relax.transform.PackStored()(module).script()) == packed
+        assert (KERNELS[0] in relax.transform.OffloadDequantized()(module).script()) == packed
         feed = rng.normal(size=(3, *[1] * (rank - 2), 16)).astype("float32")
         np.testing.assert_allclose(np.asarray(pliant.compile(module)(feed)), feed @ (q * 0.5), rtol=1e-4, atol=1e-3)

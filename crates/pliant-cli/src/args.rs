@@ -43,6 +43,8 @@ pub enum Command {
     Run(RunArgs),
     /// Time a model over a range of shapes.
     Bench(BenchArgs),
+    /// Print what of a model runs in kernels, what does not and why, and which loops are slow.
+    Explain(ExplainArgs),
     /// Print a stage of the compilation of a model.
     Dump(DumpArgs),
     /// Run single passes on a model and print what they make of it.
@@ -119,15 +121,29 @@ pub enum Fill {
     Ones,
 }
 
+/// Arguments of `pliant explain`.
+#[derive(Args)]
+#[command(after_help = "Example:
+  pliant explain model.onnx")]
+pub struct ExplainArgs {
+    /// The model.
+    #[arg(value_name = "MODEL")]
+    pub file: PathBuf,
+    /// How to compile it.
+    #[command(flatten)]
+    pub build: BuildArgs,
+}
+
 /// Arguments of `pliant opt`.
 #[derive(Args)]
 #[command(after_help = "Examples:
   pliant opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite model.py
   pliant opt --passes=FuseOps model.onnx -o fused.py
-  pliant opt --list")]
+  pliant opt --list
+  pliant opt --list-rules")]
 pub struct OptArgs {
     /// The model.
-    #[arg(required_unless_present = "list", value_name = "MODEL")]
+    #[arg(required_unless_present_any = ["list", "list_rules"], value_name = "MODEL")]
     pub file: Option<PathBuf>,
     /// Passes or pipelines, in order, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
@@ -135,6 +151,9 @@ pub struct OptArgs {
     /// List all passes and pipelines.
     #[arg(long)]
     pub list: bool,
+    /// List the rules by which operators are offloaded to kernels.
+    #[arg(long)]
+    pub list_rules: bool,
     /// Write the result there instead of to standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

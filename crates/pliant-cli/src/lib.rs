@@ -106,6 +106,7 @@ pub fn run(
         Command::Check(args) => commands::check(&args, out),
         Command::Compile(args) => commands::compile(&args, out, err),
         Command::Run(args) => commands::run(&args, out, err),
+        Command::Explain(args) => commands::explain(&args, out, err),
         Command::Dump(args) => commands::dump(&args, out),
         Command::Bench(args) => commands::bench(&args, out, err),
         Command::Diff(args) => commands::diff(&args, out, err),

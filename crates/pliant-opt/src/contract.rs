@@ -249,13 +249,25 @@ mod tests {
             check_order(names.iter().map(|n| find(n).expect("the pass exists")), INITIAL)
         };
         assert!(
-            order(&["MatchUnknownShapes", "PackStored", "DeadCodeElimination", "FoldConstant"])
-                .is_ok()
+            order(&[
+                "MatchUnknownShapes",
+                "OffloadDequantized",
+                "DeadCodeElimination",
+                "FoldConstant"
+            ])
+            .is_ok()
         );
-        let error =
-            order(&["MatchUnknownShapes", "DeadCodeElimination", "FoldConstant", "PackStored"])
-                .expect_err("too late");
-        assert_eq!(error, "PackStored requires [Dequantized], which no earlier pass ensures");
+        let error = order(&[
+            "MatchUnknownShapes",
+            "DeadCodeElimination",
+            "FoldConstant",
+            "OffloadDequantized",
+        ])
+        .expect_err("too late");
+        assert_eq!(
+            error,
+            "OffloadDequantized requires [Dequantized], which no earlier pass ensures"
+        );
     }
 
     #[test]

@@ -41,16 +41,11 @@ use crate::memory::lower_alloc_tensor::LowerAllocTensor;
 use crate::memory::plan_memory::StaticPlanBlockMemory;
 use crate::memory::rewrite_dataflow_reshape::RewriteDataflowReshape;
 use crate::offload::channels_last::ChannelsLast;
-use crate::offload::fuse_attention::FuseAttention;
 use crate::offload::fuse_ops_by_pattern::FuseOpsByPattern;
 use crate::offload::merge_composite_functions::MergeCompositeFunctions;
 use crate::offload::multiply_quantized::MultiplyQuantized;
-use crate::offload::pack_constants::PackConstants;
-use crate::offload::pack_convolutions::PackConvolutions;
-use crate::offload::pack_integer_convolutions::PackIntegerConvolutions;
-use crate::offload::pack_integers::PackIntegers;
-use crate::offload::pack_recurrent::PackRecurrent;
-use crate::offload::pack_stored::PackStored;
+use crate::offload::offload_kernels::OffloadKernels;
+use crate::offload::rule::Stage;
 use crate::offload::run_codegen::RunCodegen;
 use crate::offload::widen_products::WidenProducts;
 use crate::params::bundle_model_params::BundleModelParams;
@@ -154,11 +149,11 @@ passes! {
         gate: Gate::Kernels,
         make: MultiplyQuantized,
     }
-    "PackStored" in Offload: "Offload matmuls with constant quantized weights to library kernels" {
+    "OffloadDequantized" in Offload: "Replace matmuls by dequantized constants by kernel calls, by the rules of that stage" {
         requires: [Operators, KnownSizes, Dequantized],
         invalidates: CALLS_LOWERED [Dequantized, NoDeadCode, NoDeadReaders, NormalBlocks],
         gate: Gate::Kernels,
-        make: PackStored,
+        make: OffloadKernels::of(Stage::Dequantized),
     }
     "DeadCodeElimination" in Canonicalize: "Remove unused bindings and unreachable functions" {
         ensures: [NoDeadCode, NoUnreachableFunctions, NoDeadReaders],
@@ -256,11 +251,11 @@ passes! {
         invalidates: CALLS_LOWERED,
         make: RunCodegen::default(),
     }
-    "FuseAttention" in Offload: "Fuse attention into one kernel call" {
+    "OffloadComposites" in Offload: "Replace attention by kernel calls, by the rules of that stage" {
         requires: [Operators, KnownSizes],
         invalidates: CALLS_LOWERED [NoDeadCode, NoDeadReaders, NormalBlocks],
         gate: Gate::Kernels,
-        make: FuseAttention,
+        make: OffloadKernels::of(Stage::Composite),
     }
     "ChannelsLast" in Offload: "Rewrite the layout of convolutions to channels last" {
         requires: [Operators, KnownSizes],
@@ -269,35 +264,11 @@ passes! {
         gate: Gate::Kernels,
         make: ChannelsLast,
     }
-    "PackConvolutions" in Offload: "Offload float32 convolutions to library kernels" {
+    "OffloadKernels" in Offload: "Replace operators by kernel calls, by the rules of that stage" {
         requires: [Operators, DataflowBlocks, KnownSizes, ConstantsFolded, ChannelsLast, NoDeadReaders],
-        invalidates: CALLS_LOWERED [NoDeadCode, NormalBlocks],
-        gate: Gate::Kernels,
-        make: PackConvolutions,
-    }
-    "PackIntegers" in Offload: "Offload int8 matmuls with constant weights to library kernels" {
-        requires: [Operators, DataflowBlocks, KnownSizes, ConstantsFolded, NoDeadReaders],
-        invalidates: CALLS_LOWERED [NoDeadCode, NormalBlocks],
-        gate: Gate::Kernels,
-        make: PackIntegers,
-    }
-    "PackIntegerConvolutions" in Offload: "Offload int8 convolutions with constant weights to library kernels" {
-        requires: [Operators, DataflowBlocks, KnownSizes, ConstantsFolded, ChannelsLast, NoDeadReaders],
-        invalidates: CALLS_LOWERED [NoDeadCode, NormalBlocks],
-        gate: Gate::Kernels,
-        make: PackIntegerConvolutions,
-    }
-    "PackRecurrent" in Offload: "Offload LSTM, GRU and plain recurrent layers to library kernels" {
-        requires: [Operators, KnownSizes, ConstantsFolded],
-        invalidates: CALLS_LOWERED [NoDeadCode, NormalBlocks],
-        gate: Gate::Kernels,
-        make: PackRecurrent,
-    }
-    "PackConstants" in Offload: "Pack constant right operands of matmuls into the layout that kernels read" {
-        requires: [Operators, KnownSizes, ConstantsFolded],
         invalidates: OPERATORS_LOWERED [NoDeadCode, NormalBlocks],
         gate: Gate::Kernels,
-        make: PackConstants,
+        make: OffloadKernels::of(Stage::Kernel),
     }
     "FuseTransposeMatmul" in Fuse: "Let matmuls read transposed operands in place" {
         requires: [Operators],

@@ -33,20 +33,16 @@ pub const ZERO: &[&str] = &[
     // Merges the casts of one operand that widening has added.
     "EliminateCommonSubexpr",
     "MultiplyQuantized",
-    "PackStored",
+    "OffloadDequantized",
     // Dequantized copies of packed weights are unused now and must not be folded.
     "DeadCodeElimination",
     "FoldConstant",
-    "FuseAttention",
+    "OffloadComposites",
     "ChannelsLast",
     // An unused transpose would count as a reader and keep an epilogue from being fused.
     "DeadCodeElimination",
-    "PackConvolutions",
-    "PackIntegers",
-    "PackIntegerConvolutions",
-    "PackRecurrent",
+    "OffloadKernels",
     "DeadCodeElimination",
-    "PackConstants",
     // The remaining right operands are not constant; matmuls read them in place.
     "FuseTransposeMatmul",
     "LegalizeOps",

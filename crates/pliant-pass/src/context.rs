@@ -10,6 +10,7 @@ use crate::cancel::CancelToken;
 use crate::error::PassError;
 use crate::evaluate::Evaluate;
 use crate::instrument::Instrument;
+use crate::remark::Remarks;
 
 /// Options, instruments and cancellation of one run of passes.
 #[derive(Clone)]
@@ -31,6 +32,8 @@ pub struct PassContext {
     pub evaluator: Option<Arc<dyn Evaluate>>,
     /// Stops the run from outside.
     pub cancel: CancelToken,
+    /// What passes did, missed and noticed.
+    pub remarks: Arc<Remarks>,
     /// The operator library.
     pub ops: &'static dyn OpRegistry,
 }
@@ -47,6 +50,7 @@ impl PassContext {
             dump_dir: None,
             evaluator: None,
             cancel: CancelToken::new(),
+            remarks: Arc::default(),
             ops,
         }
     }

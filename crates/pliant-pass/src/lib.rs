@@ -14,6 +14,7 @@
 //! | [`dump`] | modules in files, for who looks for the cause of a failure |
 //! | `foreign` | passes from outside: verified, their mistakes told as their author's |
 //! | [`rewrite`] | helpers to rewrite graph functions binding by binding, without recursion |
+//! | [`remark`] | what passes did, missed and noticed, for `explain` |
 //! | [`text`] | the printer and the verifier as passes use them |
 //!
 //! The concrete passes live in `pliant-opt`; this crate knows none of them.
@@ -28,6 +29,7 @@ mod foreign;
 pub mod instrument;
 pub mod pass;
 pub mod pattern;
+pub mod remark;
 pub mod rewrite;
 pub mod text;
 pub mod timing;
@@ -39,5 +41,6 @@ pub use error::{PassError, Problem, Unsupported};
 pub use evaluate::Evaluate;
 pub use instrument::{DumpIr, Instrument, PrintIr, Verify};
 pub use pass::{FunctionPass, ModulePass, PassInfo, Sequential};
+pub use remark::{Remark, RemarkKind, Remarks};
 pub use timing::{Timing, TimingEntry};
 pub use writers::Writers;

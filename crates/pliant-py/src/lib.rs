@@ -138,8 +138,9 @@ mod _core {
     mod transform {
         #[pymodule_export]
         use crate::transform::byoc::{
-            backend_codegens, backend_patterns, fuse_ops_by_pattern, register_backend_codegen,
-            register_backend_patterns, run_codegen,
+            backend_codegens, backend_patterns, fuse_ops_by_pattern, offload_rules,
+            register_backend_codegen, register_backend_patterns, register_offload_rule,
+            remove_offload_rule, run_codegen,
         };
         #[pymodule_export]
         use crate::transform::core_pass::CorePass;

@@ -12,6 +12,7 @@
 //! | `check_bounds` | CheckBounds: an index that is not provably inside becomes a run-time check, never a crash |
 //! | `guards` | the bindings and checks in front of a statement |
 //! | `index_facts`, `fit` | facts about indices and sizes, and which integer arithmetic cannot overflow |
+//! | `inner_loops` | what makes innermost loops slow, for `explain` |
 //! | `kernel_checks` | assertions in front of all kernel calls, for test builds |
 //! | `schedule/` | DefaultSchedule: rules over stages (`stage`), matrix products (`gemm`), row groups (`group`), loops (`emit`) |
 //! | `lower_init`, `convert_blocks` | blocks to loops |
@@ -31,6 +32,7 @@ pub mod full_writes;
 pub mod guards;
 mod index_facts;
 pub mod inline;
+pub mod inner_loops;
 pub mod kernel_checks;
 pub mod lower_init;
 pub mod lowered;

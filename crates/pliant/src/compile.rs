@@ -20,6 +20,7 @@ use pliant_tensor::shortage;
 use crate::compiled::{CompiledModule, OnDrop};
 use crate::error::Error;
 use crate::evaluate::Compiled;
+use crate::explain::{Explanation, remark_slow_loops};
 use crate::inspect::verify;
 use crate::kernels;
 use crate::options::{CompileOptions, ExecMode, Pipeline};
@@ -116,6 +117,7 @@ fn compile_into(
     let lowered = kernels::lower(&module, &ctx)?;
     let mut phases = timing.entries();
     phases.push(phase.end());
+    remark_slow_loops(&lowered, &ctx.remarks);
     if let Some(dump) = &dump {
         dump.write("LowerLoops", &pliant_pass::text::module_text(&lowered, ctx.ops))?;
     }
@@ -166,6 +168,7 @@ fn compile_into(
         total: start.elapsed(),
         functions: module.relax_funcs().count(),
         kernels: table.len(),
+        explanation: Explanation { remarks: ctx.remarks.all(), sources: options.sources.clone() },
     };
     let (module, threads) = (Some(module), options.threads);
     Ok(CompiledModule::new(executable, table, module, signatures, stats, threads, on_drop))

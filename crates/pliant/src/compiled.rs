@@ -11,6 +11,7 @@ use pliant_vm::{KernelTable, VirtualMachine, VmOptions};
 
 use crate::compile::{Phase, pass_context};
 use crate::error::Error;
+use crate::explain::Explanation;
 use crate::kernels;
 use crate::options::{CompileOptions, Target};
 use crate::signature::Signature;
@@ -186,6 +187,7 @@ impl CompiledModule {
             phases,
             functions: executable.vm_functions().count(),
             kernels,
+            explanation: Explanation::default(),
         };
         let signatures = executable
             .metadata()

@@ -17,6 +17,7 @@ mod compile;
 mod compiled;
 mod error;
 mod evaluate;
+mod explain;
 pub mod hardware;
 mod host;
 mod inspect;
@@ -36,6 +37,7 @@ pub mod vm_codegen;
 pub use compile::{build, compile, pass_context, pipeline};
 pub use compiled::CompiledModule;
 pub use error::{Error, ErrorKind};
+pub use explain::Explanation;
 pub use inspect::{print, stage_text, verify};
 pub use library::{call_library, register_library};
 pub use model::Model;
@@ -47,9 +49,10 @@ pub use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, IRModule, relax, tir};
 pub use pliant_kernels::{ExternTy as SymbolTy, SymbolError, register_symbol};
 pub use pliant_onnx as onnx;
 pub use pliant_ops::te;
+pub use pliant_opt::offload::rules as offload_rules;
 pub use pliant_pass::{
     CancelToken, DumpIr, FunctionPass, Instrument, ModulePass, PassContext, PassError, PassInfo,
-    PrintIr, Sequential, Timing, TimingEntry, Verify,
+    PrintIr, Remark, RemarkKind, Sequential, Timing, TimingEntry, Verify,
 };
 pub use pliant_tensor::shortage::{Allocator, prepare as prepare_for_shortage};
 pub use pliant_tensor::{Tensor, held_bytes, memory_limit, set_memory_limit};

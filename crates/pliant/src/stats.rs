@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use pliant_pass::TimingEntry;
 
+use crate::explain::Explanation;
+
 /// The facts of one compilation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct CompileStats {
     /// The phases in order, passes under the phase they belong to.
     pub phases: Vec<TimingEntry>,
@@ -15,6 +17,8 @@ pub struct CompileStats {
     pub functions: usize,
     /// Loop functions compiled to machine code.
     pub kernels: usize,
+    /// What was offloaded, what was kept and why; empty for a program that was loaded.
+    pub explanation: Explanation,
 }
 
 impl CompileStats {

@@ -92,11 +92,21 @@ def backend_patterns(prefix: str) -> list[str]:
 def fuse_ops_by_pattern(patterns: list[Any], bind_constants: bool, annotate_codegen: bool) -> CorePass:
     """`FuseOpsByPattern` with patterns of Python."""
 
+def offload_rules() -> list[tuple[str, str, str, str]]:
+    """The offload rules in the order in which they are tried: name, pass, kernel and what each replaces."""
+
 def register_backend_codegen(name: str, generate: Any) -> None:
     """Registers the code generator of a backend."""
 
 def register_backend_patterns(patterns: list[Any]) -> None:
     """Adds patterns to the table of all backends."""
+
+def register_offload_rule(row: Any, inputs: list[Any], kernel: Any, doc: str) -> None:
+    """Adds an offload rule: matches of a pattern become calls of a packed function, a name or a callable, that takes what
+    `inputs` matched and the memory of the result."""
+
+def remove_offload_rule(name: str) -> bool:
+    """Removes a registered offload rule; returns whether there was one of that name."""
 
 def run_codegen(target_options: dict[str, dict[str, Any]], entry_functions: list[str] | None) -> CorePass:
     """`RunCodegen` with the options of backends."""

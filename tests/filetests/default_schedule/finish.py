@@ -1,4 +1,4 @@
-# test opt --passes=PackConstants,LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused,InlineInjective,ReuseOutput,CheckBounds,DefaultSchedule
+# test opt --passes=OffloadKernels,LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused,InlineInjective,ReuseOutput,CheckBounds,DefaultSchedule
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,4 @@
-# test opt --passes=FuseAttention
+# test opt --passes=OffloadComposites,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 
@@ -32,8 +32,6 @@ class Module:
 #         b = T.int64()
 #         n = T.int64()
 #         cls = Module
-#         with R.dataflow():
-#             R.output()
 #         _: R.Tuple = R.assert_op(sound, format="not sound")
 #         with R.dataflow():
 #             lv3: R.Tensor((b, n, 2, 4), dtype="float32") = R.call_tir(cls.attention, (x, x, x), out_sinfo=R.Tensor((b, n, 2, 4), dtype="float32"))

@@ -1,4 +1,4 @@
-# test opt --passes=FuseAttention
+# test opt --passes=OffloadComposites,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

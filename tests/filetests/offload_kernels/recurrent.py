@@ -1,4 +1,4 @@
-# test opt --passes=PackRecurrent
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -14,6 +14,9 @@ pub fn opt(args: &OptArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
     if args.list {
         return list(out);
     }
+    if args.list_rules {
+        return list_rules(out);
+    }
     let Some(file) = &args.file else { return Err(Failure::new("error: no script was given")) };
     let source = program::read(file, err)?;
     let failed = |e: Error| Failure::of(&e, &source.sources);
@@ -37,6 +40,15 @@ pub fn opt(args: &OptArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
     }
     if args.timing {
         write!(err, "{}", timing.render())?;
+    }
+    Ok(())
+}
+
+fn list_rules(out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out, "Offload rules, in the order in which they are tried:")?;
+    for rule in pliant::offload_rules::rules() {
+        let (name, pass, doc) = (&rule.name, rule.stage.pass(), &rule.doc);
+        writeln!(out, "  {name:<22}{pass:<20}{doc}\n{:44}kernel {}", "", rule.kernel)?;
     }
     Ok(())
 }

@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
+use pliant_ir::IRModule;
 use pliant_ir::print::{PrintOptions, print_prim_func};
-use pliant_ir::relax::{Expr, Function, Var};
+use pliant_ir::relax::{Expr, Function};
 use pliant_ir::tir::PrimFunc;
-use pliant_ir::{BaseFunc, IRModule};
 use pliant_ops::legalize::TirCall;
-use pliant_pass::rewrite::rewrite_bindings;
-use pliant_pass::{PassContext, PassError};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// The loop functions made so far.
 pub struct Kernels {
@@ -59,49 +57,4 @@ impl Kernels {
             module.insert(name, func);
         }
     }
-}
-
-/// Hands each graph function in which something is found to `rewrite`, which makes loop functions of it; others are not copied.
-///
-/// # Errors
-/// Those of `rewrite`, in the function's name.
-pub fn each_found<T>(
-    module: &mut IRModule,
-    ctx: &PassContext,
-    find: impl Fn(&Function) -> Vec<T>,
-    mut rewrite: impl FnMut(&mut Kernels, &mut Function, Vec<T>) -> Result<(), PassError>,
-) -> Result<(), PassError> {
-    let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
-    let mut kernels = Kernels::new(module);
-    for name in names {
-        ctx.check_cancelled()?;
-        let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-        let found = find(func);
-        if !found.is_empty() {
-            let func = Arc::make_mut(func);
-            rewrite(&mut kernels, func, found).map_err(|e| e.in_function(&name))?;
-        }
-    }
-    kernels.insert_into(module);
-    Ok(())
-}
-
-/// Makes bindings those of these calls, and leaves those out that are `gone`.
-///
-/// # Errors
-/// None of its own.
-pub fn bind_calls(
-    func: &mut Function,
-    calls: &FxHashMap<Var, Expr>,
-    gone: &FxHashSet<Var>,
-) -> Result<(), PassError> {
-    rewrite_bindings(func, |_, mut binding, out| {
-        if let Some(&call) = calls.get(&binding.var) {
-            binding.value = call;
-        }
-        if !gone.contains(&binding.var) {
-            out.push(binding);
-        }
-        Ok(())
-    })
 }

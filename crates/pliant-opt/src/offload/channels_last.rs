@@ -56,7 +56,7 @@ use rustc_hash::FxHashMap;
 use crate::common::products::{CONVOLUTIONS, PERMUTE};
 use crate::offload::dequantized::is_one;
 use crate::offload::integer_sums::{CAST, SUBTRACT};
-use crate::offload::pack_integer_convolutions::found as integers;
+use crate::offload::rules::conv_int8::matcher as integers;
 
 const POOLS: [Op; 9] = [
     Op("relax.nn.max_pool1d"),

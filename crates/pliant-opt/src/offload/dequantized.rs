@@ -29,8 +29,6 @@ pub(crate) const RESHAPES: [Op; 3] =
 pub(crate) struct Product {
     pub by: ByMatrix,
     pub weights: Weights,
-    /// The variable that the product is.
-    pub result: Var,
 }
 
 /// What a matrix is dequantised from.
@@ -115,7 +113,7 @@ impl Finder<'_> {
             .filter(|(_, attrs)| permutation(attrs, 2).is_some_and(|order| order == [1, 0]));
         let mut weights = self.weights(turned.map_or(right, |(args, _)| args[0]))?;
         weights.transposed = turned.is_some() != by.transposed;
-        Some(Product { by, weights, result: self.place })
+        Some(Product { by, weights })
     }
 
     /// What a matrix is dequantised from.

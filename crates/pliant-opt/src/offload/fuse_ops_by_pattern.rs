@@ -56,19 +56,20 @@
 use std::sync::Arc;
 
 use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
-use pliant_ir::relax::visit::{Event, bindings, copy_function, for_each_expr, walk};
+use pliant_ir::relax::visit::{bindings, copy_function};
 use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, Function, Var};
-use pliant_ir::{AttrValue, BaseFunc, IRModule, OpRegistry, Span};
-use pliant_pass::pattern::{Defs, Match, RuleSet};
+use pliant_ir::{AttrValue, BaseFunc, IRModule, Span};
+use pliant_pass::pattern::{Defs, RuleSet};
 use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::tir_call::TirCall;
 use crate::fuse::fuse_ops::Made;
+use crate::offload::byoc::members::{Reads, is_copy, members};
 use crate::offload::byoc::nest::nest;
 use crate::offload::byoc::outline::{Outlined, call_global, outline};
-use crate::offload::byoc::table::{FusionPattern, PatternCheck, patterns_with_prefix};
+use crate::offload::byoc::table::{FusionPattern, patterns_with_prefix};
 
 /// Names are cut off at about this length.
 const MAX_NAME: usize = 100;
@@ -145,7 +146,9 @@ impl Fuser<'_> {
             else {
                 continue;
             };
-            if let Some(members) = self.members(func, &reads, &found, b, &taken)? {
+            if let Some(members) =
+                members(func, self.ctx.ops, &reads, (self.pattern, &found), b, &taken)?
+            {
                 taken.extend(members.iter().map(|m| m.var));
                 groups.insert(b.var, members);
             }
@@ -184,54 +187,6 @@ impl Fuser<'_> {
         }
     }
 
-    /// The bindings that a match computes with, if they can become a function.
-    fn members(
-        &self,
-        func: &mut Arc<Function>,
-        reads: &Reads,
-        found: &Match,
-        root: Binding,
-        taken: &FxHashSet<Var>,
-    ) -> Result<Option<Vec<Binding>>, PassError> {
-        let defs = &reads.defs;
-        let mut set: FxHashSet<Var> = FxHashSet::from_iter([root.var]);
-        set.extend(found.computed().filter_map(|e| reads.origin(func, e)));
-        let mut members: Vec<(usize, Binding)> =
-            set.iter().filter_map(|v| reads.bindings.get(v).copied()).collect();
-        members.sort_unstable_by_key(|(at, _)| *at);
-        let fits = members.len() == set.len()
-            && members.iter().all(|(_, b)| {
-                defs.block(b.var) == defs.block(root.var)
-                    && defs.epoch(b.var) == defs.epoch(root.var)
-                    && !taken.contains(&b.var)
-                    && b.cast.is_none()
-                    && defs.is_pure(func, self.ctx.ops, b.value)
-            });
-        let hidden = |b: &Binding| {
-            let readers = reads.readers.get(&b.var).map_or(&[][..], Vec::as_slice);
-            b.var == root.var || readers.iter().all(|r| r.is_some_and(|r| set.contains(&r)))
-        };
-        if !fits || !members.iter().all(|(_, b)| hidden(b)) {
-            return Ok(None);
-        }
-        let members: Vec<Binding> = members.into_iter().map(|(_, b)| b).collect();
-        if let Some(check) = &self.pattern.check {
-            let annotations = &self.pattern.annotations;
-            let mut seen = PatternCheck {
-                func: &mut *func,
-                defs,
-                matched: found,
-                root,
-                members: &members,
-                annotations,
-            };
-            if !check(&mut seen)? {
-                return Ok(None);
-            }
-        }
-        Ok(Some(members))
-    }
-
     /// The call of a group's function in place of its root.
     fn call(
         &mut self,
@@ -257,53 +212,6 @@ impl Fuser<'_> {
         let ty = func.var(root).ty;
         Binding::bind(root, call_global(func, &name, &args, ty))
     }
-}
-
-/// What a function's variables are to each other.
-struct Reads {
-    defs: Defs,
-    /// Who reads each variable, copies looked through; `None` for the result of a sequence.
-    readers: FxHashMap<Var, Vec<Option<Var>>>,
-    /// Each variable's binding, and how many stand before it.
-    bindings: FxHashMap<Var, (usize, Binding)>,
-}
-
-impl Reads {
-    fn of(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Self {
-        let defs = Defs::of(func, ops, Some(writers));
-        let mut readers: FxHashMap<Var, Vec<Option<Var>>> = FxHashMap::default();
-        let mut bindings = FxHashMap::default();
-        let mut read = |e: Expr, by: Option<Var>| {
-            for_each_expr(func, e, |e| {
-                if let ExprData::Var(v) = func.expr(defs.origin(func, e)) {
-                    readers.entry(*v).or_default().push(by);
-                }
-            });
-        };
-        walk(func, func.root(), |event| match event {
-            Event::Binding(_, b) => {
-                bindings.insert(b.var, (bindings.len(), b));
-                if !is_copy(func, &b) {
-                    read(b.value, Some(b.var));
-                }
-            }
-            Event::Result(seq) => read(func.seq(seq).result, None),
-            _ => {}
-        });
-        Reads { defs, readers, bindings }
-    }
-
-    /// The variable that an expression is, copies looked through.
-    fn origin(&self, func: &Function, e: Expr) -> Option<Var> {
-        match func.expr(self.defs.origin(func, e)) {
-            ExprData::Var(v) => Some(*v),
-            _ => None,
-        }
-    }
-}
-
-fn is_copy(func: &Function, b: &Binding) -> bool {
-    b.cast.is_none() && matches!(func.expr(b.value), ExprData::Var(_))
 }
 
 fn group_name(func: &Function, members: &[Binding]) -> String {

@@ -239,6 +239,19 @@ fn packed_call(
             .collect::<Result<_, _>>()?,
     };
     let ty = func.expr_ty(call);
+    call_dps_packed(func, symbol, &inputs, ty)
+}
+
+/// A destination-passing call of a packed function.
+///
+/// # Errors
+/// An output whose size or data type is unknown.
+pub(crate) fn call_dps_packed(
+    func: &mut Function,
+    symbol: &str,
+    inputs: &[Expr],
+    ty: Type,
+) -> Result<Expr, String> {
     for out in outputs(func, ty) {
         if !can_be_allocated(func, out) {
             let text = pliant_ir::print::type_text(func, out);
@@ -248,7 +261,7 @@ fn packed_call(
         }
     }
     let callee = func.extern_func(symbol);
-    let tuple = func.tuple(&inputs);
+    let tuple = func.tuple(inputs);
     Ok(func.call(Callee::Op(CALL_DPS_PACKED), &[callee, tuple], Attrs::default(), &[ty], ty))
 }
 

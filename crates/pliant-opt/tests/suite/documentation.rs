@@ -16,6 +16,9 @@ use pliant_ir::{DType, IRModule};
 use pliant_opt::contract::{
     CALLS_LOWERED, Gate, INITIAL, MEMORY_LOWERED, OPERATORS_LOWERED, Phase, Properties, Property,
 };
+use pliant_opt::offload::offload_kernels::OffloadKernels;
+use pliant_opt::offload::rule::Stage;
+use pliant_opt::offload::rules::rules;
 use pliant_opt::params::bind_params::{BindParams, ParamKey, ParamValue};
 use pliant_opt::params::bind_symbolic_vars::BindSymbolicVars;
 use pliant_opt::params::update_param_struct_info::UpdateParamStructInfo;
@@ -82,8 +85,17 @@ fn print(module: &IRModule) -> String {
     print_module(module, pliant_ops::registry(), &PrintOptions::complete())
 }
 
-/// The name of the pass that a file of that name holds, and the pass itself.
+/// The pass that applies one offload rule.
+fn rule_of(stem: &str) -> Option<OffloadKernels> {
+    let rule = rules().into_iter().find(|rule| rule.name == stem)?;
+    Some(OffloadKernels { stage: rule.stage, only: Some(vec![stem.to_string()]) })
+}
+
+/// The name of the pass or offload rule that a file of that name holds, and the pass that runs it.
 fn pass_of(stem: &str) -> Option<(String, Box<dyn ModulePass>)> {
+    if let Some(pass) = rule_of(stem) {
+        return Some((stem.to_string(), Box::new(pass)));
+    }
     let name = stem.replace('_', "");
     let pass = with_arguments(stem)
         .or_else(|| pliant_opt::passes::find(&name).map(|info| (info.make)()))?;
@@ -221,6 +233,12 @@ fn documented() -> Vec<Documented> {
     found
 }
 
+/// The name of the pass whose documentation describes a pass: one file implements the passes of all offload stages.
+fn documentation_of(name: &'static str) -> &'static str {
+    let staged = Stage::ALL.iter().any(|stage| stage.pass() == name);
+    if staged { Stage::Kernel.pass() } else { name }
+}
+
 /// The names of all passes with the phase of each.
 fn all_passes() -> Vec<(&'static str, Phase)> {
     let table = pliant_opt::PASSES.iter().map(|p| (p.name, p.phase));
@@ -238,8 +256,15 @@ fn examples_in_the_documentation_are_true() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+    for rule in rules() {
+        assert!(
+            documented.iter().any(|d| d.name == rule.name),
+            "no documentation of {}",
+            rule.name
+        );
+    }
     for (name, phase) in all_passes() {
-        let d = documented.iter().find(|d| d.name == name);
+        let d = documented.iter().find(|d| d.name == documentation_of(name));
         let d = d.unwrap_or_else(|| panic!("the documentation of {name} has no examples"));
         assert!(d.path.starts_with(phase.name()), "{name} lies in {}, not {phase:?}", d.path);
     }
@@ -367,10 +392,21 @@ against these lists.
             writeln!(page, "| [{name}](#{}) | {} |", name.to_lowercase(), doc(name))?;
         }
         for name in passes {
-            let d = documented.iter().find(|d| d.name == name);
+            let d = documented.iter().find(|d| d.name == documentation_of(name));
             let d = d.unwrap_or_else(|| panic!("{name} is not documented"));
-            write_pass(&mut page, d)?;
+            write_pass(&mut page, name, d)?;
         }
+    }
+    page += "\n## Offload rules\n\n";
+    page += "`pliant opt --list-rules` prints this table, with the rules that a program has registered.\n\n";
+    page += "| rule | pass | kernel | replaces |\n|---|---|---|---|\n";
+    for rule in rules() {
+        let (name, pass, kernel, doc) = (&rule.name, rule.stage.pass(), &rule.kernel, &rule.doc);
+        writeln!(page, "| [{name}](#rule-{name}) | {pass} | `{kernel}` | {doc} |")?;
+    }
+    for rule in rules() {
+        let d = documented.iter().find(|d| d.name == rule.name).expect("rules are documented");
+        writeln!(page, "\n### Rule {}\n\n{}", rule.name, sections(&d.text).trim_end())?;
     }
     Ok(page)
 }
@@ -384,8 +420,7 @@ fn doc(name: &str) -> &'static str {
     table.or_else(|| Some(pliant_opt::passes::with_parameters(name)?.1)).unwrap_or_default()
 }
 
-fn write_pass(page: &mut String, d: &Documented) -> std::fmt::Result {
-    let name = &d.name;
+fn write_pass(page: &mut String, name: &str, d: &Documented) -> std::fmt::Result {
     writeln!(page, "\n### {name}\n")?;
     writeln!(page, "| | |\n|---|---|\n| source | `crates/pliant-opt/src/{}` |", d.path)?;
     if let Some(info) = pliant_opt::passes::find(name) {
@@ -404,6 +439,14 @@ fn write_pass(page: &mut String, d: &Documented) -> std::fmt::Result {
         }
     } else {
         writeln!(page, "| parameters | required: no pipeline and no command line creates it |")?;
+    }
+    if name != d.name {
+        return writeln!(
+            page,
+            "\nAs [{0}](#{1}), for the rules of its stage.",
+            d.name,
+            d.name.to_lowercase()
+        );
     }
     writeln!(page, "\n{}", sections(&d.text).trim_end())
 }

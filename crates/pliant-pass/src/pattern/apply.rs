@@ -27,7 +27,23 @@ pub struct RewriteCx<'a> {
     namer: &'a mut Option<Namer>,
 }
 
-impl RewriteCx<'_> {
+impl<'a> RewriteCx<'a> {
+    /// The context of a rewrite of the binding of `var`. Names of variables come from `namer`, which is made on demand.
+    pub fn new(
+        func: &'a mut Function,
+        ops: &'a dyn OpRegistry,
+        defs: &'a Defs,
+        var: Var,
+        namer: &'a mut Option<Namer>,
+    ) -> Self {
+        RewriteCx { func, ops, defs, var, bindings: Vec::new(), namer }
+    }
+
+    /// The bindings that the rewrite has emitted, in order.
+    pub fn into_bindings(self) -> Vec<Binding> {
+        self.bindings
+    }
+
     /// The value of an operand: that of the variable that it is, unless something may write into what it was computed of
     /// before the place of the rewrite.
     pub fn value(&self, e: Expr) -> Expr {

@@ -132,6 +132,20 @@ impl Pattern {
         }
     }
 
+    /// Whether a pattern is this one or inside of it.
+    pub fn contains(&self, part: &Pattern) -> bool {
+        let (mut open, mut seen) = (vec![self], rustc_hash::FxHashSet::default());
+        while let Some(pattern) = open.pop() {
+            if pattern.id() == part.id() {
+                return true;
+            }
+            if seen.insert(pattern.id()) {
+                open.extend(pattern.children());
+            }
+        }
+        false
+    }
+
     /// A call of what this matches, with exactly those operands.
     pub fn call(&self, args: impl IntoIterator<Item = Pattern>) -> Pattern {
         let args = args.into_iter().collect();

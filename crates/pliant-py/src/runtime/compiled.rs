@@ -378,6 +378,12 @@ impl Model {
         feeds::results(signature, output_names, &value)
     }
 
+    /// What of the model runs in kernels, what does not and why, and which loops are slow, as a text. Empty sections for a
+    /// model that was loaded: only a compilation can be explained.
+    fn explain(&self) -> String {
+        self.compiled.stats().explanation.to_string()
+    }
+
     /// Prints the symbols of the inputs with their ranges, and for an imported model the nodes that constrain them.
     fn explain_shapes(&self, py: Python<'_>) -> Result<()> {
         let text = match &self.shapes {

@@ -13,6 +13,9 @@ use pliant_opt::offload::byoc::table::{
     FusionPattern, PatternCheck, get_pattern, patterns_with_prefix, register_patterns,
 };
 use pliant_opt::offload::fuse_ops_by_pattern::FuseOpsByPattern;
+use pliant_opt::offload::rule::RuleInfo;
+use pliant_opt::offload::rules::pattern::pattern_rule;
+use pliant_opt::offload::rules::{register_rule, remove_rule, rules};
 use pliant_opt::offload::run_codegen::RunCodegen;
 use pliant_pass::{PassContext, PassError};
 use pliant_vm::register_func;
@@ -178,7 +181,7 @@ fn generated(one: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
     }
     if !one.is_callable() {
         return Err(Error::Type(format!(
-            "a code generator returns names of packed functions or callables, not {}",
+            "the kernel of a backend or rule is one of the names of packed functions or callables, not {}",
             one.get_type().name()?
         )));
     }
@@ -201,4 +204,35 @@ pub fn register_backend_codegen(name: &str, generate: Py<PyAny>) {
 #[pyfunction]
 pub fn backend_codegens() -> Vec<String> {
     codegens()
+}
+
+/// Adds an offload rule: matches of a pattern become calls of a packed function, a name or a callable, that takes what
+/// `inputs` matched and the memory of the result.
+#[pyfunction]
+pub fn register_offload_rule(
+    row: Row<'_>,
+    inputs: Vec<PyRef<'_, PatternNode>>,
+    kernel: &Bound<'_, PyAny>,
+    doc: String,
+) -> Result<()> {
+    let pattern = fusion_pattern(row);
+    let symbol = generated(kernel, &pattern.name)?.symbol;
+    let inputs = inputs.iter().map(|node| node.pattern.clone()).collect();
+    let rule = pattern_rule(pattern, inputs, symbol, doc).map_err(Error::Value)?;
+    register_rule(rule).map_err(Error::Value)
+}
+
+/// Removes a registered offload rule; returns whether there was one of that name.
+#[pyfunction]
+pub fn remove_offload_rule(name: &str) -> bool {
+    remove_rule(name)
+}
+
+/// The offload rules in the order in which they are tried: name, pass, kernel and what each replaces.
+#[pyfunction]
+pub fn offload_rules() -> Vec<(String, &'static str, String, String)> {
+    let text = |text: &str| text.to_string();
+    let row =
+        |rule: RuleInfo| (text(&rule.name), rule.stage.pass(), text(&rule.kernel), text(&rule.doc));
+    rules().into_iter().map(row).collect()
 }

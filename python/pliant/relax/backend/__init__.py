@@ -1,8 +1,14 @@
-"""Backends: patterns with names, code generators, and the library's products."""
+"""Backends: patterns with names, code generators, offload rules, and the library's products."""
 
 from __future__ import annotations
 
 from pliant.relax.backend import gemm
+from pliant.relax.backend.offload_rules import (
+    OffloadRule,
+    offload_rules,
+    register_offload_rule,
+    remove_offload_rule,
+)
 from pliant.relax.backend.pattern_registry import (
     get_codegens,
     get_pattern,
@@ -12,10 +18,14 @@ from pliant.relax.backend.pattern_registry import (
 )
 
 __all__ = [
+    "OffloadRule",
     "gemm",
     "get_codegens",
     "get_pattern",
     "get_patterns_with_prefix",
+    "offload_rules",
     "register_codegen",
+    "register_offload_rule",
     "register_patterns",
+    "remove_offload_rule",
 ]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`table`] | named patterns of backends |
 //! | [`registry`] | code generators by the name of their backend |
+//! | [`members`] | the bindings that a match computes with |
 //! | [`outline`] | bindings as a function of their own |
 //! | [`nest`] | composite functions inside the functions that code generators get |
 //! | [`gemm`] | the backend `gemm`: products by the library, bias and activation in its epilogue |
@@ -14,6 +15,7 @@
 //! [`RunCodegen`](crate::offload::run_codegen) lets the backend's code generator take those.
 
 pub mod gemm;
+pub mod members;
 pub mod nest;
 pub mod outline;
 pub mod registry;

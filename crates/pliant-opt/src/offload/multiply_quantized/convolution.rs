@@ -11,7 +11,7 @@ use super::left::{Left, Zero};
 use super::{MULTIPLY, cast, centred};
 use crate::common::products::{CONVOLUTIONS, operands};
 use crate::offload::dequantized::{Finder, integers, is_one};
-use crate::offload::pack_convolutions::found::data_layout;
+use crate::offload::rules::conv::matcher::data_layout;
 
 /// A convolution.
 pub(super) struct Convolved {

@@ -2,9 +2,9 @@
 //! Rewrites a float32 matmul of two operands dequantized from 8 bits, the right one from a constant, as an int8 matmul whose
 //! sums are multiplied by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`. The left
 //! operand has per-tensor or per-row, the right one per-column scales and zero points.
-//! [`PackIntegers`](crate::offload::pack_integers) turns the result into one kernel call. In `R.linear` the bias becomes an
-//! addition. Convolutions with a per-tensor input and per-filter weights are rewritten too
-//! ([`PackIntegerConvolutions`](crate::offload::pack_integer_convolutions)).
+//! The rule [`matmul_int8`](crate::offload::rules::matmul_int8) turns the result into one kernel call. In `R.linear` the bias
+//! becomes an addition. Convolutions with a per-tensor input and per-filter weights are rewritten too, for the rule
+//! [`conv_int8`](crate::offload::rules::conv_int8).
 //!
 //! # Before
 //! ```python
@@ -36,8 +36,9 @@
 //! ```
 //!
 //! # Requires
-//! That nobody has computed the right operand yet: it is of use before [`PackStored`](crate::offload::pack_stored), which takes
-//! such constants to be multiplied by floats, and [`FoldConstant`](crate::canonicalize::fold_constant).
+//! That nobody has computed the right operand yet: it is of use before
+//! [`OffloadDequantized`](crate::offload::offload_kernels), which takes such constants to be multiplied by floats, and
+//! [`FoldConstant`](crate::canonicalize::fold_constant).
 //!
 //! # Keeps
 //! Products of other types; those whose sums may leave 32 bits; constants with a scale or zero point that changes along a column,

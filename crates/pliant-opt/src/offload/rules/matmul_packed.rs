@@ -44,69 +44,55 @@
 //! # Never
 //! Changes a constant for other readers: one that is read otherwise too is there in both forms.
 
-use std::sync::Arc;
-
-use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
-use pliant_ir::{BaseFunc, DType, IRModule};
+use pliant_ir::DType;
+use pliant_ir::relax::{Expr, ExprData, Function};
+use pliant_ops::legalize::TirCall;
 use pliant_ops::{LegalizeError, te};
-use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
-use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+use pliant_pass::{PassContext, PassError};
 use pliant_tensor::{Tensor, TensorError, pack_bfloat16, pack_panels, panel_width};
-use rustc_hash::FxHashSet;
 
-use crate::common::kernels::Kernels;
-use crate::common::products::{ByMatrix, bound_in_dataflow};
-use crate::offload::pack_stored::kernel::{self as stored, Stored};
+use super::weight_only_matmul::kernel::{self as stored, Stored};
+use crate::common::products::{ByMatrix, LINEAR, MATMUL};
+use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
 /// Constants with fewer columns are read as they are: most of a panel would be empty.
 pub const MIN_COLUMNS: i64 = 8;
 
-/// See the module's documentation.
-pub struct PackConstants;
-
-impl ModulePass for PackConstants {
-    fn name(&self) -> &str {
-        "PackConstants"
-    }
-
-    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        if !ctx.kernels() {
-            return Ok(module);
-        }
-        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
-        let mut packer = Packer {
-            kernels: Kernels::new(&module),
-            packed: Vec::new(),
-            rounds: ctx.rounds_to_bfloat16(),
-        };
-        for name in names {
-            ctx.check_cancelled()?;
-            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            if !has_product(func) {
-                continue;
-            }
-            let func = Arc::make_mut(func);
-            let (mut namer, local) = (None, bound_in_dataflow(func));
-            rewrite_bindings(func, |func, binding, out| {
-                ctx.check_cancelled()?;
-                packer.binding(func, binding, (&mut namer, &local), out).map_err(|e| {
-                    let at = func.var(binding.var).span;
-                    PassError::User(vec![Problem::new(e.to_string()).at(at).in_function(&*name)])
-                })
-            })?;
-        }
-        packer.kernels.insert_into(&mut module);
-        Ok(module)
-    }
+/// The row of the table.
+pub(super) fn info() -> RuleInfo {
+    RuleInfo::builtin(
+        "matmul_packed",
+        "matmul_packed, matmul_bfloat16_weight",
+        "float32 and float64 matmuls by constants, which are packed",
+        Stage::Kernel,
+        &[MATMUL, LINEAR],
+        |ctx: &PassContext| {
+            Box::new(MatmulPacked { packed: Vec::new(), rounds: ctx.rounds_to_bfloat16() })
+        },
+    )
 }
 
-/// Whether a function has a product that may be packed, so that others are not copied.
-fn has_product(func: &Function) -> bool {
-    reachable_seqs(func).into_iter().any(|seq| {
-        let blocks = &func.seq(seq).blocks;
-        let mut bindings = blocks.iter().flat_map(|&b| &func.block(b).bindings);
-        bindings.any(|b| Product::of(func, b.value).is_some())
-    })
+struct MatmulPacked {
+    /// Constants that are packed already: the tensor, whether as its transpose, and its panels.
+    packed: Vec<(Tensor, bool, Tensor)>,
+    /// Whether constants of float32 are rounded to bfloat16.
+    rounds: bool,
+}
+
+impl Rule for MatmulPacked {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+        let product = match Product::of(site.func, site.root.value) {
+            Ok(product) => product,
+            Err(kept) => return Ok(Err(kept)),
+        };
+        if self.rounds && !stored::takes(site.func, product.by.x) {
+            return Ok(Err("its left operand has an unknown rank or too many dims".into()));
+        }
+        let call = self
+            .call(site.func, &product)
+            .map_err(|e| PassError::internal(format!("a product has no loop function: {e}")))?;
+        Ok(site.offload_product(&product.by, call))
+    }
 }
 
 /// A product with a constant that can be packed.
@@ -118,64 +104,50 @@ struct Product {
 }
 
 impl Product {
-    fn of(func: &Function, value: Expr) -> Option<Product> {
-        let by = ByMatrix::of(func, value)?;
-        let ExprData::Constant(c) = func.expr(by.right) else { return None };
-        let weight = func.const_tensor(*c);
-        let &[rows, columns] = weight.shape() else { return None };
-        let (k, n) = if by.transposed { (columns, rows) } else { (rows, columns) };
+    fn of(func: &Function, value: Expr) -> Result<Product, Kept> {
+        let by = ByMatrix::of(func, value).ok_or(Kept::NotMeant)?;
         let (x, out) = (func.ty(by.x), func.ty(value));
-        let dtype = weight.dtype();
-        let real = matches!(dtype, DType::Float32 | DType::Float64);
-        let summed = *x.dims()?.last()?;
-        let fits = real
-            && n >= MIN_COLUMNS
-            && x.dtype() == Some(dtype)
-            && out.dtype() == Some(dtype)
-            && out.dims()?.len() == x.dims()?.len()
-            && func.syms.as_int(summed) == Some(k);
-        fits.then(|| Product { by, weight: weight.clone(), k, n })
-    }
-}
-
-struct Packer {
-    kernels: Kernels,
-    /// Constants that are packed already: the tensor, whether as its transpose, and its panels.
-    packed: Vec<(Tensor, bool, Tensor)>,
-    /// Whether constants of float32 are rounded to bfloat16.
-    rounds: bool,
-}
-
-impl Packer {
-    fn binding(
-        &mut self,
-        func: &mut Function,
-        binding: Binding,
-        names: (&mut Option<Namer>, &FxHashSet<Var>),
-        out: &mut Vec<Binding>,
-    ) -> Result<(), LegalizeError> {
-        let taken = |p: &Product| !self.rounds || stored::takes(func, p.by.x);
-        let Some(product) = Product::of(func, binding.value).filter(taken) else {
-            out.push(binding);
-            return Ok(());
+        let dtype = out.dtype();
+        if dtype == Some(DType::Int32) {
+            return Err(Kept::NotMeant);
+        }
+        if !matches!(dtype, Some(DType::Float32 | DType::Float64)) || x.dtype() != dtype {
+            return Err("its operands are neither float32 nor float64".into());
+        }
+        let ExprData::Constant(c) = func.expr(by.right) else {
+            return Err(
+                "its right operand is not constant: the kernel `matmul` reads it in place".into()
+            );
         };
-        let call = self.call(func, &product)?;
-        product.by.bind(func, binding, call, names, out);
-        Ok(())
+        let weight = func.const_tensor(*c);
+        let &[rows, columns] = weight.shape() else {
+            return Err("its right operand has another rank than 2".into());
+        };
+        let (k, n) = if by.transposed { (columns, rows) } else { (rows, columns) };
+        if n < MIN_COLUMNS {
+            return Err("its right operand has fewer than 8 columns".into());
+        }
+        let dims = x.dims().zip(out.dims()).filter(|(x, out)| x.len() == out.len());
+        let summed = dims.and_then(|(x, _)| x.last()).and_then(|&d| func.syms.as_int(d));
+        if weight.dtype() != dtype.unwrap_or(weight.dtype()) || summed != Some(k) {
+            return Err("its inner size is not known to be that of its right operand".into());
+        }
+        Ok(Product { by, weight: weight.clone(), k, n })
     }
+}
 
-    /// The call of the loop function that multiplies by the packed constant.
-    fn call(&mut self, func: &mut Function, p: &Product) -> Result<Expr, LegalizeError> {
+impl MatmulPacked {
+    /// The loop function that multiplies by the packed constant, and how it is called.
+    fn call(&mut self, func: &mut Function, p: &Product) -> Result<TirCall, LegalizeError> {
         let panels = self.panels(&p.weight, p.by.transposed)?;
         if panels.dtype() == DType::BFloat16 {
             let stored = Stored { size: (p.k, p.n), panels, groups: None };
-            let call = stored::call(func, p.by.x, &stored)?;
-            return Ok(self.kernels.call(func, call));
+            return stored::call(func, p.by.x, &stored);
         }
         let panels = func.constant(panels);
         let width = panel_width(p.n as usize, p.weight.dtype()) as i64;
         let (k, n) = (p.k, p.n);
-        let call = pliant_ops::te_call(func, "matmul_packed", &[p.by.x, panels], |t| {
+        pliant_ops::te_call(func, "matmul_packed", &[p.by.x, panels], |t| {
             let [x, w] = t else { unreachable!("two operands make two tensors") };
             let last = x.ndim() - 1;
             let k = te::reduce_axis(te::int(k), "k");
@@ -189,8 +161,7 @@ impl Packer {
                 te::sum(&(x.at(&left) * w.at(&right)), std::slice::from_ref(&k))
             });
             Ok(vec![product])
-        })?;
-        Ok(self.kernels.call(func, call))
+        })
     }
 
     /// The panels of a constant, made once.

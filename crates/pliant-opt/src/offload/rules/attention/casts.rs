@@ -7,7 +7,7 @@ use pliant_pass::PassError;
 use pliant_pass::pattern::RewriteCx;
 use pliant_tensor::{bf16_of, f16_of};
 
-use super::found::Attention;
+use super::matcher::Attention;
 use super::{CAST, Uses};
 use crate::common::products::operands_of;
 

@@ -6,7 +6,7 @@ use pliant_pass::pattern::RewriteCx;
 
 use super::casts::{narrow, uncast_alone, uncast_read};
 use super::factors::number;
-use super::places::is_never;
+use super::positional_masks::is_never;
 use super::scores::Scores;
 use super::{SOFTMAX, Uses, WHERE};
 use crate::common::products::{attrs_of, operands_of};

@@ -9,8 +9,8 @@ use pliant_ops::{LegalizeError, te_call_sized};
 use pliant_pass::pattern::RewriteCx;
 
 use super::EXCHANGED;
-use super::found::Attention;
 use super::guard::Blind;
+use super::matcher::Attention;
 use super::sources::{Layout, Source};
 
 /// The view of a tensor of this layout with the dims (batch, heads, rows, size).

@@ -37,6 +37,7 @@
 //!     m = T.int64()
 //!     cls = Module
 //!     with R.dataflow():
+//!         ...
 //!         gv: R.Tensor((b, 2, n, 4), dtype="float32") = R.call_tir(cls.attention, (q, k, v), out_sinfo=R.Tensor((b, 2, n, 4), dtype="float32"))
 //!         R.output(gv)
 //!     return gv
@@ -64,28 +65,25 @@
 
 mod casts;
 mod factors;
-mod found;
 mod guard;
 mod kernel;
-mod places;
+mod matcher;
+mod positional_masks;
 mod scores;
 mod sources;
 
-use std::sync::Arc;
-
 use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
-use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op};
-use pliant_pass::pattern::{
-    Pattern, RewriteCx, RuleSet, is_op, rewrite_call, rewrite_rules, wildcard,
-};
+use pliant_ir::{AttrValue, Attrs, Op};
+use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_call, wildcard};
 use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{PassContext, PassError, Writers};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::kernels::Kernels;
-use crate::common::products::{PERMUTE, attrs_of, operands_of, permutation, product};
-use found::Attention;
+use crate::common::products::{MATMUL, PERMUTE, attrs_of, operands_of, permutation, product};
+use crate::offload::rule::{Kept, Offloaded, Rule, RuleInfo, Site, Stage, Verdict};
+use matcher::Attention;
 
 const ATTENTION: Op = Op("relax.nn.attention");
 const ATTENTION_BIAS: Op = Op("relax.nn.attention_bias");
@@ -103,45 +101,35 @@ const CASTS: usize = 3;
 /// The same of a softmax, and of one of which `R.where` makes zeros.
 const WRITTEN: usize = 2 * CASTS;
 
-/// See the module's documentation.
-pub struct FuseAttention;
-
-impl ModulePass for FuseAttention {
-    fn name(&self) -> &str {
-        "FuseAttention"
-    }
-
-    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        if !ctx.kernels() {
-            return Ok(module);
-        }
-        let writers = Writers::of(&module);
-        let mut fuser = Fuser::new(Kernels::new(&module), ctx)?;
-        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
-        for name in names {
-            ctx.check_cancelled()?;
-            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            if mentions(func) {
-                let func = Arc::make_mut(func);
-                fuser.function(func, ctx, &writers).map_err(|e| e.in_function(&name))?;
-            }
-        }
-        fuser.kernels.insert_into(&mut module);
-        Ok(module)
+/// The row of the table.
+pub(super) fn info() -> RuleInfo {
+    let make = |ctx: &PassContext| -> Result<Box<dyn Rule>, PassError> {
+        Ok(Box::new(AttentionRule::new(ctx)?))
+    };
+    RuleInfo {
+        name: "attention".into(),
+        kernel: "attention".into(),
+        doc: "float32 attention: its products, scaling, masks and softmax, or the operator".into(),
+        stage: Stage::Composite,
+        roots: (&[MATMUL, ATTENTION, ATTENTION_BIAS]).into(),
+        make: std::sync::Arc::new(make),
     }
 }
 
-struct Fuser {
-    kernels: Kernels,
+struct AttentionRule {
     /// What may be an attention: [`WRITTEN`] products of weights, then calls of the operators.
     roots: Vec<Pattern>,
     rules: RuleSet,
     /// What is exchanged twice, and cast in between.
     twice: [Pattern; 2],
+    /// Who reads the variables of the function; none if it has no attention.
+    uses: Option<Uses>,
+    /// The results of the function's attentions that lie token by token.
+    by_tokens: FxHashSet<Expr>,
 }
 
-impl Fuser {
-    fn new(kernels: Kernels, ctx: &PassContext) -> Result<Fuser, PassError> {
+impl AttentionRule {
+    fn new(ctx: &PassContext) -> Result<Self, PassError> {
         let cast = |e: &Pattern| is_op(CAST).call([e.clone()]);
         let softmax = is_op(SOFTMAX).call([wildcard()]);
         let guarded = is_op(WHERE).call([wildcard(), wildcard(), wildcard()]);
@@ -159,39 +147,55 @@ impl Fuser {
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
         let once = is_op(PERMUTE).call([wildcard()]);
         let twice = [once.clone(), cast(&once)].map(|e| is_op(PERMUTE).call([e]));
-        Ok(Fuser { kernels, roots, rules, twice })
+        Ok(AttentionRule { roots, rules, twice, uses: None, by_tokens: FxHashSet::default() })
+    }
+}
+
+impl Rule for AttentionRule {
+    fn begin(&mut self, func: &Function) {
+        self.uses = mentions(func).then(|| Uses::of(func));
+        self.by_tokens.clear();
     }
 
-    fn function(
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+        let Some(uses) = &self.uses else { return Ok(Err(Kept::NotMeant)) };
+        let (value, defs) = (site.root.value, &site.uses().1);
+        if !self.rules.may_match(site.func, value) {
+            return Ok(Err(Kept::NotMeant));
+        }
+        let found = self.rules.match_value(site.func, defs, site.ctx.ops, value);
+        let root = found.and_then(|f| Some((f.rule, f.get(&self.roots[f.rule])?)));
+        let Some((rule, root)) = root else { return Ok(Err(Kept::NotMeant)) };
+        let var = site.root.var;
+        let mut cx = RewriteCx::new(site.func, site.ctx.ops, defs, var, site.namer);
+        let attention = match rule {
+            ..WRITTEN => matcher::written(&mut cx, uses, root),
+            _ => matcher::called(&mut cx, root),
+        };
+        let Some(attention) = attention else {
+            return Ok(Err("its operands are not float32 of sizes that are known to fit, or something else reads its weights".into()));
+        };
+        let attention = casts::widened(&mut cx, attention)?;
+        let exchanged = attention.heads && uses.exchanged(var);
+        let value = replaced(&mut cx, site.kernels, &attention, exchanged, &mut self.by_tokens)?;
+        site.bindings = cx.into_bindings();
+        Ok(Ok(Offloaded { result: var, inside: Vec::new(), value }))
+    }
+
+    fn finish(
         &mut self,
         func: &mut Function,
         ctx: &PassContext,
         writers: &Writers,
     ) -> Result<(), PassError> {
-        let uses = Uses::of(func);
-        let mut made = FxHashSet::default();
-        let (roots, kernels) = (&self.roots, &mut self.kernels);
-        rewrite_rules(func, &self.rules, ctx.ops, Some(writers), |cx, found| {
-            let Some(root) = found.get(&roots[found.rule]) else { return Ok(None) };
-            let attention = match found.rule {
-                ..WRITTEN => found::written(cx, &uses, root),
-                _ => found::called(cx, root),
-            };
-            let Some(attention) = attention else { return Ok(None) };
-            let attention = casts::widened(cx, attention)?;
-            let exchanged = attention.heads && uses.exchanged(cx.var);
-            replaced(cx, kernels, &attention, exchanged, &mut made).map(Some)
-        })?;
-        if made.is_empty() {
-            return Ok(());
-        }
         // What the kernel has written token by token was put head by head for those who want it so.
+        let by_tokens = &self.by_tokens;
         for pattern in &self.twice {
             rewrite_call(func, pattern, ctx.ops, Some(writers), |cx, found| {
                 let Some(root) = found.get(pattern) else { return Ok(None) };
                 let Some((tokens, attrs)) = twice(cx, root) else { return Ok(None) };
                 match attrs {
-                    _ if !made.contains(&tokens) => Ok(None),
+                    _ if !by_tokens.contains(&tokens) => Ok(None),
                     None => Ok(Some(tokens)),
                     Some(attrs) => cx.call(CAST, &[tokens], attrs).map(Some),
                 }

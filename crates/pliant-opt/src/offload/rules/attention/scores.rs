@@ -6,7 +6,7 @@ use pliant_pass::pattern::RewriteCx;
 
 use super::casts::{Rounding, rounded, uncast, unrounded};
 use super::factors::{both, factored, number};
-use super::places::{Bound, Condition, bound, bound_of_sum};
+use super::positional_masks::{Bound, Condition, bound, bound_of_sum};
 use super::{LOGICAL_AND, LOGICAL_NOT, WHERE};
 use crate::common::products::{ADD, MATMUL, operands_of};
 

@@ -8,9 +8,9 @@ use pliant_ops::te::{self, Expr, Tensor, TensorView};
 use pliant_ops::{LegalizeError, te_call};
 use pliant_tensor::Winograd;
 
-use super::found::{Convolution, Weights};
-use super::given;
-use super::phases::Phase;
+use super::matcher::{Convolution, Weights};
+use super::non_constant;
+use super::subpixel::Phase;
 
 /// Three numbers, one for each dim of an image; `fill` for the dims that a smaller image lacks.
 pub(crate) fn three(list: &[i64], fill: i64) -> Vec<Expr> {
@@ -68,7 +68,7 @@ pub(super) fn call(
             for (phase, weights) in phases.iter().zip(weights.iter().cycle()) {
                 let packed = match &phase.convolution.weights {
                     Weights::Constant(_) => weights.clone(),
-                    Weights::Given(g) => given::packed(b, &phase.convolution, g, weights),
+                    Weights::Given(g) => non_constant::packed(b, &phase.convolution, g, weights),
                 };
                 b.evaluate(kernel(phase, (&t[0], &packed, others), &out[0]));
             }

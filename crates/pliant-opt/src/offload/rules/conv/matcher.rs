@@ -1,18 +1,17 @@
 //! Convolutions, and what follows each.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
-use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
-use pliant_pass::Writers;
+use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_pass::pattern::Defs;
-use pliant_pass::rewrite::reachable_seqs;
 use pliant_tensor::{Tensor, Winograd, may_share_panels, turning_pays};
 use rustc_hash::FxHashSet;
 
-use super::given::Given;
-use super::phases;
+use super::non_constant::Given;
+use super::subpixel;
 use crate::common::products::CONVOLUTIONS;
 use crate::offload::activations::applied;
 use crate::offload::epilogue::{Activation, Readers, call, scalar};
+use crate::offload::rule::Kept;
 
 const ADD: Op = Op("relax.add");
 
@@ -108,6 +107,28 @@ impl Convolution {
         self.last && may_share_panels(groups, channels, filters)
     }
 
+    /// Whether sizes and attributes are in range: groups divide filters and channels, and nothing is less than 1.
+    fn has_valid_numbers(&self) -> bool {
+        let (groups, filters, channels) = (self.groups, self.filters, self.channels);
+        let some = groups > 0 && filters > 0 && channels > 0;
+        let mut numbers = self.kernel.iter().chain(&self.strides).chain(&self.dilation);
+        some && filters % groups == 0 && channels % groups == 0 && numbers.all(|&n| n > 0)
+    }
+
+    /// The convolution, if the kernel computes it faster than loops do.
+    fn taken(self) -> Result<Convolution, Kept> {
+        // Groups of few channels are short runs of products, and what takes them otherwise wants channels last.
+        if !self.last && self.groups > 1 && self.channels / self.groups < 4 {
+            return Err("it has groups of fewer than 4 channels, and channels come first".into());
+        }
+        match subpixel::apply(&self) {
+            true => Ok(self),
+            false => {
+                Err("the kernel does not take a transposed convolution of these strides".into())
+            }
+        }
+    }
+
     /// How the kernels are turned, where they are: 3 x 3 with steps of 1 over as many channels as [`turning_pays`] for.
     pub fn turned(&self) -> Option<Winograd> {
         let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
@@ -120,37 +141,6 @@ impl Convolution {
     }
 }
 
-/// The convolutions of a function that the kernel takes.
-pub(super) fn all(
-    func: &Function,
-    ops: &dyn OpRegistry,
-    writers: &Writers,
-    winograd: Option<Winograd>,
-) -> Vec<Convolution> {
-    let mut out = Vec::new();
-    let mut uses: Option<(Readers, Defs)> = None;
-    // A sum of two convolutions is the end of one of them, and a residual is the other.
-    let mut taken: FxHashSet<Var> = FxHashSet::default();
-    for seq in reachable_seqs(func) {
-        for &block in &func.seq(seq).blocks {
-            let block = func.block(block);
-            for binding in &block.bindings {
-                let Some(mut c) = convolution(func, *binding, winograd) else { continue };
-                if block.dataflow {
-                    let uses = uses.get_or_insert_with(|| {
-                        (Readers::of(func), Defs::of(func, ops, Some(writers)))
-                    });
-                    while extended(func, uses, &mut c, &taken) {}
-                    taken.insert(c.result);
-                    taken.extend(&c.inside);
-                }
-                out.push(c);
-            }
-        }
-    }
-    out
-}
-
 fn constant(func: &Function, e: Expr) -> Option<&Tensor> {
     match func.expr(e) {
         ExprData::Constant(c) => Some(func.const_tensor(*c)),
@@ -159,42 +149,52 @@ fn constant(func: &Function, e: Expr) -> Option<&Tensor> {
 }
 
 /// The convolution that a binding is.
-fn convolution(
+///
+/// # Errors
+/// Why the kernel does not compute it.
+pub(super) fn convolution(
     func: &Function,
     binding: Binding,
     winograd: Option<Winograd>,
-) -> Option<Convolution> {
-    let (op, args, attrs) = call(func, binding.value)?;
-    let place = CONVOLUTIONS.iter().position(|&o| o == op)?;
+) -> Result<Convolution, Kept> {
+    let (op, args, attrs) = call(func, binding.value).ok_or(Kept::NotMeant)?;
+    let place = CONVOLUTIONS.iter().position(|&o| o == op).ok_or(Kept::NotMeant)?;
     let (dims, transposed) = (place % 3 + 1, place >= 3);
-    let (x, weights) = (args[0], Weights::of(func, args[1], transposed)?);
     let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
-    if !float(x) || !float(binding.value) {
-        return None;
+    if func.ty(binding.value).dtype() == Some(DType::Int32) {
+        return Err(Kept::NotMeant);
     }
-    let last = data_layout(attrs, dims)?;
-    let weight_layout = attrs.get("kernel_layout")?.as_str()?.to_string();
+    if ![args[0], args[1], binding.value].into_iter().all(float) {
+        return Err("its operands are not float32".into());
+    }
+    let x = args[0];
+    let weights = Weights::of(func, args[1], transposed)
+        .ok_or("the sizes of its weights are not constants")?;
+    let last =
+        data_layout(attrs, dims).ok_or("its layout is neither channels first nor channels last")?;
+    let layout = attrs.get("kernel_layout").and_then(AttrValue::as_str);
+    let weight_layout = layout.ok_or("its kernel layout is unknown")?.to_string();
     let letters = &"DHW"[3 - dims..];
     let size = |letter: char| {
         let at = weight_layout.find(letter)?;
         weights.shape().get(at).copied()
     };
-    let mut sorted: Vec<char> = weight_layout.chars().collect();
-    sorted.sort_unstable();
-    let mut want: Vec<char> = letters.chars().chain(['I', 'O']).collect();
-    want.sort_unstable();
-    if sorted != want || weights.shape().len() != dims + 2 {
-        return None;
+    let mut want = letters.chars().chain(['I', 'O']);
+    let own = weight_layout.len().max(weights.shape().len());
+    if own != dims + 2 || !want.all(|letter| size(letter).is_some()) {
+        return Err("its kernel layout does not fit the rank of its weights".into());
     }
-    let kernel: Vec<i64> = letters.chars().map(size).collect::<Option<_>>()?;
+    let invalid = "its sizes or attributes are out of range";
+    let kernel: Vec<i64> = letters.chars().map(size).collect::<Option<_>>().ok_or(invalid)?;
     let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
     // Of one of both the weights have all, of the other those of a group.
     let (filters, channels) = if transposed {
-        (size('O')?.checked_mul(groups)?, size('I')?)
+        (size('O').and_then(|n| n.checked_mul(groups)), size('I'))
     } else {
-        (size('O')?, size('I')?.checked_mul(groups)?)
+        (size('O'), size('I').and_then(|n| n.checked_mul(groups)))
     };
-    let shape = func.ty(x).dims()?;
+    let (filters, channels) = filters.zip(channels).ok_or(invalid)?;
+    let shape = func.ty(x).dims().ok_or("the rank of its input is unknown")?;
     let of_x = if last { shape.last() } else { shape.get(1) };
     // Turning kernels takes longer than what it saves, where each run has to.
     let winograd = winograd.filter(|_| matches!(weights, Weights::Constant(_)));
@@ -207,10 +207,13 @@ fn convolution(
         channels,
         filters,
         kernel,
-        strides: each(attrs, "strides", dims, 1)?,
-        dilation: each(attrs, "dilation", dims, 1)?,
-        pads: pads(attrs, dims)?,
-        transposed: if transposed { Some(each(attrs, "output_padding", dims, 0)?) } else { None },
+        strides: each(attrs, "strides", dims, 1).ok_or(invalid)?,
+        dilation: each(attrs, "dilation", dims, 1).ok_or(invalid)?,
+        pads: pads(attrs, dims).ok_or("its padding is negative")?,
+        transposed: match transposed {
+            true => Some(each(attrs, "output_padding", dims, 0).ok_or(invalid)?),
+            false => None,
+        },
         last,
         bias: None,
         residual: None,
@@ -219,13 +222,13 @@ fn convolution(
         result: binding.var,
         inside: Vec::new(),
     };
-    let known = shape.len() == dims + 2 && func.syms.as_int(*of_x?) == Some(channels);
-    let some = groups > 0 && filters > 0 && channels > 0;
-    let some = some && filters % groups == 0 && channels % groups == 0;
-    let some = some && c.kernel.iter().chain(&c.strides).chain(&c.dilation).all(|&k| k > 0);
-    // Groups of few channels are short runs of products, and what takes them otherwise wants channels last.
-    let wide = last || groups == 1 || channels / groups.max(1) >= 4;
-    (known && some && wide && phases::apply(&c)).then_some(c)
+    if shape.len() != dims + 2 || of_x.and_then(|&d| func.syms.as_int(d)) != Some(channels) {
+        return Err("the channels of its input are not known to be those of its weights".into());
+    }
+    match c.has_valid_numbers() {
+        true => c.taken(),
+        false => Err(invalid.into()),
+    }
 }
 
 /// Whether channels come last; `None` for a layout that is neither `NCHW` nor `NHWC`, or where the results have another.
@@ -270,7 +273,7 @@ pub(crate) fn pads(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
 
 /// Takes what follows into a convolution, if there is anything: the whole is computed there, so nothing may have been written
 /// in between.
-fn extended(
+pub(super) fn extended(
     func: &Function,
     (readers, defs): &(Readers, Defs),
     c: &mut Convolution,

@@ -49,52 +49,45 @@
 //! # Never
 //! Moves what follows a convolution out of its dataflow block, or a convolution behind a call that may write into what it reads.
 
-pub(crate) mod found;
-mod given;
 pub(crate) mod kernel;
-mod phases;
+pub(crate) mod matcher;
+mod non_constant;
+mod subpixel;
 mod weights;
 
-use pliant_ir::IRModule;
-use pliant_ir::relax::{Expr, Function, Var};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{PassContext, PassError};
 use pliant_tensor::{Tensor, TensorError, Winograd};
-use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::kernels::{Kernels, bind_calls, each_found};
-use found::{Bias, Convolution, Weights};
-use phases::Phase;
+use crate::common::products::CONVOLUTIONS;
+use crate::offload::rule::{Rule, RuleInfo, Site, Stage, Verdict};
+use matcher::{Bias, Convolution, Weights, extended};
+use subpixel::Phase;
 
-/// See the module's documentation.
-pub struct PackConvolutions;
+/// The row of the table.
+pub(super) fn info() -> RuleInfo {
+    RuleInfo::builtin(
+        "conv",
+        "conv",
+        "float32 convolutions, with a bias, a residual and an activation",
+        Stage::Kernel,
+        &CONVOLUTIONS,
+        |ctx| Box::new(Conv { packed: Vec::new(), winograd: winograd(ctx) }),
+    )
+}
 
-impl ModulePass for PackConvolutions {
-    fn name(&self) -> &str {
-        "PackConvolutions"
-    }
-
-    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        if !ctx.kernels() {
-            return Ok(module);
-        }
-        let writers = Writers::of(&module);
-        let winograd = match ctx.winograd() {
-            "off" => None,
-            "4x4" => Some(Winograd::Four),
-            _ => Some(Winograd::Two),
-        };
-        let mut packer = Packer { packed: Vec::new() };
-        let find = |func: &Function| found::all(func, ctx.ops, &writers, winograd);
-        each_found(&mut module, ctx, find, |kernels, func, found| {
-            packer.function(kernels, func, &found, ctx)
-        })?;
-        Ok(module)
+/// The tiles of Winograd's algorithm that the settings choose.
+fn winograd(ctx: &PassContext) -> Option<Winograd> {
+    match ctx.winograd() {
+        "off" => None,
+        "4x4" => Some(Winograd::Four),
+        _ => Some(Winograd::Two),
     }
 }
 
-struct Packer {
+struct Conv {
     /// Weights that are packed already: how, and as what.
     packed: Vec<(Packing, Tensor)>,
+    winograd: Option<Winograd>,
 }
 
 /// Weights and how they are packed.
@@ -135,61 +128,43 @@ impl Packing {
     }
 }
 
-impl Packer {
-    fn function(
-        &mut self,
-        kernels: &mut Kernels,
-        func: &mut Function,
-        found: &[Convolution],
-        ctx: &PassContext,
-    ) -> Result<(), PassError> {
-        let (mut calls, mut gone): (FxHashMap<Var, Expr>, FxHashSet<Var>) = Default::default();
-        for convolution in found {
-            ctx.check_cancelled()?;
-            if let Some(call) = self.call(kernels, func, convolution)? {
-                calls.insert(convolution.result, call);
-                gone.extend(&convolution.inside);
-            }
+impl Rule for Conv {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+        let mut c = match matcher::convolution(site.func, site.root, self.winograd) {
+            Ok(c) => c,
+            Err(kept) => return Ok(Err(kept)),
+        };
+        if site.dataflow {
+            let uses = site.uses();
+            while extended(site.func, uses, &mut c, site.taken) {}
         }
-        bind_calls(func, &calls, &gone)
-    }
-
-    /// The call of the loop function; `None` where its result would not be of the same type.
-    fn call(
-        &mut self,
-        kernels: &mut Kernels,
-        func: &mut Function,
-        c: &Convolution,
-    ) -> Result<Option<Expr>, PassError> {
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a convolution has no loop function: {e}"))
         };
-        let phases = phases::of(c).map_err(|e| failed(&e))?;
+        let phases = subpixel::of(&c).map_err(|e| failed(&e))?;
         let mut weights = Vec::with_capacity(phases.len());
         for (index, phase) in phases.iter().enumerate() {
             if let (Weights::Constant(whole), Weights::Constant(own)) =
                 (&c.weights, &phase.convolution.weights)
             {
-                let packing = Packing::of(c, whole, index, phase);
+                let packing = Packing::of(&c, whole, index, phase);
                 let packed = self.packed(packing, phase, own).map_err(|e| failed(&e))?;
-                weights.push(func.constant(packed));
+                weights.push(site.func.constant(packed));
             }
         }
         if let Weights::Given(given) = &c.weights {
             weights.push(given.weights);
         }
         let bias = c.bias.clone().map(|b| match b {
-            Bias::Constant(b) => func.constant(b),
+            Bias::Constant(b) => site.func.constant(b),
             Bias::Given(b) => b,
         });
-        let ty = func.var(c.result).ty;
-        let call = kernel::call(func, c, &phases, &weights, bias).map_err(|e| failed(&e))?;
-        if call.out_tys != [ty] {
-            return Ok(None);
-        }
-        Ok(Some(kernels.call(func, call)))
+        let call = kernel::call(site.func, &c, &phases, &weights, bias).map_err(|e| failed(&e))?;
+        Ok(site.offload(call, c.result, c.inside))
     }
+}
 
+impl Conv {
     /// The packed weights of a phase, of which each form exists once.
     fn packed(
         &mut self,

@@ -10,7 +10,7 @@ use pliant_ir::tir::BinOp;
 use pliant_ops::te::{self, Expr, Tensor};
 use pliant_tensor::{SHARED_FILTERS, panel_width};
 
-use super::found::Convolution;
+use super::matcher::Convolution;
 
 /// Channels that a turn of the loop packs: 9 taps of 64 filters take it about 10 microseconds.
 const CHANNELS: i64 = 16;

@@ -4,8 +4,8 @@
 
 use pliant_tensor::{Tensor, TensorError};
 
-use super::found::{Convolution, Weights};
-use super::given::Given;
+use super::matcher::{Convolution, Weights};
+use super::non_constant::Given;
 
 /// Phases at most: each is a call.
 const MOST: i64 = 64;

@@ -2,7 +2,7 @@
 
 use pliant_tensor::{Tensor, TensorError, Winograd, pack_panels, shared_place};
 
-use super::found::Convolution;
+use super::matcher::Convolution;
 
 /// The panels of `[taps * channels of a group, filters of a group]` for each group, one after the other; `[taps, channels]`
 /// where each channel has a filter of its own; panels of 16 filters of several groups where these share them; kernels that were

@@ -7,10 +7,10 @@ use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor, TensorView};
 use pliant_ops::{LegalizeError, te_call};
 
-use super::found::{Convolution, Finished};
+use super::matcher::{Convolution, Finished};
 use crate::offload::integer_sums::Finish;
-use crate::offload::pack_convolutions::kernel::three;
-use crate::offload::pack_integers::weights::Weights;
+use crate::offload::rules::conv::kernel::three;
+use crate::offload::rules::matmul_int8::weights::Weights;
 
 /// The view of images, whose channels are last, with three spatial dims.
 fn images<'a>(c: &Convolution, tensor: &'a Tensor) -> TensorView<'a> {

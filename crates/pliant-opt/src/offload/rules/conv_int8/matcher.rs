@@ -1,19 +1,15 @@
 //! Convolutions of integers with constant weights.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
-use pliant_ir::{AttrValue, DType, OpRegistry};
-use pliant_pass::Writers;
+use pliant_ir::{AttrValue, DType};
 use pliant_pass::pattern::Defs;
-use pliant_pass::rewrite::reachable_seqs;
 use pliant_tensor::Tensor;
-use rustc_hash::FxHashSet;
 
 use super::weights::fit;
 use crate::common::products::{CONVOLUTIONS, operands};
 use crate::offload::dequantized::{integers, is_one};
-use crate::offload::epilogue::Readers;
-use crate::offload::integer_sums::{CAST, Finish, SUBTRACT, Sums, finish_of};
-use crate::offload::pack_convolutions::found::{data_layout, each, pads};
+use crate::offload::integer_sums::{CAST, Finish, SUBTRACT};
+use crate::offload::rules::conv::matcher::{data_layout, each, pads};
 
 /// A convolution of integers.
 #[derive(Clone, Debug)]
@@ -54,36 +50,6 @@ impl Finished {
     pub fn result(&self) -> Var {
         self.finish.as_ref().map_or(self.convolution.result, |f| f.result)
     }
-}
-
-/// The convolutions of a function that the kernel takes.
-pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Vec<Finished> {
-    let mut out = Vec::new();
-    let mut uses: Option<(Readers, Defs)> = None;
-    // A sum of two convolutions is the end of one of them, and a term of it the other.
-    let mut taken: FxHashSet<Var> = FxHashSet::default();
-    for seq in reachable_seqs(func) {
-        for &block in &func.seq(seq).blocks {
-            let block = func.block(block);
-            for binding in &block.bindings {
-                if !may_be(func, binding.value) {
-                    continue;
-                }
-                let uses = uses
-                    .get_or_insert_with(|| (Readers::of(func), Defs::of(func, ops, Some(writers))));
-                let Some(convolution) = convolution(func, &uses.1, *binding).filter(|c| c.last)
-                else {
-                    continue;
-                };
-                let (result, columns) = (convolution.result, convolution.filters);
-                let sums = Sums { result, columns, rows: None, whole: true };
-                let finish = block.dataflow.then(|| finish_of(func, uses, &sums, &taken)).flatten();
-                taken.extend(finish.iter().map(|f| f.result));
-                out.push(Finished { convolution, finish });
-            }
-        }
-    }
-    out
 }
 
 fn is_byte(dtype: Option<DType>) -> bool {

@@ -53,60 +53,56 @@
 //! # Never
 //! Moves a read behind a call that may write into what it reads.
 
-pub(crate) mod found;
 mod kernel;
+pub(crate) mod matcher;
 mod weights;
 
-use pliant_ir::IRModule;
-use pliant_ir::relax::{Expr, Function, Var};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
-use rustc_hash::{FxHashMap, FxHashSet};
+use pliant_pass::PassError;
 
-use crate::common::kernels::{Kernels, bind_calls, each_found};
-use found::Finished;
+use crate::common::products::CONVOLUTIONS;
+use crate::offload::integer_sums::{Sums, finish_of};
+use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
+use matcher::Finished;
 
-/// See the module's documentation.
-pub struct PackIntegerConvolutions;
-
-impl ModulePass for PackIntegerConvolutions {
-    fn name(&self) -> &str {
-        "PackIntegerConvolutions"
-    }
-
-    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        if !ctx.kernels() {
-            return Ok(module);
-        }
-        let writers = Writers::of(&module);
-        let find = |func: &Function| found::all(func, ctx.ops, &writers);
-        each_found(&mut module, ctx, find, |kernels, func, found| {
-            let (mut calls, mut gone): (FxHashMap<Var, Expr>, FxHashSet<Var>) = Default::default();
-            for convolution in &found {
-                ctx.check_cancelled()?;
-                if let Some(call) = call(kernels, func, convolution)? {
-                    calls.insert(convolution.result(), call);
-                    gone.extend(convolution.finish.iter().flat_map(|f| &f.inside));
-                }
-            }
-            bind_calls(func, &calls, &gone)
-        })?;
-        Ok(module)
-    }
+/// The row of the table.
+pub(super) fn info() -> RuleInfo {
+    RuleInfo::builtin(
+        "conv_int8",
+        "conv_int8",
+        "int32 convolutions of int8 or uint8 by constants, with scales, a bias, an activation and requantization",
+        Stage::Kernel,
+        &CONVOLUTIONS,
+        |_| Box::new(ConvInt8),
+    )
 }
 
-/// The call of the loop function; `None` where its result would be of another type.
-fn call(
-    kernels: &mut Kernels,
-    func: &mut Function,
-    found: &Finished,
-) -> Result<Option<Expr>, PassError> {
-    let failed = |e: &dyn std::fmt::Display| {
-        PassError::internal(format!("a convolution of integers has no loop function: {e}"))
-    };
-    let Some(weights) = weights::packed(&found.convolution).map_err(|e| failed(&e))? else {
-        return Ok(None);
-    };
-    let ty = func.var(found.result()).ty;
-    let call = kernel::call(func, found, &weights).map_err(|e| failed(&e))?;
-    Ok((call.out_tys == [ty]).then(|| kernels.call(func, call)))
+struct ConvInt8;
+
+impl Rule for ConvInt8 {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+        if !matcher::may_be(site.func, site.root.value) {
+            return Ok(Err(Kept::NotMeant));
+        }
+        let uses = site.uses();
+        let Some(convolution) = matcher::convolution(site.func, &uses.1, site.root) else {
+            return Ok(Err("its operands are not 8-bit integers of known sizes".into()));
+        };
+        if !convolution.last {
+            return Ok(Err("its channels do not come last".into()));
+        }
+        let (result, columns) = (convolution.result, convolution.filters);
+        let sums = Sums { result, columns, rows: None, whole: true };
+        let finish = site.dataflow.then(|| finish_of(site.func, uses, &sums, site.taken)).flatten();
+        let found = Finished { convolution, finish };
+        let failed = |e: &dyn std::fmt::Display| {
+            PassError::internal(format!("a convolution of integers has no loop function: {e}"))
+        };
+        let weights = weights::packed(&found.convolution).map_err(|e| failed(&e))?;
+        let Some(weights) = weights else {
+            return Ok(Err("its weights do not fit 8 bits".into()));
+        };
+        let call = kernel::call(site.func, &found, &weights).map_err(|e| failed(&e))?;
+        let inside = found.finish.iter().flat_map(|f| &f.inside).copied().collect();
+        Ok(site.offload(call, found.result(), inside))
+    }
 }

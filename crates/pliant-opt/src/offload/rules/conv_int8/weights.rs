@@ -2,9 +2,9 @@
 
 use pliant_tensor::{Tensor, TensorError};
 
-use super::found::Convolution;
+use super::matcher::Convolution;
 use crate::offload::dequantized::integers;
-use crate::offload::pack_integers::weights::{self as matrix, Weights};
+use crate::offload::rules::matmul_int8::weights::{self as matrix, Weights};
 
 impl Convolution {
     /// Whether each channel has a filter of its own.

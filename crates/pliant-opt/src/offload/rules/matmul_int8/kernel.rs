@@ -7,7 +7,7 @@ use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, TensorView};
 use pliant_ops::{LegalizeError, te_call};
 
-use super::found::Product;
+use super::matcher::Product;
 use super::weights::Weights;
 use crate::offload::dequantized::is_one;
 
@@ -31,7 +31,7 @@ pub(super) fn call(
         (f, first, each)
     });
     let end = finish.map_or(operands.len(), |(_, first, _)| first);
-    let n = p.weights.shape()[1];
+    let n = weights.sums.shape()[0];
     te_call(func, "matmul_int8", &operands, |t| {
         let x = &t[0];
         let leads = &x.shape()[..x.ndim() - 1];

@@ -48,92 +48,71 @@
 //! # Never
 //! Moves a read behind a call that may write into what it reads.
 
-mod found;
 mod kernel;
+mod matcher;
 pub(crate) mod weights;
 
-use pliant_ir::IRModule;
-use pliant_ir::relax::{Expr, Function, Var};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::PassError;
 use pliant_tensor::Tensor;
-use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::kernels::{Kernels, bind_calls, each_found};
-use found::Product;
+use crate::common::products::MATMUL;
+use crate::offload::integer_sums::{Sums, finish_of};
+use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 use weights::Weights;
 
-/// See the module's documentation.
-pub struct PackIntegers;
-
-impl ModulePass for PackIntegers {
-    fn name(&self) -> &str {
-        "PackIntegers"
-    }
-
-    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        if !ctx.kernels() {
-            return Ok(module);
-        }
-        let writers = Writers::of(&module);
-        let mut packer = Packer { packed: Vec::new() };
-        let find = |func: &Function| found::all(func, ctx.ops, &writers);
-        each_found(&mut module, ctx, find, |kernels, func, found| {
-            packer.function(kernels, func, &found, ctx)
-        })?;
-        Ok(module)
-    }
+/// The row of the table.
+pub(super) fn info() -> RuleInfo {
+    RuleInfo::builtin(
+        "matmul_int8",
+        "matmul_int8",
+        "int32 matmuls of int8 or uint8 by constants, with scales, a bias and an activation",
+        Stage::Kernel,
+        &[MATMUL],
+        |_| Box::new(MatmulInt8 { packed: Vec::new() }),
+    )
 }
 
-struct Packer {
+struct MatmulInt8 {
     /// Constants that were tried already, with what became of them.
     packed: Vec<(Tensor, Option<Weights>)>,
 }
 
-impl Packer {
-    fn function(
-        &mut self,
-        kernels: &mut Kernels,
-        func: &mut Function,
-        found: &[Product],
-        ctx: &PassContext,
-    ) -> Result<(), PassError> {
-        let (mut calls, mut gone): (FxHashMap<Var, Expr>, FxHashSet<Var>) = Default::default();
-        for product in found {
-            ctx.check_cancelled()?;
-            if let Some(call) = self.call(kernels, func, product)? {
-                let finish = product.finish.as_ref();
-                calls.insert(finish.map_or(product.result, |f| f.result), call);
-                gone.extend(finish.iter().flat_map(|f| &f.inside));
-            }
+impl Rule for MatmulInt8 {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+        let Some(weights) = matcher::weights(site.func, site.root).cloned() else {
+            let integers = matcher::is_integer(site.func, site.root);
+            let reason = "its right operand is not a constant matrix".into();
+            return Ok(Err(if integers { reason } else { Kept::NotMeant }));
+        };
+        let uses = site.uses();
+        let Some(mut p) = matcher::product(site.func, &uses.1, site.root, &weights) else {
+            return Ok(Err("its left operand is not int8 or uint8 of known inner size".into()));
+        };
+        if site.dataflow {
+            let (result, columns) = (p.result, weights.shape()[1]);
+            let sums = Sums { result, columns, rows: Some(p.x), whole: false };
+            p.finish = finish_of(site.func, uses, &sums, site.taken);
         }
-        bind_calls(func, &calls, &gone)
-    }
-
-    /// The call of the loop function; `None` where the constant does not fit, or the result would be of another type.
-    fn call(
-        &mut self,
-        kernels: &mut Kernels,
-        func: &mut Function,
-        p: &Product,
-    ) -> Result<Option<Expr>, PassError> {
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a product of integers has no loop function: {e}"))
         };
-        let known = self.packed.iter().find(|(w, _)| w.same(&p.weights));
-        let weights = match known {
-            Some((_, weights)) => weights.clone(),
-            None => {
-                let weights = weights::packed(&p.weights).map_err(|e| failed(&e))?;
-                self.packed.push((p.weights.clone(), weights.clone()));
-                weights
-            }
+        let Some(packed) = self.packed(&weights).map_err(|e| failed(&e))? else {
+            return Ok(Err("the columns of its right operand do not fit 8 bits".into()));
         };
-        let Some(weights) = weights else { return Ok(None) };
-        let ty = func.var(p.finish.as_ref().map_or(p.result, |f| f.result)).ty;
-        let call = kernel::call(func, p, &weights).map_err(|e| failed(&e))?;
-        if call.out_tys != [ty] {
-            return Ok(None);
+        let call = kernel::call(site.func, &p, &packed).map_err(|e| failed(&e))?;
+        let result = p.finish.as_ref().map_or(p.result, |f| f.result);
+        Ok(site.offload(call, result, p.finish.map_or(Vec::new(), |f| f.inside)))
+    }
+}
+
+impl MatmulInt8 {
+    /// The packed form of a constant, made once; `None` if it does not fit 8 bits.
+    fn packed(&mut self, weights: &Tensor) -> Result<Option<Weights>, pliant_tensor::TensorError> {
+        if let Some((_, packed)) = self.packed.iter().find(|(w, _)| w.same(weights)) {
+            return Ok(packed.clone());
         }
-        Ok(Some(kernels.call(func, call)))
+        let packed = weights::packed(weights)?;
+        self.packed.push((weights.clone(), packed.clone()));
+        Ok(packed)
     }
 }

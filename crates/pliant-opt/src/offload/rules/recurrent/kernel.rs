@@ -10,8 +10,8 @@ use pliant_ops::{LegalizeError, te_call};
 use pliant_tensor::Failed;
 use pliant_tensor::gates::Cell;
 
-use super::found::{Layer, Weights};
-use super::given;
+use super::matcher::{Layer, Weights};
+use super::non_constant;
 
 /// The operands as tensors.
 struct Operands {
@@ -112,10 +112,10 @@ fn body(b: &mut te::Body, l: &Layer, (o, trusted): (&Operands, bool), out: &[Ten
         lengths
     });
     let given = |w: &Weights| matches!(w, Weights::Given(..));
-    let w = if given(&l.w) { given::input(b, l, &o.w) } else { o.w.clone() };
-    let r = if given(&l.r) { given::state(b, l, &o.r) } else { o.r.clone() };
+    let w = if given(&l.w) { non_constant::input(b, l, &o.w) } else { o.w.clone() };
+    let r = if given(&l.r) { non_constant::state(b, l, &o.r) } else { o.r.clone() };
     let biases = l.bias.as_ref().is_some_and(given);
-    let bias = if biases { given::bias(b, l, &o.bias) } else { o.bias.clone() };
+    let bias = if biases { non_constant::bias(b, l, &o.bias) } else { o.bias.clone() };
     let call = te::KernelCall::new(&KERNEL)
         .operand("x", &o.x)
         .operand("w", &w)

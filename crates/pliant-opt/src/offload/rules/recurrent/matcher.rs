@@ -2,17 +2,17 @@
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
-use pliant_pass::rewrite::reachable_seqs;
 use pliant_tensor::Tensor;
 use pliant_tensor::gates::Cell;
 use rustc_hash::FxHashMap;
 
 use crate::common::names::is_left_out;
-use crate::common::names::{null_vars, resolve_null};
+use crate::common::names::resolve_null;
+use crate::offload::rule::Kept;
 
-const LSTM: Op = Op("relax.nn.lstm");
-const GRU: Op = Op("relax.nn.gru");
-const RNN: Op = Op("relax.nn.rnn");
+pub(super) const LSTM: Op = Op("relax.nn.lstm");
+pub(super) const GRU: Op = Op("relax.nn.gru");
+pub(super) const RNN: Op = Op("relax.nn.rnn");
 
 /// Steps of all sequences from which packing weights that a run gives pays, as far as a program tells how many there are. Loops
 /// read weights as they lie: one step of an LSTM of 256 units takes them 0.16 ms, and the kernel 0.55 with one thread and 0.27 with
@@ -87,18 +87,6 @@ pub(super) struct Layer {
     /// The variable that holds the results, and their types.
     pub result: Var,
     pub tys: Vec<Type>,
-}
-
-/// The layers of a function that the kernel takes.
-pub(super) fn all(func: &Function) -> Vec<Layer> {
-    let mut out = Vec::new();
-    let nulls = null_vars(func);
-    for seq in reachable_seqs(func) {
-        for &block in &func.seq(seq).blocks {
-            out.extend(func.block(block).bindings.iter().filter_map(|b| layer(func, &nulls, *b)));
-        }
-    }
-    out
 }
 
 /// The call of a recurrent operator.
@@ -203,21 +191,37 @@ impl Layer {
 }
 
 /// The layer that a binding is.
-fn layer(func: &Function, nulls: &FxHashMap<Var, Expr>, binding: Binding) -> Option<Layer> {
+///
+/// # Errors
+/// Why the kernel does not compute it.
+pub(super) fn layer(
+    func: &Function,
+    nulls: &FxHashMap<Var, Expr>,
+    binding: Binding,
+) -> Result<Layer, Kept> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(binding.value)
     else {
-        return None;
+        return Err(Kept::NotMeant);
     };
     let call = Call { func, nulls, args: func.list(*args), attrs: func.call_attrs(*attrs) };
-    let cell = cell(*op, &call)?;
+    let cell = cell(*op, &call)
+        .ok_or("it has other activations than the usual ones, `clip` or `input_forget`")?;
+    sized(&call, (*op, cell), binding)
+        .filter(|l| l.fits(func))
+        .ok_or("its operands are not float32 of known sizes that fit each other".into())
+}
+
+/// The layer of a cell; `None` where its weights are not of known sizes.
+fn sized(call: &Call<'_>, (op, cell): (Op, Cell), binding: Binding) -> Option<Layer> {
     let (w, r) = (call.weights(1)??, call.weights(2)??);
     let (&[directions, _, input], &[_, _, hidden]) = (w.shape(), r.shape()) else { return None };
-    let TypeData::Tuple(tys) = func.var_ty(binding.var).clone() else {
+    let TypeData::Tuple(tys) = call.func.var_ty(binding.var).clone() else {
         return None;
     };
     let direction = call.attrs.get("direction").map_or(Some("forward"), AttrValue::as_str)?;
-    let l = Layer {
-        op: *op,
+    let sides = if direction == "bidirectional" { 2 } else { 1 };
+    (directions == sides).then_some(Layer {
+        op,
         cell,
         directions,
         reverse: direction == "reverse",
@@ -234,7 +238,5 @@ fn layer(func: &Function, nulls: &FxHashMap<Var, Expr>, binding: Binding) -> Opt
         first_cell: call.given(FIRST_CELL),
         result: binding.var,
         tys: tys.to_vec(),
-    };
-    let sides = if direction == "bidirectional" { 2 } else { 1 };
-    (directions == sides && l.fits(func)).then_some(l)
+    })
 }

@@ -44,44 +44,36 @@
 //! # Never
 //! Keeps the order in which products are summed.
 
-mod found;
-mod given;
 mod kernel;
+mod matcher;
+mod non_constant;
 mod weights;
 
-use pliant_ir::IRModule;
-use pliant_ir::relax::{Expr, Function, Var};
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_ir::relax::Expr;
+use pliant_pass::{PassContext, PassError};
 use pliant_tensor::Tensor;
-use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::kernels::{Kernels, bind_calls, each_found};
+use crate::common::names::null_vars;
 use crate::lower::legalize_ops::trusts_indices;
-use found::{Layer, Weights};
+use crate::offload::rule::{Rule, RuleInfo, Site, Stage, Verdict};
+use matcher::{GRU, LSTM, Layer, RNN, Weights};
 use weights::Packed;
 
-/// See the module's documentation.
-pub struct PackRecurrent;
-
-impl ModulePass for PackRecurrent {
-    fn name(&self) -> &str {
-        "PackRecurrent"
-    }
-
-    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        if !ctx.kernels() {
-            return Ok(module);
-        }
-        let mut packer = Packer { packed: Vec::new(), trusted: trusts_indices(ctx) };
-        let find = |func: &Function| found::all(func);
-        each_found(&mut module, ctx, find, |kernels, func, found| {
-            packer.function(kernels, func, &found, ctx)
-        })?;
-        Ok(module)
-    }
+/// The row of the table.
+pub(super) fn info() -> RuleInfo {
+    RuleInfo::builtin(
+        "recurrent",
+        "recurrent",
+        "float32 LSTM, GRU and plain recurrent layers",
+        Stage::Kernel,
+        &[LSTM, GRU, RNN],
+        |ctx: &PassContext| {
+            Box::new(Recurrent { packed: Vec::new(), trusted: trusts_indices(ctx) })
+        },
+    )
 }
 
-struct Packer {
+struct Recurrent {
     /// Layers whose weights are packed already.
     packed: Vec<(Layer, Packed)>,
     /// Whether lengths are in range.
@@ -97,60 +89,44 @@ fn alike(a: &Layer, b: &Layer) -> bool {
     bias && a.cell == b.cell && a.w.same_constant(&b.w) && a.r.same_constant(&b.r)
 }
 
-impl Packer {
-    fn function(
-        &mut self,
-        kernels: &mut Kernels,
-        func: &mut Function,
-        found: &[Layer],
-        ctx: &PassContext,
-    ) -> Result<(), PassError> {
-        let mut calls: FxHashMap<Var, Expr> = FxHashMap::default();
-        for layer in found {
-            ctx.check_cancelled()?;
-            if let Some(call) = self.call(kernels, func, layer)? {
-                calls.insert(layer.result, call);
-            }
-        }
-        bind_calls(func, &calls, &FxHashSet::default())
-    }
-
-    /// The call of the loop function; `None` where its results would not be of the same types.
-    fn call(
-        &mut self,
-        kernels: &mut Kernels,
-        func: &mut Function,
-        l: &Layer,
-    ) -> Result<Option<Expr>, PassError> {
+impl Rule for Recurrent {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+        let l = match matcher::layer(site.func, &null_vars(site.func), site.root) {
+            Ok(l) => l,
+            Err(kept) => return Ok(Err(kept)),
+        };
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a recurrent layer has no loop function: {e}"))
         };
-        let packed = match self.packed.iter().find(|(known, _)| alike(known, l)) {
-            Some((_, packed)) => packed.clone(),
-            None => {
-                let packed = weights::packed(l).map_err(|e| failed(&e))?;
-                self.packed.push((l.clone(), packed.clone()));
-                packed
-            }
-        };
+        let packed = self.packed(&l).map_err(|e| failed(&e))?;
         let mut handed = |packed: Option<Tensor>, weights: Option<&Weights>| match (packed, weights)
         {
-            (Some(packed), _) => Some(func.constant(packed)),
+            (Some(packed), _) => Some(site.func.constant(packed)),
             (None, Some(Weights::Given(e, _))) => Some(*e),
-            (None, Some(Weights::Constant(plain))) => Some(func.constant(plain.clone())),
+            (None, Some(Weights::Constant(plain))) => Some(site.func.constant(plain.clone())),
             (None, None) => None,
         };
-        let weights =
+        let weights: [(_, _); 3] =
             [(packed.w, Some(&l.w)), (packed.r, Some(&l.r)), (packed.bias, l.bias.as_ref())];
-        let [Some(w), Some(r), Some(bias)] = weights.map(|(packed, own)| handed(packed, own))
+        let [Some(w), Some(r), Some(bias)]: [Option<Expr>; 3] =
+            weights.map(|(packed, own)| handed(packed, own))
         else {
-            return Err(failed(&"weights are neither constants nor given"));
+            return Err(failed(&"weights are neither constants nor operands"));
         };
         let weights = kernel::Handed { w, r, bias, peepholes: handed(None, l.peepholes.as_ref()) };
-        let call = kernel::call(func, l, &weights, self.trusted).map_err(|e| failed(&e))?;
-        if call.out_tys != l.tys {
-            return Ok(None);
+        let call = kernel::call(site.func, &l, &weights, self.trusted).map_err(|e| failed(&e))?;
+        Ok(site.offload_as(call, &l.tys, l.result, Vec::new()))
+    }
+}
+
+impl Recurrent {
+    /// The packed weights of a layer, made once for equal constants.
+    fn packed(&mut self, l: &Layer) -> Result<Packed, pliant_tensor::TensorError> {
+        if let Some((_, packed)) = self.packed.iter().find(|(known, _)| alike(known, l)) {
+            return Ok(packed.clone());
         }
-        Ok(Some(kernels.call(func, call)))
+        let packed = weights::packed(l)?;
+        self.packed.push((l.clone(), packed.clone()));
+        Ok(packed)
     }
 }

@@ -8,7 +8,7 @@ use pliant_ir::tir::BinOp;
 use pliant_ops::te::{self, Expr, Tensor};
 use pliant_tensor::gates::{Cell, INPUT_WIDTH, UNITS};
 
-use super::found::Layer;
+use super::matcher::Layer;
 
 /// Units of a turn.
 const EACH: i64 = UNITS as i64;

@@ -3,7 +3,7 @@
 use pliant_tensor::gates::{pack_bias, pack_input, pack_state};
 use pliant_tensor::{DType, Tensor, TensorError};
 
-use super::found::{Layer, Weights};
+use super::matcher::{Layer, Weights};
 
 /// The packed weights of a layer, where they are constants.
 #[derive(Clone, Debug)]

@@ -49,84 +49,43 @@
 pub(crate) mod kernel;
 mod weights;
 
-use pliant_ir::relax::{Expr, Function, Var};
-use pliant_ir::{IRModule, OpRegistry};
-use pliant_pass::pattern::Defs;
-use pliant_pass::rewrite::{reachable_seqs, rewrite_bindings};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
-use rustc_hash::FxHashMap;
+use pliant_pass::PassError;
 
-use crate::common::kernels::{Kernels, each_found};
-use crate::common::products::{ByMatrix, bound_in_dataflow};
-use crate::offload::dequantized::{Finder, Product};
+use crate::common::products::{LINEAR, MATMUL};
+use crate::offload::dequantized::Finder;
+use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
-/// See the module's documentation.
-pub struct PackStored;
-
-impl ModulePass for PackStored {
-    fn name(&self) -> &str {
-        "PackStored"
-    }
-
-    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        if !ctx.kernels() {
-            return Ok(module);
-        }
-        let writers = Writers::of(&module);
-        let find = |func: &Function| all(func, ctx.ops, &writers);
-        each_found(&mut module, ctx, find, |kernels, func, found| {
-            function(kernels, func, &found, ctx)
-        })?;
-        Ok(module)
-    }
+/// The row of the table.
+pub(super) fn info() -> RuleInfo {
+    RuleInfo::builtin(
+        "weight_only_matmul",
+        "matmul_int4_weight, matmul_int8_weight",
+        "float32 matmuls by dequantized constants of at most 8 bits",
+        Stage::Dequantized,
+        &[MATMUL, LINEAR],
+        |_| Box::new(WeightOnlyMatmul),
+    )
 }
 
-/// The products of a function by dequantised constants.
-fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Vec<Product> {
-    let mut out = Vec::new();
-    let mut defs = None;
-    for seq in reachable_seqs(func) {
-        for &block in &func.seq(seq).blocks {
-            for binding in &func.block(block).bindings {
-                if ByMatrix::of(func, binding.value).is_some() {
-                    let defs = defs.get_or_insert_with(|| Defs::of(func, ops, Some(writers)));
-                    out.extend(Finder { func, defs, place: binding.var }.product(binding.value));
-                }
-            }
-        }
-    }
-    out
-}
+struct WeightOnlyMatmul;
 
-fn function(
-    kernels: &mut Kernels,
-    func: &mut Function,
-    found: &[Product],
-    ctx: &PassContext,
-) -> Result<(), PassError> {
-    let mut calls: FxHashMap<Var, (ByMatrix, Expr)> = FxHashMap::default();
-    for product in found {
-        ctx.check_cancelled()?;
-        if !kernel::takes(func, product.by.x) {
-            continue;
+impl Rule for WeightOnlyMatmul {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+        let uses = site.uses();
+        let finder = Finder { func: site.func, defs: &uses.1, place: site.root.var };
+        let Some(product) = finder.product(site.root.value) else { return Ok(Err(Kept::NotMeant)) };
+        if !kernel::takes(site.func, product.by.x) {
+            return Ok(Err("its left operand has an unknown rank or too many dims".into()));
         }
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a product has no loop function: {e}"))
         };
         let stored = weights::stored(&product.weights).map_err(|e| failed(&e))?;
-        let Some(stored) = stored else { continue };
-        let ty = func.var(product.result).ty;
-        let call = kernel::call(func, product.by.x, &stored).map_err(|e| failed(&e))?;
-        if call.out_tys == [ty] {
-            calls.insert(product.result, (product.by, kernels.call(func, call)));
-        }
+        let Some(stored) = stored else {
+            let reason = "its integers span more than 8 bits, or its scales change more often than from 8 rows to the next";
+            return Ok(Err(reason.into()));
+        };
+        let call = kernel::call(site.func, product.by.x, &stored).map_err(|e| failed(&e))?;
+        Ok(site.offload_product(&product.by, call))
     }
-    let (mut namer, local) = (None, bound_in_dataflow(func));
-    rewrite_bindings(func, |func, binding, out| {
-        match calls.get(&binding.var) {
-            Some((by, call)) => by.bind(func, binding, *call, (&mut namer, &local), out),
-            None => out.push(binding),
-        }
-        Ok(())
-    })
 }

@@ -1,0 +1,113 @@
+//! The bindings that a match of a pattern computes with, if one call can stand for all of them.
+
+use std::sync::Arc;
+
+use pliant_ir::OpRegistry;
+use pliant_ir::relax::visit::{Event, for_each_expr, walk};
+use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
+use pliant_pass::pattern::{Defs, Match};
+use pliant_pass::{PassError, Writers};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::table::{FusionPattern, PatternCheck};
+
+/// The bindings of a match in their order, the root last: pure ones of one block that nothing outside of the match reads and
+/// that are not `taken`. `None` if there are others, or the pattern's check refuses the match.
+///
+/// # Errors
+/// Those of the check.
+pub fn members(
+    func: &mut Arc<Function>,
+    ops: &dyn OpRegistry,
+    reads: &Reads,
+    (pattern, found): (&FusionPattern, &Match),
+    root: Binding,
+    taken: &FxHashSet<Var>,
+) -> Result<Option<Vec<Binding>>, PassError> {
+    let defs = &reads.defs;
+    let mut set: FxHashSet<Var> = FxHashSet::from_iter([root.var]);
+    set.extend(found.computed().filter_map(|e| reads.origin(func, e)));
+    let mut members: Vec<(usize, Binding)> =
+        set.iter().filter_map(|v| reads.bindings.get(v).copied()).collect();
+    members.sort_unstable_by_key(|(at, _)| *at);
+    let fits = members.len() == set.len()
+        && members.iter().all(|(_, b)| {
+            defs.block(b.var) == defs.block(root.var)
+                && defs.epoch(b.var) == defs.epoch(root.var)
+                && !taken.contains(&b.var)
+                && b.cast.is_none()
+                && defs.is_pure(func, ops, b.value)
+        });
+    let hidden = |b: &Binding| {
+        let readers = reads.readers.get(&b.var).map_or(&[][..], Vec::as_slice);
+        b.var == root.var || readers.iter().all(|r| r.is_some_and(|r| set.contains(&r)))
+    };
+    if !fits || !members.iter().all(|(_, b)| hidden(b)) {
+        return Ok(None);
+    }
+    let members: Vec<Binding> = members.into_iter().map(|(_, b)| b).collect();
+    if let Some(check) = &pattern.check {
+        let mut seen = PatternCheck {
+            func: &mut *func,
+            defs,
+            matched: found,
+            root,
+            members: &members,
+            annotations: &pattern.annotations,
+        };
+        if !check(&mut seen)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(members))
+}
+
+/// What a function's variables are to each other.
+pub struct Reads {
+    /// The values of variables.
+    pub defs: Defs,
+    /// Who reads each variable, copies looked through; `None` for the result of a sequence.
+    readers: FxHashMap<Var, Vec<Option<Var>>>,
+    /// Each variable's binding, and how many stand before it.
+    bindings: FxHashMap<Var, (usize, Binding)>,
+}
+
+impl Reads {
+    /// Those of a function.
+    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Self {
+        let defs = Defs::of(func, ops, Some(writers));
+        let mut readers: FxHashMap<Var, Vec<Option<Var>>> = FxHashMap::default();
+        let mut bindings = FxHashMap::default();
+        let mut read = |e: Expr, by: Option<Var>| {
+            for_each_expr(func, e, |e| {
+                if let ExprData::Var(v) = func.expr(defs.origin(func, e)) {
+                    readers.entry(*v).or_default().push(by);
+                }
+            });
+        };
+        walk(func, func.root(), |event| match event {
+            Event::Binding(_, b) => {
+                bindings.insert(b.var, (bindings.len(), b));
+                if !is_copy(func, &b) {
+                    read(b.value, Some(b.var));
+                }
+            }
+            Event::Result(seq) => read(func.seq(seq).result, None),
+            _ => {}
+        });
+        Reads { defs, readers, bindings }
+    }
+
+    /// The variable that an expression is, copies looked through.
+    pub fn origin(&self, func: &Function, e: Expr) -> Option<Var> {
+        match func.expr(self.defs.origin(func, e)) {
+            ExprData::Var(v) => Some(*v),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a binding gives a variable another name.
+pub fn is_copy(func: &Function, b: &Binding) -> bool {
+    b.cast.is_none() && matches!(func.expr(b.value), ExprData::Var(_))
+}

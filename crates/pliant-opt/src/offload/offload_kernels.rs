@@ -1,0 +1,253 @@
+//! # What it does
+//! Replaces operators by calls of kernels, by the rules of one stage ([`crate::offload::rules`]). A rule is tried on each call of
+//! its operators, in the order of the table; rules that a program registers come first. What a rule replaced, and why it kept a
+//! call that it is meant for, is a remark ([`pliant_pass::remark`]), which `pliant explain` and `Model.explain` print.
+//!
+//! | pass | stage |
+//! |---|---|
+//! | `OffloadDequantized` | before constant folding, which would replace dequantized constants by float copies |
+//! | `OffloadComposites` | after constant folding and before layouts are rewritten |
+//! | `OffloadKernels` | after layouts are rewritten |
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n", 16), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         gv = R.matmul(x, R.const([[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]], "float32"))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 2), dtype="float32")) -> R.Tensor(("n", 16), dtype="float32"):
+//!     n = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         gv: R.Tensor((n, 16), dtype="float32") = R.call_tir(cls.matmul_packed, (x, metadata["relax.expr.Constant"][0]), out_sinfo=R.Tensor((n, 16), dtype="float32"))
+//!         R.output(gv)
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def matmul_packed(var_A: T.handle, B: T.Buffer((1, 2, 16), "float32"), var_matmul: T.handle):
+//!     ...
+//! ```
+//!
+//! # Requires
+//! Nothing. It is of use before [`LegalizeOps`](crate::lower::legalize_ops).
+//!
+//! # Keeps
+//! Calls that no rule takes, and all of them where kernels are switched off.
+//!
+//! # Never
+//! Moves what follows a call out of its dataflow block, or a call behind one that may write into what it reads.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{BaseFunc, IRModule, Op};
+use pliant_pass::remark::{Remark, RemarkKind};
+use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::common::kernels::Kernels;
+use crate::offload::rule::{Kept, Offloaded, Rule, RuleInfo, Site, Stage};
+use crate::offload::rules;
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub struct OffloadKernels {
+    /// Which rules it applies.
+    pub stage: Stage,
+    /// The names of the rules that it is limited to; without, all of the stage.
+    pub only: Option<Vec<String>>,
+}
+
+impl OffloadKernels {
+    /// The pass of a stage.
+    pub fn of(stage: Stage) -> Self {
+        OffloadKernels { stage, only: None }
+    }
+
+    /// The rules that it applies, in order.
+    fn rules(&self) -> Vec<RuleInfo> {
+        let mut all = rules::rules();
+        all.retain(|rule| rule.stage == self.stage);
+        if let Some(only) = &self.only {
+            all.retain(|rule| only.iter().any(|name| *name == rule.name));
+        }
+        all
+    }
+}
+
+impl ModulePass for OffloadKernels {
+    fn name(&self) -> &str {
+        self.stage.pass()
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.kernels() {
+            return Ok(module);
+        }
+        let rules = self.rules().into_iter().map(|info| Ok(((info.make)(ctx)?, info)));
+        let mut offloader = Offloader {
+            rules: rules.collect::<Result<_, PassError>>()?,
+            kernels: Kernels::new(&module),
+            writers: Writers::of(&module),
+            ctx,
+        };
+        for (name, func) in &mut module.functions {
+            ctx.check_cancelled()?;
+            let BaseFunc::Relax(func) = func else { continue };
+            offloader.function(name, func).map_err(|e| e.in_function(name))?;
+        }
+        offloader.kernels.insert_into(&mut module);
+        Ok(module)
+    }
+}
+
+struct Offloader<'a> {
+    rules: Vec<(Box<dyn Rule>, RuleInfo)>,
+    kernels: Kernels,
+    writers: Writers,
+    ctx: &'a PassContext,
+}
+
+/// The replacements of a rule in a function.
+#[derive(Default)]
+struct Replacements {
+    /// By the variable whose value a call computes: the bindings in front of it, and the call.
+    calls: FxHashMap<Var, (Vec<Binding>, Expr)>,
+    /// The variables whose bindings are removed.
+    inside: FxHashSet<Var>,
+    /// The variables that replacements compute or remove.
+    taken: FxHashSet<Var>,
+    /// The roots of the calls.
+    roots: FxHashSet<Var>,
+}
+
+impl Offloader<'_> {
+    /// Applies the rules to a function. It is copied only if an operator of a rule is in it, and replaced only if it changes.
+    fn function(&mut self, name: &Arc<str>, func: &mut Arc<Function>) -> Result<(), PassError> {
+        let (mut own, mut changed): (Option<Function>, bool) = (None, false);
+        let (mut missed, mut replaced) = (Vec::new(), FxHashSet::default());
+        for at in 0..self.rules.len() {
+            let sites = sites(own.as_ref().unwrap_or(func), &self.rules[at].1.roots);
+            if sites.is_empty() {
+                continue;
+            }
+            let own = own.get_or_insert_with(|| (**func).clone());
+            let done = self.apply(at, own, name, &sites, &mut missed)?;
+            changed |= !done.calls.is_empty();
+            replaced.extend(done.roots);
+        }
+        // What one rule keeps another may have replaced.
+        missed.retain(|(root, _)| !replaced.contains(root));
+        missed.into_iter().for_each(|(_, remark)| self.ctx.remarks.add(remark));
+        if let Some(own) = own.filter(|_| changed) {
+            *func = Arc::new(own);
+        }
+        Ok(())
+    }
+
+    /// Applies a rule to the sites of a function.
+    fn apply(
+        &mut self,
+        at: usize,
+        func: &mut Function,
+        name: &Arc<str>,
+        sites: &[(Binding, bool)],
+        missed: &mut Vec<(Var, Remark)>,
+    ) -> Result<Replacements, PassError> {
+        let (rule, info) = &mut self.rules[at];
+        rule.begin(func);
+        let (uses, mut namer, mut done) = (OnceCell::new(), None::<Namer>, Replacements::default());
+        for &(root, dataflow) in sites {
+            self.ctx.check_cancelled()?;
+            let mut site = Site {
+                func: &mut *func,
+                root,
+                dataflow,
+                taken: &done.taken,
+                kernels: &mut self.kernels,
+                ctx: self.ctx,
+                writers: &self.writers,
+                uses: &uses,
+                namer: &mut namer,
+                bindings: Vec::new(),
+            };
+            let verdict = rule.apply(&mut site)?;
+            let bindings = site.bindings;
+            let remark = |kind, message: String| Remark {
+                kind,
+                rule: (*info.name).into(),
+                function: name.clone(),
+                subject: subject(func, root).into(),
+                span: func.var(root.var).span,
+                message,
+            };
+            match verdict {
+                Ok(Offloaded { result, inside, value }) => {
+                    let message = format!("kernel {}", info.kernel);
+                    self.ctx.remarks.add(remark(RemarkKind::Applied, message));
+                    bindings.iter().for_each(|b| func.var_mut(b.var).dataflow = dataflow);
+                    done.taken.insert(result);
+                    done.taken.extend(&inside);
+                    done.inside.extend(inside);
+                    done.roots.insert(root.var);
+                    done.calls.insert(result, (bindings, value));
+                }
+                Err(Kept::NotMeant) => {}
+                Err(Kept::Because(reason)) => {
+                    missed.push((root.var, remark(RemarkKind::Missed, reason.into_owned())));
+                }
+            }
+        }
+        if !done.calls.is_empty() {
+            rewrite_bindings(func, |_, mut binding, out| {
+                if let Some((before, value)) = done.calls.get(&binding.var) {
+                    out.extend(before);
+                    binding.value = *value;
+                }
+                if !done.inside.contains(&binding.var) {
+                    out.push(binding);
+                }
+                Ok(())
+            })?;
+            rule.finish(func, self.ctx, &self.writers)?;
+        }
+        Ok(done)
+    }
+}
+
+/// The bindings of a function that call one of these operators, or all if there are none, and whether each is in a dataflow
+/// block.
+fn sites(func: &Function, roots: &[Op]) -> Vec<(Binding, bool)> {
+    let is_root = |b: &Binding| match func.expr(b.value) {
+        ExprData::Call { callee: Callee::Op(op), .. } => roots.is_empty() || roots.contains(op),
+        _ => false,
+    };
+    let mut out = Vec::new();
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            let block = func.block(block);
+            out.extend(block.bindings.iter().filter(|b| is_root(b)).map(|b| (*b, block.dataflow)));
+        }
+    }
+    out
+}
+
+/// The operator that a binding calls.
+fn subject(func: &Function, binding: Binding) -> String {
+    match func.expr(binding.value) {
+        ExprData::Call { callee: Callee::Op(op), .. } => {
+            op.0.strip_prefix("relax.").unwrap_or(op.0).to_string()
+        }
+        _ => func.var(binding.var).name.to_string(),
+    }
+}

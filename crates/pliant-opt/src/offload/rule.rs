@@ -1,0 +1,208 @@
+//! What an offload rule is: it replaces a call of an operator, together with the epilogue that reads its result, by a call of a
+//! kernel.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::fmt;
+use std::sync::Arc;
+
+use pliant_ir::relax::{Binding, Expr, Function, Type, Var};
+use pliant_ir::{Op, OpRegistry};
+use pliant_ops::legalize::TirCall;
+use pliant_pass::pattern::Defs;
+use pliant_pass::rewrite::Namer;
+use pliant_pass::{PassContext, PassError, Writers};
+use rustc_hash::FxHashSet;
+
+use crate::common::kernels::Kernels;
+use crate::common::names::op_call;
+use crate::common::products::{ADD, ByMatrix};
+use crate::offload::epilogue::Readers;
+
+/// When a rule runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Before constant folding, which would replace dequantized constants by float copies.
+    Dequantized,
+    /// After constant folding and before layouts are rewritten.
+    Composite,
+    /// After layouts are rewritten.
+    Kernel,
+}
+
+impl Stage {
+    /// Every stage.
+    pub const ALL: [Stage; 3] = [Stage::Dequantized, Stage::Composite, Stage::Kernel];
+
+    /// The name of the pass that applies the rules of the stage.
+    pub const fn pass(self) -> &'static str {
+        match self {
+            Stage::Dequantized => "OffloadDequantized",
+            Stage::Composite => "OffloadComposites",
+            Stage::Kernel => "OffloadKernels",
+        }
+    }
+}
+
+/// Creates a rule for a run of the pass.
+pub type MakeRule = dyn Fn(&PassContext) -> Result<Box<dyn Rule>, PassError> + Send + Sync;
+
+/// A row of the table of rules.
+#[derive(Clone)]
+pub struct RuleInfo {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// The kernel that it calls: a declared kernel, or a packed function.
+    pub kernel: Cow<'static, str>,
+    /// What it replaces, in a line.
+    pub doc: Cow<'static, str>,
+    /// When it runs.
+    pub stage: Stage,
+    /// The operators whose calls it is tried on.
+    pub roots: Cow<'static, [Op]>,
+    /// Creates the rule for a run of the pass.
+    pub make: Arc<MakeRule>,
+}
+
+impl RuleInfo {
+    /// A rule of this crate.
+    pub(super) fn builtin(
+        name: &'static str,
+        kernel: &'static str,
+        doc: &'static str,
+        stage: Stage,
+        roots: &'static [Op],
+        make: fn(&PassContext) -> Box<dyn Rule>,
+    ) -> Self {
+        let (name, kernel, doc) = (name.into(), kernel.into(), doc.into());
+        let make = Arc::new(move |ctx: &PassContext| Ok(make(ctx)));
+        RuleInfo { name, kernel, doc, stage, roots: roots.into(), make }
+    }
+}
+
+impl fmt::Debug for RuleInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuleInfo").field("name", &self.name).field("stage", &self.stage).finish()
+    }
+}
+
+/// An offload rule during a run of the pass. It may keep what it has packed already.
+pub trait Rule {
+    /// Runs before the first site of a function.
+    fn begin(&mut self, _: &Function) {}
+
+    /// Tries to replace the call at a site.
+    ///
+    /// # Errors
+    /// A failure that ends the compilation. A call that the rule keeps is no failure.
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError>;
+
+    /// Runs once for each function in which the rule replaced something.
+    ///
+    /// # Errors
+    /// A failure that ends the compilation.
+    fn finish(&mut self, _: &mut Function, _: &PassContext, _: &Writers) -> Result<(), PassError> {
+        Ok(())
+    }
+}
+
+/// What a rule decides about a call.
+pub type Verdict = Result<Offloaded, Kept>;
+
+/// A call of a kernel in place of some bindings.
+#[derive(Clone, Debug)]
+pub struct Offloaded {
+    /// The variable whose value the kernel computes: that of the root, or of the end of its epilogue.
+    pub result: Var,
+    /// The variables between the root and the result. Nothing else reads them, and their bindings are removed.
+    pub inside: Vec<Var>,
+    /// The call.
+    pub value: Expr,
+}
+
+/// Why a rule keeps a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// The rule is for other calls.
+    NotMeant,
+    /// The rule is for such calls, but the kernel cannot compute this one.
+    Because(Cow<'static, str>),
+}
+
+impl From<&'static str> for Kept {
+    fn from(reason: &'static str) -> Self {
+        Kept::Because(reason.into())
+    }
+}
+
+/// The readers of a function's variables, and their values.
+pub type Uses = (Readers, Defs);
+
+/// A call that a rule is tried on.
+pub struct Site<'a> {
+    /// The function. Rules may add to its arenas, and bind values by [`Site::emit`].
+    pub func: &'a mut Function,
+    /// The binding of the call.
+    pub root: Binding,
+    /// Whether it is in a dataflow block.
+    pub dataflow: bool,
+    /// The variables that replacements of this rule compute or remove already.
+    pub taken: &'a FxHashSet<Var>,
+    /// The loop functions that call kernels.
+    pub kernels: &'a mut Kernels,
+    /// The context of the pass.
+    pub ctx: &'a PassContext,
+    /// The functions that may write into their operands.
+    pub writers: &'a Writers,
+    pub(super) uses: &'a OnceCell<Uses>,
+    pub(super) namer: &'a mut Option<Namer>,
+    pub(super) bindings: Vec<Binding>,
+}
+
+impl<'a> Site<'a> {
+    /// The readers and the values of the function's variables.
+    pub fn uses(&self) -> &'a Uses {
+        let of = |func: &Function, ops: &dyn OpRegistry| {
+            (Readers::of(func), Defs::of(func, ops, Some(self.writers)))
+        };
+        self.uses.get_or_init(|| of(self.func, self.ctx.ops))
+    }
+
+    /// Binds a value in front of the replacement, in its block; returns the variable as an operand.
+    pub fn emit(&mut self, value: Expr) -> Expr {
+        let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
+        namer.bind(self.func, "lv", value, &mut self.bindings)
+    }
+
+    /// The replacement by a call of a loop function, whose result has the type of `result`.
+    pub fn offload(&mut self, call: TirCall, result: Var, inside: Vec<Var>) -> Verdict {
+        let ty = self.func.var(result).ty;
+        self.offload_as(call, &[ty], result, inside)
+    }
+
+    /// The replacement by a call of a loop function, whose results have these types.
+    pub fn offload_as(
+        &mut self,
+        call: TirCall,
+        tys: &[Type],
+        result: Var,
+        inside: Vec<Var>,
+    ) -> Verdict {
+        if call.out_tys != tys {
+            return Err("the type of its result is less precise than that of the kernel".into());
+        }
+        let value = self.kernels.call(self.func, call);
+        Ok(Offloaded { result, inside, value })
+    }
+
+    /// The replacement of a product by a call that computes the product alone: its bias becomes an addition.
+    pub fn offload_product(&mut self, by: &ByMatrix, call: TirCall) -> Verdict {
+        let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
+        let mut offloaded = self.offload_as(call, &[ty], root, Vec::new())?;
+        if let Some(bias) = by.bias {
+            let product = self.emit(offloaded.value);
+            offloaded.value = op_call(self.func, ADD, &[product, bias], ty);
+        }
+        Ok(offloaded)
+    }
+}

@@ -1,0 +1,104 @@
+//! What makes the innermost loops of a lowered function slow: one element at a time, a division or an assertion for each.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Var};
+
+use crate::walk::{for_each_stmt, own_exprs, uses_any};
+
+/// Loops of at most this many iterations are remainders of vector loops, or parts of a loop that was unrolled.
+const FEW: i64 = 16;
+
+/// What slows down an innermost loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlowLoop {
+    /// The name of its variable.
+    pub var: String,
+    /// Whether it computes one element at a time.
+    pub scalar: bool,
+    /// Whether it divides integers that change from iteration to iteration.
+    pub divides: bool,
+    /// Whether it checks an assertion.
+    pub asserts: bool,
+}
+
+impl SlowLoop {
+    /// What is slow, in words.
+    pub fn text(&self) -> String {
+        let parts = [
+            (self.scalar, "computes one element at a time"),
+            (self.divides, "divides integers for each element"),
+            (self.asserts, "checks an assertion for each element"),
+        ];
+        let parts: Vec<&str> = parts.into_iter().filter(|p| p.0).map(|p| p.1).collect();
+        format!("the innermost loop over {} {}", self.var, parts.join(" and "))
+    }
+}
+
+/// The innermost loops of a lowered function that are slow, in its order.
+pub fn slow_loops(f: &PrimFunc) -> Vec<SlowLoop> {
+    let mut out = Vec::new();
+    for_each_stmt(f, f.body, &mut |_, data| {
+        if let StmtData::For { var, extent, body, .. } = data
+            && !has_loop(f, *body)
+            && !has_few_iterations(f, *extent)
+        {
+            let found = slow(f, *var, *body);
+            if (found.scalar || found.divides || found.asserts) && !out.contains(&found) {
+                out.push(found);
+            }
+        }
+    });
+    out
+}
+
+fn has_loop(f: &PrimFunc, body: Stmt) -> bool {
+    let mut found = false;
+    for_each_stmt(f, body, &mut |_, data| {
+        found |= matches!(data, StmtData::For { .. } | StmtData::While(..));
+    });
+    found
+}
+
+/// Whether a loop runs a few times at most: its extent is small, or the remainder of a division by a small number.
+fn has_few_iterations(f: &PrimFunc, extent: Expr) -> bool {
+    let small = |e: Expr| f.as_int(e).is_some_and(|n| n <= FEW);
+    match *f.expr(extent) {
+        ExprData::Binary(BinOp::FloorMod, _, by) => small(by),
+        ExprData::Binary(BinOp::FloorDiv, a, _) => has_few_iterations(f, a),
+        ExprData::Binary(BinOp::Min, a, b) => has_few_iterations(f, a) || has_few_iterations(f, b),
+        ExprData::Binary(BinOp::Max, a, b) => has_few_iterations(f, a) && has_few_iterations(f, b),
+        _ => small(extent),
+    }
+}
+
+fn slow(f: &PrimFunc, var: Var, body: Stmt) -> SlowLoop {
+    let (mut stores, mut vectors, mut divides, mut asserts) = (false, false, false, false);
+    // The loop variable, and the variables that are computed of it.
+    let mut varying = vec![var];
+    for_each_stmt(f, body, &mut |_, data| {
+        if let StmtData::Let(v, value, _) = data
+            && uses_any(f, *value, &|v| varying.contains(&v))
+        {
+            varying.push(*v);
+        }
+        stores |= matches!(data, StmtData::Store { .. });
+        asserts |= matches!(data, StmtData::Assert(..));
+        own_exprs(data, |e| {
+            for_each_expr(f, e, |e| match *f.expr(e) {
+                // Kernels and slice functions compute many elements.
+                ExprData::Ramp(..)
+                | ExprData::Call(
+                    Intrin::CallExtern | Intrin::CallKernel | Intrin::CallPacked,
+                    ..,
+                ) => vectors = true,
+                ExprData::Binary(BinOp::FloorDiv | BinOp::FloorMod, a, _) => {
+                    let integer = f.expr_ty(a).dtype.is_int();
+                    divides |= integer && uses_any(f, a, &|v| varying.contains(&v));
+                }
+                _ => {}
+            });
+        });
+    });
+    let name = f.var(var).name.to_string();
+    SlowLoop { var: name, scalar: stores && !vectors, divides, asserts }
+}

@@ -1,0 +1,88 @@
+//! [`Explanation`]: what a compilation offloaded to kernels, what it kept in loops and why, and which loops are slow.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use pliant_diag::SourceMap;
+use pliant_ir::{IRModule, Span};
+use pliant_pass::{Remark, RemarkKind, Remarks};
+
+/// Adds a remark for each slow innermost loop of lowered loop functions.
+pub(crate) fn remark_slow_loops(lowered: &IRModule, remarks: &Remarks) {
+    for (name, func) in lowered.prim_funcs() {
+        for slow in pliant_tir::inner_loops::slow_loops(func) {
+            remarks.add(Remark {
+                kind: RemarkKind::Analysis,
+                rule: "loops".into(),
+                function: name.clone(),
+                subject: slow.var.as_str().into(),
+                span: Span::NONE,
+                message: slow.text(),
+            });
+        }
+    }
+}
+
+/// What a compilation says of the program: how often each rule replaced a call, the calls that rules are meant for and kept, with
+/// the reasons, and the slow innermost loops of loop functions. It prints as a text.
+#[derive(Clone, Debug, Default)]
+pub struct Explanation {
+    /// The remarks of the passes, in their order.
+    pub remarks: Vec<Remark>,
+    /// The texts that the module comes from; they name the nodes of an imported model.
+    pub(crate) sources: Option<Arc<SourceMap>>,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |kind: RemarkKind| self.remarks.iter().filter(move |r| r.kind == kind);
+        let mut hits: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for r in of(RemarkKind::Applied) {
+            *hits.entry((&r.rule, &r.message)).or_default() += 1;
+        }
+        let hits = hits.iter().map(|((rule, kernel), n)| format!("{rule:<24}{n:>5}  {kernel}"));
+        section(f, "Offloaded to kernels", hits)?;
+        let missed = of(RemarkKind::Missed).map(|r| {
+            let place = self.place(r);
+            format!("{} {place}: rule {} does not apply: {}", r.subject, r.rule, r.message)
+        });
+        section(f, "Kept in loops", missed)?;
+        let slow = of(RemarkKind::Analysis).map(|r| format!("{}: {}", r.function, r.message));
+        section(f, "Slow loops", slow)
+    }
+}
+
+impl Explanation {
+    /// Where the subject of a remark is: the node of a model, else the function.
+    fn place(&self, r: &Remark) -> String {
+        match self.sources.as_ref().and_then(|map| map.nodes(r.span)) {
+            Some(node) => format!("at {node}"),
+            None => format!("in function {}", r.function),
+        }
+    }
+}
+
+/// Writes a section; equal lines once.
+fn section(
+    f: &mut fmt::Formatter<'_>,
+    title: &str,
+    lines: impl Iterator<Item = String>,
+) -> fmt::Result {
+    let mut seen: Vec<(String, usize)> = Vec::new();
+    for line in lines {
+        match seen.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, count)) => *count += 1,
+            None => seen.push((line, 1)),
+        }
+    }
+    writeln!(f, "{title}:")?;
+    if seen.is_empty() {
+        writeln!(f, "  nothing")?;
+    }
+    for (line, count) in seen {
+        let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
+        writeln!(f, "  {line}{times}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+"""Offload rules: the table, rules of a program, and what `explain` says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pliant
+import pytest
+from pliant import relax, tir
+from pliant.relax.backend import offload_rules, register_offload_rule, remove_offload_rule
+from pliant.relax.dpl import is_op, wildcard
+from pliant.script import ir as I
+from pliant.script import relax as R
+
+
+@I.ir_module
+class Gated:
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 16), "float32"), g: R.Tensor(("n", 16), "float32")):
+        with R.dataflow():
+            y = R.matmul(x, w)
+            z = R.multiply(R.sigmoid(g), y)
+            R.output(z)
+        return z
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.fixture
+def gate() -> Iterator[list[str]]:
+    """A rule for a matmul that is gated by a sigmoid; the calls of its kernel."""
+    calls: list[str] = []
+    x, w, g = wildcard(), wildcard(), wildcard()
+    pattern = is_op("relax.multiply")(is_op("relax.sigmoid")(g), is_op("relax.matmul")(x, w))
+
+    def kernel(x, w, g, out):
+        calls.append("gated_matmul")
+        out[:] = sigmoid(g.numpy()) * (x.numpy() @ w.numpy())
+
+    register_offload_rule("test.gated_matmul", pattern, kernel, [x, w, g], doc="matmuls with a sigmoid gate")
+    yield calls
+    assert remove_offload_rule("test.gated_matmul")
+
+
+def inputs(n: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(n)
+    return [rng.normal(size=shape).astype("float32") for shape in [(n, 8), (8, 16), (n, 16)]]
+
+
+def test_rules_of_a_program_come_before_those_of_pliant(gate):
+    names = [rule.name for rule in offload_rules()]
+    assert names[0] == "test.gated_matmul"
+    assert {"conv", "conv_int8", "matmul_int8", "matmul_packed", "recurrent", "weight_only_matmul", "attention"} < set(names)
+    model = pliant.compile(Gated)
+    for n in (0, 1, 5):
+        x, w, g = inputs(n)
+        np.testing.assert_allclose(model(x, w, g).numpy(), sigmoid(g) * (x @ w), rtol=1e-4, atol=1e-5)
+    assert gate == ["gated_matmul"] * 3
+    assert "test.gated_matmul" in model.explain()
+
+
+def test_a_check_refuses_matches_and_explain_says_so():
+    x, w = wildcard(), wildcard()
+    pattern = is_op("relax.matmul")(x, w)
+    register_offload_rule("test.never", pattern, "test.no_such_kernel", [x, w], check=lambda _: False)
+    try:
+        model = pliant.compile(Gated)
+    finally:
+        remove_offload_rule("test.never")
+    x, w, g = inputs(3)
+    np.testing.assert_allclose(model(x, w, g).numpy(), sigmoid(g) * (x @ w), rtol=1e-4, atol=1e-5)
+    assert "rule test.never does not apply: the check of the rule refuses the match" in model.explain()
+
+
+def test_a_part_that_others_read_is_kept(gate):
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 16), "float32"), g: R.Tensor(("n", 16), "float32")):
+            with R.dataflow():
+                y = R.matmul(x, w)
+                z = R.multiply(R.sigmoid(g), y)
+                R.output(y, z)
+            return y, z
+
+    pliant.compile(Module)(*inputs(2))
+    assert gate == []
+
+
+def test_errors_of_registration_say_what_is_wrong():
+    x, w = wildcard(), wildcard()
+    pattern = is_op("relax.matmul")(x, w)
+    with pytest.raises(ValueError, match="there is an offload rule 'conv' already"):
+        register_offload_rule("conv", pattern, "f", [x, w])
+    with pytest.raises(ValueError, match="input 1 of the rule 'test.r' is no part of its pattern"):
+        register_offload_rule("test.r", pattern, "f", [x, wildcard()])
+    with pytest.raises(TypeError, match="names of packed functions or callables"):
+        register_offload_rule("test.r", pattern, 5, [x, w])
+    with pytest.raises(TypeError, match="is no DFPattern"):
+        register_offload_rule("test.r", 5, "f", [])
+    assert not remove_offload_rule("test.r")
+    assert not remove_offload_rule("conv")
+
+
+def test_explain_names_what_stays_in_loops_and_why():
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("n", 4, "h", "w"), "float32"), f: R.Tensor((4, 4, 3, "k"), "float32"), c: R.Tensor((4, 16))):
+            with R.dataflow():
+                a = R.nn.conv2d(x, f)
+                R.output(a)
+            return a
+
+    text = pliant.compile(Module).explain()
+    assert "nn.conv2d in function main: rule conv does not apply: the sizes of its weights are not constants" in text
+
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((tir.Var("n", "int64"), 4), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit_output(relax.op.matmul(x, relax.const(np.ones((4, 16), "float32"))))
+        bb.emit_func_output(y)
+    text = pliant.compile(bb.get()).explain()
+    assert [line.split() for line in text.splitlines() if "matmul_packed" in line][0][:2] == ["matmul_packed", "1"]
+
+
+def test_a_loaded_model_explains_nothing(tmp_path):
+    model = pliant.compile(Gated)
+    model.save(tmp_path / "m.plx")
+    assert pliant.load(tmp_path / "m.plx").explain().count("nothing") == 3
