@@ -1,4 +1,4 @@
-//! The analyzer: an arena, the facts, and what has been found out under them.
+//! The analyzer: an arena, the facts about its variables, and memoised answers.
 
 use rustc_hash::FxHashMap;
 
@@ -8,17 +8,18 @@ use crate::facts::Facts;
 use crate::kind::Sym;
 use crate::modular::ModularSet;
 
-/// Steps that one question to the prover may take before the answer is
-/// [`Proof::Unknown`](crate::Proof::Unknown). A step is one coefficient touched by the linear solver.
+/// Step budget of one query to the prover. A query that exceeds it is answered with
+/// [`Proof::Unknown`](crate::Proof::Unknown). One step is one coefficient that the linear solver
+/// touches.
 pub const DEFAULT_BUDGET: u32 = 50_000;
 
-/// How many budgets a simplification may take in all.
+/// Total budget of a simplification, as a multiple of the budget of one query.
 const POOL_FACTOR: u32 = 4;
 
-/// Deeper parts of a term count as unknown integers.
+/// Subterms nested deeper than this are treated as unknown integers.
 pub(crate) const MAX_DEPTH: u32 = 64;
 
-/// Answers questions about terms under facts. Cheap to make; remembers what it has found out.
+/// Answers queries about terms under facts. Construction is cheap; results are memoised.
 #[derive(Debug)]
 pub struct Analyzer<'a> {
     pub(crate) arena: &'a mut SymArena,
@@ -26,22 +27,23 @@ pub struct Analyzer<'a> {
     pub(crate) bound_memo: FxHashMap<Sym, Bound>,
     pub(crate) modular_memo: FxHashMap<Sym, ModularSet>,
     budget: u32,
-    /// What the question in progress was given, and what is left of it.
+    /// Step budget of the current query, and the steps that remain of it.
     granted: u32,
     pub(crate) steps: u32,
-    /// What is left for all questions of a simplification in progress.
+    /// Steps that remain for all queries of the current simplification.
     pool: Option<u32>,
-    /// How many questions the prover is asking itself within the one in progress.
+    /// Depth of the queries that the prover issues while it answers another query.
     pub(crate) nesting: u32,
 }
 
 impl<'a> Analyzer<'a> {
-    /// An analyzer with [`DEFAULT_BUDGET`]. Proofs make terms, so it takes the arena mutably.
+    /// Creates an analyzer with [`DEFAULT_BUDGET`]. The arena is borrowed mutably because proofs
+    /// create terms.
     pub fn new(arena: &'a mut SymArena, facts: &'a Facts) -> Self {
         Self::with_budget(arena, facts, DEFAULT_BUDGET)
     }
 
-    /// An analyzer with another budget of steps for each question.
+    /// Creates an analyzer with the given step budget for each query.
     pub fn with_budget(arena: &'a mut SymArena, facts: &'a Facts, budget: u32) -> Self {
         Analyzer {
             arena,
@@ -56,7 +58,7 @@ impl<'a> Analyzer<'a> {
         }
     }
 
-    /// The arena, to build terms for further questions.
+    /// The arena, for building the terms of further queries.
     pub fn arena(&mut self) -> &mut SymArena {
         self.arena
     }
@@ -66,7 +68,7 @@ impl<'a> Analyzer<'a> {
         self.facts
     }
 
-    /// Begins a question, unless it is asked within another.
+    /// Starts a query with a fresh budget. A nested query keeps the budget of the outer one.
     pub(crate) fn refill(&mut self) {
         if self.nesting > 0 {
             return;
@@ -78,19 +80,19 @@ impl<'a> Analyzer<'a> {
         self.steps = self.granted;
     }
 
-    /// Takes steps; what takes them should stop when none are left.
+    /// Consumes steps. The caller must give up when none remain.
     pub(crate) fn charge(&mut self, steps: usize) {
         self.steps = self.steps.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
     }
 
-    /// Begins a group of questions that share a budget.
+    /// Starts a group of queries that share one budget.
     pub(crate) fn open_pool(&mut self) {
         self.pool = None;
         self.refill();
         self.pool = Some(self.budget.saturating_mul(POOL_FACTOR));
     }
 
-    /// Ends the group; whether its budget has sufficed.
+    /// Ends the group. Returns whether its budget was sufficient.
     pub(crate) fn close_pool(&mut self) -> bool {
         self.refill();
         let left = self.pool.take();

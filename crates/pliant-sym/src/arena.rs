@@ -1,4 +1,4 @@
-//! The arena: storage, hash-consing, variables and views of terms.
+//! The arena: term storage, hash-consing, variables, and access to terms.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -8,14 +8,14 @@ use rustc_hash::FxHasher;
 
 use crate::kind::{Node, Range, Sym, SymKind, SymVar, Term};
 
-/// The node holds a `FloorMod` by a constant, itself or as a factor or addend.
+/// The term is a `FloorMod` by a constant, or has one as a factor or an addend.
 pub(crate) const HAS_MOD: u8 = 1;
-/// The node holds a `FloorDiv` by a constant, itself or as a factor or addend.
+/// The term is a `FloorDiv` by a constant, or has one as a factor or an addend.
 pub(crate) const HAS_DIV: u8 = 2;
 /// The node is a predicate: its value is 0 or 1.
 pub(crate) const IS_BOOL: u8 = 4;
 
-/// A term about to be interned, its lists still outside the pools.
+/// A term that is not interned yet. Its operand lists are outside the pools.
 #[derive(Copy, Clone)]
 pub(crate) enum Draft<'a> {
     Leaf(Node),
@@ -29,7 +29,8 @@ pub(crate) enum Draft<'a> {
 
 /// An append-only store of symbolic integers in normal form.
 ///
-/// Cloning copies flat tables. Ids stay valid in the clone, and the two then grow apart.
+/// Cloning copies flat tables. Ids stay valid in the clone; terms added later exist in one arena
+/// only.
 #[derive(Clone, Debug, Default)]
 pub struct SymArena {
     nodes: Vec<Node>,
@@ -37,7 +38,8 @@ pub struct SymArena {
     weights: Vec<u32>,
     terms: Vec<Term>,
     lists: Vec<Sym>,
-    /// Open addressing over `nodes`: an entry is an id plus one, 0 is empty.
+    /// Open-addressing hash table over `nodes`: an entry is a term id plus 1, and 0 marks an empty
+    /// slot.
     table: Vec<u32>,
     names: Vec<Box<str>>,
     var_syms: Vec<Sym>,
@@ -59,7 +61,7 @@ impl SymArena {
         self.nodes.is_empty()
     }
 
-    /// Makes a new variable. The name is for people: it need not be unique.
+    /// Creates a variable. The name is used for printing only and need not be unique.
     pub fn fresh_var<'n>(&mut self, name: impl Into<Cow<'n, str>>) -> SymVar {
         let var = SymVar::new(self.names.len());
         self.names.push(name.into().into_owned().into_boxed_str());
@@ -68,22 +70,22 @@ impl SymArena {
         var
     }
 
-    /// The term that is this variable. `var` must come from this arena.
+    /// The term that consists of the variable `var`, which must belong to this arena.
     pub fn var(&self, var: SymVar) -> Sym {
         self.var_syms[var.index()]
     }
 
-    /// The name given to a variable of this arena.
+    /// The name of a variable of this arena.
     pub fn name(&self, var: SymVar) -> &str {
         &self.names[var.index()]
     }
 
-    /// All variables, in the order they were made.
+    /// All variables, in order of creation.
     pub fn vars(&self) -> impl ExactSizeIterator<Item = SymVar> + use<> {
         (0..self.names.len()).map(SymVar::new)
     }
 
-    /// What a term is.
+    /// The kind and the operands of a term.
     pub fn kind(&self, sym: Sym) -> SymKind<'_> {
         match self.nodes[sym.index()] {
             Node::Int(v) => SymKind::Int(v),
@@ -115,7 +117,7 @@ impl SymArena {
         }
     }
 
-    /// The variable that a term is, if it is nothing else.
+    /// The variable that a term consists of; `None` for any other term.
     pub fn as_var(&self, sym: Sym) -> Option<SymVar> {
         match self.nodes[sym.index()] {
             Node::Var(v) => Some(v),
@@ -123,7 +125,7 @@ impl SymArena {
         }
     }
 
-    /// Whether a term is a predicate by its form: a comparison, `And`, `Or` or `Not`.
+    /// Whether a term is syntactically a predicate: a comparison, `And`, `Or` or `Not`.
     pub fn is_predicate(&self, sym: Sym) -> bool {
         self.flags(sym) & IS_BOOL != 0
     }
@@ -136,8 +138,8 @@ impl SymArena {
         self.flags[sym.index()]
     }
 
-    /// The number of nodes of a term written out as a tree, shared parts counted each time. It
-    /// stops at the largest `u32`.
+    /// The number of nodes of a term when it is written as a tree, so shared subterms count every
+    /// time. Saturates at `u32::MAX`.
     pub(crate) fn weight(&self, sym: Sym) -> u32 {
         self.weights[sym.index()]
     }
@@ -146,7 +148,8 @@ impl SymArena {
         &self.lists[r.start as usize..(r.start + r.len) as usize]
     }
 
-    /// The id of a term, making it when it is new. The draft must already be in normal form.
+    /// Returns the id of a term, and creates the term if it is new. The draft must be in normal
+    /// form.
     pub(crate) fn intern(&mut self, draft: Draft<'_>) -> Sym {
         if self.table.len() < (self.nodes.len() + 1) * 2 {
             self.grow();
@@ -231,7 +234,7 @@ impl SymArena {
                 | Node::BigMul(a, b) => all(&[a, b]),
                 Node::Select(c, a, b) => all(&[c, a, b]),
                 Node::Not(a) => all(&[a]),
-                // Lists are drafts of their own and never come here as leaves.
+                // Terms with lists have their own `Draft` variants, so they never reach this arm.
                 _ => 1,
             },
             Draft::Sum(terms, _) => {
@@ -316,7 +319,7 @@ fn hash_leaf(node: Node, h: &mut FxHasher) {
         Node::Not(a) => put(5, a, a),
         Node::BigAdd(a, b) => put(6, a, b),
         Node::BigMul(a, b) => put(7, a, b),
-        // Lists are drafts of their own and never come here as leaves.
+        // Terms with lists have their own `Draft` variants, so they never reach this arm.
         Node::Sum(r)
         | Node::Product(r)
         | Node::Min(r)

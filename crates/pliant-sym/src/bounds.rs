@@ -1,12 +1,12 @@
-//! Constant bounds: interval arithmetic over terms, sharpened by their linear relations.
+//! Constant bounds: interval arithmetic over terms, refined by linear relations between them.
 
 use crate::analyzer::{Analyzer, MAX_DEPTH};
 use crate::arena::IS_BOOL;
 use crate::kind::{Node, Sym, SymKind};
 use crate::lin::Lin;
 
-/// The integers from `min` to `max`, both included. [`Bound::NEG_INF`] and [`Bound::POS_INF`] stand
-/// for missing ends. The set is empty where `min > max`.
+/// The integers from `min` to `max`, both inclusive. [`Bound::NEG_INF`] and [`Bound::POS_INF`] mean
+/// unbounded. The set is empty if `min > max`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The least member, or `NEG_INF`.
@@ -15,13 +15,13 @@ pub struct Bound {
     pub max: i64,
 }
 
-/// An end of an interval in wide arithmetic; `None` is the infinity of its side.
+/// An end of an interval in 128-bit arithmetic. `None` is infinity on that side.
 type End = Option<i128>;
 
 impl Bound {
-    /// No lower end.
+    /// Marks an interval without a lower end.
     pub const NEG_INF: i64 = i64::MIN;
-    /// No upper end.
+    /// Marks an interval without an upper end.
     pub const POS_INF: i64 = i64::MAX;
     /// All integers.
     pub const EVERYTHING: Bound = Bound { min: Bound::NEG_INF, max: Bound::POS_INF };
@@ -36,18 +36,18 @@ impl Bound {
         Bound { min: value, max: value }
     }
 
-    /// The one integer of the bound.
+    /// The only member of the bound; `None` unless there is exactly one.
     pub fn as_point(self) -> Option<i64> {
         let finite = self.min != Bound::NEG_INF && self.max != Bound::POS_INF;
         (self.min == self.max && finite).then_some(self.min)
     }
 
-    /// The lower end, if there is one.
+    /// The lower end; `None` if unbounded.
     pub fn lo(self) -> Option<i64> {
         (self.min != Bound::NEG_INF).then_some(self.min)
     }
 
-    /// The upper end, if there is one.
+    /// The upper end; `None` if unbounded.
     pub fn hi(self) -> Option<i64> {
         (self.max != Bound::POS_INF).then_some(self.max)
     }
@@ -57,12 +57,12 @@ impl Bound {
         self.lo().is_none_or(|lo| lo <= value) && self.hi().is_none_or(|hi| value <= hi)
     }
 
-    /// What both bounds hold.
+    /// The intersection of two bounds.
     pub fn intersect(self, other: Bound) -> Bound {
         Bound { min: self.min.max(other.min), max: self.max.min(other.max) }
     }
 
-    /// The smallest bound that holds both.
+    /// The smallest bound that contains both.
     pub fn union(self, other: Bound) -> Bound {
         Bound { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
@@ -71,8 +71,8 @@ impl Bound {
         (self.lo().map(i128::from), self.hi().map(i128::from))
     }
 
-    /// An end beyond 64 bits becomes the infinity on its side or the nearest integer, whichever
-    /// still holds every member.
+    /// An end outside 64 bits becomes infinity or the nearest representable integer, whichever
+    /// keeps every member in the bound.
     fn from_ends(lo: End, hi: End) -> Bound {
         let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
         Bound { min: lo.map_or(Bound::NEG_INF, clamp), max: hi.map_or(Bound::POS_INF, clamp) }
@@ -101,7 +101,7 @@ impl Bound {
             return self.scale(k);
         }
         let ((a, b), (c, d)) = (self.ends(), other.ends());
-        // An unbounded side makes a product unbounded unless signs rule it out.
+        // An unbounded side makes the product unbounded unless the signs exclude that.
         let (left_pos, right_pos) = (self.min >= 0, other.min >= 0);
         match (a, b, c, d) {
             (Some(a), Some(b), Some(c), Some(d)) => {
@@ -119,7 +119,7 @@ impl Bound {
         }
     }
 
-    /// The quotients by divisors of 1 or more.
+    /// The possible quotients for divisors of at least 1.
     fn div_positive(self, divisor: Bound) -> Bound {
         let ((a, b), (c, d)) = (self.ends(), divisor.ends());
         let least = c.unwrap_or(1).max(1);
@@ -138,7 +138,8 @@ impl Bound {
 }
 
 impl Analyzer<'_> {
-    /// The least and the greatest value that a term can take under the facts, as far as is known.
+    /// The smallest and largest value that a term can take under the facts, as far as they are
+    /// known.
     pub fn const_int_bound(&mut self, sym: Sym) -> Bound {
         let bound = self.bound_at(sym, 0);
         if bound.lo().is_some() && bound.hi().is_some() {
@@ -205,7 +206,7 @@ impl Analyzer<'_> {
         let mut i = 0;
         while i < factors.len() {
             let bound = self.bound_at(factors[i], depth);
-            // Factors are sorted, so powers stand together; an even power is not negative.
+            // Factors are sorted, so equal factors are adjacent. An even power is never negative.
             if factors.get(i + 1) == Some(&factors[i]) {
                 let square = bound.mul(bound);
                 let low = if bound.contains(0) { 0 } else { square.min.max(0) };
@@ -232,7 +233,7 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Interval arithmetic over a sum, each term for itself.
+    /// Interval arithmetic over a sum that treats the terms as independent.
     pub(crate) fn interval(&mut self, lin: &Lin, depth: u32) -> Bound {
         let mut out = Bound::point(lin.constant);
         for &(k, t) in &lin.terms {
@@ -244,15 +245,16 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Bounds of an expanded form after replacing quotients by their dividends, newest first:
-    /// `x - c + 1 <= c * (x // c) <= x`. This keeps `n - n // 2` together where intervals do not.
+    /// Bounds an expanded form after replacing quotients by their dividends, newest first:
+    /// `x - c + 1 <= c * (x // c) <= x`. This finds bounds of `n - n // 2`, where plain intervals
+    /// treat `n` and `n // 2` as independent.
     pub(crate) fn relaxed_bound(&mut self, lin: &Lin) -> Bound {
         let min = self.relaxed_end(lin);
         let max = lin.scale(-1).and_then(|l| self.relaxed_end(&l));
         Bound::from_ends(min, max.map(|v| -v))
     }
 
-    /// The lower end.
+    /// The lower end of [`relaxed_bound`](Self::relaxed_bound).
     fn relaxed_end(&mut self, lin: &Lin) -> End {
         let mut lin = lin.clone();
         let mut scale = 1i64;
@@ -270,14 +272,15 @@ impl Analyzer<'_> {
             let next = || {
                 let without = lin.sub(&Lin::term(k, t))?.scale(c)?;
                 let replaced = without.add_scaled(k, &dividend)?;
-                // A lower end: a positive multiple of the quotient loses up to c - 1.
+                // For a lower bound, a positive multiple of the quotient is up to `c - 1` below its
+                // dividend.
                 replaced.add_const(if k > 0 { k.checked_mul(1 - c)? } else { 0 })
             };
             let Some(next) = next() else { break };
             let Some(total) = scale.checked_mul(c) else { break };
             lin = next;
             scale = total;
-            // Values are integers, so the least quotient is rounded up.
+            // The form has integer values, so its lower bound is rounded up.
             let here = self.interval(&lin, 0).ends().0.map(|v| -(-v).div_euclid(i128::from(scale)));
             best = match (best, here) {
                 (Some(a), Some(b)) => Some(a.max(b)),

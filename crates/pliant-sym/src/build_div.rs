@@ -4,12 +4,12 @@ use crate::arena::{Draft, HAS_DIV, IS_BOOL, SymArena};
 use crate::kind::{Node, Sym, SymKind};
 use crate::lin::{Lin, floor_div, gcd};
 
-/// Terms that weigh more than this in sum stay in the dividend with their whole coefficients.
+/// Dividend terms with a larger total weight are not split into multiple and remainder.
 const MAX_COPIED: u32 = 32;
 
 impl SymArena {
-    /// `a // b`, rounded towards minus infinity. Division by a constant 0 stays, and fails when
-    /// evaluated.
+    /// `a // b`, rounded towards minus infinity. Division by the constant 0 is kept, and fails on
+    /// evaluation.
     pub fn floordiv(&mut self, a: Sym, b: Sym) -> Sym {
         let Some(c) = self.as_int(b) else {
             return self.intern(Draft::Leaf(Node::FloorDiv(a, b)));
@@ -32,7 +32,7 @@ impl SymArena {
         }
     }
 
-    /// `a / b` rounded towards plus infinity, as `(a + b - 1) // b` for a constant `b > 0` and as
+    /// `a / b`, rounded towards plus infinity: `(a + b - 1) // b` for a constant `b > 0`, and
     /// `-(-a // b)` otherwise.
     pub fn ceildiv(&mut self, a: Sym, b: Sym) -> Sym {
         if self.as_int(b).is_some_and(|c| c > 0) {
@@ -46,7 +46,7 @@ impl SymArena {
         self.neg(quotient)
     }
 
-    /// The quotient by a constant; nothing for 0 and on overflow.
+    /// The quotient by a constant. `None` if the constant is 0 or on overflow.
     pub(crate) fn div_by_const(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
         match c {
             0 => None,
@@ -59,12 +59,12 @@ impl SymArena {
         }
     }
 
-    /// Takes out the multiples of `c`, then divides what is left.
+    /// Extracts the multiples of `c`, then divides the remaining form.
     ///
-    /// A coefficient such as that of `3 * e // 2` comes out in part, as `e + e // 2`, which writes
-    /// `e` twice: repeated on its own result, that doubles the tree at every step. So only light
-    /// terms are split. The decision looks at the form alone, so it does not hang on the order
-    /// in which the dividend was built.
+    /// A coefficient that is no multiple of `c` is split: `3 * e // 2` becomes `e + e // 2`. That
+    /// writes `e` twice, so applying it repeatedly to its own result would double the tree every
+    /// time. Therefore only terms of small weight are split. The decision depends on the form
+    /// alone, so it is independent of the order in which the dividend was built.
     fn div_positive(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
         let mut whole = Lin::int(floor_div(lin.constant, c)?);
         let mut rest = Lin::int(lin.constant.rem_euclid(c));
@@ -90,7 +90,7 @@ impl SymArena {
         Some(self.of_lin(&sum))
     }
 
-    /// Divides a form whose coefficients are no multiples of `c` and whose constant is in `0..c`.
+    /// Divides a form whose coefficients are not multiples of `c` and whose constant is in `0..c`.
     fn div_reduced(&mut self, lin: Lin, c: i64) -> Option<Sym> {
         let common = i64::try_from(gcd(lin.gcd(), c.unsigned_abs())).ok()?;
         if common > 1 {
@@ -109,7 +109,7 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::FloorDiv(dividend, divisor))))
     }
 
-    /// `(y + x // d) // c == (y * d + x) // (d * c)`, where `x // d` is the only such quotient.
+    /// Applies `(y + x // d) // c == (y * d + x) // (d * c)` if `x // d` is the only such quotient.
     fn div_nested(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
         let parts = |s: &SymArena, t: Sym| match s.kind(t) {
             SymKind::FloorDiv(x, d) => Some((x, s.as_int(d).filter(|&d| d > 0)?)),
@@ -126,7 +126,7 @@ impl SymArena {
         self.div_by_const(&dividend, d.checked_mul(c)?)
     }
 
-    /// `(g * y + r) // (g * d) == y // d` where `r` is in `0..g` by its form.
+    /// Applies `(g * y + r) // (g * d) == y // d` if `r` is in `0..g` by its form.
     fn div_without_low_part(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
         let bounded = HAS_DIV | IS_BOOL;
         if !lin.terms.iter().any(|t| self.flags(t.1) & bounded != 0) {
@@ -143,7 +143,7 @@ impl SymArena {
         None
     }
 
-    /// Bounds that follow from the form alone: remainders and predicates are bounded.
+    /// Bounds that follow from the form alone, because remainders and predicates are bounded.
     pub(crate) fn form_bounds(&self, lin: &Lin) -> Option<(i128, i128)> {
         let (mut lo, mut hi) = (i128::from(lin.constant), i128::from(lin.constant));
         for &(k, t) in &lin.terms {
@@ -160,7 +160,7 @@ impl SymArena {
     }
 }
 
-/// The ways to write a form as `g * high + low` with `g` a divisor of `c`, largest `g` first.
+/// The ways to write a form as `g * high + low`, where `g` divides `c`, in descending order of `g`.
 pub(crate) fn split_candidates(lin: &Lin, c: i64) -> Vec<(i64, Lin, Lin)> {
     let mut divisors = vec![c];
     for t in &lin.terms {

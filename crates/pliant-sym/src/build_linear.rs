@@ -43,13 +43,14 @@ impl SymArena {
         }
     }
 
-    /// The sum of any number of terms (0 for none).
+    /// The sum of the items; 0 if there are none.
     pub fn sum(&mut self, items: impl IntoIterator<Item = Sym>) -> Sym {
         let zero = self.int(0);
         items.into_iter().fold(zero, |acc, x| self.add(acc, x))
     }
 
-    /// The product of any number of terms (1 for none), as for the number of elements of a shape.
+    /// The product of the items; 1 if there are none. Computes the element count of a shape, for
+    /// example.
     pub fn product(&mut self, items: impl IntoIterator<Item = Sym>) -> Sym {
         let one = self.int(1);
         items.into_iter().fold(one, |acc, x| self.mul(acc, x))

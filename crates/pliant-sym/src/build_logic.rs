@@ -4,7 +4,7 @@ use crate::arena::{Draft, IS_BOOL, SymArena};
 use crate::kind::{CmpOp, Node, Sym, SymKind, SymList};
 use crate::lin::{Lin, floor_div};
 
-/// More operands are kept nested, so that a chain stays linear in memory.
+/// Longer operand lists are kept nested, so that a chain takes linear memory.
 const MAX_OPERANDS: usize = 64;
 
 impl SymArena {
@@ -45,7 +45,7 @@ impl SymArena {
         folded.unwrap_or_else(|| self.raw_eq(CmpOp::Ne, a, b))
     }
 
-    /// The comparison by operator.
+    /// Compares `a` and `b` with the given operator.
     pub fn cmp(&mut self, op: CmpOp, a: Sym, b: Sym) -> Sym {
         match op {
             CmpOp::Lt => self.lt(a, b),
@@ -103,7 +103,8 @@ impl SymArena {
         }
     }
 
-    /// A term as a predicate: itself if it is one, else `a != 0`.
+    /// Converts a term to a predicate: a predicate is returned unchanged, any other term becomes
+    /// `a != 0`.
     pub(crate) fn truth(&mut self, a: Sym) -> Sym {
         if self.flags(a) & IS_BOOL != 0 {
             return a;
@@ -121,7 +122,7 @@ impl SymArena {
         self.intern(Draft::Leaf(Node::Cmp(op, a.min(b), a.max(b))))
     }
 
-    /// `lin <= 0`, its coefficients divided by their common divisor.
+    /// `lin <= 0`, after dividing the coefficients by their greatest common divisor.
     pub(crate) fn le_zero(&mut self, lin: Lin) -> Option<Sym> {
         if lin.terms.is_empty() {
             return Some(self.int(i64::from(lin.constant <= 0)));
@@ -145,7 +146,7 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::Cmp(CmpOp::Lt, lhs, rhs))))
     }
 
-    /// `lin == 0` (or `lin != 0`), its first coefficient made positive.
+    /// `lin == 0` (or `lin != 0`), after making the first coefficient positive.
     fn eq_zero(&mut self, lin: Lin, equal: bool) -> Option<Sym> {
         if lin.terms.is_empty() {
             return Some(self.int(i64::from((lin.constant == 0) == equal)));
@@ -175,7 +176,7 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::Cmp(op, lhs, rhs))))
     }
 
-    /// Puts the constant on the side where it is positive, or alone on an empty side.
+    /// Moves the constant to the side where it is positive, or to a side that has no terms.
     fn place_constant(&mut self, mut plus: Lin, mut minus: Lin, k: i64) -> Option<(Sym, Sym)> {
         let on_left = if minus.terms.is_empty() {
             false
@@ -192,7 +193,7 @@ impl SymArena {
         Some((self.renormal(&plus), self.renormal(&minus)))
     }
 
-    /// The normal form of a part of a normal form.
+    /// Renormalises a linear form that is part of a normal form.
     fn renormal(&mut self, part: &Lin) -> Sym {
         let sym = self.intern_lin(part);
         let lin = self.lin_mut(sym);
@@ -210,7 +211,7 @@ impl SymArena {
         }
         kept.sort_unstable();
         kept.dedup();
-        // The neutral constant goes, the other one decides.
+        // The neutral constant is dropped; the absorbing constant determines the result.
         if kept.iter().any(|&s| self.as_int(s).is_some_and(|v| (v != 0) != is_and)) {
             return self.int(i64::from(!is_and));
         }
@@ -238,7 +239,7 @@ impl SymArena {
     }
 }
 
-/// Divides `lin <= 0` by the common divisor of its coefficients, tightening the constant.
+/// Divides `lin <= 0` by the greatest common divisor of its coefficients and tightens the constant.
 pub(crate) fn divide_le(lin: Lin) -> Option<Lin> {
     let g = i64::try_from(lin.gcd()).ok()?;
     if g <= 1 {

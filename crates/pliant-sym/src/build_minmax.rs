@@ -3,16 +3,16 @@
 use crate::arena::{Draft, SymArena};
 use crate::kind::{Sym, SymKind, SymList};
 
-/// More operands are kept nested, so that a chain stays linear in memory.
+/// Longer operand lists are kept nested, so that a chain takes linear memory.
 const MAX_OPERANDS: usize = 64;
 
 impl SymArena {
-    /// The lesser of `a` and `b`.
+    /// The minimum of `a` and `b`.
     pub fn min(&mut self, a: Sym, b: Sym) -> Sym {
         self.extremum(a, b, true)
     }
 
-    /// The greater of `a` and `b`.
+    /// The maximum of `a` and `b`.
     pub fn max(&mut self, a: Sym, b: Sym) -> Sym {
         self.extremum(a, b, false)
     }
@@ -33,7 +33,7 @@ impl SymArena {
         self.extremum_of(kept, is_min)
     }
 
-    /// The extremum of operands none of which is known to make another redundant.
+    /// The minimum or maximum of operands among which no redundancy is known.
     pub(crate) fn extremum_of(&mut self, mut kept: SymList, is_min: bool) -> Sym {
         kept.sort_unstable();
         kept.dedup();
@@ -44,7 +44,8 @@ impl SymArena {
         }
     }
 
-    /// The operands of an extremum of that kind, or of one and a number: `max(a, b) + c` is `max(a + c, b + c)`.
+    /// The operands of a minimum or maximum of the given kind. A constant addend is distributed
+    /// over them: `max(a, b) + c` is `max(a + c, b + c)`.
     fn extremum_operands(&mut self, sym: Sym, is_min: bool) -> SymList {
         let (inner, constant) = match self.kind(sym) {
             SymKind::Sum { terms: &[(1, inner)], constant } => (inner, constant),
@@ -62,7 +63,8 @@ impl SymArena {
         list
     }
 
-    /// Adds `x` unless another operand decides, and drops the operands that `x` decides.
+    /// Adds `x` unless an operand makes it redundant, and drops the operands that `x` makes
+    /// redundant.
     fn insert_operand(&self, kept: &mut SymList, x: Sym, is_min: bool) {
         let mut i = 0;
         while i < kept.len() {
@@ -77,8 +79,8 @@ impl SymArena {
         kept.push(x);
     }
 
-    /// Whether by form `a` makes `b` redundant (`true`), `b` makes `a` redundant (`false`), or
-    /// neither is known.
+    /// Syntactic redundancy: `Some(true)` if `a` makes `b` redundant, `Some(false)` if `b` makes
+    /// `a` redundant, `None` if neither is known.
     fn decides(&self, a: Sym, b: Sym, is_min: bool) -> Option<bool> {
         if a == b {
             return Some(true);

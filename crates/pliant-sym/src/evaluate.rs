@@ -32,10 +32,10 @@ impl fmt::Display for EvalError {
 impl std::error::Error for EvalError {}
 
 impl SymArena {
-    /// The value of a term. A `select` is evaluated only on the side taken.
+    /// The value of a term. Of a `select`, only the chosen operand is evaluated.
     ///
     /// # Errors
-    /// [`EvalError`] for a variable without a value, a value beyond 64 bits, a division by 0.
+    /// [`EvalError`] if a variable has no value, a value exceeds 64 bits, or a divisor is 0.
     pub fn evaluate(
         &self,
         sym: Sym,
@@ -62,7 +62,7 @@ impl SymArena {
         narrow(done[&sym])
     }
 
-    /// Pushes the operands without a value that the term needs next.
+    /// Pushes the operands that must be evaluated next.
     fn push_needed(&self, sym: Sym, done: &FxHashMap<Sym, i128>, stack: &mut Vec<Sym>) {
         if let SymKind::Select(c, a, b) = self.kind(sym) {
             let next = match done.get(&c) {
@@ -79,8 +79,9 @@ impl SymArena {
         stack.extend(missing);
     }
 
-    /// The value of a term whose operands have values. Sums and products are wide: what they were multiplied out from
-    /// may fit 64 bits where their own terms do not. So are choices and comparisons; quotients and extremes take operands that fit.
+    /// The value of a term whose operands are evaluated. Sums, products, selects and comparisons
+    /// work on 128 bits: the factored form of a product may fit 64 bits although its expanded terms
+    /// do not. Quotients, minima and maxima require operands that fit 64 bits.
     fn value_of(
         &self,
         sym: Sym,
@@ -127,7 +128,7 @@ fn narrow(value: i128) -> Result<i64, EvalError> {
     i64::try_from(value).map_err(|_| EvalError::Overflow)
 }
 
-/// The product; a 0 undoes an overflow on the way.
+/// The product of the factors. A factor 0 makes it 0 even if the other factors overflow.
 fn product(factors: impl IntoIterator<Item = i128>) -> Result<i128, EvalError> {
     let mut result = Some(1i128);
     for factor in factors {

@@ -7,46 +7,46 @@ use crate::bounds::Bound;
 use crate::kind::{CmpOp, Sym, SymKind, SymVar};
 use crate::modular::ModularSet;
 
-/// Facts about the variables of one arena. Cloning is how a scope is opened: assume more in the
-/// clone and drop it at the end.
+/// Facts about the variables of one arena. To open a scope, clone the facts, add assumptions to the
+/// clone, and drop it at the end of the scope.
 ///
-/// Contradictory facts are allowed; under them everything is proved.
+/// Contradictory facts are allowed; they imply every predicate.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     var_ranges: FxHashMap<SymVar, Bound>,
-    /// Ranges of terms other than variables, from assumed predicates.
+    /// Ranges of terms that are not variables, derived from assumed predicates.
     term_ranges: FxHashMap<Sym, Bound>,
     residues: FxHashMap<SymVar, ModularSet>,
     bindings: FxHashMap<SymVar, Sym>,
     predicates: Vec<Sym>,
-    /// The same: one that is assumed again says nothing new.
+    /// The set of `predicates`, so that assuming one again has no effect.
     assumed: FxHashSet<Sym>,
 }
 
 impl Facts {
-    /// No facts: every variable is any integer.
+    /// Creates an empty set of facts: every variable can be any integer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Assumes `lo <= var <= hi`, a missing side being unbounded. Narrows what was known.
+    /// Assumes `lo <= var <= hi`; `None` means unbounded. Intersects with the known range.
     pub fn assume_range(&mut self, var: SymVar, lo: Option<i64>, hi: Option<i64>) {
         let bound = Bound::new(lo.unwrap_or(Bound::NEG_INF), hi.unwrap_or(Bound::POS_INF));
         let entry = self.var_ranges.entry(var).or_insert(Bound::EVERYTHING);
         *entry = entry.intersect(bound);
     }
 
-    /// Assumes that the variable is a size: 0 or more.
+    /// Assumes that the variable is a size, that is, at least 0.
     pub fn assume_size(&mut self, var: SymVar) {
         self.assume_range(var, Some(0), None);
     }
 
-    /// Assumes that `modulus` divides the variable. A modulus below 1 says nothing.
+    /// Assumes that `modulus` divides the variable. A modulus below 1 is ignored.
     pub fn assume_divisible(&mut self, var: SymVar, modulus: i64) {
         self.assume_residue(var, modulus, 0);
     }
 
-    /// Assumes `var % modulus == residue`. A modulus below 1 says nothing.
+    /// Assumes `var % modulus == residue`. A modulus below 1 is ignored.
     pub fn assume_residue(&mut self, var: SymVar, modulus: i64, residue: i64) {
         if modulus < 1 {
             return;
@@ -70,27 +70,27 @@ impl Facts {
         }
     }
 
-    /// Says that a variable stands for a term (which must not depend on the variable itself).
+    /// Binds a variable to a term, which must not depend on the variable itself.
     pub fn bind(&mut self, var: SymVar, value: Sym) {
         self.bindings.insert(var, value);
     }
 
-    /// The range assumed of a variable.
+    /// The assumed range of a variable.
     pub fn range(&self, var: SymVar) -> Bound {
         self.var_ranges.get(&var).copied().unwrap_or(Bound::EVERYTHING)
     }
 
-    /// The divisibility assumed of a variable.
+    /// The assumed residues of a variable.
     pub fn residue(&self, var: SymVar) -> ModularSet {
         self.residues.get(&var).copied().unwrap_or(ModularSet::EVERYTHING)
     }
 
-    /// The term that a variable stands for.
+    /// The term to which a variable is bound.
     pub fn binding(&self, var: SymVar) -> Option<Sym> {
         self.bindings.get(&var).copied()
     }
 
-    /// The assumed predicates that are not kept as ranges or residues.
+    /// The assumed predicates that are not represented as ranges or residues.
     pub fn predicates(&self) -> &[Sym] {
         &self.predicates
     }
@@ -103,8 +103,8 @@ impl Facts {
         self.term_ranges.get(&sym).copied()
     }
 
-    /// Keeps a comparison between one term and a constant as a range or a residue; whether it was
-    /// one.
+    /// Records a comparison between one term and a constant as a range or a residue. Returns
+    /// whether the predicate is fully represented by that.
     fn assume_comparison(&mut self, arena: &SymArena, op: CmpOp, a: Sym, b: Sym) -> bool {
         let Some(difference) = arena.lin(a).sub(&arena.lin(b)) else { return false };
         if op == CmpOp::Eq
@@ -115,7 +115,7 @@ impl Facts {
             return true;
         }
         let [(coef, term)] = difference.terms.as_slice() else { return false };
-        // Normal form has divided by the common divisor, so a single coefficient is 1 or -1.
+        // The normal form divides by the common divisor, so the only coefficient is 1 or -1.
         let bound = match (op, coef, difference.constant.checked_neg()) {
             (CmpOp::Le, 1, Some(k)) => Bound::new(Bound::NEG_INF, k),
             (CmpOp::Le, -1, Some(k)) => match k.checked_neg() {
@@ -133,7 +133,8 @@ impl Facts {
             None => {
                 let entry = self.term_ranges.entry(*term).or_insert(Bound::EVERYTHING);
                 *entry = entry.intersect(bound);
-                // The quotient or product is also related to its parts, which the prover uses.
+                // The prover also relates the term to its operands, so the predicate is kept as
+                // well.
                 return false;
             }
         }

@@ -1,20 +1,22 @@
-//! The parts of sizes that loop functions take as arguments instead of computing them.
+//! Finds subterms of sizes that loop functions take as parameters instead of computing them.
 
 use rustc_hash::FxHashSet;
 
 use crate::{Sym, SymArena, SymKind};
 
 impl SymArena {
-    /// The largest parts of a size that make loop bounds and indices hard to analyse: conditionals, quotients and remainders
-    /// by a non-constant, and sums and products that are too long to fold. Each part is listed once.
+    /// The largest subterms of a size that make loop bounds and indices hard to analyse: selects,
+    /// quotients and remainders by a non-constant, and sums and products that are too long to fold.
+    /// Each subterm is listed once.
     ///
-    /// Of the conditions in a size only conditionals are listed: a condition may guard its quotients against division by 0.
+    /// Inside a condition only selects are listed, because the condition may guard its quotients
+    /// against division by 0.
     pub fn irregular_terms(&self, size: Sym) -> Vec<Sym> {
         self.terms_to_name(size, false)
     }
 
-    /// The largest conditionals in a number. It may be needed under a condition only, so its quotients must not be computed
-    /// in advance.
+    /// The largest selects in a term that may be evaluated only under a condition. Its quotients
+    /// are not listed, because computing them in advance could divide by 0.
     pub fn conditional_terms(&self, number: Sym) -> Vec<Sym> {
         self.terms_to_name(number, true)
     }
@@ -49,7 +51,7 @@ impl SymArena {
         found
     }
 
-    /// A name for a size: its first two symbols, or `size`.
+    /// A name for a size: its first two variables joined by `_`, or `size` if it has none.
     pub fn short_name(&self, size: Sym) -> String {
         let names: Vec<&str> = self.free_vars(size).iter().take(2).map(|&v| self.name(v)).collect();
         if names.is_empty() { "size".to_string() } else { names.join("_") }

@@ -1,17 +1,18 @@
-//! The vocabulary of terms: ids, comparison operators, the stored node and its public view.
+//! Basic types of terms: ids, comparison operators, the stored node and its public view.
 
 use cranelift_entity::entity_impl;
 use smallvec::SmallVec;
 
 /// A symbolic integer: the id of a term in a [`SymArena`](crate::SymArena).
 ///
-/// Terms are hash-consed in normal form, so within one arena two ids are equal exactly when the
-/// normal forms are. "Provably equal under facts" is [`Analyzer::prove_eq`](crate::Analyzer::prove_eq).
+/// Terms are hash-consed in normal form, so within one arena two ids are equal exactly if their
+/// normal forms are equal. For equality under facts see
+/// [`Analyzer::prove_eq`](crate::Analyzer::prove_eq).
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sym(u32);
 entity_impl!(Sym, "sym");
 
-/// A variable of a [`SymArena`](crate::SymArena). Two variables may carry the same name.
+/// A variable of a [`SymArena`](crate::SymArena). Different variables may have the same name.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymVar(u32);
 entity_impl!(SymVar, "v");
@@ -19,10 +20,11 @@ entity_impl!(SymVar, "v");
 /// A coefficient and the term that it multiplies.
 pub type Term = (i64, Sym);
 
-/// A short list of terms, as the builders pass it around.
+/// A short list of terms, used by the builders.
 pub(crate) type SymList = SmallVec<[Sym; 6]>;
 
-/// The comparison operators that normal form keeps; `>` and `>=` are turned around.
+/// The comparison operators of the normal form. `>` and `>=` are expressed by swapping the
+/// operands.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CmpOp {
     /// `a < b`
@@ -57,34 +59,34 @@ impl CmpOp {
     }
 }
 
-/// What a term is, seen from outside.
+/// The kind and the operands of a term, as returned by [`SymArena::kind`](crate::SymArena::kind).
 ///
-/// Every list is sorted by id and every operand is itself in normal form. Predicates (`Cmp`, `And`,
-/// `Or`, `Not`) are integers with the value 0 or 1.
+/// Lists are sorted by id, and every operand is in normal form. Predicates (`Cmp`, `And`, `Or`,
+/// `Not`) are integers with the value 0 or 1.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum SymKind<'a> {
     /// A constant.
     Int(i64),
     /// A variable.
     Var(SymVar),
-    /// `constant + sum(coef * term)`: coefficients are not 0, and no term is an `Int` or a `Sum`.
+    /// `constant + sum(coef * term)`. Coefficients are not 0, and no term is an `Int` or a `Sum`.
     Sum {
         /// The terms: variables, products and other atoms.
         terms: &'a [Term],
         /// The constant addend.
         constant: i64,
     },
-    /// A product of two or more atoms (repeated for powers), without a constant factor.
+    /// A product of two or more atoms, without a constant factor. Powers repeat the atom.
     Product(&'a [Sym]),
     /// `a // b`, rounded towards minus infinity.
     FloorDiv(Sym, Sym),
     /// `a % b`, with the sign of `b`.
     FloorMod(Sym, Sym),
-    /// The least of two or more operands.
+    /// The minimum of two or more operands.
     Min(&'a [Sym]),
-    /// The greatest of two or more operands.
+    /// The maximum of two or more operands.
     Max(&'a [Sym]),
-    /// The second operand where the first (a predicate) holds, else the third.
+    /// The second operand if the first (a predicate) holds, else the third.
     Select(Sym, Sym, Sym),
     /// A comparison.
     Cmp(CmpOp, Sym, Sym),
@@ -92,11 +94,11 @@ pub enum SymKind<'a> {
     And(&'a [Sym]),
     /// Disjunction of two or more predicates.
     Or(&'a [Sym]),
-    /// Negation of an `And` or an `Or` (comparisons are negated in place).
+    /// Negation of an `And` or an `Or`. The negation of a comparison is another comparison.
     Not(Sym),
-    /// `a + b` kept as written, because folding it overflows 64 bits or grows too long.
+    /// `a + b`, not folded because the result would overflow 64 bits or grow too long.
     BigAdd(Sym, Sym),
-    /// `a * b` kept as written, because folding it overflows 64 bits or grows too long.
+    /// `a * b`, not folded because the result would overflow 64 bits or grow too long.
     BigMul(Sym, Sym),
 }
 
@@ -112,12 +114,13 @@ pub(crate) struct Range {
 pub(crate) enum Node {
     Int(i64),
     Var(SymVar),
-    /// A range of the term pool; its first entry holds the constant.
+    /// A range of the term pool. Its first entry holds the constant.
     Sum(Range),
     Product(Range),
     FloorDiv(Sym, Sym),
-    /// The third field is the matching quotient when the divisor is a constant other than 0, so
-    /// that `a % c` can be read as `a - c * (a // c)` without building anything; else it repeats `a`.
+    /// The third field is the quotient `a // c` if the divisor is a constant `c` other than 0, so
+    /// that `a % c` can be read as `a - c * (a // c)` without creating a term. Otherwise it repeats
+    /// `a`.
     FloorMod(Sym, Sym, Sym),
     Min(Range),
     Max(Range),

@@ -1,21 +1,21 @@
-//! Linear forms: `constant + sum(coef * atom)` with checked arithmetic, the working form of every
-//! builder and of the prover.
+//! Linear forms `constant + sum(coef * atom)` with checked arithmetic. All builders and the prover
+//! work on them.
 //!
-//! A linear form is *expanded*: `a % c` by a constant stands as `a - c * (a // c)`, also inside
+//! A linear form is *expanded*: `a % c` by a constant is written `a - c * (a // c)`, also inside
 //! products. So two expressions that are equal as polynomials over variables and quotients have the
-//! same linear form, in whatever order they were built; [`crate::sugar`] turns the form back into a
-//! readable one, and expanding that gives the same form again.
+//! same linear form, independent of the order of construction. [`crate::sugar`] converts the form
+//! back into a readable one, and expanding that one yields the same form again.
 
 use smallvec::SmallVec;
 
 use crate::arena::{Draft, HAS_MOD, SymArena};
 use crate::kind::{Node, Sym, SymKind, SymList, Term};
 
-/// Longer sums are kept unfolded, so that a chain of additions stays linear in memory.
+/// Longer sums are kept unfolded, so that a chain of additions takes linear memory.
 pub(crate) const MAX_TERMS: usize = 128;
 /// Longer products are kept unfolded.
 pub(crate) const MAX_FACTORS: usize = 24;
-/// Deeper nests of `%` are treated as atoms.
+/// Remainders nested deeper than this are treated as atoms.
 const MAX_EXPAND_DEPTH: u32 = 64;
 
 /// A sum of terms, sorted by id, with non-zero coefficients.
@@ -38,7 +38,7 @@ impl Lin {
         Lin { terms, constant: 0 }
     }
 
-    /// The coefficient of a term, 0 where it does not occur.
+    /// The coefficient of a term; 0 if it does not occur.
     pub fn coef(&self, sym: Sym) -> i64 {
         match self.terms.binary_search_by_key(&sym, |t| t.1) {
             Ok(i) => self.terms[i].0,
@@ -46,7 +46,7 @@ impl Lin {
         }
     }
 
-    /// `self + scale * other`, or nothing on overflow or beyond the length limit.
+    /// `self + scale * other`. `None` on overflow or beyond the length limit.
     pub fn add_scaled(&self, scale: i64, other: &Lin) -> Option<Lin> {
         let constant = self.constant.checked_add(other.constant.checked_mul(scale)?)?;
         let mut terms = SmallVec::new();
@@ -98,7 +98,7 @@ impl Lin {
         Lin::default().add_scaled(k, self)
     }
 
-    /// The greatest common divisor of the coefficients (0 without terms).
+    /// The greatest common divisor of the coefficients; 0 if there are no terms.
     pub fn gcd(&self) -> u64 {
         self.terms.iter().fold(0, |g, t| gcd(g, t.0.unsigned_abs()))
     }
@@ -112,13 +112,13 @@ pub(crate) fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Python's `//`; nothing for a zero divisor or on overflow.
+/// Python's `//`. `None` if the divisor is 0 or on overflow.
 pub(crate) fn floor_div(a: i64, b: i64) -> Option<i64> {
     let q = a.checked_div(b)?;
     Some(if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })
 }
 
-/// Python's `%`; nothing for a zero divisor.
+/// Python's `%`. `None` if the divisor is 0.
 pub(crate) fn floor_mod(a: i64, b: i64) -> Option<i64> {
     if b == -1 {
         return Some(0);
@@ -128,7 +128,7 @@ pub(crate) fn floor_mod(a: i64, b: i64) -> Option<i64> {
 }
 
 impl SymArena {
-    /// The expanded linear form of a term; the term itself as an atom where that grows too long.
+    /// The expanded linear form of a term. If that would grow too long, the term itself as an atom.
     pub(crate) fn lin(&self, sym: Sym) -> Lin {
         self.expand(sym, 0).unwrap_or_else(|| Lin::term(1, sym))
     }
@@ -154,12 +154,12 @@ impl SymArena {
                 let c = self.as_int(b)?;
                 self.expand(a, depth + 1)?.add_scaled(c.checked_neg()?, &Lin::term(1, quotient))
             }
-            // A product that holds `%` needs new products: `expand_mut` does it.
+            // Expanding a product that contains `%` creates products, which requires `expand_mut`.
             _ => Some(Lin::term(1, sym)),
         }
     }
 
-    /// [`lin`](Self::lin), with the products that hold `%` multiplied out as well.
+    /// As [`lin`](Self::lin), but also multiplies out products that contain `%`.
     pub(crate) fn lin_mut(&mut self, sym: Sym) -> Lin {
         let lin = self.lin(sym);
         if self.flags(sym) & HAS_MOD == 0 || !self.holds_mod_product(&lin) {
@@ -198,7 +198,7 @@ impl SymArena {
         Some(out)
     }
 
-    /// The factors of a product, or the term alone.
+    /// The factors of a product; for any other term, the term itself.
     pub(crate) fn factors(&self, sym: Sym) -> SymList {
         match self.kind(sym) {
             SymKind::Product(list) => SymList::from_slice(list),
@@ -206,7 +206,7 @@ impl SymArena {
         }
     }
 
-    /// The product of atoms (any order); 1 has no factors and is not made here.
+    /// The product of atoms in any order. The list must not be empty.
     pub(crate) fn product_of(&mut self, mut factors: SymList) -> Option<Sym> {
         if factors.len() > MAX_FACTORS {
             return None;
@@ -225,7 +225,7 @@ impl SymArena {
         self.product_of(factors)
     }
 
-    /// Multiplies out; nothing on overflow or beyond the length limits.
+    /// Multiplies out. `None` on overflow or beyond the length limits.
     pub(crate) fn mul_lin(&mut self, a: &Lin, b: &Lin) -> Option<Lin> {
         if a.terms.is_empty() {
             return b.scale(a.constant);
@@ -248,7 +248,7 @@ impl SymArena {
         Some(out)
     }
 
-    /// Interns a linear form as it stands, without looking for `%` in it.
+    /// Interns a linear form as it is, without recovering `%`.
     pub(crate) fn intern_lin(&mut self, lin: &Lin) -> Sym {
         match lin.terms.as_slice() {
             [] => self.int(lin.constant),

@@ -1,31 +1,32 @@
-//! Whether linear constraints over integers contradict each other: equalities are substituted away,
-//! then variables are eliminated by Fourier-Motzkin, every row tightened to integers.
+//! Decides whether linear constraints over integers are contradictory. Equalities are substituted
+//! first; then Fourier-Motzkin eliminates the variables, tightening every row to integers.
 //!
-//! `true` is always right. `false` also stands for "not found within the budget".
+//! `true` is always correct. `false` also means that no contradiction was found within the budget.
 
 use rustc_hash::FxHashMap;
 
 use crate::kind::Sym;
 use crate::lin::{Lin, floor_div, gcd};
 
-/// More rows than this are given up on.
+/// The solver gives up on systems with more rows.
 const MAX_ROWS: usize = 160;
-/// More variables than this are given up on.
+/// The solver gives up on systems with more variables.
 const MAX_COLUMNS: usize = 48;
 
 /// One constraint `coefs * x + constant >= 0`; the constant is the last entry.
 type Row = Vec<i64>;
 
-/// What adding a row shows.
+/// The result of tightening a row.
 enum Tightened {
     Keep(Row),
-    /// Holds whatever the variables are.
+    /// The row holds for all values of the variables.
     Trivial,
-    /// Holds for no values.
+    /// The row holds for no values.
     Contradiction,
 }
 
-/// Whether no integers satisfy `ge >= 0` for all of `ge` and `eq == 0` for all of `eq`.
+/// Whether no integers satisfy `form >= 0` for all forms in `ge` and `form == 0` for all forms in
+/// `eq`.
 pub(crate) fn infeasible(ge: &[Lin], eq: &[Lin], steps: &mut u32) -> bool {
     let mut ge = ge.to_vec();
     let mut eq = eq.to_vec();
@@ -56,7 +57,7 @@ pub(crate) fn infeasible(ge: &[Lin], eq: &[Lin], steps: &mut u32) -> bool {
         Some(())
     };
     for lin in &ge {
-        // A row that cannot be written is dropped, which only loses proofs.
+        // A row that cannot be represented is dropped. That is sound: it can only lose proofs.
         let _ = push(lin, 1);
     }
     for lin in &eq {
@@ -66,8 +67,8 @@ pub(crate) fn infeasible(ge: &[Lin], eq: &[Lin], steps: &mut u32) -> bool {
     eliminate(rows, width, steps)
 }
 
-/// Solves equalities that have a coefficient of 1 or -1 and puts them into all other rows.
-/// `Some(true)` for a contradiction, `None` when the budget is spent.
+/// Solves equalities that have a coefficient of 1 or -1, and substitutes them into all other rows.
+/// Returns `Some(true)` on a contradiction, and `None` when the budget is exhausted.
 fn substitute_equalities(ge: &mut [Lin], eq: &mut Vec<Lin>, steps: &mut u32) -> Option<bool> {
     loop {
         for lin in eq.iter() {
@@ -92,7 +93,7 @@ fn substitute_equalities(ge: &mut [Lin], eq: &mut Vec<Lin>, steps: &mut u32) -> 
                 continue;
             }
             *steps = steps.checked_sub(lin.terms.len() as u32 + 1)?;
-            // k is 1 or -1, so -have * k times the equality cancels the variable.
+            // `k` is 1 or -1, so adding `-have * k` times the equality cancels the variable.
             let replaced = have.checked_mul(-k).and_then(|by| lin.add_scaled(by, &solved));
             *lin = replaced.unwrap_or_default();
         }
@@ -143,7 +144,7 @@ fn eliminate(start: Vec<Row>, width: usize, steps: &mut u32) -> bool {
     }
 }
 
-/// The column whose elimination makes the fewest rows; nothing when no row is left.
+/// The column whose elimination creates the fewest rows; `None` if no row is left.
 fn cheapest_column(rows: &[Row], width: usize) -> Option<usize> {
     let mut best: Option<(i64, usize)> = None;
     for column in 0..width {
@@ -166,7 +167,7 @@ fn cheapest_column(rows: &[Row], width: usize) -> Option<usize> {
     best.map(|b| b.1)
 }
 
-/// A positive combination without the column; nothing on overflow.
+/// A positive combination of two rows in which the column cancels. `None` on overflow.
 fn combine(positive: &Row, negative: &Row, column: usize) -> Option<Row> {
     let (p, n) = (positive[column], negative[column]);
     let g = i64::try_from(gcd(p.unsigned_abs(), n.unsigned_abs())).ok()?;
@@ -175,7 +176,7 @@ fn combine(positive: &Row, negative: &Row, column: usize) -> Option<Row> {
     positive.iter().zip(negative).map(sum).collect()
 }
 
-/// Divides by the common divisor of the coefficients, rounding the constant down.
+/// Divides a row by the common divisor of its coefficients and rounds the constant down.
 fn tighten(mut row: Row) -> Tightened {
     let last = row.len() - 1;
     let g = row[..last].iter().fold(0u64, |g, &c| gcd(g, c.unsigned_abs()));
@@ -193,7 +194,7 @@ fn tighten(mut row: Row) -> Tightened {
     }
 }
 
-/// Of rows with equal coefficients only the tightest matters.
+/// Keeps the tightest of all rows with equal coefficients.
 fn prune(rows: &mut Vec<Row>) {
     rows.sort_unstable();
     rows.dedup_by(|b, a| {

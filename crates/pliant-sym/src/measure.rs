@@ -1,11 +1,11 @@
-//! How large terms are when they are written out: what they share counts wherever it stands.
+//! Sizes of terms as trees: shared subterms count at every occurrence.
 
 use rustc_hash::FxHashMap;
 
 use crate::{Sym, SymArena, SymKind};
 
 impl SymArena {
-    /// The number of nodes of a term as a tree, or `most` where there are more.
+    /// The number of nodes of a term when it is written as a tree, capped at `most`.
     pub fn written_size(&self, sym: Sym, most: usize) -> usize {
         if let SymKind::Int(_) | SymKind::Var(_) = self.kind(sym) {
             return 1.min(most);

@@ -1,16 +1,16 @@
-//! Divisibility: which residues a term can take.
+//! Divisibility: the residues that a term can take.
 
 use crate::analyzer::{Analyzer, MAX_DEPTH};
 use crate::kind::{Node, Sym, SymKind};
 use crate::lin::{floor_div, floor_mod, gcd};
 
-/// The integers `coeff * k + base` for every integer `k`. With `coeff` 0 it is the constant `base`;
-/// otherwise `0 <= base < coeff`.
+/// The integers `coeff * k + base` for all integers `k`. If `coeff` is 0, the set is the constant
+/// `base`; otherwise `0 <= base < coeff`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct ModularSet {
-    /// The step between members, not negative.
+    /// The distance between adjacent members, at least 0.
     pub coeff: i64,
-    /// One member.
+    /// A member of the set.
     pub base: i64,
 }
 
@@ -18,7 +18,7 @@ impl ModularSet {
     /// All integers.
     pub const EVERYTHING: ModularSet = ModularSet { coeff: 1, base: 0 };
 
-    /// The set with this step and member. A negative step counts as positive.
+    /// The set with the given step and member. The sign of the step is ignored.
     pub fn new(coeff: i64, base: i64) -> ModularSet {
         match coeff.checked_abs() {
             Some(0) => ModularSet { coeff: 0, base },
@@ -32,7 +32,7 @@ impl ModularSet {
         ModularSet { coeff: 0, base }
     }
 
-    /// The residue modulo `m > 0`, if all members share it.
+    /// The residue of all members modulo `m > 0`; `None` if they differ.
     pub fn residue(self, m: i64) -> Option<i64> {
         let common = if self.coeff == 0 { Some(0) } else { self.coeff.checked_rem(m) };
         if common == Some(0) { floor_mod(self.base, m) } else { None }
@@ -69,14 +69,14 @@ impl ModularSet {
         ModularSet::raw(coeff(), self.base.checked_mul(other.base))
     }
 
-    /// The smallest set that holds both.
+    /// The smallest set that contains both.
     pub fn union(self, other: ModularSet) -> ModularSet {
         let gap = self.base.checked_sub(other.base);
         let coeff = gap.and_then(|g| gcd_i64(gcd_i64(self.coeff, other.coeff)?, g));
         ModularSet::raw(coeff, Some(self.base))
     }
 
-    /// A set that holds what both hold; one of the two where the exact set is not representable.
+    /// A superset of the intersection: exact if representable, else one of the two operands.
     pub fn intersect(self, other: ModularSet) -> ModularSet {
         let (large, small) = if self.coeff == 0 || (other.coeff != 0 && self.coeff >= other.coeff) {
             (self, other)
@@ -92,7 +92,7 @@ impl ModularSet {
         else {
             return large;
         };
-        // Searching the residue costs at most small.coeff steps; large moduli are not worth it.
+        // Finding the residue takes up to `small.coeff` steps, so the search is limited.
         let steps = small.coeff.min(4096);
         let member = (0..steps)
             .filter_map(|i| large.coeff.checked_mul(i)?.checked_add(large.base))

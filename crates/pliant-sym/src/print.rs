@@ -1,8 +1,9 @@
-//! Printing terms as Python, with as few parentheses as read back to the same term.
+//! Prints terms as Python expressions, with the fewest parentheses that still parse to the same
+//! term.
 //!
-//! The order of operands in the text depends only on the structure of the term and the names of its
-//! variables, so printing what was parsed from a print gives the same text. Works on a stack of its
-//! own: the depth of a term cannot overflow the thread's.
+//! The order of operands in the text depends only on the structure of the term and on the names of
+//! its variables, so printing a term that was parsed from printed text reproduces that text. The
+//! printer uses an explicit stack, so deep terms cannot overflow the thread's stack.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -11,23 +12,23 @@ use std::fmt;
 use crate::arena::SymArena;
 use crate::kind::{CmpOp, Sym, SymKind, SymVar, Term};
 
-/// Deeper differences between operands are not looked at for their order.
+/// Operands that differ only below this depth are not ordered.
 const MAX_ORDER_DEPTH: u32 = 6;
 
-// Binding strengths of Python's operators.
+// Precedence levels of Python's operators.
 const COMPARE: u8 = 1;
 const ADD: u8 = 2;
 const MUL: u8 = 3;
 const UNARY: u8 = 4;
 const ATOM: u8 = 5;
 
-/// How a variable is called in the text.
+/// Maps a variable to its name in the text.
 pub type Naming<'a> = dyn Fn(SymVar) -> Cow<'a, str> + 'a;
 
 enum Job {
     Text(&'static str),
     Int(i64),
-    /// A term that must bind at least this strongly.
+    /// A term, and the minimum precedence at which it needs no parentheses.
     Sym(Sym, u8),
 }
 
@@ -44,12 +45,12 @@ impl fmt::Display for Display<'_> {
 }
 
 impl SymArena {
-    /// The term as Python text, variables under their own names.
+    /// Displays the term as Python text with the variables' own names.
     pub fn display(&self, sym: Sym) -> impl fmt::Display + '_ {
         Display { arena: self, sym }
     }
 
-    /// Writes the term as Python text, variables named by `naming`.
+    /// Writes the term as Python text. `naming` supplies the names of variables.
     pub fn write<'n>(
         &self,
         sym: Sym,
@@ -60,7 +61,8 @@ impl SymArena {
         while let Some(job) = printer.jobs.pop() {
             match job {
                 Job::Text(text) => out.write_str(text)?,
-                // The magnitude of the least integer does not fit, so it is written as a difference.
+                // The magnitude of `i64::MIN` does not fit 64 bits, so it is written as a
+                // difference.
                 Job::Int(i64::MIN) => write!(out, "({} - 1)", i64::MIN + 1)?,
                 Job::Int(v) => write!(out, "{v}")?,
                 Job::Sym(s, strength) => match self.kind(s) {
@@ -83,7 +85,7 @@ struct Printer<'a, 'n> {
 }
 
 impl Printer<'_, '_> {
-    /// Puts the parts of a term on the stack, the first one on top.
+    /// Pushes the parts of a term in reverse, so that the first part is on top of the stack.
     fn expand(&mut self, sym: Sym, strength: u8) {
         let mut parts = Vec::new();
         let own = self.parts(sym, &mut parts);
@@ -94,7 +96,7 @@ impl Printer<'_, '_> {
         self.jobs.extend(parts.into_iter().rev());
     }
 
-    /// The parts of a term and how strongly the whole binds.
+    /// Appends the parts of a term to `out`, and returns the precedence of the whole.
     fn parts(&self, sym: Sym, out: &mut Vec<Job>) -> u8 {
         match self.arena.kind(sym) {
             SymKind::Int(v) => {
@@ -160,7 +162,7 @@ impl Printer<'_, '_> {
         COMPARE
     }
 
-    /// `f(f(a, b), c)`: the script's functions take two operands.
+    /// Prints `f(f(a, b), c)`, because the functions of the script language take two operands.
     fn nested(&self, open: &'static str, list: &[Sym], out: &mut Vec<Job>) -> u8 {
         out.extend((1..list.len()).map(|_| Job::Text(open)));
         for (i, s) in self.ordered(list).into_iter().enumerate() {
@@ -175,7 +177,8 @@ impl Printer<'_, '_> {
         ATOM
     }
 
-    /// Positive terms first, then the negative ones; the constant last unless it alone is positive.
+    /// Positive terms come first, then negative ones. The constant comes last unless it is the only
+    /// positive part.
     fn sum(&self, terms: &[Term], constant: i64, out: &mut Vec<Job>) -> u8 {
         let mut terms = terms.to_vec();
         terms.sort_by(|a, b| {
@@ -245,7 +248,7 @@ impl Printer<'_, '_> {
         list
     }
 
-    /// The order of operands in the text: by kind, then by names, then by parts.
+    /// The order of operands in the text: by kind, then by name, then by operands.
     fn order(&self, a: Sym, b: Sym, depth: u32) -> Ordering {
         if a == b {
             return Ordering::Equal;

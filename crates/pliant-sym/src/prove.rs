@@ -1,4 +1,4 @@
-//! The prover: yes, no or unknown. Never wrong; unknown when the budget is spent.
+//! The prover. Answers yes, no or unknown; an answer of yes or no is always correct.
 
 use crate::analyzer::Analyzer;
 use crate::kind::{CmpOp, Sym, SymKind, SymList};
@@ -6,15 +6,15 @@ use crate::lin::Lin;
 use crate::modular::ModularSet;
 use crate::system::Claim;
 
-/// The answer of the prover about a predicate, over all values that the facts allow and at which
-/// the predicate has a value.
+/// The prover's answer for a predicate. It covers all variable values that the facts allow and for
+/// which the predicate has a value.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Proof {
-    /// It always holds.
+    /// The predicate always holds.
     Yes,
-    /// It never holds.
+    /// The predicate never holds.
     No,
-    /// Neither was found.
+    /// Neither was proved.
     Unknown,
 }
 
@@ -39,14 +39,15 @@ impl Proof {
 }
 
 impl Analyzer<'_> {
-    /// Whether a predicate (any term; not 0 is true) holds.
+    /// Decides whether a predicate holds. Any term is accepted; a value other than 0 counts as
+    /// true.
     pub fn prove(&mut self, predicate: Sym) -> Proof {
         self.refill();
         let proof = self.prove_at(predicate, 0);
         if proof != Proof::Unknown || self.nesting > 0 {
             return proof;
         }
-        // Simplified sides may show what the constraints of their atoms do not.
+        // The simplified sides may allow a proof that the constraints of their atoms do not.
         let SymKind::Cmp(op, a, b) = self.arena.kind(predicate) else { return proof };
         self.nesting += 1;
         let sides = (self.simplify(a), self.simplify(b));
@@ -60,19 +61,19 @@ impl Analyzer<'_> {
         again
     }
 
-    /// Whether `a == b`.
+    /// Decides `a == b`.
     pub fn prove_eq(&mut self, a: Sym, b: Sym) -> Proof {
         let predicate = self.arena.eq(a, b);
         self.prove(predicate)
     }
 
-    /// Whether `a < b`.
+    /// Decides `a < b`.
     pub fn prove_lt(&mut self, a: Sym, b: Sym) -> Proof {
         let predicate = self.arena.lt(a, b);
         self.prove(predicate)
     }
 
-    /// Whether `a <= b`.
+    /// Decides `a <= b`.
     pub fn prove_le(&mut self, a: Sym, b: Sym) -> Proof {
         let predicate = self.arena.le(a, b);
         self.prove(predicate)
@@ -142,7 +143,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Whether `d <= 0`.
+    /// Decides `d <= 0`.
     fn prove_le_zero(&mut self, d: &Lin) -> Proof {
         let bound = self.relaxed_bound(d);
         if bound.hi().is_some_and(|hi| hi <= 0) {
@@ -154,7 +155,7 @@ impl Analyzer<'_> {
         if self.always_le_zero(d, 0) {
             return Proof::Yes;
         }
-        // Never d <= 0 means always 1 - d <= 0.
+        // `d <= 0` never holds exactly if `1 - d <= 0` always holds.
         let opposite = d.scale(-1).and_then(|n| n.add_const(1));
         let never = opposite.is_some_and(|n| self.always_le_zero(&n, 0));
         if never { Proof::No } else { Proof::Unknown }
@@ -166,7 +167,7 @@ impl Analyzer<'_> {
         {
             return true;
         }
-        // f * y <= 0 follows from y <= 0 where f >= 0.
+        // If `f >= 0`, then `y <= 0` implies `f * y <= 0`.
         let Some((factor, rest)) = self.common_factor(d) else { return false };
         let sign = self.bound_at(factor, 0);
         depth < 4
@@ -177,7 +178,7 @@ impl Analyzer<'_> {
             }
     }
 
-    /// A factor of every term, and the form divided by it.
+    /// A common factor of all terms, and the form divided by it.
     fn common_factor(&mut self, d: &Lin) -> Option<(Sym, Lin)> {
         if d.constant != 0 || d.terms.len() < 2 {
             return None;
@@ -199,7 +200,7 @@ impl Analyzer<'_> {
         Some((factor, rest))
     }
 
-    /// Whether `d == 0`.
+    /// Decides `d == 0`.
     fn prove_zero(&mut self, d: &Lin) -> Proof {
         let bound = self.relaxed_bound(d);
         if bound.as_point() == Some(0) {

@@ -1,4 +1,4 @@
-//! Exact division of polynomials over atoms, for sizes that multiply up to a known number of elements.
+//! Exact division of polynomials over atoms, used to infer sizes from a known element count.
 
 use smallvec::SmallVec;
 
@@ -6,17 +6,19 @@ use crate::arena::SymArena;
 use crate::kind::{Sym, SymList};
 use crate::lin::{Lin, gcd};
 
-/// Dividends and quotients with more terms are not divided.
+/// Dividends and quotients with more terms are not handled.
 const MAX_QUOTIENT_TERMS: usize = 32;
 
-/// A coefficient and the atoms that it multiplies, sorted.
+/// A coefficient and the sorted atoms that it multiplies.
 type Monomial = (i64, SymList);
 
 impl SymArena {
-    /// The polynomial `q` with `a == q * b` at all values of the variables, if there is one and `b` is not 0.
+    /// The polynomial `q` with `a == q * b` for all values of the variables. `None` if there is
+    /// none or `b` is 0.
     ///
-    /// Where `b` is 0 at run time, so is `a`, and `q` is one of the numbers that satisfy the equation. So this is the size
-    /// that a reshape leaves open, at size 0 too, but it is `a // b` only where `b` is not 0.
+    /// If `b` is 0 at run time, so is `a`, and any value of `q` satisfies the equation. The result
+    /// is therefore valid as the inferred size (`-1`) of a reshape, also for size 0. It equals
+    /// `a // b` only if `b` is not 0.
     pub fn exact_quotient(&mut self, a: Sym, b: Sym) -> Option<Sym> {
         let (mut rest, by) = (self.monomials(a)?, self.monomials(b)?);
         let (lead_coef, lead) = by.first()?.clone();
@@ -36,8 +38,9 @@ impl SymArena {
         Some(self.sum(terms))
     }
 
-    /// The quotient of two products of sizes in lowest terms: the numerator and the denominator. Sizes in both products
-    /// cancel even where they are 0, as the size that a reshape leaves open does not depend on them.
+    /// The quotient of two products of sizes in lowest terms: numerator and denominator. Sizes that
+    /// occur in both products cancel even if they are 0, because the inferred size of a reshape
+    /// does not depend on them.
     pub fn reduced_quotient(&mut self, over: &[Sym], under: &[Sym]) -> (Sym, Sym) {
         let mut over = SymList::from_slice(over);
         let is_left = |d: &&Sym| {
@@ -52,7 +55,7 @@ impl SymArena {
         }
     }
 
-    /// The two terms without the constant and the atoms that divide both.
+    /// Both terms, divided by the constant and the atoms that divide both.
     fn without_common_factor(&mut self, a: Sym, b: Sym) -> (Sym, Sym) {
         let (Some(over), Some(under)) = (self.monomials(a), self.monomials(b)) else {
             return (a, b);
@@ -69,7 +72,7 @@ impl SymArena {
         }
     }
 
-    /// A polynomial whose terms are all multiples of a constant and a product, divided by them.
+    /// Divides a polynomial by a constant and a product that divide all of its terms.
     fn divided(&mut self, list: &[Monomial], divisor: i64, common: &[Sym]) -> Sym {
         let quotient = |(coef, factors): &Monomial| {
             (coef / divisor, without(factors, common).unwrap_or_default())
@@ -78,7 +81,7 @@ impl SymArena {
         self.sum(terms)
     }
 
-    /// The terms of a polynomial, the leading one first; nothing for one that has too many.
+    /// The terms of a polynomial, leading term first. `None` if there are too many.
     fn monomials(&mut self, sym: Sym) -> Option<Vec<Monomial>> {
         let Lin { terms, constant } = self.lin_mut(sym);
         if terms.len() >= MAX_QUOTIENT_TERMS {
@@ -105,14 +108,15 @@ fn sorted(mut factors: SymList) -> SymList {
     factors
 }
 
-/// Lexicographic order of the exponents: of two products, the one with the higher power of the first atom in which they
-/// differ comes first. The order of two products stays the same when both are multiplied by a third.
+/// Monomial order, leading monomial first: lexicographic by exponents. The product with the higher
+/// power of the first atom in which the two differ comes first. Multiplying both by a third product
+/// keeps their order.
 fn leading_first(a: &[Sym], b: &[Sym]) -> std::cmp::Ordering {
     let differ = a.iter().zip(b).find(|(x, y)| x != y);
     differ.map_or_else(|| b.len().cmp(&a.len()), |(x, y)| x.cmp(y))
 }
 
-/// The factors without those of a divisor; nothing where one is missing.
+/// The factors divided by those of `divisor`. `None` if a factor of the divisor is missing.
 fn without(factors: &[Sym], divisor: &[Sym]) -> Option<SymList> {
     let mut left = SymList::from_slice(factors);
     for d in divisor {
@@ -126,7 +130,7 @@ fn merged(a: &[Sym], b: &[Sym]) -> SymList {
     sorted(a.iter().chain(b).copied().collect())
 }
 
-/// The factors that both lists contain, as often as both do.
+/// The multiset intersection of two lists of factors.
 fn shared(a: &[Sym], b: &[Sym]) -> SymList {
     let mut left = SymList::from_slice(b);
     let is_shared = |f: &&Sym| {
@@ -136,7 +140,7 @@ fn shared(a: &[Sym], b: &[Sym]) -> SymList {
     a.iter().filter(is_shared).copied().collect()
 }
 
-/// Adds a term to a sorted polynomial; nothing on overflow or beyond the limit.
+/// Adds a monomial to a sorted polynomial. `None` on overflow or beyond the length limit.
 fn add(list: &mut Vec<Monomial>, (coef, factors): Monomial) -> Option<()> {
     match list.binary_search_by(|m| leading_first(&m.1, &factors)) {
         Ok(at) => {

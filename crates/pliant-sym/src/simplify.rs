@@ -1,4 +1,4 @@
-//! Simplification under facts: preserves the value wherever the facts hold, and is idempotent.
+//! Simplification under facts. It preserves the value wherever the facts hold, and is idempotent.
 
 use rustc_hash::FxHashMap;
 
@@ -10,14 +10,14 @@ use crate::prove::Proof;
 use crate::substitute::Owned;
 use crate::system::Claim;
 
-/// Rounds after which a term that still changes is given back as it came.
+/// A term that still changes after this many rounds is returned unchanged.
 const MAX_ROUNDS: usize = 8;
-/// Terms with more nodes than this are given back as they came.
+/// Terms with more nodes are returned unchanged.
 const MAX_NODES: usize = 4096;
 
 impl Analyzer<'_> {
-    /// An equal term that is no more complex, under the facts. `simplify(simplify(x))` is
-    /// `simplify(x)`.
+    /// Returns an equal term that is no more complex, under the facts. Simplifying the result again
+    /// returns the same term.
     pub fn simplify(&mut self, sym: Sym) -> Sym {
         if self.nesting > 0 {
             return self.simplify_rounds(sym).unwrap_or(sym);
@@ -25,7 +25,7 @@ impl Analyzer<'_> {
         self.open_pool();
         let simple = self.simplify_rounds(sym);
         let sufficed = self.close_pool();
-        // A result that the budget has cut short would not be stable.
+        // A result cut short by the budget would not be idempotent.
         simple.filter(|_| sufficed).unwrap_or(sym)
     }
 
@@ -41,7 +41,7 @@ impl Analyzer<'_> {
         None
     }
 
-    /// One pass, operands first; nothing for a term that is too large.
+    /// One bottom-up pass. `None` if the term is too large.
     fn simplify_round(&mut self, sym: Sym) -> Option<Sym> {
         let mut done: FxHashMap<Sym, Sym> = FxHashMap::default();
         let mut stack = vec![sym];
@@ -97,7 +97,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The value, where bounds or residues leave only one.
+    /// The value of a term, if bounds or residues leave only one.
     fn constant_value(&mut self, sym: Sym) -> Option<i64> {
         let bound = self.const_int_bound(sym);
         if let Some(v) = bound.as_point() {
@@ -130,7 +130,7 @@ impl Analyzer<'_> {
         .unwrap_or_else(|| self.arena.floormod(a, b))
     }
 
-    /// `(g * y + r) // (g * d) == y // d` where `r` is in `0..g` under the facts.
+    /// Applies `(g * y + r) // (g * d) == y // d` if `r` is in `0..g` under the facts.
     fn div_low_part(&mut self, a: Sym, c: i64) -> Option<Sym> {
         let lin = self.arena.lin_mut(a);
         let shown = self.arena.sugar(&lin);
@@ -148,8 +148,9 @@ impl Analyzer<'_> {
         None
     }
 
-    /// Quotient and remainder by a divisor that is not constant and not 0: exact if the polynomials divide. Otherwise the
-    /// terms that contain the divisor come out, and the rest is the remainder where it is known to be below the divisor.
+    /// Quotient and remainder by a non-constant divisor that is not 0. If the polynomials divide,
+    /// the result is exact. Otherwise the terms that contain the divisor are divided, and the rest
+    /// is the remainder if it is provably below the divisor.
     fn div_by_term(&mut self, a: Sym, b: Sym) -> Option<(Sym, Sym)> {
         let divisor = self.bound_at(b, 0);
         self.refill();
@@ -184,7 +185,7 @@ impl Analyzer<'_> {
         Some((self.arena.add(whole, inner), remainder))
     }
 
-    /// Whether `0 <= r < d`.
+    /// Proves `0 <= r < d`.
     fn is_remainder(&mut self, r: Sym, d: Sym) -> bool {
         self.refill();
         let zero = self.arena.int(0);
@@ -203,7 +204,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// `c * (x // c)` becomes `x - r` where the residue `r` of `x` modulo `c` is known.
+    /// Rewrites `c * (x // c)` to `x - r` if the residue `r` of `x` modulo `c` is known.
     fn simplify_sum(&mut self, sym: Sym) -> Sym {
         let mut lin = self.arena.lin_mut(sym);
         let mut changed = false;
@@ -240,7 +241,7 @@ impl Analyzer<'_> {
         self.arena.extremum_of(kept, is_min)
     }
 
-    /// Whether `keep <= x` (for a minimum) or `keep >= x`.
+    /// Whether `keep <= x` (for a minimum) or `keep >= x` (for a maximum).
     fn makes_redundant(&mut self, keep: Sym, x: Sym, is_min: bool) -> bool {
         self.refill();
         let (low, high) = if is_min { (keep, x) } else { (x, keep) };

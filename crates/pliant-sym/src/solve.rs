@@ -1,4 +1,4 @@
-//! Solving a shape pattern for the one variable that it defines, as `match_cast` needs it.
+//! Solves a shape pattern for the variable that it defines, as `match_cast` requires.
 
 use smallvec::SmallVec;
 
@@ -6,26 +6,26 @@ use crate::arena::SymArena;
 use crate::kind::{Sym, SymVar};
 use crate::lin::Lin;
 
-/// How to find a variable from an observed size.
+/// How to compute a variable from an observed size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
     /// The variable that the pattern defines.
     pub var: SymVar,
     /// A fresh variable that stands for the observed size.
     pub observed: SymVar,
-    /// The value of `var`, over `observed` and the known variables. Only meaningful where `checks`
-    /// hold, and to be evaluated after them.
+    /// The value of `var`, over `observed` and the known variables. It is valid only if `checks`
+    /// hold, so evaluate it after them.
     pub value: Sym,
-    /// Predicates over `observed` and the known variables, in the order to check them: a divisor is
-    /// not 0, the division is exact, the size is not negative.
+    /// Predicates over `observed` and the known variables, to be checked in this order: the divisor
+    /// is not 0, the division is exact, the size is not negative.
     pub checks: SmallVec<[Sym; 3]>,
 }
 
-/// Solves `pattern == observed` for the one variable of the pattern that is not `known`. The observed size gets the
-/// name that is given.
+/// Solves `pattern == observed` for the only variable of the pattern that is not `known`.
+/// `observed` is the name of the variable for the observed size.
 ///
-/// The pattern must be linear in it: `n`, `2 * n`, `n + 1`, `n * 4 + m` and `n * m` with known `m`.
-/// `None` where it is not, or where all variables are known or several are not.
+/// The pattern must be linear in the unknown variable: `n`, `2 * n`, `n + 1`, `n * 4 + m`, and
+/// `n * m` with known `m`. Returns `None` if it is not, or unless exactly one variable is unknown.
 pub fn solve_match(
     arena: &mut SymArena,
     pattern: Sym,
@@ -55,7 +55,8 @@ pub fn solve_match(
             arena.floordiv(rest, slope)
         }
     };
-    // An observed size is not negative, so neither is one that it is a positive multiple of.
+    // An observed size is not negative. If it is a positive multiple of the variable, the variable
+    // is not negative either.
     let positive_multiple = arena.as_int(slope).is_some_and(|k| k > 0) && offset == zero;
     if !positive_multiple {
         checks.push(arena.ge(value, zero));
@@ -63,7 +64,7 @@ pub fn solve_match(
     Some(Solution { var, observed, value, checks })
 }
 
-/// `pattern == slope * var + offset`, neither of which depends on `var`.
+/// Splits the pattern into `slope * var + offset`, where neither part depends on `var`.
 fn split_linear(arena: &mut SymArena, pattern: Sym, var: SymVar) -> Option<(Sym, Sym)> {
     let own = arena.var(var);
     let lin = arena.lin_mut(pattern);

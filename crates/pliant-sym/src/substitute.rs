@@ -1,6 +1,7 @@
-//! Walking and rebuilding terms: children, free variables, substitution, import from another arena.
+//! Traversal and rebuilding of terms: children, free variables, substitution, import from other
+//! arenas.
 //!
-//! Every walk keeps a stack of its own and visits each shared term once.
+//! Every traversal uses an explicit stack and visits each shared term once.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -9,7 +10,7 @@ use crate::arena::SymArena;
 use crate::kind::{CmpOp, Sym, SymKind, SymList, SymVar, Term};
 use crate::lin::Lin;
 
-/// A node with its lists copied out of the arena, so that the arena can be changed meanwhile.
+/// A node with its lists copied out of the arena, so that the arena can be modified.
 pub(crate) enum Owned {
     Int(i64),
     Var(SymVar),
@@ -29,7 +30,7 @@ pub(crate) enum Owned {
 }
 
 impl SymArena {
-    /// The operands of a term, in order (for a sum its terms, without coefficients).
+    /// The operands of a term, in order. For a sum these are its terms without the coefficients.
     pub fn children(&self, sym: Sym) -> SmallVec<[Sym; 6]> {
         match self.kind(sym) {
             SymKind::Int(_) | SymKind::Var(_) => SmallVec::new(),
@@ -70,7 +71,7 @@ impl SymArena {
         }
     }
 
-    /// The variables of a term, each once, in the order of first occurrence.
+    /// The variables of a term without duplicates, in the order of first occurrence.
     pub fn free_vars(&self, sym: Sym) -> SmallVec<[SymVar; 4]> {
         let mut out = SmallVec::new();
         let mut seen = FxHashSet::default();
@@ -92,7 +93,7 @@ impl SymArena {
         self.free_vars(sym).contains(&var)
     }
 
-    /// Replaces variables; those for which `map` gives nothing stay.
+    /// Substitutes variables. Variables for which `map` returns `None` stay.
     pub fn substitute(&mut self, sym: Sym, map: &dyn Fn(SymVar) -> Option<Sym>) -> Sym {
         let mut done: FxHashMap<Sym, Sym> = FxHashMap::default();
         let mut stack = vec![sym];
@@ -111,7 +112,8 @@ impl SymArena {
         done.get(&sym).copied().unwrap_or(sym)
     }
 
-    /// Copies a term of another arena into this one. `map` says what each of its variables becomes.
+    /// Copies a term of another arena into this one. `map` returns the term for each of its
+    /// variables.
     pub fn import(
         &mut self,
         other: &SymArena,
@@ -121,7 +123,7 @@ impl SymArena {
         self.import_terms(other, sym, &FxHashMap::default(), map)
     }
 
-    /// As [`Self::import`]; `terms` says what whole terms of the other arena become.
+    /// As [`Self::import`]. `terms` maps whole terms of the other arena to terms of this one.
     pub fn import_terms(
         &mut self,
         other: &SymArena,
@@ -150,7 +152,7 @@ impl SymArena {
         done.get(&sym).copied().expect("the walk ends after its root is built")
     }
 
-    /// Rebuilds a term of this arena over new operands; the term itself when none has changed.
+    /// Rebuilds a term of this arena over new operands. Returns the term itself if none changed.
     pub(crate) fn rebuild(&mut self, sym: Sym, owned: Owned, map: impl Fn(Sym) -> Sym) -> Sym {
         if self.children(sym).into_iter().all(|c| map(c) == c) {
             return sym;
@@ -209,7 +211,7 @@ impl SymArena {
     }
 }
 
-/// Pushes the operands that are not done yet; whether there were any.
+/// Pushes the operands that are not processed yet. Returns whether there were any.
 fn push_missing(children: &[Sym], done: &FxHashMap<Sym, Sym>, stack: &mut Vec<Sym>) -> bool {
     let before = stack.len();
     stack.extend(children.iter().rev().filter(|c| !done.contains_key(c)));

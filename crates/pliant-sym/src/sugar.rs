@@ -1,7 +1,7 @@
-//! Finding `%` in an expanded linear form: `n - 4 * (n // 4)` becomes `n % 4`.
+//! Recovers `%` from an expanded linear form: `n - 4 * (n // 4)` becomes `n % 4`.
 //!
-//! The result is a function of the expanded form alone, and expanding it gives that form back. This
-//! makes normal form independent of the order in which an expression is built.
+//! The result is a function of the expanded form alone, and expanding it returns that form. So the
+//! normal form does not depend on the order in which an expression is built.
 
 use smallvec::SmallVec;
 
@@ -9,10 +9,10 @@ use crate::arena::{Draft, HAS_DIV, SymArena};
 use crate::kind::{Node, Sym, SymKind, SymList};
 use crate::lin::{Lin, floor_mod};
 
-/// Rounds of rewriting after which the form is left as it is.
+/// The rewriting stops after this many rounds.
 const MAX_ROUNDS: usize = 8;
 
-/// A quotient in a term, and what it is multiplied by there.
+/// An occurrence of a quotient in a term, and its cofactor there.
 struct Site {
     term: Sym,
     quotient: Sym,
@@ -20,16 +20,16 @@ struct Site {
     rest: SymList,
 }
 
-/// One way to read a quotient: `quotient == dividend // divisor`.
+/// A possible interpretation of a quotient: `quotient == dividend // divisor`.
 struct Reading {
     dividend: Lin,
-    /// The dividend's normal form, where it is at hand.
+    /// The normal form of the dividend, if available.
     shown: Option<Sym>,
     divisor: i64,
 }
 
 impl SymArena {
-    /// Replaces quotients by remainders where their dividends are at hand.
+    /// Replaces quotients by remainders if the form contains their dividends.
     pub(crate) fn sugar(&mut self, lin: &Lin) -> Lin {
         let mut out = lin.clone();
         if !out.terms.iter().any(|t| self.flags(t.1) & HAS_DIV != 0) {
@@ -43,9 +43,9 @@ impl SymArena {
         out
     }
 
-    /// Replaces what it can, and says whether there was anything: those that use a quotient up
-    /// before those that leave some of it, and large
-    /// divisors before small ones, so that the choice does not hang on the order of ids.
+    /// Performs one round of replacements, and returns whether there were any. Replacements that
+    /// use up a quotient come before those that leave a part of it, and large divisors before small
+    /// ones, so that the result does not depend on the order of ids.
     fn sugar_round(&mut self, lin: &mut Lin) -> bool {
         let mut sites: Vec<Site> = Vec::new();
         for &(_, term) in &lin.terms {
@@ -85,8 +85,8 @@ impl SymArena {
         changed
     }
 
-    /// `q = x // C` itself, and `(e + k) // (C / c)` for each other quotient `e = y // c` in the
-    /// form (with the same cofactor) where `x == y + k * c`.
+    /// The interpretations of `q = x // C`: `q` itself, and `(e + k) // (C / c)` for each other
+    /// quotient `e = y // c` in the form (with the same cofactor) where `x == y + k * c`.
     fn readings(&self, sites: &[Site], site: &Site) -> SmallVec<[Reading; 2]> {
         let mut out = SmallVec::new();
         let Some((x, c)) = self.quotient_parts(site.quotient) else { return out };
@@ -115,8 +115,8 @@ impl SymArena {
         }
     }
 
-    /// Takes `times * rest * dividend` out of the form and puts `times * rest * (dividend % c)` in,
-    /// if all of the dividend's terms are there to be taken.
+    /// Subtracts `times * rest * dividend` from the form and adds `times * rest * (dividend % c)`,
+    /// if the form contains all terms of the dividend.
     fn apply_reading(
         &mut self,
         lin: &Lin,
@@ -128,7 +128,7 @@ impl SymArena {
         let c = reading.divisor;
         let times = nearest_multiple(coef, c)?;
         let dividend = self.cofactor_times(rest, &reading.dividend)?;
-        // Without a cofactor the constant is no term, and can always be taken.
+        // Without a cofactor the constant is not a term and is always available.
         let available = dividend.terms.iter().all(|&(k, t)| {
             let (have, need) = (lin.coef(t), i128::from(times) * i128::from(k));
             let enough = i128::from(have).unsigned_abs() >= need.unsigned_abs();
@@ -152,7 +152,7 @@ impl SymArena {
         taken.add(&Lin::term(times, product))
     }
 
-    /// `rest * lin`, where an empty `rest` is 1.
+    /// `rest * lin`. An empty `rest` means 1.
     fn cofactor_times(&mut self, rest: &SymList, lin: &Lin) -> Option<Lin> {
         if rest.is_empty() {
             return Some(lin.clone());
@@ -162,7 +162,8 @@ impl SymArena {
     }
 }
 
-/// How many times `x % c` is best read in `coef * (x // c)`: `-coef / c` rounded, halves to zero.
+/// The best number of `x % c` to extract from `coef * (x // c)`: `-coef / c` rounded, ties towards
+/// 0.
 fn nearest_multiple(coef: i64, c: i64) -> Option<i64> {
     let magnitude = (2 * i128::from(coef).abs() + i128::from(c) - 1) / (2 * i128::from(c));
     let magnitude = i64::try_from(magnitude).ok()?;

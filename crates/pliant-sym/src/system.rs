@@ -1,5 +1,5 @@
-//! From terms to linear constraints: what each atom is defined by, and where a proof must
-//! distinguish cases.
+//! Translates terms into linear constraints: the definitions of atoms, and the case distinctions
+//! that a proof needs.
 
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashSet;
@@ -11,24 +11,24 @@ use crate::kind::{CmpOp, Sym, SymKind, SymList};
 use crate::lin::Lin;
 use crate::linear;
 
-/// More atoms than this stay undefined.
+/// Atoms beyond this number get no definition.
 const MAX_ATOMS: usize = 40;
-/// Deeper nests of case distinctions are not tried.
+/// Case distinctions nested deeper than this are not tried.
 const MAX_SPLITS: u32 = 6;
-/// How often a proof may ask a smaller question of its own.
+/// Maximum nesting of queries within a proof.
 const MAX_NESTING: u32 = 2;
 
-/// More rows than this are not made by multiplication.
+/// The maximum number of rows created by multiplication.
 const MAX_MULTIPLIED: usize = 16;
-/// Residues are distinguished for divisors up to this.
+/// Case distinctions by residue are made for divisors up to this.
 const MAX_RESIDUES: i64 = 8;
 
-/// One statement of a case.
+/// One constraint of a case.
 #[derive(Clone, Debug)]
 pub(crate) enum Claim {
-    /// The form is 0 or more.
+    /// The form is at least 0.
     Ge(Lin),
-    /// The form is 0.
+    /// The form equals 0.
     Eq(Lin),
     /// The predicate is true or false.
     Holds(Sym, bool),
@@ -36,18 +36,18 @@ pub(crate) enum Claim {
 
 type Case = SmallVec<[Claim; 2]>;
 
-/// Constraints that are to be shown contradictory.
+/// Constraints that are to be proved contradictory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct System {
     ge: Vec<Lin>,
     eq: Vec<Lin>,
-    /// Each entry: one of its cases holds.
+    /// Case distinctions: of each entry, at least one case holds.
     splits: Vec<Vec<Case>>,
     seen: FxHashSet<Sym>,
     pending: Vec<Sym>,
-    /// Quotients by small constants: the divisor and the remainder, for distinguishing residues.
+    /// Quotients by small constants, as divisor and remainder, for case distinctions by residue.
     quotients: Vec<(i64, Lin)>,
-    /// Which of the assumed predicates are in.
+    /// Indices of the assumed predicates that were added.
     used: FxHashSet<usize>,
     fresh: u32,
 }
@@ -86,7 +86,8 @@ impl System {
         }
     }
 
-    /// The residues of a dividend that two quotients share up to a constant; each pair once.
+    /// Distinguishes the residues of a dividend that two quotients share up to a constant. Each
+    /// pair is handled once.
     fn residue_split(&mut self) -> Option<Vec<Case>> {
         let shared = |(c, rest): &(i64, Lin), others: &[(i64, Lin)]| {
             let same = |o: &(i64, Lin)| o.0 == *c && same_but_last_and_constant(&o.1, rest);
@@ -98,15 +99,15 @@ impl System {
         (0..c).map(case).collect()
     }
 
-    /// An unknown integer that is no term of the arena.
+    /// Creates an unknown integer that is not a term of the arena.
     fn fresh_atom(&mut self) -> Sym {
         self.fresh += 1;
         Sym::new((u32::MAX - 1 - self.fresh) as usize)
     }
 }
 
-/// Whether two remainders `x - c * (x // c)` are of the same dividend but for a constant. The
-/// quotient is newer than what it divides, so it stands last.
+/// Whether two remainders `x - c * (x // c)` have the same dividend up to a constant. A quotient is
+/// newer than its dividend, so it is the last term.
 fn same_but_last_and_constant(a: &Lin, b: &Lin) -> bool {
     let parts = |l: &Lin| l.terms.len().checked_sub(1);
     match (parts(a), parts(b)) {
@@ -115,7 +116,7 @@ fn same_but_last_and_constant(a: &Lin, b: &Lin) -> bool {
     }
 }
 
-/// `x - y`, where both fit.
+/// `x - y`. `None` on overflow or beyond the length limit.
 fn minus(x: &Lin, y: &Lin) -> Option<Lin> {
     x.sub(y)
 }
@@ -167,8 +168,8 @@ impl Analyzer<'_> {
         true
     }
 
-    /// Multiplies rows by factors that are not negative, where the products that come of it are
-    /// already atoms: `i < n` times `m` relates `i * m` to `n * m`. Whether there were any.
+    /// Multiplies rows by non-negative factors if the resulting products are already atoms:
+    /// multiplying `i < n` by `m` relates `i * m` to `n * m`. Returns whether there were any.
     fn multiply_rows(&mut self, system: &mut System) -> bool {
         let mut products: SymList =
             system.seen.iter().copied().filter(|&s| self.arena.factors(s).len() > 1).collect();
@@ -208,7 +209,7 @@ impl Analyzer<'_> {
     }
 
     fn assert_predicate(&mut self, system: &mut System, sym: Sym, truth: bool, depth: u32) {
-        // Leaving a statement out is sound.
+        // Omitting a constraint is sound.
         self.charge(4);
         if depth > MAX_DEPTH || self.steps == 0 {
             return;
@@ -249,7 +250,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// `lin == 0`, or `lin >= 1 or lin <= -1`.
+    /// Adds `lin == 0` if `zero`, else `lin >= 1 or lin <= -1`.
     fn assert_zero(&mut self, system: &mut System, lin: Lin, zero: bool) {
         if zero {
             system.push_eq(Some(lin));
@@ -264,7 +265,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Adds the definitions of all atoms, and the assumed predicates about their variables.
+    /// Adds the definitions of all atoms and the assumed predicates about their variables.
     fn close(&mut self, system: &mut System) {
         loop {
             while let Some(atom) = system.pending.pop() {
@@ -325,7 +326,7 @@ impl Analyzer<'_> {
         let set = self.facts.residue(var);
         if set.coeff > 1 {
             let multiple = Lin::term(set.coeff, system.fresh_atom());
-            // The unknown multiple has no definition, so it is not noted as an atom.
+            // The unknown multiple has no definition, so it is not recorded as an atom.
             if let Some(eq) = multiple.sub(&Lin::term(1, atom)).and_then(|l| l.add_const(set.base))
             {
                 system.eq.push(eq);
@@ -333,14 +334,14 @@ impl Analyzer<'_> {
         }
     }
 
-    /// `d * q <= x <= d * q + d - 1` for a divisor of 1 or more.
+    /// Adds `d * q <= x <= d * q + d - 1` for a divisor of at least 1.
     fn define_quotient(&mut self, system: &mut System, atom: Sym, x: Sym, d: Sym) {
         let lx = self.arena.lin_mut(x);
         if let Some(c) = self.arena.as_int(d) {
             if c < 1 {
                 return;
             }
-            // Of the remainder only the residues that the dividend can have.
+            // The remainder is restricted to the residues that the dividend can have.
             let set = self.modular_at(x, 0);
             let step = crate::lin::gcd(set.coeff.unsigned_abs(), c.unsigned_abs());
             let step = i64::try_from(step).unwrap_or(1).max(1);
@@ -369,7 +370,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// `0 <= r < d` and `d * q + r == x` for a divisor of 1 or more that is not constant.
+    /// Adds `0 <= r < d` and `d * q + r == x` for a non-constant divisor of at least 1.
     fn define_remainder(&mut self, system: &mut System, atom: Sym, x: Sym, d: Sym) {
         if self.arena.as_int(d).is_some()
             || (self.bound_at(d, 0).min < 1 && !self.is_at_least(d, 1))
@@ -390,7 +391,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// For each factor `f` and the rest `r`: `(f - f_lo) * (r - r_lo) >= 0` and its three kin.
+    /// Adds `(f - f_lo) * (r - r_lo) >= 0` and its three counterparts for each factor `f` and the
+    /// product `r` of the other factors.
     fn define_product(&mut self, system: &mut System, atom: Sym, factors: &[Sym]) {
         for (i, &f) in factors.iter().enumerate() {
             if i > 0 && factors[i - 1] == f {
@@ -414,7 +416,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// `sign * (m - x) <= 0` for each operand, with equality for one of them.
+    /// Adds `sign * (m - x) <= 0` for each operand, with equality for at least one of them.
     fn define_extremum(&mut self, system: &mut System, atom: Sym, items: &[Sym], sign: i64) {
         let mut cases = Vec::new();
         for &x in items {
@@ -426,7 +428,7 @@ impl Analyzer<'_> {
         system.splits.push(cases);
     }
 
-    /// Whether a term is at least `least`, asked from within a proof.
+    /// Proves from within a proof that a term is at least `least`.
     pub(crate) fn is_at_least(&mut self, sym: Sym, least: i64) -> bool {
         let lin = self.arena.lin_mut(sym);
         if self.relaxed_bound(&lin).lo().is_some_and(|lo| lo >= least) {
@@ -445,7 +447,7 @@ impl Analyzer<'_> {
     }
 }
 
-/// `sign * (f - cf) * (r - cr) >= 0` with the product `f * r` as an atom.
+/// The row `sign * (f - cf) * (r - cr) >= 0`, where the product `f * r` is an atom.
 fn product_row(atom: Sym, (f, cf): (Sym, i64), (r, cr): (Sym, i64), sign: i64) -> Option<Lin> {
     Lin::term(1, atom)
         .add(&Lin::term(cr.checked_neg()?, f))?

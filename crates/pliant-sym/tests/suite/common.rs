@@ -1,9 +1,9 @@
-//! Random expressions with a direct meaning of their own, to compare terms against.
+//! Random expressions with a reference evaluation, to compare terms against.
 
 use pliant_sym::{Sym, SymArena, SymVar};
 use proptest::prelude::*;
 
-/// An expression as written, before any normal form.
+/// An expression before normalisation.
 #[derive(Clone, Debug)]
 pub enum Expr {
     Int(i64),
@@ -34,14 +34,14 @@ pub enum Op {
 pub const VARS: [&str; 3] = ["n", "m", "k"];
 
 impl Expr {
-    /// Python's value; nothing where something divides by zero.
+    /// The value by Python's semantics; `None` on a division by 0.
     pub fn value(&self, at: &[i64]) -> Option<i64> {
         Some(match self {
             Expr::Int(v) => *v,
             Expr::Var(i) => at[*i],
             Expr::Not(a) => i64::from(a.value(at)? == 0),
             Expr::Select(c, a, b) => {
-                // All sides must have a value here: normal form may evaluate either.
+                // All operands must have a value: the normal form may evaluate any of them.
                 let (c, a, b) = (c.value(at)?, a.value(at)?, b.value(at)?);
                 if c != 0 { a } else { b }
             }
@@ -115,7 +115,7 @@ pub fn arith() -> BoxedStrategy<Expr> {
     arith_over(-9..10i64)
 }
 
-/// Arithmetic with constants near the ends of the integers.
+/// Arithmetic with constants near the limits of `i64`.
 pub fn extreme_arith() -> BoxedStrategy<Expr> {
     let large = prop_oneof![Just(i64::MIN), Just(1 << 62), Just(1 << 32), Just(0), Just(i64::MAX)];
     let near = (large, -2..3i64).prop_map(|(large, by)| large.wrapping_add(by));
@@ -145,7 +145,7 @@ fn arith_over(constants: impl Strategy<Value = i64> + 'static) -> BoxedStrategy<
         prop_oneof![
             5 => (op, pair.clone()).prop_map(|(op, (a, b))| two(op, a, b)),
             3 => (by, inner.clone(), divisor).prop_map(|(op, a, b)| two(op, a, b)),
-            // A condition as a number, 0 or 1.
+            // A predicate used as the number 0 or 1.
             1 => predicate_over(inner.clone()),
             1 => (predicate_over(inner.clone()), pair).prop_map(|(c, (a, b))| {
                 Expr::Select(Box::new(c), Box::new(a), Box::new(b))
@@ -166,7 +166,7 @@ pub fn predicate() -> BoxedStrategy<Expr> {
             let op = prop_oneof![Just(Op::And), Just(Op::Or)];
             prop_oneof![
                 (op.clone(), inner.clone(), inner.clone()).prop_map(|(op, a, b)| two(op, a, b)),
-                // A number as a condition: whether it is not 0.
+                // A number used as a predicate: whether it is not 0.
                 (op, inner.clone(), arith()).prop_map(|(op, a, b)| two(op, a, b)),
                 prop_oneof![3 => inner, 1 => arith()].prop_map(|a| Expr::Not(Box::new(a))),
             ]

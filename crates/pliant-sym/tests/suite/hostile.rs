@@ -1,4 +1,4 @@
-//! Terms made to break things: very deep, very long, very large. Nothing panics, hangs or wraps.
+//! Stress tests with very deep, very long and very large terms. Nothing panics, hangs or wraps.
 
 use pliant_sym::{Analyzer, Facts, Sym, SymArena};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ fn var(a: &mut SymArena, name: &str) -> Sym {
     a.var(v)
 }
 
-/// Every question about one term.
+/// Asks every query about one term.
 fn ask(a: &mut SymArena, facts: &Facts, s: Sym) {
     let zero = a.int(0);
     let mut z = Analyzer::new(a, facts);
@@ -192,7 +192,7 @@ fn contradictory_and_circular_facts() {
     }
 }
 
-/// `(scale * e + shift) // divisor`, each step on the result of the one before.
+/// Repeatedly applies `(scale * e + shift) // divisor` to its own result.
 fn resampled(a: &mut SymArena, n: Sym, steps: &[(i64, i64, i64)], levels: usize) -> Sym {
     steps.iter().cycle().take(levels).fold(n, |e, &(scale, shift, divisor)| {
         let (scale, shift, divisor) = (a.int(scale), a.int(shift), a.int(divisor));

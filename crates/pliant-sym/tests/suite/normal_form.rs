@@ -1,4 +1,4 @@
-//! Normal form on examples: what is folded, how it prints, that it is independent of order.
+//! Examples of the normal form: folding, printing, independence of construction order.
 
 use pliant_sym::{EvalError, Sym, SymArena};
 
@@ -57,7 +57,7 @@ fn division_identities() {
     assert_eq!(diff, r);
     let again = a.floordiv(q, three);
     assert_eq!(show(a, again), "n // 12");
-    // (n % 4 + m % 3 * 4) // 12 == 0 and the remainder is the sum itself.
+    // `(n % 4 + m % 3 * 4) // 12` is 0, so the remainder is the sum itself.
     let mm = a.floormod(m, three);
     let mm4 = a.mul(mm, four);
     let flat = a.add(r, mm4);
@@ -67,7 +67,7 @@ fn division_identities() {
     assert_eq!(a.floormod(flat, twelve), flat);
     assert_eq!(a.floordiv(flat, four), mm);
     assert_eq!(a.floormod(flat, four), r);
-    // Splitting an index into digits and joining them again.
+    // Splits an index into digits and joins them again.
     let eight = a.int(8);
     let high = a.floordiv(n, eight);
     let two = a.int(2);

@@ -1,4 +1,4 @@
-//! Brute force against random expressions: building, simplifying and proving keep to the truth.
+//! Compares building, simplifying and proving with brute-force evaluation of random expressions.
 
 use crate::common::{Expr, Op, arena, arith, points, predicate, two};
 use crate::text::parse;

@@ -1,10 +1,10 @@
-//! True facts about shapes, as a compiler meets them, that the prover must prove.
+//! Facts about shapes that occur in compilers and that the prover must prove.
 
 use pliant_sym::{Analyzer, Facts, Proof, Sym, SymArena, SymVar};
 
 use crate::text::parse;
 
-/// Sizes, all 0 or more; further facts as predicates; what follows.
+/// Assumed predicates, and the goal. All sizes are at least 0.
 struct Case(&'static [&'static str], &'static str);
 
 const FACTS: &[Case] = &[
@@ -140,7 +140,7 @@ const FACTS: &[Case] = &[
     Case(&[], "or(n < m, or(n == m, n > m))"),
 ];
 
-/// Sizes that start out as 0 or more; the others are any integers.
+/// Variables that are assumed to be at least 0. The others can be any integer.
 const SIZES: &[&str] = &["n", "m", "k", "h", "p", "s"];
 
 fn prove(assumed: &[&str], goal: &str) -> Proof {

@@ -1,4 +1,4 @@
-//! Patterns of `match_cast`: what they solve to, and that solutions are right by brute force.
+//! Patterns of `match_cast`: their solutions, verified by brute force.
 
 use pliant_sym::{Sym, SymArena, SymVar, solve_match};
 
@@ -8,8 +8,8 @@ fn setup() -> (SymArena, SymVar, SymVar) {
     (a, n, m)
 }
 
-/// At every `n`, `m`, the solution finds `n` again from the pattern's value; other values of the
-/// observed size are refused unless some `n` gives them.
+/// For every `n` and `m`, checks that the solution recovers `n` from the value of the pattern, and
+/// that it rejects observed sizes that no `n` produces.
 fn check(a: &mut SymArena, pattern: Sym, n: SymVar, m: SymVar) {
     let s = solve_match(a, pattern, "observed", &|v| v == m).expect("the pattern is linear in n");
     assert_eq!(s.var, n);
