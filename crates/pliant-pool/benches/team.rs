@@ -1,5 +1,5 @@
-//! What sharing costs a loop, and what short loops gain: prints a table, without criterion, since a team that waits between its
-//! samples would park.
+//! Measures the overhead of sharing a loop among threads, and the speedup of short loops. Prints a
+//! table. It does not use criterion, because the team would park between criterion's samples.
 
 #![expect(clippy::print_stdout, reason = "the table is what the benchmark is for")]
 
@@ -8,15 +8,15 @@ use std::time::Instant;
 
 use pliant_pool::{Team, default_threads, fork_join, wake_up};
 
-/// Rounds of a measurement, of which the median counts, and the loops of each.
+/// Number of rounds (the median counts), and the number of loops in a round.
 const ROUNDS: usize = 101;
 const LOOPS: usize = 200;
-/// Microseconds of a loop on one thread.
+/// Loop lengths in microseconds on one thread.
 const LENGTHS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 5.0, 20.0];
-/// Steps by which the time of a step is measured.
+/// Number of steps used to measure the time of one step.
 const STEPS: usize = 1000;
 
-/// A chain of steps, each of which waits for the one before.
+/// A dependency chain: every step needs the result of the previous one.
 fn chain(steps: usize) {
     let mut x = 1.0f32;
     for _ in 0..steps {
@@ -25,7 +25,7 @@ fn chain(steps: usize) {
     black_box(x);
 }
 
-/// The median over the rounds of the microseconds of a call.
+/// The time of a call in microseconds: the median over the rounds.
 fn micros(mut call: impl FnMut()) -> f64 {
     let round = |_| {
         let begin = Instant::now();

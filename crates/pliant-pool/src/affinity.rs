@@ -1,9 +1,10 @@
 //! Keeps a waking worker off the caller's CPU.
 //!
-//! The kernel tends to queue a woken thread on the waker's own CPU, where it waits for a caller that spins for it:
-//! milliseconds, until the load balancer acts. So that one CPU is excluded from the worker's mask while it wakes. Awake, or
-//! before it sleeps the next time where it was not asleep yet, the worker takes the CPU back, unless somebody else has given
-//! it another mask meanwhile.
+//! The operating system tends to queue a woken thread on the waker's own CPU. There the worker
+//! waits while the caller spins for it, for milliseconds until the load balancer acts. So the
+//! caller's CPU is removed from the worker's affinity mask while the worker wakes. The worker
+//! restores its mask once it is awake, or before it next sleeps, unless another mask was set in the
+//! meantime.
 
 #[cfg(target_os = "linux")]
 mod imp {
@@ -13,20 +14,20 @@ mod imp {
 
     use crate::sync::lock;
 
-    /// What is known about one worker's placement.
+    /// The affinity state of one worker.
     #[derive(Default)]
     pub(crate) struct Placement {
         thread: OnceLock<pid_t>,
         narrowed: Mutex<Option<Narrowed>>,
     }
 
-    /// The mask of a worker that is being woken, and that which it had.
+    /// The mask of a worker that is being woken, and the mask it had before.
     struct Narrowed {
         before: cpu_set_t,
         now: cpu_set_t,
     }
 
-    /// The CPUs on which a thread may run; 0 is the calling one.
+    /// The affinity mask of a thread; 0 is the calling thread.
     fn mask(thread: pid_t) -> Option<cpu_set_t> {
         // SAFETY: cpu_set_t is plain bits, for which all zeros is the empty set.
         let mut mask: cpu_set_t = unsafe { std::mem::zeroed() };
@@ -35,9 +36,11 @@ mod imp {
         (got == 0).then_some(mask)
     }
 
-    /// Whether the thread may run on these CPUs alone from now on. Failure only loses the hint.
+    /// Sets the affinity mask of a thread. Returns whether that succeeded; a failure only costs
+    /// speed.
     fn confine(thread: pid_t, mask: &cpu_set_t) -> bool {
-        // SAFETY: the set is readable and its size is passed; a thread that is gone is an error.
+        // SAFETY: the set is readable and its size is passed. For a thread that has ended, the call
+        // fails.
         unsafe { libc::sched_setaffinity(thread, size_of_val(mask), mask) == 0 }
     }
 
@@ -71,7 +74,7 @@ mod imp {
             }
         }
 
-        /// Called by the worker when it is awake, and before it sleeps.
+        /// Restores the mask. Called by the worker when it wakes and before it sleeps.
         pub(crate) fn take_back(&self) {
             let narrowed = lock(&self.narrowed).take();
             if let Some(Narrowed { before, now }) = narrowed
@@ -86,7 +89,7 @@ mod imp {
 
 #[cfg(not(target_os = "linux"))]
 mod imp {
-    /// Other systems place woken threads well enough.
+    /// On other systems the scheduler's placement is used.
     #[derive(Default)]
     pub(crate) struct Placement;
 

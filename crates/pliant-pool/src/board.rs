@@ -1,22 +1,23 @@
-//! The parallel loop that a team shares: a slot for each thread, and the first failure.
+//! The parallel loop that a team executes: one slot per thread, and the first failure.
 //!
-//! Chunks are shared out evenly beforehand, each thread running the same part of the data from loop to loop; a thread that
-//! has run its own takes those that others have not begun, from the far end.
+//! Chunks are distributed evenly in advance, and each thread gets the same part of the data in
+//! every loop. A thread that has finished its own chunks steals unclaimed ones of other threads
+//! from the back.
 
 use crossbeam_utils::CachePadded;
 
 use crate::slot::{End, Job, Slot, chunk_range};
 use crate::sync::{AtomicI64, Ordering};
 
-/// The board on which a job is published.
+/// The shared state through which a loop is published to the workers.
 pub(crate) struct Board {
-    /// The caller's slot, then those of the workers.
+    /// The slot of the caller, then those of the workers.
     slots: Box<[CachePadded<Slot>]>,
     status: CachePadded<AtomicI64>,
 }
 
 impl Board {
-    /// A board for a caller and so many workers.
+    /// Creates the board for a caller and the given number of workers.
     pub(crate) fn new(workers: usize) -> Board {
         Board {
             slots: (0..=workers).map(|_| CachePadded::new(Slot::new())).collect(),
@@ -24,22 +25,24 @@ impl Board {
         }
     }
 
-    /// The slot of a thread: 0 is the caller's.
+    /// The slot of a thread. Thread 0 is the caller.
     pub(crate) fn slot(&self, thread: usize) -> &Slot {
         &self.slots[thread]
     }
 
-    /// Shares the job's chunks out to the first so many threads, and calls `wake` with each of them that sleeps.
+    /// Distributes the job's chunks among the first `threads` threads, and calls `wake` for each of
+    /// them that sleeps.
     ///
     /// # Safety
-    /// The previous job has ended, the caller is the only publisher, and `body` may be called with `context` on any
-    /// thread until [`Board::is_done`]. A thread has no more chunks than [`crate::slot::MOST_CHUNKS`].
+    /// The previous job has ended, the caller is the only publisher, and `body` may be called with
+    /// `context` on any thread until [`Board::is_done`]. No thread gets more than
+    /// [`crate::slot::MOST_CHUNKS`] chunks.
     pub(crate) unsafe fn publish(&self, job: Job, threads: usize, wake: impl Fn(usize)) {
-        // Lines that workers read for each chunk are written where they change only.
+        // Workers read this cache line for every chunk, so it is written only if its value changes.
         if self.status() != 0 {
             self.status.store(0, Ordering::Relaxed);
         }
-        // Workers first: theirs is the longer way.
+        // The workers' slots are published first, because workers take longer to start.
         for thread in (0..threads).rev() {
             let share = chunk_range(thread as u32, threads as u32, i64::from(job.chunks));
             if share.is_empty() {
@@ -53,7 +56,8 @@ impl Board {
         }
     }
 
-    /// Claims chunks and runs them until none is left: first the thread's own, then those that others have not begun.
+    /// Claims and runs chunks until none is left: first the thread's own, then unclaimed ones of
+    /// others.
     pub(crate) fn work(&self, thread: usize) {
         self.empty(&self.slots[thread], End::Front);
         let (before, from) = self.slots.split_at(thread);
@@ -64,7 +68,7 @@ impl Board {
 
     fn empty(&self, slot: &Slot, from: End) {
         while let Some((job, range)) = slot.claim(from) {
-            // After a failure the remaining chunks are only counted.
+            // After a failure, the remaining chunks are claimed but not run.
             if self.status() == 0 {
                 // SAFETY: the publisher promised that the body may run until the job is done.
                 let status = unsafe { (job.body)(job.context, range.start, range.end) };
@@ -78,18 +82,18 @@ impl Board {
         }
     }
 
-    /// Whether every chunk has run. What the chunks wrote is visible afterwards.
+    /// Whether every chunk has run. If so, the writes of the chunks are visible to the caller.
     pub(crate) fn is_done(&self) -> bool {
         self.slots.iter().all(|slot| slot.is_done())
     }
 
-    /// The first status other than 0; meaningful once the job is done.
+    /// The first nonzero status; valid once the job is done.
     pub(crate) fn status(&self) -> i64 {
         self.status.load(Ordering::Relaxed)
     }
 }
 
-/// The protocol under the model checker, which runs every order of the threads' steps:
+/// Tests of the protocol under the loom model checker, which explores all interleavings:
 /// `RUSTFLAGS="--cfg loom" cargo test -p pliant-pool --release`.
 #[cfg(all(test, loom))]
 mod models {
@@ -105,7 +109,7 @@ mod models {
         cells: [UnsafeCell<i64>; 2],
     }
 
-    // SAFETY: chunks are disjoint, which is what the model checks.
+    // SAFETY: chunks are disjoint; the model checks that.
     unsafe impl Sync for Sums {}
     // SAFETY: as above.
     unsafe impl Send for Sums {}
@@ -120,7 +124,7 @@ mod models {
         // SAFETY: the context is the job's.
         let sums = unsafe { &*sums.cast::<Sums>() };
         for i in begin..end {
-            // SAFETY: each iteration belongs to one chunk; the checker tells if two threads meet.
+            // SAFETY: each iteration belongs to one chunk; the checker reports concurrent access.
             sums.cells[i as usize].with_mut(|cell| unsafe { *cell += 1 });
         }
         0
@@ -137,9 +141,9 @@ mod models {
         }
     }
 
-    /// Two loops, the second published as soon as the first is done, and a worker that comes at any time. A slot each, or one
-    /// slot of two chunks, which both threads take from. Every order but those in which a thread is held up more than three
-    /// times.
+    /// Two loops, the second published as soon as the first is done, and a worker that arrives at
+    /// any time. Each thread has a slot, or both take from one slot of two chunks. Explores all
+    /// interleavings with at most three preemptions.
     fn loops(shares: usize) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
@@ -201,7 +205,8 @@ mod models {
         });
     }
 
-    /// A worker that lies down either sees the job or is seen by the publisher: it never sleeps through a loop.
+    /// A worker that goes to sleep either sees the job or is seen by the publisher, so no loop
+    /// misses it.
     #[test]
     fn no_sleeper_is_forgotten() {
         loom::model(|| {
@@ -219,7 +224,8 @@ mod models {
             };
             // SAFETY: nothing was published before.
             unsafe { board.publish(job(&sums, add), 2, |_| worker.thread().unpark()) };
-            // A worker that parked without being seen would never end, which the checker calls a deadlock.
+            // A worker that parked unseen would never be joined, which the checker reports as a
+            // deadlock.
             worker.join().expect("the worker ends");
             board.work(0);
         });

@@ -1,4 +1,4 @@
-//! The threads of a team in one process: how they wait, sleep and are woken, and how a loop is put before them.
+//! The threads of a team in one process: how they wait, sleep and wake, and how loops reach them.
 
 use std::sync::Arc;
 use std::thread::{JoinHandle, Thread};
@@ -14,23 +14,25 @@ use crate::slot::Job;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::thread_start::start_helper;
 
-/// Chunks per thread: enough that a thread held up by other programs is relieved of most of its share.
+/// Chunks per thread: enough that other threads can take most of the share of a preempted thread.
 const CHUNKS_PER_THREAD: i64 = 4;
-/// A loop of fewer grains per thread than this has one chunk for each: its share is run sooner than others could come for a part.
+/// A loop with fewer grains per thread gets one chunk per thread, because a share finishes before
+/// another thread could steal a part of it.
 const WORTH_CUTTING: i64 = 8;
-/// How long an idle worker spins before it parks. Spinning covers the gaps between the loops of one run.
+/// How long an idle worker spins before it parks. This covers the gaps between loops of one
+/// inference.
 const SPIN: Duration = Duration::from_micros(200);
-/// A loop of fewer grains than this (a grain is about a microsecond) does not wait for parked workers: waking one
-/// takes longer than the loop.
+/// A loop with fewer grains (of about a microsecond each) does not wait for parked workers, because
+/// waking one takes longer than the loop.
 const WORTH_WAKING: i64 = 32;
-/// Spins of the caller between two yields of its CPU, once its own chunks are done.
+/// The number of spins between two yields, while the caller waits after finishing its own chunks.
 const SPINS_PER_YIELD: u32 = 2000;
 
 struct Shared {
     board: Board,
-    /// Held by the thread whose loop is on the board.
+    /// Set while a loop is published on the board.
     busy: CachePadded<AtomicBool>,
-    /// About how many workers sleep.
+    /// The approximate number of sleeping workers.
     sleepers: CachePadded<AtomicUsize>,
     shutdown: AtomicBool,
     placements: Box<[Placement]>,
@@ -42,12 +44,12 @@ pub(crate) struct Crew {
     handles: Vec<JoinHandle<()>>,
     workers: Vec<Thread>,
     held_up: HeldUp,
-    /// The generation of forks whose process has the threads.
+    /// The fork generation of the process that has the threads.
     born: u32,
 }
 
 impl Crew {
-    /// Starts `count` workers, or fewer where the system refuses to.
+    /// Starts `count` workers, or fewer if the system cannot start more.
     pub(crate) fn new(count: usize) -> Crew {
         fork::watch();
         let shared = Arc::new(Shared {
@@ -74,17 +76,17 @@ impl Crew {
         self.workers.len()
     }
 
-    /// Whether the threads are in this process, not in one that it was forked from.
+    /// Whether the threads belong to this process rather than to the parent of a fork.
     pub(crate) fn is_here(&self) -> bool {
         self.born == fork::generation()
     }
 
-    /// Runs the job's loop together with the workers and returns the first status other than 0, or 0. `grains` is the
-    /// loop's size in units that are worth a thread's while.
+    /// Runs the job's loop on the caller and the workers. Returns 0 or the first nonzero status.
+    /// `grains` is the size of the loop in units of work that are worth distributing.
     ///
     /// # Safety
-    /// The job's body may be called with its context on several threads at once until this returns, and does not
-    /// unwind.
+    /// The job's body may be called with its context on several threads at once until this returns,
+    /// and does not unwind.
     pub(crate) unsafe fn run(&self, mut job: Job, grains: i64) -> i64 {
         let shared = &*self.shared;
         if grains.min(job.extent) <= 1
@@ -98,7 +100,8 @@ impl Crew {
         }
         let threads = self.workers.len() + 1;
         if shared.sleepers.load(Ordering::Relaxed) == self.workers.len() && grains < WORTH_WAKING {
-            // Not worth waiting for, but the next loop will find the workers awake.
+            // The loop is too short to wait for the workers, but waking them prepares the next
+            // loop.
             (1..threads)
                 .filter(|&thread| shared.board.slot(thread).rouse())
                 .for_each(|thread| self.wake(thread));
@@ -124,7 +127,7 @@ impl Crew {
             spins = spins.wrapping_add(1);
             if spins.is_multiple_of(SPINS_PER_YIELD) {
                 since.get_or_insert_with(Instant::now);
-                // The worker that holds the last chunk may be queued on this very CPU.
+                // The worker that has the last chunk may be queued on the caller's CPU.
                 std::thread::yield_now();
             } else {
                 std::hint::spin_loop();
@@ -135,14 +138,14 @@ impl Crew {
         }
     }
 
-    /// Wakes a thread that sleeps.
+    /// Wakes a sleeping thread.
     fn wake(&self, thread: usize) {
         let worker = thread - 1;
         self.shared.placements[worker].avoid_this_cpu();
         self.workers[worker].unpark();
     }
 
-    /// Ends the threads.
+    /// Stops and joins the threads.
     pub(crate) fn end(mut self) {
         self.shared.shutdown.store(true, Ordering::SeqCst);
         for worker in &self.workers {
@@ -155,7 +158,7 @@ impl Crew {
     }
 }
 
-/// How many chunks a loop of so many grains and iterations is cut into.
+/// The number of chunks of a loop with the given number of grains and iterations.
 fn chunks(grains: i64, extent: i64, threads: usize) -> u32 {
     let threads = threads as i64;
     let each = if grains / threads < WORTH_CUTTING { 1 } else { CHUNKS_PER_THREAD };

@@ -1,4 +1,4 @@
-//! Notices that this process is a fork of the one that started a team's threads, which a fork does not inherit.
+//! Detects that this process is a fork. A fork does not inherit the threads of a team.
 
 #[cfg(unix)]
 mod imp {
@@ -11,17 +11,18 @@ mod imp {
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// From now on, forks of this process count.
+    /// Starts counting forks of this process.
     pub(crate) fn watch() {
         static WATCH: Once = Once::new();
         WATCH.call_once(|| {
-            // SAFETY: the handler lives as long as the process and only adds to an atomic, which is allowed between
-            // fork and exec. Failure (no memory) leaves forks unnoticed, as they would be without it.
+            // SAFETY: the handler lives as long as the process and only increments an atomic, which
+            // is allowed between fork and exec. If registration fails (out of memory), forks go
+            // undetected.
             let _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         });
     }
 
-    /// How many forks lie between the process that called [`watch`] first and this one.
+    /// The number of forks between the process that first called [`watch`] and this one.
     pub(crate) fn generation() -> u32 {
         GENERATION.load(Ordering::Relaxed)
     }
@@ -29,7 +30,7 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
-    /// Other systems do not fork.
+    /// Other systems have no `fork`.
     pub(crate) fn watch() {}
 
     pub(crate) fn generation() -> u32 {

@@ -1,24 +1,26 @@
-//! Remembers that a worker was held up, so that small loops do not wait for it again at once.
+//! Records that a worker was preempted, so that small loops avoid the workers for a while.
 //!
-//! Where threads of another runtime spin on every CPU, a worker that holds a chunk can lose its CPU for milliseconds,
-//! and a loop of microseconds waits for it. Another such wait is likely while the other runtime spins, which ends
-//! after some ten milliseconds.
+//! If threads of another runtime spin on every CPU, a worker that has a chunk can lose its CPU for
+//! milliseconds, and a loop that takes microseconds waits for it. That is likely to happen again
+//! until the other runtime stops spinning, typically after some ten milliseconds.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A wait of the caller, its own chunks done, that is longer than this was no share of the loop's work, unless the
-/// loop was long.
+/// A longer wait of the caller, after its own chunks are done, indicates preemption unless the loop
+/// itself is long.
 const WAIT: Duration = Duration::from_micros(150);
-/// Loops of fewer grains than this (a grain is about a microsecond) stay with their caller after a hold-up.
+/// Loops with fewer grains (of about a microsecond each) run on the caller alone after a
+/// preemption.
 const SMALL: i64 = 400;
-/// How long they do.
+/// How long small loops run on the caller alone.
 const ALONE: Duration = Duration::from_millis(30);
 
-/// What one team knows of its hold-ups.
+/// The preemption state of one team.
 pub(crate) struct HeldUp {
     start: Instant,
-    /// Nanoseconds after `start` until when small loops stay alone; 0 for not at all, which spares reading the clock.
+    /// Small loops run on the caller alone until this many nanoseconds after `start`. The value 0
+    /// means never, which avoids reading the clock.
     until: AtomicU64,
 }
 
@@ -27,7 +29,7 @@ impl HeldUp {
         HeldUp { start: Instant::now(), until: AtomicU64::new(0) }
     }
 
-    /// Whether a loop of so many grains is better run without the workers now.
+    /// Whether a loop with the given number of grains should currently run without the workers.
     pub(crate) fn stays_alone(&self, grains: i64) -> bool {
         let until = self.until.load(Ordering::Relaxed);
         if until == 0 || grains >= SMALL {
@@ -40,7 +42,8 @@ impl HeldUp {
         alone
     }
 
-    /// Tells how long the caller of a loop of so many grains waited for the workers' chunks.
+    /// Records how long the caller waited for the workers at the end of a loop with `grains`
+    /// grains.
     pub(crate) fn waited(&self, grains: i64, wait: Duration) {
         if grains < SMALL && wait > WAIT.max(Duration::from_micros(grains.unsigned_abs())) {
             self.until.store(self.now() + ALONE.as_nanos() as u64, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! The threads that help to compile: a pool of rayon's that, unlike its global one, a forked child has anew.
+//! Threads that parallelise compilation: a rayon pool that, unlike rayon's global one, is recreated
+//! in a forked child.
 
 use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -10,15 +11,16 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::thread_start::start_helper;
 use crate::{default_threads, fork};
 
-/// A pool, and the generation of forks whose process has its threads.
+/// A pool, and the fork generation of the process that has its threads.
 struct Helpers {
-    /// None if the system starts no thread.
+    /// `None` if the system cannot start a thread.
     pool: Option<ThreadPool>,
     born: u32,
 }
 
-/// Calls `f` with each item and returns its results in the order of the items. Up to [`default_threads`] helpers share the
-/// calls, or fewer if the system refuses to start them; if it starts none, the calling thread makes all calls.
+/// Calls `f` on every item, and returns the results in the order of the items. Up to
+/// [`default_threads`] helper threads share the calls, fewer if the system cannot start them. If it
+/// starts none, the calling thread makes all calls.
 pub fn map<T: Send, R: Send>(items: Vec<T>, f: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
     match &current().pool {
         Some(pool) => pool.install(|| items.into_par_iter().map(f).collect()),
@@ -26,7 +28,7 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, f: impl Fn(T) -> R + Send + Sync) ->
     }
 }
 
-/// How many threads share the calls of [`map`].
+/// The number of threads that share the calls of [`map`].
 pub fn helpers() -> usize {
     current().pool.as_ref().map_or(1, ThreadPool::current_num_threads)
 }
@@ -34,7 +36,8 @@ pub fn helpers() -> usize {
 fn current() -> &'static Helpers {
     static CURRENT: AtomicPtr<Helpers> = AtomicPtr::new(std::ptr::null_mut());
     let known = CURRENT.load(Ordering::Acquire);
-    // SAFETY: null, or from a box that is never freed: threads that another process has cannot be joined here.
+    // SAFETY: null, or from a box that is never freed. Threads of another process cannot be joined
+    // here.
     if let Some(helpers) = unsafe { known.as_ref() }
         && helpers.born == fork::generation()
     {
@@ -47,15 +50,15 @@ fn current() -> &'static Helpers {
         // SAFETY: as above.
         Ok(_) => unsafe { &*new },
         Err(others) => {
-            // SAFETY: the box was made above and nobody else has seen it.
+            // SAFETY: the box was created above and no other thread has seen it.
             drop(unsafe { Box::from_raw(new) });
-            // SAFETY: as above, and not null, since somebody put it there.
+            // SAFETY: as above. The pointer is not null, because another thread stored it.
             unsafe { &*others }
         }
     }
 }
 
-/// A pool of `threads` threads, or of as many as the system starts.
+/// Creates a pool of `threads` threads, or of as many as the system can start.
 fn start(mut threads: usize) -> Option<ThreadPool> {
     while threads > 0 {
         let started = AtomicUsize::new(0);

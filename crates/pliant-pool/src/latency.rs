@@ -1,4 +1,4 @@
-//! How long a team takes to share a loop, measured.
+//! Measures how long a team takes to distribute a loop.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -9,22 +9,23 @@ use crossbeam_utils::CachePadded;
 
 use crate::Team;
 
-/// Loops of a measurement of hot threads, and of their warming up.
+/// Number of loops to measure awake threads, and to warm up before.
 const HOT_LOOPS: usize = 20_000;
-/// Measured wake-ups.
+/// Number of measured wake-ups.
 const WAKE_UPS: usize = 200;
-/// Longer than a worker spins before it parks.
+/// A pause longer than a worker spins before it parks.
 const PAUSE: Duration = Duration::from_millis(2);
-/// A wake-up that takes longer counts as this.
+/// Upper limit of a measured wake-up.
 const LATE: Duration = Duration::from_millis(20);
 
-/// The time of an empty loop of which each thread of the team runs its share while it is awake: the median of many, of which
-/// those do not count whose caller ran shares of others. Nothing where all are such, as on a machine that others keep busy.
+/// The time of an empty loop whose shares run on awake threads: the median of many loops. Loops in
+/// which the caller ran chunks of other threads are discarded. `None` if all loops are discarded,
+/// as on a busy machine.
 pub fn fork_join(team: &Team) -> Option<Duration> {
     thread_local!(static HERE: u8 = const { 0 });
     let here = || HERE.with(|here| std::ptr::from_ref(here).addr());
     let (whole, caller) = (2 * team.threads(), here());
-    // Written by the caller alone, in a line of its own.
+    // Written by the caller only, on its own cache line.
     let own = CachePadded::new(AtomicUsize::new(0));
     let empty = |range: Range<usize>| {
         if here() == caller {
@@ -44,8 +45,8 @@ pub fn fork_join(team: &Team) -> Option<Duration> {
     times.get(times.len() / 2).copied()
 }
 
-/// From the start of a loop until a parked worker runs a part of it: the median and the 99th percentile. Nothing for a
-/// team without workers.
+/// The time from the start of a loop until a parked worker runs a part of it: the median and the
+/// 99th percentile. `None` if the team has no workers.
 pub fn wake_up(team: &Team) -> Option<(Duration, Duration)> {
     if team.threads() == 1 {
         return None;
@@ -71,7 +72,7 @@ fn one_wake_up(team: &Team) -> Duration {
             }
             return;
         }
-        // The caller holds its first part until somebody has come, as a long loop would.
+        // The caller stays in its first chunk until a worker has arrived, as in a long loop.
         while !come.load(Ordering::Relaxed) && begin.elapsed() < LATE {
             std::hint::spin_loop();
         }

@@ -1,4 +1,4 @@
-//! The C face of a team, which compiled loops call through a function pointer.
+//! The C interface of a team. Compiled loops call it through a function pointer.
 
 use std::ffi::c_void;
 use std::mem::transmute;
@@ -6,17 +6,18 @@ use std::mem::transmute;
 use crate::Team;
 use crate::slot::Context;
 
-/// A compiled loop body: runs iterations `begin..end`; a result other than 0 stops the loop and is its result.
+/// A compiled loop body, which runs iterations `begin..end`. A nonzero result stops the loop and
+/// becomes its status.
 pub type ParallelBody = unsafe extern "C" fn(context: *mut c_void, begin: i64, end: i64) -> i64;
 
-/// Runs `body` over `0..extent` on a team; returns 0 or the first other status of a chunk.
+/// Runs `body` over `0..extent` on a team. Returns 0, or the first nonzero status of a chunk.
 ///
-/// `grain` is the number of iterations worth a thread's while (about a microsecond of work); where one iteration is worth
-/// several grains, it is minus their number.
+/// A positive `grain` is the number of iterations in a unit of work that is worth distributing
+/// (about a microsecond). A negative `grain` is minus the number of such units in one iteration.
 ///
 /// # Safety
-/// `team` is null (run serially) or points to a live [`Team`]; `body` may be called with `context` on several threads
-/// at once until this returns.
+/// `team` is null (run serially) or points to a live [`Team`]; `body` may be called with `context`
+/// on several threads at once until this returns.
 pub unsafe extern "C" fn parallel_launch(
     team: *const c_void,
     body: ParallelBody,
@@ -25,20 +26,20 @@ pub unsafe extern "C" fn parallel_launch(
     grain: i64,
 ) -> i64 {
     unsafe fn call([body, context, _]: Context, begin: i64, end: i64) -> i64 {
-        // SAFETY: the function that is put there below.
+        // SAFETY: this is the function pointer stored in `context` below.
         let body = unsafe { transmute::<*const (), ParallelBody>(body) };
-        // SAFETY: the promise of `parallel_launch`'s caller.
+        // SAFETY: guaranteed by the caller of `parallel_launch`.
         unsafe { body(context.cast_mut().cast(), begin, end) }
     }
     if extent <= 0 {
         return 0;
     }
-    // SAFETY: null or live by the caller's promise.
+    // SAFETY: null or live, as the caller guarantees.
     let Some(team) = (unsafe { team.cast::<Team>().as_ref() }) else {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { body(context, 0, extent) };
     };
     let context = [body as *const (), context.cast_const().cast(), std::ptr::null()];
-    // SAFETY: the caller's promise; extern "C" functions do not unwind.
+    // SAFETY: guaranteed by the caller; extern "C" functions do not unwind.
     unsafe { team.launch(call, context, extent, grain) }
 }

@@ -1,10 +1,11 @@
-//! The worker team: data-parallel loops over `0..extent`, for compiled kernels and for Rust code.
+//! The worker team: data-parallel loops over `0..extent`, for compiled code and for Rust code.
 //!
-//! A [`Team`] is a fixed set of threads that spin for a short while after each loop and then park. Each thread has an even
-//! share of a loop's chunks, and takes those that others have not begun once its own are done, so a late worker costs nothing
-//! but its help. Loops inside loops, and loops started while another thread has the team, run serially on the thread that
-//! asks. A team survives `fork`.
-//! [`Stages`] is a loop whose threads meet again and again.
+//! A [`Team`] is a fixed set of threads. They spin for a short time after each loop and then park.
+//! Each thread gets an even share of a loop's chunks and steals unclaimed chunks of other threads
+//! when its own are done, so a late worker does not delay the loop. Nested loops, and loops started
+//! while another thread uses the team, run serially on the calling thread. A team survives `fork`.
+//!
+//! [`Stages`] is a loop with a barrier between its stages.
 
 mod affinity;
 mod board;

@@ -1,24 +1,24 @@
-//! The teams of the process, which all models share: one for each number of threads that somebody asked for.
+//! The teams of the process, one for each requested number of threads. All models share them.
 
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use crate::sync::lock;
 use crate::{MAX_THREADS, Team, default_threads};
 
-/// The team that the whole process shares, of [`default_threads`] threads; started by the first call.
+/// The team of the whole process with [`default_threads`] threads. The first call starts it.
 pub fn global() -> &'static Team {
     static GLOBAL: OnceLock<Team> = OnceLock::new();
     GLOBAL.get_or_init(|| Team::new(global_threads()))
 }
 
-/// How many threads [`global`]'s team has: as many as it should when somebody first asks, whatever is said or set later.
+/// The thread count of [`global`]'s team. It is determined on the first call and does not change.
 fn global_threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(default_threads)
 }
 
-/// The team of so many threads that all who ask for as many share; it ends when the last of them lets go of it. None where
-/// that many are [`global`]'s.
+/// The team with the given number of threads. Callers that request the same number share it, and it
+/// ends when the last of them drops it. `None` if the number is that of [`global`]'s team.
 pub fn shared(threads: usize) -> Option<Arc<Team>> {
     static TEAMS: Mutex<Vec<(usize, Weak<Team>)>> = Mutex::new(Vec::new());
     let threads = threads.clamp(1, MAX_THREADS);
@@ -32,11 +32,11 @@ pub fn shared(threads: usize) -> Option<Arc<Team>> {
     if let Some(team) = known(&lock(&TEAMS)) {
         return Some(team);
     }
-    // Without the lock, which a child of a fork meanwhile would never get.
+    // The lock is not held here: a child forked in the meantime could never take it.
     let own = Arc::new(Team::new(threads));
     let mut teams = lock(&TEAMS);
     if let Some(others) = known(&teams) {
-        // Ends the threads without it too.
+        // Release the lock before the drop of `own` joins its threads.
         drop(teams);
         return Some(others);
     }

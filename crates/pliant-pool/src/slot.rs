@@ -1,20 +1,22 @@
-//! One thread's share of a parallel loop: the word from which its chunks are claimed, and the loop that they belong to.
+//! One thread's share of a parallel loop: the atomic word from which chunks are claimed, and the
+//! job.
 //!
-//! A share is handed over in one cache line, which the thread that has it keeps while it runs: the chunks go through no line
-//! that two threads write, unless one takes over what the other has not begun.
+//! A share is passed in one cache line, which stays with its thread while it runs. Two threads
+//! write the same line only if one steals chunks of the other.
 
 use std::ops::Range;
 
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 
-/// Runs iterations `begin..end`; a result other than 0 stops the loop.
+/// Runs iterations `begin..end`. A nonzero result stops the loop.
 pub(crate) type Body = unsafe fn(context: Context, begin: i64, end: i64) -> i64;
 
-/// What a body is called with. Words, rather than a pointer to them: each line that the caller wrote and a worker reads takes
-/// some 200 ns, and these lie in the line that brings the job.
+/// The arguments of a loop body, passed by value. A cache line written by the caller and read by a
+/// worker takes about 200 ns; this way the arguments are in the same line as the job.
 pub(crate) type Context = [*const (); 3];
 
-/// What to run. Written by the thread that owns the team, read by those who claimed one of its chunks.
+/// A loop to execute. Written by the thread that owns the team, and read by the threads that have
+/// claimed one of its chunks.
 #[derive(Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) body: Body,
@@ -25,46 +27,49 @@ pub(crate) struct Job {
 
 /// A share of chunks.
 ///
-/// The word holds the unclaimed ones as a range, of which its owner takes the first and others the last; how many have been
-/// handed out and not been finished; and whether the owner sleeps. Whoever swaps the word successfully owns a chunk of the job
-/// that is current at that moment, since a job ends only when all its chunks are done: a late thread never runs a stale one.
+/// The word holds the range of unclaimed chunks (the owner takes from the front, other threads from
+/// the back), the number of chunks not finished yet, and whether the owner sleeps. A successful
+/// compare-exchange on the word claims a chunk of the job that is current at that moment. A job
+/// ends only when all its chunks are done, so a late thread never runs a chunk of an earlier job.
 pub(crate) struct Slot {
     word: AtomicU64,
     share: UnsafeCell<Share>,
 }
 
-// A worker that reads a share waits for one line of memory, not two.
+// A worker that reads its share waits for one cache line, not two.
 #[cfg(all(not(loom), target_pointer_width = "64"))]
 const _: () = assert!(size_of::<Slot>() <= 64);
 
-/// A job, and the number of the share's first chunk.
+/// A job, and the index of the first chunk of the share.
 #[derive(Clone, Copy)]
 struct Share {
     job: Job,
     first: u32,
 }
 
-// SAFETY: a share is written only between jobs by the team's owner (no chunk is claimable then), and read only by holders of
-// one of its chunks, after the acquiring swap that follows the owner's releasing one.
+// SAFETY: a share is written only by the team's owner between jobs, when no chunk is claimable. It
+// is read only by threads that hold one of its chunks, after their acquiring exchange has
+// synchronised with the owner's releasing swap.
 unsafe impl Sync for Slot {}
-// SAFETY: the context's pointers are only handed to `body`, whose callers promise that it may run on any thread.
+// SAFETY: the context's pointers are only passed to `body`, and its callers guarantee that it may
+// run on any thread.
 unsafe impl Send for Slot {}
 
-/// From which end of a share a chunk is taken.
+/// The end of a share from which a chunk is claimed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Front,
     Back,
 }
 
-/// Set while the slot's thread sleeps, or is about to.
+/// Set while the slot's thread sleeps or is about to sleep.
 const ASLEEP: u64 = 1 << 48;
-/// A chunk that is not done.
+/// One unfinished chunk in the count of the word.
 const PENDING: u64 = 1 << 32;
-/// Bits of the halves of a range, and of the count of chunks that are not done.
+/// Width in bits of each end of the range, and of the count of unfinished chunks.
 const BITS: u32 = 16;
 const MASK: u64 = (1 << BITS) - 1;
-/// Chunks of a share at most.
+/// Maximum number of chunks in a share.
 pub(crate) const MOST_CHUNKS: u32 = MASK as u32;
 
 fn range(word: u64) -> Range<u64> {
@@ -86,17 +91,17 @@ impl Slot {
         !range(self.word.load(Ordering::Acquire)).is_empty()
     }
 
-    /// Whether all chunks have run. What they wrote is visible afterwards.
+    /// Whether all chunks have run. If so, their writes are visible to the caller.
     pub(crate) fn is_done(&self) -> bool {
         self.word.load(Ordering::Acquire) & (MASK * PENDING) == 0
     }
 
-    /// Makes so many chunks of the job claimable, from the one of number `first` on; whether the slot's thread sleeps, which
-    /// from now on counts as woken.
+    /// Makes `chunks` chunks of the job claimable, starting at index `first`. Returns whether the
+    /// slot's thread was asleep; it then counts as woken.
     ///
     /// # Safety
-    /// The previous job has ended, the caller is the only publisher, and `body` may be called with `context` on any
-    /// thread until [`Slot::is_done`]. There are at most [`MOST_CHUNKS`].
+    /// The previous job has ended, the caller is the only publisher, and `body` may be called with
+    /// `context` on any thread until [`Slot::is_done`]. There are at most [`MOST_CHUNKS`].
     pub(crate) unsafe fn publish(&self, job: Job, first: u32, chunks: u32) -> bool {
         debug_assert!(chunks <= MOST_CHUNKS, "a share counts its chunks in {BITS} bits");
         // SAFETY: no chunk is claimable or running, so no one reads the share.
@@ -106,7 +111,8 @@ impl Slot {
         old & ASLEEP != 0
     }
 
-    /// Claims a chunk: its iterations, and their job. [`Slot::finish`] follows.
+    /// Claims a chunk. Returns the job and the iterations of the chunk. The caller must then call
+    /// [`Slot::finish`].
     pub(crate) fn claim(&self, from: End) -> Option<(Job, Range<i64>)> {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
@@ -120,7 +126,8 @@ impl Slot {
             };
             match self.word.compare_exchange_weak(word, rest, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
-                    // SAFETY: this thread holds a claimed chunk, so the share is current and not being written.
+                    // SAFETY: this thread holds a claimed chunk, so the share is current and not
+                    // being written.
                     let Share { job, first } = self.share.with(|place| unsafe { *place });
                     return Some((job, chunk_range(first + chunk as u32, job.chunks, job.extent)));
                 }
@@ -129,16 +136,18 @@ impl Slot {
         }
     }
 
-    /// Tells that a claimed chunk has run.
+    /// Marks a claimed chunk as finished.
     pub(crate) fn finish(&self) {
         self.word.fetch_sub(PENDING, Ordering::Release);
     }
 
-    /// Called by the slot's thread: whether it may sleep, which it may not if there is work. [`Slot::publish`] then tells that
-    /// it sleeps, unless [`Slot::rouse`] came first.
+    /// Marks the slot's thread as asleep, unless there is work. Returns whether the thread may
+    /// sleep. [`Slot::publish`] then reports that the thread sleeps, unless [`Slot::rouse`] was
+    /// called before.
     pub(crate) fn lie_down(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
-        // A share that is published meanwhile is another word, so either this thread sees it or its publisher sees the sleeper.
+        // Publishing a share changes the word, so either this thread sees the share or its
+        // publisher sees the sleeper.
         range(word).is_empty()
             && self
                 .word
@@ -146,18 +155,18 @@ impl Slot {
                 .is_ok()
     }
 
-    /// Whether the slot's thread slept, which from now on counts as woken.
+    /// Returns whether the slot's thread was asleep, and marks it as woken.
     pub(crate) fn rouse(&self) -> bool {
         self.word.fetch_and(!ASLEEP, Ordering::AcqRel) & ASLEEP != 0
     }
 
-    /// Whether the slot's thread still counts as asleep.
+    /// Whether the slot's thread is still marked as asleep.
     pub(crate) fn sleeps(&self) -> bool {
         self.word.load(Ordering::Acquire) & ASLEEP != 0
     }
 }
 
-/// Iterations of chunk `index` of `chunks`: sizes differ by at most one.
+/// The iterations of chunk `index` of `chunks`. Chunk sizes differ by at most one.
 pub(crate) fn chunk_range(index: u32, chunks: u32, extent: i64) -> Range<i64> {
     let (size, rest) = (extent / i64::from(chunks), extent % i64::from(chunks));
     let start = |i: i64| i * size + i.min(rest);

@@ -1,45 +1,48 @@
-//! One job in stages, which begin when all pieces of the one before are done.
+//! A job in stages. A stage begins when all pieces of the previous one are done.
 //!
-//! Threads claim pieces, each first those of its own share, which is the same from stage to stage, so that what a piece reads
-//! stays in the cache of one core. Nothing waits for a thread that has not come: pieces that nobody has claimed for a while
-//! are taken by those who wait. So a single thread may run everything, and any number may come at any time.
+//! Threads claim pieces, starting with those of their own share. The share is the same in every
+//! stage, so the data of a piece stays in the cache of one core. No thread waits for one that has
+//! not arrived: waiting threads take pieces that remain unclaimed for a while. So one thread can
+//! run the whole job, and any number of threads can join at any time.
 
 use crossbeam_utils::CachePadded;
 
 use crate::slot::chunk_range;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, pause, yield_now};
 
-/// Pieces of a stage at most. The model checker runs every order of what threads do to each of them.
+/// Maximum number of pieces in a stage. It is small under loom, which explores all interleavings.
 pub const MOST_PIECES: usize = if cfg!(loom) { 2 } else { 128 };
-/// Turns of a waiting thread that take about a microsecond.
+/// Number of spins that take about a microsecond.
 const SPINS: usize = 40;
-/// Turns between two yields of the CPU: the thread that holds the last piece may be queued on it.
+/// Number of spins between two yields. The thread that has the last piece may be queued on this
+/// CPU.
 const SPINS_PER_YIELD: usize = if cfg!(loom) { 1 } else { 2000 };
 
-/// A job, which the threads that share it enter by [`Stages::take_part`].
+/// A job, which threads join by [`Stages::take_part`].
 pub struct Stages<'a, F, S> {
     stages: usize,
     counts: &'a [usize],
     piece: &'a F,
     stop: &'a S,
-    /// Turns after which pieces of others are taken.
+    /// Number of spins after which a waiting thread takes pieces of other shares.
     patience: usize,
-    /// For each piece how many stages have had it claimed.
+    /// For each piece, the number of stages in which it has been claimed.
     claims: [CachePadded<AtomicUsize>; MOST_PIECES],
-    /// Pieces done, of all stages.
+    /// The number of finished pieces of all stages.
     done: CachePadded<AtomicUsize>,
-    /// Threads that have come.
+    /// The number of threads that have arrived.
     arrived: CachePadded<AtomicUsize>,
     stopped: AtomicBool,
 }
 
 impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
-    /// A job that calls `piece` with each stage below `rounds * counts.len()` and each number below the count of that stage,
-    /// which are given for one round. A piece takes about `micros` microseconds, and does not unwind. The job ends early
-    /// where `stop` says so.
+    /// Creates a job that calls `piece(stage, index)` for each stage below `rounds * counts.len()`,
+    /// with each index below the count of that stage. `counts` holds the counts of one round. A
+    /// piece takes about `micros` microseconds and must not unwind. The job ends early if `stop`
+    /// returns true.
     ///
     /// # Panics
-    /// If a count is above [`MOST_PIECES`], or if all pieces cannot be counted.
+    /// If a count exceeds [`MOST_PIECES`], or if the total number of pieces overflows.
     pub fn new(
         rounds: usize,
         counts: &'a [usize],
@@ -65,16 +68,16 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         }
     }
 
-    /// How many pieces a stage has.
+    /// The number of pieces of a stage.
     fn count(&self, stage: usize) -> usize {
         self.counts[stage % self.counts.len()]
     }
 
-    /// Runs a piece unless somebody has it; whether it did.
+    /// Runs a piece unless another thread has claimed it. Returns whether it ran.
     fn claim(&self, stage: usize, piece: usize) -> bool {
         let claim = &self.claims[piece];
         let old = claim.load(Ordering::Relaxed);
-        // What a piece reads was made visible by the count of the stage before.
+        // The piece's inputs became visible when this thread read the count of the previous stage.
         let mine = old <= stage
             && claim.compare_exchange(old, stage + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if mine {
@@ -90,7 +93,7 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Runs pieces of all stages until the last is done; false where the job was stopped.
+    /// Runs pieces of all stages until the last one is done. Returns false if the job was stopped.
     pub fn take_part(&self) -> bool {
         let full: usize = self.counts.iter().sum();
         if self.stages == 0
@@ -122,7 +125,8 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         true
     }
 
-    /// Waits until so many pieces are done, and takes those that nobody has; whether all went well.
+    /// Waits until `target` pieces are done, and runs unclaimed pieces meanwhile. Returns false if
+    /// the job was stopped.
     fn wait(&self, stage: usize, target: usize) -> bool {
         let mut spins = 0usize;
         while self.done.load(Ordering::Acquire) < target {
@@ -146,9 +150,9 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
     }
 }
 
-/// Pieces that belong to thread `me` of `all`.
+/// The pieces of thread `me` of `all`.
 fn share(count: usize, me: usize, all: usize) -> std::ops::Range<usize> {
-    // Counts are at most [`MOST_PIECES`], so that threads beyond have nothing, whatever their number.
+    // Counts are at most [`MOST_PIECES`], so threads with larger numbers get no pieces.
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let range = chunk_range(number(me), number(all), count as i64);
     range.start as usize..range.end as usize
@@ -194,7 +198,7 @@ mod tests {
     }
 }
 
-/// Threads that meet after each stage, under the model checker.
+/// Threads that synchronise after each stage, under the model checker.
 #[cfg(all(test, loom))]
 mod models {
     use loom::thread;
@@ -202,10 +206,10 @@ mod models {
     use super::*;
     use crate::sync::UnsafeCell;
 
-    /// What pieces write and read: a cell for each piece of each of two stages.
+    /// The data that pieces read and write: one cell for each piece of each of two stages.
     struct Cells([[UnsafeCell<usize>; 2]; 2]);
 
-    // SAFETY: a piece writes its own cell, which is what the model checks.
+    // SAFETY: a piece writes its own cell only; the model checks that.
     unsafe impl Sync for Cells {}
     // SAFETY: as above.
     unsafe impl Send for Cells {}
@@ -215,30 +219,31 @@ mod models {
             Cells(std::array::from_fn(|_| std::array::from_fn(|_| UnsafeCell::new(0))))
         }
 
-        /// Adds one to what the piece has, after reading what all pieces of the stage before have.
+        /// Increments the cell of the piece, after checking the cells of the previous stage.
         fn piece(&self, counts: &[usize], stage: usize, piece: usize) {
             if stage > 0 {
                 for before in &self.0[stage - 1][..counts[(stage - 1) % counts.len()]] {
-                    // SAFETY: the stage before is done; the checker tells if it is not.
+                    // SAFETY: the previous stage is done; the checker reports a violation.
                     assert_eq!(before.with(|cell| unsafe { *cell }), 1);
                 }
             }
-            // SAFETY: one thread has the piece; the checker tells if two do.
+            // SAFETY: one thread has claimed the piece; the checker reports a violation.
             self.0[stage][piece].with_mut(|cell| unsafe { *cell += 1 });
         }
     }
 
-    /// Enters a job whose address this is.
+    /// Joins the job at address `job`.
     ///
     /// # Safety
-    /// The job is of these types, and lives.
+    /// The address is that of a live job with these type parameters.
     unsafe fn enter<F: Fn(usize, usize), S: Fn() -> bool>(job: *const ()) -> bool {
         // SAFETY: the caller's promise.
         unsafe { (*job.cast::<Stages<'_, F, S>>()).take_part() }
     }
 
-    /// Lets two threads enter a job, each as late as it likes; whether each saw it through. Who waits takes pieces of others at
-    /// every `patience`-th turn. (Of three, two may wait while the checker never lets the third go on.)
+    /// Two threads join a job at arbitrary times. Returns for each whether it reached the end. A
+    /// waiting thread takes pieces of the other every `patience` spins. (With three threads, two
+    /// could wait while the checker never schedules the third.)
     fn shared<F: Fn(usize, usize), S: Fn() -> bool>(
         mut job: Stages<'_, F, S>,
         patience: usize,
@@ -247,14 +252,14 @@ mod models {
         let (enter, at): (unsafe fn(*const ()) -> bool, _) =
             (enter::<F, S>, (&raw const job).expose_provenance());
         let other = thread::spawn(move || {
-            // SAFETY: the job is of these types, and lives until the thread is joined.
+            // SAFETY: the job has these type parameters and lives until the thread is joined.
             unsafe { enter(std::ptr::with_exposed_provenance(at)) }
         });
         let ended = job.take_part();
         [ended, other.join().expect("the thread ends")]
     }
 
-    /// Every order of the threads' steps, but for those in which one is held up by the other more than three times.
+    /// Explores all interleavings with at most three preemptions.
     fn check(rounds: usize, counts: &'static [usize], patience: usize) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
@@ -289,7 +294,7 @@ mod models {
         check(2, &[1], 1);
     }
 
-    /// A job that somebody stops ends for everybody, in whatever stage each is.
+    /// A stopped job ends for all threads, whatever stages they are in.
     #[test]
     fn no_thread_waits_for_a_job_that_was_stopped() {
         let mut model = loom::model::Builder::new();

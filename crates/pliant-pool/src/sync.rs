@@ -1,5 +1,5 @@
-//! The primitives that the board and the sleepers' protocol stand on: the standard library's, or those of the model
-//! checker where the crate is built with `--cfg loom`; and how the crate takes a lock.
+//! Synchronisation primitives: those of the standard library, or those of the loom model checker if
+//! the crate is built with `--cfg loom`. Also how the crate locks a mutex.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,7 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize
 #[cfg(not(loom))]
 pub(crate) use std::{hint::spin_loop as pause, thread::yield_now};
 
-/// The standard cell with the accessors of the model checker's, which watches for accesses that overlap.
+/// The standard cell with the accessors of loom's cell, which detects overlapping accesses.
 #[cfg(not(loom))]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
@@ -35,13 +35,14 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Takes a lock, whether or not somebody has panicked while holding it: what the crate locks is whole at every step.
+/// Locks a mutex and ignores poisoning: the data that this crate locks is consistent at every step.
 #[cfg(not(tsan))]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As above under ThreadSanitizer, which sees what is compiled here but not the standard library's own wait for a lock.
+/// As above under ThreadSanitizer, which does not see the standard library's internal wait for a
+/// lock.
 #[cfg(tsan)]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     use std::sync::TryLockError;

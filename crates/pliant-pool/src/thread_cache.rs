@@ -1,8 +1,8 @@
-//! Per-thread caches that persist from call to call, and that other threads can empty while they are idle.
+//! Per-thread caches that persist between calls. Other threads can empty them while they are idle.
 //!
-//! Each thread has a cache of its own in a list that only grows. It enters and leaves its cache with one atomic
-//! operation each, without blocking. To empty the caches, a thread empties idle ones at once and marks those in use,
-//! which their threads empty when they leave them.
+//! Every thread has its own cache, in a list that only grows. A thread enters and leaves its cache
+//! with one atomic operation each, without blocking. A thread that empties the caches empties idle
+//! ones immediately and marks those in use; their threads empty them when they leave them.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -11,15 +11,16 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 /// No thread owns the cache.
 const FREE: u8 = 0;
-/// Its thread is not using it.
+/// The owning thread is not using the cache.
 const IDLE: u8 = 1;
-/// Its thread is using it.
+/// The owning thread is using the cache.
 const BUSY: u8 = 2;
-/// Its thread is using it, and will empty it when it leaves.
+/// The owning thread is using the cache, and will empty it on leaving.
 const ASKED: u8 = 3;
-/// Another thread is emptying it.
+/// Another thread is emptying the cache.
 const TAKEN: u8 = 4;
-/// How often to yield while another thread is emptying a cache. In a forked child that thread may not exist.
+/// Maximum number of yields while another thread is emptying a cache. In a forked child that thread
+/// may not exist.
 const YIELDS: usize = 1000;
 
 /// The caches of all threads.
@@ -34,10 +35,12 @@ struct Node<T> {
     next: *const Node<T>,
 }
 
-// SAFETY: `next` never changes; the value is touched only by the thread whose exchange made the state BUSY or TAKEN.
+// SAFETY: `next` never changes. Only the thread whose exchange set the state to BUSY or TAKEN
+// accesses the value.
 unsafe impl<T: Send> Sync for Node<T> {}
 
-/// The calling thread's cache. Dropping this empties the cache and makes it available to other threads.
+/// The calling thread's cache. Dropping it empties the cache and makes it available to other
+/// threads.
 pub struct ThreadCache<T: Default + Send + 'static>(&'static Node<T>);
 
 /// A cache in use.
@@ -56,7 +59,8 @@ impl<T: Default + Send> ThreadCaches<T> {
         std::iter::successors(first, |node| unsafe { node.next.as_ref() })
     }
 
-    /// A cache for the calling thread: one that an ended thread has released, or a new one.
+    /// Returns a cache for the calling thread: one released by a thread that has ended, or a new
+    /// one.
     pub fn claim(&'static self) -> ThreadCache<T> {
         let adopted = self.nodes().find(|node| node.change(FREE, IDLE));
         ThreadCache(adopted.unwrap_or_else(|| self.add()))
@@ -78,7 +82,8 @@ impl<T: Default + Send> ThreadCaches<T> {
         }
     }
 
-    /// Calls `take` with each idle cache and drops what it returns; a cache in use is emptied when its thread leaves it.
+    /// Calls `take` on each idle cache and drops the results. A cache in use is emptied when its
+    /// thread leaves it.
     pub fn empty<R>(&'static self, take: impl Fn(&mut T) -> R) {
         for node in self.nodes() {
             let mut yields = 0;
@@ -86,7 +91,7 @@ impl<T: Default + Send> ThreadCaches<T> {
                 let state = node.state.load(Ordering::Acquire);
                 match state {
                     IDLE if node.change(IDLE, TAKEN) => {
-                        // SAFETY: the exchange made the value this thread's until the store.
+                        // SAFETY: the exchange gives this thread exclusive access until the store.
                         let taken = take(unsafe { &mut *node.value.get() });
                         node.state.store(IDLE, Ordering::Release);
                         drop(taken);
@@ -119,7 +124,7 @@ impl<T> Node<T> {
 }
 
 impl<T: Default + Send> ThreadCache<T> {
-    /// Enters the cache. None while it is in use, or while another thread empties it.
+    /// Enters the cache. `None` while the cache is in use or being emptied.
     #[inline]
     pub fn enter(&self) -> Option<InUse<'static, T>> {
         self.0.change(IDLE, BUSY).then(|| InUse(self.0))
@@ -145,7 +150,7 @@ impl<T: Default> Deref for InUse<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the state is BUSY or ASKED, so that only this thread touches the value.
+        // SAFETY: the state is BUSY or ASKED, so only this thread accesses the value.
         unsafe { &*self.0.value.get() }
     }
 }
@@ -153,7 +158,7 @@ impl<T: Default> Deref for InUse<'_, T> {
 impl<T: Default> DerefMut for InUse<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`; `enter` makes one of these at a time.
+        // SAFETY: as in `deref`. Only one guard exists at a time, because `enter` checks the state.
         unsafe { &mut *self.0.value.get() }
     }
 }
@@ -174,7 +179,7 @@ static RELEASES: [AtomicPtr<()>; 8] = [const { AtomicPtr::new(null_mut()) }; 8];
 /// Registers a function that [`release`] calls. Registering it again has no effect.
 ///
 /// # Panics
-/// More than 8 functions are registered.
+/// If more than 8 functions are registered.
 pub fn on_release(f: fn()) {
     let f = f as *mut ();
     let known = RELEASES.iter().any(|place| {
@@ -184,19 +189,19 @@ pub fn on_release(f: fn()) {
     assert!(known, "more than 8 release functions");
 }
 
-/// Calls the functions registered by [`on_release`], which empty the caches of all threads.
+/// Calls the functions registered by [`on_release`]. They empty the caches of all threads.
 pub fn release() {
     for place in &RELEASES {
         let f = place.load(Ordering::Acquire);
         if !f.is_null() {
-            // SAFETY: `on_release` put a function of this type there.
+            // SAFETY: `on_release` stored a function of this type.
             let f = unsafe { std::mem::transmute::<*mut (), fn()>(f) };
             f();
         }
     }
 }
 
-/// Gives free memory of the system's allocator back to the system, as far as the C library can.
+/// Returns free memory of the C allocator to the system, if the C library supports it.
 pub fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: takes no pointers and may be called at any time.

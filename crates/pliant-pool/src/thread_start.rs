@@ -1,8 +1,9 @@
 //! Starting threads when memory may be short.
 //!
-//! A thread that the system has started can still lack memory for what it touches first: its thread-local data, its
-//! signal stack, the allocator's structures. In that case the C library or the standard library aborts the process. So
-//! a thread is started only if all of that fits beside its stack, and its starter waits until it has been touched.
+//! A newly started thread can still lack memory for its first accesses: its thread-local data, its
+//! signal stack, the allocator's structures. In that case the C library or the standard library
+//! aborts the process. Therefore a thread is started only if all of that fits beside its stack, and
+//! the starting thread waits until the new one has touched it.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,16 +11,19 @@ use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 /// The default stack size.
 const STACK: usize = 2 << 20;
-/// The address space that must be free before a helper is started. glibc's allocator reserves 128 MiB for the first
-/// allocations of a thread, and keeps 64 MiB of it; the rest is left to the work.
+/// The address space that must be free before a helper is started. glibc's allocator reserves 128
+/// MiB for the first allocations of a thread and keeps 64 MiB of it; the rest is for the helper's
+/// work.
 const ROOM: usize = 256 << 20;
-/// The memory that a thread needs beside its stack: thread-local data, the signal stack, first allocations.
+/// The memory that a thread needs besides its stack: thread-local data, signal stack, first
+/// allocations.
 const FIRST: usize = 16 << 20;
 
-/// Starts a helper thread with the default stack. Other threads can do its work, so it is not started if memory is low.
+/// Starts a helper thread with the default stack size. Other threads can do its work, so it is not
+/// started if memory is low.
 ///
 /// # Errors
-/// The system has no thread for it, or too little memory.
+/// If the system cannot start another thread or memory is low.
 pub fn start_helper<T: Send + 'static>(
     builder: Builder,
     work: impl FnOnce() -> T + Send + 'static,
@@ -34,10 +38,11 @@ pub fn start_helper<T: Send + 'static>(
     Ok(handle)
 }
 
-/// Starts a scoped thread with a stack of `stack` bytes, for work that its starter waits for.
+/// Starts a scoped thread with a stack of `stack` bytes, for work that the starting thread waits
+/// for.
 ///
 /// # Errors
-/// The system has no thread for it, or too little memory.
+/// If the system cannot start another thread or memory is low.
 pub fn start_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     builder: Builder,
@@ -54,7 +59,7 @@ pub fn start_scoped<'scope, T: Send + 'scope>(
     Ok(handle)
 }
 
-/// Notifies a thread's starter that the thread has touched the memory that it needs first.
+/// Notifies the starting thread that the new thread has touched the memory that it needs first.
 struct Started(SyncSender<()>);
 
 struct Starter(Receiver<()>);
@@ -66,7 +71,8 @@ impl Started {
     }
 
     fn tell(self) {
-        // The first allocation creates the thread's allocator arena; the handle creates its thread-local data.
+        // The first allocation creates the thread's allocator arena; the handle creates its
+        // thread-local data.
         let first =
             std::hint::black_box((Vec::<u8>::with_capacity(1 << 10), std::thread::current()));
         drop(first);
@@ -77,12 +83,13 @@ impl Started {
 
 impl Starter {
     fn wait(self) {
-        // A thread that ends without a message has started too.
+        // A thread that ends without a message has started, too.
         let _ = self.0.recv();
     }
 }
 
-/// Checks that `space` bytes of address space and `writable` bytes of writable memory can still be mapped.
+/// Checks that `space` bytes of address space and `writable` bytes of writable memory can still be
+/// mapped.
 fn check(space: usize, writable: usize) -> io::Result<()> {
     imp::probe(space, false)?;
     imp::probe(writable, true)
@@ -93,7 +100,7 @@ mod imp {
     use std::io;
     use std::ptr::null_mut;
 
-    /// Maps and unmaps that many bytes; the pages are never touched.
+    /// Maps and unmaps `bytes` bytes without touching the pages.
     pub(super) fn probe(bytes: usize, writable: bool) -> io::Result<()> {
         let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_NONE };
         let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE;
@@ -110,7 +117,7 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
-    /// Not checked: on other systems, starting the thread fails.
+    /// Not checked: on other systems, starting the thread fails instead.
     pub(super) fn probe(_bytes: usize, _writable: bool) -> std::io::Result<()> {
         Ok(())
     }

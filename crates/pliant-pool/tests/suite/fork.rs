@@ -1,4 +1,4 @@
-//! A child of `fork` has none of its parent's threads, and its teams start them anew.
+//! Teams in a child of `fork`: the child has none of the parent's threads and starts them again.
 #![cfg(unix)]
 
 use std::collections::HashSet;
@@ -24,10 +24,11 @@ fn helps(team: &Team) -> bool {
     false
 }
 
-/// Runs `child` in a forked process; its result is what it says.
+/// Runs `child` in a forked process and returns its result.
 fn in_child(child: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child runs Rust code, which after a fork of several threads may meet locks held by threads that are
-    // gone; it takes none but the allocator's, which the C library makes usable, and leaves by `_exit`.
+    // SAFETY: after a fork of a process with several threads, Rust code in the child may find locks
+    // held by threads that do not exist. The child only takes the allocator's locks, which the C
+    // library resets, and exits by `_exit`.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork failed");
     if pid == 0 {
@@ -54,7 +55,8 @@ fn a_forked_child_may_drop_what_it_inherits() {
     let team = Team::new(2);
     let inherited = &team;
     assert!(in_child(|| {
-        // SAFETY: the copy of the child is dropped, and the child ends without dropping the original.
+        // SAFETY: the copy of the child is dropped, and the child ends without dropping the
+        // original.
         drop(unsafe { std::ptr::read(inherited) });
         true
     }));

@@ -1,4 +1,4 @@
-//! Idle workers take no CPU time.
+//! Idle workers use no CPU time.
 #![cfg(target_os = "linux")]
 
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::locked;
 use pliant_pool::Team;
 
-/// Nanoseconds that a thread of this process has had a CPU for.
+/// CPU time of a thread of this process in nanoseconds.
 fn cpu_time(thread: libc::pid_t) -> u64 {
     let path = format!("/proc/self/task/{thread}/schedstat");
     let text = std::fs::read_to_string(path).expect("the thread lives");

@@ -1,4 +1,4 @@
-//! Tests of the team from outside.
+//! Tests of the public interface of the team.
 #![cfg(not(loom))]
 
 mod fork;
@@ -8,7 +8,8 @@ mod team;
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// Takes a lock as ThreadSanitizer can follow it, which does not see into the standard library's wait for one.
+/// Takes a lock in a way that ThreadSanitizer can follow; it does not see the standard library's
+/// internal wait for a lock.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     loop {
         match mutex.try_lock() {
@@ -19,8 +20,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-/// Runs `work` with the numbers 0 to 3 on threads of their own, and joins each: the end of a scope alone is ordered within
-/// the standard library.
+/// Runs `work` with 0 to 3 on one thread each, and joins every thread. ThreadSanitizer does not see
+/// the synchronisation at the end of a scope, which happens inside the standard library.
 fn on_four_threads(work: impl Fn(usize) + Sync) {
     std::thread::scope(|scope| {
         let work = &work;

@@ -1,14 +1,15 @@
-//! Plain memory that loops hand from thread to thread, without an atomic of the test's own: what `make race` watches.
+//! Loops that pass plain, non-atomic memory between threads. `make race` checks them for data
+//! races.
 
 use std::cell::UnsafeCell;
 
 use crate::on_four_threads;
 use pliant_pool::Team;
 
-/// Numbers that several threads write, each its own.
+/// Numbers that several threads write, each thread its own.
 struct Shared(Vec<UnsafeCell<u64>>);
 
-// SAFETY: the loops below write disjoint numbers, and read them when another loop is through.
+// SAFETY: the loops below write disjoint numbers and read only those of a loop that has ended.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -17,17 +18,18 @@ impl Shared {
     }
 
     fn get(&self, at: usize) -> u64 {
-        // SAFETY: nobody writes this number now: the loop that did is through.
+        // SAFETY: the loop that wrote this number has ended, so no thread writes it now.
         unsafe { *self.0[at].get() }
     }
 
     fn set(&self, at: usize, value: u64) {
-        // SAFETY: the loop's ranges are disjoint, so this number is the caller's own.
+        // SAFETY: the loop's ranges are disjoint, so only the caller accesses this number.
         unsafe { *self.0[at].get() = value }
     }
 }
 
-/// Loops that read backwards what the loop before wrote forwards, so that what one thread wrote another reads.
+/// Each loop reads backwards what the previous one wrote forwards, so threads read each other's
+/// data.
 fn hand_over(team: &Team, count: usize, rounds: u64) {
     let (mut from, mut to) = (Shared::zeros(count), Shared::zeros(count));
     for round in 0..rounds {

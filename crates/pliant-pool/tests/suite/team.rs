@@ -52,7 +52,7 @@ fn many_loops_in_a_row_and_after_a_pause() {
 fn workers_do_help() {
     let team = Team::new(2);
     let ids = Mutex::new(std::collections::BTreeSet::new());
-    // Chunks long enough that the worker arrives before the caller is through.
+    // Chunks are long enough that the worker arrives before the caller finishes.
     for _ in 0..50 {
         team.parallel_for(64, 1, &|_| {
             std::thread::sleep(Duration::from_micros(300));
@@ -136,7 +136,7 @@ fn iterations_may_be_worth_many_grains() {
         0
     }
     let team = Team::new(2);
-    // The extent, what an iteration is worth, and how many calls that makes.
+    // The extent, the number of grains in an iteration, and the resulting number of calls.
     for (extent, worth, calls) in
         [(1, 1000, 1), (2, 1000, 2), (3, 1000, 3), (100, 1000, 8), (3, 1, 2), (7, i64::MAX, 7)]
     {
