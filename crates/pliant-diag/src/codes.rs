@@ -1,4 +1,4 @@
-//! The table of error codes. A code keeps its meaning for ever; new ones are added, none is reused.
+//! The table of error codes. A code never changes its meaning: codes are added but never reused.
 
 macro_rules! codes {
     ($($(#[$section:meta])* $name:ident = $text:literal;)*) => {
@@ -8,7 +8,7 @@ macro_rules! codes {
             pub const $name: &str = stringify!($name);
         )*
 
-        /// Every code with its meaning, in order.
+        /// All codes with their meanings, in ascending order.
         pub const ALL: &[(&str, &str)] = &[$((stringify!($name), $text),)*];
     };
 }
@@ -88,7 +88,7 @@ codes! {
     PL0601 = "An ONNX model breaks a rule of ONNX, or a limit.";
 }
 
-/// The meaning of a code, if there is such a code.
+/// The meaning of a code; `None` if the code does not exist.
 pub fn meaning(code: &str) -> Option<&'static str> {
     ALL.iter().find(|(name, _)| *name == code).map(|(_, text)| *text)
 }

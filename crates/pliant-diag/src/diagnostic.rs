@@ -1,54 +1,54 @@
-//! [`Diagnostic`]: one finding about a program, in words for the one who wrote it.
+//! [`Diagnostic`]: one finding about a program, written for its author.
 
 use std::fmt;
 
 use crate::span::Span;
 
-/// How bad a finding is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing.
+    /// Additional information.
     Note,
-    /// Likely a mistake.
+    /// Probably a mistake; compilation continues.
     Warning,
-    /// The program is refused.
+    /// The program is rejected.
     Error,
 }
 
-/// A second place that a finding is about.
+/// A secondary source location of a diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// The source location.
     pub span: Span,
-    /// What is there.
+    /// The text shown at the location.
     pub text: String,
 }
 
-/// One finding.
+/// One finding about a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Its code, of the table in [`codes`](crate::codes).
+    /// The error code; see [`codes`](crate::codes).
     pub code: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What is wrong, naming variables, dims and types.
+    /// Describes the problem, naming variables, dims and types.
     pub message: String,
-    /// Where it was written.
+    /// The primary source location.
     pub span: Span,
-    /// What is wrong right there, beside the caret.
+    /// The text beside the caret at the primary location.
     pub label: Option<String>,
-    /// Other places.
+    /// Secondary source locations.
     pub labels: Vec<Label>,
-    /// What to do about it, if that can be said.
+    /// How to fix the problem, if that is known.
     pub help: Option<String>,
-    /// More to know.
+    /// Further information.
     pub notes: Vec<String>,
-    /// The function that it is in, if it is in one.
+    /// The function that contains the problem, if any.
     pub function: Option<String>,
 }
 
 impl Diagnostic {
-    /// A finding of that severity.
+    /// Creates a diagnostic without a source location.
     pub fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Self {
         Diagnostic {
             code,
@@ -63,59 +63,59 @@ impl Diagnostic {
         }
     }
 
-    /// An error.
+    /// Creates an error.
     pub fn error(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, code, message)
     }
 
-    /// A warning.
+    /// Creates a warning.
     pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, message)
     }
 
-    /// The same, written there.
+    /// Sets the primary source location.
     pub fn with_span(mut self, span: Span) -> Self {
         self.span = span;
         self
     }
 
-    /// The same with words beside the caret.
+    /// Sets the text beside the caret.
     pub fn with_label(mut self, text: impl Into<String>) -> Self {
         self.label = Some(text.into());
         self
     }
 
-    /// The same with a second place.
+    /// Adds a secondary source location.
     pub fn with_secondary(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label { span, text: text.into() });
         self
     }
 
-    /// The same with advice.
+    /// Sets the help text.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same with one more thing to know.
+    /// Adds a note.
     pub fn with_note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    /// The same, in that function.
+    /// Sets the function, unless one is set already.
     pub fn in_function(mut self, name: impl Into<String>) -> Self {
         self.function.get_or_insert(name.into());
         self
     }
 
-    /// Whether the program is refused.
+    /// Whether the diagnostic makes the compiler reject the program.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// One line, without the source.
+/// Formats the diagnostic as one line without source text.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let severity = match self.severity {

@@ -1,40 +1,41 @@
-//! [`Error`]: the user's mistake, a missing feature, or a bug of the compiler; never mixed.
+//! [`Error`]: either errors in the user's program, unsupported features, or a compiler bug.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::diagnostic::Diagnostic;
 
-/// Why a compilation failed.
+/// The reason why a compilation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The program is wrong: all errors found, at least one.
+    /// The program is invalid. Holds all errors found, at least one.
     User(Vec<Diagnostic>),
-    /// The program is right but needs what the compiler does not have: all such things found, at least one.
+    /// The program is valid but uses unsupported features. Holds one diagnostic for each, at least
+    /// one.
     Unsupported(Vec<Diagnostic>),
-    /// A bug of the compiler, with what is needed to report it.
+    /// A compiler bug, with the information needed to report it.
     Internal {
-        /// The pass in which it showed.
+        /// The pass in which the bug was detected.
         pass: String,
-        /// What went wrong.
+        /// Describes what went wrong.
         message: String,
-        /// The file that holds the program as the pass received it, where it was kept.
+        /// The file with the program as the pass received it, if it was saved.
         dump: Option<PathBuf>,
     },
 }
 
 impl Error {
-    /// One mistake of the user.
+    /// Creates a user error with one diagnostic.
     pub fn user(diagnostic: Diagnostic) -> Self {
         Error::User(vec![diagnostic])
     }
 
-    /// A bug.
+    /// Creates an internal error without a dump.
     pub fn internal(pass: impl Into<String>, message: impl Into<String>) -> Self {
         Error::Internal { pass: pass.into(), message: message.into(), dump: None }
     }
 
-    /// The diagnostics of an error that is the program's.
+    /// The diagnostics of a user error or an unsupported feature; empty for a compiler bug.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Error::User(list) | Error::Unsupported(list) => list,

@@ -2,12 +2,12 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `span` | where something was written: [`Span`], [`SourceMap`] |
+//! | `span` | source locations: [`Span`], [`SourceMap`] |
 //! | `codes` | the table of all error codes |
 //! | `diagnostic` | [`Diagnostic`]: one finding about a program |
-//! | `render` | diagnostics as text with the user's own lines |
+//! | `render` | diagnostics as text with the user's source lines |
 //! | `suggest` | suggestions for misspelt names |
-//! | `error` | [`Error`]: the user's mistake, a missing feature, or a bug; never mixed |
+//! | `error` | [`Error`]: a user error, an unsupported feature, or a compiler bug |
 
 pub mod codes;
 pub mod diagnostic;

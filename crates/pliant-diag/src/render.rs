@@ -1,4 +1,4 @@
-//! Diagnostics as text: the user's file, line and column, the line itself, a caret and the advice.
+//! Renders diagnostics as text: file, line, column, the source line, a caret and the help text.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::span::{FileId, SourceFile, SourceMap, Span};
 
-/// How many lines of source one diagnostic shows at most.
+/// Maximum number of source lines shown for one diagnostic.
 const MAX_LINES: usize = 40;
 
-/// One diagnostic with its source, with colours or plain. Ends with a newline.
+/// Renders a diagnostic with its source lines, coloured or plain. The text ends with a newline.
 pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     let title = match &diagnostic.function {
         Some(name) if source_of(diagnostic, sources).is_none() => {
@@ -46,7 +46,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Str
     text
 }
 
-/// All diagnostics, one after the other.
+/// Renders all diagnostics, separated by blank lines.
 pub fn render_all(diagnostics: &[Diagnostic], sources: &SourceMap, colour: bool) -> String {
     let texts: Vec<String> = diagnostics.iter().map(|d| render(d, sources, colour)).collect();
     texts.join("\n")
@@ -56,7 +56,7 @@ fn source_of<'a>(diagnostic: &Diagnostic, sources: &'a SourceMap) -> Option<&'a 
     sources.get(diagnostic.span.file)
 }
 
-/// A part of a file with the marks in it.
+/// A part of a source file and the marks in it.
 struct Window {
     name: String,
     first_line: usize,
@@ -64,7 +64,7 @@ struct Window {
     marks: Vec<(Range<usize>, bool, Option<String>)>,
 }
 
-/// The parts of the sources that a diagnostic points into: the file of the diagnostic itself first.
+/// The source excerpts that a diagnostic refers to. The file of the primary location comes first.
 fn windows(diagnostic: &Diagnostic, sources: &SourceMap) -> Vec<Window> {
     let mut marks = vec![(diagnostic.span, true, diagnostic.label.clone())];
     marks.extend(diagnostic.labels.iter().map(|l| (l.span, false, Some(l.text.clone()))));
@@ -87,7 +87,7 @@ fn windows(diagnostic: &Diagnostic, sources: &SourceMap) -> Vec<Window> {
         .collect()
 }
 
-/// The span as a range of the text, moved to character boundaries.
+/// The span as a byte range of the text, moved to character boundaries.
 fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
     let boundary = |mut i: usize| {
         i = i.min(file.text.len());
@@ -100,7 +100,7 @@ fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
     start..end.max(start)
 }
 
-/// The lines that hold the marks, with the indentation that was taken off put back.
+/// The lines that contain the marks, with the removed indentation restored.
 fn window(file: &SourceFile, marks: &[(Range<usize>, bool, Option<String>)]) -> Window {
     let text = &file.text;
     let first = marks.iter().map(|m| m.0.start).min().unwrap_or(0);

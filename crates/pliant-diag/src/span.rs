@@ -1,32 +1,32 @@
-//! Where something was written: [`Span`], and the source files that spans point into.
+//! Source locations: [`Span`], and the source files that spans refer to.
 
 use std::sync::Arc;
 
-/// A source file of a [`SourceMap`].
+/// The id of a source file in a [`SourceMap`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
-/// A byte range of a source file. [`Span::NONE`] stands for things that nobody wrote.
+/// A byte range of a source file. [`Span::NONE`] is the location of generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The file.
     pub file: FileId,
-    /// First byte.
+    /// The first byte.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The span of something that nobody wrote.
+    /// The location of things that do not come from a source file.
     pub const NONE: Span = Span { file: FileId(u32::MAX), start: 0, end: 0 };
 
-    /// Whether it points nowhere.
+    /// Whether the span is [`Span::NONE`].
     pub fn is_none(self) -> bool {
         self.file.0 == u32::MAX
     }
 
-    /// The smallest span over both; they must be of one file.
+    /// The smallest span that covers both. Both must be in the same file.
     pub fn join(self, other: Span) -> Span {
         if self.is_none() {
             return other;
@@ -44,27 +44,27 @@ impl Default for Span {
     }
 }
 
-/// One source text. `first_line` and `first_column` place it in a larger file (a decorated function inside a
-/// user's script).
+/// One source text. `first_line` and `dedent` locate it in a larger file, for example a decorated
+/// function in a user's script.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceFile {
-    /// Its path, or a name in angle brackets.
+    /// The path of the file, or a name in angle brackets.
     pub name: Arc<str>,
-    /// Its text.
+    /// The source text.
     pub text: Arc<str>,
-    /// The number of its first line in the user's file; 1 for a whole file.
+    /// The line number of the first line in the user's file; 1 for a whole file.
     pub first_line: u32,
-    /// How many columns of indentation were taken off each line.
+    /// The number of columns of indentation that were removed from every line.
     pub dedent: u32,
 }
 
-/// A file of a map.
+/// A file of a source map.
 #[derive(Clone, Debug)]
 struct Entry {
     file: SourceFile,
-    /// Where its lines start.
+    /// The byte offset of every line.
     starts: Arc<[u32]>,
-    /// Whether it is a graph, each line of which names a node.
+    /// Whether the source is a graph. Each line of its text is the name of a node.
     graph: bool,
 }
 
@@ -76,11 +76,11 @@ impl Entry {
     }
 }
 
-/// The source files that spans of one compilation point into. Cloning shares their texts.
+/// The source files that the spans of one compilation refer to. Clones share the texts.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<Entry>,
-    /// How many files were before them.
+    /// The number of files removed by [`forget_oldest`](SourceMap::forget_oldest).
     forgotten: u32,
 }
 
@@ -97,7 +97,8 @@ impl SourceMap {
         FileId(id.expect("fewer than 2^32 source files"))
     }
 
-    /// Adds a graph, such as a model file: a source without lines, whose nodes are named once they have been read.
+    /// Adds a graph, such as a model file, as a source. Its nodes are named later by
+    /// [`name_nodes`](Self::name_nodes).
     pub fn add_graph(&mut self, name: &str) -> FileId {
         let id =
             self.add(SourceFile { name: name.into(), text: "".into(), first_line: 1, dedent: 0 });
@@ -105,26 +106,27 @@ impl SourceMap {
         id
     }
 
-    /// Names the nodes of a graph, one a line, as spans point into the text.
+    /// Sets the names of a graph's nodes, one per line. Spans of the graph are byte ranges of this
+    /// text.
     pub fn name_nodes(&mut self, graph: FileId, names: &str) {
         if let Some(entry) = self.place(graph).and_then(|i| self.files.get_mut(i)) {
             *entry = Entry::new(SourceFile { text: names.into(), ..entry.file.clone() }, true);
         }
     }
 
-    /// The files, in the order in which they were added.
+    /// The files in the order in which they were added.
     pub fn files(&self) -> impl Iterator<Item = &SourceFile> {
         self.files.iter().map(|entry| &entry.file)
     }
 
-    /// Forgets the files that were added first: spans in them point nowhere from here on. Returns them.
+    /// Removes the files that were added first, and returns them. Spans in them become invalid.
     pub fn forget_oldest(&mut self, count: usize) -> Vec<SourceFile> {
         let count = count.min(self.files.len());
         self.forgotten += count as u32;
         self.files.drain(..count).map(|entry| entry.file).collect()
     }
 
-    /// The file, if the id is of this map.
+    /// The file with the given id; `None` if the map has no such file.
     pub fn get(&self, id: FileId) -> Option<&SourceFile> {
         self.entry(id).map(|entry| &entry.file)
     }
@@ -137,7 +139,7 @@ impl SourceMap {
         self.files.get(self.place(id)?)
     }
 
-    /// Line (from 1, in the user's file) and column (from 1) of the start of a span.
+    /// Line and column of the start of a span in the user's file, both starting at 1.
     pub fn line_column(&self, span: Span) -> Option<(u32, u32)> {
         let Entry { file, starts, .. } = self.entry(span.file)?;
         let line = starts.partition_point(|&start| start <= span.start).checked_sub(1)?;
@@ -146,7 +148,8 @@ impl SourceMap {
         Some((file.first_line + line as u32, column + file.dedent + 1))
     }
 
-    /// The node that a span of a graph covers, or the first and the last one in words.
+    /// The name of the node that a span of a graph covers, or a text with the first and the last of
+    /// several.
     pub fn nodes(&self, span: Span) -> Option<String> {
         let entry = self.entry(span.file).filter(|entry| entry.graph)?;
         let (_, first, last) = self.lines(span)?;
@@ -162,7 +165,7 @@ impl SourceMap {
         })
     }
 
-    /// The name of the file, and the first and the last line (from 1, in the user's file) of a span.
+    /// The file name, and the first and last line of a span in the user's file, starting at 1.
     pub fn lines(&self, span: Span) -> Option<(&Arc<str>, u32, u32)> {
         let (line, _) = self.line_column(span)?;
         let end = span.end.saturating_sub(1).max(span.start);
@@ -209,7 +212,7 @@ mod tests {
         assert_eq!(at(2), Some((7, 7)));
         assert_eq!(at(3), Some((8, 5)));
         assert_eq!(at(4), Some((9, 5)));
-        // After a letter of two bytes; inside it is nowhere.
+        // The offset after a two-byte letter is valid; the one inside it is not.
         assert_eq!(at(7), Some((9, 7)));
         assert_eq!(at(6), None);
         assert_eq!(at(9), Some((10, 5)));

@@ -1,6 +1,6 @@
 //! Suggestions for misspelt names.
 
-/// The candidate that is most like `name`, if one is close.
+/// The candidate most similar to `name`; `None` if none is similar enough.
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match name.chars().count() {
         0 => return None,
@@ -13,12 +13,12 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|c| *c != name && !c.starts_with('_'))
         .filter_map(|c| Some((edit_distance(name, c, limit)?, c)))
         .min()
-        // One letter for another one is no likeness.
+        // Replacing all letters is not a similarity.
         .filter(|(d, c)| *d < name.len().max(c.len()))
         .map(|(_, c)| c)
 }
 
-/// "did you mean ...?"
+/// The text "did you mean ...?" for the most similar candidate.
 pub fn did_you_mean<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -26,7 +26,7 @@ pub fn did_you_mean<'a>(
     closest(name, candidates).map(|c| format!("did you mean '{c}'?"))
 }
 
-/// The number of letters to insert, delete, replace or swap; `None` beyond the limit.
+/// The number of letters to insert, delete, replace or swap; `None` if it exceeds the limit.
 fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     let (a, b): (Vec<char>, Vec<char>) =
         (a.chars().take(64).collect(), b.chars().take(64).collect());
