@@ -1,16 +1,15 @@
-//! How compiled kernels are called.
+//! The calling convention of compiled loop functions.
 //!
-//! A kernel is a C function of two arguments: an array of 64-bit words, one per parameter, and the services of the
-//! runtime. A word holds, by the kind of the parameter:
-//! - tensor: the address of its [`DLTensor`]; `byte_offset` is 0, `strides` is never null, and
-//!   shape, strides and data
-//!   stay where they are during the call;
+//! A loop function is a C function of two arguments: an array of 64-bit words, one per parameter,
+//! and the services of the runtime. The contents of a word depend on the kind of the parameter:
+//! - tensor: the address of its [`DLTensor`]. `byte_offset` is 0, `strides` is never null, and the
+//!   addresses of shape, strides and data do not change during the call;
 //! - integer: the value as `i64` (smaller types sign- or zero-extended);
 //! - float: the bits of the value as `f64`, whatever the parameter's own width;
 //! - bool: 0 or 1.
 //!
-//! It returns 0, or `k > 0` when its check number `k` failed (message `k - 1` of its table), or one of the negative
-//! codes below. A kernel does not unwind.
+//! It returns 0 on success, `k > 0` if its check number `k` failed (message `k - 1` of its table),
+//! or one of the negative codes below. It does not unwind.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -19,27 +18,30 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 pub use pliant_tensor::DLTensor;
 use pliant_tensor::Failed;
 
-/// A compiled kernel.
+/// A compiled loop function.
 pub type KernelFn = unsafe extern "C" fn(args: *const u64, runtime: *const KernelRuntime) -> i64;
 
-/// The body of a parallel loop inside a kernel: runs iterations `begin..end` and returns a kernel status.
+/// The body of a parallel loop in a loop function. Runs iterations `begin..end` and returns a
+/// status.
 pub type ParallelBody = unsafe extern "C" fn(context: *mut c_void, begin: i64, end: i64) -> i64;
 
-/// Starts a parallel loop: `(team, body, context, extent, grain)`; returns 0 or the first other status of the body.
-/// `grain` is the number of iterations that take about a microsecond; where one takes longer, it is minus the microseconds
-/// that one takes.
+/// Runs a parallel loop: `(team, body, context, extent, grain)`. Returns 0 or the first nonzero
+/// status of the body. A positive `grain` is the number of iterations that take about a
+/// microsecond; a negative one is minus the number of microseconds that an iteration takes.
 pub type ParallelLaunch =
     unsafe extern "C" fn(*const c_void, ParallelBody, *mut c_void, i64, i64) -> i64;
 
-/// Allocates this many bytes of scratch memory, 64-byte aligned; null when there is none.
+/// Allocates the given number of bytes of scratch memory, 64-byte aligned. Returns null if out of
+/// memory.
 pub type AllocWorkspace = unsafe extern "C" fn(u64) -> *mut c_void;
 
-/// Gives scratch memory back, on the thread that allocated it. Null is ignored.
+/// Frees scratch memory. Must be called on the thread that allocated it; null is ignored.
 pub type FreeWorkspace = unsafe extern "C" fn(*mut c_void);
 
-/// Calls a packed function: `(runtime, name, length of the name, arguments, their number, result)`. The result's kind
-/// says what the kernel wants; what is no such number is an error. Returns 0 or a kernel status, and does not
-/// unwind. Callable from the threads of a parallel loop.
+/// Calls a packed function:
+/// `(runtime, name, length of the name, arguments, number of arguments, result)`. The kind of the
+/// result is set by the caller; if the function returns a value of another kind, the call fails.
+/// Returns 0 or a status, and does not unwind. Can be called from the threads of a parallel loop.
 pub type CallPacked = unsafe extern "C" fn(
     *const KernelRuntime,
     *const u8,
@@ -49,15 +51,15 @@ pub type CallPacked = unsafe extern "C" fn(
     *mut PackedWord,
 ) -> i64;
 
-/// Reports why a library kernel fails: `(runtime, kind, text in UTF-8, its length)`, where the kind is one of the `FAILED_*`
-/// kinds. Returns the status that the kernel returns.
+/// Reports the error of a library kernel: `(runtime, kind, UTF-8 text, its length)`. The kind is
+/// one of the `FAILED_*` constants. Returns the status that the kernel must return.
 pub type ReportError = unsafe extern "C" fn(*const KernelRuntime, u64, *const u8, u64) -> i64;
 
-/// An operand has a wrong type or is missing.
+/// An operand is missing or has the wrong type.
 pub const FAILED_TYPE: u64 = 0;
-/// Sizes do not fit together.
+/// Sizes are incompatible.
 pub const FAILED_SHAPE: u64 = 1;
-/// An attribute is out of range, or operands overlap.
+/// An attribute is out of range, or buffers overlap.
 pub const FAILED_VALUE: u64 = 2;
 
 /// An argument of a packed function, or its result.
@@ -66,9 +68,9 @@ pub const FAILED_VALUE: u64 = 2;
 pub struct PackedWord {
     /// One of the `PACKED_*` kinds.
     pub kind: u64,
-    /// The value, as the kind says.
+    /// The value, encoded according to the kind.
     pub word: u64,
-    /// The length of a text.
+    /// The length of a text in bytes, or the number of dims of a tensor.
     pub len: u64,
 }
 
@@ -78,41 +80,45 @@ pub const PACKED_INT: u64 = 0;
 pub const PACKED_FLOAT: u64 = 1;
 /// 0 or 1.
 pub const PACKED_BOOL: u64 = 2;
-/// The tensor that the kernel itself was given as the parameter of this number.
+/// The tensor that was passed to the loop function as the parameter with this index.
 pub const PACKED_PARAM: u64 = 3;
-/// The address of a text in UTF-8.
+/// The address of a UTF-8 text.
 pub const PACKED_TEXT: u64 = 4;
-/// A result that nobody reads: the call is made for its effect.
+/// A result that is ignored: the function is called for its side effect.
 pub const PACKED_UNUSED: u64 = 5;
-/// Memory of the kernel's own, as a compact tensor: `word` is the address of 64-bit words, which are the address of the elements,
-/// the data type as DLPack's code and bits in the two lowest bytes, and `len` dims.
+/// A compact tensor in the loop function's own memory. `word` is the address of 64-bit words: the
+/// address of the elements, the data type (DLPack's code and bits in the two lowest bytes), and
+/// `len` dims.
 pub const PACKED_MEMORY: u64 = 6;
 
-/// As [`PACKED_MEMORY`], with as many strides behind the dims; they count elements. Only an operand of a library kernel.
+/// As [`PACKED_MEMORY`], followed by one stride per dim, in elements. For operands of library
+/// kernels only.
 pub const PACKED_STRIDED: u64 = 7;
-/// An operand of a library kernel that the call leaves out.
+/// An absent optional operand of a library kernel.
 pub const PACKED_ABSENT: u64 = 8;
-/// A view of a buffer: `word` is the address of 64-bit words, which are the address of the buffer's elements, the data type as in
-/// [`PACKED_MEMORY`], the number of the buffer's elements, the offset of the view, `len` dims and `len` strides. Only an operand
-/// of a library kernel, which checks that the view lies in the buffer.
+/// A view of a buffer. `word` is the address of 64-bit words: the address of the buffer's elements,
+/// the data type as in [`PACKED_MEMORY`], the number of elements of the buffer, the offset of the
+/// view, `len` dims and `len` strides. For operands of library kernels only; the kernel checks that
+/// the view lies within the buffer.
 pub const PACKED_VIEW: u64 = 9;
 
-/// The kernel succeeded.
+/// The function succeeded.
 pub const STATUS_OK: i64 = 0;
-/// The kernel ran out of scratch memory.
+/// The function ran out of scratch memory.
 pub const STATUS_NO_MEMORY: i64 = -1;
-/// The kernel saw the interrupt flag and stopped.
+/// The function stopped because the interrupt flag was set.
 pub const STATUS_CANCELLED: i64 = -2;
-/// The kernel was called with arguments that it cannot take.
+/// The function does not support the arguments.
 pub const STATUS_BAD_ARGUMENTS: i64 = -3;
-/// A packed function that the kernel called has failed; the runtime has kept its error.
+/// A packed function called by the function failed; the runtime has recorded its error.
 pub const STATUS_PACKED: i64 = -4;
 
-/// What a kernel may ask of its caller. The layout is part of the ABI; see the `OFFSET_*` constants.
+/// The services that the caller offers to loop functions and library kernels. The layout is part of
+/// the ABI; see the `OFFSET_*` constants.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct KernelRuntime {
-    /// Starts a parallel loop on `team`.
+    /// Runs a parallel loop on `team`.
     pub parallel_launch: ParallelLaunch,
     /// The first argument for `parallel_launch`; null runs loops serially.
     pub team: *const c_void,
@@ -120,30 +126,32 @@ pub struct KernelRuntime {
     pub alloc_workspace: AllocWorkspace,
     /// Frees scratch memory.
     pub free_workspace: FreeWorkspace,
-    /// When it becomes true, long-running kernels should return [`STATUS_CANCELLED`]. Never null; it outlives the runtime.
-    /// Rust code reads it with [`KernelRuntime::is_interrupted`].
+    /// Cancellation flag. Once it is true, long-running kernels should return [`STATUS_CANCELLED`].
+    /// Never null; it outlives the runtime. Rust code reads it with
+    /// [`KernelRuntime::is_interrupted`].
     pub interrupt: *const AtomicBool,
     /// Calls packed functions.
     pub call_packed: CallPacked,
-    /// What belongs to the one call of the kernel, for `call_packed`.
+    /// State of the current call, for `call_packed`.
     pub call: *const c_void,
-    /// Where a check that fails leaves its status and the integers that its message tells. Never null.
+    /// Where a failed check stores its status and the integers of its message. Never null.
     pub told: *const Told,
-    /// Reports why a library kernel fails.
+    /// Reports the error of a library kernel.
     pub report_error: ReportError,
 }
 
-/// The most integers that a message tells.
+/// Maximum number of integers in a message.
 pub const MAX_TOLD: usize = Failed::MAX_TOLD;
 
-/// The status of a failed check, then the integers that its message tells. Threads of a parallel loop may fail at
-/// once; then it holds what one of them left last.
+/// The status of a failed check, then the integers of its message. If several threads of a parallel
+/// loop fail, it holds the values of one of them.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Told([AtomicI64; 1 + MAX_TOLD]);
 
 impl Told {
-    /// The message of that status with `{0}`, `{1}`, ... replaced, where these are the values that it tells.
+    /// The message with `{0}`, `{1}`, ... replaced by the stored integers if they belong to
+    /// `status`; otherwise the message unchanged.
     pub fn fill(&self, status: i64, message: &str) -> String {
         if self.0[0].load(Ordering::Relaxed) != status {
             return message.to_string();
@@ -153,7 +161,8 @@ impl Told {
     }
 }
 
-// SAFETY: the pointers lead to a team and a flag that are Sync and outlive the runtime's users.
+// SAFETY: the pointers refer to a team and a flag that are Sync and outlive the users of the
+// runtime.
 unsafe impl Send for KernelRuntime {}
 // SAFETY: as for Send.
 unsafe impl Sync for KernelRuntime {}
@@ -201,7 +210,7 @@ unsafe extern "C" fn serial_launch(
     if extent <= 0 {
         return STATUS_OK;
     }
-    // SAFETY: the caller's promise for the body and its context.
+    // SAFETY: the caller guarantees that the body can be called with its context.
     unsafe { body(context, 0, extent) }
 }
 
@@ -225,17 +234,17 @@ unsafe extern "C" fn drop_error(
     STATUS_BAD_ARGUMENTS
 }
 
-/// Scratch blocks start with one cache line that holds their size.
+/// A scratch block starts with one cache line that holds its size.
 const HEADER: usize = 64;
 
 unsafe extern "C" fn system_alloc(bytes: u64) -> *mut c_void {
     let Some(layout) = workspace_layout(bytes) else { return std::ptr::null_mut() };
-    // SAFETY: the layout is not empty: it has the header.
+    // SAFETY: the layout is not empty, because it includes the header.
     let block = unsafe { std::alloc::alloc(layout) };
     if block.is_null() {
         return std::ptr::null_mut();
     }
-    // SAFETY: the header has room for the size, and the block goes on after it.
+    // SAFETY: the header has space for the size, and the block continues after it.
     unsafe {
         block.cast::<u64>().write(bytes);
         block.add(HEADER).cast()
@@ -246,7 +255,7 @@ unsafe extern "C" fn system_free(block: *mut c_void) {
     if block.is_null() {
         return;
     }
-    // SAFETY: the pointer came from `system_alloc`, so the header with the size lies before it.
+    // SAFETY: the pointer came from `system_alloc`, so the header with the size precedes it.
     unsafe {
         let block = block.cast::<u8>().sub(HEADER);
         let layout = workspace_layout(block.cast::<u64>().read());
@@ -260,22 +269,23 @@ fn workspace_layout(bytes: u64) -> Option<std::alloc::Layout> {
 }
 
 impl KernelRuntime {
-    /// Whether the run was asked to stop. Whatever may run for long calls this between pieces of work and, if it is true,
-    /// returns [`STATUS_CANCELLED`].
+    /// Whether cancellation was requested. Long-running code polls this and, if it is true, returns
+    /// [`STATUS_CANCELLED`].
     #[inline]
     pub fn is_interrupted(&self) -> bool {
-        // SAFETY: by the field's contract the pointer is never null and the flag outlives the runtime.
+        // SAFETY: by the field's contract the pointer is never null and the flag outlives the
+        // runtime.
         unsafe { (*self.interrupt).load(Ordering::Relaxed) }
     }
 
-    /// Reports why a library kernel fails, and returns the status that it returns.
+    /// Reports the error of a library kernel, and returns the status that the kernel must return.
     pub fn fail(&self, kind: u64, message: &str) -> i64 {
         // SAFETY: the text is valid during the call, and the runtime is this one.
         unsafe { (self.report_error)(self, kind, message.as_ptr(), message.len() as u64) }
     }
 
-    /// A runtime for calling a kernel outside the virtual machine: serial loops, memory from the system, no packed
-    /// functions, no texts of errors.
+    /// A runtime for calls outside the virtual machine: serial loops, memory from the system
+    /// allocator, no packed functions, and no error messages.
     pub fn serial() -> KernelRuntime {
         static NEVER: AtomicBool = AtomicBool::new(false);
         static UNREAD: Told = Told([const { AtomicI64::new(0) }; 1 + MAX_TOLD]);

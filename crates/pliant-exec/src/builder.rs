@@ -12,7 +12,7 @@ use crate::program::{
 use crate::validate::validate;
 use crate::{ArgValue, ExecError};
 
-/// Constants that are shared when they are equal; tensors are not compared.
+/// The key under which a constant is shared. Tensors have no key, because they are not compared.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Shape(Arc<[i64]>),
@@ -63,12 +63,13 @@ pub struct ExecBuilder {
     metadata: BTreeMap<String, String>,
     files: Vec<String>,
     file_ids: FxHashMap<String, u32>,
-    /// The first misuse, reported by `get` so that emitting stays free of `Result`s.
+    /// The first misuse. `get` reports it, so that the emitting functions need not return
+    /// `Result`s.
     error: Option<ExecError>,
 }
 
 impl ExecBuilder {
-    /// An empty program.
+    /// Creates an empty program.
     pub fn new() -> ExecBuilder {
         ExecBuilder::default()
     }
@@ -77,9 +78,8 @@ impl ExecBuilder {
         self.error.get_or_insert_with(|| ExecError::invalid(place, message));
     }
 
-    /// The index of the function `name`, declaring it if it is new. A name that is never defined
-    /// as bytecode or kernel
-    /// is a packed function.
+    /// The index of the function `name`; declares it if it is new. A name that is never defined as
+    /// bytecode or as a loop function becomes a packed function.
     pub fn declare_function(&mut self, name: &str) -> FuncId {
         if let Some(&id) = self.by_name.get(name) {
             return id;
@@ -101,14 +101,14 @@ impl ExecBuilder {
         }
     }
 
-    /// Defines a compiled kernel.
+    /// Defines a compiled loop function.
     pub fn kernel(&mut self, info: KernelInfo) -> FuncId {
         let id = self.declare_function(&info.name);
         self.define(id, FuncDef::Kernel(info));
         id
     }
 
-    /// Starts a bytecode function; parameters arrive in registers 0, 1, and so on.
+    /// Starts a bytecode function. Its parameters are in registers 0, 1, and so on.
     pub fn begin_function(
         &mut self,
         name: &str,
@@ -136,7 +136,7 @@ impl ExecBuilder {
     pub fn end_function(&mut self) {
         match self.current.take() {
             Some((id, mut function)) => {
-                // A line that no instruction became.
+                // Remove a line entry that has no instructions.
                 function.set_lines(None);
                 function.lines.pop_if(|run| run.start as usize == function.instrs.len());
                 self.define(id, FuncDef::Vm(function));
@@ -145,8 +145,8 @@ impl ExecBuilder {
         }
     }
 
-    /// Says that the instructions that follow in this function come from lines of a file, `(file, first, last)`, counted
-    /// from 1; nobody wrote them for `None`.
+    /// Sets the source location of the instructions that follow in this function:
+    /// `(file, first line, last line)`, counted from 1. `None` marks generated instructions.
     pub fn set_lines(&mut self, place: Option<(&str, u32, u32)>) {
         let place = place.map(|(file, first, last)| (self.file(file), first, last));
         if let Some((_, function)) = &mut self.current {
@@ -185,13 +185,14 @@ impl ExecBuilder {
         }
     }
 
-    /// Emits a call of the function `name` (declared if new); returns the instruction's index.
+    /// Emits a call of the function `name`, declaring it if it is new. Returns the index of the
+    /// instruction.
     pub fn emit_call(&mut self, name: &str, args: &[Arg], dst: Reg) -> usize {
         let func = self.declare_function(name);
         self.emit_call_id(func, args, dst)
     }
 
-    /// Emits a call of a function by index; returns the instruction's index.
+    /// Emits a call of a function given by index. Returns the index of the instruction.
     pub fn emit_call_id(&mut self, func: FuncId, args: &[Arg], dst: Reg) -> usize {
         self.saw_register(dst);
         for arg in args {
@@ -207,29 +208,31 @@ impl ExecBuilder {
         self.emit(Instr::Call { func, args_start, args_len: args.len() as u32, dst })
     }
 
-    /// Emits a return; returns the instruction's index.
+    /// Emits a return. Returns the index of the instruction.
     pub fn emit_ret(&mut self, reg: Reg) -> usize {
         self.saw_register(reg);
         self.emit(Instr::Ret { reg })
     }
 
-    /// Emits a jump by `offset` instructions (relative to itself); returns the instruction's index.
+    /// Emits a jump by `offset` instructions, relative to the jump. Returns the index of the
+    /// instruction.
     pub fn emit_goto(&mut self, offset: i32) -> usize {
         self.emit(Instr::Goto { offset })
     }
 
-    /// Emits a branch that goes on if `cond` holds and else jumps by `false_offset`; returns the instruction's index.
+    /// Emits a branch that falls through if `cond` holds and else jumps by `false_offset`
+    /// instructions. Returns the index of the instruction.
     pub fn emit_if(&mut self, cond: Reg, false_offset: i32) -> usize {
         self.saw_register(cond);
         self.emit(Instr::If { cond, false_offset })
     }
 
-    /// The index that the next instruction will have.
+    /// The index of the next instruction.
     pub fn here(&self) -> usize {
         self.current.as_ref().map_or(0, |(_, function)| function.instrs.len())
     }
 
-    /// Makes the jump or branch at index `at` lead to the instruction with index `target`.
+    /// Sets the target of the jump or branch at index `at` to the instruction with index `target`.
     pub fn patch(&mut self, at: usize, target: usize) {
         let offset = i32::try_from(target as i64 - at as i64);
         let instr = self.current.as_mut().and_then(|(_, f)| f.instrs.get_mut(at));
@@ -241,17 +244,17 @@ impl ExecBuilder {
         }
     }
 
-    /// The value of a register as an operand.
+    /// A register as an operand.
     pub fn r(&self, reg: u32) -> Arg {
         Arg::reg(Reg(reg))
     }
 
-    /// An integer as an operand; a constant is made where it does not fit an immediate.
+    /// An integer as an operand. It becomes a constant if it does not fit in an immediate.
     pub fn imm(&mut self, value: i64) -> Arg {
         Arg::imm(value).unwrap_or_else(|| self.c(Constant::Int(value)))
     }
 
-    /// A constant as an operand; equal constants other than tensors are kept once.
+    /// A constant as an operand. Equal constants are stored once, except for tensors.
     pub fn c(&mut self, constant: Constant) -> Arg {
         Arg::constant(self.constant(constant))
     }
@@ -266,12 +269,12 @@ impl ExecBuilder {
         self.c(Constant::Shape(dims.into()))
     }
 
-    /// A function as an operand (declared if new).
+    /// A function as an operand; declares it if it is new.
     pub fn f(&mut self, name: &str) -> Arg {
         Arg::func(self.declare_function(name))
     }
 
-    /// Adds a constant and returns its index; equal constants other than tensors are kept once.
+    /// Adds a constant and returns its index. Equal constants are stored once, except for tensors.
     pub fn constant(&mut self, constant: Constant) -> u32 {
         let key = key(&constant);
         if let Some(&index) = key.as_ref().and_then(|key| self.shared.get(key)) {
@@ -289,7 +292,7 @@ impl ExecBuilder {
         index
     }
 
-    /// Constants are read-only and row-major.
+    /// Makes a constant tensor read-only and row-major.
     fn own(&mut self, tensor: Tensor) -> Tensor {
         match tensor.to_contiguous() {
             Ok(tensor) => tensor.as_read_only(),
@@ -300,20 +303,20 @@ impl ExecBuilder {
         }
     }
 
-    /// Sets the kernels section.
+    /// Sets the contents of the kernels section.
     pub fn set_kernels(&mut self, kernels: Vec<u8>) {
         self.kernels = kernels;
     }
 
-    /// Records a fact about the program.
+    /// Sets a metadata entry of the program.
     pub fn set_metadata(&mut self, key: impl Into<String>, value: impl Into<String>) {
         self.metadata.insert(key.into(), value.into());
     }
 
-    /// The finished, validated executable.
+    /// Finishes and validates the executable.
     ///
     /// # Errors
-    /// `Invalid`: the builder was misused, or the program breaks a rule of the bytecode.
+    /// `Invalid` if the builder was misused or the program violates a rule of the bytecode.
     pub fn get(mut self) -> Result<Executable, ExecError> {
         if let Some((_, open)) = &self.current {
             let name = open.name.clone();

@@ -1,13 +1,13 @@
-//! The names and arities of the machine's builtins, and the codes that their operands use.
+//! The names and arities of the virtual machine's builtins, and the codes used in their operands.
 
-/// How many operands a builtin takes.
+/// The number of operands that a builtin takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BuiltinArity {
     /// The name.
     pub name: &'static str,
-    /// At least this many.
+    /// Minimum number of operands.
     pub min: u32,
-    /// At most this many; `u32::MAX` for any number.
+    /// Maximum number of operands; `u32::MAX` if unlimited.
     pub max: u32,
 }
 
@@ -23,7 +23,8 @@ const fn at_least(name: &'static str, min: u32) -> BuiltinArity {
     BuiltinArity { name, min, max: u32::MAX }
 }
 
-/// Every builtin of the machine, sorted by name. Operands as documented in `pliant-vm`.
+/// All builtins of the virtual machine, sorted by name. Their operands are documented in
+/// `pliant-vm`.
 pub const BUILTINS: &[BuiltinArity] = &[
     exactly("vm.builtin.alloc_shape_heap", 1),
     between("vm.builtin.alloc_storage", 1, 4),
@@ -79,12 +80,12 @@ pub const BUILTINS: &[BuiltinArity] = &[
     between("vm.builtin.unique", 1, 6),
 ];
 
-/// The arity of the builtin `name`, if there is one.
+/// The arity of the builtin `name`; `None` if there is no such builtin.
 pub fn builtin_arity(name: &str) -> Option<BuiltinArity> {
     BUILTINS.binary_search_by(|b| b.name.cmp(name)).ok().map(|i| BUILTINS[i])
 }
 
-/// What `vm.builtin.match_shape` does with one dimension; each is followed by an operand.
+/// How `vm.builtin.match_shape` handles a dimension. Each code is followed by an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MatchShapeCode {
@@ -92,13 +93,13 @@ pub enum MatchShapeCode {
     AssertEqualToImm = 0,
     /// The dimension is stored into the heap slot given by the operand.
     StoreToHeap = 1,
-    /// Nothing; the operand is ignored.
+    /// The dimension is not checked; the operand is ignored.
     NoOp = 2,
     /// The dimension must equal the heap slot given by the operand.
     AssertEqualToLoad = 3,
 }
 
-/// Where `vm.builtin.make_shape` takes one dimension from; each is followed by an operand.
+/// How `vm.builtin.make_shape` obtains a dimension. Each code is followed by an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MakeShapeCode {

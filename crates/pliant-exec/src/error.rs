@@ -1,24 +1,24 @@
-//! Why an executable was refused.
+//! Errors of reading, writing and validating executables.
 
 use std::fmt;
 
-/// Why bytes are no executable, or a program is not valid.
+/// The reason why an executable cannot be built, read or written.
 #[derive(Debug)]
 pub enum ExecError {
     /// The bytes are not a Pliant executable, or are damaged.
     Format(String),
-    /// The executable was made by another version of Pliant.
+    /// The executable was created by another version of Pliant.
     Version {
-        /// What the file says.
+        /// The format version of the file.
         found: u32,
-        /// What this build reads.
+        /// The format version that this build supports.
         expected: u32,
     },
-    /// The program breaks a rule of the bytecode.
+    /// The program violates a rule of the bytecode.
     Invalid {
-        /// The function at fault, with the instruction where there is one: `main` or `main, instruction 3`.
+        /// The function, and the instruction if known: `main` or `main, instruction 3`.
         place: String,
-        /// The rule it breaks.
+        /// Describes the violated rule.
         message: String,
     },
     /// The file could not be read or written.

@@ -1,4 +1,4 @@
-//! The file: a header, a table of sections and the sections, checked bit by bit.
+//! The file format: a header, a table of sections and the sections, with every bit verified.
 //!
 //! ```text
 //!  0  magic "PLIANTEX"      8  version u32     12  number of sections u32
@@ -6,9 +6,10 @@
 //! 32  per section: kind u32, CRC-32 u32, offset u64, length u64
 //!     CRC-32 of all the above u32
 //! ```
-//! All numbers are little-endian. Sections follow in the order of the table, each at the next multiple of 64, with
-//! zeros between; the last one ends the file. So every bit is covered by a checksum or known, and a file that differs
-//! in one bit is refused. Tensors in the constants section can be used in place, from a mapped file for instance.
+//! All numbers are little-endian. Sections follow in the order of the table. Each starts at the
+//! next multiple of 64, with zeros as padding, and the last one ends the file. So every bit has a
+//! known value or is covered by a checksum, and a file in which one bit has changed is rejected.
+//! Tensors in the constants section can be used in place, for example in a mapped file.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
@@ -24,18 +25,18 @@ use crate::validate::validate;
 use crate::{ExecError, wire};
 
 const MAGIC: &[u8; 8] = b"PLIANTEX";
-/// Of the file, and of what it calls: the kernels' arguments are part of it.
+/// Version of the file format and of the ABI of loop functions.
 const VERSION: u32 = 3;
 const FIXED: usize = 32;
 const ENTRY: usize = 24;
 const ALIGN: u64 = 64;
-/// The kinds of sections, in the order in which they must appear.
+/// The kinds of sections in their mandatory order.
 const KINDS: [(u32, &str); 3] = [(1, "program"), (2, "constants"), (3, "kernels")];
-/// A larger program section is refused before it is decoded.
+/// Larger program sections are rejected before decoding.
 const MAX_PROGRAM: u64 = 256 << 20;
 
 const fn schema_hash() -> u64 {
-    // FNV-1a, since it can run at compile time.
+    // FNV-1a, because it can be computed at compile time.
     let text = wire::SCHEMA.as_bytes();
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut i = 0;
@@ -48,16 +49,16 @@ const fn schema_hash() -> u64 {
 
 const HEADER: usize = FIXED + ENTRY * KINDS.len() + 4;
 
-/// The error with the file's name: the system's own text has none.
+/// Adds the path to an I/O error, because the system's message does not contain it.
 fn at_path(path: &Path, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 impl Executable {
-    /// Writes the executable.
+    /// Writes the executable to a stream.
     ///
     /// # Errors
-    /// `Io`; `Format` if the program cannot be encoded.
+    /// `Io` if writing fails; `Format` if the program cannot be encoded.
     pub fn write_to(&self, out: &mut dyn Write) -> Result<(), ExecError> {
         if cfg!(target_endian = "big") {
             return Err(ExecError::format(
@@ -106,7 +107,7 @@ impl Executable {
         Ok(())
     }
 
-    /// The executable as bytes; [`Executable::from_bytes`] reads them.
+    /// Serialises the executable. [`Executable::from_bytes`] reads it.
     ///
     /// # Errors
     /// As [`Executable::write_to`].
@@ -116,18 +117,18 @@ impl Executable {
         Ok(bytes)
     }
 
-    /// Saves the executable to a file. It is written beside its place and then moved there: programs that were loaded
-    /// from a file of that name keep theirs.
+    /// Saves the executable to a file. It is written to a temporary file in the same directory and
+    /// then renamed, so programs loaded from the previous file stay valid.
     ///
     /// # Errors
     /// As [`Executable::write_to`].
     pub fn save(&self, path: &Path) -> Result<(), ExecError> {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        // Nobody else, in this process or another, writes a file of this name.
+        // The name is unique among all processes and saves.
         static SAVED: AtomicU64 = AtomicU64::new(0);
         let (process, save) = (std::process::id(), SAVED.fetch_add(1, Ordering::Relaxed));
         let beside = path.with_file_name(format!(".{name}.{process}-{save}.part"));
-        // A device or a pipe cannot be replaced.
+        // A device or a pipe must be written directly.
         let plain = std::fs::metadata(path).map_or(true, |meta| meta.is_file());
         let to = if plain { &beside } else { path };
         let written = self.write_file(to);
@@ -136,7 +137,7 @@ impl Executable {
             other => other,
         };
         if plain && placed.is_err() {
-            // What is half written is of no use; the error is that of the writing.
+            // Remove the incomplete file. The error reported is that of writing.
             let _ = std::fs::remove_file(to);
         }
         placed
@@ -150,27 +151,30 @@ impl Executable {
         Ok(())
     }
 
-    /// Loads an executable from a file, which is mapped: it must not be changed while anything made of it lives.
+    /// Loads an executable from a file by mapping it. The file must not be modified while the
+    /// executable or anything created from it exists.
     ///
     /// # Errors
     /// `Io`, `Format`, `Version`, `Invalid`.
     pub fn load(path: &Path) -> Result<Executable, ExecError> {
-        // Asked before it is opened: to open a pipe waits for who writes to it.
+        // Checked before opening, because opening a pipe blocks until there is a writer.
         if !std::fs::metadata(path).map_err(|e| at_path(path, &e))?.is_file() {
             return Err(ExecError::format(format!("'{}' is not a file", path.display())));
         }
         let mut file = File::open(path).map_err(|e| at_path(path, &e))?;
         let meta = file.metadata()?;
-        // The header is checked before the rest is looked at.
+        // Check the header before reading the rest.
         let mut header = Vec::with_capacity(HEADER);
         Read::by_ref(&mut file).take(HEADER as u64).read_to_end(&mut header)?;
         check_header(&header, meta.len())?;
-        // SAFETY: the documentation asks that the file stays as it is while it is mapped.
+        // SAFETY: the documentation requires that the file does not change while it is mapped.
         let map = unsafe { Mmap::map(&file) }.map_err(|e| at_path(path, &e))?;
-        // Its checksums are read at once, so that single page faults only cost time. Not every system takes the advice.
+        // The checksums read the whole file, so prefetching avoids page faults. Not every system
+        // supports it.
         let _ = map.advise(Advice::WillNeed);
         let (start, len) = (map.as_ptr().cast_mut(), map.len());
-        // SAFETY: the mapping stays where it is until the storage drops it, and nobody writes to it.
+        // SAFETY: the mapping stays at its address until the storage drops it, and nothing writes
+        // to it.
         let storage = unsafe { Storage::from_foreign(start, len, true, move || drop(map)) };
         Executable::from_storage(storage)
     }
@@ -178,9 +182,9 @@ impl Executable {
     /// Reads an executable from bytes, which are copied.
     ///
     /// # Errors
-    /// `Format`, `Version`, `Invalid`. Arbitrary bytes give an error, never a panic.
+    /// `Format`, `Version` or `Invalid`. Arbitrary bytes cause an error, never a panic.
     pub fn from_bytes(bytes: &[u8]) -> Result<Executable, ExecError> {
-        // The header is checked before memory is taken for the copy.
+        // Check the header before allocating memory for the copy.
         check_header(bytes, bytes.len() as u64)?;
         let storage = Storage::from_buf(buffer(bytes.len())?);
         // SAFETY: the storage is fresh, not shared, and as long as the bytes.
@@ -188,8 +192,8 @@ impl Executable {
         Executable::from_storage(storage)
     }
 
-    /// Reads an executable from memory that it goes on sharing (a mapped file for instance): constant tensors are
-    /// views of it. Memory that is not 64-byte aligned is copied instead.
+    /// Reads an executable from memory that it continues to share, such as a mapped file: constant
+    /// tensors are views of the storage. Memory that is not 64-byte aligned is copied.
     ///
     /// # Errors
     /// As [`Executable::from_bytes`].
@@ -197,8 +201,9 @@ impl Executable {
         let bytes = if storage.is_empty() {
             &[][..]
         } else {
-            // SAFETY: the storage holds `len` initialised bytes, which no one writes: the executable's tensors are
-            // read-only, and the giver of the storage shares it for reading.
+            // SAFETY: the storage holds `len` initialised bytes that nothing writes: the
+            // executable's tensors are read-only, and the owner of the storage shares it for
+            // reading.
             unsafe { std::slice::from_raw_parts(storage.as_ptr(), storage.len()) }
         };
         if !(bytes.as_ptr() as usize).is_multiple_of(ALIGNMENT) {
@@ -226,10 +231,10 @@ impl Executable {
     }
 }
 
-/// Bytes that one turn of the team sums up.
+/// Number of bytes in one chunk of a parallel checksum.
 const CHUNK: usize = 256 << 10;
 
-/// The CRC-32 of a section; of a large one in parts, on the worker team.
+/// The CRC-32 of a section. Large sections are processed in parallel on the worker team.
 fn checksum(bytes: &[u8]) -> u32 {
     let parts: Vec<&[u8]> = bytes.chunks(CHUNK).collect();
     if parts.len() < 2 {
@@ -253,7 +258,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     whole.finalize()
 }
 
-/// A section that lies inside the file, after the one before it.
+/// A section within the file, after the previous one.
 #[derive(Clone, Copy)]
 struct Section {
     start: usize,
@@ -283,7 +288,8 @@ fn write_tensors(
     Ok(())
 }
 
-/// Checks everything but the contents of the sections: `bytes` start a file of `len` bytes and hold its header.
+/// Checks everything except the contents of the sections. `bytes` holds the start of a file of
+/// `len` bytes, including its header.
 fn check_header(bytes: &[u8], len: u64) -> Result<[Section; KINDS.len()], ExecError> {
     let magic = bytes.get(..MAGIC.len()).unwrap_or(bytes);
     if !MAGIC.starts_with(magic) {

@@ -1,9 +1,10 @@
-//! The executable: what the compiler hands to the virtual machine, and the file it is saved in.
+//! The executable, which the compiler passes to the virtual machine, and its file format.
 //!
-//! An [`Executable`] is a table of functions (bytecode, compiled kernels, packed functions), a table of constants and
-//! an opaque `kernels` section from which the compiler crates make machine code again. It is built with
-//! [`ExecBuilder`] or read from bytes, and either way it has passed the validator, which trusts nothing. The calling
-//! convention of kernels is in [`abi`], that of native function bodies in [`body`].
+//! An [`Executable`] is a table of functions (bytecode, compiled loop functions, packed functions),
+//! a table of constants, and an opaque `kernels` section from which the compiler crates restore
+//! machine code. It is built with [`ExecBuilder`] or read from bytes. In both cases the validator
+//! checks it without trusting the input. The calling convention of loop functions is in [`abi`],
+//! that of native function bodies in [`body`].
 
 pub mod abi;
 pub mod body;

@@ -1,4 +1,4 @@
-//! The program in memory: functions, instructions, constants.
+//! The in-memory program: functions, instructions, constants.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,12 +9,12 @@ use rustc_hash::FxHashMap;
 
 use crate::lines::LineRun;
 
-/// A register of a frame; parameters are the first ones.
+/// A register of a frame. The first registers hold the parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Reg(pub u32);
 
 impl Reg {
-    /// The destination that throws the result away.
+    /// The destination register that discards the result.
     pub const VOID: Reg = Reg(u32::MAX);
 
     /// Whether this is [`Reg::VOID`].
@@ -29,19 +29,19 @@ impl fmt::Display for Reg {
     }
 }
 
-/// An index into [`Executable::funcs`].
+/// The index of a function in [`Executable::funcs`].
 pub type FuncId = u32;
 
-/// An operand of a call: the kind in the top byte, 56 bits of payload.
+/// An operand of a call: its kind in the top byte and 56 bits of payload.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Arg(pub(crate) u64);
 
-/// An [`Arg`], decoded.
+/// A decoded [`Arg`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArgValue {
     /// The value of a register.
     Reg(Reg),
-    /// An integer of 56 bits.
+    /// A signed 56-bit integer.
     Imm(i64),
     /// A constant, by index.
     Const(u32),
@@ -58,7 +58,7 @@ impl Arg {
         Arg(u64::from(reg.0))
     }
 
-    /// An integer; `None` if it does not fit 56 bits (make it a constant then).
+    /// An integer; `None` if it does not fit in 56 bits and must be a constant instead.
     pub fn imm(value: i64) -> Option<Arg> {
         let shift = 64 - PAYLOAD_BITS;
         let fits = value << shift >> shift == value;
@@ -75,7 +75,7 @@ impl Arg {
         Arg(3 << PAYLOAD_BITS | u64::from(index))
     }
 
-    /// The operand; `None` for bits that encode none.
+    /// Decodes the operand; `None` if the bits are invalid.
     pub fn decode(self) -> Option<ArgValue> {
         let payload = self.0 & PAYLOAD;
         let index = u32::try_from(payload);
@@ -98,18 +98,18 @@ impl fmt::Debug for Arg {
     }
 }
 
-/// One of the four instructions. Jump offsets count instructions, relative to the jump itself.
+/// An instruction. Jump offsets count instructions, relative to the jump itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instr {
     /// Calls a function.
     Call {
         /// The function.
         func: FuncId,
-        /// Where its operands start in [`VmFunction::args`].
+        /// The index of its first operand in [`VmFunction::args`].
         args_start: u32,
-        /// How many operands there are.
+        /// The number of operands.
         args_len: u32,
-        /// Where the result goes.
+        /// The register for the result.
         dst: Reg,
     },
     /// Returns a register's value.
@@ -117,16 +117,16 @@ pub enum Instr {
         /// The register.
         reg: Reg,
     },
-    /// Goes on if the condition holds, else jumps.
+    /// Falls through if the condition holds, else jumps.
     If {
-        /// A bool or integer scalar, or a tensor of one.
+        /// A bool or integer scalar, or a tensor with one element.
         cond: Reg,
-        /// Where to jump if it does not hold.
+        /// The jump offset if the condition does not hold.
         false_offset: i32,
     },
-    /// Jumps.
+    /// Jumps unconditionally.
     Goto {
-        /// Where to.
+        /// The jump offset.
         offset: i32,
     },
 }
@@ -134,19 +134,19 @@ pub enum Instr {
 /// A parameter of a bytecode function.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Param {
-    /// Its name in the source.
+    /// The parameter's name in the source.
     pub name: String,
-    /// Its type as text for messages, such as `Tensor(("n", 4), "float32")`; may be empty.
+    /// The type as text for messages, such as `Tensor(("n", 4), "float32")`. May be empty.
     pub ty: String,
 }
 
 impl Param {
-    /// A parameter of unknown type.
+    /// A parameter without a type.
     pub fn new(name: impl Into<String>) -> Param {
         Param { name: name.into(), ty: String::new() }
     }
 
-    /// A parameter with its type as text.
+    /// A parameter with the given type.
     pub fn typed(name: impl Into<String>, ty: impl Into<String>) -> Param {
         Param { name: name.into(), ty: ty.into() }
     }
@@ -162,65 +162,68 @@ impl fmt::Display for Param {
 /// A function in bytecode.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct VmFunction {
-    /// Its name.
+    /// The function's name.
     pub name: String,
-    /// Its parameters, which arrive in the first registers.
+    /// The parameters. Their values are in the first registers.
     pub params: Vec<Param>,
-    /// The type of its result as text; may be empty.
+    /// The result type as text. May be empty.
     pub ret_ty: String,
-    /// The registers of its frame.
+    /// The number of registers in a frame.
     pub num_regs: u32,
-    /// Its instructions.
+    /// The instructions.
     pub instrs: Vec<Instr>,
-    /// The operands of all its calls.
+    /// The operands of all calls.
     pub args: Vec<Arg>,
-    /// Where its instructions come from: runs by their start, each after the one before.
+    /// The source locations of the instructions, in ascending order.
     pub lines: Vec<LineRun>,
 }
 
-/// What a kernel expects in one parameter; the machine checks it at each call.
+/// The value that a loop function expects for a parameter. The virtual machine checks it at every
+/// call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KernelArg {
-    /// Whatever the value is: a tensor (row-major, as for `strided: false`) or a scalar.
+    /// Any value: a tensor (row-major, as for `strided: false`) or a scalar.
     Any,
     /// A tensor.
     Tensor {
-        /// Its element type, where known.
+        /// The element type, if known.
         dtype: Option<DType>,
-        /// Its rank, where known.
+        /// The rank, if known.
         ndim: Option<u8>,
-        /// Whether the kernel writes into it (read-only tensors are refused).
+        /// Whether the function writes to the tensor. Read-only tensors are then rejected.
         written: bool,
-        /// Whether the kernel reads its strides. If not, the machine passes a row-major copy of a strided tensor.
+        /// Whether the function uses the strides. If not, a strided tensor is passed as a row-major
+        /// copy.
         strided: bool,
     },
-    /// An integer of this type: what it cannot hold is refused.
+    /// An integer of this type. Values out of its range are rejected.
     Int(DType),
-    /// A float (an integer is converted).
+    /// A float; integers are converted.
     Float,
     /// A bool.
     Bool,
 }
 
-/// A compiled kernel: what the machine must know to call it. Its code is in the kernels section.
+/// A compiled loop function: the information needed to call it. Its code is in the kernels section.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KernelInfo {
-    /// Its name.
+    /// The function's name.
     pub name: String,
-    /// Its parameters.
+    /// The expected arguments.
     pub args: Vec<KernelArg>,
-    /// The messages of its checks: status `k` means that check `checks[k - 1]` failed.
+    /// The messages of the function's checks: status `k` means that `checks[k - 1]` failed.
     pub checks: Vec<String>,
 }
 
 /// An entry of the function table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FuncDef {
-    /// Bytecode.
+    /// A bytecode function.
     Vm(VmFunction),
-    /// A compiled kernel.
+    /// A compiled loop function.
     Kernel(KernelInfo),
-    /// A function found by name when the executable is loaded: a builtin or a registered one.
+    /// A function that is looked up by name when the executable is loaded: a builtin or a
+    /// registered function.
     Packed(String),
 }
 
@@ -235,10 +238,10 @@ impl FuncDef {
     }
 }
 
-/// A value known when the program was compiled.
+/// A compile-time constant.
 #[derive(Clone, Debug)]
 pub enum Constant {
-    /// A tensor (read-only).
+    /// A read-only tensor.
     Tensor(Tensor),
     /// A shape.
     Shape(Arc<[i64]>),
@@ -248,25 +251,26 @@ pub enum Constant {
     Float(f64),
     /// A bool.
     Bool(bool),
-    /// A text.
+    /// A string.
     Str(Arc<str>),
     /// An element type.
     DType(DType),
-    /// No value.
+    /// The absence of a value.
     None,
 }
 
-/// The key of the metadata that says how bytecode functions are executed: see [`Executable::exec_mode`].
+/// The metadata key of the execution mode of bytecode functions; see [`Executable::exec_mode`].
 pub const EXEC_MODE: &str = "exec_mode";
 
-/// A validated program: functions, constants and the kernels section. Immutable, shared by all machines.
+/// A validated program: functions, constants and the kernels section. It is immutable, and virtual
+/// machines share it.
 #[derive(Debug)]
 pub struct Executable {
     pub(crate) funcs: Vec<FuncDef>,
     pub(crate) constants: Vec<Constant>,
     pub(crate) kernels: Vec<u8>,
     pub(crate) metadata: BTreeMap<String, String>,
-    /// What the lines of functions are lines of.
+    /// The source files that the line tables of functions refer to.
     pub(crate) files: Vec<String>,
     pub(crate) by_name: FxHashMap<String, FuncId>,
 }
@@ -282,17 +286,18 @@ impl Executable {
         &self.constants
     }
 
-    /// The opaque section from which the compiler makes the kernels' machine code.
+    /// The opaque section from which the compiler restores the machine code of loop functions.
     pub fn kernels(&self) -> &[u8] {
         &self.kernels
     }
 
-    /// Free-form facts about the program, such as its target.
+    /// Properties of the program as text, such as its target.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }
 
-    /// How bytecode functions are executed: `bytecode`, or `compiled` where they have native bodies.
+    /// The execution mode of bytecode functions: `bytecode`, or `compiled` if they have native
+    /// bodies.
     pub fn exec_mode(&self) -> &str {
         self.metadata.get(EXEC_MODE).map_or("bytecode", |mode| mode)
     }
@@ -315,8 +320,8 @@ impl Executable {
         self.funcs.iter().filter_map(|f| if let FuncDef::Vm(f) = f { Some(f) } else { None })
     }
 
-    /// Sets what the failures of a kernel mean, in the order of their statuses: code that was compiled again may number
-    /// them differently. Nothing where there is no such kernel.
+    /// Replaces the check messages of a loop function, in the order of their statuses. Recompiled
+    /// code may number them differently. Does nothing if there is no such function.
     pub fn set_kernel_checks(&mut self, kernel: &str, checks: Vec<String>) {
         let id = self.by_name.get(kernel).copied();
         if let Some(FuncDef::Kernel(info)) = id.and_then(|id| self.funcs.get_mut(id as usize)) {
@@ -324,7 +329,7 @@ impl Executable {
         }
     }
 
-    /// The compiled kernels, in table order.
+    /// The compiled loop functions, in table order.
     pub fn kernel_infos(&self) -> impl Iterator<Item = &KernelInfo> {
         self.funcs.iter().filter_map(|f| if let FuncDef::Kernel(k) = f { Some(k) } else { None })
     }

@@ -1,11 +1,11 @@
-//! The program as text: an assembly listing, the builder calls that make it, and statistics.
+//! The program as text: an assembly listing, builder calls that recreate it, and statistics.
 
 use std::fmt::Write;
 
 use crate::program::{Arg, ArgValue, Constant, Executable, FuncDef, Instr, VmFunction};
 
 impl Executable {
-    /// The assembly listing, in the style of the field.
+    /// The assembly listing.
     pub fn as_text(&self) -> String {
         let mut out = String::new();
         if self.exec_mode() != "bytecode" {
@@ -43,7 +43,7 @@ impl Executable {
         writeln!(out)
     }
 
-    /// The Python builder calls that make the program.
+    /// Python code with the builder calls that recreate the program.
     pub fn as_python(&self) -> String {
         let mut out = String::from("ib = relax.ExecBuilder()\n");
         for function in self.vm_functions() {
@@ -105,7 +105,7 @@ impl Executable {
         }
     }
 
-    /// Constants, functions and sizes, for people.
+    /// Human-readable statistics: constants, functions and sizes.
     pub fn stats(&self) -> String {
         let mut bytes = 0usize;
         let mut constants = Vec::new();
@@ -153,7 +153,7 @@ impl Executable {
 }
 
 impl VmFunction {
-    /// The operands of a call of this function's body; empty for other instructions.
+    /// The operands of a call in this function's body; empty for other instructions.
     pub fn call_args(&self, instr: &Instr) -> &[Arg] {
         match *instr {
             Instr::Call { args_start, args_len, .. } => {

@@ -1,29 +1,33 @@
-//! The validator: every rule of the bytecode, checked without trusting anything.
+//! The validator. It checks every rule of the bytecode without trusting the input:
 //!
-//! - Function names are not empty and not repeated; at most [`MAX_REGS`] registers, the parameters among them.
-//! - A body ends in a return or a jump, and every jump leads to an instruction of the same body.
-//! - Every function, constant, operand and register index exists; operands decode.
-//! - The operands of the calls stand in the table one call after the other, each operand once.
-//! - Calls of bytecode functions, kernels and builtins have the right number of operands.
-//! - Lines are given for instructions in ascending order, and of files that the program names.
-//! - A register is written on every path before it is read.
+//! - Function names are not empty and unique. A function has at most [`MAX_REGS`] registers,
+//!   including the parameters.
+//! - A body ends in a return or a jump, and every jump target is in the same body.
+//! - Every index of a function, constant, operand or register is valid, and operands can be
+//!   decoded.
+//! - The operands of all calls are adjacent in the table, in the order of the calls, without
+//!   sharing.
+//! - Calls of bytecode functions, loop functions and builtins have the right number of operands.
+//! - Line entries are in ascending order of instructions and refer to files of the program.
+//! - Every path writes a register before it reads it.
 //!
-//! The machine relies on the first five for memory safety. Registers start out empty, so the last one only turns a
-//! run-time error into an early one; it is skipped for bodies whose branches would make it too expensive.
+//! Memory safety of the virtual machine relies on the first five rules. Registers start out empty,
+//! so the last rule only reports a run-time error early. It is skipped for bodies with too many
+//! branches.
 
 use rustc_hash::FxHashSet;
 
 use crate::program::{Arg, ArgValue, Constant, Executable, FuncDef, Instr, Reg, VmFunction};
 use crate::{ExecError, builtin_arity};
 
-/// The largest number of registers of one function.
+/// Maximum number of registers of a function.
 pub const MAX_REGS: u32 = 1 << 22;
-/// The largest number of bitset words that the definite-assignment analysis may hold.
+/// Maximum number of bitset words that the definite-assignment analysis stores.
 const MAX_ANALYSIS_WORDS: usize = 1 << 24;
-/// The largest number of bitset words, instructions and operands that the analysis may go through.
+/// Maximum number of bitset words, instructions and operands that the analysis processes.
 const MAX_ANALYSIS_STEPS: usize = 1 << 28;
 
-/// Checks every rule.
+/// Checks all rules.
 pub(crate) fn validate(exe: &Executable) -> Result<(), ExecError> {
     let too_many = |n: usize| u32::try_from(n).is_err();
     if too_many(exe.funcs.len()) || too_many(exe.constants.len()) {
@@ -78,7 +82,7 @@ impl Checker<'_> {
         if !matches!(f.instrs.last(), Some(Instr::Ret { .. } | Instr::Goto { .. })) {
             return whole("the body does not end in a return or a jump".into());
         }
-        // Operands shared by many calls would make a small file a program of any size.
+        // If calls could share operands, a small file could expand to a program of any size.
         let mut operands_end = 0usize;
         for (at, instr) in f.instrs.iter().enumerate() {
             match *instr {
@@ -183,7 +187,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Checks that registers are written before they are read, on every path.
+    /// Checks that every path writes a register before it reads it.
     fn definite_assignment(&self) -> Result<(), ExecError> {
         let f = self.function;
         let words = (f.num_regs as usize).div_ceil(64);
@@ -191,7 +195,8 @@ impl Checker<'_> {
         if starts.len().saturating_mul(words) > MAX_ANALYSIS_WORDS {
             return Ok(());
         }
-        // The registers written on all paths to each block; `None` until a path is found.
+        // The registers that are written on all known paths to each block; `None` until a path is
+        // found.
         let mut entry: Vec<Option<Vec<u64>>> = vec![None; starts.len()];
         let mut first = vec![0u64; words];
         (0..f.params.len()).for_each(|i| set(&mut first, i as u32));
@@ -246,7 +251,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Goes over one instruction; returns the number of its operands.
+    /// Checks one instruction and updates `written`. Returns the number of operands.
     fn step(&self, at: usize, written: &mut [u64]) -> Result<usize, ExecError> {
         let read = |reg: Reg, written: &[u64]| {
             if is_set(written, reg.0) {
@@ -281,7 +286,7 @@ fn is_set(bits: &[u64], index: u32) -> bool {
     bits[index as usize / 64] >> (index % 64) & 1 != 0
 }
 
-/// Intersects `into` with `other`; whether that changed it.
+/// Intersects `into` with `other`. Returns whether that changed it.
 fn meet(into: &mut Option<Vec<u64>>, other: &[u64]) -> bool {
     let Some(bits) = into else {
         *into = Some(other.to_vec());

@@ -1,7 +1,7 @@
-//! The program section: how the program is laid out for postcard.
+//! The program section: its representation in postcard format.
 //!
-//! These types are the file format. Changing them in any way needs another [`SCHEMA`] text, so that files of other
-//! builds are refused instead of misread.
+//! These types define the file format. Any change to them requires a new [`SCHEMA`] text, so that
+//! files of other builds are rejected instead of misread.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +12,11 @@ use crate::program::{
 use crate::{ExecError, program::Executable};
 use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
 
-/// Names the shape of the types below; its hash stands in each file.
+/// Identifies the version of the types below. Its hash is stored in every file.
 pub(crate) const SCHEMA: &str = "2 Program{funcs constants metadata files} Func{Vm: lines} Func{Vm Kernel Packed} \
     Constant{Tensor Shape Int Float Bool Str DType None} KernelArg{Any Tensor Int Float Bool}";
 
-/// Tensors in the constants section start at multiples of this.
+/// The alignment of tensors in the constants section.
 pub(crate) const TENSOR_ALIGN: u64 = 64;
 
 #[derive(Serialize, Deserialize)]
@@ -75,14 +75,15 @@ enum Const {
     None,
 }
 
-/// Constant tensors with their offsets in the constants section, in order.
+/// Constant tensors in order, with their offsets in the constants section.
 pub(crate) type PlacedTensors = Vec<(u64, Tensor)>;
 
 fn dtype(index: u8) -> Result<DType, ExecError> {
     DType::from_index(index).ok_or_else(|| ExecError::format(format!("unknown dtype {index}")))
 }
 
-/// The program section of `exe`, and the tensors of its constants section in order with their offsets.
+/// Encodes the program section of `exe`. Also returns the tensors of the constants section in
+/// order, with their offsets.
 pub(crate) fn encode(exe: &Executable) -> Result<(Vec<u8>, PlacedTensors), ExecError> {
     let mut tensors = Vec::new();
     let mut end = 0u64;
@@ -155,9 +156,9 @@ fn encode_instr(instr: Instr) -> Op {
     }
 }
 
-/// Reads the program section; `storage` holds the constants section as bytes `start..start + len`.
+/// Decodes the program section. The constants section is `start..start + len` of `storage`.
 ///
-/// The result is not validated yet.
+/// The result is not validated.
 pub(crate) fn decode(
     bytes: &[u8],
     storage: &Storage,
@@ -178,7 +179,7 @@ pub(crate) fn decode(
                 let bad = |why: String| ExecError::format(format!("a constant tensor {why}"));
                 let nbytes =
                     checked_nbytes(&shape, dtype).map_err(|e| bad(format!("is bad: {e}")))?;
-                // One after the other without holes: nothing hides between tensors, none overlap.
+                // The tensors must be adjacent, so that they neither overlap nor leave gaps.
                 if end.checked_next_multiple_of(TENSOR_ALIGN) != Some(offset) {
                     return Err(bad("does not follow the one before it".into()));
                 }

@@ -1,4 +1,4 @@
-//! Saving and loading: round trips, and every kind of damage refused without a panic.
+//! Saving and loading: round trips, and rejection of damaged files without a panic.
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ fn foreign_files_are_named_so() {
     assert!(text(&bytes).contains("format version 9"));
 }
 
-/// A file whose checksums are right but whose program section is `program`.
+/// A file with correct checksums whose program section is `program`.
 fn forge(program: &[u8]) -> Vec<u8> {
     let good = sample().to_bytes().unwrap();
     let entry = |i: usize| 32 + 24 * i;
@@ -213,7 +213,7 @@ fn a_file_that_lies_about_its_size_is_refused_by_its_header() {
     let bytes = sample().to_bytes().unwrap();
     std::fs::write(&path, &bytes).unwrap();
     assert_eq!(Executable::load(&path).unwrap().to_bytes().unwrap(), bytes);
-    // A sparse file of a size for which there is no memory.
+    // A sparse file that is larger than the available memory.
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     if file.set_len(1 << 43).is_ok() {
         let error = Executable::load(&path).unwrap_err().to_string();

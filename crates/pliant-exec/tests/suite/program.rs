@@ -1,4 +1,4 @@
-//! The builder, the listings and the validator's rules.
+//! Tests of the builder, the listings and the rules of the validator.
 
 use pliant_exec::{Constant, ExecBuilder, Executable, KernelInfo, Param, Reg};
 use pliant_tensor::Tensor;
@@ -124,7 +124,7 @@ fn both_branches_must_write() {
 
 #[test]
 fn loops_are_analysed() {
-    // The register is written in the loop's body but read at its head.
+    // The register is written in the loop body but read in the loop header.
     refused("register %1 is read before", |b| {
         b.emit_if(Reg(1), 3);
         b.emit_call("f", &[], Reg(1));
