@@ -1,5 +1,5 @@
-//! Measures the cost of one instruction of the machine: `cargo run --release -p pliant-vm
-//! --example ns_per_instruction`.
+//! Measures the cost of one VM instruction:
+//! `cargo run --release -p pliant-vm --example ns_per_instruction`.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its measurements")]
 
@@ -11,14 +11,15 @@ use pliant_exec::{Arg, Constant, ExecBuilder, KernelArg, KernelInfo, Param, Reg}
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{KernelTable, PackedFunc, Value, VirtualMachine, VmOptions};
 
-/// Instructions per invocation: enough that the invocation itself does not count.
+/// Instructions per invocation, enough to make the overhead of the invocation negligible.
 const REPEAT: u32 = 6_000;
 
 unsafe extern "C" fn nothing(_: *const u64, _: *const KernelRuntime) -> i64 {
     0
 }
 
-/// Nanoseconds per instruction of a body that `emit` fills, `per_round` instructions at a time.
+/// Measures a body filled by `emit`, which emits `per_round` instructions per call. The result is
+/// in nanoseconds per instruction.
 fn measure(name: &str, per_round: u32, mut emit: impl FnMut(&mut ExecBuilder, u32)) {
     let mut b = ExecBuilder::new();
     let tensor = KernelArg::Tensor {

@@ -1,4 +1,4 @@
-//! The operands of a builtin, read in place from registers and constants.
+//! The operands of a builtin, accessed in place in registers and constants.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_tensor::{DType, Storage, Tensor};
@@ -6,22 +6,25 @@ use pliant_tensor::{DType, Storage, Tensor};
 use crate::link::Operand;
 use crate::{FuncValue, Value, VmError};
 
-/// How many elements a builtin processes between two polls of the interrupt flag.
+/// The number of elements that a builtin processes between two polls of the interrupt flag.
 pub(crate) const POLL_INTERVAL: usize = 1 << 16;
 
 /// Fails if the run was interrupted.
+///
+/// # Errors
+/// `Interrupted`.
 pub(crate) fn poll(runtime: &KernelRuntime) -> Result<(), VmError> {
     if runtime.is_interrupted() { Err(VmError::Interrupted) } else { Ok(()) }
 }
 
-/// The operands of one call. Values are not copied: they stay in the registers and constants that hold them.
+/// The operands of one call. Values are not copied; they stay in registers and constants.
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
     pub(crate) name: &'static str,
     pub(crate) regs: &'a [Value],
     pub(crate) consts: &'a [Value],
     pub(crate) operands: &'a [Operand],
-    /// The runtime that the run passes to kernels.
+    /// The runtime that the run passes to loop functions.
     pub(crate) runtime: &'a KernelRuntime,
 }
 
@@ -36,7 +39,8 @@ impl<'a> Args<'a> {
         self.operands.is_empty()
     }
 
-    /// Fails if the run was interrupted. Builtins call this every [`POLL_INTERVAL`] elements where they can.
+    /// Fails if the run was interrupted. Builtins call this every [`POLL_INTERVAL`] elements if
+    /// possible.
     ///
     /// # Errors
     /// `Interrupted`.
@@ -50,7 +54,7 @@ impl<'a> Args<'a> {
         args.operands.iter().map(move |operand| operand.get(args.regs, args.consts))
     }
 
-    /// Operand `i`, if there are so many.
+    /// Operand `i`; `None` if there are fewer operands.
     #[inline]
     pub fn get(&self, i: usize) -> Option<&'a Value> {
         self.operands.get(i).map(|operand| operand.get(self.regs, self.consts))
@@ -59,7 +63,7 @@ impl<'a> Args<'a> {
     /// Operand `i`.
     ///
     /// # Errors
-    /// `Type`: there are not so many.
+    /// `Type` if there are fewer operands.
     #[inline]
     pub fn value(&self, i: usize) -> Result<&'a Value, VmError> {
         match self.get(i) {
@@ -79,10 +83,10 @@ impl<'a> Args<'a> {
         VmError::type_error(format!("{}: operand {i} must be {wanted}, but is {kind}", self.name))
     }
 
-    /// Operand `i`, a tensor.
+    /// Operand `i` as a tensor.
     ///
     /// # Errors
-    /// `Type`.
+    /// `Type` if it is not a tensor.
     pub fn tensor(&self, i: usize) -> Result<&'a Tensor, VmError> {
         match self.get(i) {
             Some(Value::Tensor(tensor)) => Ok(tensor),
@@ -90,10 +94,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i`, an integer.
+    /// Operand `i` as an integer. A bool counts as 0 or 1.
     ///
     /// # Errors
-    /// `Type`.
+    /// `Type` if it is not an integer.
     #[inline]
     pub fn int(&self, i: usize) -> Result<i64, VmError> {
         match self.get(i) {
@@ -103,10 +107,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i`, a shape.
+    /// Operand `i` as a shape.
     ///
     /// # Errors
-    /// `Type`.
+    /// `Type` if it is not a shape.
     pub fn shape(&self, i: usize) -> Result<&'a [i64], VmError> {
         match self.get(i) {
             Some(Value::Shape(shape)) => Ok(shape),
@@ -114,10 +118,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i`, a dtype (as such or as its name).
+    /// Operand `i` as a dtype. The name of a dtype is accepted, too.
     ///
     /// # Errors
-    /// `Type`.
+    /// `Type` if it is not a dtype.
     pub fn dtype(&self, i: usize) -> Result<DType, VmError> {
         match self.get(i) {
             Some(Value::DType(dtype)) => Ok(*dtype),
@@ -126,10 +130,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i`, a storage.
+    /// Operand `i` as a storage.
     ///
     /// # Errors
-    /// `Type`.
+    /// `Type` if it is not a storage.
     pub fn storage(&self, i: usize) -> Result<&'a Storage, VmError> {
         match self.get(i) {
             Some(Value::Storage(storage)) => Ok(storage),
@@ -137,10 +141,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i`, a function.
+    /// Operand `i` as a function.
     ///
     /// # Errors
-    /// `Type`.
+    /// `Type` if it is not a function.
     #[inline]
     pub fn func(&self, i: usize) -> Result<&'a FuncValue, VmError> {
         match self.get(i) {
@@ -149,10 +153,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i`, a tuple.
+    /// Operand `i` as a tuple.
     ///
     /// # Errors
-    /// `Type`.
+    /// `Type` if it is not a tuple.
     #[inline]
     pub fn tuple(&self, i: usize) -> Result<&'a [Value], VmError> {
         match self.get(i) {
@@ -161,7 +165,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i`, a text, or `default` where it is missing or no text.
+    /// Operand `i` as a string, or `default` if it is missing or not a string.
     pub fn text_or(&self, i: usize, default: &'a str) -> &'a str {
         match self.get(i) {
             Some(Value::Str(text)) => text,

@@ -1,4 +1,4 @@
-//! Packed functions called by kernels (`T.call_packed`).
+//! Calls of packed functions from loop functions (`T.call_packed`).
 
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,12 +18,12 @@ use crate::registry::HostFunc;
 use crate::run::panic_text;
 use crate::{CheckKind, Value, VmError};
 
-/// One call of a kernel, as the packed functions that it calls see it.
+/// The state of one call of a loop function, for the packed functions that it calls.
 pub(crate) struct KernelCall<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) regs: &'a [Value],
     pub(crate) operands: &'a [Operand],
-    /// Row-major copies that the kernel got for strided tensors.
+    /// Row-major copies of strided tensors that were passed to the loop function.
     pub(crate) copies: &'a [Tensor],
     pub(crate) words: &'a [u64],
     /// The first error of a packed function.
@@ -31,12 +31,12 @@ pub(crate) struct KernelCall<'a> {
 }
 
 impl KernelCall<'_> {
-    /// The error that a packed function has left.
+    /// Takes the error recorded by a packed function.
     pub(crate) fn take_error(&self) -> Option<VmError> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// What the kernel was called with, for messages: `float32(3, 4), 7`.
+    /// The arguments of the loop function, for messages: `float32(3, 4), 7`.
     pub(crate) fn arguments(&self) -> String {
         let mut text = String::new();
         for operand in self.operands {
@@ -53,7 +53,7 @@ impl KernelCall<'_> {
         text
     }
 
-    /// The tensor of a parameter: what the kernel itself works on.
+    /// The tensor of a parameter: the one that the loop function itself works on.
     fn param(&self, position: u64) -> Option<Value> {
         let position = usize::try_from(position).ok()?;
         let word = *self.words.get(position)?;
@@ -81,15 +81,17 @@ impl KernelCall<'_> {
                 PACKED_FLOAT => Value::Float(f64::from_bits(arg.word)),
                 PACKED_BOOL => Value::Bool(arg.word != 0),
                 PACKED_TEXT => {
-                    // SAFETY: the kernel gives the address and length of a text of its own.
+                    // SAFETY: the loop function passes the address and length of a text that it
+                    // owns.
                     let text = unsafe { text(arg.word as *const u8, arg.len) };
                     Value::Str(text.ok_or_else(malformed)?.into())
                 }
                 PACKED_PARAM => self.param(arg.word).ok_or_else(malformed)?,
                 PACKED_MEMORY => {
-                    // SAFETY: the kernel describes memory of its own, which stays until it returns.
+                    // SAFETY: the loop function describes its own memory, which lives until it
+                    // returns.
                     let memory = unsafe { Lent::new(arg.word as *const u64, arg.len) }?;
-                    // What is handed over twice is one tensor.
+                    // Memory that is passed twice becomes one tensor.
                     let known = lent.iter().find(|l: &&Lent| l.is_of(&memory));
                     let tensor = known.map_or(&memory.tensor, |l| &l.tensor).clone();
                     if known.is_none() {
@@ -121,7 +123,8 @@ impl KernelCall<'_> {
     }
 }
 
-/// Memory of a kernel's own that a packed function works on: on a tensor that may live longer, so it is copied both ways.
+/// Memory of a loop function passed to a packed function. The packed function gets a tensor that
+/// may outlive the call, so the contents are copied in both directions.
 struct Lent {
     tensor: Tensor,
     memory: *mut u8,
@@ -129,11 +132,11 @@ struct Lent {
 
 impl Lent {
     /// # Safety
-    /// `told` is the address of words as [`PACKED_MEMORY`] says, and the memory that they describe is live and used by nobody
-    /// else until the result is dropped.
+    /// `told` is the address of words as described at [`PACKED_MEMORY`]. The memory that they
+    /// describe is live and not used otherwise until the result is dropped.
     unsafe fn new(told: *const u64, rank: u64) -> Result<Lent, VmError> {
         let rank = usize::try_from(rank).map_err(|_| malformed())?;
-        // SAFETY: the caller's promise: an address, a data type and so many dims.
+        // SAFETY: guaranteed by the caller: an address, a data type and `rank` dims.
         let words = unsafe { std::slice::from_raw_parts(told, rank + 2) };
         let [code, bits, ..] = words[1].to_le_bytes();
         let dtype = DType::from_dlpack(code, bits).ok_or_else(malformed)?;
@@ -141,24 +144,25 @@ impl Lent {
         let bytes = checked_nbytes(&shape, dtype)?;
         let memory = words[0] as *mut u8;
         let bytes = match bytes {
-            // No elements may have no address.
+            // An empty tensor may have no valid address.
             0 => &[],
-            // SAFETY: the caller's promise: as many bytes of a compact buffer.
+            // SAFETY: guaranteed by the caller: the bytes of a compact buffer.
             _ => unsafe { std::slice::from_raw_parts(memory, bytes) },
         };
         Ok(Lent { tensor: Tensor::from_bytes(&shape, dtype, bytes)?, memory })
     }
 
-    /// Whether both are of one buffer.
+    /// Whether both refer to the same buffer.
     fn is_of(&self, other: &Lent) -> bool {
         self.memory == other.memory && self.tensor.shape() == other.tensor.shape()
     }
 
-    /// Writes what the tensor holds into the kernel's memory.
+    /// Copies the tensor's contents back to the loop function's memory.
     fn give_back(&self) {
         let (from, bytes) = (self.tensor.data_ptr(), self.tensor.nbytes());
         if bytes > 0 {
-            // SAFETY: the tensor is compact and as large as the memory, by `new`, whose promise still holds.
+            // SAFETY: the tensor is compact and has the size of the memory; `new` requires the
+            // memory to be live.
             unsafe { std::ptr::copy_nonoverlapping(from, self.memory, bytes) };
         }
     }
@@ -169,7 +173,7 @@ fn malformed() -> VmError {
     VmError::type_error("a kernel calls a packed function with a malformed argument")
 }
 
-/// A result as the word of the kind that the kernel wants.
+/// Converts a result to a word of the kind that the caller expects.
 fn word(kind: u64, value: &Value) -> Result<u64, VmError> {
     if kind == PACKED_UNUSED {
         return Ok(0);
@@ -201,12 +205,12 @@ fn word(kind: u64, value: &Value) -> Result<u64, VmError> {
 /// # Safety
 /// `start` is the address of `len` bytes that live as long as the caller uses them.
 unsafe fn text<'t>(start: *const u8, len: u64) -> Option<&'t str> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let bytes = unsafe { std::slice::from_raw_parts(start, usize::try_from(len).ok()?) };
     std::str::from_utf8(bytes).ok()
 }
 
-/// The machine's [`ReportError`](pliant_exec::abi::ReportError).
+/// The VM's implementation of [`ReportError`](pliant_exec::abi::ReportError).
 ///
 /// # Safety
 /// As for [`call_packed`]; the text is valid.
@@ -216,9 +220,9 @@ pub(crate) unsafe extern "C" fn report_error(
     message: *const u8,
     len: u64,
 ) -> i64 {
-    // SAFETY: the machine's runtime, and the call that is going on, stay until the kernel returns.
+    // SAFETY: the VM's runtime and the current call live until the loop function returns.
     let call = unsafe { &*(*runtime).call.cast::<KernelCall<'_>>() };
-    // SAFETY: the kernel gives the text's address and length.
+    // SAFETY: the kernel passes the address and length of the text.
     let message = unsafe { text(message, len) }.unwrap_or("a kernel failed");
     let kind = match kind {
         FAILED_TYPE => CheckKind::Type,
@@ -230,10 +234,10 @@ pub(crate) unsafe extern "C" fn report_error(
     STATUS_PACKED
 }
 
-/// The machine's [`CallPacked`](pliant_exec::abi::CallPacked).
+/// The VM's implementation of [`CallPacked`](pliant_exec::abi::CallPacked).
 ///
 /// # Safety
-/// As the ABI says; `runtime` is the one that the machine handed to the kernel, whose call is going on.
+/// As required by the ABI. `runtime` is the one that the VM passed to the running loop function.
 pub(crate) unsafe extern "C" fn call_packed(
     runtime: *const KernelRuntime,
     name: *const u8,
@@ -242,15 +246,15 @@ pub(crate) unsafe extern "C" fn call_packed(
     count: u64,
     result: *mut PackedWord,
 ) -> i64 {
-    // SAFETY: the machine's runtime stays until the kernel returns.
+    // SAFETY: the VM's runtime lives until the loop function returns.
     let runtime = unsafe { &*runtime };
-    // SAFETY: the machine set `call` to the call that is going on, and it stays until the kernel returns.
+    // SAFETY: the VM set `call` to the current call, which lives until the loop function returns.
     let call = unsafe { &*runtime.call.cast::<KernelCall<'_>>() };
-    // SAFETY: the kernel gives the name's address and length.
+    // SAFETY: the loop function passes the address and length of the name.
     let Some(name) = (unsafe { text(name, name_len) }) else { return STATUS_BAD_ARGUMENTS };
-    // SAFETY: the kernel gives so many arguments.
+    // SAFETY: the loop function passes `count` arguments.
     let args = unsafe { std::slice::from_raw_parts(args, count as usize) };
-    // SAFETY: the kernel gives room for the result and has set the kind that it wants.
+    // SAFETY: the loop function passes memory for the result and has set the kind that it expects.
     let result = unsafe { &mut *result };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let value = call.call(runtime, name, args)?;

@@ -1,4 +1,4 @@
-//! The working memory of one invocation, kept per thread and reused.
+//! The working memory of an invocation. It is cached per thread and reused.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,14 +8,15 @@ use crate::memory::{Owner, Running};
 use crate::spares::Spares;
 use crate::{Value, VmError};
 
-/// Invocations nested on one thread (a program calls the host, which calls a program): each takes native stack.
+/// Maximum number of nested invocations on one thread. A program can call the host, which calls a
+/// program again, and each level uses native stack.
 const MAX_NESTING: usize = 64;
-/// The native stack, in bytes, that an invocation inside another one must find: threads may have little, and what the
-/// host's functions take is not known.
+/// Minimum native stack in bytes for a nested invocation. Threads may have small stacks, and the
+/// stack use of the host's functions is unknown.
 const MIN_STACK: usize = 128 << 10;
-/// Contexts kept per thread.
+/// Maximum number of contexts cached per thread.
 const MAX_KEPT: usize = 4;
-/// A context whose register stack grew beyond this is not kept.
+/// A context with a larger register stack is not cached.
 const MAX_KEPT_REGS: usize = 1 << 16;
 
 /// A suspended caller.
@@ -23,23 +24,23 @@ pub(crate) struct Frame {
     pub(crate) function: u32,
     pub(crate) pc: usize,
     pub(crate) base: usize,
-    /// Where the caller wants the result.
+    /// The register for the result in the caller's frame.
     pub(crate) dst: u32,
 }
 
 /// Registers, frames and argument words of one invocation.
 #[derive(Default)]
 pub(crate) struct Context {
-    /// The registers of all frames, the running one last.
+    /// The registers of all frames. Those of the running frame are last.
     pub(crate) regs: Vec<Value>,
     pub(crate) frames: Vec<Frame>,
-    /// The argument words of a kernel call.
+    /// The argument words of the current call of a loop function.
     pub(crate) words: Vec<u64>,
-    /// Row-major copies of strided tensors, held during a kernel call.
+    /// Row-major copies of strided tensors, kept during the call of a loop function.
     pub(crate) copies: Vec<Tensor>,
-    /// The arguments of a call of the host.
+    /// The arguments of the current call of a host function.
     pub(crate) host_args: Vec<Value>,
-    /// Small tensors that died in this invocation.
+    /// Small tensors that this invocation has released, for reuse.
     pub(crate) spares: Spares,
 }
 
@@ -49,16 +50,16 @@ thread_local! {
     static NESTING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A context in use; goes back to its thread when dropped, emptied.
+/// A context in use. On drop, it is emptied and returned to the thread's cache.
 pub(crate) struct Lease {
     context: Option<Box<Context>>,
-    /// Dropped last, so that memory that the context frees belongs to the VM.
+    /// Dropped last, so that memory freed by the context is still attributed to the VM.
     _running: Running,
 }
 
 impl Lease {
     /// # Errors
-    /// `StackOverflow`: too many invocations are nested on this thread.
+    /// `StackOverflow` if too many invocations are nested on this thread.
     pub(crate) fn new(owner: &Owner) -> Result<Lease, VmError> {
         let depth = NESTING.get();
         let is_short = || stacker::remaining_stack().is_some_and(|left| left < MIN_STACK);

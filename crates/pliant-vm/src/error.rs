@@ -1,4 +1,4 @@
-//! What can go wrong when a program runs.
+//! Errors of loading and running programs.
 
 use std::error::Error;
 use std::fmt;
@@ -8,24 +8,24 @@ use pliant_exec::NODE;
 use pliant_tensor::Failed;
 use pliant_tensor::TensorError;
 
-/// What a failed check complains of.
+/// The kind of a failed check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CheckKind {
-    /// A rank, a dim, a size.
+    /// A rank, dim or size is wrong.
     Shape,
-    /// The data type of a tensor or scalar.
+    /// The data type of a tensor or scalar is wrong.
     DType,
-    /// The kind of a value: a tensor, a tuple of two values, a function.
+    /// The kind of a value is wrong, for example a tensor instead of a function.
     Type,
-    /// Another property of a value.
+    /// Another property of a value is wrong.
     Value,
-    /// Something that the program asserts.
+    /// An assertion of the program failed.
     Assertion,
-    /// An index.
+    /// An index is out of range.
     Index,
-    /// A divisor that is zero.
+    /// A divisor is zero.
     Division,
-    /// Generated code: a defect of Pliant.
+    /// Generated code misbehaved: a bug in Pliant.
     Internal,
 }
 
@@ -41,91 +41,97 @@ impl From<Failed> for CheckKind {
     }
 }
 
-/// Why an invocation, or the loading of an executable, failed.
+/// The reason why an invocation, or loading an executable, failed.
 #[derive(Debug)]
 pub enum VmError {
-    /// Functions that the executable calls were found nowhere.
+    /// Functions that the executable calls do not exist.
     MissingFunctions {
         /// The names of packed functions that are not registered.
         packed: Vec<String>,
-        /// The names of kernels without machine code.
+        /// The names of loop functions without machine code.
         kernels: Vec<String>,
     },
-    /// There is no function of this name to invoke.
+    /// There is no function with the requested name.
     UnknownFunction {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The functions that there are.
+        /// The names of the existing functions.
         known: Vec<String>,
     },
     /// The wrong number of arguments.
     Arity {
         /// The function, with its parameters: `main(x: Tensor(("n",), "float32"))`.
         signature: String,
-        /// How many arguments it takes.
+        /// The expected number of arguments.
         expected: usize,
-        /// How many were given.
+        /// The actual number of arguments.
         given: usize,
     },
-    /// A check failed: an argument or an intermediate value is not what the program was compiled for.
+    /// A check failed: an argument or an intermediate value does not match what the program was
+    /// compiled for.
     Check(CheckKind, String),
-    /// A value of the wrong kind reached an instruction, or a builtin was misused.
+    /// An instruction received a value of the wrong kind, or a builtin was misused.
     Type(String),
-    /// A tensor could not be made or viewed.
+    /// A tensor could not be created or viewed.
     Tensor(TensorError),
     /// A packed function failed.
     Packed {
-        /// Its name.
+        /// The name of the function.
         name: String,
-        /// Its error.
+        /// The error of the function.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// An error that a packed function passes through the machine; it arrives as [`VmError::Packed`].
+    /// An error returned by a packed function. The VM reports it as [`VmError::Packed`].
     External(Box<dyn Error + Send + Sync>),
-    /// An error that a packed function passes through the machine as it is: it says by itself what failed.
+    /// An error that a packed function returns and that the VM passes on unchanged, because it
+    /// already says what failed.
     Plain(Box<VmError>),
-    /// A kernel failed in a way that it has no message for.
+    /// A loop function failed with a status that has no message.
     Kernel {
-        /// Its name.
+        /// The name of the function.
         name: String,
-        /// Its status.
+        /// The status.
         status: i64,
     },
     /// Calls are nested too deeply.
     StackOverflow {
-        /// How deeply.
+        /// The nesting depth.
         depth: usize,
-        /// The function that was called last; empty where the machine itself was.
+        /// The function that was called last; empty if the limit was exceeded by nested invocations
+        /// of VMs.
         function: String,
     },
     /// The invocation was interrupted.
     Interrupted,
-    /// The invocation exceeded the time limit of its [`RunOptions`](crate::RunOptions) and was stopped.
+    /// The invocation exceeded the time limit of its [`RunOptions`](crate::RunOptions) and was
+    /// stopped.
     TimeLimit {
         /// The invoked function.
         function: String,
         /// The time limit.
         limit: Duration,
     },
-    /// An invocation with a time limit was not started, because the system refused the thread that stops it.
+    /// An invocation with a time limit was not started, because the system could not start the
+    /// timer thread.
     NoTimer(std::io::Error),
-    /// What failed, and where the program says it.
+    /// An error with its source locations.
     Traced {
-        /// What failed.
+        /// The error.
         error: Box<VmError>,
-        /// The lines of the source, innermost first: the one that failed, the one that called its function, and so on.
+        /// The source locations, innermost first: the one that failed, then those of the enclosing
+        /// calls.
         trace: Vec<TraceEntry>,
     },
 }
 
-/// Lines of the source that were being executed: more than one where several computations are one kernel.
+/// The source lines of an instruction. There are several if several computations were fused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceEntry {
-    /// The function, as the program calls it.
+    /// The name of the function in the program.
     pub function: String,
-    /// The path of the source file, a name in angle brackets, or a node of a graph.
+    /// The path of the source file, a name in angle brackets, or the name of a graph node.
     pub file: String,
-    /// The first line, from 1; [`NODE`] for a node.
+    /// The first line, starting at 1; [`NODE`] for a graph node.
     pub line: u32,
     /// The last line.
     pub last: u32,
@@ -145,22 +151,22 @@ impl fmt::Display for TraceEntry {
 }
 
 impl VmError {
-    /// A failed check.
+    /// Creates the error of a failed check.
     pub fn check(kind: CheckKind, message: impl Into<String>) -> VmError {
         VmError::Check(kind, message.into())
     }
 
-    /// A value of the wrong kind.
+    /// Creates the error of a value of the wrong kind.
     pub fn type_error(message: impl Into<String>) -> VmError {
         VmError::Type(message.into())
     }
 
-    /// An error of the host, for packed functions to return.
+    /// Wraps an error of the host, for packed functions to return.
     pub fn external(error: impl Into<Box<dyn Error + Send + Sync>>) -> VmError {
         VmError::External(error.into())
     }
 
-    /// What failed, without where.
+    /// The error without source locations.
     pub fn root(&self) -> &VmError {
         match self {
             VmError::Traced { error, .. } => error.root(),
@@ -168,12 +174,12 @@ impl VmError {
         }
     }
 
-    /// Whether the cause is a defect of Pliant.
+    /// Whether the cause is a bug in Pliant.
     pub fn is_internal(&self) -> bool {
         matches!(self.root(), VmError::Check(CheckKind::Internal, _))
     }
 
-    /// The lines of the source that were being executed, innermost first; none where they are not known.
+    /// The source locations, innermost first; empty if unknown.
     pub fn trace(&self) -> &[TraceEntry] {
         match self {
             VmError::Traced { trace, .. } => trace,
@@ -181,7 +187,7 @@ impl VmError {
         }
     }
 
-    /// The error with lines of the source behind those that it has.
+    /// Appends source locations of enclosing calls to the error.
     pub(crate) fn traced(self, more: Vec<TraceEntry>) -> VmError {
         match self {
             error if more.is_empty() => error,
@@ -193,7 +199,8 @@ impl VmError {
         }
     }
 
-    /// The error as that of the packed function `name`, unless it says by itself where it comes from.
+    /// Attributes the error to the packed function `name`, unless the error already says where it
+    /// comes from.
     pub(crate) fn in_packed(self, name: &str) -> VmError {
         let source = match self {
             VmError::External(source) => source,

@@ -1,19 +1,20 @@
-//! The first use of a newly allocated tensor. Memory is recycled, so a tensor whose elements may be read before they are
-//! written is cleared when it is allocated. The linker decides that for each allocation, whatever made the bytecode.
+//! Determines the first use of a newly allocated tensor. Memory is recycled, so a tensor whose
+//! elements may be read before they are written is cleared on allocation. The linker decides that
+//! for each allocation itself, because the bytecode is not trusted.
 
 use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, Reg, VmFunction};
 
 use crate::link::KernelTable;
 
-/// Instructions that are searched for the first use of a tensor, so that linking takes linear time.
+/// Number of instructions searched for the first use of a tensor. The limit keeps linking linear.
 const LOOKAHEAD: usize = 64;
 
-/// What the first use of a new tensor does.
+/// The effect of the first use of a new tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FirstUse {
-    /// It writes all elements before it reads any, or there is no use.
+    /// The first use writes all elements before it reads any, or there is no use.
     WritesAll,
-    /// It may read elements that nothing has written.
+    /// The first use may read elements that were never written.
     Unknown,
 }
 
@@ -35,7 +36,7 @@ impl FirstUse {
             match *instr {
                 Instr::Ret { reg } if reg == *dst => return FirstUse::Unknown,
                 Instr::Ret { .. } => return FirstUse::WritesAll,
-                // Other paths may use the tensor first.
+                // Other paths may use the tensor earlier.
                 Instr::If { .. } | Instr::Goto { .. } => return FirstUse::Unknown,
                 Instr::Call { func, dst: result, .. } => {
                     let args = function.call_args(instr);
@@ -57,14 +58,14 @@ fn is_reg(arg: Arg, reg: Reg) -> bool {
     matches!(arg.decode(), Some(ArgValue::Reg(r)) if r == reg)
 }
 
-/// What a call does with the tensor in a register, which is one of its arguments.
+/// The effect of a call on the tensor in a register that is one of its arguments.
 fn call(
     exe: &Executable,
     kernels: &KernelTable,
     (func, args, result): (u32, &[Arg], Reg),
     tensor: Reg,
 ) -> FirstUse {
-    // `call_tir_dyn(kernel, arguments..., sizes)` passes on its arguments.
+    // `call_tir_dyn(function, arguments..., sizes)` forwards its arguments.
     let (func, args) = match (exe.funcs().get(func as usize), args.split_first()) {
         (Some(FuncDef::Packed(name)), Some((kernel, rest)))
             if name == "vm.builtin.call_tir_dyn" =>
@@ -76,7 +77,7 @@ fn call(
         }
         _ => (func, args),
     };
-    // With another destination, these pass the tensor on.
+    // With another destination, these builtins return the tensor.
     let releases = |name: &str| {
         matches!(name, "vm.builtin.kill_object" | "vm.builtin.free_tensor")
             && (result.is_void() || result == tensor)

@@ -1,35 +1,35 @@
-//! Watching a machine run: a callback before and after each call.
+//! Instrumentation: a callback before and after each call.
 
 use std::sync::Arc;
 
 use crate::Value;
 
-/// One call, as an instrument sees it.
+/// A call, as passed to an instrument.
 #[derive(Debug)]
 pub struct CallEvent<'a> {
     /// The function whose body contains the call.
     pub function: &'a str,
     /// The index of the instruction.
     pub instruction: usize,
-    /// The function called.
+    /// The called function.
     pub callee: &'a str,
     /// The arguments.
     pub args: &'a [Value],
-    /// The result: `None` before the call, and after calls of bytecode functions, whose result
-    /// comes with their return.
+    /// The result. `None` before the call, and after calls of bytecode functions, whose result is
+    /// only known when they return.
     pub result: Option<&'a Value>,
-    /// Whether the call is about to run.
+    /// Whether this is the event before the call.
     pub before: bool,
 }
 
-/// What to do with a call that is about to run. Ignored after the call.
+/// What to do with a call. The action is ignored after the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstrumentAction {
-    /// Run it.
+    /// Run the call.
     Continue,
-    /// Skip it; its destination is left empty.
+    /// Skip the call. Its destination is left empty.
     Skip,
 }
 
-/// A callback for each call.
+/// A callback invoked around each call.
 pub type Instrument = Arc<dyn Fn(&CallEvent<'_>) -> InstrumentAction + Send + Sync>;

@@ -1,9 +1,11 @@
-//! The virtual machine: runs [`Executable`](pliant_exec::Executable)s at every shape, from any thread.
+//! The virtual machine (VM). It runs [`Executable`](pliant_exec::Executable)s with any shapes, from
+//! any thread.
 //!
-//! One [`VirtualMachine`] links an executable's calls to builtins, packed functions and compiled kernels once; then
-//! [`invoke`](VirtualMachine::invoke) runs a function over reusable frames, without locks. A value is a [`Value`]; a
-//! function of the host is a [`PackedFunc`], found by name in the global registry ([`register_func`]), or a
-//! [`LibraryFunc`], which shares the machine's team and stops with its kernels ([`register_library_func`]).
+//! A [`VirtualMachine`] links an executable's calls to builtins, packed functions and compiled loop
+//! functions once. Then [`invoke`](VirtualMachine::invoke) runs a function on reusable frames
+//! without locks. Values are of type [`Value`]. A host function is a [`PackedFunc`], looked up by
+//! name in the global registry ([`register_func`]), or a [`LibraryFunc`], which uses the VM's
+//! worker team and can be interrupted like a loop function ([`register_library_func`]).
 
 mod args;
 mod builtins;

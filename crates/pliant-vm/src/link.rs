@@ -1,4 +1,4 @@
-//! Linking: from an executable's indices and names to direct pointers, once per machine.
+//! Linking: resolves an executable's indices and names to pointers, once per VM.
 
 use std::any::Any;
 use std::fmt;
@@ -16,8 +16,8 @@ use crate::registry::{HostFunc, find_func};
 use crate::value::FuncTarget;
 use crate::{FuncValue, PackedFunc, Value, VmError};
 
-/// The machine code of an executable's kernels, and of its bytecode functions where they have native bodies, with
-/// whatever keeps that code alive.
+/// The machine code of an executable's loop functions, and of its bytecode functions if they have
+/// native bodies. Also keeps alive whatever owns that code.
 #[derive(Default, Clone)]
 pub struct KernelTable {
     functions: FxHashMap<String, KernelFn>,
@@ -27,59 +27,60 @@ pub struct KernelTable {
 }
 
 impl KernelTable {
-    /// A table without kernels.
+    /// Creates an empty table.
     pub fn new() -> KernelTable {
         KernelTable::default()
     }
 
-    /// Adds a kernel.
+    /// Adds a loop function.
     ///
     /// # Safety
-    /// `function` must keep to the kernel ABI, accept arguments as the executable's description of
-    /// the kernel says, and
-    /// stay callable as long as the owners handed to [`KernelTable::keep_alive`] live.
+    /// `function` must follow the ABI, accept arguments as described in the executable, and stay
+    /// callable as long as the owners passed to [`KernelTable::keep_alive`] exist.
     pub unsafe fn insert(&mut self, name: impl Into<String>, function: KernelFn) {
         self.functions.insert(name.into(), function);
     }
 
-    /// Adds the native body of the bytecode function `name`, in pieces. A machine uses bodies if all bytecode functions
-    /// of its executable have one.
+    /// Adds the native body of the bytecode function `name`, in pieces. A VM uses native bodies
+    /// only if all bytecode functions of its executable have one.
     ///
     /// # Safety
-    /// The pieces must be those that `pliant_exec::body` describes, generated from this very function of this very
-    /// executable, and stay callable as long as the owners handed to [`KernelTable::keep_alive`] live.
+    /// The pieces must be as described in `pliant_exec::body`, generated from exactly this function
+    /// of this executable, and stay callable as long as the owners passed to
+    /// [`KernelTable::keep_alive`] exist.
     pub unsafe fn insert_body(&mut self, name: impl Into<String>, pieces: Arc<[BodyFn]>) {
         self.bodies.insert(name.into(), pieces);
     }
 
-    /// Says which parameters the kernel `name` writes completely before it reads them, in every call that succeeds. A
-    /// tensor whose first use is such a parameter is not cleared when it is allocated, so that a wrong answer exposes
-    /// what its memory held before. Kernels of which nothing is said write none.
+    /// Sets which parameters the loop function `name` writes completely before it reads them, in
+    /// every successful call. A tensor whose first use is such a parameter is not cleared on
+    /// allocation, so a wrong value exposes old memory contents. By default, no parameter is
+    /// assumed to be written completely.
     pub fn set_full_writes(&mut self, name: impl Into<String>, params: impl Into<Box<[bool]>>) {
         self.full_writes.insert(name.into(), params.into());
     }
 
-    /// Whether the kernel `name` writes all of a parameter before it reads any.
+    /// Whether the loop function `name` writes a parameter completely before reading it.
     pub(crate) fn writes_all(&self, name: &str, param: usize) -> bool {
         self.full_writes.get(name).and_then(|params| params.get(param)).copied().unwrap_or(false)
     }
 
-    /// Keeps `owner` (a code memory, a library) as long as a machine uses the table.
+    /// Keeps `owner` (such as code memory or a library) alive as long as a VM uses the table.
     pub fn keep_alive(&mut self, owner: Arc<dyn Any + Send + Sync>) {
         self.owners.push(owner);
     }
 
-    /// The kernel `name`.
+    /// The loop function `name`.
     pub fn get(&self, name: &str) -> Option<KernelFn> {
         self.functions.get(name).copied()
     }
 
-    /// The number of kernels.
+    /// The number of loop functions.
     pub fn len(&self) -> usize {
         self.functions.len()
     }
 
-    /// Whether there are no kernels.
+    /// Whether there are no loop functions.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
@@ -91,7 +92,7 @@ impl fmt::Debug for KernelTable {
     }
 }
 
-/// Where an operand is: a register, or (with the top bit) a linked constant.
+/// The location of an operand: a register, or (if the top bit is set) a linked constant.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand(pub(crate) u32);
 
@@ -108,27 +109,29 @@ impl Operand {
     }
 }
 
-/// A destination that throws the result away.
+/// A destination that discards the result.
 pub(crate) const VOID: u32 = u32::MAX;
 
-/// What a linked call calls.
+/// The target of a linked call.
 #[derive(Clone, Copy)]
 pub(crate) enum Callee {
-    /// A builtin that needs nothing but its operands.
+    /// A builtin that only needs its operands.
     Builtin(&'static Builtin, BuiltinFn),
-    /// A compiled kernel: index into [`Linked::kernels`].
+    /// A compiled loop function, as an index into [`Linked::kernels`].
     Kernel(u32),
-    /// `call_tir_dyn`: a kernel given as operand, and a shape that becomes trailing integers.
+    /// `call_tir_dyn`: calls a loop function passed as an operand, and expands a shape to trailing
+    /// integers.
     KernelDyn,
-    /// A host function: index into [`Linked::packed`].
+    /// A host function, as an index into [`Linked::packed`].
     Packed(u32),
-    /// Bytecode: index into [`Linked::functions`].
+    /// A bytecode function, as an index into [`Linked::functions`].
     Vm(u32),
-    /// A closure given as operand.
+    /// A closure passed as an operand.
     Closure,
-    /// A tensor of its own memory, cleared unless its first use writes all of it.
+    /// Allocates a tensor with its own storage. It is cleared unless its first use writes all of
+    /// it.
     Alloc(&'static Builtin, FirstUse),
-    /// Empties a register.
+    /// Clears a register.
     Kill(u32),
 }
 
@@ -141,8 +144,8 @@ pub(crate) enum Op {
         args_len: u32,
         dst: u32,
     },
-    /// A call whose result is that of the running function, where it calls bytecode: that takes the place of the running
-    /// frame. Any other result arrives as that of a call.
+    /// A call whose result is the result of the running function. If it calls a bytecode function,
+    /// the new frame replaces the running one. Any other result is stored as that of a normal call.
     TailCall {
         callee: Callee,
         args_start: u32,
@@ -167,9 +170,9 @@ pub(crate) struct LinkedFunction {
     pub(crate) num_regs: usize,
     pub(crate) ops: Box<[Op]>,
     pub(crate) operands: Box<[Operand]>,
-    /// The pieces of its native body; none where it has none.
+    /// The pieces of the native body; empty if there is none.
     pub(crate) native: Arc<[BodyFn]>,
-    /// Where the function stands in the executable's table, for its signature in messages.
+    /// The index in the executable's function table, used to print the signature in messages.
     pub(crate) index: u32,
 }
 
@@ -178,7 +181,7 @@ pub(crate) struct LinkedKernel {
     pub(crate) info: KernelInfo,
 }
 
-/// An entry of the function table, linked.
+/// A linked entry of the function table.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry {
     Vm(u32),
@@ -195,19 +198,19 @@ pub(crate) struct Linked {
     pub(crate) kernels: Vec<LinkedKernel>,
     pub(crate) packed: Vec<(String, HostFunc)>,
     pub(crate) entries: Vec<Entry>,
-    /// The executable's constants, then immediates and functions that are used as operands.
+    /// The executable's constants, followed by immediates and functions that are used as operands.
     pub(crate) consts: Vec<Value>,
 }
 
-/// The function of the host of that name: the machine's own come before registered ones.
+/// Looks up a host function by name. Functions of this VM take precedence over registered ones.
 pub(crate) fn find_host(name: &str, local: &FxHashMap<String, PackedFunc>) -> Option<HostFunc> {
     local.get(name).cloned().map(HostFunc::Packed).or_else(|| find_func(name))
 }
 
-/// Resolves every name of `exe`.
+/// Resolves all names of `exe`.
 ///
 /// # Errors
-/// `MissingFunctions`, with all the names that were not found.
+/// `MissingFunctions` with all names that were not found.
 pub(crate) fn link(
     exe: &Executable,
     kernels: &KernelTable,
@@ -285,7 +288,7 @@ pub(crate) fn link(
     Ok(linked)
 }
 
-/// Makes tail calls of the calls that can enter bytecode and whose result is returned at once.
+/// Converts calls that can enter bytecode and whose result is returned immediately to tail calls.
 fn mark_tail_calls(ops: &mut [Op]) {
     for at in 1..ops.len() {
         let (Op::Call { callee, args_start, args_len, dst }, Op::Ret { reg }) =
@@ -299,7 +302,7 @@ fn mark_tail_calls(ops: &mut [Op]) {
     }
 }
 
-/// The builtin that programs of 2022 call by its name alone.
+/// Looks up a builtin by the short name that programs of 2022 use.
 fn oldest_builtin(name: &str) -> Option<&'static Builtin> {
     const NAMES: &[&str] =
         &["alloc_shape_heap", "free_storage", "free_tensor", "load_shape", "store_shape"];
@@ -323,7 +326,7 @@ impl Linker<'_> {
         let mut operands = Vec::with_capacity(f.args.len());
         let mut ops = Vec::with_capacity(f.instrs.len());
         for (at, instr) in f.instrs.iter().enumerate() {
-            // The validator checked that jumps stay inside the body.
+            // The validator has checked that jump targets are inside the body.
             let jump = |offset: i32| (at as i64 + i64::from(offset)) as u32;
             ops.push(match *instr {
                 Instr::Ret { reg } => Op::Ret { reg: reg.0 },
@@ -367,7 +370,7 @@ impl Linker<'_> {
         }
     }
 
-    /// What a call calls; `first_use` is the first use of its result, should it be a new tensor.
+    /// The target of a call. `first_use` is the first use of the result if it is a new tensor.
     fn callee(
         &self,
         func: u32,
@@ -386,13 +389,13 @@ impl Linker<'_> {
                 ("vm.builtin.alloc_tensor", _) if first_use() == FirstUse::WritesAll => {
                     Callee::Builtin(builtin, alloc_tensor_unwritten)
                 }
-                // These empty a register: its old contents must die at once.
+                // The old contents of the register must be released immediately.
                 ("vm.builtin.null_value", _) if dst != VOID => Callee::Kill(dst),
                 (
                     "vm.builtin.kill_object" | "vm.builtin.free_tensor" | "vm.builtin.free_storage",
                     BuiltinKind::Plain(function),
                 ) => match args.first().and_then(|arg| arg.decode()) {
-                    // What a destination holds afterwards must not be what it held before.
+                    // The destination must not keep its previous value.
                     Some(ArgValue::Reg(reg)) if dst == VOID || dst == reg.0 => Callee::Kill(reg.0),
                     _ => Callee::Builtin(builtin, function),
                 },

@@ -1,4 +1,4 @@
-//! The machine: its public face, its shared state, and interrupts.
+//! The public interface of the virtual machine, its shared state, and interrupts.
 
 use std::any::Any;
 use std::fmt;
@@ -22,65 +22,67 @@ use crate::stop::{StopFlag, StopFlags};
 use crate::time_limit::Limit;
 use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
 
-/// Bit 0 of the attention word asks for a poll. The other bits of the lower half count interrupts. The upper half counts the time
-/// limits that passed: at each, all runs look whether it was theirs.
+/// Layout of the attention word. Bit 0 requests a poll. The other bits of the lower half count
+/// interrupts. The upper half counts expired time limits: whenever it changes, every run checks its
+/// own limit.
 const POLL: u64 = 1;
 const INTERRUPT: u64 = 2;
 const INTERRUPTS: u64 = (1 << 32) - INTERRUPT;
 const TIME_LIMIT: u64 = 1 << 32;
 
-/// Asks the host whether to stop: returns true to interrupt the invocation.
+/// A callback that asks the host whether to stop. Returning true interrupts the invocation.
 type Poll = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// How deeply calls may nest unless [`VmOptions::max_depth`] says otherwise.
+/// The default of [`VmOptions::max_depth`].
 pub const DEFAULT_DEPTH: usize = 100_000;
 
-/// How to make a machine.
+/// Options for creating a VM.
 #[derive(Default, Clone)]
 pub struct VmOptions {
-    /// The team that runs parallel loops; the global one by default.
+    /// The team that runs parallel loops. Default: the global team.
     pub team: Option<Arc<Team>>,
-    /// Packed functions for this machine alone; they come before registered ones.
+    /// Packed functions of this VM only. They take precedence over registered ones.
     pub functions: FxHashMap<String, PackedFunc>,
-    /// Execute bytecode even where there are native bodies.
+    /// Interpret bytecode even if there are native bodies.
     pub bytecode: bool,
-    /// How deeply calls of the program's functions may nest in one invocation; [`DEFAULT_DEPTH`] by default. All frames
-    /// together have at most 16 million registers besides.
+    /// Maximum nesting of calls of the program's functions in one invocation. Default:
+    /// [`DEFAULT_DEPTH`]. Independently, all frames together have at most 16 million registers.
     pub max_depth: Option<usize>,
     /// Return free memory of the allocator to the system when the VM is dropped.
     pub trim: bool,
-    /// Something of the host's that belongs to the machine: [`VirtualMachine::owned`] gives it back.
+    /// An object of the host that the VM keeps alive; returned by [`VirtualMachine::owned`].
     pub owned: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// How to invoke a function.
+/// Options for invoking a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunOptions {
-    /// How long the run may take; unlimited by default. The run stops at its next poll of the interrupt flag and fails with
-    /// [`VmError::TimeLimit`]. Functions of the host are not stopped while they run. With zero, nothing runs.
+    /// Time limit of the run. Default: unlimited. After the limit, the run stops at its next poll
+    /// of the interrupt flag and fails with [`VmError::TimeLimit`]. Host functions are not
+    /// interrupted. With a limit of zero, nothing runs.
     pub time_limit: Option<Duration>,
 }
 
-/// How much a machine has done.
+/// Statistics of a VM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VmStats {
-    /// Invocations of its functions from outside.
+    /// Number of invocations by the host.
     pub invocations: u64,
 }
 
-/// Inputs and result of a function called in steps.
+/// The inputs and the result of a function that is called through the stateful interface.
 #[derive(Default)]
 struct Stateful {
     inputs: Vec<Value>,
     output: Option<Value>,
 }
 
-/// The shared state of a machine.
+/// The shared state of a VM.
 pub(crate) struct Inner {
     pub(crate) linked: Linked,
     stop: StopFlags,
     pub(crate) attention: AtomicU64,
-    /// The packed functions of this machine alone.
+    /// The packed functions of this VM only.
     pub(crate) functions: FxHashMap<String, PackedFunc>,
     owned: Option<Arc<dyn Any + Send + Sync>>,
     pub(crate) max_depth: AtomicUsize,
@@ -93,28 +95,29 @@ pub(crate) struct Inner {
     invocations: AtomicU64,
     /// Keeps the machine code and the team alive.
     _owners: (KernelTable, Option<Arc<Team>>),
-    /// The last field: dropping it also releases the blocks that the other fields have freed.
+    /// Must be the last field: dropping it also releases memory freed by the other fields.
     pub(crate) owner: Owner,
 }
 
-/// How an invocation runs.
+/// The context of an invocation.
 pub(crate) enum How<'a> {
-    /// On its own, for at most that long.
+    /// A top-level run, optionally with a time limit.
     Alone(Option<Duration>),
     /// Nested in the run that has this runtime.
     Within(&'a KernelRuntime),
 }
 
-/// Runs the functions of an executable. Cloning shares the machine; every method may be called from any thread.
+/// Runs the functions of an executable. Clones share the same VM. All methods can be called from
+/// any thread.
 #[derive(Clone)]
 pub struct VirtualMachine(Arc<Inner>);
 
-/// A machine that others keep alive.
+/// A weak reference to a VM.
 #[derive(Clone)]
 pub struct WeakMachine(Weak<Inner>);
 
 impl WeakMachine {
-    /// The machine, if it lives.
+    /// The VM, if it still exists.
     pub fn upgrade(&self) -> Option<VirtualMachine> {
         self.0.upgrade().map(VirtualMachine)
     }
@@ -127,10 +130,10 @@ impl fmt::Debug for VirtualMachine {
 }
 
 impl VirtualMachine {
-    /// Links `exe` with the machine code of its kernels and the registered packed functions.
+    /// Links `exe` with the machine code of its loop functions and the registered packed functions.
     ///
     /// # Errors
-    /// `MissingFunctions`, naming all that were not found.
+    /// `MissingFunctions` with all names that were not found.
     pub fn new(exe: Arc<Executable>, kernels: KernelTable) -> Result<VirtualMachine, VmError> {
         Self::with_options(exe, kernels, VmOptions::default())
     }
@@ -196,30 +199,31 @@ impl VirtualMachine {
         &self.0.exe
     }
 
-    /// What the host gave the machine for its own use.
+    /// The object passed as [`VmOptions::owned`].
     pub fn owned(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
         self.0.owned.as_ref()
     }
 
-    /// The names of the functions that can be invoked.
+    /// The names of all functions that can be invoked.
     pub fn function_names(&self) -> Vec<&str> {
         self.0.linked.functions.iter().map(|f| &*f.name).collect()
     }
 
-    /// Whether functions run as native bodies (`exec_mode="compiled"`), not as bytecode.
+    /// Whether functions run as native bodies (`exec_mode="compiled"`) rather than as bytecode.
     pub fn is_native(&self) -> bool {
         self.0.linked.native
     }
 
-    /// The parameters of function `name`.
+    /// The parameters of the function `name`; `None` if there is no such function.
     pub fn params(&self, name: &str) -> Option<&[Param]> {
         self.0.exe.vm_function(name).map(|f| &f.params[..])
     }
 
-    /// Calls function `name`.
+    /// Calls the function `name`.
     ///
     /// # Errors
-    /// `UnknownFunction`, `Arity`, and whatever the program's checks, kernels and packed functions report.
+    /// `UnknownFunction`, `Arity`, and any error reported by the program's checks, loop functions
+    /// and packed functions.
     pub fn invoke(&self, name: &str, args: &[Value]) -> Result<Value, VmError> {
         self.invoke_with(name, args, &RunOptions::default())
     }
@@ -237,7 +241,7 @@ impl VirtualMachine {
         self.invoke_index_with(self.index_of(name)?, args, options)
     }
 
-    /// The function `name` as a value. It can be called as long as the machine lives.
+    /// The function `name` as a value. It can be called as long as the VM exists.
     ///
     /// # Errors
     /// `UnknownFunction`.
@@ -247,7 +251,7 @@ impl VirtualMachine {
         Ok(FuncValue::new(name.to_string(), target, Vec::new()))
     }
 
-    /// The table index of function `name`, for [`VirtualMachine::invoke_index`].
+    /// The table index of the function `name`, for [`VirtualMachine::invoke_index`].
     ///
     /// # Errors
     /// `UnknownFunction`.
@@ -262,7 +266,8 @@ impl VirtualMachine {
         }
     }
 
-    /// Calls the function with this table index: [`VirtualMachine::invoke`] without the search by name.
+    /// Calls the function with the given table index. As [`VirtualMachine::invoke`], without the
+    /// name lookup.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke`].
@@ -283,21 +288,23 @@ impl VirtualMachine {
         self.start(index, args, 0, How::Alone(options.time_limit))
     }
 
-    /// As [`VirtualMachine::invoke`], nested in another run whose runtime is `outer`: kernels use the team of that run, and
-    /// its interrupts stop this run too. Interrupts of this machine stop the run between instructions only.
+    /// As [`VirtualMachine::invoke`], nested in another run whose runtime is `outer`. Loop
+    /// functions use the team of that run, and interrupting that run also stops this one.
+    /// Interrupts of this VM stop the nested run between instructions only.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke`].
     ///
     /// # Safety
-    /// `outer` is the runtime that a library function got ([`crate::LibraryFunc`]), and the function has not returned.
+    /// `outer` is the runtime that was passed to a library function ([`crate::LibraryFunc`]) that
+    /// has not returned yet.
     pub unsafe fn invoke_within(
         &self,
         outer: &KernelRuntime,
         name: &str,
         args: &[Value],
     ) -> Result<Value, VmError> {
-        // Library functions cannot call packed functions, but this run's kernels can.
+        // Library functions cannot call packed functions, but the loop functions of this run can.
         let runtime = KernelRuntime {
             call_packed: crate::callback::call_packed,
             report_error: crate::callback::report_error,
@@ -306,7 +313,8 @@ impl VirtualMachine {
         self.start(self.index_of(name)?, args, 0, How::Within(&runtime))
     }
 
-    /// Invokes the function with this table index; the last `bound` arguments are a closure's.
+    /// Invokes the function with the given table index. The last `bound` arguments are captured by
+    /// a closure.
     pub(crate) fn start(
         &self,
         index: u32,
@@ -347,7 +355,7 @@ impl VirtualMachine {
         Ok(result)
     }
 
-    /// Keeps `args` for [`VirtualMachine::invoke_stateful`].
+    /// Stores `args` for [`VirtualMachine::invoke_stateful`].
     ///
     /// # Errors
     /// `UnknownFunction`, `Arity`.
@@ -363,10 +371,11 @@ impl VirtualMachine {
         Ok(())
     }
 
-    /// Calls function `name` with the arguments kept by [`VirtualMachine::set_input`], and keeps its result.
+    /// Calls the function `name` with the arguments stored by [`VirtualMachine::set_input`], and
+    /// stores its result.
     ///
     /// # Errors
-    /// `Type` without inputs, and as [`VirtualMachine::invoke`].
+    /// `Type` if no inputs are set; otherwise as [`VirtualMachine::invoke`].
     pub fn invoke_stateful(&self, name: &str) -> Result<(), VmError> {
         self.invoke_stateful_with(name, &RunOptions::default())
     }
@@ -391,7 +400,7 @@ impl VirtualMachine {
     /// The result of the last [`VirtualMachine::invoke_stateful`].
     ///
     /// # Errors
-    /// `Type` if there was none since the inputs were set.
+    /// `Type` if the function has not been invoked since its inputs were set.
     pub fn get_outputs(&self, name: &str) -> Result<Value, VmError> {
         let stateful = self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
         stateful
@@ -400,8 +409,8 @@ impl VirtualMachine {
             .ok_or_else(|| VmError::type_error(format!("'{name}': invoke_stateful was not called")))
     }
 
-    /// Calls `visit` for each object of the host that nothing but the inputs and results kept here keeps alive. Nothing
-    /// while they are being changed.
+    /// Calls `visit` for each host object that is kept alive only by the stored inputs and results.
+    /// Does nothing while another thread is accessing these.
     pub fn sole_objects(&self, visit: &mut dyn FnMut(&Object)) {
         let Ok(stateful) = self.0.stateful.try_lock() else { return };
         crate::sole_objects(
@@ -410,65 +419,66 @@ impl VirtualMachine {
         );
     }
 
-    /// A handle that does not keep the machine alive.
+    /// A weak reference to the VM.
     pub fn downgrade(&self) -> WeakMachine {
         WeakMachine(self.0.me.clone())
     }
 
-    /// How deeply calls of the program's functions may nest in one invocation.
+    /// Maximum nesting of calls of the program's functions in one invocation.
     pub fn max_depth(&self) -> usize {
         self.0.max_depth.load(Ordering::Relaxed)
     }
 
-    /// Sets how deeply calls may nest, from the next call on.
+    /// Sets the maximum nesting of calls. It takes effect at the next call.
     pub fn set_max_depth(&self, depth: usize) {
         self.0.max_depth.store(depth, Ordering::Relaxed);
     }
 
-    /// Interrupts all invocations that are running now; they return `Interrupted` at their next instruction.
+    /// Interrupts all running invocations. They return `Interrupted` at their next instruction.
     pub fn interrupt(&self) {
         self.0.stop.raise();
         self.0.attention.fetch_add(INTERRUPT, Ordering::Relaxed);
     }
 
-    /// Sets what [`VirtualMachine::request_poll`] calls.
+    /// Sets the callback for [`VirtualMachine::request_poll`].
     pub fn set_poll(&self, poll: Option<Arc<dyn Fn() -> bool + Send + Sync>>) {
         *self.0.poll.write().unwrap_or_else(PoisonError::into_inner) = poll;
     }
 
-    /// Makes one running invocation call the poll function at its next instruction, on its own thread; it is
-    /// interrupted if the function returns true. A host whose signals arrive at one thread uses it to look for them.
+    /// Makes one running invocation call the poll callback at its next instruction, on its own
+    /// thread. The invocation is interrupted if the callback returns true. Hosts that handle
+    /// signals on a specific thread use this to check for them.
     pub fn request_poll(&self) {
         self.0.attention.fetch_or(POLL, Ordering::Relaxed);
     }
 
-    /// Sets or removes the callback around each call. Invocations that are running go on as before.
+    /// Sets or removes the callback around each call. Running invocations are not affected.
     pub fn set_instrument(&self, instrument: Option<Instrument>) {
         self.0.watched.store(instrument.is_some(), Ordering::Release);
         *self.0.instrument.write().unwrap_or_else(PoisonError::into_inner) = instrument;
     }
 
-    /// How much the machine has done.
+    /// Statistics of this VM.
     pub fn stats(&self) -> VmStats {
         VmStats { invocations: self.0.invocations.load(Ordering::Relaxed) }
     }
 }
 
 impl Inner {
-    /// Whether `other` is this machine.
+    /// Whether `other` refers to this VM.
     pub(crate) fn is(&self, other: &Weak<Inner>) -> bool {
         Weak::ptr_eq(&self.me, other)
     }
 
-    /// The attention word at the beginning of an invocation, without a pending poll, and the flag that stops its
-    /// kernels.
+    /// The attention word at the start of an invocation, without a pending poll, and the flag that
+    /// stops the loop functions of the run.
     pub(crate) fn begin_run(&self) -> (u64, &StopFlag) {
-        // The word comes first: what interrupts in between is meant for this run too.
+        // The word is read first, so that an interrupt in between applies to this run too.
         let attention = self.attention.load(Ordering::Relaxed) & !POLL;
         (attention, self.stop.enter())
     }
 
-    /// Looks into a changed attention word; returns the new one to compare with.
+    /// Handles a changed attention word. Returns the new value to compare with.
     pub(crate) fn attend(&self, seen: u64) -> Result<u64, VmError> {
         let now = self.attention.fetch_and(!POLL, Ordering::Relaxed);
         if (now ^ seen) & INTERRUPTS != 0 {
@@ -481,17 +491,17 @@ impl Inner {
         }
     }
 
-    /// Whether the machine was interrupted since a run saw this attention word.
+    /// Whether the VM was interrupted since a run read this attention word.
     pub(crate) fn is_interrupted_since(&self, seen: u64) -> bool {
         (self.attention.load(Ordering::Relaxed) ^ seen) & INTERRUPTS != 0
     }
 
-    /// Makes all runs look whether their time limit has passed.
+    /// Makes all runs check whether their time limit has expired.
     pub(crate) fn wake_runs(&self) {
         self.attention.fetch_add(TIME_LIMIT, Ordering::Relaxed);
     }
 
-    /// Runs bytecode function `function` for at most `time`.
+    /// Runs a bytecode function with a time limit.
     #[cold]
     fn run_limited(
         &self,
@@ -511,7 +521,7 @@ impl Inner {
         Runner::limited(self, context, instrument, &limit, &runtime).run(function, args)
     }
 
-    /// Where an instruction of a linked function comes from.
+    /// The source location of an instruction of a linked function.
     #[cold]
     pub(crate) fn place(&self, function: usize, instruction: usize) -> Option<TraceEntry> {
         let index = self.linked.functions.get(function)?.index;
@@ -524,8 +534,8 @@ impl Inner {
         })
     }
 
-    /// The error for a call of table entry `index` with `given` arguments, not counting the last `bound` parameters,
-    /// which a closure passes itself.
+    /// The error for a call of table entry `index` with `given` arguments. The last `bound`
+    /// parameters are not counted, because a closure supplies them.
     #[cold]
     pub(crate) fn arity(&self, index: u32, given: usize, bound: usize) -> VmError {
         let def = &self.exe.funcs()[index as usize];

@@ -1,11 +1,11 @@
-//! Memory of running programs: a pool of blocks per thread, without locks, with a bound on what it keeps.
+//! Memory of running programs: a lock-free pool of blocks per thread, with limited size.
 //!
-//! A storage that dies goes to the pool of the thread that drops it, and the next one of a similar size takes it from
-//! there. What the pool keeps is bounded ([`set_pool_limit`]); larger blocks go back to the system at once, so memory
-//! follows the shapes in use.
+//! A released storage goes to the pool of the thread that releases it, and the next storage of a
+//! similar size reuses it. The size of the pool is limited ([`set_pool_limit`]). Blocks beyond the
+//! limit are returned to the system immediately, so memory use adapts to the current shapes.
 //!
-//! A block belongs to the VM that allocated it and is never reused by another VM. When a VM is dropped, its blocks
-//! leave the pools of all threads ([`Owner`]).
+//! A block belongs to the VM that allocated it and is never reused by another VM. When a VM is
+//! dropped, its blocks are removed from the pools of all threads ([`Owner`]).
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
@@ -19,29 +19,30 @@ use pliant_tensor::{ALIGNMENT, AlignedBuf, Storage, TensorError, on_shortage, po
 
 use crate::owner_ids::{KERNEL_OWNER, NO_OWNER, end_owner, is_live, new_owner};
 
-/// Bytes that each thread's pool keeps by default.
+/// Default size limit of a thread's pool in bytes.
 const DEFAULT_LIMIT: usize = 64 << 20;
-/// Sizes are rounded up to one of four steps per power of two, so a block is at most a quarter too large.
+/// Sizes are rounded up to one of four steps per power of two, so at most a quarter of a block is
+/// wasted.
 const CLASSES: usize = 4 * usize::BITS as usize;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
 
-/// Sets how many bytes of free memory each thread keeps for its next run (64 MiB at first).
+/// Sets the size limit of each thread's pool in bytes. Default: 64 MiB.
 pub fn set_pool_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::Relaxed);
 }
 
-/// Bytes of free memory that this thread keeps.
+/// The number of bytes in this thread's pool.
 pub fn pooled_bytes() -> usize {
     with_pool(|pool| pool.bytes).unwrap_or(0)
 }
 
-/// Gives the free memory that this thread keeps back to the system.
+/// Returns the memory in this thread's pool to the system.
 pub fn release_pooled() {
     drop(with_pool(Pool::take_all));
 }
 
-/// Returns all pooled and cached memory to the system; that of running threads once their runs end.
+/// Returns all pooled and cached memory to the system. Running threads do so when their runs end.
 fn release_all() {
     release_pooled();
     POOLS.empty(Pool::take_all);
@@ -50,10 +51,10 @@ fn release_all() {
 
 #[derive(Default)]
 struct Pool {
-    /// Free blocks by size class; empty before the first block.
+    /// Free blocks by size class; empty until the first block is freed.
     free: Vec<Vec<AlignedBuf>>,
     bytes: usize,
-    /// The owner number of the VM that runs on this thread; [`NO_OWNER`] if none does.
+    /// The owner number of the VM running on this thread; [`NO_OWNER`] if there is none.
     running: u64,
 }
 
@@ -63,39 +64,41 @@ static POOLS: ThreadCaches<Pool> = ThreadCaches::new();
 thread_local! {
     /// This thread's pool.
     static CACHE: OnceCell<ThreadCache<Pool>> = const { OnceCell::new() };
-    /// This thread's pool while a VM runs on the thread and nothing else uses the pool. [`Running`] holds the pool in use
-    /// meanwhile. Has no destructor, so that access to it is cheap.
+    /// This thread's pool while a VM runs on the thread and nothing else is using the pool.
+    /// [`Running`] keeps the pool entered during that time. It has no destructor, so that access is
+    /// cheap.
     static CURRENT: Cell<Option<NonNull<Pool>>> = const { Cell::new(None) };
 }
 
-/// Enters this thread's pool. `None` while the thread ends, or while the pool is used already or by another thread.
+/// Enters this thread's pool. `None` during thread exit, or while the pool is in use.
 #[cold]
 fn enter() -> Option<InUse<'static, Pool>> {
     let claim = || {
-        // Pooled memory is released when memory is short.
+        // Register the function that releases pooled memory when memory is short.
         on_shortage(release_all);
         POOLS.claim()
     };
     CACHE.try_with(|cache| cache.get_or_init(claim).enter()).ok().flatten()
 }
 
-/// Calls `f` with this thread's pool. `None` as for [`enter`].
+/// Calls `f` with this thread's pool. Returns `None` in the same cases as [`enter`].
 #[inline(always)]
 fn with_pool<R>(f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
     let Some(mut pool) = CURRENT.take() else {
         return enter().map(|mut pool| f(&mut pool));
     };
-    // SAFETY: `Running` holds the pool in use and clears the pointer before it leaves the pool. The pointer was taken,
-    // so that there is no second reference.
+    // SAFETY: `Running` keeps the pool entered and clears the pointer before leaving it. The
+    // pointer was taken, so there is no second reference.
     let result = f(unsafe { pool.as_mut() });
     CURRENT.set(Some(pool));
     Some(result)
 }
 
-/// A VM as the owner of memory. Dropping it frees all pooled blocks of the VM, and memory that kernels cache.
+/// A VM as an owner of memory. Dropping it frees all pooled blocks of the VM and memory cached by
+/// library kernels.
 pub(crate) struct Owner {
     id: u64,
-    /// Whether dropping it also trims the system's allocator.
+    /// Whether dropping the owner also trims the C allocator.
     trim: bool,
 }
 
@@ -109,8 +112,8 @@ impl Owner {
         self.id
     }
 
-    /// Makes the VM the owner of this thread's allocations until the result is dropped. If the pool cannot be used, the
-    /// allocations have no owner and are not pooled.
+    /// Makes the VM the owner of this thread's allocations until the result is dropped. If the pool
+    /// is not available, the allocations have no owner and are not pooled.
     pub(crate) fn begin(&self) -> Running {
         let mut pool = if CURRENT.get().is_none() { enter() } else { None };
         if let Some(pool) = &mut pool {
@@ -121,17 +124,18 @@ impl Owner {
     }
 }
 
-/// Sets the VM that runs on this thread. Returns the previous one.
+/// Sets the VM running on this thread. Returns the previous one.
 fn set_running(owner: u64) -> u64 {
     let Some(mut pool) = CURRENT.get() else { return NO_OWNER };
-    // SAFETY: as in `with_pool`; no reference to the pool exists, since the pointer is not taken.
+    // SAFETY: as in `with_pool`. There is no reference to the pool, because the pointer is not
+    // taken.
     let running = unsafe { &mut pool.as_mut().running };
     std::mem::replace(running, owner)
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // First, so that blocks that are freed from now on are not pooled.
+        // Must come first, so that blocks freed from now on are not pooled.
         end_owner(self.id);
         let take =
             |pool: &mut Pool| pool.extract(|owner| owner == self.id || owner == KERNEL_OWNER);
@@ -144,11 +148,12 @@ impl Drop for Owner {
     }
 }
 
-/// A VM runs on this thread until this is dropped. Not `Send`, since the pool is the thread's.
+/// Marks that a VM runs on this thread, until dropped. Not `Send`, because the pool belongs to the
+/// thread.
 pub(crate) struct Running {
     /// The owner number of the calling VM, if any.
     outer: u64,
-    /// The thread's pool, unless the calling VM holds it.
+    /// The thread's pool, unless the calling VM has entered it.
     pool: Option<InUse<'static, Pool>>,
     not_send: PhantomData<*const ()>,
 }
@@ -162,13 +167,14 @@ impl Drop for Running {
     }
 }
 
-/// The class of a request and the size of its blocks; `None` if the size cannot be rounded.
+/// The size class of a request and the block size of that class; `None` if rounding overflows.
 fn class_of(bytes: usize) -> Option<(usize, usize)> {
     let bytes = bytes.max(ALIGNMENT);
     let log = (bytes - 1).ilog2();
-    // Between 2^log and 2^(log + 1), in steps of a quarter; at least 16 bytes each, as the smallest log is 5.
+    // Sizes between 2^log and 2^(log + 1) are rounded to steps of a quarter. `log` is at least 5
+    // here, so a step is at least 8 bytes.
     let step = 1usize << (log - 2);
-    // Not `next_multiple_of`, which divides.
+    // `next_multiple_of` would use a division.
     let size = bytes.checked_add(step - 1)? & !(step - 1);
     let quarter = (size >> (log - 2)) - 4;
     Some((4 * log as usize + quarter, size))
@@ -178,14 +184,14 @@ impl Pool {
     #[inline(always)]
     fn take(&mut self, class: usize, owner: u64) -> Option<AlignedBuf> {
         let blocks = self.free.get_mut(class)?;
-        // The block that was freed last is the most likely to be in a CPU cache.
+        // The most recently freed block is the most likely to be in a CPU cache.
         let at = blocks.iter().rposition(|block| block.owner() == owner)?;
         let block = blocks.swap_remove(at);
         self.bytes -= block.len();
         Some(block)
     }
 
-    /// Keeps a block of a VM that exists.
+    /// Adds a block to the pool. Its owner must still exist.
     #[inline(always)]
     fn give(&mut self, block: AlignedBuf) {
         let limit = LIMIT.load(Ordering::Relaxed);
@@ -202,7 +208,8 @@ impl Pool {
         self.free[class].push(block);
     }
 
-    /// Frees blocks until the pool has at most `limit` bytes: the largest ones, which are the rarest to fit, first.
+    /// Frees blocks until the pool has at most `limit` bytes. The largest blocks are freed first,
+    /// because they are the least likely to be reused.
     #[cold]
     fn make_room(&mut self, limit: usize) {
         if self.free.is_empty() {
@@ -217,13 +224,13 @@ impl Pool {
         }
     }
 
-    /// Removes and returns all blocks.
+    /// Removes all blocks and returns them.
     fn take_all(&mut self) -> Vec<Vec<AlignedBuf>> {
         self.bytes = 0;
         std::mem::take(&mut self.free)
     }
 
-    /// Removes and returns all blocks of some owners.
+    /// Removes the blocks of the selected owners and returns them.
     fn extract(&mut self, of: impl Fn(u64) -> bool) -> Vec<AlignedBuf> {
         let mut taken = Vec::new();
         for blocks in &mut self.free {
@@ -234,8 +241,8 @@ impl Pool {
     }
 }
 
-/// A block from this thread's pool, or a new one. It belongs to the VM that runs on this thread, or to `other` if none
-/// runs.
+/// Takes a block from this thread's pool or allocates one. It belongs to the VM running on this
+/// thread, or to `other` if there is none.
 fn take_block(bytes: usize, other: u64) -> Result<AlignedBuf, TensorError> {
     let (class, size) = class_of(bytes).ok_or(TensorError::OutOfMemory { bytes })?;
     let mut owner = other;
@@ -245,7 +252,7 @@ fn take_block(bytes: usize, other: u64) -> Result<AlignedBuf, TensorError> {
     });
     let block = match block.flatten() {
         Some(block) => block,
-        // Zeroed, so that what a kernel leaves unwritten is never uninitialised memory.
+        // Zeroed, so that elements that are never written are not uninitialised memory.
         None => {
             let mut block = AlignedBuf::zeroed(size)?;
             block.set_pool(owner, give_block);
@@ -258,26 +265,28 @@ fn take_block(bytes: usize, other: u64) -> Result<AlignedBuf, TensorError> {
 }
 
 fn give_block(block: AlignedBuf) {
-    // While the thread ends there is no pool any more, and the block is freed.
+    // During thread exit there is no pool, and the block is freed.
     let _ = with_pool(|pool| pool.give(block));
 }
 
-/// A storage of at least `bytes` bytes from this thread's pool; its contents are arbitrary, but never another VM's data.
+/// Allocates a storage of at least `bytes` bytes. Its contents are arbitrary, but never another
+/// VM's data.
 pub(crate) fn alloc_storage(bytes: usize) -> Result<Storage, TensorError> {
     Ok(Storage::from_buf(take_block(bytes, NO_OWNER)?))
 }
 
-/// Scratch blocks start with one cache line that holds the block's owner.
+/// A scratch block starts with one cache line that holds the block itself, as its owner.
 const HEADER: usize = ALIGNMENT;
 const _: () = assert!(size_of::<AlignedBuf>() <= HEADER, "the owner fits the header");
 
-/// `KernelRuntime::alloc_workspace`: scratch memory from this thread's pool.
+/// `KernelRuntime::alloc_workspace`: allocates scratch memory from this thread's pool.
 pub(crate) unsafe extern "C" fn alloc_workspace(bytes: u64) -> *mut c_void {
     let size = usize::try_from(bytes).ok().and_then(|bytes| bytes.checked_add(HEADER));
     let block = size.map(|size| take_block(size, KERNEL_OWNER));
     let Some(Ok(block)) = block else { return std::ptr::null_mut() };
     let start = block.as_ptr();
-    // SAFETY: the block has the header's bytes, aligned for its owner; ownership moves into it.
+    // SAFETY: the block has the header's bytes, aligned for `AlignedBuf`. Ownership moves into the
+    // header.
     unsafe {
         start.cast::<ManuallyDrop<AlignedBuf>>().write(ManuallyDrop::new(block));
         start.add(HEADER).cast()
@@ -289,7 +298,7 @@ pub(crate) unsafe extern "C" fn free_workspace(block: *mut c_void) {
     if block.is_null() {
         return;
     }
-    // SAFETY: the pointer came from `alloc_workspace`, so the owner stands in the header before it.
+    // SAFETY: the pointer came from `alloc_workspace`, so the header before it holds the block.
     let block = unsafe { block.cast::<u8>().sub(HEADER).cast::<AlignedBuf>().read() };
     give_block(block);
 }
@@ -299,7 +308,7 @@ mod tests {
     use super::*;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    /// Runs the tests of this module one at a time: dropping a machine empties the pools of all threads.
+    /// Serialises the tests of this module, because dropping a VM empties the pools of all threads.
     fn alone() -> MutexGuard<'static, ()> {
         static ALONE: Mutex<()> = Mutex::new(());
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)

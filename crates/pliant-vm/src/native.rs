@@ -1,7 +1,8 @@
-//! Running native bodies: the driver that calls them, and the runtime entries that they call.
+//! Executes native bodies: the driver that calls them, and the runtime entries that they call.
 //!
-//! Frames and registers are those of the bytecode loop, and the entries do what the loop does for a call; see
-//! `pliant_exec::body` for what passes between the two sides.
+//! Frames and registers are the same as in the bytecode interpreter, and the entries execute a call
+//! as the interpreter does. The interface between bodies and entries is described in
+//! `pliant_exec::body`.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,14 +17,14 @@ use crate::link::{Callee, Op, Operand};
 use crate::run::{Called, Left, Runner, Site, condition, in_function};
 use crate::{Value, VmError};
 
-/// What stopped a run inside an entry.
+/// The reason why an entry stopped the run.
 enum Failure {
     Error(VmError),
-    /// A defect: it goes on unwinding in the driver, since no native body may be unwound.
+    /// A panic, which is a bug. The driver resumes it, because native bodies must not be unwound.
     Panic(Box<dyn Any + Send>),
 }
 
-/// The driver's state. Bodies see its start.
+/// The driver's state. Bodies only access its first field.
 #[repr(C)]
 struct State<'r, 'a> {
     context: BodyContext,
@@ -42,7 +43,7 @@ static ENTRIES: BodyEntries = BodyEntries {
     condition: read_condition,
 };
 
-/// Runs the function on top of the frames to its end.
+/// Runs the function in the top frame until the run ends.
 pub(crate) fn execute(runner: &mut Runner<'_>) -> Result<Value, VmError> {
     let inner = runner.inner;
     let context = BodyContext {
@@ -55,8 +56,9 @@ pub(crate) fn execute(runner: &mut Runner<'_>) -> Result<Value, VmError> {
     loop {
         let function = &inner.linked.functions[state.runner.function];
         let piece = function.native[pc as usize / BODY_PIECE];
-        // SAFETY: the table's giver promised a body of this function; `pc` lies in the piece; the state is what the
-        // entries expect, and nothing else uses it during the call.
+        // SAFETY: the provider of the table guarantees that this is a body of the function, and
+        // `pc` is in the piece. The state is what the entries expect, and nothing else uses it
+        // during the call.
         let code = unsafe { piece((&raw mut state).cast(), pc) };
         let payload = code_payload(code);
         match code_kind(code) {
@@ -87,16 +89,18 @@ impl State<'_, '_> {
     }
 }
 
-/// Does an entry's work; errors and panics stay in the state.
+/// Runs the work of an entry. Errors and panics are recorded in the state.
 ///
 /// # Safety
-/// `context` is the state of the driver that called the body that called the entry, for the instruction `at`.
+/// `context` is the state of the driver that called the body, and `at` is the instruction being
+/// executed.
 unsafe fn guarded(
     context: *mut BodyContext,
     at: u32,
     work: impl FnOnce(&mut Runner<'_>) -> Result<u64, VmError>,
 ) -> u64 {
-    // SAFETY: the caller's promise; the driver does not touch the state before the body returns.
+    // SAFETY: guaranteed by the caller. The driver does not access the state until the body
+    // returns.
     let state = unsafe { &mut *context.cast::<State<'_, '_>>() };
     let failure = match catch_unwind(AssertUnwindSafe(|| work(state.runner))) {
         Ok(Ok(code)) => return code,
@@ -127,7 +131,7 @@ unsafe extern "C" fn call_builtin(context: *mut BodyContext, at: u32) -> u64 {
         }
         call => runner.any(call),
     };
-    // SAFETY: a body passes on the context that it was given.
+    // SAFETY: a body passes on its own context.
     unsafe { guarded(context, at, work) }
 }
 
@@ -139,7 +143,7 @@ unsafe extern "C" fn call_release(context: *mut BodyContext, at: u32) -> u64 {
         }
         call => runner.any(call),
     };
-    // SAFETY: a body passes on the context that it was given.
+    // SAFETY: a body passes on its own context.
     unsafe { guarded(context, at, work) }
 }
 
@@ -153,7 +157,7 @@ unsafe extern "C" fn call_kernel(context: *mut BodyContext, at: u32) -> u64 {
         }
         call => runner.any(call),
     };
-    // SAFETY: a body passes on the context that it was given.
+    // SAFETY: a body passes on its own context.
     unsafe { guarded(context, at, work) }
 }
 
@@ -167,7 +171,7 @@ unsafe extern "C" fn call_packed(context: *mut BodyContext, at: u32) -> u64 {
         }
         call => runner.any(call),
     };
-    // SAFETY: a body passes on the context that it was given.
+    // SAFETY: a body passes on its own context.
     unsafe { guarded(context, at, work) }
 }
 
@@ -179,7 +183,7 @@ unsafe extern "C" fn call_function(context: *mut BodyContext, at: u32) -> u64 {
         }
         call => runner.any(call),
     };
-    // SAFETY: a body passes on the context that it was given.
+    // SAFETY: a body passes on its own context.
     unsafe { guarded(context, at, work) }
 }
 
@@ -188,13 +192,14 @@ unsafe extern "C" fn call_any(context: *mut BodyContext, at: u32) -> u64 {
         let call = runner.call_at(at);
         runner.any(call)
     };
-    // SAFETY: a body passes on the context that it was given.
+    // SAFETY: a body passes on its own context.
     unsafe { guarded(context, at, work) }
 }
 
 unsafe extern "C" fn read_condition(context: *mut BodyContext, at: u32) -> u64 {
     let work = |runner: &mut Runner<'_>| {
-        // Loops of nested runs end here: a body itself looks at the attention word only.
+        // Loops of nested runs must be interrupted here, because the body only checks this VM's
+        // attention word.
         runner.check_outer()?;
         let function = &runner.inner.linked.functions[runner.function];
         let Op::If { cond, .. } = function.ops[at as usize] else {
@@ -203,11 +208,11 @@ unsafe extern "C" fn read_condition(context: *mut BodyContext, at: u32) -> u64 {
         let holds = condition(&runner.context.regs[runner.base + cond as usize]);
         holds.map(u64::from).map_err(|error| in_function(error, &function.name))
     };
-    // SAFETY: a body passes on the context that it was given.
+    // SAFETY: a body passes on its own context.
     unsafe { guarded(context, at, work) }
 }
 
-/// A linked call: callee, operands, place.
+/// A linked call: callee, operands, call site.
 type Call<'a> = (Callee, &'a [Operand], Site);
 
 impl<'a> Runner<'a> {
@@ -229,7 +234,7 @@ impl<'a> Runner<'a> {
         (callee, operands, Site { pc: at as usize, dst, tail })
     }
 
-    /// A call of whatever kind.
+    /// Executes a call of any kind.
     #[inline(never)]
     fn any(&mut self, (callee, operands, site): Call<'a>) -> Result<u64, VmError> {
         match self.call(callee, operands, site)? {

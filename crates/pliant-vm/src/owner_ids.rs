@@ -1,19 +1,21 @@
-//! Owners of pooled memory: each VM has a number that no other VM gets, not even after it is dropped.
+//! Owners of pooled memory. Each VM has a unique number that is never reused, not even after it is
+//! dropped.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// Maximum number of live VMs that own memory. Memory that further VMs free returns to the system at once.
+/// Maximum number of live VMs that can own memory. Memory freed by further VMs is returned to the
+/// system.
 const MAX_OWNERS: usize = 4096;
 
-/// Memory without an owner, which is never reused.
+/// Marks memory without an owner, which is never reused.
 pub(crate) const NO_OWNER: u64 = 0;
-/// Scratch memory of kernels on threads where no VM runs.
+/// Owns the scratch memory of kernels on threads where no VM runs.
 pub(crate) const KERNEL_OWNER: u64 = u64::MAX;
 
-/// How often each slot was taken or released: odd while a VM holds it.
+/// For each slot, how often it was taken and released. The count is odd while a VM holds the slot.
 static SLOTS: [AtomicU32; MAX_OWNERS] = [const { AtomicU32::new(0) }; MAX_OWNERS];
 
-/// Takes a number for a new VM; [`NO_OWNER`] if there are too many VMs.
+/// Takes a number for a new VM. Returns [`NO_OWNER`] if there are too many VMs.
 pub(crate) fn new_owner() -> u64 {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let first = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -22,7 +24,7 @@ pub(crate) fn new_owner() -> u64 {
 
 fn take(at: usize) -> Option<u64> {
     let count = SLOTS[at].load(Ordering::Relaxed);
-    // A slot whose counter is exhausted is never taken again, so that numbers stay unique.
+    // A slot whose counter is exhausted is not taken again, so that numbers stay unique.
     let is_free = count.is_multiple_of(2) && count < u32::MAX - 1;
     let take =
         |count| SLOTS[at].compare_exchange(count, count + 1, Ordering::SeqCst, Ordering::Relaxed);
@@ -36,7 +38,7 @@ pub(crate) fn end_owner(owner: u64) {
     }
 }
 
-/// Whether the owner of this number still exists, so that its memory may be reused.
+/// Whether the owner with this number still exists, so that its memory may be reused.
 pub(crate) fn is_live(owner: u64) -> bool {
     match owner {
         NO_OWNER => false,

@@ -1,15 +1,15 @@
-//! Checks that no result of a run holds poison, in builds that poison uninitialised memory.
+//! Checks that no result of a run contains poison, in builds that poison uninitialised memory.
 
 use crate::error::CheckKind;
 use crate::{Value, VmError};
 
-/// The most values that are searched. Tuples that share their members can have exponentially many leaves.
+/// Maximum number of values searched. Tuples that share members can have exponentially many leaves.
 const SEARCHED: usize = 10_000;
 
 /// Checks the result of a function.
 ///
 /// # Errors
-/// `Internal` if a tensor in `result` holds poison and no argument does.
+/// `Internal` if a tensor in `result` contains poison and no argument does.
 pub(crate) fn check_poison(function: &str, args: &[Value], result: &Value) -> Result<(), VmError> {
     if holds_poison([result]) && !holds_poison(args) {
         let message = format!("a result of '{function}' holds memory that was never written");
@@ -43,7 +43,7 @@ mod tests {
 
     fn poisoned() -> Tensor {
         let tensor = zeros();
-        // SAFETY: the tensor has these bytes.
+        // SAFETY: the tensor has that many bytes.
         unsafe { poison(tensor.data_ptr(), tensor.nbytes()) };
         tensor
     }

@@ -1,4 +1,5 @@
-//! Which objects of the host can be reached through certain values alone: for a host that collects cycles.
+//! Finds host objects that are reachable only through given values, for hosts with a cycle
+//! collector.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -7,10 +8,11 @@ use rustc_hash::FxHashMap;
 
 use crate::Value;
 
-/// Calls `visit` for each object of the host that nothing but `values`, together, keep alive. A host whose collector asks
-/// who holds what may count these, and no others, as held by whoever owns `values`: nothing is counted twice.
+/// Calls `visit` for each host object that is kept alive by `values` alone. A cycle collector can
+/// count exactly these objects as referenced by the owner of `values`; no object is counted twice.
 ///
-/// A hosted function ([`FuncValue::hosted`](crate::FuncValue::hosted)) is one object, which its function shares.
+/// A hosted function ([`FuncValue::hosted`](crate::FuncValue::hosted)) is one object, which its
+/// closure also references.
 pub fn sole_objects<'a>(
     values: impl IntoIterator<Item = &'a Value>,
     visit: &mut dyn FnMut(&Arc<dyn Any + Send + Sync>),
@@ -36,12 +38,12 @@ pub fn sole_objects<'a>(
     }
 }
 
-/// How often what several may hold was met.
+/// Counts how often each shared allocation was reached.
 #[derive(Default)]
 struct Held(FxHashMap<*const (), usize>);
 
 impl Held {
-    /// Whether all who hold it have been met.
+    /// Whether all references to the allocation have been reached, including this one.
     fn is_last(&mut self, (place, holders): (*const (), usize)) -> bool {
         if holders == 1 {
             return true;

@@ -1,4 +1,4 @@
-//! The global registry of packed functions: functions of the host that programs call by name.
+//! The global registry of packed functions: host functions that programs call by name.
 
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
@@ -8,11 +8,11 @@ use rustc_hash::FxHashMap;
 use crate::memory::{alloc_workspace, free_workspace};
 use crate::{Value, VmError};
 
-/// A function of the host.
+/// A host function.
 pub type PackedFunc = Arc<dyn Fn(&[Value]) -> Result<Value, VmError> + Send + Sync>;
 
-/// A function of the host that computes as kernels do: it is given the caller's team, for its parallel loops, and the
-/// flag that stops it. It cannot call packed functions through the runtime.
+/// A host function that behaves like a kernel: it gets the caller's worker team for parallel loops
+/// and the flag that interrupts it. It cannot call packed functions through the runtime.
 pub type LibraryFunc =
     Arc<dyn Fn(&KernelRuntime, &[Value]) -> Result<Value, VmError> + Send + Sync>;
 
@@ -24,7 +24,7 @@ pub(crate) enum HostFunc {
 }
 
 impl HostFunc {
-    /// Calls the function for a run whose kernels get `runtime`.
+    /// Calls the function from a run whose loop functions get `runtime`.
     pub(crate) fn call(&self, runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
         match self {
             HostFunc::Packed(func) => func(args),
@@ -35,7 +35,7 @@ impl HostFunc {
         }
     }
 
-    /// Calls the function from outside of any run: on the team of the process, and nothing stops it.
+    /// Calls the function outside of any run. It uses the global team and cannot be interrupted.
     pub(crate) fn call_outside(&self, args: &[Value]) -> Result<Value, VmError> {
         match self {
             HostFunc::Packed(func) => func(args),
@@ -63,13 +63,13 @@ fn outside_runtime() -> KernelRuntime {
 
 static REGISTRY: LazyLock<RwLock<FxHashMap<String, HostFunc>>> = LazyLock::new(RwLock::default);
 
-/// Registers `func` under `name` for machines made from now on. Returns false, and changes nothing, if the name is
-/// taken and `replace` is false.
+/// Registers `func` under `name` for VMs created from now on. If the name exists and `replace` is
+/// false, nothing changes and the result is false.
 pub fn register_func(name: &str, func: PackedFunc, replace: bool) -> bool {
     register(name, HostFunc::Packed(func), replace)
 }
 
-/// As [`register_func`], of a function that computes as kernels do.
+/// As [`register_func`], for a library function.
 pub fn register_library_func(name: &str, func: LibraryFunc, replace: bool) -> bool {
     register(name, HostFunc::Library(func), replace)
 }
@@ -80,23 +80,23 @@ fn register(name: &str, func: HostFunc, replace: bool) -> bool {
         return false;
     }
     let old = registry.insert(name.to_string(), func);
-    // Dropping a function may run code of the host that uses the registry.
+    // Dropping a function may run host code that uses the registry, so the lock is released first.
     drop(registry);
     drop(old);
     true
 }
 
-/// The function registered under `name`.
+/// The function registered under `name`; `None` if there is none.
 pub fn get_func(name: &str) -> Option<PackedFunc> {
     find_func(name).map(HostFunc::into_packed)
 }
 
-/// As [`get_func`], as it was registered.
+/// As [`get_func`], but returns the function in the form in which it was registered.
 pub(crate) fn find_func(name: &str) -> Option<HostFunc> {
     REGISTRY.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }
 
-/// Takes the function `name` out of the registry.
+/// Removes the function `name` from the registry and returns it.
 pub fn unregister_func(name: &str) -> Option<PackedFunc> {
     let func = REGISTRY.write().unwrap_or_else(PoisonError::into_inner).remove(name);
     func.map(HostFunc::into_packed)

@@ -1,4 +1,4 @@
-//! The loop that executes instructions.
+//! The bytecode interpreter loop.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,58 +25,61 @@ use crate::time_limit::Limit;
 use crate::value::{FuncTarget, holds_int};
 use crate::{FuncValue, Instrument, Value, VmError};
 
-/// Registers of all frames of one invocation (24 bytes each).
+/// Maximum number of registers (24 bytes each) in all frames of an invocation.
 const MAX_STACK: usize = 1 << 24;
-/// Lines of the source that an error names at most: where it happened, and the calls around that.
+/// Maximum number of source locations in an error: the innermost one and those of the enclosing
+/// calls.
 const MAX_TRACE: usize = 8;
-/// Frames that are looked through for them.
+/// Maximum number of frames searched for source locations.
 const MAX_TRACED: usize = 1 << 10;
 
-/// The state of one invocation. `regs[base..]` of the context is the running frame.
+/// The state of an invocation. `regs[base..]` of the context is the running frame.
 pub(crate) struct Runner<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) context: &'a mut Context,
     instrument: Option<&'a Instrument>,
     pub(crate) function: usize,
     pub(crate) base: usize,
-    /// The value of the machine's attention word when the invocation began.
+    /// The VM's attention word when the invocation began.
     pub(crate) attention: u64,
-    /// The flag that this machine's interrupts raise; held to count the run.
+    /// The flag that interrupts of this VM set. It also counts the run.
     flag: &'a StopFlag,
-    /// The runtime passed to kernels: the outer run's, if there is one.
+    /// The runtime passed to loop functions; that of the outer run if this run is nested.
     pub(crate) runtime: &'a KernelRuntime,
-    /// Whether the run is nested in another one, whose interrupts do not change this machine's attention word.
+    /// Whether the run is nested. Interrupts of the outer run do not change this VM's attention
+    /// word.
     nested: bool,
-    /// The time limit. None once the run was interrupted: that is the reason why it stops, even if the limit passes meanwhile.
+    /// The time limit. `None` after an interrupt, so that the interrupt is reported even if the
+    /// limit expires meanwhile.
     limit: Option<&'a Limit>,
-    /// The function that was invoked.
+    /// The invoked function.
     entry: usize,
 }
 
-/// Where a call stands.
+/// A call site.
 #[derive(Clone, Copy)]
 pub(crate) struct Site {
     pub(crate) pc: usize,
     pub(crate) dst: u32,
-    /// Whether the running function returns the call's result: then its frame is not needed any more.
+    /// Whether the running function returns the call's result, so that its frame can be reused.
     pub(crate) tail: bool,
 }
 
-/// What a call did.
+/// The outcome of a call.
 pub(crate) enum Called {
-    /// It is over; this is its result.
+    /// The call is complete; this is its result.
     Value(Value),
-    /// It is over and has written its destination itself.
+    /// The call is complete and has written its destination.
     Done,
-    /// It entered a bytecode function.
+    /// The call has entered a bytecode function.
     Entered,
 }
 
-/// What a return has left.
+/// The outcome of a return.
 pub(crate) enum Left {
-    /// The run, whose result this is.
+    /// The run is complete; this is its result.
     Run(Value),
-    /// A call: its caller goes on at this instruction.
+    /// The function has returned to its caller, which continues at this instruction.
     Call(usize),
 }
 
@@ -113,7 +116,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// A run with a time limit; `runtime` has the flag of the limit.
+    /// Creates a run with a time limit. `runtime` has the flag of the limit.
     pub(crate) fn limited(
         inner: &'a Inner,
         context: &'a mut Context,
@@ -126,21 +129,21 @@ impl<'a> Runner<'a> {
         runner
     }
 
-    /// Runs bytecode function `function`, whose number of arguments has been checked.
+    /// Runs a bytecode function. The number of arguments has already been checked.
     pub(crate) fn run(mut self, function: u32, args: &[Value]) -> Result<Value, VmError> {
         (self.function, self.entry) = (function as usize, function as usize);
         self.context.regs.extend_from_slice(args);
         let size = self.frame_size(self.base, self.function)?;
         self.context.regs.resize(size, Value::None);
         match self.instrument {
-            // Who watches sees each call as the bytecode has it.
+            // An instrument must see every call, so the bytecode is interpreted.
             Some(_) => self.execute::<true>(),
             None if self.inner.linked.native => crate::native::execute(&mut self),
             None => self.execute::<false>(),
         }
     }
 
-    /// The size of the register stack with the frame of a function on top, from `base` on.
+    /// The size of the register stack if the function's frame starts at `base`.
     fn frame_size(&self, base: usize, function: usize) -> Result<usize, VmError> {
         let size = base + self.inner.linked.functions[function].num_regs;
         if size > MAX_STACK {
@@ -149,7 +152,8 @@ impl<'a> Runner<'a> {
         Ok(size)
     }
 
-    /// The error of an instruction of the running function, with where that and the calls around it stand in the source.
+    /// Adds to an error of the running function the source locations of the instruction and the
+    /// enclosing calls.
     #[cold]
     pub(crate) fn traced(&self, error: VmError, pc: usize) -> VmError {
         let error = match error {
@@ -163,7 +167,7 @@ impl<'a> Runner<'a> {
         let around = frames.map(|f| (f.function as usize, f.pc.saturating_sub(1)));
         let mut trace: Vec<TraceEntry> = Vec::new();
         for (function, pc) in [(self.function, pc)].into_iter().chain(around).take(MAX_TRACED) {
-            // A recursion says its line once.
+            // A recursion adds its location only once.
             let place = self.inner.place(function, pc);
             trace.extend(place.filter(|place| trace.last() != Some(place)));
             if trace.len() == MAX_TRACE {
@@ -173,7 +177,7 @@ impl<'a> Runner<'a> {
         error.traced(trace)
     }
 
-    /// Why the run stops, if that is its time limit.
+    /// The error of the time limit, if that is the reason why the run stops.
     fn time_limit_error(&self) -> Option<VmError> {
         let limit = self.limit.filter(|limit| limit.has_expired())?;
         if self.inner.is_interrupted_since(self.attention) {
@@ -234,7 +238,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Puts the result of an instruction where it belongs.
+    /// Stores the result of an instruction in its destination.
     #[inline]
     pub(crate) fn put(&mut self, dst: u32, value: Value) {
         if dst != VOID {
@@ -244,7 +248,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Returns the value of a register: the caller's frame is the running one again.
+    /// Returns the value of a register, and makes the caller's frame the running one.
     pub(crate) fn leave(&mut self, reg: u32) -> Left {
         let context = &mut *self.context;
         let value = std::mem::take(&mut context.regs[self.base + reg as usize]);
@@ -258,7 +262,7 @@ impl<'a> Runner<'a> {
         Left::Call(frame.pc)
     }
 
-    /// Loops without calls must notice interrupts too.
+    /// Jumps check for interrupts, because a loop may contain no calls.
     fn jump(&mut self, pc: usize, target: u32) -> Result<usize, VmError> {
         let target = target as usize;
         if target <= pc {
@@ -268,7 +272,7 @@ impl<'a> Runner<'a> {
         Ok(target)
     }
 
-    /// Fails if the run around this one was interrupted. Every loop and every recursion calls this.
+    /// Fails if the outer run was interrupted. Every loop and every recursion must call this.
     pub(crate) fn check_outer(&self) -> Result<(), VmError> {
         if self.nested { poll(self.runtime) } else { Ok(()) }
     }
@@ -278,7 +282,7 @@ impl<'a> Runner<'a> {
         if now == self.attention { Ok(()) } else { self.attend(pc) }
     }
 
-    /// Looks into the changed attention word, at an instruction of the running function.
+    /// Handles a changed attention word at an instruction of the running function.
     #[cold]
     pub(crate) fn attend(&mut self, pc: usize) -> Result<(), VmError> {
         match self.inner.attend(self.attention) {
@@ -337,7 +341,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// `alloc_tensor_with_storage(bytes, shape, dtype)`: a tensor of its own memory, which may be that of one that has died.
+    /// `alloc_tensor_with_storage(bytes, shape, dtype)`: allocates a tensor with its own storage,
+    /// or reuses a released one.
     pub(crate) fn alloc(
         &mut self,
         builtin: &'static Builtin,
@@ -365,8 +370,9 @@ impl<'a> Runner<'a> {
         Ok(value)
     }
 
-    /// Starts a bytecode function: its frame goes on top of the register stack, or takes the place of the running one.
-    /// `closure` is where the function value is whose captured values follow the operands.
+    /// Enters a bytecode function. Its frame is pushed on the register stack or replaces the
+    /// running frame. `closure` is the location of the function value whose captured values follow
+    /// the operands.
     pub(crate) fn enter(
         &mut self,
         index: u32,
@@ -399,14 +405,16 @@ impl<'a> Runner<'a> {
             context.regs.push(value);
         }
         for i in 0..bound {
-            // The function value is in a register of the stack that grows here, so it is looked up for each.
+            // The function value may be in the register stack, which grows here, so it is looked up
+            // every time.
             let func = closure.map(|c| c.get(&context.regs[self.base..], consts));
             let Some(Value::Func(func)) = func else { break };
             let value = func.captured()[i].clone();
             context.regs.push(value);
         }
         if site.tail {
-            // The arguments move down to where the registers were that nobody reads any more.
+            // The arguments move to the start of the running frame, whose registers are no longer
+            // needed.
             for old in context.regs.drain(self.base..base) {
                 context.spares.offer(old);
             }
@@ -447,7 +455,7 @@ impl<'a> Runner<'a> {
                 Err(VmError::external(format!("panic: {}", panic_text(&*panic))).in_packed(name))
             }
         };
-        // Arguments must not outlive the call: killed tensors give their memory back.
+        // Arguments must not outlive the call, so that killed tensors release their memory.
         self.context.host_args.clear();
         result
     }
@@ -462,7 +470,8 @@ impl<'a> Runner<'a> {
             return Err(VmError::type_error("vm.builtin.invoke_closure: the function is missing"));
         };
         let callee = closure.get(&self.context.regs[self.base..], &inner.linked.consts);
-        // A function of this program is entered where it is; any other is held during its call.
+        // A function of this program is entered directly. Any other function is kept alive during
+        // its call.
         let Value::Func(func) = callee else {
             let caller = &inner.linked.functions[self.function].name;
             return Err(not_callable(caller, callee));
@@ -516,7 +525,8 @@ impl<'a> Runner<'a> {
         Ok((args.func(0)?.clone(), &operands[1..]))
     }
 
-    /// `call_tir_dyn(f, args.., shape)`: the dims of the shape become trailing integers.
+    /// `call_tir_dyn(f, args.., shape)`: calls a loop function. The dims of the shape become
+    /// trailing integers.
     pub(crate) fn call_dynamic(&mut self, operands: &[Operand]) -> Result<Called, VmError> {
         let inner = self.inner;
         let (func, rest) = self.leading_func("vm.builtin.call_tir_dyn", operands)?;
@@ -602,8 +612,9 @@ impl<'a> Runner<'a> {
             told: &raw const told,
             ..*self.runtime
         };
-        // SAFETY: the table's giver promised that the function keeps to the ABI and takes these arguments; the
-        // tensors are held by registers and constants during the call, and the runtime by the machine.
+        // SAFETY: the provider of the table guarantees that the function follows the ABI and
+        // accepts these arguments. Registers and constants keep the tensors alive during the call,
+        // and the VM the runtime.
         let status = unsafe { (kernel.function)(words.as_ptr(), &raw const runtime) };
         let result = match status {
             STATUS_OK => Ok(()),
@@ -680,7 +691,8 @@ fn kernel_error(kernel: &LinkedKernel, status: i64, call: &KernelCall<'_>, told:
     }
 }
 
-/// The argument word of `value` for a parameter that expects `expected`; `None` where it does not fit.
+/// Encodes `value` as the argument word of a parameter that expects `expected`; `None` if it does
+/// not fit.
 fn kernel_word(value: &Value, expected: KernelArg) -> Option<u64> {
     match (value, expected) {
         (Value::Tensor(tensor), KernelArg::Tensor { dtype, ndim, written, .. }) => {
@@ -704,12 +716,12 @@ fn kernel_word(value: &Value, expected: KernelArg) -> Option<u64> {
     }
 }
 
-/// A row-major, aligned copy of a tensor for a kernel that needs one.
+/// Creates a row-major, aligned copy of a tensor if the loop function requires one.
 #[cold]
 fn plain_copy(tensor: &Tensor, expected: KernelArg) -> Result<Option<Tensor>, VmError> {
     match expected {
         KernelArg::Tensor { strided: true, .. } if tensor.is_aligned() => Ok(None),
-        // What the kernel wrote into a copy would be lost.
+        // Writes to a copy would be lost.
         KernelArg::Tensor { written: true, .. } => Err(VmError::type_error(format!(
             "a kernel cannot write into {tensor:?} with strides {:?}",
             tensor.strides()
@@ -746,7 +758,7 @@ pub(crate) fn condition(value: &Value) -> Result<bool, VmError> {
         Value::Int(value) => Ok(*value != 0),
         Value::Tensor(tensor) if tensor.numel() == 1 && !tensor.dtype().is_float() => {
             let is_true = match (tensor.dtype(), tensor.as_bytes()) {
-                // The common case, without a conversion.
+                // Fast path for the common case.
                 (DType::Bool, Ok(bytes)) => bytes[0] != 0,
                 _ => tensor.to_i64_vec()?[0] != 0,
             };
@@ -772,7 +784,7 @@ pub(crate) fn in_function(error: VmError, name: &str) -> VmError {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()

@@ -1,27 +1,27 @@
-//! [`Spares`]: small tensors that have died. The next ones of their kind take their place, so that a turn of a loop that
-//! computes with scalars asks nobody for memory.
+//! [`Spares`]: a cache of small released tensors. New tensors of the same kind reuse them, so that
+//! a loop over scalars does not allocate memory in every iteration.
 
 use pliant_tensor::{DType, Tensor, poison};
 
 use crate::Value;
 
-/// How many are kept.
+/// Maximum number of cached tensors.
 const COUNT: usize = 8;
-/// The largest memory that is kept, in bytes.
+/// Maximum storage size of a cached tensor in bytes.
 const MAX_BYTES: usize = 256;
 
-/// Tensors that nothing holds any more.
+/// Tensors that are not referenced any more.
 #[derive(Default)]
 pub(crate) struct Spares {
     kept: Vec<Tensor>,
-    /// Which one the next takes the place of, once there are enough.
+    /// The index of the entry to replace next when the cache is full.
     next: usize,
-    /// The running VM: only tensors in its memory are kept.
+    /// The running VM. Only tensors in its memory are cached.
     pub(crate) owner: u64,
 }
 
 impl Spares {
-    /// Lets go of a value; a small tensor that nothing else holds is kept.
+    /// Releases a value. A small tensor without other references is cached.
     #[inline]
     pub(crate) fn offer(&mut self, value: Value) {
         if let Value::Tensor(tensor) = value
@@ -42,19 +42,20 @@ impl Spares {
         }
     }
 
-    /// A kept tensor of that kind, over so many bytes or more; its contents are arbitrary.
+    /// Takes a cached tensor of the given type with at least `bytes` bytes of storage. Its contents
+    /// are arbitrary.
     #[inline]
     pub(crate) fn take(&mut self, bytes: usize, shape: &[i64], dtype: DType) -> Option<Tensor> {
         let is_alike =
             |t: &Tensor| t.dtype() == dtype && t.shape() == shape && t.storage().len() >= bytes;
         let at = self.kept.iter().rposition(is_alike)?;
         let tensor = self.kept.swap_remove(at);
-        // SAFETY: nothing else holds the tensor's memory.
+        // SAFETY: there is no other reference to the tensor's memory.
         unsafe { poison(tensor.storage().as_ptr(), tensor.storage().len()) };
         Some(tensor)
     }
 
-    /// Gives all memory back.
+    /// Releases all cached tensors.
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
         self.next = 0;
@@ -105,7 +106,7 @@ mod tests {
         spares.offer(Value::Tensor(roomy));
         let mut bytes = [0i64; 2];
         let start = bytes.as_mut_ptr().cast::<u8>();
-        // SAFETY: the bytes outlive the tensor, which nothing writes.
+        // SAFETY: the bytes outlive the tensor, and nothing writes to them.
         let foreign = unsafe { pliant_tensor::Storage::from_foreign(start, 16, false, || ()) };
         let foreign = Tensor::from_storage(foreign, 0, &[2], DType::Int64).expect("it fits");
         spares.offer(Value::Tensor(foreign));

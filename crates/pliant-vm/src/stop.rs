@@ -1,4 +1,4 @@
-//! The flags that stop kernels: an interrupt reaches the runs that it finds, and no run that begins later.
+//! Interrupt flags. An interrupt stops the runs that have begun, but no later run.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,30 +9,32 @@ use pliant_pool::Team;
 use crate::memory::{alloc_workspace, free_workspace};
 use crate::time_limit::LimitedRuns;
 
-/// Interrupts whose runs may all be on their way to the end at one time.
+/// The number of flags. While interrupted runs still use all the others, new runs share the last
+/// one.
 const FLAGS: usize = 4;
 
-/// A flag, and the runs that it stops.
+/// An interrupt flag and the number of runs that use it.
 pub(crate) struct StopFlag {
-    /// What the kernels of these runs get: it holds the flag's address.
+    /// The runtime passed to the loop functions of these runs. It contains the flag's address.
     pub(crate) runtime: KernelRuntime,
     raised: Box<AtomicBool>,
     runs: AtomicUsize,
 }
 
 impl StopFlag {
-    /// A run ends.
+    /// Ends a run.
     pub(crate) fn leave(&self) {
         self.runs.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// The flags of a machine. New runs share one; an interrupt raises it and lets later runs have another.
+/// The flags of a VM. New runs share one flag. An interrupt sets it and makes later runs use
+/// another.
 pub(crate) struct StopFlags {
     flags: [StopFlag; FLAGS],
     current: AtomicUsize,
     raising: Mutex<()>,
-    /// Runs with a time limit have flags of their own.
+    /// Runs with a time limit have their own flags.
     pub(crate) limited: LimitedRuns,
 }
 
@@ -61,22 +63,24 @@ impl StopFlags {
         }
     }
 
-    /// The runtime of a run that has an interrupt flag of its own. The flag outlives the runtime.
+    /// The runtime of a run that has its own interrupt flag. The flag must outlive the runtime.
     pub(crate) fn runtime(&self, interrupt: &AtomicBool) -> KernelRuntime {
         KernelRuntime { interrupt, ..self.flags[0].runtime }
     }
 
-    /// A run begins.
+    /// Begins a run, and returns its flag.
     pub(crate) fn enter(&self) -> &StopFlag {
         loop {
             let current = self.current.load(Ordering::SeqCst);
             let flag = &self.flags[current];
             let others = flag.runs.fetch_add(1, Ordering::SeqCst);
-            // Raised only while no other flag was free: then the last run that it was meant for lowers it by ending.
+            // The current flag is only set if no other flag was free. The last interrupted run has
+            // ended, so clear it.
             if others == 0 && flag.raised.load(Ordering::SeqCst) {
                 flag.raised.store(false, Ordering::SeqCst);
             }
-            // An interrupt in between may have taken the flag for earlier runs, or find it free and lower it.
+            // An interrupt may have happened in between: the flag may be set for earlier runs only,
+            // so retry.
             if self.current.load(Ordering::SeqCst) == current {
                 return flag;
             }
@@ -84,11 +88,11 @@ impl StopFlags {
         }
     }
 
-    /// Stops the kernels of the runs that have begun.
+    /// Interrupts the loop functions of all runs that have begun.
     pub(crate) fn raise(&self) {
         let _one = self.raising.lock().unwrap_or_else(PoisonError::into_inner);
         let current = self.current.load(Ordering::SeqCst);
-        // Earlier runs that still go on have their flags raised already.
+        // The flags of earlier interrupted runs are set already.
         self.flags[current].raised.store(true, Ordering::SeqCst);
         self.limited.interrupt();
         let free =
@@ -129,7 +133,7 @@ mod tests {
             assert!(raised(run));
             run.leave();
         }
-        // Without a free flag the last one is shared until its runs end.
+        // If no flag is free, the last one is shared until its runs end.
         let runs: Vec<_> = (0..FLAGS)
             .map(|_| {
                 let run = flags.enter();

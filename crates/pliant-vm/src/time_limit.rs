@@ -1,8 +1,9 @@
-//! Time limits of runs. One timer thread for the whole process, started with the first limit, stops each run at its deadline.
+//! Time limits of runs. One timer thread for the whole process stops each run at its deadline. The
+//! first limit starts the thread.
 //!
-//! A run with a limit has an interrupt flag of its own ([`LimitedRun`]), so that its deadline stops no other run. The machine
-//! owns the flag, because its interrupts raise it too. A run leaves the timer before it returns its flag; hence a deadline never
-//! reaches a later run.
+//! A run with a limit has its own interrupt flag ([`LimitedRun`]), so its deadline does not affect
+//! other runs. The VM owns the flag, because its interrupts set it too. A run is removed from the
+//! timer before it returns its flag, so a deadline never affects a later run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,18 +15,19 @@ use std::time::{Duration, Instant};
 use crate::VmError;
 use crate::machine::Inner;
 
-/// The interrupt flag of a run with a time limit. Runs of one machine use it one after another.
+/// The interrupt flag of a run with a time limit. It is reused by later runs of the same VM.
 #[derive(Default)]
 pub(crate) struct LimitedRun {
-    /// Kernels and builtins of the run poll it.
+    /// Polled by the loop functions and builtins of the run.
     pub(crate) interrupt: AtomicBool,
-    /// Whether the deadline raised the flag.
+    /// Whether the deadline set the flag.
     expired: AtomicBool,
     in_use: AtomicBool,
 }
 
-/// The flags of all runs of a machine with a time limit: a list that only grows, to the largest number of such runs at a time.
-/// It has no lock, which another thread could hold at a fork.
+/// The flags of all runs of a VM with a time limit, as a list that only grows. Its length is the
+/// maximum number of simultaneous runs. It has no lock, because another thread could hold one
+/// during a fork.
 #[derive(Default)]
 pub(crate) struct LimitedRuns {
     run: Arc<LimitedRun>,
@@ -33,7 +35,7 @@ pub(crate) struct LimitedRuns {
 }
 
 impl LimitedRuns {
-    /// A lowered flag that no other run uses.
+    /// Takes a cleared flag that no other run uses.
     fn acquire(&self) -> Arc<LimitedRun> {
         let mut list = self;
         loop {
@@ -47,7 +49,7 @@ impl LimitedRuns {
         }
     }
 
-    /// Raises the flags of all runs.
+    /// Sets the flags of all runs.
     pub(crate) fn interrupt(&self) {
         let mut next = Some(self);
         while let Some(list) = next {
@@ -59,7 +61,7 @@ impl LimitedRuns {
     }
 }
 
-/// The time limit of a run. Dropping it ends the limit.
+/// The time limit of a run. Dropping it removes the deadline.
 pub(crate) struct Limit {
     run: Arc<LimitedRun>,
     key: Key,
@@ -67,11 +69,11 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// Starts the clock of a run of `machine`. The caller keeps the machine alive as long as the limit. `None` for a deadline
-    /// that the clock cannot represent.
+    /// Sets the deadline of a run of `machine`. The caller must keep the VM alive as long as the
+    /// limit. Returns `None` if the clock cannot represent the deadline.
     ///
     /// # Errors
-    /// `NoTimer`.
+    /// `NoTimer` if the timer thread cannot be started.
     pub(crate) fn start(
         runs: &LimitedRuns,
         machine: &Weak<Inner>,
@@ -88,17 +90,17 @@ impl Limit {
         }
     }
 
-    /// The flag that stops the run.
+    /// The flag that interrupts the run.
     pub(crate) fn interrupt(&self) -> &AtomicBool {
         &self.run.interrupt
     }
 
-    /// Whether the deadline has passed.
+    /// Whether the deadline has expired.
     pub(crate) fn has_expired(&self) -> bool {
         self.run.expired.load(Ordering::SeqCst)
     }
 
-    /// How long the run may take.
+    /// The duration of the limit.
     pub(crate) fn time(&self) -> Duration {
         self.time
     }
@@ -111,18 +113,18 @@ impl Drop for Limit {
     }
 }
 
-/// The deadline of a run, and a number that makes it unique.
+/// The deadline of a run, and a number that makes the key unique.
 type Key = (Instant, u64);
 
-/// A run that has a deadline.
+/// A run with a deadline.
 struct Entry {
     run: Arc<LimitedRun>,
     machine: Weak<Inner>,
 }
 
 impl Entry {
-    /// Stops the run. The timer is locked, so the run has not ended, and its caller keeps the machine alive: the machine is not
-    /// dropped here.
+    /// Interrupts the run. The timer is locked, so the run has not ended and its caller keeps the
+    /// VM alive. Therefore the VM is not dropped here.
     fn expire(&self) {
         self.run.expired.store(true, Ordering::SeqCst);
         self.run.interrupt.store(true, Ordering::SeqCst);
@@ -136,9 +138,9 @@ impl Entry {
 struct Deadlines {
     entries: BTreeMap<Key, Entry>,
     next_id: u64,
-    /// Whether this process has the timer thread.
+    /// Whether the timer thread exists in this process.
     has_thread: bool,
-    /// When the thread wakes up; `None` if it waits for an entry.
+    /// When the thread will wake up; `None` if it waits for an entry.
     wakes: Option<Instant>,
 }
 
@@ -158,7 +160,7 @@ static TIMER: Timer = Timer {
 };
 
 impl Timer {
-    /// Nothing else is locked by a thread that holds this lock.
+    /// A thread that holds this lock takes no other lock.
     fn lock(&self) -> MutexGuard<'_, Deadlines> {
         self.deadlines.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -180,7 +182,7 @@ impl Timer {
         Ok(key)
     }
 
-    /// The timer thread.
+    /// The main function of the timer thread.
     fn run(&self) {
         let mut deadlines = self.lock();
         loop {
@@ -203,8 +205,8 @@ impl Timer {
     }
 }
 
-/// A forked child does not inherit the timer thread. The forking thread holds the lock during the fork, so that the child finds it
-/// free; the child's next run with a limit starts a thread again.
+/// A forked child does not inherit the timer thread. The forking thread holds the lock during the
+/// fork, so that it is free in the child. The child's next run with a limit starts a new thread.
 #[cfg(unix)]
 mod forks {
     use std::cell::RefCell;
@@ -235,8 +237,9 @@ mod forks {
     pub(super) fn prepare() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            // SAFETY: the handlers live as long as the process; they lock, store and unlock. No thread forks while it holds the
-            // lock. Failure (no memory) leaves forks unhandled.
+            // SAFETY: the handlers live as long as the process; they lock, store and unlock. No
+            // thread forks while it holds the lock. If registration fails (out of memory), forks
+            // are not handled.
             let _ = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         });
     }
@@ -244,6 +247,6 @@ mod forks {
 
 #[cfg(not(unix))]
 mod forks {
-    /// Other systems do not fork.
+    /// Other systems have no `fork`.
     pub(super) fn prepare() {}
 }

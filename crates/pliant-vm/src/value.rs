@@ -1,4 +1,4 @@
-//! The values that registers hold and that functions take and return.
+//! The values that registers contain and that functions take and return.
 
 use std::any::Any;
 use std::fmt;
@@ -13,13 +13,13 @@ use crate::machine::{How, Inner, VirtualMachine};
 use crate::registry::HostFunc;
 use crate::{PackedFunc, RunOptions, VmError};
 
-/// An object of the host, shared; the machine does not look into it.
+/// A shared object of the host. The VM does not access its contents.
 pub type Object = Arc<dyn Any + Send + Sync>;
 
-/// A run-time value. Cloning is cheap: large contents are shared.
+/// A run-time value. Cloning is cheap, because large contents are shared.
 #[derive(Clone, Default)]
 pub enum Value {
-    /// No value; what an unused register holds.
+    /// The absence of a value; the contents of an unused register.
     #[default]
     None,
     /// A tensor.
@@ -32,34 +32,34 @@ pub enum Value {
     Float(f64),
     /// A bool scalar.
     Bool(bool),
-    /// A text.
+    /// A string.
     Str(Arc<str>),
     /// An element type.
     DType(DType),
-    /// Several values.
+    /// A tuple of values.
     Tuple(Tuple),
-    /// Memory for tensors.
+    /// Memory in which tensors can be allocated.
     Storage(Storage),
     /// A function.
     Func(FuncValue),
-    /// Anything of the host.
+    /// An object of the host.
     Object(Object),
 }
 
 const _: () = assert!(size_of::<Value>() == 24, "a register is three words");
 
 impl Value {
-    /// A tuple of these values.
+    /// Creates a tuple.
     pub fn tuple(items: impl IntoIterator<Item = Value>) -> Value {
         Value::Tuple(Tuple(items.into_iter().collect()))
     }
 
-    /// A shape of these dimensions.
+    /// Creates a shape.
     pub fn shape(dims: &[i64]) -> Value {
         Value::Shape(dims.into())
     }
 
-    /// A text.
+    /// Creates a string.
     pub fn str(text: &str) -> Value {
         Value::Str(text.into())
     }
@@ -82,17 +82,17 @@ impl Value {
         }
     }
 
-    /// The tensor, if it is one.
+    /// The tensor; `None` for other values.
     pub fn as_tensor(&self) -> Option<&Tensor> {
         if let Value::Tensor(tensor) = self { Some(tensor) } else { None }
     }
 
-    /// The dimensions, if it is a shape.
+    /// The dimensions of a shape; `None` for other values.
     pub fn as_shape(&self) -> Option<&[i64]> {
         if let Value::Shape(shape) = self { Some(shape) } else { None }
     }
 
-    /// The integer, if it is one (a bool counts).
+    /// The integer value of an integer or a bool; `None` for other values.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Value::Int(value) => Some(*value),
@@ -101,7 +101,7 @@ impl Value {
         }
     }
 
-    /// The number, if it is a scalar of any kind.
+    /// The value of a scalar as a float; `None` for other values.
     pub fn as_float(&self) -> Option<f64> {
         match self {
             Value::Float(value) => Some(*value),
@@ -109,29 +109,29 @@ impl Value {
         }
     }
 
-    /// The text, if it is one.
+    /// The string; `None` for other values.
     pub fn as_str(&self) -> Option<&str> {
         if let Value::Str(text) = self { Some(text) } else { None }
     }
 
-    /// The values, if it is a tuple.
+    /// The values of a tuple; `None` for other values.
     pub fn as_tuple(&self) -> Option<&[Value]> {
         if let Value::Tuple(items) = self { Some(items) } else { None }
     }
 
-    /// The function, if it is one.
+    /// The function; `None` for other values.
     pub fn as_func(&self) -> Option<&FuncValue> {
         if let Value::Func(func) = self { Some(func) } else { None }
     }
 }
 
-/// Whether an integer type has that value.
+/// Whether an integer type can represent the value.
 pub(crate) fn holds_int(dtype: DType, value: i64) -> bool {
     dtype.has_int(value) && (dtype != DType::UInt64 || value >= 0)
 }
 
-/// Tuples nested more deeply, and items after so many, print as `..`: a program can build tuples of any depth, and
-/// small ones whose text is endless because they share parts.
+/// Limits for printing: deeper tuples and further items print as `..`. A program can build tuples
+/// of any depth, and small ones with exponentially long text because they share parts.
 const MAX_PRINT_DEPTH: usize = 8;
 const MAX_PRINT_ITEMS: usize = 200;
 
@@ -206,14 +206,14 @@ impl From<&Constant> for Value {
     }
 }
 
-/// The values of a tuple, shared.
+/// The shared values of a tuple.
 ///
-/// A type of its own because dropping must not recurse: a program can nest tuples as deeply as it likes.
+/// A separate type, because its drop must not recurse: programs can nest tuples to any depth.
 #[derive(Clone)]
 pub struct Tuple(Arc<[Value]>);
 
 impl Tuple {
-    /// Where the values are, and how many hold them.
+    /// The address of the values, and the number of references to them.
     pub fn shared(&self) -> (*const (), usize) {
         (Arc::as_ptr(&self.0).cast(), Arc::strong_count(&self.0))
     }
@@ -247,7 +247,8 @@ impl Drop for Tuple {
     }
 }
 
-/// Moves values that may nest further out of `items`, so that dropping the items does not recurse.
+/// Moves values that may contain further tuples out of `items`, so that dropping the items does not
+/// recurse.
 fn take_nested(items: Option<&mut [Value]>, nested: &mut Vec<Value>) {
     for item in items.into_iter().flatten() {
         if matches!(item, Value::Tuple(_) | Value::Func(_)) {
@@ -256,7 +257,7 @@ fn take_nested(items: Option<&mut [Value]>, nested: &mut Vec<Value>) {
     }
 }
 
-/// A function as a value: of the host, of a program, or a program's function with captured values.
+/// A function value: a host function, a function of a program, or a closure of either.
 #[derive(Clone)]
 pub struct FuncValue(Arc<FuncInner>);
 
@@ -267,11 +268,11 @@ struct FuncInner {
     host: Option<Object>,
 }
 
-/// What a function value calls.
+/// The target of a function value.
 #[derive(Clone)]
 pub(crate) enum FuncTarget {
     Packed(HostFunc),
-    /// Entry `index` of the function table of a machine. Weak, since a machine holds values like this one.
+    /// Entry `index` of the function table of a VM. Weak, because a VM contains such values.
     Linked {
         machine: Weak<Inner>,
         index: u32,
@@ -279,13 +280,13 @@ pub(crate) enum FuncTarget {
 }
 
 impl FuncValue {
-    /// A function of the host as a value.
+    /// Creates a function value from a host function.
     pub fn packed(name: impl Into<String>, func: PackedFunc) -> FuncValue {
         Self::new(name.into(), FuncTarget::Packed(HostFunc::Packed(func)), Vec::new())
     }
 
-    /// As [`FuncValue::packed`], of a function that is an object of the host: [`FuncValue::host`] gives it back. `func`
-    /// holds the object too.
+    /// As [`FuncValue::packed`], for a function that represents a host object. [`FuncValue::host`]
+    /// returns the object. `func` must reference the object, too.
     pub fn hosted(name: impl Into<String>, func: PackedFunc, host: Object) -> FuncValue {
         let name: String = name.into();
         let (name, target) = (name.into(), FuncTarget::Packed(HostFunc::Packed(func)));
@@ -296,13 +297,13 @@ impl FuncValue {
         FuncValue(Arc::new(FuncInner { name: name.into(), target, bound, host: None }))
     }
 
-    /// The object of the host that the function is, without captured values.
+    /// The host object that the function represents. `None` if values are captured.
     pub fn host(&self) -> Option<&Object> {
         self.0.host.as_ref()
     }
 
-    /// The machine whose program the function belongs to, if it lives: who keeps the function to call it later keeps
-    /// the machine too.
+    /// The VM to whose program the function belongs, if it exists. Keep the VM alive to call the
+    /// function later.
     pub fn machine(&self) -> Option<VirtualMachine> {
         match &self.0.target {
             FuncTarget::Packed(_) => None,
@@ -310,25 +311,27 @@ impl FuncValue {
         }
     }
 
-    /// The same function with more captured values, which are passed after the arguments.
+    /// The same function with additional captured values, which are passed after the arguments.
     pub(crate) fn bind(&self, captured: impl Iterator<Item = Value>) -> FuncValue {
-        // Arguments come first, then what was captured last, then what had been captured before.
+        // The order is: arguments, then the newly captured values, then those captured before.
         let bound = captured.chain(self.0.bound.iter().cloned()).collect();
         let (name, target) = (Arc::clone(&self.0.name), self.0.target.clone());
         FuncValue(Arc::new(FuncInner { name, target, bound, host: None }))
     }
 
-    /// The captured values, if nobody else holds this function value: none otherwise.
+    /// The captured values if this is the only reference to the function value, else an empty
+    /// slice.
     pub fn sole_captured(&self) -> &[Value] {
         if Arc::strong_count(&self.0) == 1 { &self.0.bound } else { &[] }
     }
 
-    /// Where the function value is, and how many hold it.
+    /// The address of the function value, and the number of references to it.
     pub(crate) fn shared(&self) -> (*const (), usize) {
         (Arc::as_ptr(&self.0).cast(), Arc::strong_count(&self.0))
     }
 
-    /// The captured values, and the object of the host if nobody but this function value and its function hold it.
+    /// The captured values. Also the host object if only this function value and its function
+    /// reference it.
     pub(crate) fn reach(&self) -> (&[Value], Option<&Object>) {
         let own = match &self.0.target {
             FuncTarget::Packed(HostFunc::Packed(func)) => Arc::strong_count(func) == 1,
@@ -359,21 +362,23 @@ impl FuncValue {
     /// Calls the function.
     ///
     /// # Errors
-    /// Those of the function; `Type` if its machine is gone.
+    /// The errors of the function; `Type` if its VM does not exist any more.
     pub fn call(&self, args: &[Value]) -> Result<Value, VmError> {
         self.call_how(args, How::Alone(None))
     }
 
-    /// As [`FuncValue::call`], with options. A time limit needs a function of a program.
+    /// As [`FuncValue::call`], with options. A time limit is only supported for functions of
+    /// programs.
     ///
     /// # Errors
-    /// As [`FuncValue::call`], and `TimeLimit` and `NoTimer` with a time limit; `Type` for a limit of a function of the host.
+    /// As [`FuncValue::call`]; `TimeLimit` and `NoTimer` with a time limit; `Type` for a host
+    /// function with a time limit.
     pub fn call_with(&self, args: &[Value], options: &RunOptions) -> Result<Value, VmError> {
         self.call_how(args, How::Alone(options.time_limit))
     }
 
-    /// As [`FuncValue::call`], of a function of another machine, nested in the run that has the runtime `outer`: what stops
-    /// that run stops the call.
+    /// As [`FuncValue::call`], for a function of another VM, nested in the run that has the runtime
+    /// `outer`. Interrupting that run also stops the call.
     pub(crate) fn call_within(
         &self,
         args: &[Value],
@@ -417,7 +422,7 @@ impl Drop for FuncInner {
         if !self.bound.iter().any(|value| matches!(value, Value::Tuple(_) | Value::Func(_))) {
             return;
         }
-        // A tuple's drop does not recurse, and neither must that of captured values.
+        // Dropping a tuple does not recurse, so captured values are dropped as a tuple.
         drop(std::mem::take(&mut self.bound).into_iter().collect::<Tuple>());
     }
 }

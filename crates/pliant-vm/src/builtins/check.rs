@@ -1,5 +1,6 @@
-//! Builtins that check the kinds of values, mostly arguments. The last operand of each is a context text that names
-//! the value, such as `main: 'x'`; the check says what it must be and what it is.
+//! Builtins that check the kinds of values, mostly of arguments. The last operand of each is a
+//! context text that names the value, such as `main: 'x'`. The error states what is expected and
+//! what was found.
 
 use pliant_tensor::DType;
 
@@ -7,7 +8,7 @@ use crate::args::Args;
 use crate::value::holds_int;
 use crate::{CheckKind, Value, VmError};
 
-/// What a value is, for messages: a tensor with its type, others by kind.
+/// Describes a value for messages: a tensor with its type, other values by kind.
 fn describe(value: &Value) -> String {
     match value {
         Value::Tensor(tensor) => {
@@ -62,8 +63,9 @@ pub(super) fn tensor_info(args: Args<'_>) -> Result<Value, VmError> {
     Err(failed(&args, kind, 3, &format!("a {dtype}tensor{rank}")))
 }
 
-/// `check_apart(output, other, whether the kernel reads strides, names of both)`: the tensors share no memory. Without strides
-/// the kernel reads a copy of what is not row-major.
+/// `check_apart(output, other, whether the loop function reads strides, names of both)`: the
+/// tensors must not overlap. A function that does not read strides gets a copy of a tensor that is
+/// not row-major, so that tensor cannot overlap.
 pub(super) fn apart(args: Args<'_>) -> Result<Value, VmError> {
     let (output, other) = (args.tensor(0)?, args.tensor(1)?);
     if (other.is_plain() || args.int(2)? != 0) && output.overlaps(other) {
@@ -102,7 +104,8 @@ pub(super) fn tuple_info(args: Args<'_>) -> Result<Value, VmError> {
     Err(failed(&args, CheckKind::Type, 2, &format!("a tuple{size}")))
 }
 
-/// `check_prim_value_info(value, dtype, context)`: a scalar of the dtype's family that the dtype holds.
+/// `check_prim_value_info(value, dtype, context)`: a scalar of the dtype's family whose value the
+/// dtype can represent.
 pub(super) fn prim_value_info(args: Args<'_>) -> Result<Value, VmError> {
     let dtype = optional_dtype(&args, 1)?;
     let fits = match (args.value(0)?, dtype) {

@@ -7,8 +7,9 @@ use crate::memory;
 use crate::run::condition;
 use crate::{CheckKind, Value, VmError};
 
-/// `alloc_storage(size, device, dtype, scope)`: memory of `size` bytes (an integer, or a shape of one dim), or for a
-/// tensor of shape `size` (two dims or more) and `dtype`. There is one device and one scope.
+/// `alloc_storage(size, device, dtype, scope)`: allocates `size` bytes (an integer, or a shape of
+/// one dim), or the memory of a tensor of shape `size` (two dims or more) and `dtype`. There is
+/// only one device and one scope.
 pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
     let bytes = match args.value(0)? {
         Value::Shape(shape) if shape.len() != 1 => checked_nbytes(shape, args.dtype(2)?)?,
@@ -17,7 +18,7 @@ pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Storage(memory::alloc_storage(bytes)?))
 }
 
-/// Operand 0 as a number of bytes: an integer, or a shape of one dim.
+/// Operand 0 as a number of bytes. It is an integer, or a shape of one dim.
 pub(crate) fn bytes(args: Args<'_>) -> Result<usize, VmError> {
     match args.value(0)? {
         Value::Shape(shape) if shape.len() == 1 => size(shape[0]),
@@ -32,24 +33,26 @@ fn size(bytes: i64) -> Result<usize, VmError> {
     })
 }
 
-/// `alloc_tensor(storage, offset in bytes, shape, dtype)`: a tensor of zeros in a storage.
+/// `alloc_tensor(storage, offset in bytes, shape, dtype)`: creates a tensor of zeros in a storage.
 pub(super) fn alloc_tensor(args: Args<'_>) -> Result<Value, VmError> {
     alloc_tensor_unwritten(args).inspect(clear)
 }
 
-/// As [`alloc_tensor`], for a tensor that is written before it is read: its elements are arbitrary.
+/// As [`alloc_tensor`], but with arbitrary elements. The tensor must be written before it is read.
 pub(crate) fn alloc_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (storage, shape, dtype) = (args.storage(0)?, args.shape(2)?, args.dtype(3)?);
     let offset = size(args.int(1)?)?;
     Ok(Value::Tensor(Tensor::from_storage(storage.clone(), offset, shape, dtype)?))
 }
 
-/// `alloc_tensor_with_storage(bytes, shape, dtype)`: a tensor of zeros in a storage of that size that nothing else is in.
+/// `alloc_tensor_with_storage(bytes, shape, dtype)`: creates a tensor of zeros in a storage of its
+/// own of `bytes` bytes.
 pub(super) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError> {
     alloc_own_tensor_unwritten(args).inspect(clear)
 }
 
-/// As [`alloc_tensor_with_storage`], for a tensor that is written before it is read: its elements are arbitrary.
+/// As [`alloc_tensor_with_storage`], but with arbitrary elements. The tensor must be written before
+/// it is read.
 pub(crate) fn alloc_own_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (shape, dtype) = (args.shape(1)?, args.dtype(2)?);
     let storage = memory::alloc_storage(bytes(args)?)?;
@@ -59,12 +62,13 @@ pub(crate) fn alloc_own_tensor_unwritten(args: Args<'_>) -> Result<Value, VmErro
 /// Sets all elements of a newly allocated tensor to zero.
 pub(crate) fn clear(value: &Value) {
     let Value::Tensor(tensor) = value else { return };
-    // SAFETY: a newly allocated tensor is contiguous, so that it has this many writable bytes at its address, which
-    // nothing reads meanwhile. Zeros are a value of each type.
+    // SAFETY: a newly allocated tensor is contiguous, so `nbytes` bytes at its address are
+    // writable. No other thread accesses them. All-zero bytes are valid for every element type.
     unsafe { tensor.data_ptr().cast::<u8>().write_bytes(0, tensor.nbytes()) };
 }
 
-/// `reshape(tensor, shape, text?)`: a view where the tensor is row-major, else a copy. The text is the shape in symbols.
+/// `reshape(tensor, shape, text?)`: a view if the tensor is row-major, else a copy. The text is the
+/// symbolic shape for messages.
 pub(super) fn reshape(args: Args<'_>) -> Result<Value, VmError> {
     let (tensor, shape) = (args.tensor(0)?, args.shape(1)?);
     let reshaped = tensor.to_contiguous()?.reshape(shape).map_err(|error| match error {
@@ -86,17 +90,17 @@ pub(super) fn reshape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(reshaped))
 }
 
-/// `copy(value)`, `to_device(value, ..)`: the value itself; tensors are shared.
+/// `copy(value)` and `to_device(value, ..)`: return the value itself, sharing tensors.
 pub(super) fn identity(args: Args<'_>) -> Result<Value, VmError> {
     args.value(0).cloned()
 }
 
-/// `copy_tensor(tensor)`: a tensor of its own memory.
+/// `copy_tensor(tensor)`: copies the tensor into new memory.
 pub(super) fn copy_tensor(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(args.tensor(0)?.copy()?))
 }
 
-/// `null_value()`, and `kill_object(constant)`, which `free_tensor` and `free_storage` are other names of.
+/// `null_value()`, and `kill_object(constant)` with its aliases `free_tensor` and `free_storage`.
 pub(super) fn nothing(_args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::None)
 }
@@ -115,12 +119,13 @@ pub(super) fn make_tuple(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::tuple(args.iter().cloned()))
 }
 
-/// `read_if_cond(value)`: the bool of a scalar or of a tensor of one element.
+/// `read_if_cond(value)`: the truth value of a scalar or of a tensor with one element.
 pub(super) fn read_if_cond(args: Args<'_>) -> Result<Value, VmError> {
     condition(args.value(0)?).map(Value::Bool)
 }
 
-/// `make_closure(function, captured..)`: captured values are passed after the arguments.
+/// `make_closure(function, captured..)`: creates a closure. Captured values are passed after the
+/// arguments.
 pub(super) fn make_closure(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Func(args.func(0)?.bind(args.iter().skip(1).cloned())))
 }

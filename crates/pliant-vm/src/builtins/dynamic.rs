@@ -1,6 +1,7 @@
-//! Builtins whose result's shape depends on values.
+//! Builtins whose result shape depends on the values of their operands.
 //!
-//! Elements are compared by keys: unsigned numbers in the same order, equal where the elements are.
+//! Elements are compared by keys: unsigned integers in the same order as the elements, and equal
+//! exactly if the elements are equal.
 
 use pliant_tensor::{DType, Reserved, Tensor, TensorError, checked_nbytes};
 
@@ -9,11 +10,11 @@ use crate::memory;
 use crate::{CheckKind, Value, VmError};
 
 const SIGN: u64 = 1 << 63;
-/// The key of every NaN. No other float has it.
+/// The key of every NaN. No other float has this key.
 const NAN_KEY: u64 = u64::MAX;
 
 fn float_key(value: f64) -> u64 {
-    // Adding makes 0.0 of -0.0, which are equal.
+    // Adding 0.0 turns -0.0 into 0.0, because the two are equal.
     let bits = (value + 0.0).to_bits();
     match value.is_nan() {
         true => NAN_KEY,
@@ -30,7 +31,7 @@ fn list<T>(len: usize) -> Result<Vec<T>, TensorError> {
     Ok(list)
 }
 
-/// The key of every element of a row-major tensor: in their order, NaN last.
+/// The key of every element of a row-major tensor. NaN is ordered last.
 fn keys(tensor: &Tensor) -> Result<Vec<u64>, VmError> {
     let dtype = tensor.dtype();
     if dtype.is_float() {
@@ -40,12 +41,12 @@ fn keys(tensor: &Tensor) -> Result<Vec<u64>, VmError> {
     Ok(tensor.to_i64_vec()?.into_iter().map(|value| value as u64 ^ signed).collect())
 }
 
-/// The key of 0.
+/// The key of the element 0.
 fn zero_key(dtype: DType) -> u64 {
     if dtype == DType::UInt64 { 0 } else { SIGN }
 }
 
-/// A new tensor of these values, in pooled memory.
+/// Creates an int64 tensor with the given values in pooled memory.
 fn int64_tensor(shape: &[i64], values: impl IntoIterator<Item = i64>) -> Result<Value, VmError> {
     let bytes: Vec<u8> = values.into_iter().flat_map(i64::to_ne_bytes).collect();
     tensor_of(shape, DType::Int64, &bytes)
@@ -62,13 +63,12 @@ pub(super) fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Val
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
 }
 
-/// `nonzero(x)`: the indices of the elements that are not 0, as int64 of shape (rank of x, count):
-/// one row per dim, in
-/// row-major order. NaN is not 0.
+/// `nonzero(x)`: the indices of the elements that are not 0, as int64 of shape (rank of x, count).
+/// There is one row per dim, in row-major order. NaN counts as nonzero.
 pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     let (shape, zero) = (tensor.shape(), zero_key(tensor.dtype()));
-    // Values, keys and indices.
+    // Memory for values, keys and indices.
     let _lists = Reserved::new(tensor.numel().saturating_mul(24))?;
     let keys = keys(tensor)?;
     let mut found: Vec<i64> = Vec::new();
@@ -78,12 +78,12 @@ pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
         found.extend(indices.map(|(i, _)| i));
     }
     let size = found.len().saturating_mul(shape.len());
-    // Indices by dim, and their bytes.
+    // Memory for the indices by dim, and for their bytes.
     let _rows = Reserved::new(size.saturating_mul(16))?;
     let mut step = tensor.numel() as i64;
     let mut rows = list(size)?;
     for &dim in shape {
-        // Without elements nothing is found, and no index is divided.
+        // If a dim is 0, there are no indices, so nothing is divided by 0 below.
         step /= dim.max(1);
         for chunk in found.chunks(POLL_INTERVAL) {
             args.check_interrupt()?;
@@ -93,23 +93,24 @@ pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
     int64_tensor(&[shape.len() as i64, found.len() as i64], rows)
 }
 
-/// The slices of a tensor along an axis; the elements are slices of a tensor without an axis.
+/// The slices of a tensor along an axis. Without an axis, every element is a slice.
 struct Slices {
     shape: Vec<i64>,
     axis: usize,
     len: usize,
-    /// The product of the dims before the axis, and of those after it.
+    /// The product of the dims before the axis. `inner` is that of the dims after it.
     outer: usize,
     inner: usize,
-    /// The keys of slice 0, of slice 1, ...
+    /// The keys of slice 0, then those of slice 1, and so on.
     keys: Vec<u64>,
-    /// Whether no slice with a NaN is equal to another.
+    /// Whether a slice that contains a NaN differs from every other slice.
     nan_differs: bool,
     _memory: Reserved,
 }
 
-/// Reserves the memory of `unique`: three words per element (value, key, key by slice) and six per slice (five vectors
-/// and the buffer of the sort). A tensor with a dim of 0 can have more slices than elements.
+/// Reserves the memory that `unique` needs: three words per element (value, key, key by slice) and
+/// six per slice (five vectors and the buffer of the sort). A tensor with a dim of 0 can have more
+/// slices than elements.
 fn memory_of(numel: usize, slices: usize) -> Result<Reserved, TensorError> {
     Reserved::new(numel.saturating_mul(24).saturating_add(slices.saturating_mul(48)))
 }
@@ -136,7 +137,7 @@ impl Slices {
             let text = format!("unique: a tensor of shape {shape:?} has no axis {axis}");
             return Err(VmError::check(CheckKind::Value, text));
         };
-        // A tensor's dims other than 0 have a product that does not overflow.
+        // The product of a tensor's nonzero dims does not overflow.
         let outer: usize = shape[..axis].iter().map(|&d| d as usize).product();
         let inner: usize = shape[axis + 1..].iter().map(|&d| d as usize).product();
         let len = shape[axis] as usize;
@@ -171,12 +172,14 @@ impl Slices {
         &self.keys[slice * width..(slice + 1) * width]
     }
 
-    /// The slices that are equal, each group in the order of positions, the groups in the order of slices.
+    /// Groups equal slices. Slices in a group are in ascending order of position, and groups are
+    /// sorted by value.
     fn groups(&self, args: Args<'_>) -> Result<Groups, VmError> {
         let mut order: Vec<usize> = list(self.len)?;
         order.extend(0..self.len);
-        // A merge sort that polls between chunks: each pass sorts chunks of twice the size, whose halves are sorted, so
-        // the standard sort merges them. It is stable, so equal slices keep their order.
+        // A merge sort that polls between chunks. Each pass sorts chunks of twice the size. The
+        // halves of a chunk are sorted already, so the standard sort merges them. It is stable, so
+        // equal slices keep their order.
         let mut size = POLL_INTERVAL;
         loop {
             for chunk in order.chunks_mut(size) {
@@ -205,7 +208,7 @@ impl Slices {
         }
     }
 
-    /// The tensor of these slices of `tensor`, a row-major one.
+    /// Gathers the given slices of a row-major tensor.
     fn gather(&self, tensor: &Tensor, slices: &[usize]) -> Result<Value, VmError> {
         let (bytes, row) = (tensor.as_bytes()?, self.inner * tensor.dtype().size());
         let mut out = Vec::with_capacity(slices.len().saturating_mul(self.outer * row));
@@ -223,7 +226,7 @@ impl Slices {
     }
 }
 
-/// Sorted slices, and where a new value starts among them.
+/// Sorted slices, and the index at which each group of equal slices starts.
 struct Groups {
     order: Vec<usize>,
     starts: Vec<usize>,
@@ -239,11 +242,12 @@ impl Groups {
     }
 }
 
-/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: the different elements, or the different
-/// slices along `axis` (an integer; an empty tuple or no value for the elements). They come in their order, or (not
-/// sorted) in the order of their first places. With flags, a tuple: then int64 vectors of the first place of each, of
-/// the number of each slice's value, and of how often each occurs. NaN is last and equal to NaN, but slices of rank 1
-/// or more with a NaN are different.
+/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: the distinct elements,
+/// or the distinct slices along `axis` (an integer; an empty tuple or no value selects elements).
+/// They are sorted, or in the order of first occurrence if `sorted` is false. With flags, the
+/// result is a tuple that also has int64 vectors: the position of the first occurrence of each
+/// value, the index of each slice's value, and the number of occurrences of each value. NaN is
+/// sorted last and equals NaN, but slices of rank 1 or more that contain a NaN are all distinct.
 pub(super) fn unique(args: Args<'_>) -> Result<Value, VmError> {
     let axis = match args.get(5) {
         None | Some(Value::None) => None,
@@ -290,7 +294,7 @@ mod tests {
     use crate::builtins::slice::dynamic_strided_slice;
     use crate::link::Operand;
 
-    /// Calls a builtin with these operands, in an interrupted run.
+    /// Calls a builtin with the given operands in an interrupted run.
     fn interrupted(
         builtin: fn(Args<'_>) -> Result<Value, VmError>,
         regs: &[Value],

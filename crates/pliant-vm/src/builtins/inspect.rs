@@ -1,11 +1,11 @@
-//! What a tensor is made of, and its memory read as another tensor.
+//! Builtins that return properties of a tensor, or view its memory as another tensor.
 
 use pliant_tensor::Tensor;
 
 use crate::args::Args;
 use crate::{CheckKind, Value, VmError};
 
-/// An entry of a list with one for each dim.
+/// The entry for one axis of a list with one entry per dim, such as shape or strides.
 fn at(args: Args<'_>, list: fn(&Tensor) -> &[i64]) -> Result<Value, VmError> {
     let (tensor, axis) = (args.tensor(0)?, args.int(1)?);
     let entry = usize::try_from(axis).ok().and_then(|i| list(tensor).get(i).copied());
@@ -30,7 +30,7 @@ pub(super) fn ndim(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(args.tensor(0)?.ndim() as i64))
 }
 
-/// `dtype_code(tensor)`: DLPack's.
+/// `dtype_code(tensor)`: DLPack's type code.
 pub(super) fn dtype_code(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(i64::from(args.tensor(0)?.dtype().to_dlpack().0)))
 }
@@ -40,23 +40,24 @@ pub(super) fn dtype_bits(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(i64::from(args.tensor(0)?.dtype().bits())))
 }
 
-/// `dtype_lanes(tensor)`: there are no vectors of elements.
+/// `dtype_lanes(tensor)`: always 1, because there are no vector element types.
 pub(super) fn dtype_lanes(args: Args<'_>) -> Result<Value, VmError> {
     args.tensor(0).map(|_| Value::Int(1))
 }
 
-/// `byte_offset(tensor)`: that which DLPack tells. Tensors of programs begin where their pointer points.
+/// `byte_offset(tensor)`: DLPack's `byte_offset`. It is 0 for tensors of programs.
 pub(super) fn byte_offset(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(args.tensor(0)?.dl().byte_offset as i64))
 }
 
-/// `elem_offset(tensor)`: the same in elements.
+/// `elem_offset(tensor)`: the byte offset divided by the element size.
 pub(super) fn elem_offset(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     Ok(Value::Int(tensor.dl().byte_offset as i64 / tensor.dtype().size() as i64))
 }
 
-/// `tensor_view(tensor, shape, dtype, offset in bytes)`, the last three each `None` or `()` for that of the tensor.
+/// `tensor_view(tensor, shape, dtype, offset in bytes)`: a view of the tensor's memory. Each of the
+/// last three operands may be `None` or `()` to keep the tensor's own.
 pub(super) fn tensor_view(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     let given = |i: usize| match args.get(i) {

@@ -1,4 +1,4 @@
-//! The builtins: one table of all; one file per group.
+//! The builtins: the table of all builtins, and one file per group.
 
 mod check;
 mod data;
@@ -15,7 +15,7 @@ pub(crate) use scalar::element;
 use crate::args::Args;
 use crate::{Value, VmError};
 
-/// A builtin's code.
+/// The implementation of a builtin.
 pub(crate) type BuiltinFn = fn(Args<'_>) -> Result<Value, VmError>;
 
 /// A row of the table.
@@ -27,14 +27,14 @@ pub(crate) struct Builtin {
 /// How a builtin is executed.
 #[derive(Clone, Copy)]
 pub(crate) enum BuiltinKind {
-    /// It needs nothing but its operands.
+    /// The builtin only needs its operands.
     Plain(BuiltinFn),
-    /// The machine calls a closure.
+    /// The VM calls a closure.
     Closure,
-    /// The machine calls a closure. What bytecode returns is what the running function returns; the result of any other
-    /// function arrives as that of a call.
+    /// The VM calls a closure. If the closure is a bytecode function, its result becomes the result
+    /// of the running function. Otherwise the result is stored as that of a normal call.
     TailClosure,
-    /// The machine calls a kernel given as operand.
+    /// The VM calls a loop function passed as an operand.
     KernelDyn,
 }
 
@@ -46,7 +46,7 @@ const fn special(name: &'static str, kind: BuiltinKind) -> Builtin {
     Builtin { name, kind }
 }
 
-/// Every builtin, sorted by name; `pliant_exec::BUILTINS` has their arities.
+/// All builtins, sorted by name. Their arities are in `pliant_exec::BUILTINS`.
 static TABLE: &[Builtin] = &[
     plain("vm.builtin.alloc_shape_heap", shape::alloc_shape_heap),
     plain("vm.builtin.alloc_storage", data::alloc_storage),

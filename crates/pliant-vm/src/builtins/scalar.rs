@@ -1,16 +1,16 @@
-//! Scalars out of other values: the element of a tensor, the turns of a range.
+//! Builtins that compute scalars: the element of a tensor, the trip count of a range.
 
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
 use crate::{CheckKind, Value, VmError};
 
-/// `item(tensor)`: its one element.
+/// `item(tensor)`: the only element of the tensor.
 pub(super) fn item(args: Args<'_>) -> Result<Value, VmError> {
     element(args.tensor(0)?)
 }
 
-/// The one element of a tensor.
+/// The only element of a tensor.
 pub(crate) fn element(tensor: &Tensor) -> Result<Value, VmError> {
     if tensor.numel() != 1 {
         let text = format!("a scalar is made of a tensor of one element, not of {tensor:?}");
@@ -31,7 +31,7 @@ pub(crate) fn element(tensor: &Tensor) -> Result<Value, VmError> {
     }
 }
 
-/// `trip_count(start, stop, step)`: how many integers the range has.
+/// `trip_count(start, stop, step)`: the number of integers in the range.
 pub(super) fn trip_count(args: Args<'_>) -> Result<Value, VmError> {
     turns(args.int(0)?, args.int(1)?, args.int(2)?).map(Value::Int)
 }

@@ -1,10 +1,11 @@
-//! Builtins on shapes and on the shape heap, where a function keeps its symbolic sizes.
+//! Builtins on shapes and on the shape heap, which stores the symbolic dims of a function.
 //!
-//! The heap is an `int64` tensor with one slot per symbol or derived size. A context text gives errors a name:
+//! The heap is an `int64` tensor with one slot per symbol or derived size. A context text makes
+//! errors readable:
 //! - Its first line names the value: `main: 'mask'` (function and parameter).
-//! - For `match_shape`, line `i + 1` describes dimension `i`: the expression it must equal, then optionally a tab and
-//!   where that expression got its value: `seq<TAB>'ids' dim 1`. Together they read:
-//!   `main: 'mask' dim 1 must equal seq = 7 (from 'ids' dim 1), but is 9`.
+//! - For `match_shape`, line `i + 1` describes dimension `i`: the expression that it must equal,
+//!   then optionally a tab and the origin of that expression's value: `seq<TAB>'ids' dim 1`. The
+//!   error reads: `main: 'mask' dim 1 must equal seq = 7 (from 'ids' dim 1), but is 9`.
 
 use pliant_exec::{MakeShapeCode, MatchShapeCode};
 use pliant_tensor::{DType, Tensor};
@@ -13,10 +14,10 @@ use crate::args::Args;
 use crate::memory;
 use crate::{CheckKind, Value, VmError};
 
-/// A heap of more slots is refused: no program has so many symbols.
+/// A larger heap is rejected; no real program has that many symbols.
 const MAX_SLOTS: i64 = 1 << 24;
 
-/// `alloc_shape_heap(n)`: a new heap of `n` zeros.
+/// `alloc_shape_heap(n)`: creates a heap of `n` zeros.
 pub(super) fn alloc_shape_heap(args: Args<'_>) -> Result<Value, VmError> {
     let slots = args.int(0)?;
     if !(0..=MAX_SLOTS).contains(&slots) {
@@ -29,7 +30,7 @@ pub(super) fn alloc_shape_heap(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, &[slots], DType::Int64)?))
 }
 
-/// A shape heap being read and written.
+/// Access to a shape heap.
 struct Heap {
     slots: *mut i64,
     len: usize,
@@ -57,20 +58,21 @@ impl Heap {
 
     fn load(&self, index: i64) -> Result<i64, VmError> {
         let slot = self.slot(index)?;
-        // SAFETY: the slot lies inside the heap's tensor, which is aligned and held by a register; heaps are used by
-        // one invocation, on one thread.
+        // SAFETY: the slot is inside the heap's tensor, which is aligned and kept alive by a
+        // register. A heap is used by one invocation, on one thread.
         Ok(unsafe { slot.read() })
     }
 
     fn store(&self, index: i64, value: i64) -> Result<(), VmError> {
         let slot = self.slot(index)?;
-        // SAFETY: as for `load`, and the tensor is not read-only.
+        // SAFETY: as in `load`; also, the tensor is not read-only.
         unsafe { slot.write(value) };
         Ok(())
     }
 }
 
-/// `match_shape(value, heap, n, (code, operand) * n, context)`: binds and checks the dims of a tensor or shape.
+/// `match_shape(value, heap, n, (code, operand) * n, context)`: binds and checks the dims of a
+/// tensor or a shape.
 pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
     let dims = match args.value(0)? {
         Value::Tensor(tensor) => tensor.shape(),
@@ -104,7 +106,7 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
             c if c == MatchShapeCode::AssertEqualToImm as i64 => operand,
             c if c == MatchShapeCode::AssertEqualToLoad as i64 => heap()?.load(operand)?,
             c if c == MatchShapeCode::StoreToHeap as i64 => {
-                // A tensor's dims are sizes; those of a shape value are what the user says.
+                // The dims of a tensor are never negative, but a shape value comes from the user.
                 if dim < 0 {
                     let subject = subject(&args, context_at);
                     let text = format!("{subject} dim {i} must not be negative, but is {dim}");
@@ -153,7 +155,7 @@ fn dim_mismatch(
     )
 }
 
-/// `make_shape(heap, n, (code, operand) * n)`: a shape from immediates and heap slots.
+/// `make_shape(heap, n, (code, operand) * n)`: creates a shape from immediates and heap slots.
 pub(super) fn make_shape(args: Args<'_>) -> Result<Value, VmError> {
     let count = usize::try_from(args.int(1)?).unwrap_or(usize::MAX);
     if count.checked_mul(2).and_then(|n| n.checked_add(2)) != Some(args.len()) {
@@ -173,7 +175,7 @@ pub(super) fn make_shape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Shape((&*dims).into()))
 }
 
-/// The number described by the operands (code, operand) at `at`; the heap is operand 0.
+/// Evaluates the operands (code, operand) at `at`. The heap is operand 0.
 fn coded(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
     let (code, operand) = (args.int(at)?, args.int(at + 1)?);
     match code {
@@ -183,7 +185,8 @@ fn coded(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
     }
 }
 
-/// `store_shape(value, heap, slots..)`: writes the dims of a shape or tensor into those slots, one each.
+/// `store_shape(value, heap, slots..)`: stores each dim of a shape or tensor in the corresponding
+/// slot.
 pub(super) fn store_shape(args: Args<'_>) -> Result<Value, VmError> {
     let dims = match args.value(0)? {
         Value::Tensor(tensor) => tensor.shape(),
@@ -201,7 +204,7 @@ pub(super) fn store_shape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::tuple([]))
 }
 
-/// `load_shape(heap, slots..)`: the shape of what stands in those slots.
+/// `load_shape(heap, slots..)`: creates a shape from the values in the slots.
 pub(super) fn load_shape(args: Args<'_>) -> Result<Value, VmError> {
     let heap = Heap::new(&args, 0)?;
     let dims: Result<Vec<i64>, VmError> =
@@ -209,7 +212,7 @@ pub(super) fn load_shape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Shape(dims?.into()))
 }
 
-/// `match_prim_value(value, heap, code, operand, context)`: as `match_shape`, for one integer.
+/// `match_prim_value(value, heap, code, operand, context)`: as `match_shape`, but for one integer.
 pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     let Some(value) = args.value(0)?.as_int() else {
         let (subject, kind) = (subject(&args, 4), args.value(0)?.kind());
@@ -241,13 +244,14 @@ pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     ))
 }
 
-/// `make_prim_value(heap, code, operand)`: an integer from an immediate or a heap slot.
+/// `make_prim_value(heap, code, operand)`: creates an integer from an immediate or a heap slot.
 pub(super) fn make_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     coded(&args, 1).map(Value::Int)
 }
 
-/// `compute_prim_value(op, constant, (coef, value)..)`: the sum of the constant and the products (op 0), or whether it
-/// is less than 0 (1), at most 0 (2), equal to 0 (3), different from 0 (4).
+/// `compute_prim_value(op, constant, (coef, value)..)`: computes the sum of the constant and the
+/// products. `op` selects the result: the sum (0), or whether it is less than 0 (1), at most 0 (2),
+/// equal to 0 (3), or different from 0 (4).
 pub(super) fn compute_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     let mut sum = i128::from(args.int(1)?);
     for at in (2..args.len()).step_by(2) {
@@ -272,7 +276,7 @@ pub(super) fn compute_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     }))
 }
 
-/// `shape_of(tensor)`: its shape.
+/// `shape_of(tensor)`: the shape of the tensor.
 pub(super) fn shape_of(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::shape(args.tensor(0)?.shape()))
 }

@@ -1,4 +1,4 @@
-//! Slices whose bounds are values.
+//! Slices with dynamic bounds.
 
 use pliant_tensor::{Reserved, Tensor, checked_nbytes};
 
@@ -13,14 +13,14 @@ struct Part {
     len: i64,
 }
 
-/// The slice `begin:end:step` of a dim, as Python reads it.
+/// The slice `begin:end:step` of a dim, with Python's semantics.
 fn part(dim: i64, begin: i64, end: i64, step: i64) -> Part {
     let (low, high) = if step > 0 { (0, dim) } else { (-1, dim - 1) };
     let bound = |b: i64| (if b < 0 { b.saturating_add(dim) } else { b }).clamp(low, high);
     let (first, last) = (bound(begin), bound(end));
     let span = if step > 0 { last - first } else { first - last };
     let size = step.unsigned_abs().min(i64::MAX as u64) as i64;
-    // Both are at most the dim, which is far from overflowing.
+    // Both values are at most the size of the dim, so nothing overflows.
     let len = if span <= 0 { 0 } else { (span - 1) / size + 1 };
     Part { first, step, len }
 }
@@ -49,7 +49,7 @@ fn parts(args: Args<'_>, tensor: &Tensor) -> Result<Vec<Part>, VmError> {
     Ok(parts)
 }
 
-/// `dynamic_strided_slice(x, begin, end, strides)`: the slice of each dim.
+/// `dynamic_strided_slice(x, begin, end, strides)`: slices each dim.
 pub(super) fn dynamic_strided_slice(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?.to_contiguous()?;
     let parts = parts(args, &tensor)?;

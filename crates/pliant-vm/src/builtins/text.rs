@@ -1,4 +1,5 @@
-//! Builtins that write values as text: prints and assertions of a program. They return the empty tuple.
+//! Builtins that format values as text: a program's prints and assertions. They return the empty
+//! tuple.
 
 use std::io::Write;
 
@@ -8,8 +9,8 @@ use crate::args::Args;
 use crate::run::condition;
 use crate::{CheckKind, Value, VmError};
 
-/// `print(format, values..)`: a line on standard output. The format is Python's with `{}`, `{0}`, `{{` and `}}`; an
-/// empty one stands for the values with spaces between.
+/// `print(format, values..)`: prints a line to standard output. The format is Python's with `{}`,
+/// `{0}`, `{{` and `}}`. With an empty format, the values are separated by spaces.
 pub(super) fn print(args: Args<'_>) -> Result<Value, VmError> {
     let mut line = text(&args, 0, " ")?;
     line.push('\n');
@@ -18,7 +19,8 @@ pub(super) fn print(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::tuple([]))
 }
 
-/// `assert_op(condition, format, values..)`: fails unless the bool scalar holds, with the format's text.
+/// `assert_op(condition, format, values..)`: fails with the formatted text unless the bool scalar
+/// is true.
 pub(super) fn assert_op(args: Args<'_>) -> Result<Value, VmError> {
     if condition(args.value(0)?)? {
         return Ok(Value::tuple([]));
@@ -29,7 +31,7 @@ pub(super) fn assert_op(args: Args<'_>) -> Result<Value, VmError> {
     Err(VmError::check(CheckKind::Assertion, text))
 }
 
-/// The format at operand `at`, filled with the operands after it.
+/// The format in operand `at`, filled with the operands after it.
 fn text(args: &Args<'_>, at: usize, separator: &str) -> Result<String, VmError> {
     let Some(Value::Str(format)) = args.get(at) else {
         return Err(VmError::type_error(format!("{}: operand {at} must be a text", args.name)));
@@ -38,7 +40,7 @@ fn text(args: &Args<'_>, at: usize, separator: &str) -> Result<String, VmError> 
     fill_format(format, &values, separator).map_err(VmError::type_error)
 }
 
-/// A value as a program's reader expects it: tensors by their elements.
+/// Formats a value for the user: a tensor by its elements.
 fn show(value: &Value) -> String {
     match value {
         Value::Str(text) => text.to_string(),

@@ -1,11 +1,11 @@
-//! The builtins, through the machine: results and the texts of their errors.
+//! Tests of the builtins through the VM: results and error messages.
 
 use crate::common::{builder, machine};
 use pliant_exec::{Arg, Constant, ExecBuilder, Param, Reg};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{Value, VirtualMachine};
 
-/// A machine whose `main` passes its arguments, then what `extra` gives, to one builtin.
+/// A VM whose `main` passes its arguments, followed by those of `extra`, to one builtin.
 fn one(
     name: &str,
     params: usize,
@@ -30,7 +30,8 @@ fn tensor(shape: &[i64], dtype: DType) -> Value {
     Tensor::zeros(shape, dtype).unwrap().into()
 }
 
-/// `main(ids: [batch, seq], mask: [batch, seq, 4])`, which returns the shape `(seq, batch, 9)`.
+/// The function `main(ids: [batch, seq], mask: [batch, seq, 4])` returns the shape
+/// `(seq, batch, 9)`.
 fn matching() -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("ids"), Param::new("mask")], "");
@@ -107,7 +108,7 @@ fn heaps_are_bounded_and_checked() {
     let vm = one("vm.builtin.alloc_shape_heap", 1, |_| vec![]);
     assert_eq!(call(&vm, &[3.into()]), Ok("Tensor([3], int64)".into()));
     assert!(call(&vm, &[(-1).into()]).is_err() && call(&vm, &[i64::MAX.into()]).is_err());
-    // A constant must not be written as a heap, and slots must exist.
+    // A constant cannot be used as a writable heap, and slots must exist.
     let vm = one("vm.builtin.match_prim_value", 2, |b| vec![b.imm(1), b.imm(0)]);
     let constant = Tensor::zeros(&[1], DType::Int64).unwrap();
     assert!(
@@ -181,7 +182,7 @@ fn outputs_lie_apart_from_other_operands() {
             assert_eq!(&call(&checked(0), &[rows(a), rows(b)]), want, "{a:?} {b:?}");
         }
     }
-    // A kernel that knows no strides reads a copy of what has some.
+    // A loop function that does not read strides gets a copy of a strided tensor.
     let storage = whole.storage().clone();
     let turned = Tensor::from_storage_strided(storage, 0, &[4, 6], &[1, 4], DType::Float32);
     let turned = Value::Tensor(turned.expect("the tensor's elements"));
@@ -284,7 +285,7 @@ fn tuples_and_conditions() {
     assert_eq!(call(&vm, &[Value::Float(1.5)]), Ok("1.5".into()));
 }
 
-/// Bytecode may come from a hostile file, so the linker decides what to clear, not the bytecode.
+/// Bytecode may come from a malicious file, so the linker decides which tensors to clear.
 #[test]
 fn new_tensors_are_zero_whatever_their_memory_held() {
     let mut b = builder();
@@ -334,7 +335,7 @@ fn killed_memory_is_reused_within_a_run() {
     b.end_function();
     let vm = machine(b);
     std::thread::spawn(move || {
-        // Other tests drop machines meanwhile, and each of those empties the pools of running threads.
+        // Other tests drop VMs at the same time, which empties the pools of running threads.
         let reuses = (0..1000).any(|_| {
             vm.invoke("main", &[]).unwrap();
             pliant_vm::pooled_bytes() == 1024

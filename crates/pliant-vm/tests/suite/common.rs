@@ -1,4 +1,4 @@
-//! What the tests share: machines from builders.
+//! Shared test code: VMs from builders.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
-//! Builtins whose results depend on values, and those that write text: `unique`, `nonzero`, `print`, `assert_op`; and
-//! the builtins of the oldest programs.
+//! Tests of builtins whose results depend on values (`unique`, `nonzero`), of those that format
+//! text (`print`, `assert_op`), and of the short names that old programs use.
 
 use crate::common::{builder, machine};
 use pliant_exec::{Arg, Constant, ExecBuilder, Param, Reg};
 use pliant_tensor::{DType, Element, Tensor};
 use pliant_vm::{Value, VirtualMachine};
 
-/// A machine whose `main(x)` passes `x`, then what `extra` gives, to one builtin.
+/// A VM whose `main(x)` passes `x`, followed by the operands of `extra`, to one builtin.
 fn one(name: &str, extra: impl FnOnce(&mut ExecBuilder) -> Vec<Arg>) -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("x")], "");
@@ -18,7 +18,7 @@ fn one(name: &str, extra: impl FnOnce(&mut ExecBuilder) -> Vec<Arg>) -> VirtualM
     machine(b)
 }
 
-/// A machine with `unique(x, sorted, return_index, return_inverse, return_counts, axis)`.
+/// A VM with `unique(x, sorted, return_index, return_inverse, return_counts, axis)`.
 fn unique(flags: [i64; 4], axis: Option<i64>) -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("x")], "");
@@ -73,7 +73,7 @@ fn unique_elements_with_their_places_and_counts() {
     assert!(empty.iter().all(|field| *field == (vec![0], vec![])) && empty.len() == 4);
     let one = run(&vm, tensor(&[], &[2.5f32]));
     assert_eq!(one[0], (vec![1], vec![2.5]));
-    // In the order of first places.
+    // In the order of first occurrence.
     let vm = unique([0, 1, 1, 0], None);
     let out = run(&vm, tensor(&[5], &[9i32, 2, 9, 4, 2]));
     assert_eq!(out[0].1, [9.0, 2.0, 4.0]);
@@ -94,7 +94,7 @@ fn unique_slices_along_an_axis() {
     let out = run(&unique([1, 0, 1, 1], Some(1)), tensor(&[2, 3], &[1u8, 0, 1, 5, 6, 5]));
     assert_eq!(out[0], (vec![2, 2], vec![0.0, 1.0, 6.0, 5.0]));
     assert_eq!((&out[1].1[..], &out[2].1[..]), (&[1.0, 0.0, 1.0][..], &[1.0, 2.0][..]));
-    // Slices without elements are all equal; no slices stay none.
+    // Slices without elements are all equal. If there are no slices, the result has none.
     let vm = unique([1, 0, 0, 1], Some(0));
     assert_eq!(run(&vm, tensor::<f32>(&[3, 0], &[])), [(vec![1, 0], vec![]), (vec![1], vec![3.0])]);
     assert_eq!(run(&vm, tensor::<f32>(&[0, 3], &[])), [(vec![0, 3], vec![]), (vec![0], vec![])]);
@@ -116,7 +116,8 @@ fn unique_of_nan_as_in_numpy() {
     assert!(out[0].0 == [3] && out[0].1[2].is_nan());
     assert_eq!(out[2].1, [2.0, 1.0, 2.0, 1.0, 0.0]);
     assert_eq!(out[3].1, [1.0, 2.0, 2.0]);
-    // Of one dim, slices are elements; of more, slices with a NaN differ.
+    // For a tensor of one dim, slices are elements. For higher ranks, slices with a NaN are
+    // distinct.
     assert_eq!(run(&unique([1, 0, 0, 0], Some(0)), tensor(&[2], &[nan, nan]))[0].0, [1]);
     let rows = tensor(&[4, 2], &[nan, 1.0, nan, 1.0, 0.0, 1.0, 0.0, 1.0]);
     assert_eq!(run(&unique([1, 0, 0, 0], Some(0)), rows)[0].0, [3, 2]);

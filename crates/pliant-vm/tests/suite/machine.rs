@@ -1,4 +1,5 @@
-//! The machine: calls, control flow, recursion, closures, kernels, packed functions, interrupts, threads.
+//! Tests of the VM: calls, control flow, recursion, closures, loop functions, packed functions,
+//! interrupts, threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -169,7 +170,8 @@ fn recursion_is_bounded() {
     }
 }
 
-/// `down(n, f)` calls itself in tail position until `n` is 0: directly, and through the closure `f` if that is one.
+/// `down(n, f)` makes tail calls to itself until `n` is 0: directly, or through the closure `f` if
+/// it is one.
 fn countdown() -> VirtualMachine {
     let mut b = builder();
     b.begin_function("down", vec![Param::new("n"), Param::new("f")], "");
@@ -185,7 +187,7 @@ fn countdown() -> VirtualMachine {
     let over = b.emit_if(Reg(0), 1);
     b.emit_call("minus_one", &[b.r(0)], Reg(2));
     b.emit_call("vm.builtin.invoke_closure_tail", &[b.r(1), b.r(2), b.r(1)], Reg(3));
-    // Reached where the function is one of the host.
+    // Reached if the function is a host function.
     b.emit_call("vm.builtin.make_tuple", &[b.r(3)], Reg(3));
     b.emit_ret(Reg(3));
     let here = b.here();
@@ -322,7 +324,7 @@ fn errors_and_panics_of_the_host_are_errors() {
 }
 
 unsafe extern "C" fn add_kernel(args: *const u64, _: *const KernelRuntime) -> i64 {
-    // SAFETY: called with three float32 tensors, an integer and a float, as described.
+    // SAFETY: called with three float32 tensors, an integer and a float.
     unsafe {
         let tensor = |i: usize| &*(*args.add(i) as *const pliant_exec::abi::DLTensor);
         let (a, b, out) = (tensor(0), tensor(1), tensor(2));
@@ -339,7 +341,7 @@ unsafe extern "C" fn add_kernel(args: *const u64, _: *const KernelRuntime) -> i6
 }
 
 unsafe extern "C" fn status_kernel(args: *const u64, runtime: *const KernelRuntime) -> i64 {
-    // SAFETY: called with one integer and the machine's runtime.
+    // SAFETY: called with one integer and the VM's runtime.
     unsafe {
         let block = ((*runtime).alloc_workspace)(100);
         ((*runtime).free_workspace)(block);
@@ -386,7 +388,7 @@ fn kernel_machine() -> VirtualMachine {
     b.emit_ret(Reg(0));
     b.end_function();
     let mut kernels = KernelTable::new();
-    // SAFETY: the functions keep to the ABI and take the described arguments.
+    // SAFETY: the functions follow the ABI and take the described arguments.
     unsafe {
         kernels.insert("add", add_kernel);
         kernels.insert("status", status_kernel);
@@ -415,7 +417,7 @@ fn kernels() {
          float32(2), float32(2), float32(2), 3, 1)"
     );
 
-    // Strided and odd-addressed inputs are copied, outputs are refused.
+    // Strided and unaligned inputs are copied; such outputs are rejected.
     let base = Tensor::from_slice(&[3], &[1f32, 2., 3.]).unwrap();
     let strided =
         Tensor::from_storage_strided(base.storage().clone(), 8, &[2], &[-2], DType::Float32)
@@ -492,10 +494,10 @@ fn interrupts_stop_endless_loops() {
     assert_eq!(polls.load(Ordering::Relaxed), 3);
 }
 
-/// Runs until the machine's stop flag is raised; says in its argument that it has begun.
+/// Runs until the VM's interrupt flag is set. Sets its argument when it starts.
 unsafe extern "C" fn endless_kernel(args: *const u64, runtime: *const KernelRuntime) -> i64 {
-    // SAFETY: called with an int64 tensor of one element and the machine's runtime; others only touch the element
-    // atomically.
+    // SAFETY: called with an int64 tensor of one element and the VM's runtime. Other threads access
+    // the element atomically.
     let (begun, stop) = unsafe {
         let tensor = &*(*args as *const pliant_exec::abi::DLTensor);
         (AtomicI64::from_ptr(tensor.data.cast()), &*(*runtime).interrupt)
@@ -519,7 +521,7 @@ fn a_new_run_leaves_an_interrupt_of_others_alone() {
     b.emit_ret(Reg(0));
     b.end_function();
     let mut kernels = KernelTable::new();
-    // SAFETY: the function keeps to the ABI and takes the argument above.
+    // SAFETY: the function follows the ABI and takes the argument above.
     unsafe { kernels.insert("endless", endless_kernel) };
     let vm = VirtualMachine::new(Arc::new(b.get().unwrap()), kernels).unwrap();
     for _ in 0..50 {
@@ -577,7 +579,7 @@ fn library_functions_share_the_team_and_the_interrupt_of_the_machine() {
         let error = run.join().unwrap().unwrap_err().to_string();
         assert!(error.contains("interrupted"), "{error}");
     });
-    // From outside of a machine it runs on the team of the process.
+    // Outside of a VM it runs on the global team.
     let func = pliant_vm::get_func("test.machine.waits").unwrap();
     assert_eq!(func(&[]).unwrap().as_int(), Some(7));
     assert_eq!(seen.load(Ordering::SeqCst), std::ptr::from_ref(pliant_pool::global()) as usize);

@@ -1,4 +1,5 @@
-//! The integration tests of `pliant-vm`, one program: a file of its own for each would be linked for itself.
+//! The integration tests of `pliant-vm` in one binary, because every test file of its own would be
+//! linked separately.
 
 mod builtins;
 mod common;

@@ -1,4 +1,4 @@
-//! Random programs over the builtins: whatever they do, the machine returns a value or an error.
+//! Random programs that use the builtins. The VM must return a value or an error for all of them.
 
 use std::sync::{Mutex, Once};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const REGS: u32 = 6;
 
-/// What one operand is drawn from.
+/// Creates a random operand.
 fn operand(b: &mut ExecBuilder, kind: u8, pick: u8) -> Arg {
     match kind % 10 {
         0..=4 => b.r(u32::from(pick) % REGS),
@@ -41,7 +41,7 @@ fn operand(b: &mut ExecBuilder, kind: u8, pick: u8) -> Arg {
 static INTERRUPTS: Once = Once::new();
 static RUNNING: Mutex<Option<VirtualMachine>> = Mutex::new(None);
 
-/// Interrupts the running program, which may call itself forever, five times a second.
+/// Interrupts the running program five times a second, because it may recurse forever.
 fn interrupt_forever() {
     loop {
         std::thread::sleep(Duration::from_millis(200));

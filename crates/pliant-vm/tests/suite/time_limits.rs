@@ -16,7 +16,7 @@ fn within(seconds: f64) -> RunOptions {
 
 /// Runs until it is interrupted.
 unsafe extern "C" fn endless_kernel(_args: *const u64, runtime: *const KernelRuntime) -> i64 {
-    // SAFETY: the machine passes its runtime.
+    // SAFETY: the VM passes its runtime.
     let runtime = unsafe { &*runtime };
     while !runtime.is_interrupted() {
         std::thread::yield_now();
@@ -24,8 +24,8 @@ unsafe extern "C" fn endless_kernel(_args: *const u64, runtime: *const KernelRun
     STATUS_CANCELLED
 }
 
-/// `kernel` and `goto` are endless, and `calls` calls the endless `kernel`; `short` returns its argument; `calls_back` calls
-/// the packed function `back`.
+/// Functions of the program: `kernel` and `goto` are endless, `calls` calls the endless `kernel`,
+/// `short` returns its argument, and `calls_back` calls the packed function `back`.
 fn machine(back: PackedFunc) -> VirtualMachine {
     let mut b = builder();
     b.kernel(KernelInfo { name: "endless".into(), args: vec![], checks: vec![] });
@@ -49,7 +49,7 @@ fn machine(back: PackedFunc) -> VirtualMachine {
     b.emit_ret(Reg(0));
     b.end_function();
     let mut kernels = KernelTable::new();
-    // SAFETY: the function keeps to the ABI and takes no arguments.
+    // SAFETY: the function follows the ABI and takes no arguments.
     unsafe { kernels.insert("endless", endless_kernel) };
     let functions = [("back".to_string(), back)].into_iter().collect();
     let options = VmOptions { functions, ..VmOptions::default() };
@@ -104,7 +104,7 @@ fn zero_runs_nothing_and_the_largest_limit_is_none() {
     let largest = RunOptions { time_limit: Some(Duration::MAX) };
     vm.invoke_with("calls_back", &[], &largest).unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 1);
-    // What is wrong with a call is reported whatever the limit is.
+    // Invalid calls are reported whatever the limit is.
     assert!(matches!(vm.invoke_with("short", &[], &within(0.0)), Err(VmError::Arity { .. })));
     let host = pliant_vm::FuncValue::packed("host", Arc::new(|_| Ok(Value::None)));
     assert!(matches!(host.call_with(&[], &within(1.0)), Err(VmError::Type(_))));
@@ -128,7 +128,7 @@ fn interrupts_stop_runs_with_limits_and_are_told_apart() {
             }
         });
     }
-    // The host asks the run to stop, and meanwhile the limit passes.
+    // The host interrupts the run, and the limit expires in the meantime.
     vm.set_poll(Some(Arc::new(|| {
         std::thread::sleep(Duration::from_millis(50));
         true
