@@ -1,11 +1,14 @@
-//! How many bytes Pliant may hold at once: a run that asks for more ends with an error, before the system ends the process.
+//! The memory limit: a run that needs more memory fails with an error before the system kills the
+//! process.
 //!
-//! Every [`AlignedBuf`](crate::AlignedBuf) is counted with what the allocator and its handles take beside its bytes, and
-//! so is what else grows with a run and says so ([`Reserved`]). The limit is what [`set_memory_limit`] or the environment
-//! variable `PLIANT_MEMORY_LIMIT` says (a number of bytes, or of multiples of 1024: `512M`, `4G`); else nine tenths of
-//! what is held and of what the machine, the process's control groups and its own limits have left when more is asked
-//! for. They are asked again only as the bytes held grow, so that most allocations cost one addition. Before more is
-//! refused, what is kept for later is given back ([`on_shortage`]).
+//! Every [`AlignedBuf`](crate::AlignedBuf) is counted, including the overhead of the allocator and
+//! of its handles. So are other allocations that grow with a run and reserve their size
+//! ([`Reserved`]). The limit is set by [`set_memory_limit`] or the environment variable
+//! `PLIANT_MEMORY_LIMIT` (a number of bytes, or with a binary unit: `512M`, `4G`). By default it is
+//! nine tenths of the sum of the memory held and the memory available. The available memory is the
+//! least of what the host, the process's control groups and its resource limits allow. It is
+//! determined again only as the memory held grows, so most allocations only cost one addition.
+//! Before an allocation is refused, cached memory is released ([`on_shortage`]).
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -14,14 +17,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{TensorError, shortage};
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
-/// Up to here nobody has to be asked.
+/// Up to this number of bytes held, allocations succeed without further checks.
 static CEILING: AtomicUsize = AtomicUsize::new(0);
-/// What the user set; 0 for nothing.
+/// The limit set by the user; 0 if none is set.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
-/// What gives back memory that is kept for later.
+/// The callback that releases cached memory.
 static KEPT: OnceLock<fn()> = OnceLock::new();
 
-/// Sets how many bytes tensors, storages and scratch memory may take at once; with `None` it follows the machine again.
+/// Sets the maximum number of bytes that tensors, storages and scratch memory can hold at a time.
+/// `None` restores the default limit.
 pub fn set_memory_limit(bytes: Option<usize>) {
     let limit = bytes.map_or(0, |b| b.max(1));
     LIMIT.store(limit, Ordering::Relaxed);
@@ -31,27 +35,28 @@ pub fn set_memory_limit(bytes: Option<usize>) {
     }
 }
 
-/// Who keeps memory for later says here how the calling thread gives it back when more is missing. The first one stays.
+/// Registers the callback that releases the calling thread's cached memory when memory is short.
+/// Only the first registration has an effect.
 pub fn on_shortage(give_back: fn()) {
     let _ = KEPT.set(give_back);
 }
 
-/// Gives back what this thread keeps for later.
+/// Releases this thread's cached memory.
 pub(crate) fn release() {
     if let Some(give_back) = KEPT.get() {
         give_back();
     }
 }
 
-/// Bytes that are counted as held until this is dropped.
+/// A number of bytes that count as held until this is dropped.
 #[derive(Debug)]
 pub struct Reserved(usize);
 
 impl Reserved {
-    /// Counts bytes that are about to be allocated elsewhere.
+    /// Counts bytes that are about to be allocated by other means.
     ///
     /// # Errors
-    /// `MemoryLimit`.
+    /// `MemoryLimit` if the limit would be exceeded.
     pub fn new(bytes: usize) -> Result<Reserved, TensorError> {
         take(bytes)?;
         Ok(Reserved(bytes))
@@ -64,16 +69,16 @@ impl Drop for Reserved {
     }
 }
 
-/// The limit that was set; `None` where it follows the machine, and where the environment's is none: what allocates tells
-/// that.
+/// The limit that was set. `None` if the default applies or if the environment variable is invalid,
+/// which the next allocation reports.
 pub fn memory_limit() -> Option<usize> {
     asked_limit().ok().flatten()
 }
 
-/// The limit that was set.
+/// The limit that was set; `None` if there is none.
 ///
 /// # Errors
-/// `WrongLimit`.
+/// `WrongLimit` if the environment variable is invalid.
 fn asked_limit() -> Result<Option<usize>, TensorError> {
     match LIMIT.load(Ordering::Relaxed) {
         0 => of_environment(),
@@ -81,15 +86,15 @@ fn asked_limit() -> Result<Option<usize>, TensorError> {
     }
 }
 
-/// Bytes that are held now, free blocks kept for the next run counted.
+/// The number of bytes currently held, including cached free blocks.
 pub fn held_bytes() -> usize {
     HELD.load(Ordering::Relaxed)
 }
 
-/// `PLIANT_MEMORY_LIMIT`, in bytes.
+/// The value of `PLIANT_MEMORY_LIMIT` in bytes.
 ///
 /// # Errors
-/// `WrongLimit`.
+/// `WrongLimit` if it is invalid.
 fn of_environment() -> Result<Option<usize>, TensorError> {
     static SAID: OnceLock<Option<String>> = OnceLock::new();
     let said = SAID.get_or_init(|| {
@@ -102,7 +107,7 @@ fn of_environment() -> Result<Option<usize>, TensorError> {
     bytes_of(text).map(Some).ok_or_else(wrong)
 }
 
-/// A number of bytes above 0, or of multiples of 1024: `4096`, `512M`, `4 GiB`.
+/// Parses a positive number of bytes, optionally with a binary unit: `4096`, `512M`, `4 GiB`.
 fn bytes_of(text: &str) -> Option<usize> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -121,8 +126,11 @@ fn bytes_of(text: &str) -> Option<usize> {
 }
 
 /// Counts bytes that are about to be allocated.
+///
+/// # Errors
+/// `MemoryLimit` if the limit would be exceeded, even after cached memory is released.
 pub(crate) fn take(bytes: usize) -> Result<(), TensorError> {
-    // If memory is short, allocations that may fail leave the reserve to those that must not.
+    // When memory is short, fallible allocations leave the reserve to infallible ones.
     shortage::check()?;
     count(bytes).or_else(|_| {
         release();
@@ -133,14 +141,14 @@ pub(crate) fn take(bytes: usize) -> Result<(), TensorError> {
 fn count(bytes: usize) -> Result<(), TensorError> {
     let (mut before, mut allowed) = (HELD.load(Ordering::Relaxed), false);
     loop {
-        // Bytes are counted once they fit: what is refused is in nobody's way.
+        // Bytes are counted only if they fit, so a refused request does not affect other threads.
         match before.checked_add(bytes) {
             Some(held) if allowed || held <= CEILING.load(Ordering::Relaxed) => {
                 let counted =
                     HELD.compare_exchange_weak(before, held, Ordering::Relaxed, Ordering::Relaxed);
                 match counted {
                     Ok(_) => return Ok(()),
-                    // More may be held by now: it is asked again.
+                    // The number of bytes held may have increased, so the check is repeated.
                     Err(now) => (allowed, before) = (allowed && now == before, now),
                 }
             }
@@ -153,12 +161,13 @@ fn count(bytes: usize) -> Result<(), TensorError> {
     }
 }
 
-/// Counts bytes that are freed.
+/// Uncounts bytes that are freed.
 pub(crate) fn give(bytes: usize) {
     HELD.fetch_sub(bytes, Ordering::Relaxed);
 }
 
-/// Asks the machine whether so many bytes may be held, and how many more may be without asking again.
+/// Checks whether `held` bytes are allowed, and updates the ceiling for further unchecked
+/// allocations.
 #[cold]
 fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
     let limit = match asked_limit()? {
@@ -171,10 +180,11 @@ fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
                 CEILING.store(usize::MAX, Ordering::Relaxed);
                 return Ok(());
             };
-            // Of what is held and what is left together, so that it stays where it is while more is held.
+            // The limit is based on the sum of memory held and available, so it stays constant as
+            // more is held.
             let limit = before.saturating_add(left) / 10 * 9;
             if held <= limit {
-                // Half of what is left then may go before the machine is asked again.
+                // Half of the remainder can be allocated before the next check.
                 CEILING.store(held + (limit - held) / 2, Ordering::Relaxed);
             }
             limit
@@ -186,7 +196,8 @@ fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
     Err(TensorError::MemoryLimit { bytes, held: before, limit })
 }
 
-/// Bytes that the machine, the control groups around this process and its own limits have left, where they say so.
+/// The number of bytes available according to the host, the control groups and the process's
+/// resource limits; `None` if unknown.
 fn left() -> Option<usize> {
     let machine = std::fs::read_to_string("/proc/meminfo")
         .ok()
@@ -196,7 +207,7 @@ fn left() -> Option<usize> {
     machine.into_iter().chain(of_groups).chain(left_of_limits()).min()
 }
 
-/// What this process's own limits (`ulimit -v`, `ulimit -d`) have left.
+/// The number of bytes available within the process's resource limits (`ulimit -v`, `ulimit -d`).
 fn left_of_limits() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -209,13 +220,14 @@ fn left_of_limits() -> Option<usize> {
     each.into_iter().filter_map(left).min()
 }
 
-/// The number behind a word.
+/// The number after a keyword at the start of a line.
 fn field(text: &str, word: &str) -> Option<usize> {
     let line = text.lines().find_map(|line| line.strip_prefix(word))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What a line of `/proc/self/cgroup` has left: the least of the group and those around it.
+/// The number of bytes available in the control group on a line of `/proc/self/cgroup`: the least
+/// of the group and its ancestors.
 fn left_in_group(line: &str) -> Option<usize> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
@@ -236,7 +248,7 @@ fn left_in_group(line: &str) -> Option<usize> {
     };
     let left = |group: &Path| {
         let (max, now) = (number(group, max)?, number(group, now)?);
-        // Files in the cache make room.
+        // Cached file pages can be evicted.
         let stat = std::fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
         let now = now.saturating_sub(field(&stat, cached).unwrap_or(0));
         Some(max.saturating_sub(now))

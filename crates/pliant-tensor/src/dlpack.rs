@@ -1,4 +1,5 @@
-//! The DLPack structures (stable C layout), and tensors to and from them without a copy.
+//! The DLPack structures (stable C layout), and conversion of tensors to and from them without
+//! copying.
 
 use std::ffi::c_void;
 
@@ -7,20 +8,20 @@ use crate::{DType, Storage, Tensor, TensorError};
 
 /// The DLPack device type of host memory.
 pub const DL_CPU: i32 = 1;
-/// Flag of [`DLManagedTensorVersioned`]: the consumer must not write.
+/// Flag of [`DLManagedTensorVersioned`]: the consumer must not write to the tensor.
 pub const DLPACK_FLAG_READ_ONLY: u64 = 1;
-/// Flag of [`DLManagedTensorVersioned`]: the producer made a copy for the consumer.
+/// Flag of [`DLManagedTensorVersioned`]: the tensor is a copy made by the producer.
 pub const DLPACK_FLAG_COPIED: u64 = 2;
-/// A rank above this is taken for garbage.
+/// Tensors with a higher rank are rejected as malformed.
 const MAX_RANK: i32 = 64;
 
-/// `DLDevice`: where the memory is.
+/// `DLDevice`: the device on which the memory is.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLDevice {
-    /// [`DL_CPU`] for all of Pliant's tensors.
+    /// The device type; [`DL_CPU`] for all of Pliant's tensors.
     pub device_type: i32,
-    /// 0 on the CPU.
+    /// The device index; 0 on the CPU.
     pub device_id: i32,
 }
 
@@ -28,42 +29,42 @@ pub struct DLDevice {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLDataType {
-    /// `DLDataTypeCode`.
+    /// The type code (`DLDataTypeCode`).
     pub code: u8,
-    /// Bits of one lane.
+    /// The number of bits of one lane.
     pub bits: u8,
-    /// Lanes; 1 for all of Pliant's tensors.
+    /// The number of lanes; 1 for all of Pliant's tensors.
     pub lanes: u16,
 }
 
 /// `DLTensor`: a view of memory.
 ///
-/// In Pliant's own tensors `byte_offset` is 0 and `strides` is never null (except for rank 0, where both pointers
-/// may point nowhere), and compiled code relies on it.
+/// In Pliant's own tensors `byte_offset` is 0 and `strides` is never null; compiled code relies on
+/// that. The exception is rank 0, for which `shape` and `strides` may be invalid.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLTensor {
-    /// First byte; in Pliant's own tensors the first element.
+    /// The start of the memory; in Pliant's own tensors, the first element.
     pub data: *mut c_void,
-    /// Where the memory is.
+    /// The device of the memory.
     pub device: DLDevice,
-    /// Rank.
+    /// The rank.
     pub ndim: i32,
-    /// Element type.
+    /// The element type.
     pub dtype: DLDataType,
-    /// `ndim` dimensions.
+    /// The `ndim` dimensions.
     pub shape: *mut i64,
-    /// `ndim` strides in elements; null means row-major.
+    /// The `ndim` strides in elements; null means row-major.
     pub strides: *mut i64,
-    /// Offset of the first element from `data`.
+    /// The offset of the first element from `data` in bytes.
     pub byte_offset: u64,
 }
 
-/// `DLManagedTensor`: a [`DLTensor`] with its owner, before DLPack 1.0.
+/// `DLManagedTensor`: a [`DLTensor`] with its owner, for DLPack before 1.0.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensor {
-    /// The view.
+    /// The tensor.
     pub dl_tensor: DLTensor,
     /// The producer's context.
     pub manager_ctx: *mut c_void,
@@ -75,13 +76,13 @@ pub struct DLManagedTensor {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLPackVersion {
-    /// Changes with the layout.
+    /// Incremented when the layout changes.
     pub major: u32,
-    /// Changes with additions.
+    /// Incremented when values are added.
     pub minor: u32,
 }
 
-/// `DLManagedTensorVersioned`: a [`DLTensor`] with its owner and flags, since DLPack 1.0.
+/// `DLManagedTensorVersioned`: a [`DLTensor`] with its owner and flags, for DLPack since 1.0.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensorVersioned {
@@ -91,57 +92,59 @@ pub struct DLManagedTensorVersioned {
     pub manager_ctx: *mut c_void,
     /// Frees the structure and what it owns; may be null.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
-    /// `DLPACK_FLAG_*`.
+    /// A combination of `DLPACK_FLAG_*`.
     pub flags: u64,
-    /// The view.
+    /// The tensor.
     pub dl_tensor: DLTensor,
 }
 
-/// A pointer that may cross threads: DLPack requires deleters callable from any thread.
+/// A pointer that can be sent to other threads. DLPack deleters must be callable from any thread.
 struct Handle<T>(*mut T);
-// SAFETY: DLPack managed tensors have no thread affinity.
+// SAFETY: managed DLPack tensors have no thread affinity.
 unsafe impl<T> Send for Handle<T> {}
 // SAFETY: the pointer is used once, by the release callback.
 unsafe impl<T> Sync for Handle<T> {}
 
 impl<T> Handle<T> {
-    /// Takes the pointer out; a method, so that closures capture the whole handle.
+    /// Returns the pointer. As a method, it makes closures capture the whole handle.
     fn into_inner(self) -> *mut T {
         self.0
     }
 }
 
 impl Tensor {
-    /// Takes over a tensor from a DLPack producer without copying.
+    /// Takes ownership of a tensor from a DLPack producer without copying.
     ///
-    /// On success the tensor owns `managed` and calls its deleter at the end; on error the caller still owns it.
+    /// On success the tensor owns `managed` and calls its deleter when it is dropped. On error the
+    /// caller still owns it.
     ///
     /// # Errors
     /// `Unsupported` (device), `UnsupportedDType`, `Malformed`, `NegativeDim`, `SizeOverflow`.
     ///
     /// # Safety
-    /// `managed` must point to a valid structure whose memory stays readable and writable until the deleter runs,
-    /// from any thread.
+    /// `managed` must point to a valid structure whose memory stays readable and writable until the
+    /// deleter runs, from any thread.
     pub unsafe fn from_dlpack(managed: *mut DLManagedTensor) -> Result<Tensor, TensorError> {
         if managed.is_null() {
             return Err(TensorError::Malformed("the DLPack tensor is null".into()));
         }
-        // SAFETY: valid by the caller's promise.
+        // SAFETY: valid, as the caller guarantees.
         let view = unsafe { (*managed).dl_tensor };
         let handle = Handle(managed);
         let release = move || {
             let managed = handle.into_inner();
-            // SAFETY: still valid, since only this callback ends it.
+            // SAFETY: still valid, because only this callback ends its lifetime.
             if let Some(deleter) = unsafe { (*managed).deleter } {
                 // SAFETY: called exactly once, with the producer's own pointer.
                 unsafe { deleter(managed) }
             }
         };
-        // SAFETY: the view is valid as long as the managed tensor lives.
+        // SAFETY: the view is valid as long as the managed tensor exists.
         unsafe { import(&view, false, release) }
     }
 
-    /// Takes over a tensor from a DLPack 1.x producer without copying; see [`Tensor::from_dlpack`].
+    /// Takes ownership of a tensor from a DLPack 1.x producer without copying; see
+    /// [`Tensor::from_dlpack`].
     ///
     /// # Errors
     /// As [`Tensor::from_dlpack`], and `Unsupported` for another major version.
@@ -154,31 +157,32 @@ impl Tensor {
         if managed.is_null() {
             return Err(TensorError::Malformed("the DLPack tensor is null".into()));
         }
-        // SAFETY: valid by the caller's promise; `version` comes first in every version.
+        // SAFETY: valid, as the caller guarantees; `version` is the first field in every version.
         let version = unsafe { (*managed).version };
         if version.major != 1 {
             let text = format!("DLPack version {}.{} is not 1.x", version.major, version.minor);
             return Err(TensorError::Unsupported(text));
         }
-        // SAFETY: valid by the caller's promise, and of the known layout.
+        // SAFETY: valid, as the caller guarantees, and the layout is known.
         let (view, flags) = unsafe { ((*managed).dl_tensor, (*managed).flags) };
         let handle = Handle(managed);
         let release = move || {
             let managed = handle.into_inner();
-            // SAFETY: still valid, since only this callback ends it.
+            // SAFETY: still valid, because only this callback ends its lifetime.
             if let Some(deleter) = unsafe { (*managed).deleter } {
                 // SAFETY: called exactly once, with the producer's own pointer.
                 unsafe { deleter(managed) }
             }
         };
-        // SAFETY: the view is valid as long as the managed tensor lives.
+        // SAFETY: the view is valid as long as the managed tensor exists.
         unsafe { import(&view, flags & DLPACK_FLAG_READ_ONLY != 0, release) }
     }
 
-    /// Hands the tensor to a consumer of DLPack before 1.0, without copying. The consumer calls the deleter.
+    /// Exports the tensor to a consumer of DLPack before 1.0 without copying. The consumer calls
+    /// the deleter.
     ///
     /// # Errors
-    /// `ReadOnly`: the old structure cannot say so.
+    /// `ReadOnly`, because the old structure cannot express that.
     pub fn to_dlpack(&self) -> Result<*mut DLManagedTensor, TensorError> {
         if self.is_read_only() {
             return Err(TensorError::ReadOnly);
@@ -190,7 +194,8 @@ impl Tensor {
         })))
     }
 
-    /// Hands the tensor to a consumer of DLPack 1.x, without copying. The consumer calls the deleter.
+    /// Exports the tensor to a consumer of DLPack 1.x without copying. The consumer calls the
+    /// deleter.
     pub fn to_dlpack_versioned(&self) -> *mut DLManagedTensorVersioned {
         Box::into_raw(Box::new(DLManagedTensorVersioned {
             version: DLPackVersion { major: 1, minor: 0 },
@@ -206,7 +211,7 @@ unsafe extern "C" fn delete_managed(managed: *mut DLManagedTensor) {
     if managed.is_null() {
         return;
     }
-    // SAFETY: both boxes were made by `to_dlpack`, and the consumer calls the deleter once.
+    // SAFETY: `to_dlpack` created both boxes, and the consumer calls the deleter once.
     unsafe {
         let managed = Box::from_raw(managed);
         drop(Box::from_raw(managed.manager_ctx.cast::<Tensor>()));
@@ -217,17 +222,18 @@ unsafe extern "C" fn delete_versioned(managed: *mut DLManagedTensorVersioned) {
     if managed.is_null() {
         return;
     }
-    // SAFETY: both boxes were made by `to_dlpack_versioned`, and the consumer calls the deleter once.
+    // SAFETY: `to_dlpack_versioned` created both boxes, and the consumer calls the deleter once.
     unsafe {
         let managed = Box::from_raw(managed);
         drop(Box::from_raw(managed.manager_ctx.cast::<Tensor>()));
     }
 }
 
-/// Makes a tensor over a foreign view; `release` is kept only on success.
+/// Creates a tensor from a foreign view. `release` is dropped without being called on error.
 ///
 /// # Safety
-/// The view must be valid until `release` runs, and readable (writable unless `read_only`) from any thread.
+/// The view must be valid until `release` runs, and readable (writable unless `read_only`) from any
+/// thread.
 unsafe fn import(
     view: &DLTensor,
     read_only: bool,
@@ -253,7 +259,7 @@ unsafe fn import(
         return Err(TensorError::Malformed(text));
     }
     let rank = view.ndim as usize;
-    // SAFETY: `shape` holds `ndim` values by the caller's promise; rank 0 reads nothing.
+    // SAFETY: `shape` has `ndim` values, as the caller guarantees; for rank 0 nothing is read.
     let shape = unsafe { copy_dims(view.shape, rank) };
     let numel = checked_numel(&shape, dtype)?;
     let strides = if view.strides.is_null() {
@@ -261,7 +267,7 @@ unsafe fn import(
         contiguous_strides(&shape, &mut strides);
         strides
     } else {
-        // SAFETY: non-null `strides` holds `ndim` values by the caller's promise.
+        // SAFETY: `strides` is not null and has `ndim` values, as the caller guarantees.
         unsafe { copy_dims(view.strides, rank) }
     };
     let overflow = || TensorError::SizeOverflow { shape: shape.clone(), dtype };
@@ -273,9 +279,11 @@ unsafe fn import(
     }
     let offset = usize::try_from(view.byte_offset).map_err(|_| overflow())?;
     let first = view.data.cast::<u8>().wrapping_add(offset).wrapping_offset(low);
-    // SAFETY: the bytes from the lowest to the highest element belong to the view, valid by the caller's promise.
+    // SAFETY: the bytes from the lowest to the highest element belong to the view, which the caller
+    // guarantees to be valid.
     let storage = unsafe { Storage::from_foreign(first, len, read_only, release) };
-    // The lowest element starts the storage, so the first one lies `-low` bytes into it.
+    // The storage starts at the lowest element, so the first element is `-low` bytes after its
+    // start.
     Ok(Tensor::over(storage, low.unsigned_abs(), &shape, &strides, dtype, numel, read_only))
 }
 
@@ -285,6 +293,6 @@ unsafe fn copy_dims(ptr: *const i64, rank: usize) -> Vec<i64> {
     if rank == 0 {
         return Vec::new();
     }
-    // SAFETY: readable for `rank` values by the caller's promise.
+    // SAFETY: readable for `rank` values, as the caller guarantees.
     unsafe { std::slice::from_raw_parts(ptr, rank) }.to_vec()
 }

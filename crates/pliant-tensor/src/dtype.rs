@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The type of one tensor element or scalar.
+/// The type of a tensor element or of a scalar.
 ///
-/// Prints and parses as the field spells it: `float32`, `int64`, `bool`, `bfloat16`.
-/// The numbering (`as u8`) is part of the executable's format; append only.
+/// Displays and parses as the usual name: `float32`, `int64`, `bool`, `bfloat16`. The numbering
+/// (`as u8`) is part of the executable format, so new types must be appended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum DType {
@@ -18,7 +18,7 @@ pub enum DType {
     Int16 = 2,
     /// Signed 32-bit integer.
     Int32 = 3,
-    /// Signed 64-bit integer: the type of sizes and symbols.
+    /// Signed 64-bit integer; the type of sizes and symbols.
     Int64 = 4,
     /// Unsigned 8-bit integer.
     UInt8 = 5,
@@ -30,7 +30,7 @@ pub enum DType {
     UInt64 = 8,
     /// IEEE 754 half precision.
     Float16 = 9,
-    /// The upper half of a `float32`.
+    /// bfloat16: the upper half of a `float32`.
     BFloat16 = 10,
     /// IEEE 754 single precision.
     Float32 = 11,
@@ -60,7 +60,7 @@ mod code {
     pub(super) const BOOL: u8 = 6;
 }
 
-/// One row per type: type, name, DLPack code, bits, family. Indexed by `DType as u8`.
+/// One row per type: type, name, DLPack code, bits, family. The index is `DType as u8`.
 const TABLE: [(DType, &str, u8, u8, DTypeKind); 13] = [
     (DType::Bool, "bool", code::BOOL, 8, DTypeKind::Bool),
     (DType::Int8, "int8", code::INT, 8, DTypeKind::Int),
@@ -78,12 +78,12 @@ const TABLE: [(DType, &str, u8, u8, DTypeKind); 13] = [
 ];
 
 impl DType {
-    /// Every element type, in the order of the numbering.
+    /// All element types in the order of their numbers.
     pub fn all() -> impl ExactSizeIterator<Item = DType> {
         TABLE.iter().map(|row| row.0)
     }
 
-    /// The type numbered `index` (`DType as u8`), if there is one.
+    /// The type with the number `index` (`DType as u8`); `None` if there is none.
     pub fn from_index(index: u8) -> Option<DType> {
         TABLE.get(index as usize).map(|row| row.0)
     }
@@ -93,17 +93,17 @@ impl DType {
         TABLE[self as usize].1
     }
 
-    /// Bytes of one element in memory.
+    /// The size of an element in bytes.
     pub const fn size(self) -> usize {
         (TABLE[self as usize].3 / 8) as usize
     }
 
-    /// Bits of one element in memory; 8 for `bool`.
+    /// The size of an element in bits; 8 for `bool`.
     pub const fn bits(self) -> u8 {
         TABLE[self as usize].3
     }
 
-    /// The family.
+    /// The family of the type.
     pub const fn kind(self) -> DTypeKind {
         TABLE[self as usize].4
     }
@@ -113,7 +113,7 @@ impl DType {
         matches!(self.kind(), DTypeKind::Float)
     }
 
-    /// The largest finite number of a floating-point type.
+    /// The largest finite value of a floating-point type; `None` for other types.
     pub fn largest_float(self) -> Option<f64> {
         Some(match self {
             DType::Float16 => half::f16::MAX.to_f64(),
@@ -144,7 +144,8 @@ impl DType {
         self.is_int() || self.is_uint()
     }
 
-    /// The least and the largest integer that values of an integer type or bool can be, as far as int64 goes.
+    /// The smallest and the largest value of an integer type or bool, clamped to the range of
+    /// int64.
     pub const fn int_range(self) -> (i64, i64) {
         let bits = self.bits() as u32;
         match self.kind() {
@@ -155,8 +156,8 @@ impl DType {
         }
     }
 
-    /// Whether an element of this type, not of a float type, has that value. Every `i64` stands for an element of
-    /// `uint64`, the negative ones for those beyond.
+    /// Whether an integer or bool type has the given value; false for floats. For `uint64` every
+    /// `i64` is accepted, where negative ones stand for values above `i64::MAX`.
     pub const fn has_int(self, value: i64) -> bool {
         let bits = self.bits() as u32;
         match self.kind() {
@@ -167,13 +168,13 @@ impl DType {
         }
     }
 
-    /// Whether this is a float type and the value does not overflow to infinity in it.
+    /// Whether this is a float type in which the value does not overflow to infinity.
     pub fn has_float(self, value: f64) -> bool {
         self.largest_float().is_some_and(|most| !value.is_finite() || value.abs() <= most)
     }
 
-    /// Whether a cast from `from` to this type preserves every value, for integers and bool; false for floats. A cast
-    /// to bool preserves only bools.
+    /// Whether a cast from `from` to this type preserves every value, for integers and bool; false
+    /// for floats. A cast to bool preserves only bools.
     pub const fn holds_all_of(self, from: DType) -> bool {
         let (wide, narrow) = (self.bits(), from.bits());
         match (self.kind(), from.kind()) {
@@ -185,9 +186,9 @@ impl DType {
         }
     }
 
-    /// Type promotion: floats take precedence over integers, integers over bool, and the wider type over the narrower.
-    /// A signed and an unsigned integer promote to a signed one that holds both, if there is one, and to int64
-    /// otherwise. float16 and bfloat16 promote to float32.
+    /// Type promotion: floats take precedence over integers, integers over bool, and the wider type
+    /// over the narrower. A signed and an unsigned integer promote to a signed one that holds both,
+    /// if there is one, and to int64 otherwise. float16 and bfloat16 promote to float32.
     pub const fn promote(self, other: DType) -> DType {
         use DTypeKind::*;
         let wider = if self.bits() >= other.bits() { self } else { other };
@@ -214,15 +215,15 @@ impl DType {
         }
     }
 
-    /// The DLPack pair (code, bits); lanes are always 1.
+    /// The DLPack code and bits; lanes are always 1.
     pub const fn to_dlpack(self) -> (u8, u8) {
         let row = TABLE[self as usize];
         (row.2, row.3)
     }
 
-    /// The type with DLPack `code` and `bits`; `None` where Pliant has no such type.
+    /// The type with the given DLPack code and bits; `None` if Pliant has no such type.
     ///
-    /// Producers older than DLPack 0.8 send `bool` as `uint1`; that is accepted as `bool`.
+    /// Producers before DLPack 0.8 export `bool` as `uint1`, which is accepted as `bool`.
     pub fn from_dlpack(code: u8, bits: u8) -> Option<DType> {
         if (code, bits) == (code::UINT, 1) {
             return Some(DType::Bool);
@@ -237,10 +238,10 @@ impl fmt::Display for DType {
     }
 }
 
-/// The text names no element type.
+/// The error for a text that is not the name of an element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseDTypeError {
-    /// The text that was given.
+    /// The text.
     pub text: String,
 }
 
@@ -318,7 +319,8 @@ mod tests {
             DType::UInt16 => i64::from(value as u16),
             DType::Int32 => i64::from(value as i32),
             DType::UInt32 => i64::from(value as u32),
-            // As the 64-bit pattern: a negative value becomes one that no narrower type has.
+            // As a 64-bit pattern: a negative value becomes one that no narrower type can
+            // represent.
             DType::UInt64 if value < 0 => i64::MAX,
             _ => value,
         }
@@ -363,7 +365,7 @@ mod tests {
             );
             assert!(dtype == DType::Float64 || !dtype.has_float(largest * 1.01));
         }
-        // The largest float32 overflows in bfloat16. Integer types and bool hold no floats.
+        // The largest float32 overflows in bfloat16. Integer types and bool have no float values.
         assert!(!DType::BFloat16.has_float(f32::MAX.into()));
         assert!(!DType::Int64.has_float(f64::NAN) && !DType::Bool.has_float(1.0));
     }

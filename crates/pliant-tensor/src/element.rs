@@ -1,4 +1,4 @@
-//! The Rust types that tensor elements may be read and written as.
+//! The Rust types that can represent tensor elements.
 
 use half::{bf16, f16};
 
@@ -11,12 +11,13 @@ mod sealed {
 /// A Rust type with the size, alignment and bit pattern of a [`DType`].
 ///
 /// # Safety
-/// `size_of::<Self>()` equals `DTYPE.size()`, and every byte pattern accepted by `is_valid` is a value of the type.
+/// `size_of::<Self>()` equals `DTYPE.size()`, and all bytes accepted by `is_valid` are valid values
+/// of the type.
 pub unsafe trait Element: Copy + Send + Sync + sealed::Sealed + 'static {
     /// The element type.
     const DTYPE: DType;
 
-    /// Whether raw bytes of this element type may be viewed as a slice of `Self`.
+    /// Whether raw bytes of this element type can be viewed as a slice of `Self`.
     #[doc(hidden)]
     fn is_valid(_bytes: &[u8]) -> bool {
         true
@@ -40,7 +41,7 @@ element! {
 }
 
 impl sealed::Sealed for bool {}
-// SAFETY: bool is one byte, and `is_valid` admits only 0 and 1.
+// SAFETY: bool is one byte, and `is_valid` accepts only 0 and 1.
 unsafe impl Element for bool {
     const DTYPE: DType = DType::Bool;
 

@@ -1,96 +1,97 @@
-//! What can go wrong with tensors: one error type with messages meant for users.
+//! Errors of tensor operations, with messages for users.
 
 use std::fmt;
 
 use crate::DType;
 
-/// Why a tensor could not be made, viewed or exchanged.
+/// The reason why a tensor could not be created, viewed or exchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TensorError {
-    /// The number of elements or bytes does not fit the address space.
+    /// The number of elements or bytes exceeds the address space.
     SizeOverflow {
-        /// The shape asked for.
+        /// The requested shape.
         shape: Vec<i64>,
-        /// The element type asked for.
+        /// The requested element type.
         dtype: DType,
     },
     /// A dimension is negative.
     NegativeDim {
-        /// The shape asked for.
+        /// The requested shape.
         shape: Vec<i64>,
     },
-    /// The view reaches outside its storage.
+    /// The view exceeds its storage.
     OutOfBounds {
-        /// First byte of the view, relative to the storage.
+        /// The first byte of the view, relative to the storage.
         begin: i128,
-        /// One past the last byte of the view.
+        /// One past the last byte of the view, relative to the storage.
         end: i128,
-        /// Bytes in the storage.
+        /// The size of the storage in bytes.
         storage: usize,
     },
-    /// The elements are of another type than the one asked for.
+    /// The element type is not the requested one.
     DTypeMismatch {
-        /// The type asked for.
+        /// The requested type.
         expected: DType,
         /// The type of the tensor.
         actual: DType,
     },
-    /// Two shapes, or a shape and its strides, do not belong together.
+    /// Two shapes, or a shape and its strides, do not match.
     ShapeMismatch {
-        /// The shape (or strides) asked for.
+        /// The requested shape or strides.
         expected: Vec<i64>,
         /// The shape of the tensor.
         actual: Vec<i64>,
     },
-    /// The number of elements given is not that of the shape.
+    /// The number of elements does not match the shape.
     LengthMismatch {
-        /// Elements that the shape has.
+        /// The number of elements of the shape.
         expected: usize,
-        /// Elements that were given.
+        /// The actual number of elements.
         actual: usize,
     },
-    /// The operation needs a contiguous tensor.
+    /// The operation requires a contiguous tensor.
     NotContiguous {
         /// The shape of the tensor.
         shape: Vec<i64>,
-        /// Its strides, in elements.
+        /// The strides of the tensor, in elements.
         strides: Vec<i64>,
     },
-    /// The address is no multiple of the element size.
+    /// The address is not a multiple of the element size.
     Misaligned {
         /// The element type.
         dtype: DType,
     },
-    /// The tensor must not be written.
+    /// The tensor is read-only.
     ReadOnly,
-    /// The tensor's memory is shared, so it cannot be borrowed for writing.
+    /// The tensor's memory is shared, so it cannot be borrowed mutably.
     Shared,
     /// A byte of a `bool` tensor is neither 0 nor 1.
     InvalidBool,
-    /// The system has no memory left for the request.
+    /// The system is out of memory.
     OutOfMemory {
-        /// Bytes asked for.
+        /// The requested number of bytes.
         bytes: usize,
     },
-    /// More memory than Pliant may hold at once.
+    /// The request would exceed the memory limit.
     MemoryLimit {
-        /// Bytes asked for.
+        /// The requested number of bytes.
         bytes: usize,
-        /// Bytes held already.
+        /// The number of bytes held already.
         held: usize,
-        /// Bytes that may be held.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The environment's limit of memory is no number of bytes.
+    /// The environment variable of the memory limit is invalid.
     WrongLimit {
-        /// What it says.
+        /// The value of the variable.
         text: String,
     },
-    /// A foreign tensor that Pliant cannot take, on another device for instance; the text says why.
+    /// A foreign tensor is not supported, for example because of its device. The text states the
+    /// reason.
     Unsupported(String),
-    /// A foreign tensor of an element type that Pliant does not have; the text says which.
+    /// A foreign tensor has an element type that Pliant does not support. The text states the type.
     UnsupportedDType(String),
-    /// A foreign tensor that breaks the rules of its protocol; the text says how.
+    /// A foreign tensor violates its protocol. The text states how.
     Malformed(String),
 }
 

@@ -1,21 +1,22 @@
-//! [`Failed`]: what a failed check of a running program complains of, told at the start of its message.
+//! [`Failed`]: the kind of a failed check of a running program, encoded as a prefix of its message.
 //!
-//! Messages of assertions travel as text: through printed scripts, executables and generated code. Those that complain
-//! of something more definite than that a statement of the program does not hold begin with the name of an exception,
-//! as in `IndexError: dim 0 of 'A' has 8 elements`; who reports the failure takes it off.
+//! Assertion messages are stored as text in printed scripts, executables and generated code. A
+//! message of a more specific kind than a failed assertion starts with the name of an exception, as
+//! in `IndexError: dim 0 of 'A' has 8 elements`. The code that reports the failure removes the
+//! prefix.
 
-/// What a failed check complains of.
+/// The kind of a failed check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failed {
-    /// What the program asserts does not hold.
+    /// An assertion of the program does not hold.
     Assertion,
-    /// Sizes do not fit.
+    /// Sizes are incompatible.
     Shape,
-    /// An index lies outside.
+    /// An index is out of range.
     Index,
     /// An integer is divided by zero.
     Division,
-    /// Generated code is wrong: a defect of Pliant.
+    /// Generated code is wrong: a bug in Pliant.
     Internal,
 }
 
@@ -27,17 +28,18 @@ const MARKS: [(Failed, &str); 4] = [
 ];
 
 impl Failed {
-    /// The kind that a message is marked with, and the message without the mark.
+    /// The kind encoded in a message, and the message without the prefix.
     pub fn split(message: &str) -> (Failed, &str) {
         let marked =
             MARKS.iter().find_map(|(kind, mark)| Some((*kind, message.strip_prefix(mark)?)));
         marked.unwrap_or((Failed::Assertion, message))
     }
 
-    /// A message tells at most so many integers.
+    /// Maximum number of integers in a message.
     pub const MAX_TOLD: usize = 6;
 
-    /// The message with `{0}`, `{1}`, ... replaced by what it tells; `{0u}` reads the bits of an unsigned integer.
+    /// The message with `{0}`, `{1}`, ... replaced by the values. `{0u}` formats a value as
+    /// unsigned.
     pub fn told(message: &str, values: &[i64]) -> String {
         values.iter().enumerate().fold(message.to_string(), |text, (k, value)| {
             text.replace(&format!("{{{k}}}"), &value.to_string())
@@ -45,7 +47,7 @@ impl Failed {
         })
     }
 
-    /// The message with this kind's mark, unless it has one already.
+    /// The message with the prefix of this kind, unless it already has a prefix.
     pub fn mark(self, message: &str) -> String {
         match (Failed::split(message).0, MARKS.iter().find(|(kind, _)| *kind == self)) {
             (Failed::Assertion, Some((_, mark))) => format!("{mark}{message}"),

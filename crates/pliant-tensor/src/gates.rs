@@ -1,36 +1,39 @@
-//! Gates: how the constant weights of a recurrent layer lie in memory, so that kernels read them from end to end.
+//! The memory layout of the constant weights of recurrent layers, packed so that kernels read them
+//! sequentially.
 //!
-//! The rows of such weights are the gates one after another, each of all units. As columns of a right operand they are
-//! interleaved: for each [`UNITS`] units the columns of one gate, then those of the next. Columns are cut into panels as in
-//! [`crate::panels`]; the panels of what is multiplied with the state hold whole groups of units, so that what a panel gives is
-//! all that its units need. Units after the last are zeros.
+//! The rows of such weights are ordered by gate, and within a gate by unit. As columns of a right
+//! operand they are interleaved: for each group of [`UNITS`] units, the columns of one gate, then
+//! those of the next gate. Columns are split into panels as in [`crate::panels`]. The panels of the
+//! recurrent weights contain whole groups of units, so that the product with one panel provides all
+//! gates of its units. The last group is padded with zeros.
 
-/// Units whose gates are side by side: the lanes of the widest vector.
+/// The number of units whose gates are adjacent: the number of lanes of the widest vector.
 pub const UNITS: usize = 16;
-/// Columns of a panel of input weights.
+/// The number of columns of a panel of input weights.
 pub const INPUT_WIDTH: usize = 64;
 
-/// The cells of recurrent layers, with their gates in the order of ONNX.
+/// The cells of recurrent layers, with their gates in ONNX order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// Long short-term memory: input, output, forget gate, cell.
+    /// LSTM with the gates input, output, forget, cell.
     Lstm,
-    /// Gated recurrent unit: update, reset, hidden. The reset gate applies to the state.
+    /// GRU with the gates update, reset, hidden. The reset gate is applied to the state before the
+    /// product.
     Gru,
-    /// Gated recurrent unit whose reset gate applies to the product of the state.
+    /// GRU (`linear_before_reset`) whose reset gate is applied to the product with the state.
     LinearGru,
-    /// Plain: the hyperbolic tangent of the sums.
+    /// Elman RNN: the hyperbolic tangent of the sums.
     Rnn,
 }
 
-/// A product with the state: the gates that it gives.
+/// A product with the state, which computes one or more gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase {
     /// The first gate.
     pub first: usize,
-    /// How many gates.
+    /// The number of gates.
     pub gates: usize,
-    /// Columns of a panel.
+    /// The number of columns of a panel.
     pub width: usize,
 }
 
@@ -39,20 +42,20 @@ const fn phase(first: usize, gates: usize) -> Phase {
 }
 
 impl Cell {
-    /// All of them, in the order of their numbers.
+    /// All cells, in the order of their numbers.
     pub const ALL: [Cell; 4] = [Cell::Lstm, Cell::Gru, Cell::LinearGru, Cell::Rnn];
 
-    /// The number by which programs name it.
+    /// The number that identifies the cell in programs.
     pub fn number(self) -> i64 {
         self as i64
     }
 
-    /// The cell of that number.
+    /// The cell with the given number; `None` if there is none.
     pub fn from_number(number: i64) -> Option<Cell> {
         Cell::ALL.into_iter().find(|c| c.number() == number)
     }
 
-    /// How many gates the weights hold.
+    /// The number of gates in the weights.
     pub fn gates(self) -> usize {
         match self {
             Cell::Lstm => 4,
@@ -61,12 +64,13 @@ impl Cell {
         }
     }
 
-    /// How many biases each unit has: both biases of a gate are one, but for the last gate where the reset gate is between.
+    /// The number of biases of a unit. The input and the recurrent bias of a gate are added, except
+    /// for the hidden gate of [`Cell::LinearGru`], where the reset gate is applied between them.
     pub fn biases(self) -> usize {
         if self == Cell::LinearGru { 4 } else { self.gates() }
     }
 
-    /// The products with the state that a step is made of.
+    /// The products with the state in one time step.
     pub fn phases(self) -> &'static [Phase] {
         const LSTM: [Phase; 1] = [phase(0, 4)];
         const GRU: [Phase; 2] = [phase(0, 2), phase(2, 1)];
@@ -80,30 +84,31 @@ impl Cell {
         }
     }
 
-    /// Columns of the packed input weights. None where so many cannot be counted; likewise below.
+    /// The number of columns of the packed input weights; `None` on overflow.
     pub fn input_columns(self, hidden: usize) -> Option<usize> {
         columns(hidden, self.gates(), INPUT_WIDTH)
     }
 
-    /// Columns of the packed weights of the state, of all products together.
+    /// The number of columns of the packed recurrent weights, over all products; `None` on
+    /// overflow.
     pub fn state_columns(self, hidden: usize) -> Option<usize> {
         let each = self.phases().iter().map(|p| columns(hidden, p.gates, p.width));
         each.sum()
     }
 
-    /// Packed biases.
+    /// The number of packed biases; `None` on overflow.
     pub fn bias_columns(self, hidden: usize) -> Option<usize> {
         columns(hidden, self.biases(), UNITS)
     }
 }
 
-/// Columns of so many gates of all units, in whole panels.
+/// The number of columns of the given gates of all units, rounded up to whole panels.
 fn columns(hidden: usize, gates: usize, width: usize) -> Option<usize> {
     let columns = hidden.checked_next_multiple_of(UNITS)?.checked_mul(gates)?;
     columns.checked_next_multiple_of(width)
 }
 
-/// Panels of some gates of weights `[gates * hidden, k]`.
+/// Appends the panels of some gates of weights `[gates * hidden, k]`.
 fn pack(
     weights: &[f32],
     (hidden, k): (usize, usize),
@@ -130,8 +135,8 @@ fn fits(weights: &[f32], rows: usize, hidden: usize, k: usize) -> Option<()> {
     (weights.len() == rows.checked_mul(hidden)?.checked_mul(k)?).then_some(())
 }
 
-/// The input weights `[gates * hidden, k]` of one direction: `[panels, k, 64]`. None where the sizes do not belong to them;
-/// likewise below.
+/// Packs the input weights `[gates * hidden, k]` of one direction into panels `[panels, k, 64]`.
+/// `None` if the sizes do not match.
 pub fn pack_input(cell: Cell, weights: &[f32], hidden: usize, k: usize) -> Option<Vec<f32>> {
     let mut out = Vec::new();
     fits(weights, cell.gates(), hidden, k)?;
@@ -139,7 +144,8 @@ pub fn pack_input(cell: Cell, weights: &[f32], hidden: usize, k: usize) -> Optio
     Some(out)
 }
 
-/// The weights of the state `[gates * hidden, hidden]` of one direction: the panels of each product of a step.
+/// Packs the recurrent weights `[gates * hidden, hidden]` of one direction: the panels of every
+/// product of a time step. `None` if the sizes do not match.
 pub fn pack_state(cell: Cell, weights: &[f32], hidden: usize) -> Option<Vec<f32>> {
     let mut out = Vec::new();
     fits(weights, cell.gates(), hidden, hidden)?;
@@ -149,7 +155,8 @@ pub fn pack_state(cell: Cell, weights: &[f32], hidden: usize) -> Option<Vec<f32>
     Some(out)
 }
 
-/// The biases `[2 * gates * hidden]` of one direction, those of the input first; zeros where there are none.
+/// Packs the biases `[2 * gates * hidden]` of one direction, input biases first; zeros if there are
+/// none. `None` if the sizes do not match.
 pub fn pack_bias(cell: Cell, biases: Option<&[f32]>, hidden: usize) -> Option<Vec<f32>> {
     let gates = cell.gates();
     let mut rows = vec![0f32; cell.biases().checked_mul(hidden)?];
@@ -157,7 +164,7 @@ pub fn pack_bias(cell: Cell, biases: Option<&[f32]>, hidden: usize) -> Option<Ve
         fits(biases, 2 * gates, hidden, 1)?;
         let (input, state) = biases.split_at(gates * hidden);
         rows[..gates * hidden].copy_from_slice(input);
-        // What the reset gate applies to stays apart.
+        // The bias to which the reset gate is applied is kept separate.
         let apart = if cell == Cell::LinearGru { 2 * hidden } else { gates * hidden };
         rows[..apart].iter_mut().zip(state).for_each(|(sum, x)| *sum += x);
         if cell == Cell::LinearGru {

@@ -1,14 +1,14 @@
-//! Size arithmetic of shapes and strides, checked throughout.
+//! Checked size arithmetic of shapes and strides.
 
 use crate::{DType, TensorError};
 
 /// The number of elements of `shape`.
 ///
 /// # Errors
-/// `NegativeDim`, or `SizeOverflow` where the elements or their bytes exceed `isize::MAX`.
+/// `NegativeDim`, or `SizeOverflow` if the number of elements or bytes exceeds `isize::MAX`.
 pub fn checked_numel(shape: &[i64], dtype: DType) -> Result<usize, TensorError> {
-    // A zero dimension empties the tensor whatever the others are, but the product of the others must still
-    // fit: strides are computed from it.
+    // A zero dim makes the tensor empty, but the product of the other dims must still fit, because
+    // the strides are computed from it.
     let mut product: i64 = 1;
     let mut empty = false;
     for &dim in shape {
@@ -28,12 +28,12 @@ pub fn checked_numel(shape: &[i64], dtype: DType) -> Result<usize, TensorError> 
     Ok(if empty { 0 } else { product as usize })
 }
 
-/// The bytes that a contiguous tensor of `shape` takes.
+/// The size of a contiguous tensor of `shape` in bytes.
 ///
 /// # Errors
 /// As [`checked_numel`].
 pub fn checked_nbytes(shape: &[i64], dtype: DType) -> Result<usize, TensorError> {
-    // The product was checked with the element size in it.
+    // `checked_numel` has checked the product including the element size.
     Ok(checked_numel(shape, dtype)? * dtype.size())
 }
 
@@ -41,9 +41,9 @@ fn overflow(shape: &[i64], dtype: DType) -> TensorError {
     TensorError::SizeOverflow { shape: shape.to_vec(), dtype }
 }
 
-/// Row-major strides of `shape`, in elements, written to `strides` (same length).
+/// Writes the row-major strides of `shape`, in elements, to `strides` (of the same length).
 ///
-/// `shape` must have passed [`checked_numel`].
+/// `shape` must have been checked by [`checked_numel`].
 pub fn contiguous_strides(shape: &[i64], strides: &mut [i64]) {
     let mut step: i64 = 1;
     for (dim, stride) in shape.iter().zip(strides).rev() {
@@ -52,7 +52,7 @@ pub fn contiguous_strides(shape: &[i64], strides: &mut [i64]) {
     }
 }
 
-/// Whether elements lie in row-major order without gaps; dims of size 1 may have any stride.
+/// Whether the elements are in row-major order without gaps. Dims of size 1 may have any stride.
 pub(crate) fn is_contiguous(shape: &[i64], strides: &[i64]) -> bool {
     let mut step: i64 = 1;
     let mut row_major = true;
@@ -61,15 +61,15 @@ pub(crate) fn is_contiguous(shape: &[i64], strides: &[i64]) -> bool {
             return true;
         }
         row_major &= dim == 1 || stride == step;
-        // Saturation is reached only by broadcast views, which are not row-major anyway.
+        // Only broadcast views saturate, and these are not row-major anyway.
         step = step.saturating_mul(dim);
     }
     row_major
 }
 
-/// The bytes touched by a strided view, relative to its first element: (lowest, one past the highest).
+/// The byte range of a strided view relative to its first element: (lowest, one past the highest).
 ///
-/// Computed in 128 bits, so that hostile strides cannot wrap.
+/// Computed in 128 bits, so that malicious strides cannot overflow.
 pub(crate) fn byte_span(shape: &[i64], strides: &[i64], dtype: DType) -> Option<(i128, i128)> {
     if shape.contains(&0) {
         return Some((0, 0));
@@ -87,9 +87,11 @@ pub(crate) fn byte_span(shape: &[i64], strides: &[i64], dtype: DType) -> Option<
     Some((low.checked_mul(size)?, high.checked_add(1)?.checked_mul(size)?))
 }
 
-/// Calls `visit(offset)` with the element offset of each innermost row's start, in row-major order.
+/// Calls `visit(offset)` with the element offset of the start of each innermost row, in row-major
+/// order.
 ///
-/// `shape` is the whole shape; the last dim is the row and is not iterated. Rank must be at least 1 and no dim 0.
+/// `shape` is the whole shape; its last dim is the row. The rank must be at least 1, and no dim may
+/// be 0.
 pub(crate) fn for_each_row(shape: &[i64], strides: &[i64], mut visit: impl FnMut(i64)) {
     let outer = shape.len() - 1;
     let mut index = vec![0i64; outer];

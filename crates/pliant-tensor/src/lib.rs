@@ -1,7 +1,8 @@
-//! Tensors of Pliant: element types, aligned storage, strided views and DLPack exchange.
+//! Tensors: element types, aligned storage, strided views and DLPack exchange.
 //!
-//! A [`Tensor`] is a cheap, shared handle (`Send + Sync`) to a view of a [`Storage`]. The object behind it embeds a
-//! [`DLTensor`], so compiled code and foreign libraries read the tensor through one stable pointer.
+//! A [`Tensor`] is a cheap, shared handle (`Send + Sync`) to a view of a [`Storage`]. The object
+//! behind it contains a [`DLTensor`], so compiled code and foreign libraries access the tensor
+//! through one stable pointer.
 
 mod budget;
 mod dlpack;

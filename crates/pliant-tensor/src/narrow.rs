@@ -1,15 +1,18 @@
-//! Numbers as narrow floats, rounded once: to nearest, ties to even.
+//! Conversion of numbers to narrow floats with a single rounding: to nearest, ties to even.
 //!
-//! What float32 does not hold is rounded to it towards the odd neighbour first. That neighbour is on no tie and no
-//! number of a narrow type, so that rounding it gives what rounding the number itself would (Boldo and Melquiond, 2005).
+//! A number that float32 cannot represent is first rounded to the adjacent float32 with an odd
+//! significand (round to odd). Such a float32 is neither a narrow float nor a tie between two, so
+//! rounding it to the narrow type gives the same result as rounding the number directly (Boldo and
+//! Melquiond, 2005).
 
 use half::{bf16, f16};
 
-/// The float32 on the same side as the number of every narrow float and every tie between two.
+/// The number rounded to odd as float32. It is on the same side of every narrow float, and of every
+/// tie between two, as the number.
 pub fn odd_f32(value: f64) -> f32 {
     let near = value as f32;
     let back = f64::from(near);
-    // NaN and what fits stay.
+    // NaN and representable numbers are unchanged.
     if back == value || value.is_nan() {
         return near;
     }
@@ -17,17 +20,17 @@ pub fn odd_f32(value: f64) -> f32 {
     f32::from_bits((near.to_bits() - past) | 1)
 }
 
-/// As [`odd_f32`], of an integer.
+/// As [`odd_f32`], for a signed integer.
 pub fn odd_f64(value: i64) -> f64 {
     odd_bits(value, value.unsigned_abs()) as f64
 }
 
-/// As [`odd_f32`], of an integer without sign.
+/// As [`odd_f32`], for an unsigned integer.
 pub fn odd_f64_unsigned(value: u64) -> f64 {
     odd_bits(value as i64, value) as u64 as f64
 }
 
-/// The integer with its last bits, which float64 may not hold, as one.
+/// The integer rounded to odd, so that float64 can represent it.
 fn odd_bits(value: i64, magnitude: u64) -> i64 {
     const LOST: i64 = 0x7ff;
     if magnitude < 1 << 53 || value & LOST == 0 {
@@ -50,7 +53,7 @@ pub fn bf16_of(value: f64) -> bf16 {
 mod tests {
     use super::*;
 
-    /// All neighbours in a narrow type, with what lies around the middle between two.
+    /// Checks all pairs of adjacent narrow floats, and numbers around the midpoint between them.
     fn check(next: impl Fn(u16) -> f64, of: impl Fn(f64) -> u16) {
         for bits in 0..0x7bff_u16 {
             let (low, high) = (next(bits), next(bits + 1));

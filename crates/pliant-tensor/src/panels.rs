@@ -1,30 +1,32 @@
-//! Panels: how a constant right operand of a matrix product lies in memory, so that kernels read it from end to end.
+//! Panels: the memory layout of a constant right operand of a matrix product, packed so that
+//! kernels read it sequentially.
 //!
-//! A matrix `[k, n]` becomes `[panels, k, width]`: panel after panel of neighbouring columns, row by row in each. The
-//! layout is the same for every machine, so it may be stored; kernels with narrow vectors read a panel in strips. Columns
-//! after the last are zeros.
+//! A matrix `[k, n]` becomes `[panels, k, width]`: each panel has `width` adjacent columns, stored
+//! row by row. The layout does not depend on the host CPU, so it can be stored in an executable;
+//! kernels with narrow vectors read a panel in strips. The last panel is padded with zeros.
 
 use crate::{DType, Element, Tensor, TensorError};
 
-/// Bytes of a row of the widest panel: four vectors of 512 bits.
+/// The size of a row of the widest panel in bytes: four 512-bit vectors.
 const WIDEST: usize = 256;
-/// Columns of a panel are a multiple of so many.
+/// The number of columns of a panel is a multiple of this.
 const STEP: usize = 16;
 
-/// The columns of a panel of a matrix with `n` columns: all in one panel where they fit the widest.
+/// The number of columns of a panel for a matrix with `n` columns. If all columns fit into the
+/// widest panel, there is one panel.
 pub fn panel_width(n: usize, dtype: DType) -> usize {
     n.next_multiple_of(STEP).clamp(STEP, (WIDEST / dtype.size()).max(STEP))
 }
 
-/// Whether panels of some matrix of this type have so many columns.
+/// Whether panels of some matrix of this type have `width` columns.
 pub fn is_panel_width(width: usize, dtype: DType) -> bool {
     width > 0 && width.is_multiple_of(STEP) && panel_width(width, dtype) == width
 }
 
-/// The panels of a float32 or float64 matrix of rank 2, or of its transpose, as a tensor of rank 3.
+/// Packs a float32 or float64 matrix of rank 2, or its transpose, into panels: a tensor of rank 3.
 ///
 /// # Errors
-/// `ShapeMismatch` (another rank), `DTypeMismatch`, `SizeOverflow`, `OutOfMemory`.
+/// `ShapeMismatch` (the rank is not 2), `DTypeMismatch`, `SizeOverflow`, `OutOfMemory`.
 pub fn pack_panels(matrix: &Tensor, transposed: bool) -> Result<Tensor, TensorError> {
     let &[rows, columns] = matrix.shape() else {
         let (expected, actual) = (vec![0, 0], matrix.shape().to_vec());
@@ -60,7 +62,7 @@ fn pack<T: Element>(
             }
             continue;
         }
-        // Blocks of 16 rows keep both sides in the first-level cache.
+        // Blocks of 16 rows keep source and destination in the L1 cache.
         for (block, to) in to.chunks_mut(16 * width).enumerate() {
             for column in 0..columns {
                 let from = &from[(first + column) * k + block * 16..];

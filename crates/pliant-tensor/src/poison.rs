@@ -1,12 +1,14 @@
-//! Poison for uninitialised memory: builds with debug assertions fill memory that must be written before it is read with
-//! bytes that are NaN in every float type and unusual values in every integer type, and check that no result holds them.
+//! Poison for uninitialised memory. Builds with debug assertions fill memory that must be written
+//! before it is read with a byte pattern that is NaN in every float type and an unusual value in
+//! every integer type. They check that no result contains it.
 
 use crate::Tensor;
 
-/// Repeated, this is NaN as bfloat16, float16, float32 and float64; as int8, its bytes are -11 and -1.
+/// The repeated pattern is NaN as bfloat16, float16, float32 and float64. As int8, its bytes are
+/// -11 and -1.
 pub const POISON: [u8; 2] = 0xFFF5u16.to_le_bytes();
 
-/// [`POISON`] repeated, as the bytes of an integer.
+/// [`POISON`] repeated to fill a 64-bit integer.
 pub const POISON_WORD: u64 = {
     let [a, b] = POISON;
     u64::from_le_bytes([a, b, a, b, a, b, a, b])
@@ -18,28 +20,30 @@ pub const POISONS: bool = cfg!(debug_assertions);
 /// Fills memory that must be written before it is read with poison, in builds that poison memory.
 ///
 /// # Safety
-/// The bytes are writable.
+/// The bytes must be writable.
 #[inline]
 pub unsafe fn poison(start: *mut u8, bytes: usize) {
     if POISONS {
         let words = bytes / 8;
         for i in 0..words {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { start.cast::<u64>().add(i).write_unaligned(POISON_WORD) };
         }
         for i in words * 8..bytes {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { start.add(i).write(POISON[i % 2]) };
         }
     }
 }
 
 impl Tensor {
-    /// Whether an element is poison. An element of four or more bytes is if all its bytes match the pattern. Smaller ones can
-    /// match by chance, so eight bytes in a row must match; a bool is poison if it is one of the two bytes.
+    /// Whether the tensor contains a poisoned element. An element of four or more bytes is poisoned
+    /// if all its bytes match the pattern. Smaller elements can match by chance, so eight adjacent
+    /// bytes must match. A bool is poisoned if it equals one of the two bytes.
     ///
-    /// Only compact tensors are searched; other tensors return false. A program that computes the pattern on purpose, such
-    /// as -655371 as int32, is a false alarm of builds with debug assertions.
+    /// Only compact tensors are searched; for others the result is false. A program that computes
+    /// the pattern deliberately, such as -655371 as int32, causes a false alarm in builds with
+    /// debug assertions.
     pub fn holds_poison(&self) -> bool {
         let Ok(bytes) = self.as_bytes() else { return false };
         let word = POISON_WORD.to_le_bytes();
@@ -58,7 +62,7 @@ mod tests {
 
     fn poisoned(shape: &[i64], dtype: DType) -> Tensor {
         let tensor = Tensor::zeros(shape, dtype).expect("a small tensor");
-        // SAFETY: the tensor has these bytes.
+        // SAFETY: the tensor has that many bytes.
         unsafe { poison(tensor.data_ptr(), tensor.nbytes()) };
         tensor
     }
@@ -88,7 +92,7 @@ mod tests {
     fn all_bytes_are_poisoned() {
         for bytes in 0..20 {
             let mut memory = [0u8; 20];
-            // SAFETY: the array has these bytes.
+            // SAFETY: the array has that many bytes.
             unsafe { poison(memory.as_mut_ptr(), bytes) };
             let written = memory.iter().zip(POISON.iter().cycle()).take_while(|(a, b)| a == b);
             assert_eq!(written.count(), if POISONS { bytes } else { 0 });

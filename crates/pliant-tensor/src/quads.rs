@@ -1,23 +1,26 @@
-//! Quads: how a constant right operand of a product of 8-bit integers lies in memory: panels of columns, in each four
-//! neighbours of k beside each other for every column. As panels of floats, the same on every machine.
+//! The memory layout of a constant right operand of an int8 matrix product: panels of columns, in
+//! which four adjacent elements along k are stored together for each column (as VNNI instructions
+//! require). Like float panels, the layout does not depend on the host CPU.
 
-/// Columns of the widest panel: four vectors of 512 bits of sums.
+/// The number of columns of the widest panel: four 512-bit vectors of int32 sums.
 const MOST_COLUMNS: usize = 64;
-/// Columns of a panel are a multiple of so many.
+/// The number of columns of a panel is a multiple of this.
 const STEP: usize = 16;
 
-/// A packed operand.
+/// A packed right operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quads {
-    /// `[panels, ceil(k / 4), width, 4]`; zeros beyond k and beyond the last column.
+    /// The elements as `[panels, ceil(k / 4), width, 4]`, padded with zeros along k and the
+    /// columns.
     pub data: Vec<i8>,
-    /// Columns of a panel.
+    /// The number of columns of a panel.
     pub width: usize,
-    /// The sum of each column.
+    /// The sum of the elements of each column.
     pub sums: Vec<i32>,
 }
 
-/// Packs a row-major matrix `[k, n]`; none where it has another number of elements, or the panels do not fit memory.
+/// Packs a row-major matrix `[k, n]`. `None` if the number of elements is wrong or the size
+/// overflows.
 pub fn pack_quads(matrix: &[i8], k: usize, n: usize) -> Option<Quads> {
     if k.checked_mul(n)? != matrix.len() {
         return None;

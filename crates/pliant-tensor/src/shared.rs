@@ -1,15 +1,18 @@
-//! Weights of convolutions in groups of few filters, as panels that several groups share.
+//! The memory layout of weights of grouped convolutions with few filters per group: panels shared
+//! by several groups.
 
-/// Filters of a panel that groups share; the last has as many as are left.
+/// The number of filters of a shared panel. The last panel has the remaining filters.
 pub const SHARED_FILTERS: usize = 16;
 
-/// Whether groups of so many channels and filters may share panels: several groups of 2, 4 or 8 filters and no more channels.
+/// Whether groups with the given number of channels and filters can share panels. This requires
+/// several groups with 2, 4 or 8 filters each, and at most as many channels as filters.
 pub fn may_share_panels(groups: usize, channels: usize, filters: usize) -> bool {
     groups > 1 && matches!(filters, 2 | 4 | 8) && (1..=filters).contains(&channels)
 }
 
-/// Where the weight of a row and a filter lies, in panels of so many rows and filters of all groups. Rows are the channels of a
-/// group for the first tap, then for the next.
+/// The offset of the weight of a row and a filter, in panels with `rows` rows for `filters` filters
+/// of all groups. Rows are the channels of a group for the first tap of the filter, then for the
+/// next tap.
 pub fn shared_place((rows, filters): (usize, usize), row: usize, filter: usize) -> usize {
     let first = filter / SHARED_FILTERS * SHARED_FILTERS;
     let columns = SHARED_FILTERS.min(filters - first);
@@ -29,7 +32,7 @@ mod tests {
             places.sort_unstable();
             assert!(places.into_iter().eq(0..rows * filters), "{rows} {filters}");
         }
-        // The second row of the first panel, and the first row of the last.
+        // The second row of the first panel, and the first row of the last panel.
         assert_eq!(shared_place((3, 20), 1, 0), 16);
         assert_eq!(shared_place((3, 20), 0, 16), 48);
     }

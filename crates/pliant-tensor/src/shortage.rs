@@ -1,9 +1,10 @@
-//! A memory reserve for when the system refuses allocations: code that cannot handle a failed allocation continues with
-//! the reserve until it reaches a point where it can return an error.
+//! A memory reserve for failed system allocations. Code that cannot handle a failed allocation
+//! continues on the reserve until it reaches a point where it can return an error.
 //!
-//! A program that has [`Allocator`] as its global allocator and has called [`prepare`] does not abort when a small
-//! allocation is refused: the reserve is freed and the allocation is retried. From then on [`check`] fails until the
-//! system grants a new reserve. Compilations and runs call [`check`] where they can stop with an error.
+//! If a program has [`Allocator`] as its global allocator and has called [`prepare`], a failed
+//! small allocation does not abort it: the reserve is freed and the allocation is retried. From
+//! then on [`check`] fails until a new reserve can be allocated. Compilations and runs call
+//! [`check`] where they can stop with an error.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
@@ -11,14 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::TensorError;
 
-/// Bytes of the reserve. The system's allocator maps a block of this size on its own, so that freeing it gives its address
-/// space back, and its pages are never touched.
+/// The size of the reserve in bytes. The C allocator maps a block of this size separately, so
+/// freeing it returns its address space. Its pages are never touched.
 const RESERVE: usize = 40 << 20;
-/// A refused allocation larger than this fails, as its caller expects of large ones.
+/// A failed allocation that is larger than this is not retried; callers handle such failures.
 const SMALL: usize = 4 << 20;
 
 static KEPT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
-/// Whether an allocation was refused and no reserve has been set aside since.
+/// Whether an allocation has failed and no new reserve has been allocated since.
 static SHORT: AtomicBool = AtomicBool::new(false);
 /// Whether [`prepare`] was called.
 static PREPARED: AtomicBool = AtomicBool::new(false);
@@ -35,7 +36,7 @@ pub fn prepare() {
     }
 }
 
-/// Allocates the reserve unless there is one; whether there is one now.
+/// Allocates the reserve if there is none. Returns whether there is one now.
 fn set_aside() -> bool {
     if !KEPT.load(Ordering::Relaxed).is_null() {
         return true;
@@ -53,15 +54,16 @@ fn set_aside() -> bool {
     true
 }
 
-/// Whether memory is short: an allocation was refused and the reserve is in use. Cheaper than [`check`].
+/// Whether memory is short: an allocation has failed and the reserve is in use. Cheaper than
+/// [`check`].
 pub fn is_short() -> bool {
     SHORT.load(Ordering::Relaxed)
 }
 
-/// Fails if memory is short, unless a new reserve can be allocated.
+/// Fails if memory is short and no new reserve can be allocated.
 ///
 /// # Errors
-/// `OutOfMemory`.
+/// `OutOfMemory` if memory is short.
 pub fn check() -> Result<(), TensorError> {
     if !is_short() {
         return Ok(());
@@ -73,11 +75,11 @@ pub fn check() -> Result<(), TensorError> {
     Err(TensorError::OutOfMemory { bytes: RESERVE })
 }
 
-/// The system's allocator, except that it frees the reserve and retries before it fails a small allocation.
+/// The system allocator, except that a failed small allocation frees the reserve and is retried.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator;
 
-/// Frees the reserve and retries a refused allocation.
+/// Frees the reserve and retries a failed allocation.
 #[cold]
 fn again(bytes: usize, alloc: impl Fn() -> *mut u8) -> *mut u8 {
     if bytes > SMALL || !PREPARED.load(Ordering::Relaxed) {
@@ -86,38 +88,38 @@ fn again(bytes: usize, alloc: impl Fn() -> *mut u8) -> *mut u8 {
     SHORT.store(true, Ordering::Relaxed);
     let block = KEPT.swap(null_mut(), Ordering::AcqRel);
     if !block.is_null() {
-        // SAFETY: allocated by `set_aside` with this layout; the swap made it this thread's.
+        // SAFETY: allocated by `set_aside` with this layout; the swap gave this thread ownership.
         unsafe { System.dealloc(block, layout()) };
     }
-    // Retry in any case: another thread may just have freed the reserve.
+    // Retry in any case, because another thread may have freed the reserve.
     alloc()
 }
 
-// SAFETY: every call is one of the system's allocator, with the caller's own arguments.
+// SAFETY: every method calls the system allocator with the caller's arguments.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let alloc = || unsafe { System.alloc(layout) };
         let block = alloc();
         if block.is_null() { again(layout.size(), alloc) } else { block }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let alloc = || unsafe { System.alloc_zeroed(layout) };
         let block = alloc();
         if block.is_null() { again(layout.size(), alloc) } else { block }
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller's promise; a refused call leaves the block as it was.
+        // SAFETY: guaranteed by the caller; a failed call leaves the block unchanged.
         let alloc = || unsafe { System.realloc(ptr, layout, new_size) };
         let block = alloc();
         if block.is_null() { again(new_size, alloc) } else { block }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(ptr, layout) }
     }
 }
@@ -140,7 +142,7 @@ mod tests {
             calls.set(calls.get() + 1);
             null_mut()
         };
-        // Allocations of other tests may set the reserve aside again at once.
+        // Allocations of other tests may reallocate the reserve immediately.
         let is_spent = (1..=1000).any(|attempt| {
             assert!(again(8, alloc).is_null());
             assert!(calls.get() <= attempt);

@@ -1,4 +1,4 @@
-//! Memory behind tensors: aligned buffers that Pliant owns and foreign memory that it borrows.
+//! The memory of tensors: aligned buffers owned by Pliant, and borrowed foreign memory.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::fmt;
@@ -11,22 +11,23 @@ use crate::poison::poison;
 use crate::tensor::OBJECT;
 use crate::{TensorError, budget};
 
-/// Alignment of the memory that Pliant allocates: a cache line and an AVX-512 vector.
+/// The alignment of memory allocated by Pliant: a cache line and an AVX-512 vector.
 pub const ALIGNMENT: usize = 64;
 
-/// What a buffer takes beside its bytes: what aligning it may skip, the allocator's header, and the storage and the tensor
-/// that are made of nearly all of them.
+/// The overhead of a buffer in bytes: padding for alignment, the allocator's header, and the
+/// storage and tensor handles that most buffers have.
 const BESIDE: usize = ALIGNMENT + 2 * WORD + size_of::<Inner>() + 4 * WORD + OBJECT + 4 * WORD;
 const WORD: usize = size_of::<usize>();
 
-/// From this size on, zeroed memory comes untouched from the system.
+/// Zeroed memory of at least this size is obtained from the system without touching it.
 const LARGE: usize = 128 << 10;
 
-/// An owned, [`ALIGNMENT`]-aligned buffer of initialised bytes, freed on drop. Its contents may be stale.
+/// An owned buffer of initialised bytes, aligned to [`ALIGNMENT`] and freed on drop. It may contain
+/// stale data.
 pub struct AlignedBuf(Arc<Inner>);
 
-// SAFETY: this is the only handle of its memory, which is its own; access through raw pointers is the accessor's
-// responsibility.
+// SAFETY: this is the only handle to memory that it owns. Code that uses the raw pointer is
+// responsible for synchronisation.
 unsafe impl Send for AlignedBuf {}
 // SAFETY: shared access only reads fields.
 unsafe impl Sync for AlignedBuf {}
@@ -45,13 +46,13 @@ impl AlignedBuf {
         Ok(AlignedBuf(inner))
     }
 
-    /// Allocates `len` bytes, not initialised.
+    /// Allocates `len` uninitialised bytes.
     ///
     /// # Errors
-    /// `OutOfMemory`.
+    /// `OutOfMemory` if the system or the memory limit refuses the allocation.
     ///
     /// # Safety
-    /// Every byte is written before safe code can read it, through a tensor for instance.
+    /// Every byte must be written before safe code can read it, for example through a tensor.
     pub unsafe fn uninit(len: usize) -> Result<Self, TensorError> {
         let buf = Self::with(len, len.max(ALIGNMENT), ALIGNMENT, alloc)?;
         // SAFETY: the buffer has `len` bytes and is not shared.
@@ -62,39 +63,40 @@ impl AlignedBuf {
     /// Allocates `len` zero bytes.
     ///
     /// # Errors
-    /// `OutOfMemory`.
+    /// `OutOfMemory` if the system or the memory limit refuses the allocation.
     pub fn zeroed(len: usize) -> Result<Self, TensorError> {
         if len < LARGE {
             return Self::with(len, len.max(ALIGNMENT), ALIGNMENT, alloc_zeroed);
         }
-        // Over-aligned zeroed memory is zeroed by hand, page by page; with the system's own alignment, fresh pages
-        // are known to be zero and stay untouched.
+        // Zeroed memory with a large alignment is cleared explicitly, page by page. With the
+        // allocator's own alignment, fresh pages are known to be zero and are not touched.
         let size = len.checked_add(ALIGNMENT).ok_or(TensorError::OutOfMemory { bytes: len })?;
         Self::with(len, size, align_of::<u128>(), alloc_zeroed)
     }
 
-    /// Bytes in the buffer.
+    /// The size of the buffer in bytes.
     pub fn len(&self) -> usize {
         self.0.len
     }
 
-    /// Whether the buffer holds no bytes.
+    /// Whether the size of the buffer is 0.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
     }
 
-    /// The first byte.
+    /// The address of the first byte.
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.ptr
     }
 
-    /// The number of the owner whose data the buffer may hold, assigned by the pool that reuses it; 0 at first.
+    /// The number of the owner whose data the buffer may contain, assigned by the pool that reuses
+    /// it. Initially 0.
     pub fn owner(&self) -> u64 {
         self.0.owner()
     }
 
-    /// Adds the buffer to a pool. It may hold data of `owner` from now on, and goes to `recycle` when the last
-    /// [`Storage`] of it is dropped.
+    /// Assigns the buffer to a pool. From now on it may contain data of `owner`, and it is passed
+    /// to `recycle` when its last [`Storage`] is dropped.
     pub fn set_pool(&mut self, owner: u64, recycle: Recycle) {
         match Arc::get_mut(&mut self.0).map(|inner| &mut inner.memory) {
             Some(Memory::Own { owner: own, recycle: back, .. }) => {
@@ -105,17 +107,18 @@ impl AlignedBuf {
     }
 }
 
-/// Takes back the buffer of a dropped [`Storage`], to reuse or to free. Called on the dropping thread.
+/// Takes the buffer of a dropped [`Storage`] for reuse. Called on the thread that dropped it.
 pub type Recycle = fn(AlignedBuf);
 
-/// Memory from the system's allocator, counted by the memory limit and freed on drop.
+/// Memory from the system allocator. It is counted by the memory limit and freed on drop.
 struct Allocation {
     base: NonNull<u8>,
     layout: Layout,
 }
 
 impl Allocation {
-    /// Allocates `size` bytes. Also returns the first aligned address among them; at least `len` bytes follow it.
+    /// Allocates `size` bytes. Also returns the first aligned address in them, which is followed by
+    /// at least `len` bytes.
     fn new(
         len: usize,
         size: usize,
@@ -126,7 +129,7 @@ impl Allocation {
         let Ok(layout) = Layout::from_size_align(size, align) else { return Err(refused) };
         let counted = size.checked_add(BESIDE).ok_or(TensorError::OutOfMemory { bytes: len })?;
         budget::take(counted)?;
-        // SAFETY: the callers ask for at least ALIGNMENT bytes, never zero.
+        // SAFETY: all callers request at least ALIGNMENT bytes, so the size is not zero.
         let allocated = || NonNull::new(unsafe { alloc(layout) });
         let base = allocated().or_else(|| {
             budget::release();
@@ -136,16 +139,16 @@ impl Allocation {
             budget::give(counted);
             return Err(refused);
         };
-        // Zero if the layout is aligned already; otherwise `size` includes the bytes that this skips.
+        // Zero if the layout is aligned already. Otherwise `size` includes the skipped bytes.
         let skip = base.align_offset(ALIGNMENT);
-        // SAFETY: `size` is at least `len` plus what aligning may skip.
+        // SAFETY: `size` is at least `len` plus the bytes that alignment can skip.
         Ok((Allocation { base, layout }, unsafe { base.add(skip) }))
     }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // SAFETY: the base came from the allocator with this layout.
+        // SAFETY: the allocator returned the base for this layout.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
         budget::give(self.layout.size() + BESIDE);
     }
@@ -188,48 +191,49 @@ impl Inner {
     }
 }
 
-/// A shared run of bytes that tensors view; cloning shares it.
+/// A shared byte range that tensors view. Clones share it.
 #[derive(Clone)]
 pub struct Storage(ManuallyDrop<Arc<Inner>>);
 
-// SAFETY: the bytes are plain data whose owner is Send + Sync; those who write through the raw pointer answer for
-// ordering their writes (see `Storage::as_ptr`).
+// SAFETY: the bytes are plain data whose owner is Send + Sync. Code that writes through the raw
+// pointer must synchronise its writes (see `Storage::as_ptr`).
 unsafe impl Send for Storage {}
 // SAFETY: as for Send.
 unsafe impl Sync for Storage {}
 
 impl Storage {
-    /// Allocates `len` bytes, aligned to [`ALIGNMENT`], not initialised.
+    /// Allocates `len` uninitialised bytes, aligned to [`ALIGNMENT`].
     ///
     /// # Errors
-    /// `OutOfMemory`.
+    /// As [`AlignedBuf::uninit`].
     ///
     /// # Safety
     /// As [`AlignedBuf::uninit`].
     pub unsafe fn uninit(len: usize) -> Result<Self, TensorError> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Ok(Self::from_buf(unsafe { AlignedBuf::uninit(len) }?))
     }
 
     /// Allocates `len` zero bytes, aligned to [`ALIGNMENT`].
     ///
     /// # Errors
-    /// `OutOfMemory`.
+    /// As [`AlignedBuf::zeroed`].
     pub fn zeroed(len: usize) -> Result<Self, TensorError> {
         Ok(Self::from_buf(AlignedBuf::zeroed(len)?))
     }
 
-    /// Shares a buffer. When the last user drops it, it goes back to its pool ([`AlignedBuf::set_pool`]) or is freed.
+    /// Creates a storage from a buffer. When the last handle is dropped, the buffer returns to its
+    /// pool ([`AlignedBuf::set_pool`]) or is freed.
     pub fn from_buf(buf: AlignedBuf) -> Self {
         Storage(ManuallyDrop::new(buf.0))
     }
 
-    /// Borrows foreign memory; `release` runs when the last user drops it. Every tensor on a `read_only` storage is
-    /// read-only.
+    /// Borrows foreign memory. `release` is called when the last handle is dropped. All tensors on
+    /// a `read_only` storage are read-only.
     ///
     /// # Safety
-    /// `ptr` must be readable for `len` initialised bytes (writable too, unless `read_only`) from any thread until
-    /// `release` runs. `len` may be 0, and then `ptr` may be anything.
+    /// `ptr` must be readable for `len` initialised bytes (and writable, unless `read_only`) from
+    /// any thread until `release` is called. If `len` is 0, `ptr` may be invalid.
     pub unsafe fn from_foreign(
         ptr: *mut u8,
         len: usize,
@@ -246,12 +250,12 @@ impl Storage {
         Storage(ManuallyDrop::new(inner))
     }
 
-    /// Bytes in the storage.
+    /// The size of the storage in bytes.
     pub fn len(&self) -> usize {
         self.0.len
     }
 
-    /// Whether the storage holds no bytes.
+    /// Whether the size of the storage is 0.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
     }
@@ -261,23 +265,24 @@ impl Storage {
         self.0.owner()
     }
 
-    /// Whether the bytes must never be written, whatever the tensor.
+    /// Whether the bytes must never be written.
     pub fn is_read_only(&self) -> bool {
         self.0.read_only
     }
 
-    /// The first byte. Whoever writes through it must know that no one else reads or writes those bytes meanwhile
-    /// and that the storage is not read-only.
+    /// The address of the first byte. Code that writes through it must ensure that nothing else
+    /// accesses these bytes at the same time and that the storage is not read-only.
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.ptr
     }
 
-    /// Whether this handle is the only one.
+    /// Whether this is the only handle.
     pub fn is_unique(&mut self) -> bool {
         Arc::get_mut(&mut self.0).is_some()
     }
 
-    /// Whether this handle is the only one of memory that was allocated here, so that nobody outside reads it either.
+    /// Whether this is the only handle to memory allocated by Pliant, so that no foreign code can
+    /// read it.
     pub(crate) fn is_sole_buffer(&self) -> bool {
         matches!(self.0.memory, Memory::Own { .. })
             && !self.0.read_only
@@ -285,7 +290,7 @@ impl Storage {
             && Arc::weak_count(&self.0) == 0
     }
 
-    /// Whether both handles name the same memory.
+    /// Whether both handles refer to the same memory.
     pub fn same(&self, other: &Storage) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -293,14 +298,15 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        // SAFETY: taken once, here, and never used afterwards.
+        // SAFETY: taken only here, and not used afterwards.
         let inner = unsafe { ManuallyDrop::take(&mut self.0) };
-        // There are no weak handles, and nobody else can clone the only handle. If two threads drop the last two handles
-        // at once, the buffer is freed.
+        // There are no weak handles, and no other thread can clone the only handle. If two threads
+        // drop the last two handles simultaneously, neither sees a count of 1 and the buffer is
+        // freed instead of recycled.
         if let Memory::Own { recycle: Some(recycle), .. } = inner.memory
             && Arc::strong_count(&inner) == 1
         {
-            // What other threads did with the memory before they dropped their handles has happened.
+            // Synchronises with accesses by other threads before they dropped their handles.
             fence(Ordering::Acquire);
             recycle(AlignedBuf(inner));
         }

@@ -1,18 +1,19 @@
-//! Constant right operands of products that are stored in fewer bits: panels as of float32 ([`crate::pack_panels`]), whose
-//! elements are bytes, halves of bytes or bfloat16. The same on every machine.
+//! Constant right operands of matrix products that are stored with fewer bits. The panels are as
+//! for float32 ([`crate::pack_panels`]), but with elements of 8 bits, 4 bits or bfloat16. The
+//! layout does not depend on the host CPU.
 //!
-//! | what | shape | of |
+//! | format | shape | contents |
 //! |---|---|---|
-//! | bytes | `[panels, k, width]` | int8 |
-//! | halves of bytes | `[panels, ceil(k / 2), width]` | uint8: row `2 p` in the lower four bits, row `2 p + 1` in the upper |
-//! | bfloat16 | `[panels, ceil(k / 2), width, 2]` | bfloat16: rows `2 p` and `2 p + 1` side by side |
+//! | 8 bits | `[panels, k, width]` | int8 |
+//! | 4 bits | `[panels, ceil(k / 2), width]` | uint8: row `2 p` is the low nibble, `2 p + 1` high |
+//! | bfloat16 | `[panels, ceil(k / 2), width, 2]` | bfloat16: rows `2 p` and `2 p + 1` paired |
 
 use half::bf16;
 
 use crate::{DType, Tensor, TensorError, panel_width};
 
-/// Writes each element of a row-major matrix to its place in panels of `rows` rows: `put` gets the place of the row pair's
-/// or row's column, whether the row is odd, and the element.
+/// Visits the elements of a row-major matrix in panel layout. `put` gets the offset of the row (or
+/// of the pair of rows) at the element's column, whether the row is odd, and the element.
 fn each<T: Copy>(
     matrix: &[T],
     (k, n): (usize, usize),
@@ -35,10 +36,10 @@ fn shape(k: usize, n: usize, paired: bool) -> [i64; 3] {
     [n.div_ceil(width), rows, width].map(|d| d as i64)
 }
 
-/// The panels of a matrix `[k, n]` of bytes.
+/// Packs an int8 matrix `[k, n]` into panels.
 ///
 /// # Errors
-/// `ShapeMismatch` (another number of elements), `SizeOverflow`, `OutOfMemory`.
+/// `ShapeMismatch` (wrong number of elements), `SizeOverflow`, `OutOfMemory`.
 pub fn pack_bytes(matrix: &[i8], k: usize, n: usize) -> Result<Tensor, TensorError> {
     fits(matrix.len(), k, n)?;
     let mut out = Tensor::zeros(&shape(k, n, false), DType::Int8)?;
@@ -47,10 +48,11 @@ pub fn pack_bytes(matrix: &[i8], k: usize, n: usize) -> Result<Tensor, TensorErr
     Ok(out)
 }
 
-/// The panels of a matrix `[k, n]` of numbers from 0 to 15, whose higher bits are dropped.
+/// Packs a matrix `[k, n]` of 4-bit numbers into panels. The upper four bits of each byte are
+/// dropped.
 ///
 /// # Errors
-/// As for [`pack_bytes`].
+/// As [`pack_bytes`].
 pub fn pack_nibbles(matrix: &[u8], k: usize, n: usize) -> Result<Tensor, TensorError> {
     fits(matrix.len(), k, n)?;
     let mut out = Tensor::zeros(&shape(k, n, true), DType::UInt8)?;
@@ -59,10 +61,10 @@ pub fn pack_nibbles(matrix: &[u8], k: usize, n: usize) -> Result<Tensor, TensorE
     Ok(out)
 }
 
-/// The panels of a matrix `[k, n]`, each element rounded to bfloat16.
+/// Packs a matrix `[k, n]` into panels, rounding each element to bfloat16.
 ///
 /// # Errors
-/// As for [`pack_bytes`].
+/// As [`pack_bytes`].
 pub fn pack_bfloat16(matrix: &[f32], k: usize, n: usize) -> Result<Tensor, TensorError> {
     fits(matrix.len(), k, n)?;
     let [panels, rows, width] = shape(k, n, true);

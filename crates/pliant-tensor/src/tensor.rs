@@ -1,4 +1,4 @@
-//! The tensor: a shared, typed, strided view of a storage, with its DLPack view embedded.
+//! The tensor: a shared, typed, strided view of a storage, which contains a DLPack view of itself.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -11,10 +11,10 @@ use crate::layout::{
 };
 use crate::{DType, Element, Storage, TensorError};
 
-/// Ranks up to this keep shape and strides inside the object.
+/// Up to this rank, shape and strides are stored inside the object.
 const INLINE_RANK: usize = 6;
 
-/// Shape and strides, one after the other.
+/// The shape, followed by the strides.
 enum Dims {
     Inline([i64; 2 * INLINE_RANK]),
     Heap(Box<[i64]>),
@@ -48,7 +48,7 @@ impl Dims {
     }
 }
 
-/// What a handle points to. `dl` points into `dims`, so the object never moves after it is made.
+/// The object behind a handle. `dl` contains pointers into `dims`, so the object must not move.
 #[repr(C)]
 struct Object {
     dl: DLTensor,
@@ -61,23 +61,25 @@ struct Object {
     dims: Dims,
 }
 
-/// Bytes of a tensor's handle, of more dims than stand in it not counted.
+/// The size of a tensor object in bytes, without dims stored on the heap.
 pub(crate) const OBJECT: usize = size_of::<Object>();
 
 /// A tensor in host memory: element type, shape, strides and a view of shared bytes.
 ///
-/// Cloning shares the data. The handle is `Send + Sync`; reading through it is safe as long as those who write
-/// (compiled code, [`Tensor::data_ptr`]) write only into tensors that no one reads meanwhile.
+/// Clones share the data. The handle is `Send + Sync`. Reading through it is safe as long as code
+/// that writes through raw pointers (compiled code, [`Tensor::data_ptr`]) only writes to tensors
+/// that are not being read.
 #[derive(Clone)]
 pub struct Tensor(Arc<Object>);
 
-// SAFETY: the raw pointers in the object point into the object itself and into its storage, which is Send + Sync.
+// SAFETY: the object's raw pointers refer to the object itself and to its storage, which is Send +
+// Sync.
 unsafe impl Send for Tensor {}
 // SAFETY: as for Send.
 unsafe impl Sync for Tensor {}
 
 impl Tensor {
-    /// The trusted constructor: every check has been made by the caller. Read-only where the storage is.
+    /// Constructs a tensor without checks; the caller has done them. Read-only if the storage is.
     pub(crate) fn over(
         storage: Storage,
         byte_offset: usize,
@@ -115,7 +117,7 @@ impl Tensor {
         Tensor(object)
     }
 
-    /// A row-major view of `storage` that starts `byte_offset` bytes into it.
+    /// Creates a row-major view of `storage` that starts at `byte_offset` bytes.
     ///
     /// # Errors
     /// `NegativeDim`, `SizeOverflow`, `OutOfBounds`.
@@ -144,11 +146,11 @@ impl Tensor {
         }
     }
 
-    /// A strided view of `storage`; strides count elements and may be zero or negative. Every element that the view
-    /// reaches is checked to lie inside the storage.
+    /// Creates a strided view of `storage`. Strides are in elements and may be zero or negative.
+    /// All elements of the view must be inside the storage.
     ///
     /// # Errors
-    /// `ShapeMismatch` (number of strides), `NegativeDim`, `SizeOverflow`, `OutOfBounds`.
+    /// `ShapeMismatch` (wrong number of strides), `NegativeDim`, `SizeOverflow`, `OutOfBounds`.
     pub fn from_storage_strided(
         storage: Storage,
         byte_offset: usize,
@@ -170,16 +172,17 @@ impl Tensor {
         Ok(Self::over(storage, byte_offset, shape, strides, dtype, numel, false))
     }
 
-    /// A new row-major tensor whose elements the caller means to write.
+    /// Creates a row-major tensor for the caller to fill.
     ///
     /// # Errors
     /// `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
     pub fn empty(shape: &[i64], dtype: DType) -> Result<Tensor, TensorError> {
-        // Zeroed, because safe code can read the elements; fresh pages come zeroed from the system anyway.
+        // Zeroed, because safe code can read the elements. Fresh pages from the system are zero
+        // anyway.
         Self::zeros(shape, dtype)
     }
 
-    /// A new row-major tensor of zeros.
+    /// Creates a row-major tensor of zeros.
     ///
     /// # Errors
     /// `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
@@ -188,7 +191,7 @@ impl Tensor {
         Self::from_storage(storage, 0, shape, dtype)
     }
 
-    /// A new row-major tensor of `shape` with the elements of `data`.
+    /// Creates a row-major tensor of `shape` with the elements `data`.
     ///
     /// # Errors
     /// `LengthMismatch`, `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
@@ -204,7 +207,8 @@ impl Tensor {
         Self::from_bytes(shape, T::DTYPE, bytes)
     }
 
-    /// A new row-major tensor of `shape` and `dtype` with the elements whose native-endian bytes are given.
+    /// Creates a row-major tensor of `shape` and `dtype` from the native-endian bytes of its
+    /// elements.
     ///
     /// # Errors
     /// `LengthMismatch` (in bytes), `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
@@ -220,7 +224,7 @@ impl Tensor {
         Self::from_storage(storage, 0, shape, dtype)
     }
 
-    /// A new tensor of rank 0.
+    /// Creates a tensor of rank 0.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -238,7 +242,7 @@ impl Tensor {
         self.0.dl.ndim as usize
     }
 
-    /// The dimensions, none negative.
+    /// The dimensions. None is negative.
     pub fn shape(&self) -> &[i64] {
         &self.0.dims.as_slice()[..self.ndim()]
     }
@@ -254,60 +258,62 @@ impl Tensor {
         self.0.numel
     }
 
-    /// The bytes of the elements, without the gaps of strides.
+    /// The size of all elements in bytes, without gaps due to strides.
     pub fn nbytes(&self) -> usize {
         self.0.numel * self.0.dtype.size()
     }
 
-    /// Whether the elements lie in row-major order without gaps.
+    /// Whether the elements are in row-major order without gaps.
     pub fn is_contiguous(&self) -> bool {
         self.0.contiguous
     }
 
-    /// Whether writing is forbidden.
+    /// Whether the tensor must not be written.
     pub fn is_read_only(&self) -> bool {
         self.0.read_only
     }
 
-    /// Whether the address is a multiple of the element size, as typed slices need.
+    /// Whether the address is a multiple of the element size, as typed slices require.
     pub fn is_aligned(&self) -> bool {
-        // Element sizes are powers of two; this stands in the path of every kernel call.
+        // Element sizes are powers of two. Every call of a loop function executes this.
         self.0.dl.data as usize & (self.0.dtype.size() - 1) == 0
     }
 
-    /// Whether the elements can be handed to code that knows neither strides nor odd addresses.
+    /// Whether the tensor can be passed to code that requires row-major, aligned elements.
     pub fn is_plain(&self) -> bool {
         self.0.contiguous && self.is_aligned()
     }
 
-    /// The memory behind the tensor.
+    /// The storage of the tensor.
     pub fn storage(&self) -> &Storage {
         &self.0.storage
     }
 
-    /// Where the first element lies in the storage, in bytes.
+    /// The offset of the first element in the storage, in bytes.
     pub fn byte_offset(&self) -> usize {
         self.0.byte_offset
     }
 
-    /// The DLPack view: stable as long as any handle lives, with `byte_offset == 0` and strides present.
+    /// The DLPack view. It is stable as long as a handle exists, and has `byte_offset == 0` and
+    /// non-null strides.
     pub fn dl(&self) -> &DLTensor {
         &self.0.dl
     }
 
-    /// The first element. Whoever writes through it must know that no one else reads or writes those bytes
-    /// meanwhile and that the tensor is not read-only.
+    /// The address of the first element. Code that writes through it must ensure that nothing else
+    /// accesses these bytes at the same time and that the tensor is not read-only.
     pub fn data_ptr(&self) -> *mut u8 {
         self.0.dl.data.cast()
     }
 
-    /// Whether the bytes between the first and the last element of each meet. Tensors without elements overlap nothing.
+    /// Whether the byte ranges from the first to the last element of both tensors overlap. A tensor
+    /// without elements overlaps with nothing.
     pub fn overlaps(&self, other: &Tensor) -> bool {
         let ([a_begin, a_end], [b_begin, b_end]) = (self.bounds(), other.bounds());
         self.numel() > 0 && other.numel() > 0 && a_begin < b_end && b_begin < a_end
     }
 
-    /// The addresses of the first byte and of that behind the last, of a tensor that has elements.
+    /// The addresses of the first byte and of the end of a tensor that has elements.
     fn bounds(&self) -> [usize; 2] {
         let size = self.dtype().size();
         let (at, mut before, mut behind) = (self.data_ptr().addr(), 0usize, size);
@@ -319,8 +325,8 @@ impl Tensor {
         [at.saturating_sub(before), at.saturating_add(behind)]
     }
 
-    /// Whether nothing else holds the tensor or its memory, all of which was allocated for it: what stands in it is
-    /// nobody's, and another tensor of its kind may take its place.
+    /// Whether this is the only handle to the tensor and to its memory, and the memory was
+    /// allocated for it by Pliant. If so, another tensor can reuse the memory.
     pub fn is_sole(&self) -> bool {
         let object = &*self.0;
         let sole = Arc::strong_count(&self.0) == 1
@@ -329,17 +335,17 @@ impl Tensor {
             && !object.read_only
             && object.contiguous
             && object.byte_offset == 0;
-        // What others did with the memory before they let go of it has happened.
+        // Synchronises with accesses by other threads before they dropped their handles.
         fence(Ordering::Acquire);
         sole
     }
 
-    /// Whether both handles are of one object.
+    /// Whether both handles refer to the same object.
     pub fn same(&self, other: &Tensor) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The same data, marked read-only.
+    /// A read-only tensor with the same data.
     pub fn as_read_only(&self) -> Tensor {
         if self.0.read_only {
             return self.clone();
@@ -360,7 +366,8 @@ impl Tensor {
         if self.0.numel == 0 {
             return Ok(&[]);
         }
-        // SAFETY: the constructors checked that the elements lie inside the storage, which lives as long as self.
+        // SAFETY: the constructors have checked that the elements are inside the storage, which
+        // `self` keeps alive.
         Ok(unsafe { std::slice::from_raw_parts(self.data_ptr(), self.nbytes()) })
     }
 
@@ -387,7 +394,8 @@ impl Tensor {
         Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), self.0.numel) })
     }
 
-    /// The elements of a contiguous tensor for writing, when no one else holds the tensor or its storage.
+    /// The elements of a contiguous tensor for writing. Requires that there is no other handle to
+    /// the tensor or its storage.
     ///
     /// # Errors
     /// As [`Tensor::as_slice`], and `ReadOnly`, `Shared`.
@@ -403,11 +411,11 @@ impl Tensor {
         if object.numel == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: as for `as_slice`, and this handle is the only way to the storage.
+        // SAFETY: as for `as_slice`; also, this handle is the only one to the storage.
         Ok(unsafe { std::slice::from_raw_parts_mut(object.dl.data.cast(), object.numel) })
     }
 
-    /// The elements in row-major order, whatever the strides.
+    /// The elements in row-major order, for any strides.
     ///
     /// # Errors
     /// `DTypeMismatch`, `OutOfMemory`, `InvalidBool`.
@@ -418,7 +426,7 @@ impl Tensor {
         Ok(self.copy()?.as_slice::<T>()?.to_vec())
     }
 
-    /// The tensor itself where it is contiguous, else a row-major copy.
+    /// The tensor itself if it is contiguous, else a row-major copy.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -429,24 +437,25 @@ impl Tensor {
     /// A row-major, writable copy.
     ///
     /// # Errors
-    /// `OutOfMemory`, and `SizeOverflow` for a broadcast view too large to write out.
+    /// `OutOfMemory`, or `SizeOverflow` for a broadcast view whose copy would be too large.
     pub fn copy(&self) -> Result<Tensor, TensorError> {
         let nbytes = checked_nbytes(self.shape(), self.dtype())?;
-        // SAFETY: every element is written below; no one else has the copy.
+        // SAFETY: every element is written below, and nothing else refers to the copy.
         let storage = unsafe { Storage::uninit(nbytes) }?;
         let copy = Self::from_storage(storage, 0, self.shape(), self.dtype())?;
-        // SAFETY: the copy is fresh, row-major and of the same shape and type.
+        // SAFETY: the copy is newly allocated, row-major and of the same shape and type.
         unsafe { self.copy_elements(copy.data_ptr()) };
         Ok(copy)
     }
 
-    /// Writes the elements of `source` (same shape and type) into this row-major tensor.
+    /// Copies the elements of `source` (same shape and type) into this row-major tensor.
     ///
     /// # Errors
     /// `ShapeMismatch`, `DTypeMismatch`, `ReadOnly`, `NotContiguous`.
     ///
     /// # Safety
-    /// No one else reads or writes this tensor's memory meanwhile, `source`'s memory included.
+    /// Nothing else may access this tensor's memory during the call. It must not overlap the memory
+    /// of `source`.
     pub unsafe fn copy_from(&self, source: &Tensor) -> Result<(), TensorError> {
         if self.shape() != source.shape() {
             let (expected, actual) = (self.shape().to_vec(), source.shape().to_vec());
@@ -460,7 +469,8 @@ impl Tensor {
             return Err(TensorError::ReadOnly);
         }
         self.as_bytes()?;
-        // SAFETY: this tensor is row-major, of the same shape and type, and unobserved by the caller's promise.
+        // SAFETY: this tensor is row-major, of the same shape and type, and not accessed by others,
+        // as the caller guarantees.
         unsafe { source.copy_elements(self.data_ptr()) };
         Ok(())
     }
@@ -477,12 +487,12 @@ impl Tensor {
             return;
         }
         let size = self.dtype().size();
-        // Not contiguous, so the rank is at least 1.
+        // The tensor is not contiguous, so the rank is at least 1.
         let last = self.ndim() - 1;
         let (row, step) = (self.shape()[last] as usize, self.strides()[last] as isize);
         let (base, mut out) = (self.data_ptr(), out);
         for_each_row(self.shape(), self.strides(), |start| {
-            // SAFETY: the constructors checked every element that the strides reach.
+            // SAFETY: the constructors have checked every element that the strides reach.
             unsafe {
                 let mut source = base.offset(start as isize * size as isize);
                 if step == 1 {
@@ -493,15 +503,15 @@ impl Tensor {
                 for _ in 0..row {
                     std::ptr::copy_nonoverlapping(source, out, size);
                     out = out.add(size);
-                    // Wrapping: the step past the last element leaves the storage.
+                    // Wrapping, because the step after the last element may leave the storage.
                     source = source.wrapping_offset(step * size as isize);
                 }
             }
         });
     }
 
-    /// A new tensor of that shape and data type, with the bytes of this one, row by row, from `offset` on. A byte of
-    /// `bool` other than 0 is true.
+    /// Creates a tensor of the given shape and data type from the bytes of this one in row-major
+    /// order, starting at `offset`. As `bool`, every byte other than 0 is true.
     ///
     /// # Errors
     /// `OutOfBounds`, `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
@@ -528,7 +538,7 @@ impl Tensor {
         Self::from_bytes(shape, dtype, part)
     }
 
-    /// A view of a contiguous tensor with another shape of as many elements.
+    /// A view of a contiguous tensor with another shape that has the same number of elements.
     ///
     /// # Errors
     /// `NotContiguous`, `ShapeMismatch`, `NegativeDim`, `SizeOverflow`.
@@ -597,7 +607,7 @@ fn read_int(dtype: DType, bytes: &[u8]) -> i64 {
         DType::UInt8 => i64::from(bytes[0]),
         DType::UInt16 => i64::from(u16::from_ne_bytes(fixed(bytes))),
         DType::UInt32 => i64::from(u32::from_ne_bytes(fixed(bytes))),
-        // Int64 and UInt64; floats are read by the callers.
+        // Int64 and UInt64. The callers handle floats.
         _ => i64::from_ne_bytes(fixed(bytes)),
     }
 }

@@ -1,23 +1,23 @@
-//! Values as the reader of a program's output expects them, and formats that they are put into.
+//! Formats values for program output, and fills format strings.
 
 use crate::{DType, Tensor, TensorError};
 
-/// Tensors of more elements are shown by their first and last ones.
+/// Tensors with more elements are abbreviated.
 const MAX_ELEMENTS: usize = 1000;
-/// So many at each end of each dim.
+/// The number of elements shown at each end of an abbreviated dim.
 const EDGE: i64 = 3;
 
-/// A shape as Python writes it: `(2, 3)`, `(2,)`.
+/// A shape in Python syntax: `(2, 3)`, `(2,)`.
 pub fn shape_text(dims: &[i64]) -> String {
     let texts: Vec<String> = dims.iter().map(i64::to_string).collect();
     format!("({}{})", texts.join(", "), if dims.len() == 1 { "," } else { "" })
 }
 
-/// A format of Python's with `{}`, `{0}`, `{{` and `}}`, filled with values as text. An empty one stands for the values
-/// with `separator` between.
+/// Fills a Python format string with `{}`, `{0}`, `{{` and `}}`. With an empty format, the values
+/// are joined by `separator`.
 ///
 /// # Errors
-/// What is wrong with the format, in words.
+/// A message if the format is invalid.
 pub fn fill_format(format: &str, values: &[String], separator: &str) -> Result<String, String> {
     if format.is_empty() {
         return Ok(values.join(separator));
@@ -56,15 +56,16 @@ pub fn fill_format(format: &str, values: &[String], separator: &str) -> Result<S
     Ok(out)
 }
 
-/// A tensor by its elements, in brackets; of a large one the first and last of each dim.
+/// The elements of a tensor in brackets. Large tensors show the first and last elements of each
+/// dim.
 ///
 /// # Errors
-/// Where the elements cannot be read.
+/// If the elements cannot be read.
 pub fn elements_text(tensor: &Tensor) -> Result<String, TensorError> {
     let texts: Vec<String> = match tensor.dtype() {
         DType::Bool => tensor.to_i64_vec()?.iter().map(|&v| (v != 0).to_string()).collect(),
         DType::UInt64 => tensor.to_i64_vec()?.iter().map(|&v| (v as u64).to_string()).collect(),
-        // As float32, so that what was written as 0.1 reads so.
+        // Formatted as float32, so that 0.1 prints as 0.1.
         dtype if dtype.is_float() && dtype != DType::Float64 => {
             tensor.to_f64_vec()?.iter().map(|&v| format!("{:?}", v as f32)).collect()
         }
@@ -83,7 +84,8 @@ fn nested(shape: &[i64], texts: &[String], edge: i64, out: &mut String) {
         return;
     };
     out.push('[');
-    // What has no elements has dims of any size, whose brackets say nothing.
+    // The dims of a tensor without elements can be arbitrarily large, so no brackets are printed
+    // for them.
     let (dim, size) = if texts.is_empty() { (0, 0) } else { (*dim, texts.len() / *dim as usize) };
     let mut i = 0;
     while i < dim {

@@ -1,16 +1,17 @@
-//! Kernels of 3 x 3 as Winograd's algorithms F(2x2, 3x3) and F(4x4, 3x3) multiply them (Lavin and Gray, 2015).
+//! Transformed 3x3 filters for Winograd's algorithms F(2x2, 3x3) and F(4x4, 3x3) (Lavin and Gray,
+//! 2015).
 
-/// How many results of each dim a tile of Winograd's algorithm has.
+/// The output tile size of Winograd's algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Winograd {
-    /// F(2x2, 3x3): 16 multiplications for 4 results.
+    /// F(2x2, 3x3): 16 multiplications for 4 outputs.
     Two,
-    /// F(4x4, 3x3): 36 multiplications for 16 results, with larger errors.
+    /// F(4x4, 3x3): 36 multiplications for 16 outputs, with larger rounding errors.
     Four,
 }
 
 impl Winograd {
-    /// Results of a tile along a dim.
+    /// The number of outputs of a tile along one dim.
     pub fn results(self) -> usize {
         match self {
             Winograd::Two => 2,
@@ -18,20 +19,22 @@ impl Winograd {
         }
     }
 
-    /// Numbers of a tile and of a turned kernel along a dim.
+    /// The number of elements of an input tile, and of a transformed filter, along one dim.
     pub fn side(self) -> usize {
         self.results() + 2
     }
 
-    /// Numbers of a turned kernel.
+    /// The number of elements of a transformed filter.
     pub fn numbers(self) -> usize {
         self.side() * self.side()
     }
 
-    /// `G g G^T` of a kernel in row-major order. `G` is `[1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0 0 1]` for [`Winograd::Two`], and
-    /// `[1/4 0 0; -1/6 -1/6 -1/6; -1/6 1/6 -1/6; 1/24 1/12 1/6; 1/24 -1/12 1/6; 0 0 1]` for [`Winograd::Four`].
+    /// The transformed filter `G g G^T` of a row-major filter `g`. `G` is
+    /// `[1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0 0 1]` for [`Winograd::Two`], and
+    /// `[1/4 0 0; -1/6 -1/6 -1/6; -1/6 1/6 -1/6; 1/24 1/12 1/6; 1/24 -1/12 1/6; 0 0 1]` for
+    /// [`Winograd::Four`].
     pub fn turned_kernel(self, g: &[f64; 9]) -> Vec<f64> {
-        // By columns first: number i of column j.
+        // Columns first: `columns[j][i]` is element i of transformed column j.
         let columns = [0, 1, 2].map(|j| self.turned([g[j], g[3 + j], g[6 + j]]));
         let row = |i: usize| self.turned([columns[0][i], columns[1][i], columns[2][i]]);
         (0..self.side()).flat_map(row).collect()
@@ -52,16 +55,21 @@ impl Winograd {
     }
 }
 
-/// Channels and filters from which turning kernels pays.
+/// Minimum number of channels and of filters for which the transform is profitable.
 const LEAST: i64 = 64;
-/// Kernels up to which it does.
+/// Maximum number of channels times filters for which the transform is profitable.
 const MOST: i64 = 256 * 256;
 
-/// Whether kernels of 3 x 3 are turned for so many channels and filters. Constants are laid down when a program is compiled, for
-/// images of all sizes. Against plain products on one thread (`cargo bench -p pliant-kernels --bench convolution`): 64 by 64 gain
-/// 1.5 times at 56 x 56, 256 by 256 2.0 at 14 x 14, 1.6 at 7 x 7 and nothing at 5 x 5. 32 by 32 would gain 1.3 at 56 x 56, and are
-/// left to plain sums, whose errors are half. 512 by 512 gain 1.6 at 7 x 7 where the third-level cache has them, but they are 16
-/// MB turned, 16 numbers for 9, which images of a few pixels take longer to read from memory than to multiply.
+/// Whether Winograd's algorithm is used for 3x3 filters with the given numbers of channels and
+/// filters. The decision is made at compile time, for images of all sizes. Speedups over direct
+/// products on one thread (`cargo bench -p pliant-kernels --bench convolution`):
+/// - 64 by 64: 1.5x at 56 x 56.
+/// - 256 by 256: 2.0x at 14 x 14, 1.6x at 7 x 7, and none at 5 x 5.
+/// - 32 by 32: 1.3x at 56 x 56, but the algorithm is not used, because direct sums halve the
+///   errors.
+/// - 512 by 512: 1.6x at 7 x 7 if the weights are in the L3 cache. But the transformed weights take
+///   16 MB (16 numbers for 9), and for images of a few pixels reading them takes longer than
+///   multiplying.
 pub fn turning_pays(channels: i64, filters: i64) -> bool {
     channels.min(filters) >= LEAST && channels.saturating_mul(filters) <= MOST
 }
@@ -76,7 +84,7 @@ mod tests {
         let u = Winograd::Two.turned_kernel(&g);
         assert_eq!([u[0], u[3], u[12], u[15]], [1.0, 3.0, 7.0, 9.0]);
         assert_eq!(u[5], 45.0 / 4.0);
-        // What the algorithm is: the sum of a kernel of ones over inputs of ones.
+        // By definition: the sum of a filter of ones over inputs of ones.
         assert_eq!(Winograd::Two.turned_kernel(&[1.0; 9])[..4], [1.0, 1.5, 0.5, 1.0]);
         let u = Winograd::Four.turned_kernel(&g);
         assert_eq!([u[0], u[5], u[30], u[35]], [1.0 / 16.0, 3.0 / 4.0, 7.0 / 4.0, 9.0]);

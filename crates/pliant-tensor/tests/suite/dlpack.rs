@@ -1,4 +1,5 @@
-//! DLPack exchange: both structures, both directions, no copy, and the owner released exactly once.
+//! DLPack exchange: both structures, both directions, no copies, and exactly one call of the
+//! deleter.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +13,7 @@ static DELETED: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn count(managed: *mut DLManagedTensor) {
     DELETED.fetch_add(1, Ordering::SeqCst);
-    // SAFETY: made by `foreign` with Box::into_raw, deleted once.
+    // SAFETY: created by `foreign` with Box::into_raw, and deleted once.
     drop(unsafe { Box::from_raw(managed) });
 }
 
@@ -77,7 +78,7 @@ fn what_cannot_be_taken_is_refused() {
         let mut managed = foreign(data.as_ptr().cast_mut().cast(), &mut dims, std::ptr::null_mut());
         managed.deleter = None;
         edit(&mut managed.dl_tensor);
-        // SAFETY: the structure is valid but for what is refused before it is used.
+        // SAFETY: the structure is valid, except for what is rejected before use.
         unsafe { Tensor::from_dlpack(&mut managed) }.unwrap_err().to_string()
     };
     assert!(refuse(&|t| t.device.device_type = 2).contains("device type 2"));
@@ -86,14 +87,14 @@ fn what_cannot_be_taken_is_refused() {
     assert!(refuse(&|t| t.ndim = -1).contains("rank -1"));
     assert!(refuse(&|t| t.shape = std::ptr::null_mut()).contains("malformed"));
     assert!(refuse(&|t| t.data = std::ptr::null_mut()).contains("no data"));
-    // SAFETY: null is refused.
+    // SAFETY: null is rejected.
     assert!(unsafe { Tensor::from_dlpack(std::ptr::null_mut()) }.is_err());
 }
 
 #[test]
 fn our_tensors_go_out_and_come_back() {
     let t = Tensor::from_slice(&[2, 2], &[1i64, 2, 3, 4]).unwrap();
-    // SAFETY: made by `to_dlpack` and taken once.
+    // SAFETY: created by `to_dlpack` and taken once.
     let back = unsafe { Tensor::from_dlpack(t.to_dlpack().unwrap()) }.unwrap();
     assert_eq!((back.data_ptr(), back.dtype()), (t.data_ptr(), DType::Int64));
     drop(t);
@@ -102,13 +103,13 @@ fn our_tensors_go_out_and_come_back() {
     let locked = back.as_read_only();
     assert_eq!(locked.to_dlpack().unwrap_err(), TensorError::ReadOnly);
     let raw = locked.to_dlpack_versioned();
-    // SAFETY: just made, not yet taken.
+    // SAFETY: just created and not taken yet.
     assert_eq!(unsafe { (*raw).flags }, DLPACK_FLAG_READ_ONLY);
-    // SAFETY: made by `to_dlpack_versioned` and taken once.
+    // SAFETY: created by `to_dlpack_versioned` and taken once.
     let again = unsafe { Tensor::from_dlpack_versioned(raw) }.unwrap();
     assert!(again.is_read_only());
     let raw = back.to_dlpack_versioned();
-    // SAFETY: just made; version 2 is refused, so it is deleted here.
+    // SAFETY: just created; version 2 is rejected, so it is deleted here.
     unsafe {
         (*raw).version.major = 2;
         assert!(Tensor::from_dlpack_versioned(raw).unwrap_err().to_string().contains("2.0"));

@@ -1,4 +1,4 @@
-//! Storages: what happens to a buffer when the last handle is dropped.
+//! Tests of storages: recycling of a buffer when its last handle is dropped.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Tensors: construction, views, strided copies, typed access and its refusals.
+//! Tests of tensors: construction, views, strided copies, typed access and its errors.
 
 use pliant_tensor::{DType, Storage, Tensor, TensorError, f16};
 
@@ -132,7 +132,7 @@ fn absurd_sizes_are_errors() {
         Err(TensorError::SizeOverflow { .. })
     ));
     assert!(matches!(Tensor::zeros(&[-3], DType::Int8), Err(TensorError::NegativeDim { .. })));
-    // More than may be held, where the machine says how much that is.
+    // More than the memory limit, if that can be determined.
     assert!(matches!(
         Tensor::zeros(&[1 << 61], DType::Int8),
         Err(TensorError::OutOfMemory { .. } | TensorError::MemoryLimit { .. })
