@@ -1,4 +1,4 @@
-//! What all functions of one parse share: source, environment, names bound by imports, errors.
+//! State shared by all functions of one parse: source, environment, imported names, errors.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,29 +11,29 @@ use crate::env::{HostEnv, HostValue};
 use crate::errors::{Errors, Kind, Reported, Res, ScriptError};
 use crate::python::ast::{Expr, ExprKind, Range};
 
-/// What the parse of one text shares.
+/// The shared state of the parse of one text.
 pub(crate) struct Cx<'s> {
     pub text: &'s str,
     env: Cell<&'s dyn HostEnv>,
     pub ops: &'s dyn OpRegistry,
     pub errors: Errors,
-    /// Names bound by imports, with the full path of what they name.
+    /// Names bound by imports, with the full path of the imported object.
     pub imports: FxHashMap<&'s str, String>,
-    /// Names of the class that is parsed: `Module.f` and `cls.f` name its functions.
+    /// The name of the class being parsed. `Module.f` and `cls.f` refer to its functions.
     pub class_name: Option<&'s str>,
-    /// The large constants that `metadata[...]` names.
+    /// The large constants that `metadata[...]` refers to.
     pub metadata: Vec<Tensor>,
-    /// What names of the text mean in the language, so that each is worked out once.
+    /// Cache: what names of the text mean in the language.
     paths: RefCell<FxHashMap<&'s str, Option<String>>>,
-    /// Values of captured names, so that the host is asked once.
+    /// Cache: the values of captured names, so that the host is queried once per name.
     captured: RefCell<FxHashMap<&'s str, Option<HostValue>>>,
 }
 
-/// A name of the language.
+/// A resolved name of the language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     pub ns: Ns,
-    /// The name in it; empty for the module itself.
+    /// The name in the namespace; empty for the module itself.
     pub name: String,
 }
 
@@ -90,7 +90,7 @@ impl<'s> Cx<'s> {
         self.text.get(range.start as usize..range.end as usize).unwrap_or("")
     }
 
-    /// Does work in another surrounding program: that of a macro's definition.
+    /// Runs `work` in the environment of a macro's definition.
     pub fn in_env<T>(&self, env: &'s dyn HostEnv, work: impl FnOnce() -> T) -> T {
         let outer = self.env.replace(env);
         let (paths, captured) = (self.paths.take(), self.captured.take());
@@ -101,7 +101,7 @@ impl<'s> Cx<'s> {
         out
     }
 
-    /// The captured value of a name.
+    /// The value of a captured name; `None` if the host does not define it.
     pub fn lookup(&self, name: &'s str) -> Option<HostValue> {
         if let Some(value) = self.captured.borrow().get(name) {
             return value.clone();
@@ -111,7 +111,7 @@ impl<'s> Cx<'s> {
         value
     }
 
-    /// The value of a host expression.
+    /// Evaluates a host expression.
     pub fn eval(&self, range: Range) -> Res<HostValue> {
         let text = self.slice(range);
         self.env.get().eval(text).map_err(|message| {
@@ -123,7 +123,8 @@ impl<'s> Cx<'s> {
         })
     }
 
-    /// The path that a name stands for, if it stands for a module or member of the language.
+    /// The path of the module or member of the language that a name refers to; `None` for other
+    /// names.
     fn root_path(&self, name: &'s str) -> Option<String> {
         if let Some(path) = self.paths.borrow().get(name) {
             return path.clone();
@@ -140,7 +141,8 @@ impl<'s> Cx<'s> {
         path
     }
 
-    /// The name of the language that a dotted expression spells. Local variables must be ruled out first.
+    /// The name of the language that a dotted expression refers to. The caller must rule out local
+    /// variables first.
     pub fn path(&self, e: &Expr<'s>) -> Option<Path> {
         let parts = e.dotted()?;
         let mut path = self.root_path(parts[0])?;
@@ -152,7 +154,7 @@ impl<'s> Cx<'s> {
         Some(Path { ns, name: name.to_string() })
     }
 
-    /// The data type that an expression names: `"float32"`, `T.float32`, a captured data type.
+    /// The data type that an expression denotes: `"float32"`, `T.float32`, a captured data type.
     pub fn dtype(&self, e: &Expr<'s>) -> Res<Option<DType>> {
         match &e.kind {
             ExprKind::None => Ok(None),
@@ -194,7 +196,7 @@ impl<'s> Cx<'s> {
         }
     }
 
-    /// The data type of that name.
+    /// Parses the name of a data type, and reports an error if it is unknown.
     pub fn dtype_name(&self, name: &str, range: Range) -> Res<DType> {
         parse_dtype(name).ok_or_else(|| {
             let names: Vec<&'static str> = DType::all().map(DType::name).collect();
@@ -205,7 +207,7 @@ impl<'s> Cx<'s> {
     }
 }
 
-/// The data type of that name, short forms (`f32`) included.
+/// Parses the name of a data type, including short forms (`f32`).
 pub(crate) fn parse_dtype(name: &str) -> Option<DType> {
     if let Ok(d) = name.parse() {
         return Some(d);
@@ -228,7 +230,7 @@ pub(crate) fn parse_dtype(name: &str) -> Option<DType> {
     })
 }
 
-/// The first line of a text, for messages.
+/// The first line of a text, shortened for messages.
 pub(crate) fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or("");
     let short: String = line.chars().take(60).collect();

@@ -1,9 +1,10 @@
-//! The one table of spellings: what each name of each dialect means.
+//! The table of spellings: the meaning of every name in every dialect.
 //!
-//! Three dialects are read: that of the RFC of 2022, the `struct_info` dialect of TVM 0.13 to 0.22 (which is
-//! printed), and that of TVM 0.26. A new spelling is one more row here.
+//! Three dialects are supported: that of the 2022 RFC, the `struct_info` dialect of TVM 0.13 to
+//! 0.22 (which the printer produces), and that of TVM 0.26. To support another spelling, add a row
+//! here.
 
-/// A language of the script.
+/// A namespace of the script language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Ns {
     /// Modules: `I`.
@@ -12,13 +13,13 @@ pub(crate) enum Ns {
     Relax,
     /// Loop functions: `T`.
     Tir,
-    /// Tensor expressions, of which only variables occur in scripts.
+    /// Tensor expressions; scripts only use their variables.
     Te,
-    /// Other modules on the way to those (`tvm`, `tvm.script`).
+    /// Parent modules of the above (`tvm`, `tvm.script`).
     Root,
 }
 
-/// The names that mean a module when nothing else is called so.
+/// Names that refer to a module unless the script defines them otherwise.
 pub(crate) const DEFAULT_NAMES: &[(&str, &str)] = &[
     ("R", "tvm.script.relax"),
     ("T", "tvm.script.tir"),
@@ -32,7 +33,7 @@ pub(crate) const DEFAULT_NAMES: &[(&str, &str)] = &[
     ("pliant", "tvm"),
 ];
 
-/// Module paths and their language, longest first. `pliant` reads as `tvm`.
+/// Module paths and their namespaces, longest first. `pliant` is equivalent to `tvm`.
 const MODULES: &[(&str, Ns)] = &[
     ("tvm.script.relax", Ns::Relax),
     ("tvm.relax.op", Ns::Relax),
@@ -53,8 +54,8 @@ const MODULES: &[(&str, Ns)] = &[
     ("pliant", Ns::Root),
 ];
 
-/// Splits a dotted path into its language and the name in it. A name of the root modules is looked for in
-/// [`ROOT`].
+/// Splits a dotted path into its namespace and the name in it. Names of the root modules are looked
+/// up in [`ROOT`].
 pub(crate) fn split(path: &str) -> Option<(Ns, &str)> {
     let owned;
     let normal = match path.strip_prefix("pliant") {
@@ -81,7 +82,7 @@ pub(crate) fn split(path: &str) -> Option<(Ns, &str)> {
     None
 }
 
-/// Names of the root modules that belong to a language.
+/// Names of the root modules that belong to another namespace.
 const ROOT: &[(&str, Ns, &str)] = &[
     ("ir_module", Ns::Ir, "ir_module"),
     ("ir", Ns::Ir, ""),
@@ -91,7 +92,7 @@ const ROOT: &[(&str, Ns, &str)] = &[
     ("ty", Ns::Tir, ""),
 ];
 
-/// A construct of graph functions: everything but ordinary operators.
+/// A construct of graph functions that is not an ordinary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RelaxName {
     Function,
@@ -125,7 +126,7 @@ pub(crate) enum RelaxName {
     CallableTy,
 }
 
-/// Constructs of graph functions by spelling.
+/// The spellings of constructs of graph functions.
 const RELAX: &[(&str, RelaxName)] = &[
     ("function", RelaxName::Function),
     ("func", RelaxName::Function),
@@ -166,12 +167,12 @@ const RELAX: &[(&str, RelaxName)] = &[
     ("Callable", RelaxName::CallableTy),
 ];
 
-/// The construct of that name.
+/// The construct with the given spelling.
 pub(crate) fn relax_name(name: &str) -> Option<RelaxName> {
     RELAX.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
-/// Other spellings of operators, without `relax.`.
+/// Alternative spellings of operators, without the prefix `relax.`.
 const OPS: &[(&str, &str)] = &[
     ("dot", "matmul"),
     ("sub", "subtract"),
@@ -212,23 +213,23 @@ const OPS: &[(&str, &str)] = &[
     ("vm.builtin.store_shape", "vm.store_shape"),
 ];
 
-/// The declared spelling of an operator's other name.
+/// The declared name for an alternative spelling of an operator.
 pub(crate) fn op_alias(name: &str) -> Option<&'static str> {
     OPS.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
-/// Two operands, the earlier first, that stand in each other's place under that spelling.
+/// Two operands whose order is swapped in the given spelling, the smaller index first.
 pub(crate) fn exchanged(name: &str) -> Option<(usize, usize)> {
-    // The RFC has the shape before the offset.
+    // In the RFC the shape precedes the offset.
     (name == "runtime.builtin.alloc_tensor").then_some((1, 2))
 }
 
-/// Every construct's spelling, for suggestions.
+/// All spellings of constructs and operators, for suggestions.
 pub(crate) fn relax_spellings() -> impl Iterator<Item = &'static str> {
     RELAX.iter().map(|row| row.0).chain(OPS.iter().map(|row| row.0))
 }
 
-/// The operator of a Python operator between tensors.
+/// The operator that a Python operator on tensors corresponds to.
 pub(crate) fn python_op(symbol: &str) -> Option<&'static str> {
     const TABLE: &[(&str, &str)] = &[
         ("+", "add"),
@@ -254,14 +255,14 @@ pub(crate) fn python_op(symbol: &str) -> Option<&'static str> {
     TABLE.iter().find(|row| row.0 == symbol).map(|row| row.1)
 }
 
-/// The keywords that give result types, in all dialects.
+/// The keywords for result types in all dialects.
 pub(crate) const TYPE_KEYWORDS: &[&str] =
     &["sinfo_args", "ty_args", "type_args", "out_sinfo", "out_ty", "out_struct_info"];
 
-/// Keywords of the RFC's memory builtins that say nothing here: all memory is the CPU's.
+/// Keywords of the RFC's memory builtins that are ignored, because all memory is CPU memory.
 pub(crate) const IGNORED_KEYWORDS: &[&str] = &["device", "vdevice"];
 
-/// The value of an operand that the oldest forms leave out.
+/// The default value of an operand that the oldest dialect omits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Missing {
     /// A scalar.
@@ -272,7 +273,8 @@ pub(crate) enum Missing {
     DType(pliant_tensor::DType),
 }
 
-/// Operands that the oldest forms leave out: operator, operand, value.
+/// The default value of an operand that the oldest dialect omits. Takes the operator and the
+/// operand name.
 pub(crate) fn missing_operand(op: &str, operand: &str) -> Option<Missing> {
     let memory = matches!(op, "relax.memory.alloc_storage" | "relax.vm.alloc_storage");
     match operand {

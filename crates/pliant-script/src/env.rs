@@ -1,35 +1,35 @@
-//! What a script sees of the program around it.
+//! The interface between a script and its host program.
 
 use pliant_diag::FileId;
 use pliant_ir::BaseFunc;
 use pliant_tensor::{DType, Tensor};
 
-/// The surrounding program, as far as a script may look at it. Files have none: [`NoHost`].
+/// The host program, as far as a script can access it. Files have none: [`NoHost`].
 pub trait HostEnv {
-    /// The value of a captured name. Only plain names are asked for; attributes of host objects go through
-    /// [`eval`](Self::eval).
+    /// The value of a captured name; `None` if undefined. Only called for plain names; attributes
+    /// of host objects are evaluated by [`eval`](Self::eval).
     fn lookup(&self, name: &str) -> Option<HostValue>;
 
-    /// The value of an expression of the host language, given by its text.
+    /// Evaluates an expression of the host language.
     ///
     /// # Errors
-    /// What the host says: the text of the exception.
+    /// The text of the host's exception.
     fn eval(&self, text: &str) -> Result<HostValue, String>;
 }
 
-/// A macro of the surrounding program. Its text stands behind that of the script, in one text with it.
+/// A macro of the host program. Its text is appended to that of the script.
 pub struct HostMacro<'a> {
-    /// Where its text begins.
+    /// The byte offset at which its text starts.
     pub start: u32,
-    /// The file that its text is from, counted from its first character.
+    /// The file of its text. Locations are relative to the start of the macro's text.
     pub file: FileId,
-    /// Whether its names mean what they mean where it is defined, not where it is used.
+    /// Whether its names are resolved where it is defined rather than where it is used.
     pub hygienic: bool,
-    /// The program around its definition.
+    /// The environment of its definition.
     pub env: &'a dyn HostEnv,
 }
 
-/// The environment of a script that stands alone.
+/// The environment of a standalone script, without a host.
 pub struct NoHost;
 
 impl HostEnv for NoHost {
@@ -42,7 +42,7 @@ impl HostEnv for NoHost {
     }
 }
 
-/// A value of the surrounding program.
+/// A value of the host program.
 #[derive(Clone, Debug)]
 pub enum HostValue {
     /// `None`.
@@ -51,7 +51,7 @@ pub enum HostValue {
     Int(i64),
     /// A float.
     Float(f64),
-    /// A truth value.
+    /// A Boolean.
     Bool(bool),
     /// A string.
     Str(String),
@@ -63,29 +63,30 @@ pub enum HostValue {
     Tuple(Vec<HostValue>),
     /// A dict with string keys.
     Map(Vec<(String, HostValue)>),
-    /// A tensor, which becomes a constant.
+    /// A tensor. It becomes a constant.
     Tensor(Tensor),
-    /// A symbolic integer over variables of the surrounding program.
+    /// A symbolic integer over variables of the host program.
     Sym(HostSym),
-    /// A module, function or operator of the script's language, by its dotted path: `pliant.script.relax`,
-    /// `tvm.tir.grid`, `relax.add`.
+    /// A module, function or operator of the script language, as a dotted path:
+    /// `pliant.script.relax`, `tvm.tir.grid`, `relax.add`.
     Path(String),
-    /// A macro, by its place among those that the parse is given.
+    /// A macro, as an index into the macros passed to the parser.
     Macro(u32),
-    /// A function, which is added to the module that is parsed: its name and itself.
+    /// A named function, which is added to the module being parsed.
     Func(String, BaseFunc),
-    /// Anything else, by the name of its type: usable only inside expressions that the host evaluates.
+    /// Any other value, as the name of its type. It can only be used in expressions that the host
+    /// evaluates.
     Other(String),
 }
 
-/// A symbolic integer of the surrounding program. Two variables are the same if their ids are.
+/// A symbolic integer of the host program. Variables are identified by their ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostSym {
     /// A constant.
     Int(i64),
-    /// A variable: a stable id, and its name.
+    /// A variable: its unique id and its name.
     Var(u64, String),
-    /// An operator of two operands.
+    /// A binary operation.
     Binary(HostSymOp, Box<HostSym>, Box<HostSym>),
 }
 
@@ -98,12 +99,12 @@ pub enum HostSymOp {
     Sub,
     /// Product.
     Mul,
-    /// Quotient towards minus infinity.
+    /// Quotient, rounded towards minus infinity.
     FloorDiv,
-    /// Remainder of it.
+    /// Remainder of the floor division.
     FloorMod,
-    /// The smaller.
+    /// Minimum.
     Min,
-    /// The larger.
+    /// Maximum.
     Max,
 }

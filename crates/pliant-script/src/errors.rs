@@ -1,4 +1,4 @@
-//! Errors of scripts: collected, capped, with suggestions.
+//! Collects the errors of a script, with suggestions, up to a limit.
 
 use std::cell::RefCell;
 
@@ -7,40 +7,40 @@ use pliant_diag::{Diagnostic, FileId, Span, codes};
 
 use crate::python::ast::Range;
 
-/// How many errors one parse reports.
+/// Maximum number of errors reported by one parse.
 const MAX_ERRORS: usize = 25;
 
-/// An error has been reported; whoever sees this goes on with the next statement.
+/// Marks that an error has been reported. The caller continues with the next statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reported;
 
-/// The result of a step that reports its own errors.
+/// The result of an operation that reports its own errors.
 pub(crate) type Res<T> = Result<T, Reported>;
 
-/// The kinds of script errors. Each has one code.
+/// The kinds of script errors. Each has its own error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Text that is not Python.
+    /// The text is not valid Python.
     Syntax,
-    /// Python that no script contains.
+    /// Valid Python that scripts do not support.
     Unsupported,
-    /// A name that nothing defines.
+    /// An undefined name.
     UnknownName,
-    /// A name of the language that does not exist.
+    /// An unknown name of the script language.
     UnknownConstruct,
-    /// Wrong arguments of a construct or operator.
+    /// Wrong arguments of a construct or an operator.
     Arguments,
     /// A value of the wrong kind.
     Value,
-    /// A type that does not fit.
+    /// A type mismatch.
     Type,
-    /// An operator's type rule refuses.
+    /// The operator's type inference failed.
     Infer,
-    /// A dataflow variable outside its block.
+    /// A dataflow variable is used outside its block.
     Dataflow,
-    /// A call with effects where none may be.
+    /// A call with side effects where they are not allowed.
     Purity,
-    /// Something that the structure of a function forbids.
+    /// The structure of the function is invalid.
     Structure,
     /// The host could not evaluate an expression.
     Host,
@@ -65,14 +65,14 @@ impl Kind {
     }
 }
 
-/// One error before it becomes a diagnostic.
+/// An error that has not been converted to a diagnostic yet.
 #[derive(Debug)]
 pub(crate) struct ScriptError {
     kind: Kind,
     range: Range,
     message: String,
     help: Option<String>,
-    /// The uses of macros that it was found in, the innermost first.
+    /// The macro expansions that contain the error, innermost first.
     uses: Vec<(Range, String)>,
 }
 
@@ -94,7 +94,7 @@ impl ScriptError {
 
 /// The errors of one parse.
 pub(crate) struct Errors {
-    /// The files of which the text is made, and where each begins.
+    /// The files that the text consists of, with the offset at which each starts.
     files: Vec<(u32, FileId)>,
     list: RefCell<Vec<ScriptError>>,
 }
@@ -104,7 +104,7 @@ impl Errors {
         Errors { files: vec![(0, file)], list: RefCell::new(Vec::new()) }
     }
 
-    /// What follows in the text is another file.
+    /// The text from `start` on belongs to another file.
     pub(crate) fn add_file(&mut self, start: u32, file: FileId) {
         self.files.push((start, file));
     }
@@ -118,14 +118,14 @@ impl Errors {
         Reported
     }
 
-    /// The errors from that one on were found where a macro is used there.
+    /// Marks the errors from index `from` on as found in an expansion of the macro `name`.
     pub(crate) fn used_at(&self, from: usize, range: Range, name: &str) {
         for error in self.list.borrow_mut().iter_mut().skip(from) {
             error.uses.push((range, format!("macro '{name}' is used here")));
         }
     }
 
-    /// How many errors were found so far.
+    /// The number of errors so far.
     pub(crate) fn count(&self) -> usize {
         self.list.borrow().len()
     }
@@ -134,7 +134,7 @@ impl Errors {
         !self.list.borrow().is_empty()
     }
 
-    /// Whether so many errors were found that going on helps nobody.
+    /// Whether the maximum number of errors is reached, so that parsing should stop.
     pub(crate) fn full(&self) -> bool {
         self.list.borrow().len() >= MAX_ERRORS
     }
@@ -145,7 +145,7 @@ impl Errors {
         Span { file, start: range.start - start, end: range.end.saturating_sub(start) }
     }
 
-    /// The diagnostics, in the order of the text.
+    /// The diagnostics, ordered by location.
     pub(crate) fn finish(self) -> Vec<Diagnostic> {
         let mut list = self.list.take();
         list.sort_by_key(|e| e.range.start);

@@ -1,17 +1,21 @@
-//! TVMScript text to IR, with spans: the only parser, for files and for Python's decorators.
+//! Parses TVMScript text to IR with source locations. It is the only parser, used for files and for
+//! Python's decorators.
 //!
-//! [`parse`] reads a text: a module (`@I.ir_module`), or a function on its own. What a script takes from the
-//! Python program around it comes through [`HostEnv`]; a file has [`NoHost`]. Errors are
-//! [`Diagnostic`]s at the user's own lines, several at once, and nothing that is read can make the parser
-//! panic or run out of stack.
+//! [`parse`] reads a text that contains a module (`@I.ir_module`) or a single function. Values of
+//! the surrounding Python program are obtained through [`HostEnv`]; files use [`NoHost`]. Errors
+//! are [`Diagnostic`]s with locations in the user's source, and several are reported at once. No
+//! input can make the parser panic or overflow the stack.
+//!
+//! The Python parser is hand-written, because crates that parse all of Python have dozens of
+//! dependencies, and the virtual machine also uses it to read loop functions.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`python`] | the syntax: lexer, tree, parser. Ours, since the crates that parse all of Python bring dozens of others with them, and the virtual machine reads kernels through this parser |
-//! | [`env`] | what a script sees of the program around it |
-//! | `dialect` | the one table of spellings, for all dialects |
-//! | `context`, `errors`, `literal`, `walk` | what all functions share |
-//! | `module` | imports, metadata, the module's class, the order of functions |
+//! | [`python`] | the syntax: lexer, syntax tree, parser |
+//! | [`env`] | the interface to the host program |
+//! | `dialect` | the table of spellings of all dialects |
+//! | `context`, `errors`, `literal`, `walk` | shared by all functions |
+//! | `module` | imports, metadata, the module class, the order of functions |
 //! | `relax` | graph functions |
 //! | `tir` | loop functions |
 
@@ -34,19 +38,19 @@ use pliant_ir::{BaseFunc, IRModule, OpRegistry};
 
 use crate::errors::{Errors, Kind, ScriptError};
 
-/// What a text contains.
+/// The result of parsing a text.
 #[derive(Clone, Debug)]
 pub enum Parsed {
     /// A module.
     Module(IRModule),
-    /// The rules of a rewriter, and its name.
+    /// The rules of a rewriter, with its name.
     Rewriter(Arc<str>, IRModule),
-    /// One function on its own, and its name.
+    /// A single function, with its name.
     Function(Arc<str>, BaseFunc),
 }
 
 impl Parsed {
-    /// The module; a function on its own as a module of one function.
+    /// The module. A single function becomes a module with one function.
     pub fn into_module(self) -> IRModule {
         match self {
             Parsed::Module(module) | Parsed::Rewriter(_, module) => module,
@@ -59,8 +63,8 @@ impl Parsed {
     }
 }
 
-/// Parses a text. `file` is the file that spans point into, `env` the program around the script, `ops` the
-/// operators. Without a result there is at least one error.
+/// Parses a text. Spans refer to `file`, `env` is the host program, and `ops` contains the
+/// operators. If there is no result, there is at least one error.
 pub fn parse(
     text: &str,
     file: FileId,
@@ -70,7 +74,7 @@ pub fn parse(
     parse_with_macros(text, file, &[], env, ops)
 }
 
-/// As [`parse`], of a text behind which macros of the surrounding program stand, in order.
+/// As [`parse`], for a text to which macros of the host program are appended, in order.
 pub fn parse_with_macros(
     text: &str,
     file: FileId,
@@ -97,10 +101,10 @@ pub fn parse_with_macros(
     })
 }
 
-/// Parses a text that stands alone and holds a module or a function.
+/// Parses a standalone text that contains a module or a function.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the text.
+/// All errors, ordered by location.
 pub fn parse_module(text: &str, ops: &dyn OpRegistry) -> Result<IRModule, Vec<Diagnostic>> {
     match parse(text, FileId(0), &NoHost, ops) {
         (Some(parsed), _) => Ok(parsed.into_module()),

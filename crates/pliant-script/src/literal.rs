@@ -12,12 +12,12 @@ use crate::python::ast::{BinOp, Expr, ExprKind, UnaryOp};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     pub float: f64,
-    /// Wide enough for the integers of every type, and for one step of arithmetic on them.
+    /// Wide enough for the integers of all types, and for one arithmetic operation on them.
     pub int: i128,
     pub written: Written,
 }
 
-/// How a number was written: what it is where no type is given.
+/// The form of a literal, which determines its type if none is stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Written {
     Bool,
@@ -40,7 +40,7 @@ impl Number {
     }
 }
 
-/// The element type of numbers where none is given: bool if all are, float32 if one is a float, else int32.
+/// The default element type: bool if all items are bools, float32 if one is a float, else int32.
 pub(crate) fn default_dtype(items: &[Number]) -> DType {
     match items.iter().map(|n| n.written).max() {
         Some(Written::Float) => DType::Float32,
@@ -49,7 +49,8 @@ pub(crate) fn default_dtype(items: &[Number]) -> DType {
     }
 }
 
-/// A tensor of those elements. `None` when the count is wrong or an element does not fit.
+/// Creates a tensor. `None` if the number of items is wrong or an item is not representable in
+/// `dtype`.
 pub(crate) fn tensor(items: &[Number], shape: &[i64], dtype: DType) -> Option<Tensor> {
     let mut bytes = Vec::with_capacity(items.len().checked_mul(dtype.size())?);
     for n in items {
@@ -81,8 +82,8 @@ fn push_element(out: &mut Vec<u8>, n: Number, dtype: DType) -> Option<()> {
     Some(())
 }
 
-/// The elements of a number or nested list, row by row, and its shape. `None` for anything else and for rows
-/// of different lengths.
+/// Appends the elements of a number or nested list in row-major order, and returns its shape.
+/// `None` for other expressions and for ragged lists.
 pub(crate) fn nested(e: &Expr<'_>, items: &mut Vec<Number>) -> Option<Vec<i64>> {
     if let Some(n) = number(e) {
         items.push(n);
@@ -101,7 +102,7 @@ pub(crate) fn nested(e: &Expr<'_>, items: &mut Vec<Number>) -> Option<Vec<i64>> 
     Some(shape)
 }
 
-/// A number, with its sign; `float("inf")` and its kin too.
+/// A number with its sign. Also `float("inf")` and similar calls.
 pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
     match &e.kind {
         ExprKind::Int(v) => Some(Number::of_int(*v)),
@@ -128,15 +129,17 @@ pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
     }
 }
 
-/// What a short expression of written integers comes to; `None` for others, and beyond 64 bits.
+/// Folds a short expression of integer literals. `None` for other expressions and on overflow of 64
+/// bits.
 pub(crate) fn integer_of(e: &Expr<'_>) -> Option<i64> {
-    // Each level looks at all below it.
+    // Each level visits all levels below it, so the depth is limited.
     const DEPTH: u16 = 8;
     let n = (e.depth <= DEPTH).then(|| number(e)).flatten()?;
     (n.written == Written::Int).then_some(n.int)?.try_into().ok()
 }
 
-/// Arithmetic on written integers, as Python has it. `None` beyond 128 bits and for what gives no integer.
+/// Integer arithmetic with Python's semantics. `None` on overflow of 128 bits or if the result is
+/// not an integer.
 fn integer(op: BinOp, a: i128, b: i128) -> Option<i128> {
     match op {
         BinOp::Add => a.checked_add(b),
@@ -149,7 +152,7 @@ fn integer(op: BinOp, a: i128, b: i128) -> Option<i128> {
     }
 }
 
-/// `inf`, `-inf`, `nan`, `-nan`.
+/// Parses `inf`, `-inf`, `nan`, `-nan`.
 pub(crate) fn named_float(text: &str) -> Option<f64> {
     match text {
         "inf" | "+inf" | "infinity" => Some(f64::INFINITY),
@@ -160,7 +163,8 @@ pub(crate) fn named_float(text: &str) -> Option<f64> {
     }
 }
 
-/// The tensors of `metadata = {"relax.expr.Constant": [I.tensor(shape, dtype, base64), ...]}`.
+/// Parses the tensors of
+/// `metadata = {"relax.expr.Constant": [I.tensor(shape, dtype, base64), ...]}`.
 pub(crate) fn metadata<'s>(cx: &Cx<'s>, e: &Expr<'s>) -> Res<Vec<Tensor>> {
     let bad =
         |e: &Expr<'_>, what: &str| cx.error(Kind::Value, e.range, format!("metadata: {what}"));
@@ -228,7 +232,7 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A constant attribute value.
+/// A literal as an attribute value; `None` if it is not constant.
 pub(crate) fn attr(e: &Expr<'_>) -> Option<AttrValue> {
     Some(match &e.kind {
         ExprKind::None => AttrValue::None,
@@ -254,7 +258,7 @@ pub(crate) fn attr(e: &Expr<'_>) -> Option<AttrValue> {
     })
 }
 
-/// A constant as one of the type of that name.
+/// Converts a constant to the data type with the given name.
 fn typed_attr(dtype: &str, value: AttrValue) -> Option<AttrValue> {
     let dtype = parse_dtype(dtype)?;
     Some(match value {
@@ -271,7 +275,7 @@ fn typed_attr(dtype: &str, value: AttrValue) -> Option<AttrValue> {
     })
 }
 
-/// A value of the host as an attribute.
+/// A host value as an attribute value; `None` if it has no equivalent.
 pub(crate) fn host_attr(value: &HostValue) -> Option<AttrValue> {
     Some(match value {
         HostValue::None => AttrValue::None,

@@ -1,4 +1,4 @@
-//! The top of a script: imports, metadata, the module's class, functions on their own.
+//! The top level of a script: imports, metadata, the module class, single functions.
 
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use rustc_hash::FxHashMap;
@@ -11,7 +11,7 @@ use crate::python::ast::{Call, ClassDef, Expr, ExprKind, FunctionDef, Stmt, Stmt
 use crate::relax::{Callees, Def, Flags, MacroDef, parse_function};
 use crate::{Parsed, literal, tir, walk};
 
-/// What a decorator makes of a definition.
+/// The kind of definition that a decorator declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decorator {
     Module,
@@ -22,7 +22,7 @@ enum Decorator {
     Macro,
 }
 
-/// Parses the statements of a file.
+/// Parses the top-level statements of a file.
 pub(crate) fn parse_top<'s>(
     cx: &mut Cx<'s>,
     stmts: &[Stmt<'s>],
@@ -48,7 +48,7 @@ pub(crate) fn parse_top<'s>(
             {
                 funcs.push(&**def);
             }
-            // Everything else is the program around the script.
+            // Other statements belong to the host program.
             _ => {}
         }
     }
@@ -86,7 +86,7 @@ pub(crate) fn parse_top<'s>(
     }
 }
 
-/// The macros: those of the program around the script, then those of the script itself.
+/// Collects the macros: those of the host program, then those of the script.
 fn macros<'p, 's>(
     cx: &Cx<'s>,
     stmts: &'p [Stmt<'s>],
@@ -114,7 +114,7 @@ fn macros<'p, 's>(
     Some(out)
 }
 
-/// Imports and metadata, which must be known before anything else is read.
+/// Reads imports and metadata, which are needed to parse everything else.
 fn read_front<'s>(cx: &mut Cx<'s>, stmts: &[Stmt<'s>]) {
     for stmt in stmts {
         match &stmt.kind {
@@ -150,7 +150,7 @@ fn makes_module(decorator: Option<Decorator>) -> bool {
     matches!(decorator, Some(Decorator::Module | Decorator::Rewriter))
 }
 
-/// What the decorators of a definition say.
+/// The kind of definition that the decorators declare.
 fn decorator<'s>(cx: &Cx<'s>, decorators: &[Expr<'s>]) -> Option<Decorator> {
     decorators.iter().find_map(|e| {
         let path = cx.path(e.as_call().map_or(e, |c| &c.func))?;
@@ -166,7 +166,7 @@ fn decorator<'s>(cx: &Cx<'s>, decorators: &[Expr<'s>]) -> Option<Decorator> {
     })
 }
 
-/// The flags of a graph function's decorator.
+/// The flags in the decorator of a graph function.
 pub(crate) fn relax_flags<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<Flags> {
     let mut flags = Flags::default();
     for call in def.decorators.iter().filter_map(Expr::as_call) {
@@ -181,7 +181,7 @@ pub(crate) fn relax_flags<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<Flags> 
     Ok(flags)
 }
 
-/// The keywords of a decorator, all of them truth values.
+/// The Boolean keyword arguments of a decorator.
 pub(crate) fn bool_keywords<'s>(
     cx: &Cx<'s>,
     call: &Call<'s>,
@@ -266,7 +266,8 @@ fn module_attrs<'s>(cx: &Cx<'s>, call: &Call<'s>) -> Vec<(String, AttrValue)> {
     out
 }
 
-/// Parses functions that may call each other: loop functions first, then callees before their callers.
+/// Parses functions that may call each other: loop functions first, then graph functions, callees
+/// before callers.
 fn parse_funcs<'s>(
     cx: &Cx<'s>,
     funcs: &[&FunctionDef<'s>],
@@ -310,7 +311,7 @@ fn parse_funcs<'s>(
     Some(module)
 }
 
-/// The functions in an order in which callees come before callers, cycles aside.
+/// Orders functions so that callees precede callers, except in cycles.
 fn callees_first(
     funcs: &[&FunctionDef<'_>],
     relax: &[usize],

@@ -1,8 +1,8 @@
-//! Walks over the syntax tree.
+//! Traversals of the syntax tree.
 
 use crate::python::ast::{Expr, ExprKind, Stmt, StmtKind};
 
-/// Calls `visit` with each name that statements read, and where.
+/// Calls `visit` with every name that statements read, and its offset.
 pub(crate) fn names_read<'s>(stmts: &[Stmt<'s>], visit: &mut impl FnMut(&'s str, u32)) {
     for stmt in stmts {
         match &stmt.kind {
@@ -59,7 +59,7 @@ pub(crate) fn names_read<'s>(stmts: &[Stmt<'s>], visit: &mut impl FnMut(&'s str,
     }
 }
 
-/// A target that is a plain name is not read; `A[i]` reads `A` and `i`.
+/// A target that is a plain name is not read, but `A[i]` reads `A` and `i`.
 fn names_in_target<'s>(e: &Expr<'s>, visit: &mut impl FnMut(&'s str, u32)) {
     match &e.kind {
         ExprKind::Name(_) => {}
@@ -70,7 +70,7 @@ fn names_in_target<'s>(e: &Expr<'s>, visit: &mut impl FnMut(&'s str, u32)) {
     }
 }
 
-/// Calls `visit` with each name in an expression, and with each attribute's name.
+/// Calls `visit` with every name in an expression, including attribute names.
 pub(crate) fn names_in<'s>(e: &Expr<'s>, visit: &mut impl FnMut(&'s str, u32)) {
     match &e.kind {
         ExprKind::Name(name) => visit(name, e.range.start),

@@ -1,18 +1,18 @@
-//! The syntax tree. Names and plain strings borrow from the source text.
+//! The syntax tree. Names and strings without escapes borrow from the source text.
 
 use std::borrow::Cow;
 
 /// A byte range of the source text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// First byte.
+    /// The first byte.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
 }
 
 impl Range {
-    /// The range of both and all between.
+    /// The smallest range that contains both.
     pub fn join(self, other: Range) -> Range {
         Range { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
@@ -21,15 +21,16 @@ impl Range {
 /// An expression.
 #[derive(Debug)]
 pub struct Expr<'a> {
-    /// What it is.
+    /// The kind of expression.
     pub kind: ExprKind<'a>,
-    /// Where it stands.
+    /// The source range.
     pub range: Range,
-    /// One more than the deepest operand; bounded by [`super::MAX_EXPR_DEPTH`].
+    /// The nesting depth: one more than that of the deepest operand. Limited by
+    /// [`super::MAX_EXPR_DEPTH`].
     pub depth: u16,
 }
 
-/// Two-operand operators.
+/// Binary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinOp {
     /// `+`
@@ -61,7 +62,7 @@ pub enum BinOp {
 }
 
 impl BinOp {
-    /// As it is written.
+    /// The operator as written.
     pub fn symbol(self) -> &'static str {
         match self {
             BinOp::Add => "+",
@@ -96,11 +97,11 @@ pub enum CmpOp {
     Gt,
     /// `>=`
     Ge,
-    /// `in`, `not in`, `is`, `is not`: only host expressions have them.
+    /// `in`, `not in`, `is`, `is not`, which only host expressions support.
     Host,
 }
 
-/// One-operand operators.
+/// Unary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOp {
     /// `-`
@@ -118,35 +119,35 @@ pub enum UnaryOp {
 pub enum ExprKind<'a> {
     /// A name.
     Name(&'a str),
-    /// An integer that fits 64 bits.
+    /// An integer that fits `i64`.
     Int(i64),
-    /// An integer that fits 64 bits only without a sign.
+    /// An integer that fits `u64` but not `i64`.
     BigInt(u64),
     /// A float.
     Float(f64),
-    /// A string, its escapes resolved.
+    /// A string with its escapes resolved.
     Str(Cow<'a, str>),
     /// `True` or `False`.
     Bool(bool),
     /// `None`.
     None,
-    /// A tuple, in parentheses or bare.
+    /// A tuple, with or without parentheses.
     Tuple(Vec<Expr<'a>>),
     /// A list.
     List(Vec<Expr<'a>>),
     /// A dict.
     Dict(Vec<(Expr<'a>, Expr<'a>)>),
-    /// `value.name`; the range is that of the name.
+    /// `value.name`, with the range of the name.
     Attribute(Box<Expr<'a>>, &'a str, Range),
     /// `value[index]`.
     Subscript(Box<Expr<'a>>, Box<Expr<'a>>),
-    /// `lower:upper:step`, only in subscripts.
+    /// `lower:upper:step`, in subscripts only.
     Slice(Option<Box<Expr<'a>>>, Option<Box<Expr<'a>>>, Option<Box<Expr<'a>>>),
     /// A call.
     Call(Box<Call<'a>>),
-    /// A one-operand operator.
+    /// A unary operation.
     Unary(UnaryOp, Box<Expr<'a>>),
-    /// A two-operand operator.
+    /// A binary operation.
     Binary(BinOp, Box<Expr<'a>>, Box<Expr<'a>>),
     /// A chain of comparisons.
     Compare(Box<Expr<'a>>, Vec<(CmpOp, Expr<'a>)>),
@@ -158,45 +159,47 @@ pub enum ExprKind<'a> {
     IfExp(Box<[Expr<'a>; 3]>),
     /// `*value`.
     Starred(Box<Expr<'a>>),
-    /// `lambda a, b: value` with plain parameters. Only loops read it; elsewhere the host evaluates it.
+    /// `lambda a, b: value` with plain parameters. The parser interprets it as an argument of
+    /// loops; elsewhere the host evaluates it.
     Lambda(Box<Lambda<'a>>),
-    /// Any other Python expression (a comprehension, an f-string): only the host can evaluate it.
+    /// Any other Python expression, such as a comprehension or an f-string. Only the host can
+    /// evaluate it.
     Host,
 }
 
-/// A lambda.
+/// A lambda expression.
 #[derive(Debug)]
 pub struct Lambda<'a> {
-    /// The names of its parameters.
+    /// The parameter names.
     pub params: Vec<&'a str>,
-    /// Its value.
+    /// The body.
     pub body: Expr<'a>,
 }
 
 /// A call.
 #[derive(Debug)]
 pub struct Call<'a> {
-    /// What is called.
+    /// The callee.
     pub func: Expr<'a>,
-    /// Positional arguments.
+    /// The positional arguments.
     pub args: Vec<Expr<'a>>,
-    /// Keyword arguments; `**x` has the name `**`.
+    /// The keyword arguments. `**x` has the name `**`.
     pub keywords: Vec<Keyword<'a>>,
 }
 
 /// A keyword argument.
 #[derive(Debug)]
 pub struct Keyword<'a> {
-    /// Its name.
+    /// The keyword.
     pub name: &'a str,
-    /// Where the name stands.
+    /// The range of the keyword.
     pub range: Range,
-    /// Its value.
+    /// The value.
     pub value: Expr<'a>,
 }
 
 impl<'a> Expr<'a> {
-    /// The name, if it is one.
+    /// The name; `None` for other expressions.
     pub fn as_name(&self) -> Option<&'a str> {
         match self.kind {
             ExprKind::Name(n) => Some(n),
@@ -204,7 +207,7 @@ impl<'a> Expr<'a> {
         }
     }
 
-    /// The text, if it is a string.
+    /// The text of a string; `None` for other expressions.
     pub fn as_str(&self) -> Option<&str> {
         match &self.kind {
             ExprKind::Str(s) => Some(s),
@@ -212,7 +215,7 @@ impl<'a> Expr<'a> {
         }
     }
 
-    /// The items of a tuple or list.
+    /// The items of a tuple or a list; `None` for other expressions.
     pub fn as_sequence(&self) -> Option<&[Expr<'a>]> {
         match &self.kind {
             ExprKind::Tuple(items) | ExprKind::List(items) => Some(items),
@@ -220,7 +223,7 @@ impl<'a> Expr<'a> {
         }
     }
 
-    /// The call, if it is one.
+    /// The call; `None` for other expressions.
     pub fn as_call(&self) -> Option<&Call<'a>> {
         match &self.kind {
             ExprKind::Call(call) => Some(call),
@@ -228,7 +231,7 @@ impl<'a> Expr<'a> {
         }
     }
 
-    /// The names of a dotted path `a.b.c`, outermost last; `None` for anything else.
+    /// The components of a dotted path `a.b.c` from left to right; `None` for other expressions.
     pub fn dotted(&self) -> Option<Vec<&'a str>> {
         let mut parts = Vec::new();
         let mut at = self;
@@ -252,9 +255,9 @@ impl<'a> Expr<'a> {
 /// A statement.
 #[derive(Debug)]
 pub struct Stmt<'a> {
-    /// What it is.
+    /// The kind of statement.
     pub kind: StmtKind<'a>,
-    /// Where it stands; for compound statements, the header only.
+    /// The source range; for compound statements, that of the header.
     pub range: Range,
 }
 
@@ -271,7 +274,7 @@ pub enum StmtKind<'a> {
     AugAssign(Expr<'a>, BinOp, Expr<'a>),
     /// `return value`.
     Return(Option<Expr<'a>>),
-    /// `if`; `elif` nests in the last field.
+    /// `if`: condition, then, otherwise. An `elif` is a nested `if` in the last field.
     If(Expr<'a>, Vec<Stmt<'a>>, Vec<Stmt<'a>>),
     /// `for target in iter`.
     For(Expr<'a>, Expr<'a>, Vec<Stmt<'a>>),
@@ -285,54 +288,55 @@ pub enum StmtKind<'a> {
     ClassDef(Box<ClassDef<'a>>),
     /// `assert cond, message`.
     Assert(Expr<'a>, Option<Expr<'a>>),
-    /// `pass`, `...` and doc strings.
+    /// `pass`, `...` and docstrings.
     Pass,
-    /// `import a.b as c`: the path and the name it is bound to.
+    /// `import a.b as c`: the path and the bound name.
     Import(Vec<(String, &'a str)>),
-    /// `from a.b import c as d`: the full path `a.b.c` and the name it is bound to.
+    /// `from a.b import c as d`: the full path `a.b.c` and the bound name.
     ImportFrom(Vec<(String, &'a str)>),
-    /// A statement that scripts cannot contain, by its keyword.
+    /// An unsupported statement, as its keyword.
     Other(&'static str),
 }
 
 /// A function definition.
 #[derive(Debug)]
 pub struct FunctionDef<'a> {
-    /// Its name.
+    /// The function name.
     pub name: &'a str,
-    /// Where the name stands.
+    /// The range of the name.
     pub name_range: Range,
     /// The parameters.
     pub params: Vec<Param<'a>>,
     /// The type parameters of `def f[N](...)`.
     pub type_params: Vec<&'a str>,
-    /// The result's annotation.
+    /// The annotation of the result.
     pub returns: Option<Expr<'a>>,
     /// The decorators.
     pub decorators: Vec<Expr<'a>>,
     /// The body.
     pub body: Vec<Stmt<'a>>,
-    /// The first thing in the parameter list that no script function has: a default, a `*`.
+    /// The range of the first unsupported part of the parameter list, such as a default value or
+    /// `*`.
     pub unsupported: Option<Range>,
 }
 
 /// A parameter.
 #[derive(Debug)]
 pub struct Param<'a> {
-    /// Its name.
+    /// The parameter name.
     pub name: &'a str,
-    /// Where the name stands.
+    /// The range of the name.
     pub range: Range,
-    /// Its annotation.
+    /// The annotation.
     pub annotation: Option<Expr<'a>>,
 }
 
 /// A class definition.
 #[derive(Debug)]
 pub struct ClassDef<'a> {
-    /// Its name.
+    /// The class name.
     pub name: &'a str,
-    /// Where the name stands.
+    /// The range of the name.
     pub name_range: Range,
     /// The decorators.
     pub decorators: Vec<Expr<'a>>,

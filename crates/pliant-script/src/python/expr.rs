@@ -1,4 +1,4 @@
-//! The parser of expressions, by precedence.
+//! The expression parser (precedence climbing).
 
 use super::ast::*;
 use super::lexer::{Tok, op_code};
@@ -6,12 +6,12 @@ use super::parser::{Parser, Result, SyntaxError, is_keyword};
 use super::strings::{Literal, Number, number_value, string_value};
 use super::{MAX_EXPR_DEPTH, on_stack};
 
-/// Precedence of comparisons; `or`, `and`, `not` stand below.
+/// The precedence of comparisons. `or`, `and` and `not` have lower ones.
 const COMPARE: u8 = 4;
-/// The first precedence above comparisons: what targets of `for` are made of.
+/// The lowest precedence above comparisons. The targets of `for` are parsed at this level.
 const BIT_OR: u8 = 5;
 
-/// Left-associative operators with their precedence.
+/// Left-associative operators with their precedences.
 const BINARY: &[(u32, u8, BinOp)] = &[
     (op_code("|"), BIT_OR, BinOp::BitOr),
     (op_code("^"), 6, BinOp::BitXor),
@@ -33,7 +33,7 @@ impl<'a> Parser<'a> {
         SyntaxError::fatal(range, message).with_help("bind parts of it to variables first")
     }
 
-    /// An expression over operands of that depth.
+    /// Creates an expression. `operands` is the depth of its deepest operand.
     fn node(&mut self, kind: ExprKind<'a>, range: Range, operands: u16) -> Result<Expr<'a>> {
         if operands >= MAX_EXPR_DEPTH {
             return Err(self.too_deep(range));
@@ -56,13 +56,13 @@ impl<'a> Parser<'a> {
         Range { start, end: self.last_end.max(start) }
     }
 
-    /// Expressions separated by commas: one, or a tuple.
+    /// One or more expressions separated by commas; several form a tuple.
     pub(super) fn expression_list(&mut self) -> Result<Expr<'a>> {
         let first = self.starred_or_expression()?;
         self.rest_of_tuple(first, Self::starred_or_expression)
     }
 
-    /// Targets of `for` and `with`: one, or a tuple. `in` ends them.
+    /// One or more targets of `for` or `with`, up to `in`; several form a tuple.
     pub(super) fn target_list(&mut self) -> Result<Expr<'a>> {
         let target = |p: &mut Self| p.nested(|p| p.binary(BIT_OR));
         let first = target(self)?;
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
         self.expression()
     }
 
-    /// One expression.
+    /// A single expression.
     pub(super) fn expression(&mut self) -> Result<Expr<'a>> {
         self.nested(|p| {
             if p.at_word("lambda") {
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
         self.node(kind, self.from(start), depth)
     }
 
-    /// Operators of at least that precedence.
+    /// A chain of binary operators with precedence `min` or higher.
     fn binary(&mut self, min: u8) -> Result<Expr<'a>> {
         let mut left = self.unary(min)?;
         loop {
@@ -265,7 +265,7 @@ impl<'a> Parser<'a> {
         };
         self.advance()?;
         let value = self.nested(|p| if level == 3 { p.binary(3) } else { p.unary(level) })?;
-        // The least integer is the only one whose magnitude has no positive twin.
+        // `i64::MIN` is the only integer whose magnitude does not fit `i64`.
         if op == UnaryOp::Neg && matches!(value.kind, ExprKind::BigInt(v) if v == 1 << 63) {
             return self.node(ExprKind::Int(i64::MIN), self.from(start), 0);
         }
@@ -468,7 +468,7 @@ impl<'a> Parser<'a> {
             self.rest_of_tuple(first, Self::starred_or_expression)?
         };
         self.expect_op(")")?;
-        // Errors point at the parentheses too.
+        // The range of the expression includes the parentheses.
         value.range = self.from(start);
         Ok(value)
     }

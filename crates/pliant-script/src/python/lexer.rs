@@ -1,4 +1,4 @@
-//! The lexer: tokens with byte ranges, line ends and indentation, brackets joined over lines.
+//! The lexer. Produces tokens with byte ranges, line ends and indentation; brackets join lines.
 
 use super::MAX_INDENT;
 use super::ast::Range;
@@ -11,15 +11,15 @@ pub(super) enum Tok {
     Name,
     /// A number.
     Number,
-    /// One string literal with its prefix and quotes.
+    /// A string literal with its prefix and quotes.
     Str,
     /// An operator or bracket.
     Op,
     /// The end of a logical line.
     Newline,
-    /// A deeper block begins.
+    /// The start of an indented block.
     Indent,
-    /// A block ends.
+    /// The end of an indented block.
     Dedent,
     /// The end of the text.
     End,
@@ -34,7 +34,7 @@ pub(super) struct Token {
     pub op: u32,
 }
 
-/// Splits a text into tokens, one at a time.
+/// A lexer that produces one token at a time.
 #[derive(Clone)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
@@ -47,7 +47,7 @@ pub(super) struct Lexer<'a> {
     ended: bool,
 }
 
-/// The bytes of an operator as one number, so that operators compare at once.
+/// Encodes the bytes of an operator as an integer, so that operators can be compared quickly.
 pub(super) const fn op_code(op: &str) -> u32 {
     let bytes = op.as_bytes();
     let (mut code, mut i) = (0, 0);
@@ -58,7 +58,7 @@ pub(super) const fn op_code(op: &str) -> u32 {
     code
 }
 
-/// The length of the operator that these bytes begin with; 0 for none.
+/// The length of the operator at the start of these bytes; 0 if there is none.
 fn operator_len(a: u8, b: u8, c: u8) -> usize {
     match (a, b, c) {
         (b'*', b'*', b'=') | (b'/', b'/', b'=') | (b'<', b'<', b'=') | (b'>', b'>', b'=') => 3,
@@ -98,7 +98,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A lexer of one expression: newlines do not count.
+    /// Creates a lexer for one expression, in which newlines are ignored.
     pub(super) fn of_expression(text: &'a str) -> Self {
         let mut lexer = Lexer::new(text);
         lexer.brackets.push((b' ', 0));
@@ -118,7 +118,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(self.pos + ahead).copied().unwrap_or(0)
     }
 
-    /// Forgets open brackets and goes to the end of the physical line, after an error.
+    /// Error recovery: closes all brackets and skips to the end of the physical line.
     pub(super) fn skip_line(&mut self) {
         self.brackets.clear();
         while self.pos < self.bytes.len() && self.peek(0) != b'\n' {
@@ -126,7 +126,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The error of a bracket that is open here and never closed: what is behind most errors inside brackets.
+    /// An error for a bracket that is never closed, which causes most errors inside brackets.
     pub(super) fn unclosed(&self) -> Option<SyntaxError> {
         let &(open, at) = self.brackets.last()?;
         let depth = self.brackets.len();
@@ -202,7 +202,7 @@ impl<'a> Lexer<'a> {
         Ok(self.token(Tok::End, pos))
     }
 
-    /// Blanks, comments, joined lines; inside brackets newlines too.
+    /// Skips blanks, comments and line continuations; inside brackets also newlines.
     fn skip_blank(&mut self) -> Result<(), SyntaxError> {
         loop {
             match self.peek(0) {
@@ -220,7 +220,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Measures the indentation of a new line; blank lines and comments are passed over.
+    /// Processes the indentation of a new line. Blank lines and comments are skipped.
     fn indentation(&mut self) -> Result<Option<Token>, SyntaxError> {
         loop {
             let start = self.pos;
@@ -269,7 +269,7 @@ impl<'a> Lexer<'a> {
         }
         if self.indents.last() != Some(&width) {
             let range = self.range(start);
-            // Taken for the enclosing level, so that the rest of the file can still be read.
+            // Assume the enclosing level, so that the rest of the file can be parsed.
             self.pending_dedents = dedents;
             return Err(SyntaxError::new(
                 range,
@@ -315,7 +315,7 @@ impl<'a> Lexer<'a> {
         Ok(self.token(Tok::Number, start))
     }
 
-    /// A string literal, if one starts here.
+    /// A string literal, if there is one at the current position.
     fn string(&mut self) -> Result<Option<Token>, SyntaxError> {
         let mut at = 0;
         while at < 2 && matches!(self.peek(at) | 0x20, b'r' | b'b' | b'u' | b'f') {
@@ -336,7 +336,7 @@ impl<'a> Lexer<'a> {
             match self.peek(0) {
                 0 if self.pos >= self.bytes.len() => return Err(self.unterminated(start)),
                 b'\n' if !triple => return Err(self.unterminated(start)),
-                // A backslash keeps the next byte from ending the string, in raw strings too.
+                // A backslash also escapes a quote in raw strings.
                 b'\\' => self.pos += if raw || self.peek(1) < 0x80 { 2 } else { 1 },
                 c if c == quote && !triple => {
                     self.pos += 1;
@@ -390,7 +390,7 @@ impl<'a> Lexer<'a> {
             }
             Some(&(open, _)) if open != b' ' => {
                 let (c, open) = (c as char, open as char);
-                // Taken for the right one, so that it is reported once.
+                // Assume the matching bracket, so that the error is reported once.
                 self.brackets.pop();
                 let message = format!("closing '{c}' does not match opening '{open}'");
                 Err(SyntaxError::new(self.range(start), message))

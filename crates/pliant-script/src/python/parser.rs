@@ -1,18 +1,18 @@
-//! The parser of statements. After an error it goes on at the next statement, so that several errors are
-//! reported at once.
+//! The statement parser. After an error it continues with the next statement, so that several
+//! errors are reported at once.
 
 use super::ast::*;
 use super::lexer::{Lexer, Tok, Token, op_code};
 use super::{MAX_INDENT, MAX_SYNTAX_ERRORS, on_stack};
 
-/// Text that is not Python.
+/// A syntax error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// Where.
+    /// The source range.
     pub range: Range,
-    /// What is wrong.
+    /// Describes the error.
     pub message: String,
-    /// What to do about it.
+    /// How to fix the error.
     pub help: Option<String>,
     fatal: bool,
 }
@@ -22,7 +22,7 @@ impl SyntaxError {
         SyntaxError { range, message: message.into(), help: None, fatal: false }
     }
 
-    /// An error after which nothing more can be read.
+    /// Creates an error after which parsing cannot continue.
     pub(super) fn fatal(range: Range, message: impl Into<String>) -> Self {
         SyntaxError { fatal: true, ..SyntaxError::new(range, message) }
     }
@@ -41,23 +41,23 @@ pub(super) struct Parser<'a> {
     pub(super) cur: Token,
     pub(super) last_end: u32,
     pub(super) depth: u16,
-    /// The depth of the deepest expression that was read.
+    /// The maximum depth of the expressions read so far.
     pub(super) deepest: u16,
     blocks: usize,
-    /// The most blocks that were open at once.
+    /// The maximum number of simultaneously open blocks.
     most_blocks: usize,
     errors: Vec<SyntaxError>,
     stopped: bool,
 }
 
-/// What a file holds.
+/// A parsed file.
 #[derive(Debug, Default)]
 pub struct File<'a> {
-    /// Its statements.
+    /// The top-level statements.
     pub stmts: Vec<Stmt<'a>>,
-    /// What is wrong with it.
+    /// The syntax errors.
     pub errors: Vec<SyntaxError>,
-    /// The levels of its deepest statement, blocks and expressions together.
+    /// The maximum nesting depth of blocks and expressions together.
     pub depth: usize,
 }
 
@@ -78,10 +78,10 @@ pub fn parse_file(text: &str) -> File<'_> {
     File { stmts, errors: p.errors, depth }
 }
 
-/// Parses one expression: a symbolic dim that is written as a string.
+/// Parses a single expression, such as a symbolic dim in quotes.
 ///
 /// # Errors
-/// When the text is not one expression.
+/// If the text is not a single expression.
 pub fn parse_expression(text: &str) -> std::result::Result<Expr<'_>, SyntaxError> {
     let mut p = Parser::new(text, Lexer::of_expression(text));
     p.advance()?;
@@ -156,7 +156,7 @@ impl<'a> Parser<'a> {
         if self.eat_op(op)? { Ok(()) } else { Err(self.unexpected(&format!("'{op}'"))) }
     }
 
-    /// A name that is no keyword.
+    /// A name that is not a keyword.
     pub(super) fn identifier(&mut self) -> Result<(&'a str, Range)> {
         if self.cur.kind != Tok::Name || is_keyword(self.cur_text()) {
             return Err(self.unexpected("a name"));
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
         self.errors.push(error);
     }
 
-    /// Runs `step` until it succeeds, reporting what it stumbles over.
+    /// Repeats `step` until it succeeds, and reports its errors.
     fn recovering(&mut self, mut step: impl FnMut(&mut Self) -> Result<()>) {
         while !self.stopped {
             match step(self) {
@@ -196,7 +196,7 @@ impl<'a> Parser<'a> {
 
     fn statement_or_recover(&mut self, out: &mut Vec<Stmt<'a>>) {
         if self.cur.kind == Tok::Newline {
-            // What an error has left of its line.
+            // The rest of a line after an error.
             return self.recovering(Self::advance);
         }
         if self.cur.kind == Tok::Indent {
@@ -220,7 +220,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes behind the current statement and the block that belongs to it.
+    /// Skips the current statement and its block.
     fn skip_statement(&mut self) {
         while !self.stopped && !matches!(self.cur.kind, Tok::Newline | Tok::End | Tok::Dedent) {
             self.recovering(Self::advance);
@@ -231,7 +231,7 @@ impl<'a> Parser<'a> {
         self.skip_block();
     }
 
-    /// Goes behind the indented block that begins here, if one does.
+    /// Skips the indented block at the current position, if there is one.
     fn skip_block(&mut self) {
         let mut open = 0usize;
         while !self.stopped && self.cur.kind != Tok::End {
@@ -406,7 +406,7 @@ impl<'a> Parser<'a> {
         Ok(StmtKind::ImportFrom(names))
     }
 
-    /// A statement of Python that scripts cannot contain, skipped with its block.
+    /// An unsupported Python statement. It is skipped with its block.
     fn other_stmt(&mut self) -> (StmtKind<'a>, u32) {
         let keyword = other_keyword(self.cur_text());
         let end = self.cur.range.end;
@@ -460,7 +460,7 @@ impl<'a> Parser<'a> {
         let start = self.cur.range.start;
         let otherwise = if self.at_word("elif") {
             self.blocks += 1;
-            // Branches nest in the tree, though not in the text.
+            // `elif` branches are nested in the tree, though not in the text.
             if self.blocks >= MAX_INDENT {
                 let message = format!("too many branches: at most {MAX_INDENT}");
                 return Err(SyntaxError::fatal(self.cur.range, message));
@@ -510,7 +510,7 @@ impl<'a> Parser<'a> {
         Ok((StmtKind::With(items, body), end))
     }
 
-    /// The target of `with`. `as i, j:` is no Python, but the scripts of 2022 write it.
+    /// The target of `with`. `as i, j:` is not valid Python, but scripts of 2022 use it.
     fn with_target(&mut self) -> Result<Expr<'a>> {
         self.target_list()
     }

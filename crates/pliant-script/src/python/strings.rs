@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-/// What a string literal stands for.
+/// The meaning of a string literal.
 pub(super) enum Literal<'a> {
-    /// Its text.
+    /// A text.
     Text(Cow<'a, str>),
-    /// An f-string or bytes: only the host knows its value.
+    /// An f-string or bytes literal, which only the host can evaluate.
     Host,
-    /// An escape that means nothing.
+    /// The literal contains an invalid escape.
     BadEscape,
 }
 
-/// The value of one string literal with its prefix and quotes.
+/// Evaluates a string literal with its prefix and quotes.
 pub(super) fn string_value(literal: &str) -> Literal<'_> {
     let quote = literal.find(['"', '\'']).unwrap_or(0);
     let (prefix, body) = literal.split_at(quote);
@@ -56,7 +56,7 @@ fn unescape(text: &str) -> Option<String> {
             'u' => out.push(hex(&mut chars, 4)?),
             'U' => out.push(hex(&mut chars, 8)?),
             c @ ('\\' | '\'' | '"') => out.push(c),
-            // Python keeps a backslash before any other character.
+            // Python keeps the backslash before any other character.
             c => {
                 out.push('\\');
                 out.push(c);
@@ -78,17 +78,17 @@ fn hex(chars: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
 pub(super) enum Number {
     /// An integer.
     Int(i64),
-    /// An integer beyond `i64`.
+    /// An integer that fits `u64` but not `i64`.
     BigInt(u64),
     /// A float.
     Float(f64),
-    /// An integer beyond 64 bits.
+    /// An integer that does not fit 64 bits.
     TooLarge,
     /// Not a number.
     Bad,
 }
 
-/// The value of a number literal as the lexer cuts it.
+/// Evaluates a number token of the lexer.
 pub(super) fn number_value(text: &str) -> Number {
     let owned;
     let text = if text.contains('_') {

@@ -1,4 +1,4 @@
-//! Types: `R.Tensor(("n", 4), "float32")`, `R.Tensor[(n, 4), "float32"]` and their kin.
+//! Type annotations: `R.Tensor(("n", 4), "float32")`, `R.Tensor[(n, 4), "float32"]` and similar.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
 use crate::python::{parse_expression, with_room};
 
-/// What stands in the parentheses or brackets of a type.
+/// The arguments of a type, in parentheses or brackets.
 #[derive(Clone, Copy)]
 struct Args<'e, 's> {
     positional: &'e [Expr<'s>],
@@ -21,7 +21,7 @@ struct Args<'e, 's> {
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// The type constructor that an expression names.
+    /// The type constructor that an expression refers to.
     pub(super) fn type_name(&self, e: &Expr<'s>) -> Option<RelaxName> {
         use RelaxName::*;
         if self.is_local(e) {
@@ -30,13 +30,13 @@ impl<'s> FuncParser<'_, 's> {
         let name = match self.cx.path(e) {
             Some(p) if p.ns == Ns::Relax => relax_name(&p.name),
             Some(_) => None,
-            // The oldest scripts write `Tensor(...)` without a module.
+            // The oldest scripts write `Tensor(...)` without a module prefix.
             None => e.as_name().filter(|n| self.cx.lookup(n).is_none()).and_then(relax_name),
         };
         name.filter(|n| matches!(n, TensorTy | ShapeTy | TupleTy | ObjectTy | PrimTy | CallableTy))
     }
 
-    /// Whether an expression is a type, judged by its head.
+    /// Whether an expression is a type, judged by its callee or subscripted value.
     pub(super) fn is_type(&self, e: &Expr<'s>) -> bool {
         match &e.kind {
             ExprKind::Call(call) => self.type_name(&call.func).is_some(),
@@ -46,7 +46,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The type that an expression spells.
+    /// Evaluates a type annotation.
     pub(super) fn annotation(&mut self, e: &Expr<'s>) -> Res<Type> {
         match &e.kind {
             ExprKind::Call(call) => {
@@ -84,7 +84,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// `x: T.int64`, captured data types, and errors.
+    /// Handles `x: T.int64`, captured data types, and errors.
     fn other_annotation(&mut self, e: &Expr<'s>, call: Option<&Call<'s>>) -> Res<Type> {
         if call.is_none()
             && !self.is_local(e)
@@ -149,7 +149,7 @@ impl<'s> FuncParser<'_, 's> {
                 "shape" => shape = Some(&k.value),
                 "dtype" => dtype = Some(&k.value),
                 "ndim" => ndim = Some(&k.value),
-                // All memory is the CPU's.
+                // Ignored, because all memory is CPU memory.
                 "vdevice" => {}
                 _ => return Err(self.unknown_keyword(k, "R.Tensor", &["shape", "dtype", "ndim"])),
             }
@@ -177,7 +177,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.intern(TypeData::Tensor { shape, dtype }))
     }
 
-    /// `ndim=2`; -1 says nothing.
+    /// Evaluates `ndim=2`; -1 means an unknown rank.
     fn rank(&mut self, e: &Expr<'s>) -> Res<Option<u32>> {
         let val = self.value(e)?;
         let value = self.as_sym(&val).and_then(|s| self.b.func().syms.as_int(s));
@@ -200,7 +200,7 @@ impl<'s> FuncParser<'_, 's> {
         self.shape_of_value(val, e.range)
     }
 
-    /// The shape that a value of the graph stands for.
+    /// The shape denoted by a value of the graph.
     pub(super) fn shape_of_value(&mut self, val: Val, range: Range) -> Res<TensorShape> {
         if let Some(dims) = self.as_dims(&val) {
             return Ok(TensorShape::Dims(dims.into()));
@@ -219,7 +219,7 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.error_help(Kind::Type, range, message, "write a shape as a tuple: (n, 4)"))
     }
 
-    /// One dim: an integer, a symbolic expression, or such an expression in quotes.
+    /// Evaluates a dim: an integer, a symbolic expression, or a symbolic expression in quotes.
     pub(super) fn dim(&mut self, e: &Expr<'s>) -> Res<Sym> {
         if let ExprKind::Str(text) = &e.kind {
             let Cow::Borrowed(text) = *text else {
@@ -257,8 +257,8 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// A dim in quotes: its unknown names define symbols, whatever they mean in the program around the script. A
-    /// Python variable that happens to be called `n` must not make a constant of the dim "n".
+    /// Evaluates a dim in quotes. Names that the script does not define become symbols, even if the
+    /// host program defines them: a Python variable `n` must not turn the dim "n" into a constant.
     fn quoted_dim(&mut self, text: &'s str, range: Range) -> Res<Sym> {
         let parsed = match parse_expression(text) {
             Ok(e) => e,
@@ -290,7 +290,7 @@ impl<'s> FuncParser<'_, 's> {
                 _ => return Err(self.unknown_keyword(k, "R.Shape", &["values", "ndim"])),
             }
         }
-        // `R.Shape[n, m]` and `R.Shape(n, m)` list the dims themselves.
+        // `R.Shape[n, m]` and `R.Shape(n, m)` list the dims directly.
         let items = match values {
             Some(e) if e.as_sequence().is_some() => e.as_sequence(),
             Some(e) if matches!(e.kind, ExprKind::None | ExprKind::Name("_")) => None,
@@ -379,7 +379,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 }
 
-/// Whether a tuple stands without parentheses: `(n, k), "float32"`, unlike `(n, k)`.
+/// Whether a tuple is written without parentheses: `(n, k), "float32"` is, `(n, k)` is not.
 fn is_bare(tuple: &Expr<'_>, items: &[Expr<'_>]) -> bool {
     items.first().is_some_and(|first| first.range.start == tuple.range.start)
 }

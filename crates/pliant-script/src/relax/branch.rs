@@ -1,7 +1,8 @@
-//! `if`: two branches that end in the same variables, or in the result of the function.
+//! `if` statements. Both branches define the same variables or return the result of the function.
 //!
-//! After an `if` that returns in some branch and goes on in another, the statements that follow belong to the branch that
-//! goes on: the whole is one choice between two results. Where both branches may go on, both hold a copy of them.
+//! If one branch returns and the other continues, the statements after the `if` become part of the
+//! continuing branch: the function's result is then the result of the `if`. If both branches may
+//! continue, the statements are duplicated.
 
 use pliant_ir::DType;
 use pliant_ir::print::DISCARDED;
@@ -18,17 +19,17 @@ use crate::errors::{Kind, Res};
 use crate::python::ast::{Expr, Range, Stmt, StmtKind};
 use crate::python::on_stack;
 
-/// How many `if`s may go on in both branches although one of them may return, counted on every way to the end.
+/// Maximum number of `if`s that duplicate the following statements, along any path to the end.
 const MAX_COPIES: u32 = 256;
 
-/// How deep `if`s that return early may nest: each holds the statements that follow it.
+/// Maximum nesting of `if`s with early returns. Each contains the statements that follow it.
 const MAX_EARLY: u32 = 180;
 
-/// One branch after its statements.
+/// A branch after its statements have been parsed.
 pub(super) struct Branch<'s> {
-    /// What its names mean at its end.
+    /// The meanings of its names at its end.
     defined: Vec<(&'s str, Local)>,
-    /// Its result.
+    /// The bindings and the result.
     seq: Seq,
     ty: Type,
     returned: bool,
@@ -81,7 +82,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(Flow::Open)
     }
 
-    /// An `if` of which some branch returns and another goes on with the statements after it.
+    /// Parses an `if` in which one branch returns early and execution may continue after the `if`.
     pub(super) fn returning_if(
         &mut self,
         stmt: &Stmt<'s>,
@@ -110,7 +111,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// Reads branches of which one may return early.
+    /// Parses branches of which one may return early.
     pub(super) fn early_return(
         &mut self,
         range: Range,
@@ -130,7 +131,7 @@ impl<'s> FuncParser<'_, 's> {
         flow
     }
 
-    /// The result of two branches that both return.
+    /// Creates the result of an `if` whose branches both return.
     pub(super) fn choice(
         &mut self,
         stmt: &Stmt<'s>,
@@ -153,7 +154,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(Flow::Returned(self.b.operand(value)))
     }
 
-    /// A condition: what is known while parsing chooses its branch, as Python would.
+    /// Evaluates a condition. A condition known at parse time selects its branch, as in Python.
     pub(super) fn condition(&mut self, cond: &Expr<'s>) -> Res<Cond> {
         let val = self.value(cond)?;
         if let Val::Bool(known) = val {
@@ -164,7 +165,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(Cond::Expr(e))
     }
 
-    /// The least type that both branches fit. Types of which nothing remains are a mistake unless that is stated.
+    /// The most specific type that covers both branches. It is an error if the branches have
+    /// unrelated types, unless the annotation states such a type.
     fn joined_type(
         &mut self,
         stmt: &Stmt<'s>,
@@ -216,8 +218,9 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.error(Kind::Type, range, message))
     }
 
-    /// The variables that the `if` defines for what follows: those that are read later, else the one that both branches
-    /// end with. A name that one branch alone assigns keeps its value in the other.
+    /// The variables that the `if` defines for the following statements: those that are read later,
+    /// else the one that both branches assign last. A name assigned in only one branch keeps its
+    /// value in the other.
     fn joined_names(
         &mut self,
         stmt: &Stmt<'s>,
@@ -249,13 +252,14 @@ impl<'s> FuncParser<'_, 's> {
             _ if self.is_discarded(a) && self.is_discarded(b) => vec![DISCARDED],
             _ => Vec::new(),
         };
-        // What defines names for its own statements alone defines nothing for those that follow.
+        // A branch whose names are only used inside it defines nothing for the following
+        // statements.
         let effects = |s: &[Stmt<'s>]| {
             let mut names = Vec::new();
             assigned_anywhere(s, &mut names);
             !names.into_iter().any(later)
         };
-        // Two branches of effects alone define nothing, and neither do two that return.
+        // Two branches without results define nothing, and neither do two that return.
         if last.is_empty() && !(always_leaves(a) && always_leaves(b)) {
             if b.is_empty() && !effects(a) {
                 return Err(self.error_help(
@@ -278,7 +282,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(last)
     }
 
-    /// Whether a branch ends as the printer writes one whose `if` has no name: `_: R.Tuple = R.tuple()`.
+    /// Whether a branch ends as the printer prints branches of an unnamed `if`:
+    /// `_: R.Tuple = R.tuple()`.
     fn is_discarded(&self, branch: &[Stmt<'s>]) -> bool {
         let annotated = branch.last().filter(|last| annotation_of(last).is_some());
         annotated.and_then(plain_assignment).is_some_and(|(target, value)| {
@@ -299,7 +304,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// A branch whose statements `read` reads.
+    /// Parses a branch; `read` parses its statements.
     pub(super) fn branch_of(
         &mut self,
         read: impl FnOnce(&mut Self) -> Res<BranchEnd>,
@@ -311,7 +316,8 @@ impl<'s> FuncParser<'_, 's> {
         let returned = matches!(ended, Ok(BranchEnd::Return(_)));
         let result = match ended {
             Ok(BranchEnd::Return(e) | BranchEnd::Value(e)) => e,
-            // The sequence is closed in any case, so that the builder stays balanced.
+            // The sequence is closed even after an error, so that the builder's state stays
+            // consistent.
             _ => self.b.func_mut().tuple(&[]),
         };
         let ty = self.b.func().expr_ty(result);
@@ -319,7 +325,8 @@ impl<'s> FuncParser<'_, 's> {
         ended.map(|_| Branch { defined, seq, ty, returned })
     }
 
-    /// The statements of a branch. A last statement that only names its result is the result.
+    /// Parses the statements of a branch. If the last one only names the result, its value is the
+    /// result.
     fn branch_body(
         &mut self,
         body: &[Stmt<'s>],
@@ -339,7 +346,7 @@ impl<'s> FuncParser<'_, 's> {
                 return Ok(BranchEnd::Value(self.b.operand(e)));
             }
             self.b.set_span(self.cx.span(value.range));
-            // The name itself is for the variable that the whole `if` defines.
+            // The name belongs to the variable that the whole `if` defines.
             let var = match annotation_of(last) {
                 Some(annotation) => self.bind_annotated(e, annotation, "gv", last.range)?,
                 None => self.b.emit(e),
@@ -370,7 +377,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// The type that both branches annotate their result with, if they agree.
+    /// The type with which both branches annotate their results, if it is the same.
     fn annotated_type(
         &mut self,
         joined: &[&'s str],
@@ -424,7 +431,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The result of a function against its annotation, as for a binding.
+    /// Checks the result of a function against its annotation, as for a binding.
     pub(super) fn check_result(&mut self, result: IrExpr, want: Type, range: Range) -> Res<IrExpr> {
         let have = self.b.func().expr_ty(result);
         match derive::is_subtype(self.b.func_mut(), have, want) {
@@ -450,9 +457,9 @@ impl<'s> FuncParser<'_, 's> {
 
 /// A condition.
 pub(super) enum Cond {
-    /// Known while parsing.
+    /// Known at parse time.
     Known(bool),
-    /// A scalar bool of the graph.
+    /// A Boolean scalar of the graph.
     Expr(IrExpr),
 }
 
@@ -481,7 +488,7 @@ fn annotation_of<'e, 's>(stmt: &'e Stmt<'s>) -> Option<&'e Expr<'s>> {
     }
 }
 
-/// The names that statements define on every way through them, in order.
+/// Appends the names that are defined on every path through the statements, in order.
 fn assigned<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
     for stmt in stmts {
         match &stmt.kind {
@@ -501,7 +508,8 @@ fn assigned<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
     }
 }
 
-/// The names that statements may define anywhere, nested branches and loops included, each once, in order.
+/// Appends the names that may be defined anywhere in the statements, including nested branches and
+/// loops. Each name is listed once, in order.
 pub(super) fn assigned_anywhere<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
     let mut names = Vec::new();
     for stmt in stmts {
@@ -528,7 +536,7 @@ fn target_names<'s>(target: &Expr<'s>, out: &mut Vec<&'s str>) {
     }
 }
 
-/// Where a list of statements ends in the text.
+/// The end offset of a list of statements.
 fn end_of(stmts: &[Stmt<'_>]) -> u32 {
     let Some(last) = stmts.last() else { return 0 };
     let inner = match &last.kind {

@@ -14,7 +14,7 @@ use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range};
 
 impl<'s> FuncParser<'_, 's> {
-    /// The value of a call.
+    /// Evaluates a call.
     pub(super) fn call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let func = &call.func;
         if let Some(used) = self.used_macro(call) {
@@ -70,7 +70,7 @@ impl<'s> FuncParser<'_, 's> {
         self.func_call(callee, e, call).map(Val::Expr)
     }
 
-    /// Python's own functions, where their value is a number.
+    /// Evaluates calls of Python builtins whose value is a number.
     fn builtin_call(&mut self, name: &'s str, e: &Expr<'s>, call: &Call<'s>) -> Res<Option<Val>> {
         if self.cx.lookup(name).is_some() {
             return Ok(None);
@@ -120,7 +120,7 @@ impl<'s> FuncParser<'_, 's> {
 
     // ---- operators ----
 
-    /// The operator of that spelling, without `relax.`.
+    /// The operator with the given spelling, without the prefix `relax.`.
     pub(super) fn find_op(&self, name: &str) -> Option<Op> {
         let ops = self.cx.ops;
         let full = format!("relax.{name}");
@@ -174,7 +174,7 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(op, &args, bound.attrs, &ty_args, e.range)
     }
 
-    /// What stands in the place of an operand, for the numbers beside it.
+    /// How an operand determines the type of number literals next to it.
     fn written(&self, val: &Val) -> Written {
         match val {
             Val::Expr(x) => match self.ty_of(*x) {
@@ -190,7 +190,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Whether a value is of integers that are not all known while parsing.
+    /// Whether a value consists of integers that are not all known at parse time.
     fn is_symbolic(&self, val: &Val) -> bool {
         let open = |s: &Sym| self.b.func().syms.as_int(*s).is_none();
         match val {
@@ -288,7 +288,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(Bound { operands, attrs: out })
     }
 
-    /// Refuses a tensor as argument `i`, in the place of an attribute: it is an operand too many.
+    /// Rejects a tensor as attribute `i`: it is an excess operand.
     fn no_tensor(
         &self,
         op: Op,
@@ -312,7 +312,8 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.error(Kind::Arguments, range, message))
     }
 
-    /// The value of attribute `i`; where it may be given by symbols and is, `None`, and the value as an operand.
+    /// The value of attribute `i`. If the attribute accepts symbols and the value has some, `None`
+    /// and the value as an operand.
     fn attr_or_symbols(
         &self,
         sig: &OpSignature,
@@ -366,7 +367,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(given.into_iter().map(|g| g.unwrap_or((Val::None, range))).collect())
     }
 
-    /// A call of the operator of that full name, by the parser itself.
+    /// Calls the operator with the given full name. Used for calls that the parser generates.
     pub(super) fn op_by_name(&mut self, name: &str, args: &[IrExpr], range: Range) -> Res<IrExpr> {
         let Some(op) = self.find_op(name.strip_prefix("relax.").unwrap_or(name)) else {
             let message = format!("operator {name} is not declared");
@@ -383,7 +384,7 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(op, args, attrs, &[], range)
     }
 
-    /// Makes the call, its type inferred, and checks that it may stand here.
+    /// Emits a call with its inferred type, and checks that it is allowed here.
     pub(super) fn emit_op(
         &mut self,
         op: Op,
@@ -401,7 +402,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// Notes a call with effects, which no dataflow block contains.
+    /// Records a call with side effects. They are not allowed in dataflow blocks.
     pub(super) fn effect(&mut self, what: &str, range: Range) -> Res<()> {
         if self.b.in_dataflow() {
             return Err(self.error_help(
@@ -423,7 +424,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// Whether the function says that its effects do not count: `R.func_attr({"relax.force_pure": True})`.
+    /// Whether the function declares that its effects are ignored:
+    /// `R.func_attr({"relax.force_pure": True})`.
     pub(super) fn forced_pure(&self) -> bool {
         is_forced_pure(&self.b.func().attrs)
     }
@@ -441,14 +443,14 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.func_mut().global(name, ty))
     }
 
-    /// A function of the surrounding program, which joins the module.
+    /// Adds a function of the host program to the module.
     pub(super) fn captured_func(&mut self, name: &str, func: BaseFunc) -> IrExpr {
         let ty = self.base_func_type(&func);
         let name = self.callees.add_captured(name, func);
         self.b.func_mut().global(&name, ty)
     }
 
-    /// A call of a global function, a packed function, or a variable that holds a function.
+    /// A call of a global function, a packed function, or a variable that contains a function.
     fn func_call(&mut self, callee: IrExpr, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let (mut args, mut ty_args) = (Vec::with_capacity(call.args.len()), Vec::new());
         for arg in &call.args {
@@ -513,7 +515,8 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// How messages call a function value, and what its parameters are called as far as that is known.
+    /// The name of a function value and the names of its parameters for messages, as far as they
+    /// are known.
     fn callee_names(&self, callee: IrExpr) -> (String, Vec<String>) {
         let func = self.b.func();
         let ExprData::Var(v) = *func.expr(callee) else { return (String::new(), Vec::new()) };
@@ -525,7 +528,7 @@ impl<'s> FuncParser<'_, 's> {
         (format!("the call of '{}': ", func.var(v).name), params)
     }
 
-    /// The result type that a call states: one type, or several as a tuple.
+    /// The explicit result type of a call: one type, or several as a tuple.
     pub(super) fn stated_type(&mut self, ty_args: &[Type]) -> Option<Type> {
         match ty_args {
             [] => None,
@@ -542,7 +545,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Whether an expression is a call with effects.
+    /// Whether an expression is a call of an operator or a function.
     pub(super) fn is_call(&self, e: IrExpr) -> bool {
         matches!(
             self.b.func().expr(e),
@@ -550,24 +553,24 @@ impl<'s> FuncParser<'_, 's> {
         )
     }
 
-    /// Whether a name stands for a variable here.
+    /// Whether a name refers to a variable of the graph.
     pub(super) fn is_var(&self, name: &str) -> bool {
         matches!(self.scope.get(name), Some(Local::Var(_)))
     }
 }
 
-/// The arguments of an operator, sorted.
+/// The sorted arguments of an operator.
 struct Bound {
     operands: Vec<(Val, Range)>,
     attrs: Attrs,
 }
 
-/// `axis` and `axes` are taken for each other.
+/// `axis` and `axes` are interchangeable.
 fn same_keyword(declared: &str, written: &str) -> bool {
     declared == written || matches!((declared, written), ("axis", "axes") | ("axes", "axis"))
 }
 
-/// Strings where the declaration wants a data type become one.
+/// Converts a string to a data type if the declaration expects one.
 fn typed_attr(name: &str, value: AttrValue, default: Option<&AttrValue>) -> AttrValue {
     let wants = name.ends_with("dtype") || matches!(default, Some(AttrValue::DType(_)));
     match (&value, wants) {

@@ -1,4 +1,4 @@
-//! `match_cast`, `match_shape`, and what an annotation does to a binding.
+//! `match_cast`, `match_shape`, and bindings with annotations.
 
 use pliant_ir::relax::{Expr as IrExpr, TensorShape, Type, TypeData, Var, derive};
 use pliant_ir::{DType, Sym};
@@ -11,7 +11,7 @@ use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range};
 
 impl<'s> FuncParser<'_, 's> {
-    /// The match that an expression is, if it is one.
+    /// The `match_cast` or `match_shape` call that an expression consists of, if any.
     pub(super) fn match_call<'e>(&self, e: &'e Expr<'s>) -> Option<(RelaxName, &'e Call<'s>)> {
         let call = e.as_call()?;
         if self.is_local(&call.func) {
@@ -25,8 +25,8 @@ impl<'s> FuncParser<'_, 's> {
         matches!(name, RelaxName::MatchCast | RelaxName::MatchShape).then_some((name, call))
     }
 
-    /// A match: its value and the type that it is matched with. `targets` are the names on the left of
-    /// `n, m = R.match_shape(x.shape)`, which stand for the pattern.
+    /// The value of a match, and the type to match. `targets` are the names on the left of
+    /// `n, m = R.match_shape(x.shape)`, which form the pattern.
     pub(super) fn match_parts(
         &mut self,
         name: RelaxName,
@@ -89,7 +89,8 @@ impl<'s> FuncParser<'_, 's> {
         if derive::is_subtype(func, have, ty) != Proof::No {
             return Ok(());
         }
-        // A match that can only fail is an error now, unless just a size tells: that is for the run to say.
+        // A match that must fail is an error, unless it fails because of sizes: those are checked
+        // at run time.
         let rank = |p: &Self, t| p.b.func().rank_of(t);
         let (a, b) = (self.b.func().types.get(have), self.b.func().types.get(ty));
         let same_kind = std::mem::discriminant(a) == std::mem::discriminant(b);
@@ -102,14 +103,14 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.error(Kind::Type, range, message))
     }
 
-    /// Binds a match and gives it its name. Where an annotation stands too, it must fit.
+    /// Binds a match to a variable. An annotation must agree with its type.
     pub(super) fn bind_match(&mut self, value: IrExpr, ty: Type, hint: &str, range: Range) -> Var {
         self.b.set_span(self.cx.span(range));
         self.b.match_cast(value, ty, hint)
     }
 
-    /// Binds a value under an annotation: as it is where it provably fits, with a check at run time where nobody
-    /// can tell, with an error where it provably does not.
+    /// Binds a value with an annotation. If the value provably has that type, it is bound directly.
+    /// If it provably does not, that is an error. Otherwise the type is checked at run time.
     pub(super) fn bind_annotated(
         &mut self,
         value: IrExpr,
@@ -143,8 +144,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Whether a value of type `have` is one of type `want` but for what functions take and give, into which no check at run
-    /// time looks.
+    /// Whether a value of type `have` is of type `want`, ignoring the parameter and result types of
+    /// functions, which cannot be checked at run time.
     pub(super) fn same_but_for_functions(&mut self, have: Type, want: Type) -> bool {
         let (have, want) = (self.without_functions(have), self.without_functions(want));
         derive::is_subtype(self.b.func_mut(), have, want) == Proof::Yes
@@ -161,8 +162,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Whether an annotation leaves the shape to inference: `R.Shape`, `R.Tensor[_, "float32"]`. What is printed
-    /// never does.
+    /// Whether an annotation leaves the shape to inference: `R.Shape`, `R.Tensor[_, "float32"]`.
+    /// Printed programs contain no such annotations.
     fn says_little(&self, annotation: &Expr<'s>) -> bool {
         match &annotation.kind {
             ExprKind::Subscript(_, index) => {
@@ -181,7 +182,8 @@ impl<'s> FuncParser<'_, 's> {
 
     // ---- declarations of symbols ----
 
-    /// Whether an expression declares a symbol: `T.int64()`, `T.var("int64")`, `T.var("n")`, `te.var("n")`.
+    /// Whether an expression declares a symbol: `T.int64()`, `T.var("int64")`, `T.var("n")`,
+    /// `te.var("n")`.
     pub(super) fn declares_symbol(&self, e: &Expr<'s>) -> bool {
         let Some(call) = e.as_call() else { return false };
         if self.is_local(&call.func) {
@@ -199,7 +201,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// `n = T.int64()`: the symbol of the signature of that name, or a new one.
+    /// `n = T.int64()`: the symbol of that name in the signature, or a new one.
     pub(super) fn declare_symbol(&mut self, target: &Expr<'s>) -> Res<()> {
         let Some(name) = target.as_name() else {
             return Err(self.error(Kind::Structure, target.range, "a symbol needs a name"));
@@ -217,7 +219,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// The type that a tensor has once its shape is known to be that of `like`, for joins.
+    /// The type without a symbolic shape variable, for joins: only the rank is kept.
     pub(super) fn forget_shape(&mut self, ty: Type) -> Type {
         match self.b.func().types.get(ty) {
             TypeData::Tensor { shape: TensorShape::Var(_), dtype } => {

@@ -1,8 +1,10 @@
-//! `return`, `break` and `continue`: which statements leave a list early, and what leaving the body of a loop gives.
+//! `return`, `break` and `continue`: which statements exit a list early, and how exits from loops
+//! are encoded.
 //!
-//! A turn of a loop is a function of the state, so whatever leaves it ends with a state. `continue` ends with the state of
-//! the next turn. `break` ends a `for` with its counter at the end, and a `while` with a flag that its condition reads.
-//! `return` does the same, and leaves its value in the state: after the loop, an `if` on another flag returns it.
+//! A loop iteration is a function of the loop state, so every exit from it must produce a state.
+//! `continue` produces the state of the next iteration. `break` sets the counter of a `for` to its
+//! end, or a flag that the condition of a `while` reads. `return` does the same, and also stores
+//! its value in the state; after the loop, an `if` on another flag returns that value.
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, Type, TypeData, derive};
 use pliant_ir::{DType, Sym};
@@ -14,17 +16,17 @@ use super::{FuncParser, Local};
 use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::{Expr, ExprKind, Range, Stmt, StmtKind};
 
-/// How a turn is left.
+/// How an iteration ends.
 pub(super) enum Leave {
-    /// For the next turn.
+    /// Continues with the next iteration.
     Next,
-    /// For what follows the loop.
+    /// Continues after the loop.
     Break,
-    /// With the result of the function.
+    /// Returns the given value from the function.
     Return(IrExpr),
 }
 
-/// How the turns of a loop may be left.
+/// The exits that a loop body contains.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Exits {
     pub breaks: bool,
@@ -32,13 +34,13 @@ pub(super) struct Exits {
 }
 
 impl Exits {
-    /// The exits in the body of a loop.
+    /// Finds the exits in the body of a loop.
     pub fn of(body: &[Stmt<'_>]) -> Exits {
         Exits { breaks: may_break(body), returns: may_return(body) }
     }
 }
 
-/// The counter of a `for`.
+/// The counter of a `for` loop.
 #[derive(Clone, Copy)]
 pub(super) struct Counter {
     pub value: Sym,
@@ -46,25 +48,26 @@ pub(super) struct Counter {
     pub end: Sym,
 }
 
-/// The turn that is read.
+/// The loop iteration being parsed.
 #[derive(Clone)]
 pub(super) struct Turn<'s> {
-    /// What it carries by name, the counter first.
+    /// The names in the state, the counter first.
     pub names: Vec<&'s str>,
     /// The parameters.
     pub params: Vec<IrExpr>,
     pub counter: Option<Counter>,
-    /// What the counter's name means, where that is not the count.
+    /// The value of the counter's name, if it differs from the count.
     pub shown: Option<Sym>,
-    /// Whether a flag says that the loop goes on.
+    /// Whether the state has a flag that tells whether the loop continues.
     pub flagged: bool,
-    /// Whether a flag and a value of the state are the result of the function.
+    /// Whether the state has a flag and a value for the result of the function.
     pub returns: bool,
-    /// The types of what it returns.
+    /// The types of the returned values.
     pub returned: Vec<Type>,
 }
 
-/// What a loop leaves of the function's result: whether there is one, the value, and its type.
+/// The part of the loop state for the function's result: whether there is one, the value, and its
+/// type.
 pub(super) struct LoopResult {
     pub flag: IrExpr,
     pub value: IrExpr,
@@ -72,7 +75,7 @@ pub(super) struct LoopResult {
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// `break` and `continue`.
+    /// Parses `break` and `continue`.
     pub(super) fn jump_stmt(&mut self, word: &str, range: Range) -> Res<Flow> {
         if self.turns.is_empty() {
             let message = format!("'{word}' stands outside of a loop");
@@ -86,7 +89,7 @@ impl<'s> FuncParser<'_, 's> {
         self.leave(leave, range).map(Flow::Returned)
     }
 
-    /// The result of the innermost function, which a `return` or the end of a turn gives.
+    /// The result of the innermost function, for a `return` or for the end of an iteration.
     pub(super) fn leave(&mut self, leave: Leave, range: Range) -> Res<IrExpr> {
         let Some(turn) = self.turns.last().cloned() else {
             return match leave {
@@ -107,7 +110,7 @@ impl<'s> FuncParser<'_, 's> {
             values.push(func.int_value(next, DType::Int64));
         }
         for (i, name) in turn.names.iter().enumerate().skip(values.len()) {
-            // Nobody reads the state of a loop that has returned.
+            // The other state is not read after a return.
             values.push(if returns { turn.params[i] } else { self.carried_value(name, range)? });
         }
         if turn.flagged {
@@ -130,7 +133,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// What a name of the state means at the end of a turn.
+    /// The value of a state name at the end of an iteration.
     fn carried_value(&mut self, name: &str, range: Range) -> Res<IrExpr> {
         match self.scope.get(name) {
             Some(Local::Var(e)) => Ok(*e),
@@ -157,7 +160,8 @@ impl<'s> FuncParser<'_, 's> {
         self.b.func_mut().int_value(value, DType::Bool)
     }
 
-    /// The type of a loop's result: the least that holds everything it returns, without symbols of the turns.
+    /// The type of the loop's returned value: the most specific one that covers all returned
+    /// values, without symbols defined in the body.
     pub(super) fn returned_type(
         &mut self,
         returned: &[Type],
@@ -187,7 +191,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(joined.unwrap_or_else(|| self.intern(TypeData::Any)))
     }
 
-    /// A loop that may return, and the statements after it: those are for the case that it has not.
+    /// Parses a loop that may return, and the statements after it, which are executed if it has not
+    /// returned.
     pub(super) fn returning_loop(&mut self, stmt: &Stmt<'s>, rest: &Rest<'_, 's>) -> Res<Flow> {
         let Some(result) = self.loop_stmt(stmt)? else {
             return self.stmts_then(rest.stmts, rest.next);
@@ -211,7 +216,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// The condition of a loop that a flag may end: what `cond` says while the flag holds.
+    /// The condition of a loop that a flag can end: the flag and `cond`.
     pub(super) fn flagged_condition(&mut self, flag: IrExpr, cond: &Expr<'s>) -> Res<IrExpr> {
         if matches!(cond.kind, ExprKind::Bool(true)) {
             return Ok(flag);
@@ -242,12 +247,13 @@ impl<'s> FuncParser<'_, 's> {
     }
 }
 
-/// Whether an `if` of those branches leaves the list of statements in one of them, while some way through it goes on.
+/// Whether an `if` with these branches exits the list of statements in one branch but may also
+/// continue.
 pub(super) fn leaves_early(a: &[Stmt<'_>], b: &[Stmt<'_>]) -> bool {
     (may_leave(a) || may_leave(b)) && !(always_leaves(a) && always_leaves(b))
 }
 
-/// Whether statements may leave the function, or the turn that they stand in.
+/// Whether statements may exit the function or the current iteration.
 pub(super) fn may_leave(stmts: &[Stmt<'_>]) -> bool {
     stmts.iter().any(|s| match &s.kind {
         StmtKind::Return(_) => true,
@@ -284,7 +290,7 @@ fn may_break(stmts: &[Stmt<'_>]) -> bool {
     })
 }
 
-/// Whether no way through the statements goes on after them.
+/// Whether every path through the statements exits.
 pub(super) fn always_leaves(stmts: &[Stmt<'_>]) -> bool {
     match stmts.last().map(|s| (&s.kind, is_jump(s))) {
         Some((StmtKind::Return(_), _) | (_, true)) => true,

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Expressions of graph functions.
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData};
 use pliant_ir::{DType, Sym};
@@ -13,8 +13,8 @@ use crate::errors::{Kind, Res};
 use crate::python::ast::{BinOp, CmpOp, Expr, ExprKind, Range, UnaryOp};
 
 impl<'s> FuncParser<'_, 's> {
-    /// The value of an expression. What stands inside another expression is computed before what follows it there, as
-    /// Python does: effects keep their order.
+    /// Evaluates an expression. Operands are computed from left to right as in Python, which
+    /// preserves the order of side effects.
     pub(super) fn value(&mut self, e: &Expr<'s>) -> Res<Val> {
         self.nesting += 1;
         let val = self.value_of(e);
@@ -25,7 +25,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// A call as the variable that holds its result.
+    /// Binds a call to a variable; other expressions are returned unchanged.
     fn computed(&mut self, x: IrExpr) -> IrExpr {
         match self.b.func().expr(x) {
             ExprData::Call { .. } => self.b.operand(x),
@@ -33,12 +33,12 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The value of an expression that stands in the place of the one around it.
+    /// Evaluates an expression at the nesting level of the enclosing one.
     pub(super) fn value_of(&mut self, e: &Expr<'s>) -> Res<Val> {
         match &e.kind {
             ExprKind::Name(name) => self.name(name, e),
             ExprKind::Int(v) => Ok(Val::Sym(self.int(*v), None)),
-            // Only the unsigned type holds it.
+            // Only uint64 can represent it.
             ExprKind::BigInt(v) => match Tensor::scalar(*v) {
                 Ok(tensor) => Ok(Val::Expr(self.b.func_mut().constant(tensor))),
                 Err(err) => Err(self.error(Kind::Value, e.range, err.to_string())),
@@ -54,7 +54,7 @@ impl<'s> FuncParser<'_, 's> {
             ExprKind::Call(call) => self.call(e, call),
             ExprKind::Unary(op, value) => self.unary(*op, value, e.range),
             ExprKind::Binary(op, a, b) => {
-                // What numbers come to may fit where a step on the way does not.
+                // The result may fit 64 bits even if an intermediate result does not.
                 if let Some(v) = crate::literal::integer_of(e) {
                     return Ok(Val::Sym(self.int(v), None));
                 }
@@ -91,7 +91,7 @@ impl<'s> FuncParser<'_, 's> {
             ExprKind::Starred(_) | ExprKind::Slice(..) => {
                 Err(self.error(Kind::Unsupported, e.range, "not an expression of a graph function"))
             }
-            // A function as a value is one of indices, which operators read as text.
+            // A lambda is an index function, which operators take as text.
             ExprKind::Lambda(_) => Ok(Val::Lambda(self.cx.slice(self.range(e.range)).to_string())),
             ExprKind::Host => self.host(e.range),
         }
@@ -150,7 +150,8 @@ impl<'s> FuncParser<'_, 's> {
             Some(local) => return Err(self.unusable(name, local, e.range)),
             None => {}
         }
-        // Where names define symbols, those of functions do too: no dim is a function.
+        // In signatures, names define symbols even if functions have the same name, because a dim
+        // is not a function.
         if !self.implicit {
             if self.callees.contains(name) {
                 return self.global(name, e.range).map(Val::Expr);
@@ -171,12 +172,12 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.unknown_name(name, e.range))
     }
 
-    /// What a name means in the program around the script; nothing inside quotes.
+    /// The value of a name in the host program; `None` inside quoted dims.
     pub(super) fn lookup(&self, name: &'s str) -> Option<HostValue> {
         if self.at.is_some() { None } else { self.cx.lookup(name) }
     }
 
-    /// Why a name that is defined means no value here.
+    /// Reports why a defined name has no value here.
     fn unusable(&self, name: &str, local: &Local, range: Range) -> crate::errors::Reported {
         let (kind, message, help) = match local {
             Local::Hidden => (
@@ -203,7 +204,8 @@ impl<'s> FuncParser<'_, 's> {
         self.error_help(kind, range, message, help)
     }
 
-    /// Whether an expression hangs on a captured object, so that the host evaluates it whole.
+    /// Whether an expression depends on a captured object, so that the host must evaluate it as a
+    /// whole.
     pub(super) fn hangs_on_host(&self, e: &Expr<'s>) -> bool {
         let mut at = e;
         loop {
@@ -400,7 +402,7 @@ impl<'s> FuncParser<'_, 's> {
         self.tensor_binary(op.symbol(), a, b, range)
     }
 
-    /// Two operands, scalars of the graph with symbols, where arithmetic on both is that of sizes.
+    /// Replaces scalars of the graph by symbols if both operands can be symbolic integers.
     fn scalars_as_symbols(&mut self, a: Val, b: Val) -> (Val, Val) {
         let unnamed = [&a, &b].map(|val| self.unnamed_scalar(val));
         let fits = [&a, &b].map(|val| self.as_sym(val).is_some());
@@ -568,7 +570,7 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.error(Kind::Value, range, message))
     }
 
-    /// Whether a name of the surrounding function stands for a tuple expression.
+    /// Whether an expression is a tuple or has a tuple type.
     pub(super) fn is_tuple_value(&self, e: pliant_ir::relax::Expr) -> bool {
         matches!(self.b.func().expr(e), ExprData::Tuple(_))
             || matches!(self.ty_of(e), TypeData::Tuple(_))

@@ -1,4 +1,4 @@
-//! Graph functions: signatures, bodies, local functions, and what they know of each other.
+//! Graph functions: signatures, bodies, local functions, and their knowledge of each other.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::{FunctionDef, Range, Stmt, StmtKind};
 use crate::walk;
 
-/// A function of the module, as written.
+/// The definition of a function of the module.
 #[derive(Clone, Copy)]
 pub(crate) enum Def<'p, 's> {
     /// A graph function.
@@ -27,15 +27,16 @@ pub(crate) enum Def<'p, 's> {
     Prim,
 }
 
-/// The functions that a function may call.
+/// The functions that a function can call.
 #[derive(Default)]
 pub(crate) struct Callees<'p, 's> {
-    /// The macros, those of the surrounding program in the order in which it tells them.
+    /// The macros. Those of the host program come first, in the order in which the host passed
+    /// them.
     pub macros: &'p [MacroDef<'p, 's>],
     defs: FxHashMap<&'s str, Def<'p, 's>>,
-    /// Functions that are parsed; `None` for those with errors.
+    /// The functions that have been parsed; `None` for those with errors.
     done: RefCell<FxHashMap<&'s str, Option<BaseFunc>>>,
-    /// Functions of the surrounding program that were called.
+    /// The functions of the host program that are called.
     captured: RefCell<Vec<(Arc<str>, BaseFunc)>>,
 }
 
@@ -60,7 +61,7 @@ impl<'p, 's> Callees<'p, 's> {
         self.done.borrow().get(name).cloned().flatten()
     }
 
-    /// Adds a function of the surrounding program; returns its name in the module.
+    /// Adds a function of the host program. Returns its name in the module.
     pub fn add_captured(&self, name: &str, func: BaseFunc) -> Arc<str> {
         let mut captured = self.captured.borrow_mut();
         let same = |a: &BaseFunc, b: &BaseFunc| match (a, b) {
@@ -88,7 +89,7 @@ impl<'p, 's> Callees<'p, 's> {
     }
 }
 
-/// What a decorator says of a graph function.
+/// The flags in the decorator of a graph function.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Flags {
     pub private: bool,
@@ -123,17 +124,17 @@ pub(crate) fn parse_function<'p, 's>(
     let reread = p.rereads > 0;
     let mut func = p.b.finish(result, Some(ret), pure);
     func.private = flags.private;
-    // What was read in vain is left behind.
+    // If a body was parsed repeatedly, copy the function to drop the results of earlier attempts.
     Ok(if reread { copy_function(&func) } else { func })
 }
 
-/// A local function whose signature is read, and whose body is not.
+/// A local function whose signature, but not body, has been parsed.
 struct Opened<'s> {
     open: OpenFunc,
     /// The names that the signature defines.
     names: Vec<(&'s str, Local)>,
     want: Option<Type>,
-    /// The declared variable, where the type of the result is stated.
+    /// The variable that was declared in advance, if the result type is annotated.
     var: Option<Var>,
     flags: Flags,
 }
@@ -152,7 +153,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         };
         walk::names_read(&def.body, &mut |name, at| {
             read(name, at);
-            // What a macro takes from where it is used is read there.
+            // A non-hygienic macro reads names at the place of its use.
             if let Some(used) = callees.macro_named(cx, name).filter(|m| !m.hygienic) {
                 walk::names_read(&used.def.body, &mut |name, _| read(name, at));
             }
@@ -185,7 +186,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         }
     }
 
-    /// Adds the parameters; returns the type that the result is declared to have.
+    /// Adds the parameters. Returns the annotated result type.
     fn signature(&mut self, def: &FunctionDef<'s>) -> Res<Option<Type>> {
         if let Some(range) = def.unsupported {
             let message = "parameters have neither defaults nor '*'";
@@ -224,7 +225,7 @@ impl<'p, 's> FuncParser<'p, 's> {
     }
 
     fn param(&mut self, name: &'s str, ty: Type, range: Range) {
-        // `x: R.Tensor((n,)), n: R.Prim("int64")`: the scalar is the symbol.
+        // In `x: R.Tensor((n,)), n: R.Prim("int64")` the scalar is the symbol.
         let ty = match (self.b.func().types.get(ty), self.scope.get(name)) {
             (TypeData::Prim { dtype, value: None }, Some(Local::Sym(s))) if dtype.is_integer() => {
                 let data = TypeData::Prim { dtype: *dtype, value: Some(*s) };
@@ -238,7 +239,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.define(name, Local::Var(e));
     }
 
-    /// A scalar parameter that is used as a dim gets a symbol for its value.
+    /// Gives a scalar parameter that is used as a dim a symbol for its value.
     pub(super) fn scalar_as_symbol(&mut self, name: &str, e: IrExpr) {
         let ExprData::Var(var) = *self.b.func().expr(e) else { return };
         let TypeData::Prim { dtype, value: None } = *self.b.func().var_ty(var) else { return };
@@ -267,7 +268,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         }
     }
 
-    /// The type of the result as callers may know it: without symbols that only the body defines.
+    /// The result type visible to callers, without symbols that are only defined in the body.
     fn inferred_return(&mut self, result: IrExpr) -> Type {
         let func = self.b.func();
         let mut known = FxHashSet::default();
@@ -280,7 +281,7 @@ impl<'p, 's> FuncParser<'p, 's> {
 
     // ---- local functions ----
 
-    /// Local functions that are defined one after the other: each sees all of them.
+    /// Parses adjacent local functions. Each one can refer to all of them.
     pub(super) fn local_functions(&mut self, run: &[Stmt<'s>]) -> Res<()> {
         let defs = run.iter().filter_map(|stmt| match &stmt.kind {
             StmtKind::FunctionDef(def) => Some(&**def),
@@ -301,7 +302,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         if ok { Ok(()) } else { Err(Reported) }
     }
 
-    /// Reads the signature of a local function and declares its name.
+    /// Parses the signature of a local function and declares its name.
     fn open_function(&mut self, def: &FunctionDef<'s>) -> Res<Opened<'s>> {
         if self.b.in_dataflow() {
             let message = "a dataflow block defines no functions";
@@ -334,7 +335,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(Opened { open, names, want, var, flags })
     }
 
-    /// Reads the body of a local function and binds it.
+    /// Parses the body of a local function and binds it.
     fn close_function(&mut self, def: &FunctionDef<'s>, opened: Opened<'s>) -> Res<()> {
         let Opened { open, names, want, var, flags } = opened;
         let outer = (self.impure.take(), std::mem::replace(&mut self.stated_pure, flags.pure));
@@ -355,7 +356,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         (self.impure, self.stated_pure) = outer;
         self.result_is_any = outer_any;
         self.turns = turns;
-        // The function is closed in any case, so that the builder stays balanced.
+        // The function is closed even after an error, so that the builder's state stays consistent.
         let closing = result.as_ref().copied().unwrap_or(self.b.func_mut().tuple(&[]));
         let func = self.b.end_func(closing, want, pure);
         result?;
@@ -372,7 +373,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(())
     }
 
-    /// Whether `-> R.Tuple` stands for a tuple of whatever fields the result has.
+    /// Whether the annotation `-> R.Tuple` accepts a tuple with any fields.
     fn is_any_tuple(&self, def: &FunctionDef<'s>, want: Type, result: IrExpr) -> bool {
         let bare = def.returns.as_ref().is_some_and(|e| e.as_call().is_none());
         let fields = |ty: &TypeData| match ty {
@@ -422,7 +423,8 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.intern(TypeData::Callable { params: Some(params.into()), ret, pure: func.is_pure() })
     }
 
-    /// The type of a function that is not parsed yet, because it calls this one: from its annotations.
+    /// The type of a function that calls this one and is therefore not parsed yet, from its
+    /// annotations.
     fn declared_type(&mut self, def: &FunctionDef<'s>, range: Range) -> Res<Type> {
         if self.declaring.contains(&def.name) {
             let message = format!("the signature of '{}' is stated in terms of itself", def.name);
@@ -444,7 +446,7 @@ impl<'p, 's> FuncParser<'p, 's> {
             ));
         };
         let flags = crate::module::relax_flags(self.cx, def)?;
-        // Its symbols are its own, whatever they are called here.
+        // Its symbols are independent of symbols with the same names here.
         let scope = std::mem::take(&mut self.scope);
         let implicit = std::mem::replace(&mut self.implicit, true);
         let mark = self.open_scope();
@@ -467,7 +469,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(self.intern(data))
     }
 
-    /// The parsed function behind a global name.
+    /// The parsed function for a global name.
     pub(super) fn parsed_callee(&self, callee: IrExpr) -> Option<Arc<Function>> {
         let ExprData::Global(name) = self.b.func().expr(callee) else { return None };
         let func = self.callees.result(self.b.func().str(*name))?;

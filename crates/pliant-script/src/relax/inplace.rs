@@ -46,7 +46,7 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(op, &operands, attrs, &[out], e.range)
     }
 
-    /// The value of `inplace_indices`: a list; a lone integer is one of itself.
+    /// The value of `inplace_indices`: a list, or a single integer.
     fn inplace_indices(&mut self, e: &Expr<'s>) -> Res<AttrValue> {
         let val = self.value(e)?;
         Ok(match self.attr(&val, e.range)? {

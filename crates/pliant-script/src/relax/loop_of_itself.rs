@@ -1,8 +1,8 @@
-//! A loop over a function that stands around the loop.
+//! Loops whose body is the enclosing function itself.
 //!
-//! Inside a function its symbols are sizes of the call around. A loop over the function itself means other sizes by them
-//! on every turn, which one type cannot say of one symbol. So such a loop is over a function that calls it, with symbols
-//! of its own:
+//! Inside a function, its symbols are the sizes of the current call. If its own loop calls the
+//! function, the symbols have other values in every iteration, which one type cannot express.
+//! Therefore the loop calls a wrapper function that has its own symbols:
 //!
 //! ```python
 //! def turn(y: R.Tensor(("k",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
@@ -27,7 +27,7 @@ use crate::errors::Res;
 use crate::python::ast::Range;
 
 impl FuncParser<'_, '_> {
-    /// What a loop over that state calls for a function: itself, or one that calls it.
+    /// The function that a loop with this state must call: the function itself, or a wrapper.
     pub(super) fn turning(&mut self, f: IrExpr, inits: &[IrExpr], range: Range) -> Res<IrExpr> {
         let func = self.b.func();
         let ExprData::Var(v) = *func.expr(f) else { return Ok(f) };
@@ -40,7 +40,7 @@ impl FuncParser<'_, '_> {
             .flat_map(|&ty| type_syms(func, ty))
             .filter(|s| s.as_u32() as usize >= outer)
             .collect();
-        // Nobody but the function itself sees symbols of its own.
+        // Symbols defined by a function are only visible inside it.
         let mut seen = inits.iter().flat_map(|&e| type_syms(func, func.expr_ty(e)));
         if params.len() != inits.len() || !seen.any(|s| own.contains(&s)) {
             return Ok(f);

@@ -1,7 +1,8 @@
-//! `for` and `while`, which are written as `R.while_loop`.
+//! `for` and `while` statements, which are translated to `R.while_loop`.
 //!
-//! A loop's body becomes a local function over its state: the names that the body assigns and that have a value before the
-//! loop. `state` finds the types of the state, `while_loop` writes the operator.
+//! The body of a loop becomes a local function over the loop state: the names that the body assigns
+//! and that have a value before the loop. `state` infers the types of the state; `while_loop` emits
+//! the operator.
 
 use pliant_ir::relax::{Expr as IrExpr, Type, TypeData};
 use pliant_ir::{DType, Sym, SymVar};
@@ -17,7 +18,8 @@ use crate::errors::{Kind, Res};
 use crate::python::ast::{Expr, ExprKind, Range, Stmt, StmtKind};
 
 impl<'s> FuncParser<'_, 's> {
-    /// A loop; what it leaves of the function's result, if it may return.
+    /// Parses a loop. If it may return, the result describes the function's result in the loop
+    /// state.
     pub(super) fn loop_stmt(&mut self, stmt: &Stmt<'s>) -> Res<Option<LoopResult>> {
         self.no_loop_in_dataflow(stmt.range)?;
         match &stmt.kind {
@@ -27,7 +29,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// `for i in R.range(lo, hi, step):`.
+    /// Parses `for i in R.range(lo, hi, step):`.
     fn for_stmt(
         &mut self,
         stmt: &Stmt<'s>,
@@ -69,7 +71,7 @@ impl<'s> FuncParser<'_, 's> {
         self.after_loop(&turn, loop_e, outer_syms, stmt.range, body)
     }
 
-    /// `while cond:`.
+    /// Parses `while cond:`.
     fn while_stmt(
         &mut self,
         stmt: &Stmt<'s>,
@@ -100,8 +102,8 @@ impl<'s> FuncParser<'_, 's> {
         self.after_loop(&turn, loop_e, outer_syms, stmt.range, body)
     }
 
-    /// What the turns of a loop over that state have in common. The state gets flags and a value for what leaves turns
-    /// early.
+    /// Describes an iteration of a loop with the given state. Adds flags and a value to the state
+    /// for early exits.
     fn turn(
         &mut self,
         state: &mut State<'s>,
@@ -129,7 +131,7 @@ impl<'s> FuncParser<'_, 's> {
         Turn { names, params, counter, shown: None, flagged, returns, returned }
     }
 
-    /// The body as a function; `turn` knows afterwards what it returns.
+    /// Parses the body as a function. Afterwards `turn` contains the types of the returned values.
     fn turns_of(
         &mut self,
         state: &mut State<'s>,
@@ -163,7 +165,7 @@ impl<'s> FuncParser<'_, 's> {
         (value, self.intern(TypeData::Prim { dtype: DType::Int64, value: Some(value) }))
     }
 
-    /// The names that the body assigns and that mean a value before it, with those values.
+    /// The names that the body assigns and that have a value before the loop, with those values.
     fn carried_state(&mut self, body: &[Stmt<'s>], counter: Option<&str>) -> State<'s> {
         let mut assigned = Vec::new();
         assigned_anywhere(body, &mut assigned);
@@ -196,14 +198,14 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The statements of a turn; the state that it ends with.
+    /// Parses the statements of the body. Returns the state at the end of the iteration.
     fn loop_body(&mut self, body: &[Stmt<'s>], range: Range) -> Res<IrExpr> {
         let mut assigned = Vec::new();
         assigned_anywhere(body, &mut assigned);
         for name in &assigned {
             *self.carried.entry(name).or_default() += 1;
         }
-        // The end of the body is the end of the turn, for branches that go on to it as well.
+        // The end of the body ends the iteration, also for branches that reach it.
         let end = [Stmt { kind: StmtKind::Other("continue"), range }];
         let rest = Rest { stmts: &end, next: None };
         let flow = self.stmts_then(body, may_leave(body).then_some(&rest));
@@ -221,7 +223,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// What names mean after the loop: the state its last values, what only the body defines nothing.
+    /// Defines names after the loop: those in the state have their last values, those only defined
+    /// in the body are undefined.
     fn after_loop(
         &mut self,
         turn: &Turn<'s>,

@@ -1,7 +1,8 @@
-//! Macros: their statements are read where they are used, as if they were written there.
+//! Macros. The statements of a macro are parsed where it is used, as if they were written there.
 //!
-//! A hygienic macro sees its arguments and the program around its definition; any other sees what is seen where it is
-//! used too. What a macro defines ends with it; the value of its last statement, a `return`, is that of its use.
+//! A hygienic macro sees its arguments and the environment of its definition; other macros also see
+//! the names at the place of use. Names defined in a macro are local to it. If its last statement
+//! is a `return`, its value is the value of the macro call.
 
 use super::stmt::Flow;
 use super::value::Val;
@@ -16,18 +17,18 @@ use pliant_ir::DType;
 /// A macro.
 #[derive(Clone, Copy)]
 pub(crate) struct MacroDef<'p, 's> {
-    /// Its text.
+    /// The definition.
     pub def: &'p FunctionDef<'s>,
-    /// Whether its names mean what they mean where it is defined.
+    /// Whether names are resolved where the macro is defined.
     pub hygienic: bool,
-    /// The program around its definition; that of the script for its own macros.
+    /// The environment of the definition; `None` for macros of the script itself.
     pub env: Option<&'s dyn HostEnv>,
-    /// Whether it is written in the script, where its name means it.
+    /// Whether the macro is defined in the script, where its name refers to it.
     pub own: bool,
 }
 
 impl<'p, 's> Callees<'p, 's> {
-    /// The macro that a name means, if it means one.
+    /// The macro that a name refers to, if any.
     pub fn macro_named(&self, cx: &Cx<'s>, name: &'s str) -> Option<MacroDef<'p, 's>> {
         if self.macros.is_empty() {
             return None;
@@ -43,13 +44,13 @@ impl<'p, 's> Callees<'p, 's> {
 }
 
 impl<'p, 's> FuncParser<'p, 's> {
-    /// The macro that a call uses.
+    /// The macro that a call invokes, if any.
     pub(super) fn used_macro(&self, call: &Call<'s>) -> Option<MacroDef<'p, 's>> {
         let name = call.func.as_name().filter(|n| !self.scope.contains_key(n))?;
         self.callees.macro_named(self.cx, name)
     }
 
-    /// The value of a macro's use.
+    /// Expands a macro call. Returns its value.
     pub(super) fn expand(
         &mut self,
         used: MacroDef<'p, 's>,
@@ -101,14 +102,14 @@ impl<'p, 's> FuncParser<'p, 's> {
         val
     }
 
-    /// Reports a macro that uses itself, directly or through others.
+    /// Reports a macro that invokes itself, directly or through others.
     pub(super) fn recursive_macro(&self, name: &str, range: Range) -> Reported {
         let message = format!("macro '{name}' uses itself: macros cannot recurse");
         let help = "write a loop, or a function that calls itself";
         self.error_help(Kind::Structure, range, message, help)
     }
 
-    /// The statements of a macro; the value of its last one.
+    /// Parses the statements of a macro. Returns the value of the last one.
     fn macro_body(&mut self, def: &FunctionDef<'s>) -> Res<Val> {
         let (result, stmts) = match def.body.split_last() {
             Some((last, before)) => match &last.kind {
@@ -126,7 +127,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         }
     }
 
-    /// The arguments by the names of the parameters.
+    /// Maps the parameter names to the arguments.
     fn macro_args(
         &mut self,
         def: &FunctionDef<'s>,
@@ -172,7 +173,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(out)
     }
 
-    /// The value with what it computes bound, so that it is computed once.
+    /// Binds the computations in a value to variables, so that they are executed once.
     fn bound(&mut self, val: Val) -> Val {
         match val {
             Val::Expr(e) => Val::Expr(self.b.operand(e)),
@@ -181,7 +182,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         }
     }
 
-    /// The data type that an expression names; a macro may be given it.
+    /// The data type that an expression denotes. It may be an argument of a macro.
     pub(super) fn dtype(&self, e: &Expr<'s>) -> Res<Option<DType>> {
         match e.as_name().and_then(|n| self.scope.get(n)) {
             Some(Local::Value(Val::Str(name))) => self.cx.dtype_name(name, e.range).map(Some),

@@ -1,24 +1,24 @@
-//! Graph functions: from syntax to IR.
+//! Graph functions: translates syntax to IR.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `value` | what an expression may be before its context is known, and its conversions |
+//! | `value` | values of expressions whose context is not known yet, and their conversions |
 //! | `annotation` | types |
 //! | `expr` | expressions |
 //! | `call` | ordinary operators and calls of functions |
 //! | `scalar` | constants, scalars, shapes |
-//! | `special` | the calls that cross levels: `call_tir`, `call_packed` and their kin |
-//! | `macros` | `@R.macro` where it is used |
-//! | `inplace` | the calls that overwrite arguments |
-//! | `cast` | `match_cast`, `match_shape`, and what an annotation does to a binding |
+//! | `special` | calls that cross levels: `call_tir`, `call_packed` and similar |
+//! | `macros` | expansion of `@R.macro` |
+//! | `inplace` | calls that overwrite arguments |
+//! | `cast` | `match_cast`, `match_shape`, and annotated bindings |
 //! | `stmt` | statements |
 //! | `branch` | `if` |
 //! | `loops` | `for` and `while` |
-//! | `range` | what a `for` counts |
-//! | `state` | what a loop carries from turn to turn, and its types |
-//! | `while_loop` | `R.while_loop` and the functions that it calls |
-//! | `loop_of_itself` | a loop over a function that stands around it |
-//! | `exits` | `return`, `break` and `continue`, out of loops too |
+//! | `range` | the range of a `for` |
+//! | `state` | the loop state and its types |
+//! | `while_loop` | `R.while_loop` and its functions |
+//! | `loop_of_itself` | loops whose body is the enclosing function |
+//! | `exits` | `return`, `break` and `continue`, also out of loops |
 //! | `function` | signatures, bodies, local functions |
 
 mod annotation;
@@ -51,72 +51,75 @@ use crate::context::Cx;
 use crate::errors::{Kind, Reported};
 use crate::python::ast::{Expr, Range};
 
-/// What a name means inside a function.
+/// The meaning of a name inside a function.
 #[derive(Clone, Debug)]
 pub(crate) enum Local {
     /// A variable.
     Var(IrExpr),
     /// A symbol.
     Sym(Sym),
-    /// What a macro is given that is no value of the graph: a string, a data type.
+    /// A macro argument that is not a value of the graph, such as a string or a data type.
     Value(value::Val),
     /// The module: `cls`.
     Module,
-    /// A name whose definition had an error; uses are not reported again.
+    /// A name whose definition had an error. Its uses are not reported.
     Broken,
-    /// A variable of a dataflow block that was not put out.
+    /// A variable of a dataflow block that is not one of its outputs.
     Hidden,
-    /// A variable that only one branch of an `if` defines.
+    /// A variable that is only defined in one branch of an `if`.
     OneBranch,
-    /// A variable that only the body of a loop defines.
+    /// A variable that is only defined in the body of a loop.
     InLoop,
-    /// A local function without an annotated result, before its body is read.
+    /// A local function without an annotated result type, before its body is parsed.
     NoResultType,
 }
 
-/// The parse of one graph function.
+/// The state of the parser of a graph function.
 pub(crate) struct FuncParser<'p, 's> {
     pub cx: &'p Cx<'s>,
     pub callees: &'p Callees<'p, 's>,
     pub b: FunctionBuilder<'p>,
     scope: FxHashMap<&'s str, Local>,
-    /// What names meant before, to be restored when a scope closes.
+    /// The previous meanings of names, restored when a scope closes.
     undo: Vec<(&'s str, Option<Local>)>,
     host_syms: FxHashMap<u64, SymVar>,
-    /// Unknown names in dims define symbols: signatures, and the patterns of `match_shape`.
+    /// Whether undefined names in dims define symbols: in signatures and in patterns of
+    /// `match_shape`.
     implicit: bool,
-    /// Scalar parameters stand for their values: inside dims.
+    /// Whether scalar parameters stand for their values: inside dims.
     in_dim: bool,
-    /// The types of other functions, as types of this one.
+    /// The types of other functions, imported into this one.
     callee_types: FxHashMap<&'s str, Type>,
-    /// The functions whose signatures are being read for their types.
+    /// The functions whose signatures are currently being parsed for their types.
     declaring: Vec<&'s str>,
-    /// While a dim that is written as a string is parsed: where the string stands.
+    /// The range of the string while a quoted dim is parsed.
     at: Option<Range>,
-    /// Where each name is read last.
+    /// The offset of the last use of each name.
     last_use: FxHashMap<&'s str, u32>,
-    /// The first call with effects.
+    /// The first call with side effects.
     impure: Option<Range>,
-    /// Whether the call that is parsed is a statement of its own, its result unused.
+    /// Whether the current call is a statement whose result is unused.
     discarded: bool,
-    /// How many expressions of the statement are around the one that is parsed.
+    /// The number of expressions that enclose the current one in the statement.
     nesting: u32,
-    /// The purity that the decorator states.
+    /// The purity stated by the decorator.
     stated_pure: Option<bool>,
-    /// For the variables of local functions, how many symbols there were before them: those are not the functions' own.
+    /// For the variable of each local function, the number of symbols defined before it. Symbols
+    /// with smaller indices belong to enclosing functions.
     outer_syms: FxHashMap<Var, usize>,
-    /// Whether the innermost function is declared to return an `R.Object`.
+    /// Whether the innermost function is declared to return `R.Object`.
     result_is_any: bool,
-    /// The state of the loops around, by name: what is assigned is read on the next turn.
+    /// Names in the states of the enclosing loops. Assigned values are read in the next iteration.
     carried: FxHashMap<&'s str, u32>,
-    /// The turns of loops that are read, the innermost last, up to the innermost function.
+    /// The iterations of the enclosing loops in the innermost function, innermost last.
     turns: Vec<exits::Turn<'s>>,
-    /// How deep `if`s that return early are nested, and how often what follows one was read twice.
+    /// The nesting depth of `if`s with early returns. `copies` counts how often following
+    /// statements were parsed twice.
     early: u32,
     copies: u32,
-    /// How often the body of a loop was read again with wider types.
+    /// The number of times a loop body was parsed again with wider types.
     rereads: u32,
-    /// The names of the macros that are being read, the innermost last.
+    /// The names of the macros being expanded, innermost last.
     expanding: Vec<&'s str>,
 }
 
@@ -146,12 +149,13 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.undo.push((name, before));
     }
 
-    /// Marks where a scope opens.
+    /// Opens a scope. Returns a mark for [`close_scope`](Self::close_scope).
     fn open_scope(&self) -> usize {
         self.undo.len()
     }
 
-    /// Closes a scope: names mean again what they meant when it opened. Returns the names it defined.
+    /// Closes a scope and restores the previous meanings of names. Returns the names that it
+    /// defined.
     fn close_scope(&mut self, mark: usize) -> Vec<(&'s str, Local)> {
         let mut defined = Vec::new();
         while self.undo.len() > mark {
@@ -164,14 +168,14 @@ impl<'p, 's> FuncParser<'p, 's> {
                 defined.push((name, now));
             }
         }
-        // Each name once, with its last meaning: the first one met on the way back.
+        // Keep each name once, with its last meaning, which is the first in reverse order.
         let mut seen = rustc_hash::FxHashSet::default();
         defined.retain(|(name, _)| seen.insert(*name));
         defined.reverse();
         defined
     }
 
-    /// Reports a name that nothing defines.
+    /// Reports an undefined name.
     fn unknown_name(&self, name: &str, range: Range) -> Reported {
         if self.expanding.contains(&name) {
             return self.recursive_macro(name, range);
@@ -204,7 +208,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.b.func_mut().syms.int(value)
     }
 
-    /// The symbol of that name, made if it is new.
+    /// The symbol with the given name. Creates it if it does not exist.
     fn symbol(&mut self, name: &'s str) -> Sym {
         if let Some(Local::Sym(s)) = self.scope.get(name) {
             return *s;

@@ -1,4 +1,4 @@
-//! `R.range(start, stop, step)`: what a `for` counts.
+//! `R.range(start, stop, step)`: the range of a `for` loop.
 
 use pliant_ir::relax::{Expr as IrExpr, TypeData};
 use pliant_ir::{Attrs, DType, Op, Sym};
@@ -11,17 +11,17 @@ use crate::python::ast::{Expr, Range};
 const ITEM: Op = Op("relax.item");
 const TRIP_COUNT: Op = Op("relax.trip_count");
 
-/// What a `for` counts.
+/// The range of the loop counter.
 pub(super) struct Counting {
     pub lo: Sym,
     pub hi: Sym,
     pub step: i64,
-    /// Where the name's value is another than the count: its first value and its step.
+    /// The first value and the step of the loop variable, if it differs from the counter.
     pub shown: Option<(Sym, Sym)>,
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// `R.range(hi)`, `R.range(lo, hi)`, `R.range(lo, hi, step)`.
+    /// Parses `R.range(hi)`, `R.range(lo, hi)`, `R.range(lo, hi, step)`.
     pub(super) fn range_args(&mut self, iter: &Expr<'s>) -> Res<Counting> {
         let call = iter.as_call().filter(|call| match self.cx.path(&call.func) {
             Some(path) => path.ns == Ns::Relax && path.name == "range",
@@ -62,14 +62,16 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// How many turns a range has whose step is known at run time, which refuses a step of 0.
+    /// The trip count of a range whose step is only known at run time. A step of 0 is a run-time
+    /// error.
     fn trip_count(&mut self, range: [Sym; 3], at: Range) -> Res<Sym> {
         let operands = range.map(|sym| self.b.func_mut().int_value(sym, DType::Int64));
         let turns = self.emit_op(TRIP_COUNT, &operands, Attrs::default(), &[], at)?;
         self.matched(turns, DType::Int64, at)
     }
 
-    /// An integer scalar as a symbolic integer; where its value is not known while parsing, a symbol is matched with it.
+    /// An integer scalar as a symbolic integer. If its value is not known at parse time, a new
+    /// symbol is matched with it.
     fn integer(&mut self, e: &Expr<'s>) -> Res<Sym> {
         let val = self.value(e)?;
         if let Some(s) = self.as_sym(&val) {
@@ -96,7 +98,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// A new symbol that is matched with an integer scalar.
+    /// Creates a symbol and matches it with an integer scalar.
     fn matched(&mut self, scalar: IrExpr, dtype: DType, at: Range) -> Res<Sym> {
         let scalar = self.b.operand(scalar);
         let func = self.b.func_mut();

@@ -1,4 +1,4 @@
-//! Values with a syntax of their own: constants, scalars, shapes.
+//! Constants, scalars and shapes.
 
 use pliant_ir::relax::{Expr as IrExpr, TypeData};
 use pliant_ir::{DType, Sym};
@@ -10,7 +10,8 @@ use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, Expr, ExprKind};
 
 impl<'s> FuncParser<'_, 's> {
-    /// `R.const(value, dtype)`. Bools are bool, floats float32 and integers int32 where no type is given.
+    /// `R.const(value, dtype)`. The default type is bool for bools, float32 for floats and int32
+    /// for integers.
     pub(super) fn constant(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let value = call.args.first().or_else(|| self.keyword(call, &["value"]));
         let dtype = call.args.get(1).or_else(|| self.keyword(call, &["dtype"]));
@@ -114,7 +115,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.func_mut().shape(&dims))
     }
 
-    /// `T.min(n, 4)`, `T.int64(3)`: scalar expressions of the loop level in dims and scalars.
+    /// Scalar expressions of the loop level in dims and scalars: `T.min(n, 4)`, `T.int64(3)`.
     pub(super) fn scalar_call(&mut self, path: &Path, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         if let Some(dtype) = crate::context::parse_dtype(&path.name) {
             return self.typed_scalar(dtype, e, call);

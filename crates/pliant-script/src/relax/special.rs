@@ -1,5 +1,5 @@
-//! The constructs that are expressions, above all the calls that cross levels: `call_tir`, `call_packed` and their
-//! kin, in all dialects.
+//! Constructs that are expressions, mainly the calls that cross levels (`call_tir`, `call_packed`
+//! and similar), in all dialects.
 
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR};
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TensorShape, Type, TypeData};
@@ -12,7 +12,7 @@ use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
 
 impl<'s> FuncParser<'_, 's> {
-    /// A call of a construct that is an expression.
+    /// Evaluates a call of a construct that is an expression.
     pub(super) fn construct_call(
         &mut self,
         name: RelaxName,
@@ -141,7 +141,7 @@ impl<'s> FuncParser<'_, 's> {
         ];
         self.check_keywords(WHAT, call, &known.concat())?;
         let mut positional: Vec<&Expr<'s>> = call.args.iter().collect();
-        // In the oldest form the shape comes first: (shape, f, args).
+        // In the oldest dialect the shape is the first argument: (shape, f, args).
         if positional.len() >= 3 && !self.is_callee(positional[0]) {
             positional[..3].rotate_left(1);
             let shape = positional.remove(2);
@@ -171,7 +171,7 @@ impl<'s> FuncParser<'_, 's> {
         let packed = matches!(self.b.func().expr(callee), ExprData::Extern(_));
         let out_ty = self.out_type(WHAT, e, call, out, &fields)?;
         if packed {
-            // A string names a packed function: its scalars are arguments like any other.
+            // A string names a packed function, whose scalars are ordinary arguments.
             for &s in &vars {
                 let v = self.b.func_mut().int_value(s, DType::Int64);
                 fields.push(v);
@@ -208,7 +208,7 @@ impl<'s> FuncParser<'_, 's> {
         self.special(CALL_DPS_PACKED, &[callee, tuple], &[out_ty], e.range)
     }
 
-    /// Whether an expression can be what `call_tir` calls, rather than a shape.
+    /// Whether an expression can be the callee of `call_tir` rather than a shape.
     fn is_callee(&mut self, e: &Expr<'s>) -> bool {
         match &e.kind {
             ExprKind::Str(_) => true,
@@ -226,7 +226,8 @@ impl<'s> FuncParser<'_, 's> {
         path.is_some_and(|p| matches!(p.name.as_str(), "shape" | "ShapeExpr" | "shape_of"))
     }
 
-    /// What a destination-passing or packed call calls: a function of the module, or a packed function by name.
+    /// The callee of a destination-passing or packed call: a function of the module, or the name of
+    /// a packed function.
     pub(super) fn callee(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         match self.value(e)? {
             Val::Str(name) => Ok(self.b.func_mut().extern_func(&name)),
@@ -241,9 +242,9 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The arguments of a destination-passing call: tensors, then scalars, which the dialect of 2026 writes at
-    /// the end of the tuple, although they follow the outputs. Where the loop function has a scalar in the argument's
-    /// own place, it stays there.
+    /// The arguments of a destination-passing call: tensors, then scalars. The dialect of 2026
+    /// writes scalars at the end of the tuple, although they follow the outputs in the call. If the
+    /// loop function has a scalar at the position of the argument, the argument stays there.
     pub(super) fn call_args(
         &mut self,
         e: &Expr<'s>,
@@ -287,7 +288,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok((fields, vars))
     }
 
-    /// Whether the loop function has a scalar at that place among its parameters.
+    /// Whether the parameter of the loop function at this position is a scalar.
     fn takes_scalar(&self, callee: Option<IrExpr>, index: usize) -> bool {
         let Some(ExprData::Global(name)) = callee.map(|e| self.b.func().expr(e)) else {
             return false;
@@ -328,7 +329,7 @@ impl<'s> FuncParser<'_, 's> {
             .collect()
     }
 
-    /// The result type of a destination-passing call: given as types, or as a shape and a data type.
+    /// The result type of a destination-passing call, given as types or as a shape and a data type.
     pub(super) fn out_type(
         &mut self,
         what: &str,
@@ -395,7 +396,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.intern(TypeData::Tensor { shape, dtype }))
     }
 
-    /// A call of one of the operators that the IR itself knows.
+    /// A call of an operator that is built into the IR.
     fn special(&mut self, op: Op, args: &[IrExpr], ty_args: &[Type], range: Range) -> Res<IrExpr> {
         if self.cx.ops.lookup(op.0).is_some() {
             let mut attrs = Attrs::default();
@@ -406,7 +407,7 @@ impl<'s> FuncParser<'_, 's> {
             }
             return self.emit_op(op, args, attrs, ty_args, range);
         }
-        // A registry without operators still lets programs of calls alone be read.
+        // With a registry that lacks operators, programs that consist of calls can still be parsed.
         self.b.set_span(self.cx.span(range));
         let args: Vec<IrExpr> = args.iter().map(|&a| self.b.operand(a)).collect();
         let ty = match self.stated_type(ty_args) {
@@ -459,12 +460,13 @@ impl<'s> FuncParser<'_, 's> {
     fn call_packed(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let (callee, mut args) = self.packed_parts("R.call_packed", e, call)?;
         let ty_args = self.packed_types(call)?;
-        // A keyword of a builtin of the machine names an operand: its operands have an order only.
+        // Keywords of VM builtins are operand names, because their operands are positional only.
         let builtin = self.is_machine_builtin(callee);
         if !builtin {
             self.check_keywords("R.call_packed", call, TYPE_KEYWORDS)?;
         }
-        // Programs of 2022 call packed functions in dataflow blocks, which promises that they are pure.
+        // Programs of 2022 call packed functions in dataflow blocks, which promises that these are
+        // pure.
         if self.b.in_dataflow() && ty_args.is_empty() && !self.discarded {
             let any = self.intern(TypeData::Any);
             let mut operands = vec![callee];
@@ -498,7 +500,7 @@ impl<'s> FuncParser<'_, 's> {
         self.special(CALL_PURE_PACKED, &operands, &ty_args, e.range)
     }
 
-    /// `R.call_py_func("name", (args...), out_sinfo)`: a packed function that returns what it makes.
+    /// `R.call_py_func("name", (args...), out_sinfo)`: a packed function that returns its result.
     fn call_py_func(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         const WHAT: &str = "R.call_py_func";
         self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &["func_name", "args"]].concat())?;

@@ -1,7 +1,8 @@
-//! What a loop carries from turn to turn, and its types.
+//! The state that a loop passes from iteration to iteration, and its types.
 //!
-//! The state's types are those of the first values, widened where a turn gives something else: a dim that changes becomes a
-//! symbol of the body's own. The body is read again with the wider types until they hold.
+//! The types are initially those of the first values. If an iteration produces other types, they
+//! are widened: a dim that changes becomes a symbol defined in the body. The body is parsed again
+//! with the wider types until they are stable.
 
 use pliant_ir::relax::derive::{erase_to_well_defined, is_subtype, prove_dims_equal, type_syms};
 use pliant_ir::relax::{Expr as IrExpr, TensorShape, Type, TypeData};
@@ -14,22 +15,22 @@ use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::Range;
 use crate::python::on_stack;
 
-/// How often bodies are read again in one function; loops nest, so that the inner ones are read on each reading of the
-/// outer ones.
+/// Maximum number of times that loop bodies are parsed again in one function. Inner loops are
+/// parsed again for every attempt of the outer ones.
 const MAX_REREADS: u32 = 2000;
 
-/// What a loop carries from turn to turn.
+/// The state of a loop.
 pub(super) struct State<'s> {
     pub names: Vec<&'s str>,
-    /// The first values.
+    /// The initial values.
     pub inits: Vec<IrExpr>,
     pub types: Vec<Type>,
-    /// Symbols of the body's own.
+    /// The symbols defined in the body.
     pub own: FxHashSet<SymVar>,
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// The body as a function, read until the state's types hold from turn to turn.
+    /// Parses the body as a function, repeatedly until the types of the state are stable.
     pub(super) fn fixed_body(
         &mut self,
         state: &mut State<'s>,
@@ -62,7 +63,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The types of the state after a turn of that body.
+    /// The types of the state after an iteration of the body.
     fn results(&mut self, body: IrExpr, count: usize, range: Range) -> Res<Vec<Type>> {
         let TypeData::Callable { ret, .. } = *self.ty_of(body) else { return Err(Reported) };
         match self.b.func().types.get(ret) {
@@ -79,12 +80,12 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The state's types with other symbols for the body's own, and which stand for which.
+    /// The types of the state with renamed symbols of the body, and the renaming.
     pub(super) fn renamed(&mut self, state: &State<'s>) -> (Vec<Type>, FxHashMap<SymVar, Sym>) {
         self.renamed_types(&state.types, &state.own)
     }
 
-    /// Types with other symbols for some of theirs, and which stand for which.
+    /// Types in which the symbols in `own` are renamed, and the renaming.
     pub(super) fn renamed_types(
         &mut self,
         types: &[Type],
@@ -113,8 +114,8 @@ impl<'s> FuncParser<'_, 's> {
         (types, map)
     }
 
-    /// The type that holds `ty` and, after a turn, `result`: the same where it fits, else with symbols of the body's own
-    /// for the dims that differ.
+    /// The type that covers both the initial type `ty` and the type `result` after an iteration.
+    /// Dims that differ become new symbols of the body.
     fn widen(&mut self, ty: Type, result: Type, name: &str, own: &mut FxHashSet<SymVar>) -> Type {
         if ty == result || is_subtype(self.b.func_mut(), result, ty).is_yes() {
             return ty;

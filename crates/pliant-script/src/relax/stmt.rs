@@ -1,4 +1,4 @@
-//! Statements.
+//! Statements of graph functions.
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::UPPER_BOUND;
@@ -12,34 +12,35 @@ use crate::dialect::{Ns, RelaxName, relax_name};
 use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt, StmtKind};
 
-/// How a list of statements ended.
+/// How a list of statements ends.
 #[derive(Debug)]
 pub(super) enum Flow {
-    /// It ran to its end.
+    /// Execution reaches the end of the list.
     Open,
-    /// It returned a value.
+    /// The list returns a value.
     Returned(IrExpr),
 }
 
-/// What follows a list of statements on the way to the end of the function.
+/// The statements after a list, up to the end of the function.
 pub(super) struct Rest<'a, 's> {
-    /// The statements after it.
+    /// The statements directly after the list.
     pub stmts: &'a [Stmt<'s>],
-    /// And after those.
+    /// The statements after those.
     pub next: Option<&'a Rest<'a, 's>>,
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// Statements in order. An error spoils the names that its statement defines, and no others.
+    /// Parses statements in order. An error only makes the names undefined that its statement would
+    /// define.
     pub(super) fn stmts(&mut self, stmts: &[Stmt<'s>]) -> Res<Flow> {
-        // Statements of a macro stand inside the expression that calls it.
+        // The statements of a macro are nested in the expression that calls it.
         let around = std::mem::take(&mut self.nesting);
         let flow = self.stmts_then(stmts, None);
         self.nesting = around;
         flow
     }
 
-    /// Statements, then those that follow them on the way to the end of the function.
+    /// Parses statements, followed by the rest of the function.
     pub(super) fn stmts_then(
         &mut self,
         stmts: &[Stmt<'s>],
@@ -99,18 +100,18 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The names that a statement would have defined are known to be broken.
+    /// Marks the names that a statement would have defined as broken.
     fn spoil(&mut self, stmt: &Stmt<'s>) {
         let mut stack: Vec<&Expr<'s>> = match &stmt.kind {
             StmtKind::Assign(targets, _) => targets.iter().collect(),
             StmtKind::AnnAssign(target, ..) | StmtKind::AugAssign(target, ..) => vec![target],
-            // Local functions spoil their own names.
+            // Local functions mark their own names.
             StmtKind::FunctionDef(_) => return,
             StmtKind::For(_, _, body) | StmtKind::While(_, body) => {
                 return body.iter().for_each(|s| self.spoil_missing(s));
             }
             StmtKind::If(_, a, b) => return a.iter().chain(b).for_each(|s| self.spoil_missing(s)),
-            // Its own statements have spoiled what they had to.
+            // The nested statements have already been marked.
             StmtKind::With(_, body) => return body.iter().for_each(|s| self.spoil_missing(s)),
             _ => return,
         };
@@ -122,7 +123,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The same for names that mean nothing yet.
+    /// As [`spoil`](Self::spoil), for names that are still undefined.
     fn spoil_missing(&mut self, stmt: &Stmt<'s>) {
         let mark = self.open_scope();
         self.spoil(stmt);
@@ -226,7 +227,7 @@ impl<'s> FuncParser<'_, 's> {
                 self.define(name, Local::Module);
                 return Ok(());
             }
-            // `n2 = n * 2` names a symbolic integer, as Python would.
+            // `n2 = n * 2` defines a name for a symbolic integer, as in Python.
             if let Val::Sym(s, None) = val {
                 self.define(name, Local::Sym(s));
                 return Ok(());
@@ -262,7 +263,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.emit_named(value, name))
     }
 
-    /// The value with its operands bound: tuples of calls are not in normal form.
+    /// Binds the operands of a tuple, because tuples of calls are not in A-normal form.
     fn normal(&mut self, value: IrExpr) -> IrExpr {
         match self.b.func().expr(value) {
             ExprData::Tuple(_) => self.b.operand(value),
@@ -434,7 +435,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// `tir_var_upper_bound` gives sizes of the signature their greatest values.
+    /// `tir_var_upper_bound` sets the maximum values of sizes in the signature.
     fn check_bounds(&self, value: &AttrValue, range: Range) -> Res<()> {
         let refuse = |message: String| {
             let help = "write: R.func_attr({\"tir_var_upper_bound\": {\"n\": 1024}})";
@@ -453,7 +454,7 @@ impl<'s> FuncParser<'_, 's> {
             if !matches!(bound, AttrValue::Int(0..)) {
                 return refuse(format!("the bound of '{name}' must be an integer from 0 on"));
             }
-            // Late stages have no symbols left.
+            // In late compilation stages there are no symbols any more.
             if !sizes.is_empty() && !sizes.contains(&&**name) {
                 return refuse(format!("no size of the parameters is called '{name}'"));
             }
@@ -510,7 +511,8 @@ impl<'s> FuncParser<'_, 's> {
         let mark = self.open_scope();
         let flow = self.stmts(body);
         self.b.end_dataflow();
-        // Variables that were put out, symbols and broken names are seen after the block; the rest is hidden.
+        // Outputs, symbols and broken names are visible after the block; other variables are
+        // hidden.
         for (name, local) in self.close_scope(mark) {
             let hidden = match &local {
                 Local::Var(e) => match self.b.func().expr(*e) {

@@ -1,4 +1,4 @@
-//! What an expression may be before its context is known, and its conversions.
+//! Values of expressions whose context is not known yet, and their conversions.
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData};
 use pliant_ir::{AttrValue, DType, Sym};
@@ -10,20 +10,21 @@ use crate::env::{HostSym, HostSymOp, HostValue};
 use crate::errors::{Kind, Res};
 use crate::python::ast::Range;
 
-/// The value of an expression. Whether `(n, 4)` is a shape, a tuple or an attribute is for the context to say.
+/// The value of an expression. The context determines whether `(n, 4)` is a shape, a tuple or an
+/// attribute.
 #[derive(Clone, Debug)]
 pub(crate) enum Val {
-    /// An expression of the graph, not yet bound.
+    /// An expression of the graph that is not bound yet.
     Expr(IrExpr),
-    /// An integer, symbolic or not, of that type where one is stated.
+    /// An integer, symbolic or constant, with its type if that is stated.
     Sym(Sym, Option<DType>),
     /// A float.
     Float(f64, Option<DType>),
-    /// A truth value.
+    /// A Boolean.
     Bool(bool),
     /// A string.
     Str(String),
-    /// The text of a function of indices, which only attributes hold.
+    /// The text of an index function, for attributes only.
     Lambda(String),
     /// `None`.
     None,
@@ -35,16 +36,16 @@ pub(crate) enum Val {
     Map(Vec<(String, Val)>),
     /// A captured tensor.
     Tensor(Tensor),
-    /// A name of the language.
+    /// A name of the script language.
     Path(Path),
     /// The module.
     Module,
-    /// A value of the host that no script can hold, by the name of its type.
+    /// A host value without an equivalent in scripts, as the name of its type.
     Other(String),
 }
 
 impl Val {
-    /// What it is, for messages.
+    /// Describes the value for messages.
     pub fn describe(&self) -> String {
         match self {
             Val::Expr(_) => "a value of the graph".into(),
@@ -120,7 +121,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The symbolic integer that a value is, if it is one: a symbol, or a scalar whose value is known.
+    /// The value as a symbolic integer: a symbol, or a scalar with a known value. `None` for other
+    /// values.
     pub(super) fn as_sym(&self, val: &Val) -> Option<Sym> {
         match val {
             Val::Sym(s, _) => Some(*s),
@@ -135,7 +137,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The dims that a value spells.
+    /// The value as a list of dims; `None` if it is not one.
     pub(super) fn as_dims(&self, val: &Val) -> Option<Vec<Sym>> {
         match val {
             Val::Seq(items) => items.iter().map(|v| self.as_sym(v)).collect(),
@@ -150,14 +152,14 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The value as an operand. Tuples of integers are shapes, other tuples are tuples; a number is a scalar, or a
-    /// constant of the data type `like`.
+    /// The value as an operand. A tuple of integers is a shape, other tuples are tuples. A number
+    /// is a scalar, or a constant of the data type `like` if that is given.
     pub(super) fn operand(&mut self, val: Val, like: Option<DType>, range: Range) -> Res<IrExpr> {
         let e = self.expr_of(val, like, range)?;
         Ok(self.b.operand(e))
     }
 
-    /// The value as an expression, which may still have to be bound.
+    /// The value as an expression that may not be bound yet.
     pub(super) fn expr_of(&mut self, val: Val, like: Option<DType>, range: Range) -> Res<IrExpr> {
         let val = match (like, &val) {
             (Some(d), Val::Sym(s, None)) => match self.b.func().syms.as_int(*s) {
@@ -212,7 +214,7 @@ impl<'s> FuncParser<'_, 's> {
         self.error(Kind::Value, range, format!("expected a value of the graph, found {what}"))
     }
 
-    /// A scalar constant of that type.
+    /// A scalar constant of the given type.
     fn number(&mut self, float: f64, int: i64, dtype: DType, range: Range) -> Res<IrExpr> {
         let number = crate::literal::Number::of_float(float);
         let text = crate::literal::Number { int: int.into(), ..number };

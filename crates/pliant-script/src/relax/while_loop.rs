@@ -1,4 +1,4 @@
-//! `R.while_loop(cond, body, *state)`, and the functions that it calls.
+//! `R.while_loop(cond, body, *state)` and its functions.
 
 use pliant_ir::relax::derive::type_syms;
 use pliant_ir::relax::{Expr as IrExpr, Type, TypeData};
@@ -11,11 +11,12 @@ use super::value::Val;
 use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Lambda, Range};
 
-/// Reads the body of a function over these parameters; its result is an operand.
+/// A callback that parses the body of a function with the given parameters. Its result is an
+/// operand.
 pub(super) type Read<'f, P> = &'f mut dyn FnMut(&mut P, &[IrExpr]) -> Res<IrExpr>;
 
 impl<'s> FuncParser<'_, 's> {
-    /// `R.while_loop(cond, body, *state)`; `cond` and `body` are functions or lambdas.
+    /// Parses `R.while_loop(cond, body, *state)`. `cond` and `body` are functions or lambdas.
     pub(super) fn while_loop(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let keyword = |name: &str| call.keywords.iter().find(|k| k.name == name).map(|k| &k.value);
         if let Some(k) = call.keywords.iter().find(|k| !matches!(k.name, "cond" | "body")) {
@@ -79,13 +80,13 @@ impl<'s> FuncParser<'_, 's> {
         self.operand(val, None, e.range)
     }
 
-    /// The types that the parameters of a body have, as far as they are known.
+    /// Sets the types of the state to those of the body's parameters, as far as they are known.
     fn state_of(&mut self, body: IrExpr, state: &mut State<'s>) {
         let params = match self.ty_of(body) {
             TypeData::Callable { params: Some(params), .. } => params.to_vec(),
             _ => vec![self.intern(TypeData::Any); state.inits.len()],
         };
-        // A symbol that the first values do not mention is one of the body's own.
+        // A symbol that the initial values do not contain is defined by the body.
         let func = self.b.func();
         let outside: FxHashSet<SymVar> =
             state.types.iter().flat_map(|&ty| type_syms(func, ty)).collect();
@@ -123,7 +124,7 @@ impl<'s> FuncParser<'_, 's> {
         self.operand(val, None, lambda.body.range)
     }
 
-    /// Binds the functions that have no name yet, and calls the operator.
+    /// Binds functions that have no name yet, and emits the operator.
     pub(super) fn emit_loop(
         &mut self,
         cond: IrExpr,
@@ -147,7 +148,7 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(pliant_ir::op::WHILE_LOOP, &operands, Attrs::default(), &[], range)
     }
 
-    /// A local function over parameters of those types.
+    /// Creates a local function with parameters of the given types.
     pub(super) fn loop_function(
         &mut self,
         names: &[&'s str],
@@ -166,7 +167,7 @@ impl<'s> FuncParser<'_, 's> {
         self.close_scope(scope);
         let pure = self.impure.is_none() || self.forced_pure();
         self.impure = outer;
-        // The function is closed in any case, so that the builder stays balanced.
+        // The function is closed even after an error, so that the builder's state stays consistent.
         let closing = result.as_ref().copied().unwrap_or(self.b.func_mut().tuple(&[]));
         let func = self.b.end_func(closing, None, pure);
         result.map(|_| func)

@@ -14,7 +14,7 @@ use crate::env::HostValue;
 use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::{Call, Expr, Range, Stmt};
 
-/// An axis whose binding may still be missing: `with T.block([128]) as [i]`.
+/// An axis. Its binding is still missing in `with T.block([128]) as [i]`.
 struct Axis {
     var: Var,
     min: IrExpr,
@@ -23,7 +23,7 @@ struct Axis {
     binding: Option<IrExpr>,
 }
 
-/// A block under construction.
+/// A block being parsed.
 #[derive(Default)]
 pub(super) struct OpenBlock {
     axes: Vec<Axis>,
@@ -36,7 +36,8 @@ pub(super) struct OpenBlock {
 }
 
 impl<'s> PrimParser<'_, 's> {
-    /// `with T.block("C"):`, `with T.block([128, 128], "C") as [i, j]:`, `with T.block(n, m) as i, j:`.
+    /// Parses `with T.block("C"):`, `with T.block([128, 128], "C") as [i, j]:`,
+    /// `with T.block(n, m) as i, j:`.
     pub(super) fn block_stmt(
         &mut self,
         call: &Call<'s>,
@@ -93,7 +94,8 @@ impl<'s> PrimParser<'_, 's> {
             let (min, extent) = self.domain(domain)?;
             self.add_axis(&mut open, target, min, extent, kind, None)?;
         }
-        // Regions are left out in these forms, which are never printed; there they can be told from the body.
+        // These old forms omit the regions and are never printed. The regions are derived from the
+        // body.
         let old = name.is_none() || target.is_some();
         let body = self.stmts(body, Some(&mut open))?;
         if old && open.reads.is_none() && open.writes.is_none() {
@@ -120,7 +122,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// Ends a block. Axes without a binding get loops of their own around it.
+    /// Finishes a block. Axes without a binding get their own loops around it.
     fn close_block(&mut self, open: OpenBlock, name: Option<String>, body: IrStmt) -> Res<IrStmt> {
         let mut nest = Vec::new();
         let mut iters = Vec::with_capacity(open.axes.len());
@@ -162,8 +164,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.nest(nest, block))
     }
 
-    /// The elements that a body of plain stores reads and writes, in order of appearance. What an update reads of
-    /// its own result is not counted.
+    /// Derives the regions that a body of plain stores reads and writes, in order of appearance.
+    /// Reads of the updated element itself are ignored.
     fn complete_regions(&mut self, open: &mut OpenBlock, body: IrStmt) {
         let stores = match self.f.stmt(body) {
             StmtData::Seq(items) => items.clone(),
@@ -198,7 +200,7 @@ impl<'s> PrimParser<'_, 's> {
         regions.filter(|r| seen.insert(r.clone())).collect()
     }
 
-    /// The name of the first buffer that a statement writes: what a block without a name is called.
+    /// The name of the first buffer that a statement writes, used to name a block without a name.
     fn written_name(&self, stmt: IrStmt) -> String {
         let mut stack = vec![stmt];
         while let Some(s) = stack.pop() {
@@ -228,7 +230,7 @@ impl<'s> PrimParser<'_, 's> {
         self.tir_call(e).is_some_and(|(name, _)| name.starts_with("axis."))
     }
 
-    /// `v_i, v_j = T.axis.remap("SR", [i, j])`, `v_i = T.axis.spatial(n, i)`.
+    /// Parses `v_i, v_j = T.axis.remap("SR", [i, j])` and `v_i = T.axis.spatial(n, i)`.
     pub(super) fn axis(
         &mut self,
         open: &mut OpenBlock,
@@ -280,7 +282,7 @@ impl<'s> PrimParser<'_, 's> {
             );
             return Err(self.error(Kind::Arguments, range, message));
         }
-        // All values are of the loops outside: the axes may have their names.
+        // The values refer to the outer loops, even if the axes have the same names.
         let mut parts = Vec::with_capacity(values.len());
         for (letter, value) in kinds.chars().zip(values) {
             let kind = match letter {
@@ -313,7 +315,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// `T.bind(vi, i)`, as the scripts of 2021 bind axes. Says whether the first argument is an axis.
+    /// Parses `T.bind(vi, i)`, which scripts of 2021 use to bind axes. Returns whether the first
+    /// argument is an axis.
     pub(super) fn bind_axis(&mut self, open: &mut OpenBlock, call: &Call<'s>) -> Res<bool> {
         let [target, value] = call.args.as_slice() else { return Ok(false) };
         let var = match target.as_name().and_then(|n| self.scope.get(n)) {
@@ -330,7 +333,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(true)
     }
 
-    /// Statements that describe the block. Says whether the statement is one.
+    /// Parses a statement that describes the block. Returns whether the statement is one.
     pub(super) fn block_note(
         &mut self,
         open: &mut OpenBlock,

@@ -7,17 +7,18 @@ use super::{Local, PrimParser};
 use crate::errors::{Kind, Res};
 use crate::python::ast::{Expr, ExprKind, Keyword, Range};
 
-/// What stands in the parentheses or brackets of a buffer type.
+/// The arguments of a buffer type, in parentheses or brackets.
 pub(super) struct BufferArgs<'e, 's> {
     positional: &'e [Expr<'s>],
     keywords: &'e [Keyword<'s>],
     range: Range,
 }
 
-/// Parameters that say nothing about meaning: how memory is aligned and what offsets divide by.
+/// Parameters that do not affect semantics and are ignored.
 const IGNORED: &[&str] = &["align", "offset_factor"];
 
-/// Parameters that change what a buffer is, and why each is refused unless it has its default value.
+/// Parameters that change the semantics of a buffer, with the reason for rejecting values other
+/// than the default.
 const REFUSED: &[(&str, &str)] = &[
     ("data", "a buffer over the memory of another one; index that buffer instead"),
     ("buffer_type", "a buffer that broadcasts its dims; only \"default\" buffers are known"),
@@ -28,7 +29,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 impl<'s> PrimParser<'_, 's> {
-    /// The arguments of `T.Buffer(...)` or `T.Buffer[...]`, if an expression is that.
+    /// The arguments of `T.Buffer(...)` or `T.Buffer[...]`; `None` for other expressions.
     pub(super) fn buffer_args<'e>(&self, e: &'e Expr<'s>) -> Option<BufferArgs<'e, 's>> {
         let is_buffer = |head: &Expr<'s>| {
             matches!(
@@ -44,7 +45,7 @@ impl<'s> PrimParser<'_, 's> {
             }),
             ExprKind::Subscript(head, index) if is_buffer(head) => {
                 let positional = match &index.kind {
-                    // `T.Buffer[(n, 4)]` gives a shape, `T.Buffer[(n, 4), "f32"]` a shape and a type.
+                    // `T.Buffer[(n, 4)]` has a shape, `T.Buffer[(n, 4), "f32"]` a shape and a type.
                     ExprKind::Tuple(items)
                         if items.first().is_some_and(|f| f.range.start == index.range.start) =>
                     {
@@ -58,7 +59,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The facts of a buffer of that name.
+    /// The properties of the buffer with the given name.
     pub(super) fn buffer_type(&mut self, args: &BufferArgs<'_, 's>, name: &str) -> Res<BufferData> {
         let mut shape = args.positional.first();
         let mut dtype = args.positional.get(1);
@@ -120,7 +121,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(BufferData { name: name.into(), dtype, shape, strides, elem_offset, scope })
     }
 
-    /// Refuses a parameter that changes what the buffer is, unless its value is the default.
+    /// Rejects a parameter that changes the semantics of the buffer, unless it has the default
+    /// value.
     fn refuse_parameter(&self, k: &Keyword<'s>) -> Res<()> {
         let default = match &k.value.kind {
             ExprKind::None => true,
@@ -135,7 +137,7 @@ impl<'s> PrimParser<'_, 's> {
         Err(self.error(Kind::Unsupported, k.range, message))
     }
 
-    /// The dims that an expression spells; a lone one is a shape of one dim.
+    /// The dims that an expression denotes. A single value is a shape with one dim.
     fn exprs(&mut self, e: &Expr<'s>) -> Res<Vec<IrExpr>> {
         match e.as_sequence() {
             Some(items) => items.iter().map(|e| self.dim(e)).collect(),
@@ -148,7 +150,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// A dim; a plain name in quotes is that name.
+    /// Evaluates a dim. A plain name in quotes is equivalent to the name.
     fn dim(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         if let ExprKind::Str(std::borrow::Cow::Borrowed(name)) = e.kind
             && !name.is_empty()
@@ -222,7 +224,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// A new buffer from the arguments of an allocation.
+    /// Creates a buffer from the arguments of an allocation.
     pub(super) fn allocation(&mut self, name: &'s str, value: &Expr<'s>) -> Res<Buffer> {
         let Some(call) = value.as_call() else {
             return Err(self.error(Kind::Arguments, value.range, "a buffer needs a shape"));
@@ -245,7 +247,7 @@ impl<'s> PrimParser<'_, 's> {
 
     // ---- ranges ----
 
-    /// The extent of a range: the inverse of how ranges are printed.
+    /// The extent of a range. Inverts the printing of ranges.
     pub(super) fn extent(&mut self, start: IrExpr, end: IrExpr) -> IrExpr {
         if let (Some(a), Some(b)) = (self.f.as_int(start), self.f.as_int(end))
             && let Some(n) = b.checked_sub(a)
@@ -263,7 +265,7 @@ impl<'s> PrimParser<'_, 's> {
         self.f.binary(BinOp::Sub, end, start)
     }
 
-    /// First element and extent of a slice; missing ends are those of the dim.
+    /// The start and extent of a slice. Missing ends default to those of the dim.
     pub(super) fn slice(&mut self, e: &Expr<'s>, b: Buffer, dim: usize) -> Res<(IrExpr, IrExpr)> {
         let ExprKind::Slice(lower, upper, step) = &e.kind else {
             let start = self.index(e)?;
@@ -285,7 +287,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok((start, self.extent(start, end)))
     }
 
-    /// `A[0:n, i]` as a region.
+    /// Parses `A[0:n, i]` as a region.
     pub(super) fn region(&mut self, e: &Expr<'s>) -> Res<BufferRegion> {
         let (head, index) = match &e.kind {
             ExprKind::Subscript(head, index) => (&**head, Some(&**index)),
@@ -306,7 +308,7 @@ impl<'s> PrimParser<'_, 's> {
             }
         };
         let Some(index) = index else {
-            // The buffer alone is all of it.
+            // A buffer without indices means all of it.
             let shape = self.f.buffer(buffer).shape.clone();
             let zero = self.f.int(0);
             return Ok(BufferRegion {
@@ -329,7 +331,7 @@ fn keyword<'e, 's>(keywords: &'e [Keyword<'s>], name: &str) -> Option<&'e Expr<'
     keywords.iter().find(|k| k.name == name).map(|k| &k.value)
 }
 
-/// The keywords behind a leading `param=`.
+/// The keyword arguments after a leading `param=`.
 fn after_param<'e, 's>(keywords: &'e [Keyword<'s>]) -> &'e [Keyword<'s>] {
     match keywords.split_first() {
         Some((first, rest)) if first.name == "param" => rest,

@@ -1,4 +1,4 @@
-//! Calls: literals with a type, conversions, intrinsics.
+//! Calls: typed literals, conversions, intrinsics.
 
 use pliant_ir::tir::intrin::IntrinResult;
 use pliant_ir::tir::{BinOp, Expr as IrExpr, ExprData, Intrin, Ty};
@@ -9,7 +9,7 @@ use super::expr::{Val, fits};
 use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range};
 
-/// Two-operand functions and their operators.
+/// Functions of two operands and the corresponding operators.
 const BINARY: &[(&str, BinOp)] = &[
     ("min", BinOp::Min),
     ("max", BinOp::Max),
@@ -39,11 +39,11 @@ const BINARY: &[(&str, BinOp)] = &[
     ("Or", BinOp::Or),
 ];
 
-/// Those that printed programs also use without a module before them.
+/// Functions that printed programs also use without a module prefix.
 const BARE: &[&str] =
     &["min", "max", "floordiv", "floormod", "truncdiv", "truncmod", "indexdiv", "indexmod"];
 
-/// Other spellings of intrinsics.
+/// Alternative spellings of intrinsics.
 const INTRINSICS: &[(&str, Intrin)] = &[
     ("fabs", Intrin::Abs),
     ("power", Intrin::Pow),
@@ -54,7 +54,7 @@ const INTRINSICS: &[(&str, Intrin)] = &[
 ];
 
 impl<'s> PrimParser<'_, 's> {
-    /// The value of a call.
+    /// Evaluates a call.
     pub(super) fn call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let Some(name) = self.tir_name(&call.func) else { return self.other_call(e, call) };
         if let Some(ty) = parse_ty(&name) {
@@ -123,7 +123,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Calls of Python's own functions and of the host's.
+    /// Evaluates calls of Python builtins and of host functions.
     fn other_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         if let (ExprKind::Attribute(value, "astype", _), [dtype]) =
             (&call.func.kind, call.args.as_slice())
@@ -256,7 +256,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// `a / b` rounded towards plus infinity: for a constant or a positive `b`.
+    /// `a / b` rounded towards plus infinity, for a constant or positive `b`.
     fn ceildiv(&mut self, a: Val, b: Val, range: Range) -> Res<Val> {
         let (a, b) = self.unify(a, b, range)?;
         let ty = self.f.expr_ty(a);
@@ -281,7 +281,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(Val::Typed(self.f.binary(BinOp::FloorDiv, sum, b)))
     }
 
-    /// `T.Cast(dtype, value)`, and `T.cast(value, dtype)`; a written type tells which is meant where they are swapped.
+    /// Parses `T.Cast(dtype, value)` and `T.cast(value, dtype)`. If the arguments are swapped, a
+    /// type literal identifies the data type.
     fn cast_call(&mut self, e: &Expr<'s>, call: &Call<'s>, value_first: bool) -> Res<Val> {
         let [a, b] = self.args::<2>("Cast", e, call)?;
         let value_first = match (a.as_str(), b.as_str()) {
@@ -304,7 +305,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The type that an expression names: `"float32x4"`, `T.int64`.
+    /// The type that an expression denotes: `"float32x4"`, `T.int64`.
     pub(super) fn ty(&mut self, e: &Expr<'s>) -> Res<Ty> {
         if let Some(name) = e.as_str()
             && let Some(ty) = parse_ty(name)
@@ -325,7 +326,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The type that `A.dtype`, `A[i].dtype` or `v.dtype` is, for names of the function.
+    /// The type that `A.dtype`, `A[i].dtype` or `v.dtype` denotes, for names of the function.
     pub(super) fn ty_of_local(&mut self, e: &Expr<'s>) -> Res<Option<Ty>> {
         let ExprKind::Attribute(base, "dtype", _) = &e.kind else { return Ok(None) };
         let root = match &base.kind {
@@ -423,7 +424,7 @@ impl<'s> PrimParser<'_, 's> {
             (_, [a]) => {
                 let val = self.val(a)?;
                 let val = match val {
-                    // Functions of the reals take an integer literal as a float.
+                    // Floating-point functions convert an integer literal to a float.
                     Val::Int(v) if !is_integral(intrin) => Val::Float(v as f64),
                     val => val,
                 };
@@ -446,7 +447,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.f.add_expr(ExprData::Call(intrin, operands.into(), ty)))
     }
 
-    /// `T.call_extern("float32", "name", args...)`, `T.call_packed("name", args..., dtype="float32")`.
+    /// Parses `T.call_extern("float32", "name", args...)` and
+    /// `T.call_packed("name", args..., dtype="float32")`.
     fn named_call(&mut self, intrin: Intrin, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let mut ty = Ty::I64;
         for k in &call.keywords {
@@ -486,7 +488,7 @@ impl<'s> PrimParser<'_, 's> {
     }
 }
 
-/// Whether an intrinsic computes with integers.
+/// Whether an intrinsic operates on integers.
 fn is_integral(intrin: Intrin) -> bool {
     matches!(
         intrin,
@@ -501,7 +503,7 @@ fn is_integral(intrin: Intrin) -> bool {
     )
 }
 
-/// `float32`, `float32x4`.
+/// Parses `float32` and `float32x4`.
 pub(super) fn parse_ty(name: &str) -> Option<Ty> {
     if let Ok(d) = name.parse::<DType>() {
         return Some(Ty::scalar(d));

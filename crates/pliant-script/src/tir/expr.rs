@@ -1,5 +1,5 @@
-//! Expressions. Literals without a type take that of the other operand; where types differ, the narrower operand
-//! is converted.
+//! Expressions of loop functions. Untyped literals get the type of the other operand. If types
+//! differ, the narrower operand is converted.
 
 use pliant_ir::tir::bind_calls::makes_calls;
 use pliant_ir::tir::{BinOp, Buffer, Expr as IrExpr, ExprData, Intrin, Ty};
@@ -13,11 +13,11 @@ use crate::python::ast::{self, CmpOp, Expr, ExprKind, Range, UnaryOp};
 /// The value of an expression.
 #[derive(Clone, Debug)]
 pub(super) enum Val {
-    /// An expression with a type.
+    /// A typed expression.
     Typed(IrExpr),
-    /// An integer literal, which takes the type of what it meets.
+    /// An integer literal. It gets the type of the other operand.
     Int(i64),
-    /// A float literal, which takes the type of what it meets.
+    /// A float literal. It gets the type of the other operand.
     Float(f64),
     /// A string.
     Str(String),
@@ -44,13 +44,13 @@ impl Val {
     }
 }
 
-/// The type of a literal float that meets nothing.
+/// The default type of float literals.
 const FLOAT: Ty = Ty::scalar(DType::Float32);
 
 impl<'s> PrimParser<'_, 's> {
     // ---- conversions ----
 
-    /// The expression as a scalar; a literal has the type `like`, if that fits its kind.
+    /// Evaluates a scalar. A literal gets the type `like` if that is compatible.
     pub(super) fn scalar(&mut self, e: &Expr<'s>, like: Option<Ty>) -> Res<IrExpr> {
         let val = self.val(e)?;
         self.typed(val, like, e.range)
@@ -91,7 +91,7 @@ impl<'s> PrimParser<'_, 's> {
         if lanes == 1 { e } else { self.f.add_expr(ExprData::Broadcast(e, lanes)) }
     }
 
-    /// An integer literal of that type.
+    /// An integer literal of the given type.
     pub(super) fn int_const(&mut self, v: i64, ty: Ty, range: Range) -> Res<IrExpr> {
         let scalar = Ty::scalar(ty.dtype);
         if ty.dtype.is_float() {
@@ -103,7 +103,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.lanes(ExprData::Int(v, scalar), ty.lanes))
     }
 
-    /// The expression as an index or size: an int64.
+    /// Evaluates an index or size as int64.
     pub(super) fn index(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         let val = self.val(e)?;
         self.index_of(val, e.range)
@@ -131,7 +131,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.f.cast(e, Ty::I64.with_lanes(ty.lanes)))
     }
 
-    /// The expression as a condition: a bool.
+    /// Evaluates a condition as bool.
     pub(super) fn cond(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         let x = self.scalar(e, Some(Ty::BOOL))?;
         self.truth(x, e.range)
@@ -152,7 +152,8 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The value as one of that type. Conversions that lose nothing are made; others must be written.
+    /// Converts a value to the given type. Lossless conversions are implicit; others must be
+    /// written explicitly.
     pub(super) fn convert(&mut self, val: Val, to: Ty, what: &str, range: Range) -> Res<IrExpr> {
         if let (Val::Float(v), false) = (&val, to.dtype.is_float()) {
             let message = format!("{v:?} is a float, but {what} is {}", to.dtype);
@@ -182,7 +183,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Brings two operands to one type.
+    /// Converts two operands to a common type.
     pub(super) fn unify(&mut self, a: Val, b: Val, range: Range) -> Res<(IrExpr, IrExpr)> {
         let ty = |p: &Self, v: &Val| match v {
             Val::Typed(e) => Some(p.f.expr_ty(*e)),
@@ -217,7 +218,7 @@ impl<'s> PrimParser<'_, 's> {
 
     // ---- expressions ----
 
-    /// The value of an expression.
+    /// Evaluates an expression.
     pub(super) fn val(&mut self, e: &Expr<'s>) -> Res<Val> {
         match &e.kind {
             ExprKind::Name(name) => self.name(name, e),
@@ -415,8 +416,8 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The indices of an access: one per dim, or one linear position in functions that say so. A slice of constant
-    /// extent is a vector.
+    /// The indices of an access: one per dim, or a single linear index in functions that use those.
+    /// A slice of constant extent is a vector.
     pub(super) fn indices(
         &mut self,
         b: Buffer,
@@ -482,7 +483,7 @@ impl<'s> PrimParser<'_, 's> {
             (UnaryOp::Neg, Val::Float(v)) => Ok(Val::Float(-v)),
             (UnaryOp::Neg, val) => {
                 let x = self.typed(val, None, range)?;
-                // A literal keeps its sign to itself; everything else is subtracted from zero.
+                // A literal is negated directly; any other value is subtracted from zero.
                 let data = self.f.expr(x).clone();
                 match data {
                     ExprData::Float(bits, ty) => {
@@ -618,7 +619,7 @@ impl<'s> PrimParser<'_, 's> {
     }
 }
 
-/// The value of a literal without a type.
+/// The value of an untyped literal.
 fn literal(val: &Val) -> Option<f64> {
     match val {
         Val::Int(v) => Some(*v as f64),
@@ -627,7 +628,7 @@ fn literal(val: &Val) -> Option<f64> {
     }
 }
 
-/// Whether an integer is a value of that type.
+/// Whether an integer is representable in the given type.
 pub(super) fn fits(v: i64, dtype: DType) -> bool {
     let bits = u32::from(dtype.bits());
     match dtype.kind() {

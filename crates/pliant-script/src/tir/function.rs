@@ -53,7 +53,7 @@ impl<'s> PrimParser<'_, 's> {
             let v = self.f.size_var(*name);
             self.define(name, Local::Var(v));
         }
-        // Scalars first: the shapes of buffers may use them.
+        // Scalars come first, because the shapes of buffers may use them.
         let mut scalars = FxHashMap::default();
         for param in &def.params {
             if let Some(ty) = self.scalar_param(param) {
@@ -77,7 +77,7 @@ impl<'s> PrimParser<'_, 's> {
         if ok { Ok(()) } else { Err(Reported) }
     }
 
-    /// The type of a scalar parameter; nothing for buffers and handles.
+    /// The type of a scalar parameter; `None` for buffers and handles.
     fn scalar_param(&self, param: &Param<'s>) -> Option<Ty> {
         let e = param.annotation.as_ref()?;
         match &e.kind {
@@ -130,7 +130,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// `n = T.int64()`. Sizes are int64, whatever width the declaration names.
+    /// Parses `n = T.int64()`. Sizes are always int64, whatever type the declaration has.
     pub(super) fn declare_size(&mut self, target: &Expr<'s>) -> Res<()> {
         let Some(name) = target.as_name() else {
             return Err(self.error(Kind::Structure, target.range, "a size needs a name"));

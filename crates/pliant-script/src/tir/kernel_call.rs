@@ -9,15 +9,15 @@ use super::expr::Val;
 use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
 
-/// The arguments of a call, in the order of the declaration.
+/// The arguments of a call in the order of the kernel's declaration.
 struct Args {
-    /// The arguments of each present operand.
+    /// The arguments for each operand; `None` for absent operands.
     operands: Vec<Option<Vec<IrExpr>>>,
     numbers: Vec<Option<IrExpr>>,
 }
 
 impl<'s> PrimParser<'_, 's> {
-    /// A call of a library kernel.
+    /// Parses a call of a library kernel.
     pub(super) fn kernel_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let kernel = self.kernel(e, call)?;
         let mut args = Args {
@@ -93,7 +93,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// The arguments of an operand: a buffer or `T.view(buffer, dims, strides=..., offset=...)`.
+    /// The arguments for an operand: a buffer or `T.view(buffer, dims, strides=..., offset=...)`.
     fn kernel_operand(
         &mut self,
         kernel: &'static Kernel,
@@ -150,7 +150,7 @@ impl<'s> PrimParser<'_, 's> {
         items.iter().map(|e| self.scalar(e, Some(Ty::I64))).collect()
     }
 
-    /// The number of an attribute that is no list.
+    /// The value of an attribute that is not a list.
     fn kernel_attribute(&mut self, attr: &Attr, value: &Expr<'s>) -> Res<IrExpr> {
         let name = attr.name;
         match (attr.ty, &value.kind) {
@@ -176,7 +176,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The call, with defaults for what is not stated.
+    /// Creates the call, using defaults for omitted arguments.
     fn finish_kernel_call(
         &mut self,
         kernel: &'static Kernel,

@@ -1,4 +1,4 @@
-//! Loops: `for`, `T.grid` and their kin.
+//! Loops: `for`, `T.grid` and similar.
 
 use std::sync::Arc;
 
@@ -11,22 +11,23 @@ use super::{Local, PrimParser};
 use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt};
 
-/// Notes of a loop or block.
+/// The annotations of a loop or block.
 pub(super) type Notes = Vec<(Arc<str>, AttrValue)>;
 
-/// The range of one loop. Loops count up by one: where a range does not, the script's variable is made of the loop's.
+/// The range of a loop. Loops of the IR have step 1. For other steps, the script's loop variable is
+/// computed from that of the IR.
 struct LoopRange {
     min: IrExpr,
     extent: IrExpr,
     kind: ForKind,
     notes: Notes,
-    /// The first value and the step of the script's variable, where the step is not 1.
+    /// The first value and the step of the script's loop variable, if the step is not 1.
     strided: Option<(IrExpr, i64)>,
-    /// What is computed once, in front of the loop.
+    /// Values computed once before the loop.
     once: Vec<(Var, IrExpr)>,
 }
 
-/// One loop of a nest.
+/// A loop of a loop nest.
 pub(super) struct Loop {
     pub var: Var,
     pub min: IrExpr,
@@ -36,7 +37,7 @@ pub(super) struct Loop {
 }
 
 impl<'s> PrimParser<'_, 's> {
-    /// `for targets in iter: body`.
+    /// Parses `for targets in iter: body`.
     pub(super) fn for_stmt(
         &mut self,
         target: &Expr<'s>,
@@ -81,7 +82,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.after_once(before, nest))
     }
 
-    /// The loops around a body, the first outermost.
+    /// Creates a loop nest around a body. The first loop is outermost.
     pub(super) fn nest(&mut self, nest: Vec<Loop>, mut body: IrStmt) -> IrStmt {
         for Loop { var, min, extent, kind, notes } in nest.into_iter().rev() {
             body =
@@ -194,20 +195,20 @@ impl<'s> PrimParser<'_, 's> {
         let end = self.index(stop)?;
         let (kind, notes, mut once) = (ForKind::Serial, Notes::new(), Vec::new());
         if step != 1 {
-            // The script's variable is made of the first value in each turn.
+            // Every iteration computes the script's loop variable from the first value.
             let min = self.once(min, &mut once);
             let (zero, extent) = (self.f.int(0), self.turns(min, end, step));
             let strided = Some((min, step));
             return Ok(LoopRange { min: zero, extent, kind, notes, strided, once });
         }
-        // The extent is made of the first value too.
+        // The extent also depends on the first value.
         let calls = makes_calls(&self.f, min) || makes_calls(&self.f, end);
         let min = if calls { self.once(min, &mut once) } else { min };
         let extent = if start.is_some() { self.extent(min, end) } else { end };
         Ok(LoopRange { min, extent, kind, notes, strided: None, once })
     }
 
-    /// The step of a range: a constant other than 0.
+    /// The step of a range: a nonzero constant.
     fn step(&mut self, e: &Expr<'s>) -> Res<i64> {
         let step = self.index(e)?;
         match self.f.as_int(step) {
@@ -221,14 +222,15 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// How many turns a range makes that goes from `start` towards `end`, never fewer than none.
+    /// The trip count of a range from `start` towards `end`; at least 0.
     fn turns(&mut self, start: IrExpr, end: IrExpr, step: i64) -> IrExpr {
         let (low, high) = if step > 0 { (start, end) } else { (end, start) };
         let size = step.abs();
         if let (Some(a), Some(b)) = (self.f.as_int(low), self.f.as_int(high)) {
             let span = (i128::from(b) - i128::from(a)).max(0);
             let turns = (span + i128::from(size) - 1) / i128::from(size);
-            // Two ends of 64 bits are at most 2^64 apart, so only steps of 1 and 2 give more turns than fit.
+            // The difference of two 64-bit values is less than 2^64, so only the trip counts for
+            // steps of 1 and 2 can overflow.
             return self.f.int(i64::try_from(turns).unwrap_or(i64::MAX));
         }
         let span =
@@ -238,7 +240,7 @@ impl<'s> PrimParser<'_, 's> {
         self.f.binary(BinOp::FloorDiv, raised, size)
     }
 
-    /// A domain: an extent, or `(first, end)`.
+    /// Parses a domain: an extent, or `(first, end)`.
     pub(super) fn domain(&mut self, e: &Expr<'s>) -> Res<(IrExpr, IrExpr)> {
         let pair = match (e.as_sequence(), self.tir_call(e)) {
             (Some([a, b]), _) => Some((a, b)),
@@ -266,7 +268,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// A dict of notes; what is no constant of the script is one of the surrounding program.
+    /// A dict of annotations. If it is not constant in the script, the host evaluates it.
     pub(super) fn notes(&mut self, e: &Expr<'s>) -> Res<Notes> {
         match (&e.kind, crate::literal::attr(e)) {
             (_, Some(AttrValue::Map(items))) => Ok(items),

@@ -1,14 +1,14 @@
-//! Loop functions: from syntax to IR.
+//! Loop functions: translates syntax to IR.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `function` | signatures, declarations of sizes |
+//! | `function` | signatures, size declarations |
 //! | `buffer` | buffer types, `match_buffer`, allocations, regions |
 //! | `stmt` | statements |
-//! | `loops` | `for`, `T.grid` and their kin |
+//! | `loops` | `for`, `T.grid` and similar |
 //! | `block` | blocks and their axes |
-//! | `expr` | expressions and the rules of their types |
-//! | `call` | calls: literals with a type, intrinsics |
+//! | `expr` | expressions and their typing rules |
+//! | `call` | calls: typed literals, intrinsics |
 
 mod block;
 mod buffer;
@@ -29,33 +29,34 @@ use crate::dialect::Ns;
 use crate::errors::{Kind, Reported};
 use crate::python::ast::{Call, Expr, Range};
 
-/// What a name means inside a loop function.
+/// The meaning of a name inside a loop function.
 #[derive(Clone, Debug)]
 enum Local {
     /// A scalar variable.
     Var(Var),
-    /// A handle parameter, not yet a buffer.
+    /// A handle parameter that is not matched to a buffer yet.
     Handle(Var),
     /// A buffer.
     Buffer(Buffer),
-    /// A number of the parse: `k = 4`.
+    /// A constant of the parser: `k = 4`.
     Const(expr::Val),
     /// A name whose definition had an error.
     Broken,
 }
 
-/// The parse of one loop function.
+/// The state of the parser of a loop function.
 struct PrimParser<'p, 's> {
     cx: &'p Cx<'s>,
     f: PrimFunc,
     scope: FxHashMap<&'s str, Local>,
     undo: Vec<(&'s str, Option<Local>)>,
-    /// First value and extent of each loop.
+    /// The first value and the extent of each loop.
     loops: FxHashMap<Var, (IrExpr, IrExpr)>,
     host_vars: FxHashMap<u64, Var>,
-    /// Unknown names define sizes: in the shapes of buffer parameters.
+    /// Whether undefined names define sizes: in the shapes of buffer parameters.
     implicit: bool,
-    /// Calls of packed functions that state no type of their result: it is what their place takes.
+    /// Calls of packed functions without a stated result type. Their type is determined by the
+    /// context.
     unstated: FxHashSet<IrExpr>,
 }
 
@@ -97,7 +98,7 @@ impl<'s> PrimParser<'_, 's> {
         e.dotted().is_some_and(|parts| self.scope.contains_key(parts[0]))
     }
 
-    /// The name of the loop language that an expression spells.
+    /// The name of the loop language that an expression refers to.
     fn tir_name(&self, e: &Expr<'s>) -> Option<String> {
         if self.is_local(e) {
             return None;
@@ -108,7 +109,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The call of a name of the loop language that an expression is.
+    /// The call of a name of the loop language that an expression consists of.
     fn tir_call<'e>(&self, e: &'e Expr<'s>) -> Option<(String, &'e Call<'s>)> {
         let call = e.as_call()?;
         Some((self.tir_name(&call.func)?, call))
@@ -133,7 +134,7 @@ impl<'s> PrimParser<'_, 's> {
     }
 }
 
-/// Constructs of TVM that loop functions do not have: why, and what to write.
+/// TVM constructs that loop functions do not support, with the reason and the alternative.
 const ABSENT: &[(&str, &str, &str)] = &[
     ("ret", "a loop function returns nothing", "write the result into a buffer parameter"),
     (
@@ -156,7 +157,7 @@ const ABSENT: &[(&str, &str, &str)] = &[
 
 const MADE: &str = "the call of a packed function makes the arguments itself, from buffers and scalars as they are";
 
-/// Constructs of loop functions that are no intrinsics, for suggestions.
+/// Constructs of loop functions that are not intrinsics, for suggestions.
 const CONSTRUCTS: &[&str] = &[
     "prim_func",
     "Buffer",
@@ -203,7 +204,7 @@ const CONSTRUCTS: &[&str] = &[
     "max_value",
 ];
 
-/// Every spelling of the loop language, for suggestions.
+/// All spellings of the loop language, for suggestions.
 pub(crate) fn spellings() -> impl Iterator<Item = &'static str> {
     CONSTRUCTS.iter().copied().chain(Intrin::ALL.iter().map(|i| i.name()))
 }

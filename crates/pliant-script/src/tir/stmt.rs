@@ -1,4 +1,4 @@
-//! Statements.
+//! Statements of loop functions.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use super::{Local, PrimParser};
 use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::{BinOp, Call, Expr, ExprKind, Range, Stmt, StmtKind};
 
-/// One of a list of statements. Those that govern the rest of the list are closed when it ends.
+/// An element of a list of statements. `let`s and allocations apply to the rest of the list and are
+/// closed at its end.
 enum Item {
     Stmt(IrStmt),
     Let(Var, IrExpr),
@@ -20,7 +21,8 @@ enum Item {
 }
 
 impl<'s> PrimParser<'_, 's> {
-    /// A list of statements as one. `block` is the block whose own list this is.
+    /// Parses a list of statements. `block` is the block to which the list belongs directly, if
+    /// any.
     pub(super) fn stmts(
         &mut self,
         stmts: &[Stmt<'s>],
@@ -38,7 +40,8 @@ impl<'s> PrimParser<'_, 's> {
                 }
             }
         }
-        // The names of a block's own list live on until the block ends; its caller closes that scope.
+        // The names in a block's own list stay visible until the block ends; the caller closes that
+        // scope.
         if block.is_none() {
             self.close_scope(mark);
         }
@@ -108,7 +111,7 @@ impl<'s> PrimParser<'_, 's> {
                 self.assign(target, value, block, out)
             }
             StmtKind::AnnAssign(target, annotation, Some(value)) => {
-                // The annotation of a buffer repeats what its allocation says.
+                // The annotation of a buffer only repeats its allocation.
                 if self.tir_call(annotation).is_some_and(|(name, _)| name == "Buffer") {
                     return self.assign(target, value, block, out);
                 }
@@ -166,7 +169,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// A list of statements with names of its own.
+    /// Parses a list of statements in its own scope.
     fn nested(&mut self, body: &[Stmt<'s>]) -> Res<IrStmt> {
         let mark = self.open_scope();
         let s = self.stmts(body, None);
@@ -254,7 +257,7 @@ impl<'s> PrimParser<'_, 's> {
         self.plain_let(target, value, out)
     }
 
-    /// `x = value`: a number of the parse, or a variable for the rest of the list.
+    /// Parses `x = value`: a constant of the parser, or a variable for the rest of the list.
     fn plain_let(&mut self, target: &Expr<'s>, value: &Expr<'s>, out: &mut Vec<Item>) -> Res<()> {
         let val = self.val(value)?;
         let Some(name) = target.as_name() else {
@@ -299,7 +302,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// `x: T.int64 = value`, `x: T.let[T.int32] = value`.
+    /// Parses `x: T.int64 = value` and `x: T.let[T.int32] = value`.
     fn annotated_let(
         &mut self,
         target: &Expr<'s>,
@@ -376,7 +379,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.f.store(b, &indices, value))
     }
 
-    /// `A[i] += value`.
+    /// Parses `A[i] += value`.
     fn update(
         &mut self,
         target: &Expr<'s>,
@@ -394,7 +397,7 @@ impl<'s> PrimParser<'_, 's> {
         };
         let (b, indices) = self.element(head, index, target.range)?;
         let val = self.val(value)?;
-        // The place is computed once, in front of the value.
+        // The indices are computed once, before the value.
         let calls = indices.iter().any(|&i| makes_calls(&self.f, i))
             || matches!(val, Val::Typed(e) if makes_calls(&self.f, e));
         let mut once = Vec::new();
@@ -408,7 +411,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.after_once(once, store))
     }
 
-    /// A variable for a value that may be another one when it is computed again, else the expression itself.
+    /// A variable for a value that may change when it is recomputed; otherwise the expression
+    /// itself.
     pub(super) fn once(&mut self, e: IrExpr, once: &mut Vec<(Var, IrExpr)>) -> IrExpr {
         if !may_change(&self.f, e) {
             return e;
@@ -418,7 +422,7 @@ impl<'s> PrimParser<'_, 's> {
         self.f.var_expr(var)
     }
 
-    /// A statement inside of the variables that it needs.
+    /// Wraps a statement in the definitions of the variables that it needs.
     pub(super) fn after_once(&mut self, once: Vec<(Var, IrExpr)>, s: IrStmt) -> IrStmt {
         let inside = |s, (var, value)| self.f.add_stmt(StmtData::Let(var, value, s));
         once.into_iter().rev().fold(s, inside)
@@ -482,14 +486,15 @@ impl<'s> PrimParser<'_, 's> {
                 Ok(())
             }
             _ => {
-                // Unknown names report themselves; known ones have no effect as statements.
+                // Evaluating the expression reports unknown names. A known name has no effect as a
+                // statement.
                 self.val(e)?;
                 Err(self.error(Kind::Structure, e.range, format!("T.{name} has no effect here")))
             }
         }
     }
 
-    /// The only argument of a call; `message` says what that should be.
+    /// The only argument of a call. `message` describes what it should be.
     fn only_argument<'c>(
         &self,
         call: &'c Call<'s>,
@@ -508,7 +513,7 @@ impl<'s> PrimParser<'_, 's> {
         self.error_help(Kind::Structure, range, message, format!("write: {help} T.{name}(...):"))
     }
 
-    /// `T.bind(value, var=x)`: a variable for the rest of the list.
+    /// Parses `T.bind(value, var=x)`: a variable for the rest of the list.
     fn bind(&mut self, call: &Call<'s>, range: Range, out: &mut Vec<Item>) -> Res<()> {
         let var =
             call.keywords.iter().find(|k| k.name == "var").map(|k| &k.value).or(call.args.get(1));
@@ -523,7 +528,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// A `let` of a name that may have been declared by `x = T.int32()`.
+    /// A `let` for a name that may have been declared by `x = T.int32()`.
     fn bind_name(&mut self, name: &'s str, value: IrExpr, out: &mut Vec<Item>) {
         let ty = self.f.expr_ty(value);
         let var = self.f.add_var(name, VarTy::Value(ty));
@@ -583,7 +588,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// `with T.LetStmt(v) as x:`, `with T.let(x, v):`, `with T.Assert(c, m):`, `with T.decl_buffer(...) as B:`.
+    /// Parses `with T.LetStmt(v) as x:`, `with T.let(x, v):`, `with T.Assert(c, m):`,
+    /// `with T.decl_buffer(...) as B:`.
     fn scoped(
         &mut self,
         name: &str,

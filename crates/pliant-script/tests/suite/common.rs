@@ -1,10 +1,10 @@
-//! What the tests share.
+//! Shared test code.
 
 use pliant_diag::{Diagnostic, SourceFile, SourceMap};
 use pliant_ir::IRModule;
 use pliant_ir::print::{PrintOptions, print_module};
 
-/// The module of a text that must parse, and be well formed.
+/// Parses a text that must be valid and well-formed.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn module(text: &str) -> IRModule {
     match pliant_script::parse_module(text, pliant_ops::registry()) {
@@ -17,7 +17,7 @@ pub fn module(text: &str) -> IRModule {
     }
 }
 
-/// The print of a module.
+/// The printed form of a module.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn print(module: &IRModule) -> String {
     print_module(
@@ -27,7 +27,8 @@ pub fn print(module: &IRModule) -> String {
     )
 }
 
-/// Parses, checks that the parse of the print is the same program and prints the same, and returns the print.
+/// Parses a text and checks that its printed form parses to the same program and prints
+/// identically. Returns the printed form.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn fixed_point(text: &str) -> String {
     let first = module(text);
@@ -41,7 +42,7 @@ pub fn fixed_point(text: &str) -> String {
     once
 }
 
-/// Each error as `line:column: message (help)`, with the text that it points at.
+/// Formats each error as `line:column: message (help)`, with the text that it refers to.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn report(text: &str, errors: &[Diagnostic]) -> String {
     let mut map = SourceMap::new();
@@ -63,7 +64,7 @@ pub fn report(text: &str, errors: &[Diagnostic]) -> String {
     lines.join("\n")
 }
 
-/// The report of a text that must not parse.
+/// The report for a text that must be invalid.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn errors(text: &str) -> String {
     match pliant_script::parse_module(text, pliant_ops::registry()) {

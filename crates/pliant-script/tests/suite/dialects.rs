@@ -1,4 +1,4 @@
-//! The spellings of 2022, of the `struct_info` dialect and of TVM 0.26 mean the same.
+//! Tests that the dialects of 2022, `struct_info` and TVM 0.26 are equivalent.
 
 use crate::common::{errors, fixed_point};
 
@@ -30,7 +30,7 @@ fn the_program_of_the_rfc() {
     );
 }
 
-/// Each body after the same signature; all must print the same.
+/// Parses each body with the same signature. All must print identically.
 fn same(signature: &str, bodies: &[&str]) -> String {
     let mut first: Option<String> = None;
     for body in bodies {
@@ -384,7 +384,7 @@ def main(x: R.Tensor((4,), "float32")):
     );
 }
 
-/// R18 of the RFC, its brackets mended: memory made explicit.
+/// R18 of the RFC, with its brackets corrected: explicit memory.
 #[test]
 fn explicit_memory_of_the_rfc() {
     let out = fixed_point(
@@ -412,7 +412,8 @@ def relax_function(x: R.Tensor(ndim=2, dtype="float32")):
     );
 }
 
-/// R9 of the RFC, its product mended: sizes shadowed by axes, unnamed blocks, calls of all kinds.
+/// R9 of the RFC, with its product corrected: sizes shadowed by axes, unnamed blocks, calls of all
+/// kinds.
 #[test]
 fn cross_level_program_of_the_rfc() {
     let out = fixed_point(
@@ -455,7 +456,8 @@ class MyIRModule:
     }
 }
 
-/// R17 of the RFC, its parameters mended: a size by name, a block over loops, a packed function called by name.
+/// R17 of the RFC, with its parameters corrected: a size by name, a block over loops, a packed
+/// function called by name.
 #[test]
 fn running_example_of_the_rfc() {
     let out = fixed_point(
@@ -506,7 +508,8 @@ class Module:
     assert!(out.contains("A = T.match_buffer(a, (n, 2 * (m // 2)), \"float32\")"), "{out}");
 }
 
-/// R19 of the RFC, its brackets mended: shapes made explicit. The RFC's order of operands differs from today's.
+/// R19 of the RFC, with its brackets corrected: explicit shapes. The order of operands differs from
+/// the current one.
 #[test]
 fn explicit_shapes_of_the_rfc() {
     let out = fixed_point(

@@ -1,14 +1,14 @@
-//! The exact message of each kind of error.
+//! The exact messages of all kinds of errors.
 
 use crate::common::errors;
 
-/// A graph function around some lines; `x` is a tensor of (n, 4) floats.
+/// A graph function that contains the given lines; `x` is a float32 tensor of shape (n, 4).
 fn relax(body: &str) -> String {
     let lines: String = body.lines().map(|l| format!("    {l}\n")).collect();
     errors(&format!("@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\")):\n{lines}"))
 }
 
-/// A loop function around some lines.
+/// A loop function that contains the given lines.
 fn tir(body: &str) -> String {
     let lines: String = body.lines().map(|l| format!("    {l}\n")).collect();
     errors(&format!(
@@ -276,7 +276,7 @@ fn buffers_that_are_not_plain_memory() {
         let want = "PL0102: an allocated buffer is row-major and starts at its memory's beginning";
         assert!(out.contains(want), "{out}");
     }
-    // Defaults are fine: the one error is that of the unknown name.
+    // Default values are accepted: the only error is the unknown name.
     let plain = "B = T.alloc_buffer((4,), data=None, strides=[], align=64, offset_factor=1, buffer_type=\"default\", axis_separators=[])\nB[k] = T.float32(1)";
     let out = tir(plain);
     assert!(out.starts_with("4:7 `k` PL0103") && out.lines().count() == 1, "{out}");

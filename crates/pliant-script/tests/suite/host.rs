@@ -1,4 +1,4 @@
-//! What a script takes from the Python program around it.
+//! Tests of values that a script obtains from the host program.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use pliant_ir::{BaseFunc, DType};
 use pliant_script::{HostEnv, HostSym, HostSymOp, HostValue, Parsed, parse};
 use pliant_tensor::Tensor;
 
-/// A program with some names, that can evaluate some expressions.
+/// A host with some names, which can evaluate some expressions.
 struct Host {
     names: HashMap<&'static str, HostValue>,
     exprs: HashMap<&'static str, HostValue>,

@@ -1,15 +1,15 @@
-//! No text makes the parser panic, run out of stack, or take more than linear time.
+//! No text makes the parser panic, overflow the stack, or take more than linear time.
 
 use proptest::prelude::*;
 
 use crate::common::{errors, module};
 
-/// Parses whatever it is.
+/// Parses the text and ignores the result.
 fn read(text: &str) {
     let _ = pliant_script::parse_module(text, pliant_ops::registry());
 }
 
-/// Runs in a thread of a small stack, so that deep recursion shows.
+/// Runs a function on a thread with a small stack, to detect deep recursion.
 fn small_stack(run: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap().join().unwrap();
 }
@@ -89,7 +89,7 @@ fn long_programs_parse() {
     module(&program(40_000));
 }
 
-/// Whole programs of both levels, to be damaged.
+/// Complete programs of both levels, to be mutated.
 const SEEDS: [&str; 3] = [
     include_str!("programs/canonical.py"),
     include_str!("programs/rfc.py"),
@@ -103,7 +103,7 @@ fn seeds_parse() {
     }
 }
 
-/// What mutations insert.
+/// Texts that mutations insert.
 const PIECES: [&str; 40] = [
     "(",
     ")",

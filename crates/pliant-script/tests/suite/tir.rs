@@ -1,4 +1,4 @@
-//! Loop functions: what is written is what is printed.
+//! Loop functions: the printed form equals the source.
 
 use crate::common::{fixed_point, module, print};
 
@@ -173,7 +173,7 @@ class Module:
     assert_eq!(print(&module(text)), text);
 }
 
-/// E1 of the TE document: the block form of 2022 is what TE makes.
+/// E1 of the TE document: the block form of 2022 is what TE generates.
 #[test]
 fn blocks_are_what_tensor_expressions_make() {
     use pliant_ops::te;
