@@ -1,14 +1,14 @@
-//! [`NodeAtRun`]: a node that is imported when the program runs, over operands of the kinds that they turn out to have.
+//! [`NodeAtRun`]: a node that is imported at run time, when the types of its operands are known.
 //!
-//! Most operators are converted for tensors of known rank, and some for sizes or values that are numbers. Where only a run
-//! knows these, the node goes into the program as a call of [`crate::host::NODE`] with itself as a model of one node. Whoever
-//! runs it imports that model for the ranks that come, which makes an ordinary program over symbols; where ranks are not
-//! enough, for the sizes and the small integers that come.
-//!
+//! Most operators are converted for tensors of known rank, and some require known sizes or values.
+//! If these are only known at run time, the program contains a call of [`crate::host::NODE`] with
+//! the node as a model of its own. The host imports that model for the actual ranks, which results
+//! in a normal program with symbolic sizes. If ranks are not sufficient, it imports the model for
+//! the actual sizes and small integer values.
 //! | module | owns |
 //! |---|---|
-//! | `call` | the call that stands for such a node in the program |
-//! | `trial` | what such a node gives, found by trying it over operands of several ranks |
+//! | `call` | emits the call for such a node |
+//! | `trial` | infers the result types of such a node by importing it for several ranks |
 
 mod call;
 mod trial;
@@ -26,25 +26,27 @@ use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{ModelProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto};
 use crate::tensor;
 
-/// Integers of an operand that may stand for their values: axes, sizes, pads.
+/// Maximum number of elements of an integer operand whose values can be specialised: axes, sizes,
+/// pads.
 const FEW: usize = 64;
 
-/// How much of its operands a node is imported for.
+/// The properties of the operands for which a node is specialised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// Their ranks and element types.
+    /// Ranks and element types.
     Ranks,
-    /// Of all but the first also their sizes, and their values where they are few integers.
+    /// As `Ranks`, plus the sizes of all operands but the first, and their values if they are few
+    /// integers.
     Parameters,
-    /// Sizes and few integers of all.
+    /// As `Parameters`, but for all operands.
     All,
 }
 
 impl Depth {
-    /// From the least to the most.
+    /// All depths, in ascending order.
     pub const EACH: [Depth; 3] = [Depth::Ranks, Depth::Parameters, Depth::All];
 
-    /// Whether sizes and values of operand `i` are part of its kind.
+    /// Whether the sizes and values of operand `i` are specialised.
     fn is_exact(self, i: usize) -> bool {
         match self {
             Depth::Ranks => false,
@@ -54,17 +56,17 @@ impl Depth {
     }
 }
 
-/// What an operand turns out to be.
+/// The properties of an operand for which a node is imported.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Operand {
     dtype: DType,
     dims: Vec<Option<i64>>,
-    /// The elements, where they are part of its kind.
+    /// The elements, if the node is specialised for them.
     values: Option<Vec<i64>>,
 }
 
 impl Operand {
-    /// Operand `i` as it is imported at that depth.
+    /// The properties of operand `i` for the given depth.
     pub fn of(value: &Tensor, i: usize, depth: Depth) -> Operand {
         let (dtype, exact) = (value.dtype(), depth.is_exact(i));
         let few = exact && is_plain_int(dtype) && value.numel() <= FEW;
@@ -73,7 +75,7 @@ impl Operand {
         Operand { dtype, dims, values }
     }
 
-    /// Whether its values are part of its kind.
+    /// Whether the node is specialised for the operand's values.
     pub fn is_value(&self) -> bool {
         self.values.is_some()
     }
@@ -83,17 +85,17 @@ fn is_plain_int(dtype: DType) -> bool {
     matches!(dtype, DType::Int64 | DType::Int32 | DType::Bool)
 }
 
-/// A node as a model of its own, whose inputs are its operands and have no types yet.
+/// A node as a model of its own. The model's inputs are the node's operands, without types.
 #[derive(Clone, Debug)]
 pub struct NodeAtRun {
     proto: ModelProto,
 }
 
 impl NodeAtRun {
-    /// The node that a program holds as text.
+    /// Decodes a node from the text stored in a program.
     ///
     /// # Errors
-    /// When the text is no such node.
+    /// If the text does not encode a node.
     pub fn from_text(text: &str) -> Result<NodeAtRun, Problem> {
         let wrong = || Problem::invalid("this is no node of an ONNX model");
         let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
@@ -108,16 +110,17 @@ impl NodeAtRun {
         self.proto.encode_to_vec().iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// The node as messages call it.
+    /// The label of the node for messages.
     pub fn label(&self) -> String {
         let node = self.proto.graph.as_ref().and_then(|g| g.node.first());
         node.map_or_else(String::new, crate::node::label)
     }
 
-    /// The node over such operands as a module, whose function `main` takes those that are no values.
+    /// Imports the node for the given operands as a module. Its function `main` takes the operands
+    /// that are not specialised for their values.
     ///
     /// # Errors
-    /// What makes it impossible.
+    /// The reason why the node cannot be imported.
     pub fn import(&self, operands: &[Operand]) -> Result<IRModule, Problem> {
         let model = self.model(operands)?;
         match import_alone(&model) {
@@ -126,7 +129,7 @@ impl NodeAtRun {
         }
     }
 
-    /// The model with the operands' types.
+    /// The model with the types of the operands.
     fn model(&self, operands: &[Operand]) -> Result<Model, Problem> {
         let mut proto = self.proto.clone();
         let wrong = || Problem::invalid("a node has other operands than it was made for");
@@ -166,7 +169,7 @@ impl NodeAtRun {
     }
 }
 
-/// Integers as the bytes of a tensor.
+/// Encodes integers as the bytes of a tensor.
 fn bytes_of(values: &[i64], dtype: DType) -> Vec<u8> {
     match dtype {
         DType::Bool => values.iter().map(|&v| u8::from(v != 0)).collect(),
@@ -182,7 +185,7 @@ fn shape_of(info: &ValueInfoProto) -> Option<&TensorShapeProto> {
     }
 }
 
-/// A constant as an initializer.
+/// Encodes a constant as an initializer.
 pub(crate) fn initializer(name: &str, tensor: &Tensor) -> Option<TensorProto> {
     let raw = tensor.to_contiguous().ok()?;
     Some(TensorProto {

@@ -1,9 +1,11 @@
-//! Arithmetic that names of dims are: `+ - * / // % **`, `floor`, `ceil`, `max` and `min` over names and integers.
+//! Arithmetic in names of dims: `+ - * / // % **`, `floor`, `ceil`, `max` and `min` over names and
+//! integers.
 
 use rustc_hash::FxHashSet;
 
-/// The size that a dim's text stands for, where its names stand for those sizes; `None` where one has none, or the text is
-/// no arithmetic that comes out. All names are looked up.
+/// Evaluates the text of a dim; `size` returns the values of its names. Returns `None` if a name
+/// has no value, or if the text is not arithmetic or has no integer value. `size` is called for all
+/// names.
 pub fn evaluate_dim(text: &str, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
     evaluate(&Arithmetic::read(text)?, size)
 }
@@ -28,22 +30,22 @@ fn evaluate(tree: &Tree, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i6
     }
 }
 
-// Functions of two, beside the signs that stand for themselves.
+// Codes of functions of two arguments. Other operators are represented by their characters.
 
-/// A quotient that is written as one that is rounded down.
+/// A quotient rounded down, written as `floor(a / b)`.
 pub(crate) const FLOOR: u8 = b'f';
-/// A quotient that is rounded up.
+/// A quotient rounded up.
 pub(crate) const CEIL: u8 = b'c';
 pub(crate) const MAX: u8 = b'M';
 pub(crate) const MIN: u8 = b'm';
 
-/// The largest power that is written out.
+/// Maximum exponent of a power that is expanded.
 const MOST_POWER: u32 = 8;
-/// Nodes of a power that is written out, and summands of a product that is multiplied out, at most: powers of powers, and
-/// products of sums, grow beyond all bounds within a few characters.
+/// Maximum number of nodes of an expanded power, and of summands of an expanded product. Nested
+/// powers and products of sums would otherwise grow exponentially with the length of the text.
 const MOST_PARTS: usize = 256;
 
-/// Arithmetic as it was written.
+/// An arithmetic expression as written.
 #[derive(Clone)]
 pub(crate) enum Tree {
     Int(i64),
@@ -52,7 +54,8 @@ pub(crate) enum Tree {
 }
 
 impl Tree {
-    /// The names in it that are not defined, as often as they occur; whether sums and products alone lead to them.
+    /// Appends all occurrences of names that are not in `defined`. Returns whether they only occur
+    /// in sums and products.
     pub fn names(&self, defined: &FxHashSet<String>, open: &mut Vec<String>) -> bool {
         match self {
             Tree::Int(_) => true,
@@ -72,7 +75,7 @@ impl Tree {
 }
 
 impl Tree {
-    /// How many numbers, names and signs it is made of.
+    /// The number of nodes.
     fn nodes(&self) -> usize {
         match self {
             Tree::Int(_) | Tree::Name(_) => 1,
@@ -80,7 +83,7 @@ impl Tree {
         }
     }
 
-    /// How many summands it has at most once its products, and those inside of it, are multiplied out.
+    /// Maximum number of summands after all products are expanded.
     fn summands(&self) -> usize {
         let Tree::Op(op, sides) = self else { return 1 };
         let (a, b) = (sides.0.summands(), sides.1.summands());
@@ -90,7 +93,7 @@ impl Tree {
         }
     }
 
-    /// Whether a quotient stands in it that may be no whole number.
+    /// Whether it contains a quotient that may not be an integer.
     fn parts(&self) -> bool {
         match self {
             Tree::Int(_) | Tree::Name(_) => false,
@@ -98,7 +101,8 @@ impl Tree {
         }
     }
 
-    /// Whether rounding its one quotient down rounds the whole down: whole numbers are added to it or taken from it.
+    /// Whether rounding its only quotient down is equivalent to rounding the whole down, because
+    /// only integers are added to the quotient or subtracted from it.
     fn rounds_as_a_whole(&self) -> bool {
         match self {
             Tree::Op(b'/', sides) => !sides.0.parts() && !sides.1.parts(),
@@ -113,16 +117,17 @@ impl Tree {
     }
 }
 
-/// A reader of `+ - * / // % **`, `floor`, `ceil`, `max` and `min` as exporters write them, parentheses, integers and names.
+/// A parser of `+ - * / // % **`, `floor`, `ceil`, `max` and `min` in the forms that exporters
+/// write, with parentheses, integers and names.
 pub(crate) struct Arithmetic<'a> {
     rest: &'a str,
     depth: u32,
 }
 
 impl<'a> Arithmetic<'a> {
-    /// The whole text, or nothing where it is no arithmetic.
+    /// Parses the whole text. `None` if it is not arithmetic.
     pub fn read(text: &'a str) -> Option<Tree> {
-        // A tree is as deep as its text is long, and nobody writes a size that long.
+        // The depth of a tree is limited by the length of the text; real sizes are shorter.
         if text.len() > 256 {
             return None;
         }
@@ -163,7 +168,7 @@ impl<'a> Arithmetic<'a> {
         let mut left = self.power()?;
         while let Some(op) = self.take(b"*/%") {
             let right = self.power()?;
-            // What divides by 0 is no size.
+            // Division by 0 is not a size.
             if op != b'*' && matches!(right, Tree::Int(0)) {
                 return None;
             }
@@ -189,7 +194,7 @@ impl<'a> Arithmetic<'a> {
         Some((1..times).fold(base.clone(), product))
     }
 
-    /// A function by that name, whose arguments come next; nothing where it is another.
+    /// Parses the arguments of a function. `None` if the function is unknown.
     fn function(&mut self, name: &str) -> Option<Tree> {
         self.take(b"(")?;
         self.depth += 1;
@@ -198,7 +203,8 @@ impl<'a> Arithmetic<'a> {
         }
         let first = self.sum()?;
         let tree = match (name, first) {
-            // Quotients are rounded down as they are; a sum of quotients is not that of rounded ones.
+            // Quotients are rounded down by default, but the sum of rounded quotients is not the
+            // rounded sum.
             ("floor", tree) if tree.rounds_as_a_whole() => tree,
             ("ceil" | "ceiling", Tree::Op(b'/', sides)) if !sides.0.parts() && !sides.1.parts() => {
                 Tree::Op(CEIL, sides)
@@ -222,7 +228,7 @@ impl<'a> Arithmetic<'a> {
     fn atom(&mut self) -> Option<Tree> {
         if self.take(b"(").is_some() {
             self.depth += 1;
-            // Nobody writes a size that deep; it is a name then.
+            // Deeply nested text is treated as a name.
             if self.depth > 32 {
                 return None;
             }

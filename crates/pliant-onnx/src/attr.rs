@@ -1,4 +1,4 @@
-//! Attributes of nodes, read by name and checked for their kind.
+//! Reads the attributes of nodes by name and checks their types.
 
 use pliant_diag::suggest::did_you_mean;
 
@@ -17,7 +17,7 @@ impl<'a> AttrReader<'a> {
         let Some(attr) = self.0.attribute.iter().find(|a| a.name() == name) else {
             return Ok(None);
         };
-        // Files of the first IR versions leave the kind out.
+        // Files of the first IR versions do not state the type.
         let kind = attr.r#type();
         if kind != AttributeType::Undefined && !kinds.contains(&kind) {
             let wanted: Vec<&str> = kinds.iter().map(|k| k.as_str_name()).collect();
@@ -30,28 +30,28 @@ impl<'a> AttrReader<'a> {
         Ok(Some(attr))
     }
 
-    /// Whether it is given.
+    /// Whether the attribute is present.
     pub fn has(&self, name: &str) -> bool {
         self.0.attribute.iter().any(|a| a.name() == name)
     }
 
-    /// An integer, if given.
+    /// An integer attribute, if present.
     pub fn int(&self, name: &str) -> Read<Option<i64>> {
         Ok(self.find(name, &[AttributeType::Int])?.map(AttributeProto::i))
     }
 
-    /// A float, if given.
+    /// A float attribute, if present.
     pub fn float(&self, name: &str) -> Read<Option<f64>> {
         Ok(self.find(name, &[AttributeType::Float])?.map(|a| f64::from(a.f())))
     }
 
-    /// A string, if given.
+    /// A string attribute, if present.
     pub fn str(&self, name: &str) -> Read<Option<&'a str>> {
         let Some(attr) = self.find(name, &[AttributeType::String])? else { return Ok(None) };
         utf8(name, attr.s.as_deref().unwrap_or_default()).map(Some)
     }
 
-    /// A string out of some, or the first.
+    /// A string attribute that must be one of `among`. Default: the first of these.
     pub fn choice<'c>(&self, name: &str, among: &[&'c str]) -> Read<&'c str> {
         let Some(given) = self.str(name)? else { return Ok(among[0]) };
         among.iter().find(|c| **c == given).copied().ok_or_else(|| {
@@ -61,28 +61,28 @@ impl<'a> AttrReader<'a> {
         })
     }
 
-    /// Integers, if given.
+    /// A list of integers, if present.
     pub fn ints(&self, name: &str) -> Read<Option<&'a [i64]>> {
         Ok(self.find(name, &[AttributeType::Ints])?.map(|a| a.ints.as_slice()))
     }
 
-    /// Floats, if given.
+    /// A list of floats, if present.
     pub fn floats(&self, name: &str) -> Read<Option<&'a [f32]>> {
         Ok(self.find(name, &[AttributeType::Floats])?.map(|a| a.floats.as_slice()))
     }
 
-    /// Strings, if given.
+    /// A list of strings, if present.
     pub fn strings(&self, name: &str) -> Read<Option<Vec<&'a str>>> {
         let Some(attr) = self.find(name, &[AttributeType::Strings])? else { return Ok(None) };
         attr.strings.iter().map(|s| utf8(name, s)).collect::<Read<Vec<_>>>().map(Some)
     }
 
-    /// A tensor, if given.
+    /// A tensor attribute, if present.
     pub fn tensor(&self, name: &str) -> Read<Option<&'a TensorProto>> {
         Ok(self.find(name, &[AttributeType::Tensor])?.and_then(|a| a.t.as_ref()))
     }
 
-    /// A graph.
+    /// A graph attribute, which must be present.
     pub fn graph(&self, name: &str) -> Read<&'a GraphProto> {
         let attr = self.find(name, &[AttributeType::Graph])?;
         attr.and_then(|a| a.g.as_ref())

@@ -1,5 +1,6 @@
-//! What can be said of a node whose inputs are not known, because the node before it failed: its operator, its attributes,
-//! and the nodes of its graphs and functions. The rest has to wait until what stands before it is mended.
+//! Checks nodes whose inputs are unknown because an upstream node failed: their operators,
+//! attributes, and the nodes of their graphs and functions. Other checks are only possible once the
+//! upstream problem is fixed.
 
 use pliant_ir::relax::{TensorShape, TypeData};
 
@@ -12,12 +13,13 @@ use crate::proto::{FunctionProto, NodeProto};
 use crate::schema;
 use crate::value::Value;
 
-/// The versions of the operator sets that a graph or a function takes its nodes from.
+/// Returns the version of an operator set that a graph or a function imports.
 type Opset<'a> = &'a dyn Fn(&str) -> Option<i64>;
 
 impl Importer<'_> {
-    /// Tells what is wrong with a node that is not converted, whatever its inputs turn out to be: with its attributes, where
-    /// its inputs are given and nothing else is told of it, and with what is inside of it.
+    /// Reports the problems of a node that is not converted, as far as they do not depend on its
+    /// inputs. Attributes are checked if `inputs` are given and no other problem of the node is
+    /// reported. Nested nodes are checked, too.
     pub(crate) fn told_behind(&mut self, node: &NodeProto, inputs: Option<&[Value]>) {
         let mut found = Vec::new();
         for graph in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
@@ -66,11 +68,12 @@ impl Importer<'_> {
         self.told_of(&function.node, &opset, found);
     }
 
-    /// What is wrong with the node's attributes by themselves: found by converting it for tensors of which nothing is known.
+    /// The problem of a node's attributes, found by converting the node for tensors of unknown
+    /// types.
     fn of_attributes(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<Problem> {
         let domain = own_domain(node.domain());
         let row = ops::find(domain, node.op_type())?;
-        // Graphs inside are converted with the node that they belong to.
+        // Nested graphs are converted together with their node.
         if node.attribute.iter().any(|a| a.g.is_some() || !a.graphs.is_empty()) {
             return None;
         }
@@ -87,7 +90,7 @@ impl Importer<'_> {
         Some(problem.at(&label(node), &operator_name(node)))
     }
 
-    /// A tensor of any type.
+    /// A tensor of unknown type.
     fn anything(&mut self) -> Value {
         let func = self.builder.func_mut();
         let ty = func.intern(TypeData::Tensor { shape: TensorShape::Unknown, dtype: None });

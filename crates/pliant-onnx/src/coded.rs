@@ -1,5 +1,6 @@
-//! Element types that tensors of the program cannot have. Integers of 2 and 4 bits are held as 8-bit integers of the same
-//! value; floats of 4 and 8 bits as uint8 that hold their codes, which operators that move elements move like any others.
+//! Element types that tensors of the program cannot have. Integers of 2 and 4 bits are represented
+//! by 8-bit integers of the same value. Floats of 4 and 8 bits are represented by their bit
+//! patterns as uint8, which data movement operators can process like any other type.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -11,16 +12,16 @@ use crate::proto::tensor_proto::DataType;
 
 type Made = Result<Expr, Problem>;
 
-/// The bits of a small float.
+/// The format of a narrow float type.
 struct Format {
     bits: u32,
     mantissa: u32,
     bias: i32,
-    /// The largest code of a finite positive number.
+    /// The bit pattern of the largest finite number.
     largest: u8,
-    /// The code of NaN; none where there is no NaN.
+    /// The bit pattern of NaN; `None` if there is no NaN.
     nan: Option<u8>,
-    /// Whether the code of minus zero is that of NaN.
+    /// Whether the bit pattern of minus zero represents NaN.
     no_minus_zero: bool,
 }
 
@@ -38,13 +39,13 @@ fn format(ty: DataType) -> Option<Format> {
     }
 }
 
-/// The type of that number in a file, if it is one of these.
+/// The type with the given number in the file, if it is one of these types.
 pub(crate) fn coded(code: i64) -> Option<DataType> {
     let ty = DataType::try_from(i32::try_from(code).ok()?).ok()?;
     (integer(ty).is_some() || is_float(ty)).then_some(ty)
 }
 
-/// Bits and sign of a small integer.
+/// The number of bits of a narrow integer type, and whether it is signed.
 pub(crate) fn integer(ty: DataType) -> Option<(u32, bool)> {
     match ty {
         DataType::Int4 => Some((4, true)),
@@ -55,7 +56,7 @@ pub(crate) fn integer(ty: DataType) -> Option<(u32, bool)> {
     }
 }
 
-/// Whether it is a float, held by its codes.
+/// Whether it is a float type, represented by bit patterns.
 pub(crate) fn is_float(ty: DataType) -> bool {
     ty == DataType::Float8e8m0 || format(ty).is_some()
 }
@@ -86,7 +87,7 @@ pub(crate) fn moves(operator: &str) -> bool {
 }
 
 impl Format {
-    /// The number of a code.
+    /// The number that a bit pattern represents.
     fn value(&self, code: u8) -> f32 {
         let sign = 1u8 << (self.bits - 1);
         if self.nan == Some(code) {
@@ -94,7 +95,7 @@ impl Format {
         }
         let (size, negative) = (code & (sign - 1), code & sign != 0);
         if size > self.largest {
-            // Above the largest number of those that have both stands infinity.
+            // In formats with infinity, its bit pattern follows that of the largest number.
             let infinite = self.mantissa == 2 && size == self.largest + 1;
             return match (infinite, negative) {
                 (true, false) => f32::INFINITY,
@@ -112,7 +113,8 @@ impl Format {
         if negative { -number } else { number }
     }
 
-    /// Above which positive numbers each code after the first begins: halfway, and halves go to the even code.
+    /// The thresholds above which each positive bit pattern after the first begins: the midpoints,
+    /// with ties to the even pattern.
     fn boundaries(&self, saturate: bool) -> Vec<f32> {
         let last = if saturate { self.largest - 1 } else { self.largest };
         let step =
@@ -133,7 +135,7 @@ fn vector(n: &mut Node<'_, '_>, values: &[f32]) -> Made {
     Ok(n.im.constant(&tensor))
 }
 
-/// The numbers of codes, in float32.
+/// Converts bit patterns to float32.
 pub(crate) fn decoded(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> Made {
     let values: Vec<f32> = match format(ty) {
         Some(format) => (0..=u8::MAX >> (8 - format.bits)).map(|c| format.value(c)).collect(),
@@ -146,7 +148,7 @@ pub(crate) fn decoded(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> Made {
     n.take(table, codes, 0)
 }
 
-/// Numbers as elements of a small type.
+/// Converts numbers to a narrow type.
 pub(crate) fn encoded(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool) -> Made {
     if let Some((bits, signed)) = integer(ty) {
         return wrapped(n, x, bits, signed);
@@ -158,7 +160,7 @@ pub(crate) fn encoded(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: boo
     }
 }
 
-/// The lowest bits of whole numbers.
+/// The lowest bits of integers.
 fn wrapped(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> Made {
     let to = if signed { DType::Int8 } else { DType::UInt8 };
     let x = n.cast(x, DType::Int32)?;
@@ -170,7 +172,7 @@ fn wrapped(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> Made {
     n.cast(y, to)
 }
 
-/// How many boundaries are below each element, or with `right` at most it, as int32.
+/// For each element, the number of boundaries below it (or, with `right`, at most it) as int32.
 fn steps(n: &mut Node<'_, '_>, x: Expr, boundaries: &[f32], right: bool) -> Made {
     let boundaries = vector(n, boundaries)?;
     let attrs = Attrs::default()
@@ -183,7 +185,7 @@ fn float_codes(n: &mut Node<'_, '_>, format: &Format, x: Expr, saturate: bool) -
     let size = n.op("relax.abs", &[x])?;
     let code = steps(n, size, &format.boundaries(saturate), false)?;
     let (zero, one) = (n.number(0.0, DType::Float32)?, n.number(1.0, DType::Float32)?);
-    // Minus zero is negative too: its inverse is.
+    // Minus zero is negative, too; it is detected by its reciprocal.
     let inverse = n.op("relax.divide", &[one, x])?;
     let (below, under) = (n.op("relax.less", &[x, zero])?, n.op("relax.less", &[inverse, zero])?);
     let mut negative = n.op("relax.logical_or", &[below, under])?;
@@ -202,13 +204,13 @@ fn float_codes(n: &mut Node<'_, '_>, format: &Format, x: Expr, saturate: bool) -
         let beyond = n.op("relax.greater", &[size, most])?;
         lost = n.op("relax.logical_or", &[lost, beyond])?;
     }
-    // Without NaN it is minus zero.
+    // If the format has no NaN, the result is minus zero.
     let nan = n.scalar(i32::from(format.nan.unwrap_or(1 << (format.bits - 1))))?;
     code = n.op("relax.where", &[lost, nan, code])?;
     n.cast(code, DType::UInt8)
 }
 
-/// Powers of 2: the exponent, rounded as the node says.
+/// Converts to a power-of-2 type: computes the exponent, rounded according to the node's attribute.
 fn exponents(n: &mut Node<'_, '_>, x: Expr) -> Made {
     let mode = n.attrs().choice("round_mode", &["up", "down", "nearest"])?;
     let power = |c: i32, factor: f64| (2f64.powi(c - 127) * factor) as f32;

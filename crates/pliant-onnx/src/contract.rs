@@ -1,63 +1,64 @@
-//! What users and files declare of shapes, and what nodes ask of it: symbols with ranges and divisors, constraints, and the
-//! report of both.
+//! The shape contract of a model: symbols with ranges and divisors as declared by the user and the
+//! file, the constraints that nodes impose on them, and the report of both.
 
 use crate::error::Problem;
 use crate::origin::Origin;
 use crate::relation::Relation;
 
-/// What a user says of one dim of an input.
+/// The user's declaration of one dim of an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DynamicDim {
-    /// The symbol, or arithmetic over symbols; none for a symbol of its own.
+    /// The name of a symbol, or arithmetic over symbols. `None` for a new symbol.
     pub name: Option<String>,
-    /// The least size.
+    /// The minimum size.
     pub min: Option<i64>,
-    /// The largest size.
+    /// The maximum size.
     pub max: Option<i64>,
 }
 
-/// Who says that a dim is a symbol.
+/// Where a dim is declared to be a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Declared {
-    /// Nobody: it has no name.
+    /// Nowhere: the dim has no name.
     No,
-    /// The file gives it a name.
+    /// The file names the dim.
     File,
-    /// The user names it, or says something of it.
+    /// The user names the dim or declares a property of it.
     User,
 }
 
-/// A symbol of a model, as `explain_shapes` tells it.
+/// A symbol of a model, as listed by `explain_shapes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolInfo {
     /// Its name.
     pub name: String,
-    /// The least and the largest size that the user gave.
+    /// The minimum and maximum size declared by the user.
     pub range: (Option<i64>, Option<i64>),
-    /// What divides it.
+    /// The declared divisor.
     pub divisor: Option<i64>,
-    /// The inputs and axes whose dims hold it.
+    /// The inputs and axes whose dims contain the symbol.
     pub places: Vec<(String, usize)>,
-    /// Who declared it.
+    /// Where the symbol is declared.
     pub declared: Declared,
 }
 
-/// What a node asks of symbols.
+/// A constraint that a node imposes on symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
-    /// What it needs, in words: `q to be 4`.
+    /// The requirement in words: `q to be 4`.
     pub needs: String,
-    /// The symbols in that.
+    /// The symbols in the requirement.
     pub symbols: Vec<String>,
-    /// The declared symbols that it leaves few sizes, whatever branches a run takes.
+    /// The declared symbols for which few sizes satisfy the constraint, on every path of execution.
     pub fixes: Vec<String>,
-    /// The declared symbols that it leaves few sizes where a run takes a branch that sizes alone do not choose.
+    /// The declared symbols for which few sizes satisfy the constraint if a branch is taken that
+    /// does not depend on sizes alone.
     pub may_fix: Vec<String>,
-    /// The node that asks, as messages call it.
+    /// The label of the node.
     pub node: String,
-    /// The input and the nodes through which the first symbol comes to it.
+    /// The input and the nodes through which the first symbol reaches the node.
     pub path: Vec<String>,
-    /// The nodes that the size comes from, the nearest first.
+    /// The nodes that computed the size, nearest first.
     pub chain: Vec<String>,
     pub(crate) operator: String,
     pub(crate) relation: Relation,
@@ -65,7 +66,7 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Whether it leaves a term of the same node fewer numbers than another constraint does.
+    /// Whether it allows fewer values of a term of the same node than another constraint.
     pub(crate) fn says_more(&self, other: &Constraint) -> bool {
         let (Relation::Is(term, values), Relation::Is(same, more)) =
             (&self.relation, &other.relation)
@@ -77,23 +78,23 @@ impl Constraint {
     }
 }
 
-/// Where a constraint is asked.
+/// The control flow around a constraint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Within {
-    /// Whether a run may leave it out: in the body of a loop, or in a branch.
+    /// Whether the constraint may not be evaluated: in a loop body or in a branch.
     pub perhaps: bool,
-    /// The branches around it, the outermost first.
+    /// The enclosing branches, outermost first.
     pub branches: Vec<Branch>,
 }
 
-/// One of the two ways of a node that branches.
+/// A branch of an `If` node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Branch {
     pub node: Origin,
-    /// How messages call the node.
+    /// The label of the node.
     pub label: String,
     pub then: bool,
-    /// Whether sizes alone choose it, so that no run takes it at other sizes.
+    /// Whether the branch depends on sizes alone, so that it is never taken for other sizes.
     pub by_sizes: bool,
 }
 
@@ -123,12 +124,12 @@ impl Constraint {
     }
 }
 
-/// Symbols, and who constrained them.
+/// The symbols of a model and the constraints on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShapeReport {
     /// The symbols of the inputs.
     pub symbols: Vec<SymbolInfo>,
-    /// What operators ask of them.
+    /// The constraints imposed by operators.
     pub constraints: Vec<Constraint>,
 }
 
@@ -163,18 +164,19 @@ impl std::fmt::Display for ShapeReport {
 }
 
 impl SymbolInfo {
-    /// Whether it is declared to have more than one size.
+    /// Whether it is declared and can have more than one size.
     pub(crate) fn is_open(&self) -> bool {
         let one = matches!(self.range, (Some(min), Some(max)) if min == max);
         self.declared > Declared::No && !one
     }
 
-    /// The range of the symbol itself; none is known of one that stands for a part of it.
+    /// The range of the symbol itself; unknown if the symbol represents a quotient of the declared
+    /// one.
     pub(crate) fn own_range(&self) -> (Option<i64>, Option<i64>) {
         if self.divisor.is_some_and(|by| by != 1) { (None, None) } else { self.range }
     }
 
-    /// That no size is left, where a constraint is what leaves none.
+    /// The problem that no size is possible, because of the given constraint if any.
     pub(crate) fn nothing_fits(&self, c: Option<&Constraint>) -> Problem {
         let range = match self.range {
             (None, None) => String::new(),

@@ -1,7 +1,7 @@
-//! Symbols of the model: names of dimensions, and arithmetic over them, as terms.
+//! The symbols of a model: names of dimensions, and arithmetic over them.
 //!
-//! A `dim_param` is free text. `batch`, `2*seq` and `past + seq // 2` are read as arithmetic; anything else is a name as
-//! it stands. The same text is the same symbol wherever it occurs.
+//! A `dim_param` is free text. `batch`, `2*seq` and `past + seq // 2` are parsed as arithmetic; any
+//! other text is a name. The same text denotes the same symbol everywhere.
 
 use std::iter::repeat;
 
@@ -17,28 +17,30 @@ use crate::error::Problem;
 use crate::proto::TensorShapeProto;
 use crate::proto::tensor_shape_proto::dimension;
 
-/// The symbols of a model by what the file calls them.
+/// The symbols of a model by their names in the file.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     by_name: IndexMap<String, Sym>,
-    /// What the symbols of the program are called, each by a name of its own.
+    /// The names of symbols in the program, which are unique.
     printed: FxHashSet<String>,
-    /// Names that the file gives dims of inputs, and what they are called in the program: what is made up gives way to them.
+    /// The names of input dims in the file, and their names in the program. Generated names must
+    /// differ from these.
     given: FxHashSet<String>,
     given_printed: FxHashSet<String>,
-    /// What divides symbols that are still to come.
+    /// Declared divisors of symbols that have not been created yet.
     divisible: IndexMap<String, i64>,
-    /// What the symbols are called that are parts of others.
+    /// The program names of symbols that represent a quotient of the named size.
     parts: IndexMap<String, String>,
-    /// Arithmetic whose symbols no dim defines.
+    /// Arithmetic whose symbols are not defined by any dim.
     open: FxHashSet<String>,
 }
 
 impl Symbols {
-    /// The dims of a declared shape. A dim without a name or value is a symbol of its own, named after the value and axis.
+    /// The dims of a declared shape. A dim without a name or value becomes a new symbol, named
+    /// after the value and the axis.
     ///
     /// # Errors
-    /// For negative dims.
+    /// If a dim is negative.
     pub(crate) fn dims(
         &mut self,
         func: &mut Function,
@@ -62,10 +64,10 @@ impl Symbols {
         Ok(dims)
     }
 
-    /// Numbers that divide symbols: each is so many times a symbol that is a part of it.
+    /// Declares divisors of symbols. Each such size is the divisor times a symbol for the quotient.
     ///
     /// # Errors
-    /// For numbers below 1.
+    /// If a divisor is below 1.
     pub(crate) fn divide(&mut self, divisible: &IndexMap<String, i64>) -> Result<(), Problem> {
         if let Some((name, by)) = divisible.iter().find(|(_, by)| **by < 1) {
             return Err(Problem::invalid(format!("'{name}' cannot be divisible by {by}")));
@@ -74,7 +76,8 @@ impl Symbols {
         Ok(())
     }
 
-    /// Part, whole and divisor of each symbol that a number divides, as [`Wholes`] reads them.
+    /// Program name of the quotient, name of the size, and divisor for each divisible symbol, as
+    /// expected by [`Wholes`].
     pub(crate) fn wholes(&self) -> Vec<String> {
         let triple = |(name, part): (&String, &String)| {
             [part.clone(), name.clone(), self.divisor(name).to_string()]
@@ -82,12 +85,12 @@ impl Symbols {
         self.parts.iter().flat_map(triple).collect()
     }
 
-    /// The text of a term with the user's symbols in place of parts of them.
+    /// The text of a term, in which quotients are expressed by the user's symbols.
     pub(crate) fn whole_text(&self, term: &str) -> String {
         Wholes::new(&self.wholes()).shown(term)
     }
 
-    /// The symbol, and what divides it, of which the symbol of that name in the program is a part.
+    /// The size and the divisor for the quotient with the given program name.
     pub(crate) fn whole(&self, printed: &str) -> Option<(&str, i64)> {
         let (name, _) = self.parts.iter().find(|(_, part)| *part == printed)?;
         Some((name, self.divisor(name)))
@@ -97,10 +100,10 @@ impl Symbols {
         self.divisible.get(name).copied().unwrap_or(1)
     }
 
-    /// Whether there is a size in a range that the user gives.
+    /// Checks that the user's range of a dim contains a size.
     ///
     /// # Errors
-    /// Says why there is none.
+    /// The reason why it does not.
     pub(crate) fn check_range(&self, dim: &DynamicDim) -> Result<(), String> {
         let Some(max) = dim.max else { return Ok(()) };
         let min = dim.min.unwrap_or(0).max(0);
@@ -112,7 +115,7 @@ impl Symbols {
         Err(format!("has no size from {min} to {max}{divisor}"))
     }
 
-    /// A name that is said to be divisible and that no dim has.
+    /// The problem that a declared divisor refers to a name that no dim has.
     pub(crate) fn unknown_divisible(&self) -> Option<Problem> {
         let name = self.divisible.keys().find(|name| !self.by_name.contains_key(*name))?;
         let known: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
@@ -121,7 +124,7 @@ impl Symbols {
         Some(problem.with_help(format!("its symbols are {}", known.join(", "))))
     }
 
-    /// The symbol of that name.
+    /// The symbol with the given name.
     pub(crate) fn name(&mut self, func: &mut Function, name: &str) -> Sym {
         if let Some(&sym) = self.by_name.get(name) {
             return sym;
@@ -139,7 +142,7 @@ impl Symbols {
         sym
     }
 
-    /// The symbol of a dim to which nobody gives a name, under one that no dim has.
+    /// A symbol for a dim without a name. Its name differs from those of all dims.
     pub(crate) fn unnamed(&mut self, func: &mut Function, owner: &str, axis: usize) -> Sym {
         let mut name = format!("{owner}_{axis}");
         while self.given.contains(&name) {
@@ -148,7 +151,7 @@ impl Symbols {
         self.name(func, &name)
     }
 
-    /// What a new symbol is called in the program.
+    /// Creates the program name of a new symbol.
     fn new_printed(&mut self, name: &str, by: i64) -> String {
         let made_up = by != 1 || !self.given.contains(name);
         let mut printed = part_name(name, by);
@@ -159,8 +162,8 @@ impl Symbols {
         printed
     }
 
-    /// Looks at the texts of all dims of the inputs: arithmetic says what a symbol is where it is the only one in it that
-    /// nothing else defines.
+    /// Analyses the texts of all input dims. An equation defines a symbol if it is the only one in
+    /// it that is not defined otherwise.
     pub(crate) fn settle(&mut self, file: &[&str], user: &[&str]) {
         let (mut defined, mut rest) = (FxHashSet::default(), Vec::new());
         for (&text, of_file) in file.iter().zip(repeat(true)).chain(user.iter().zip(repeat(false)))
@@ -177,7 +180,7 @@ impl Symbols {
                 }
                 None => names.push(text.to_owned()),
             }
-            // Who names a dim as a made-up name is told means that one.
+            // A user who refers to a reported generated name means that symbol.
             if of_file {
                 self.given_printed.extend(names.iter().map(|name| identifier(name)));
                 self.given.extend(names);
@@ -201,12 +204,13 @@ impl Symbols {
         self.open = rest.into_iter().map(|(text, _)| text.to_owned()).collect();
     }
 
-    /// Whether nothing says what the symbols of a term are.
+    /// Whether the symbols in a text are undefined.
     pub(crate) fn is_open(&self, text: &str) -> bool {
         self.open.contains(text)
     }
 
-    /// Arithmetic over symbols, or a name. Arithmetic whose symbols nothing defines is a name too.
+    /// Parses arithmetic over symbols, or a name. Arithmetic over undefined symbols is treated as a
+    /// name.
     pub(crate) fn term(&mut self, func: &mut Function, text: &str) -> Sym {
         match Arithmetic::read(text).filter(|_| !self.open.contains(text)) {
             Some(tree) => self.build(func, &tree),
@@ -236,12 +240,12 @@ impl Symbols {
     }
 }
 
-/// Whether the text of a dim names it. Exporters write `?` for a size that nobody knows, wherever they know none.
+/// Whether the text of a dim is a name. Exporters write `?` for any unknown size.
 pub(crate) fn is_name(text: &str) -> bool {
     text.chars().any(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// What the symbol is called that is the `by`-th part of a size.
+/// The program name of the symbol for `size / by`.
 fn part_name(name: &str, by: i64) -> String {
     match by {
         1 => identifier(name),
@@ -249,7 +253,7 @@ fn part_name(name: &str, by: i64) -> String {
     }
 }
 
-/// The text as a name that the script can print.
+/// Converts a text to an identifier that can be printed in a script.
 fn identifier(text: &str) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let mut name: String = text.chars().take(60).map(keep).collect();

@@ -1,7 +1,8 @@
-//! [`Elements`]: what is known of single elements of integer vectors of the run.
+//! [`Elements`]: known elements of otherwise non-constant integer vectors.
 //!
-//! Exporters join sizes that are known with one that is not: `Concat(k, Shape(x)[1])`. Such a vector is a tensor of the
-//! run, whose values may be anything, but where it is read as a shape, the sizes that are known stay what they are.
+//! Exporters concatenate known and unknown sizes: `Concat(k, Shape(x)[1])`. Such a vector is a
+//! run-time tensor with arbitrary values, but where it is used as a shape, the known sizes remain
+//! known.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -18,14 +19,14 @@ pub(crate) struct Elements {
 }
 
 impl Node<'_, '_> {
-    /// Notes what is known of a vector's elements.
+    /// Records the known elements of a vector.
     pub fn note_elements(&mut self, vector: Expr, elements: Vec<Option<Sym>>) {
         if elements.iter().any(Option::is_some) {
             self.im.elements.of.insert(vector, elements);
         }
     }
 
-    /// What is known of the elements of a value, an integer vector of so many.
+    /// The known elements of an integer vector of limited length.
     pub fn elements_of(&mut self, value: &Value) -> Option<Vec<Option<Sym>>> {
         let limit = self.im.limits.shape_elements;
         match value {

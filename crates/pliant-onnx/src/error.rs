@@ -1,42 +1,42 @@
-//! [`ImportError`]: why a model was not taken, all of it at once.
+//! [`ImportError`]: all reasons why a model cannot be imported.
 
 use std::fmt;
 
-/// Problems that the text of an error tells.
+/// Maximum number of problems in the text of an error.
 const SHOWN: usize = 50;
 
-/// Whose matter a problem is.
+/// The kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProblemKind {
-    /// The file breaks a rule of ONNX.
+    /// The file violates the ONNX specification.
     Invalid,
-    /// The file is fine; this is not supported yet.
+    /// The file is valid but uses an unsupported feature.
     Unsupported,
-    /// A bug of the importer.
+    /// A bug in the importer.
     Internal,
 }
 
-/// One thing that keeps a model, or a node of it, from being imported.
+/// A reason why a model or one of its nodes cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Whose matter it is.
+    /// The kind of the problem.
     pub kind: ProblemKind,
-    /// The node, as `op_type 'name'`; empty when it is the file or the graph.
+    /// The node as `op_type 'name'`; empty if the problem concerns the file or the graph.
     pub node: String,
-    /// The operator with its domain where that is not ONNX's own; empty when there is no node.
+    /// The operator, with its domain unless that is ONNX's own; empty if there is no node.
     pub operator: String,
-    /// What is wrong.
+    /// Describes the problem.
     pub message: String,
-    /// What would help.
+    /// How to fix the problem.
     pub help: Option<String>,
-    /// Whether it is only that something is not known before the program runs.
+    /// Whether the only reason is that something is not known before run time.
     pub at_run: bool,
-    /// Whether an attribute is wrong, whatever the node's inputs are.
+    /// Whether an attribute is wrong, independent of the node's inputs.
     pub of_attribute: bool,
 }
 
 impl Problem {
-    /// A broken rule, of no node.
+    /// A violation of the specification, without a node.
     pub fn invalid(message: impl Into<String>) -> Self {
         Problem {
             kind: ProblemKind::Invalid,
@@ -49,36 +49,37 @@ impl Problem {
         }
     }
 
-    /// An attribute that is wrong by itself.
+    /// An attribute that is wrong independent of the inputs.
     pub fn attribute(message: impl Into<String>) -> Self {
         Problem { of_attribute: true, ..Problem::invalid(message) }
     }
 
-    /// Something not supported, of no node.
+    /// An unsupported feature, without a node.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Problem { kind: ProblemKind::Unsupported, ..Problem::invalid(message) }
     }
 
-    /// Something that a conversion needs and only a run knows: `what` is the subject of the sentence.
+    /// A property that the conversion requires but that is only known at run time. `what` is the
+    /// subject of the sentence.
     pub fn known_at_run(what: &str) -> Self {
         let message = format!("{what} is known only at run time");
         Problem { at_run: true, ..Problem::unsupported(message) }
     }
 
-    /// A bug of the importer, in the part of that name.
+    /// A bug in the given part of the importer.
     pub fn internal(part: &str, message: impl fmt::Display) -> Self {
         let message = format!("internal error in {part}: {message} (this is a bug in Pliant)");
         Problem { kind: ProblemKind::Internal, ..Problem::invalid(message) }
     }
 
-    /// The same with advice.
+    /// Adds a help text.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same, of this node, unless it names one already.
+    /// Sets the node, unless the problem already has one.
     #[must_use]
     pub fn at(mut self, node: &str, operator: &str) -> Self {
         if self.node.is_empty() {
@@ -102,15 +103,15 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that keeps a model from being imported.
+/// All problems that prevent a model from being imported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportError {
-    /// The problems, in the order of the nodes. There is at least one.
+    /// The problems in the order of the nodes; at least one.
     pub problems: Vec<Problem>,
 }
 
 impl ImportError {
-    /// Whether the file itself is at fault.
+    /// Whether the file itself is invalid.
     pub fn is_invalid(&self) -> bool {
         self.problems.iter().any(|p| p.kind == ProblemKind::Invalid)
     }

@@ -1,8 +1,9 @@
-//! External data: files beside the model, opened so that no path can lead outside its folder.
+//! External data: files next to the model, opened in such a way that no path can lead outside its
+//! folder.
 //!
-//! A location is resolved beneath an open handle of the folder: `..`, absolute paths and symbolic links are refused by
-//! the kernel (`openat2`), or by walking the parts one by one where it lacks that call. Hard links and devices are
-//! refused by looking at what was opened.
+//! A location is resolved relative to an open handle of the folder. The operating system rejects
+//! `..`, absolute paths and symbolic links (`openat2`); without that call, the components are
+//! opened one by one. Hard links and devices are rejected after opening, by inspecting the file.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -15,7 +16,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 
 use crate::model::SharedMap;
 
-/// The files of one import, each mapped once.
+/// The external files of one import. Each is mapped once.
 #[derive(Debug)]
 pub(crate) struct ExternalData {
     folder: Option<PathBuf>,
@@ -24,21 +25,22 @@ pub(crate) struct ExternalData {
 }
 
 impl ExternalData {
-    /// The data beside a model in `folder`; none may be had without one.
+    /// The external data of a model in `folder`. Without a folder, external data is not available.
     pub(crate) fn new(folder: Option<PathBuf>) -> Self {
         ExternalData { folder, handle: None, maps: FxHashMap::default() }
     }
 
-    /// The mapping of the file at `location`.
+    /// Maps the file at `location`.
     ///
     /// # Errors
-    /// What is wrong with the location or the file, as the end of a sentence.
+    /// The problem with the location or the file, phrased as the end of a sentence.
     pub(crate) fn map(&mut self, location: &str) -> Result<SharedMap, String> {
         if let Some(map) = self.maps.get(location) {
             return Ok(map.clone());
         }
         let file = self.open(location)?;
-        // SAFETY: `Model::open` asks that the model's files stay as they are while they are mapped.
+        // SAFETY: `Model::open` requires that the model's files do not change while they are
+        // mapped.
         let map = unsafe { Mmap::map(&file) }.map_err(|e| format!("cannot be mapped: {e}"))?;
         let map = Arc::new(map);
         self.maps.insert(location.into(), map.clone());
@@ -84,9 +86,9 @@ fn plain(location: &str) -> Result<PathBuf, String> {
     Ok(out)
 }
 
-/// Opens a path of plain names beneath `folder`, following no link.
+/// Opens a path of plain names below `folder` without following links.
 fn beneath(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, String> {
-    // A device or a pipe must not block the open; what it is is looked at afterwards.
+    // Opening a device or a pipe must not block. The file type is checked afterwards.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(folder, path, flags, Mode::empty(), resolve) {
@@ -96,7 +98,7 @@ fn beneath(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, String> {
     }
 }
 
-/// The same, a part at a time: for kernels and sandboxes without `openat2`.
+/// Opens the path component by component, for systems and sandboxes without `openat2`.
 fn walk(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, String> {
     let mut at: Option<OwnedFd> = None;
     let mut parts = path.components().peekable();
@@ -117,7 +119,8 @@ fn refusal(e: rustix::io::Errno) -> String {
     }
 }
 
-/// Refuses what is no file of its own: devices, pipes, folders, and hard links, which may be any file of the disk.
+/// Rejects everything but ordinary files: devices, pipes, folders, and hard links, which may refer
+/// to any file of the disk.
 fn regular(file: &File) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt;
     let meta = file.metadata().map_err(|e| format!("cannot be read: {e}"))?;

@@ -1,4 +1,4 @@
-//! Arithmetic on shape computations: the elements stay terms over symbols.
+//! Constant folding of shape computations, whose elements are symbolic terms.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Function;
@@ -6,15 +6,15 @@ use pliant_sym::Sym;
 
 use crate::value::{SymTensor, broadcast_shape};
 
-/// An operator of two shape computations.
+/// A binary operator on shape computations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fold {
     Add,
     Sub,
     Mul,
-    /// Towards zero, as integer division of ONNX rounds.
+    /// Rounded towards zero, as integer division in ONNX.
     Div,
-    /// Of the sign of the divisor.
+    /// With the sign of the divisor.
     Mod,
     Min,
     Max,
@@ -28,7 +28,7 @@ pub(crate) enum Fold {
 }
 
 impl Fold {
-    /// The element that two elements make, if it can be said without knowing them.
+    /// The result for two elements, if it can be expressed symbolically.
     pub(crate) fn apply(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
         if let Fold::Div | Fold::Mod = self {
             return self.divide(func, a, b);
@@ -54,14 +54,14 @@ impl Fold {
         })
     }
 
-    /// What a comparison says for all sizes, where that is provable: a size is never -1.
+    /// The result of a comparison if it is the same for all sizes. For example, a size is never -1.
     fn decide(self, func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
         let mut least = |x: Sym, more: i64, y: Sym| {
             let more = func.syms.int(more);
             let x = func.syms.add(x, more);
             pliant_ops::prove::at_most(func, x, y) == Some(true)
         };
-        // Whether it holds, and whether its opposite does.
+        // Whether the comparison always holds, and whether it never holds.
         let (holds, fails) = match self {
             Fold::Equal => (a == b, least(a, 1, b) || least(b, 1, a)),
             Fold::Less => (least(a, 1, b), least(b, 0, a)),
@@ -77,7 +77,7 @@ impl Fold {
         }
     }
 
-    /// Division, where the divisor is known not to be 0.
+    /// The quotient or remainder, if the divisor is known to be positive.
     fn divide(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
         let one = func.syms.int(1);
         let positive = pliant_ops::prove::at_most(func, one, b) == Some(true);
@@ -111,7 +111,7 @@ impl Fold {
     }
 }
 
-/// Two shape computations element by element, broadcast against each other. Nothing where an element cannot be said.
+/// Applies the operator elementwise with broadcasting. `None` if an element cannot be expressed.
 pub(crate) fn binary(
     func: &mut Function,
     op: Fold,
@@ -126,7 +126,7 @@ pub(crate) fn binary(
     Some(SymTensor { shape, elems: elems?, dtype })
 }
 
-/// Each element through a function.
+/// Applies a function to each element.
 pub(crate) fn map(t: &SymTensor, dtype: DType, mut f: impl FnMut(Sym) -> Sym) -> SymTensor {
     let elems = t.elems.iter().map(|&e| f(e)).collect();
     SymTensor { shape: t.shape.clone(), elems, dtype }

@@ -1,5 +1,5 @@
-//! The form of a graph: every name is defined once, before it is read, nothing is nested without end, and calls of the
-//! model's functions are what these take.
+//! Checks that a graph is well-formed: names are defined exactly once and before use, nesting is
+//! limited, and calls of the model's functions match their signatures.
 
 use pliant_diag::suggest::did_you_mean;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,15 +12,15 @@ use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto};
 use crate::schema;
 use crate::size;
 
-/// What is wrong with a model's form.
+/// The result of the check.
 pub(crate) struct Checked {
-    /// Every broken rule, of the graph, the graphs in it, and the functions.
+    /// All violations in the graph, its subgraphs and the functions.
     pub problems: Vec<Problem>,
-    /// Whether the model is within the limits, so that it can be walked.
+    /// Whether the model is within the limits, so that it can be traversed.
     pub within: bool,
 }
 
-/// Checks the form.
+/// Checks the model.
 pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Checked {
     let mut form = Form {
         limits,
@@ -55,17 +55,17 @@ struct Form<'m> {
     limits: &'m Limits,
     problems: Vec<Problem>,
     within: bool,
-    /// The names defined so far, of the graph under way and those around it.
+    /// The names defined so far in the current graph and the enclosing ones.
     scopes: Vec<FxHashSet<&'m str>>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
-    /// The function whose nodes are looked at; none in the graph.
+    /// The function being checked; `None` in the graph.
     inside: Option<&'m FunctionProto>,
 }
 
 impl<'m> Form<'m> {
     fn graph(&mut self, graph: &'m GraphProto) {
         if self.scopes.len() > self.limits.depth {
-            // What counts the nodes has told it, but for functions that nobody calls.
+            // The node count has already reported this, except for functions that are never called.
             if std::mem::replace(&mut self.within, false) {
                 let message = format!("graphs are nested more than {} deep", self.limits.depth);
                 self.say(Problem::invalid(message));
@@ -88,7 +88,7 @@ impl<'m> Form<'m> {
                 let name = tensor.name();
                 self.say(Problem::invalid(format!("there are two initializers named '{name}'")));
             }
-            // An initializer may be the default of an input.
+            // An initializer may be the default value of an input.
             self.define(tensor.name());
         }
         self.body(&graph.node);
@@ -135,7 +135,7 @@ impl<'m> Form<'m> {
         }
     }
 
-    /// A call gives a function of the model no more than it takes.
+    /// Checks that a call passes no more inputs, outputs and attributes than the function has.
     fn call(&mut self, node: &NodeProto) {
         let key = (own_domain(node.domain()), node.op_type(), node.overload());
         let Some(&function) = self.functions.get(&key) else { return };
@@ -163,7 +163,7 @@ impl<'m> Form<'m> {
         }
     }
 
-    /// What refers to an attribute of the function around it stands in a function that has it.
+    /// Checks that references to attributes are inside a function that has these attributes.
     fn references(&mut self, node: &NodeProto) {
         for attr in node.attribute.iter().filter(|a| !a.ref_attr_name().is_empty()) {
             let (name, to) = (attr.name(), attr.ref_attr_name());
@@ -216,7 +216,7 @@ impl<'m> Form<'m> {
     }
 }
 
-/// How messages call a function.
+/// The name of a function for messages.
 fn called(function: &FunctionProto) -> String {
     let (domain, name, overload) = function_key(function);
     let of = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
@@ -224,13 +224,13 @@ fn called(function: &FunctionProto) -> String {
     format!("'{name}'{which}{of}")
 }
 
-/// The attributes that a call may give a function.
+/// The attributes that a function accepts.
 fn attributes_of(function: &FunctionProto) -> impl Iterator<Item = &str> {
     let otherwise = function.attribute_proto.iter().map(|a| a.name());
     function.attribute.iter().map(String::as_str).chain(otherwise)
 }
 
-/// Which node makes each name.
+/// Maps each name to the index of the node that defines it.
 fn makers_of(nodes: &[NodeProto]) -> FxHashMap<&str, usize> {
     let mut makers = FxHashMap::default();
     for (i, node) in nodes.iter().enumerate() {

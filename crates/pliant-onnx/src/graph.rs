@@ -1,4 +1,4 @@
-//! [`import`]: walks a graph's nodes in order and builds the function.
+//! [`import`]: converts a graph's nodes in order and builds the function.
 
 mod declared;
 mod inputs;
@@ -50,7 +50,7 @@ use places::Places;
 /// Imports a model.
 ///
 /// # Errors
-/// Everything that keeps it from being imported, node by node.
+/// All problems that prevent the import, in the order of the nodes.
 pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, ImportError> {
     let form = form::check(&model.proto, &model.limits);
     let graph = graph_of(model)?;
@@ -65,13 +65,13 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
     importer.places.file = options.file;
     importer.import_graph(model, graph, options).map_err(|first| {
         let all = all_problems(model, graph, options);
-        // The first problem is reported even if no others are found.
+        // The first problem is reported even if collecting all problems finds none.
         if all.is_empty() { first } else { ImportError { problems: all } }
     })
 }
 
-/// Imports a model of one node, whose operands are known, at run time. The module never imports nodes at run time
-/// itself, so imports do not nest. Only the first problem is reported.
+/// Imports a model with one node and known operands at run time. The resulting module does not
+/// import nodes at run time, so imports do not nest. Only the first problem is reported.
 pub(crate) fn import_alone(model: &Model) -> Result<Imported, ImportError> {
     let form = form::check(&model.proto, &model.limits);
     if !form.problems.is_empty() || !form.within {
@@ -84,15 +84,15 @@ fn graph_of(model: &Model) -> Result<&GraphProto, Problem> {
     model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))
 }
 
-/// All problems that prevent the conversion of nodes. Nodes downstream of a failed one are checked as far as the file
-/// declares the types of their operands.
+/// All problems that prevent the conversion of nodes. Nodes downstream of a failed one are checked
+/// as far as the file declares the types of their operands.
 fn all_problems(model: &Model, graph: &GraphProto, options: &ImportOptions) -> Vec<Problem> {
     let mut importer = Importer::recording(model);
     importer.walk(graph, options);
     importer.into_problems().0
 }
 
-/// As [`import`]; the errors of the program's runs then name the nodes that they come from.
+/// As [`import`]. Run-time errors of the program then name the nodes that they come from.
 ///
 /// # Errors
 /// As [`import`].
@@ -107,50 +107,50 @@ pub fn import_with(
     Ok(imported)
 }
 
-/// The module with its bindings in dataflow blocks, in which passes fuse and reorder.
+/// Puts the module's bindings into dataflow blocks, in which passes can fuse and reorder.
 fn in_dataflow(module: IRModule) -> Result<IRModule, ImportError> {
     let made = ConvertToDataflow::default().apply(module, &PassContext::new(registry()));
     made.map_err(|e| Problem::internal("ConvertToDataflow", e).into())
 }
 
-/// The import under way.
+/// The state of an import.
 pub(crate) struct Importer<'m> {
     pub(crate) builder: FunctionBuilder<'static>,
     pub(crate) external: ExternalData,
     pub(crate) limits: Limits,
     pub(crate) symbols: Symbols,
-    /// What the names stand for, of the graph under way and those around it.
+    /// The values of names in the current graph and the enclosing ones.
     scopes: Vec<FxHashMap<String, (Value, Origin)>>,
     opsets: FxHashMap<&'m str, i64>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
     pub(crate) elements: Elements,
-    /// The constants made so far, by where their data lies.
+    /// The constants created so far, keyed by the address and shape of their data.
     constants: FxHashMap<(usize, Vec<i64>), Expr>,
     pub(crate) problems: Vec<Problem>,
     params: IndexMap<String, Tensor>,
     pub(crate) meter: Meter,
-    /// Keeps what failed for a report; without one an import only tells it.
+    /// Records failures for a report. Without it, only the problems are collected.
     pub(crate) recorder: Option<Recorder<'m>>,
     pub(crate) watch: Watch,
     pub(crate) origins: Origins,
-    /// What is made now.
+    /// The origin of the values being created.
     pub(crate) origin: Origin,
-    /// Whether what cannot be converted is not left to the run.
+    /// Whether nodes that cannot be converted are errors, rather than imported at run time.
     pub(crate) node_alone: bool,
     places: Places,
     named: Named,
-    /// What the file says of the values of its graph.
+    /// The types that the file declares for values of its graph.
     declared: FxHashMap<&'m str, &'m ValueInfoProto>,
-    /// Whether the sizes that it says are those of the values: not where the user gave others for inputs.
+    /// Whether the declared sizes are valid: not if the user has overridden sizes of inputs.
     declared_sizes: bool,
-    /// Whether nothing has an effect but its result; checks of ranges have one.
+    /// Whether the function being built has no side effects. Range checks are side effects.
     pure: bool,
 }
 
-/// The result of the main graph.
+/// The parts of the converted main graph.
 pub(crate) struct Parts {
     inputs: Vec<String>,
-    /// The inputs that are constants, since the file has their values.
+    /// The inputs that become constants, because the file has values for them.
     defaults: Vec<String>,
     outputs: Vec<String>,
     result: Expr,
@@ -188,13 +188,13 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// An import that goes on behind what fails and keeps it.
+    /// An importer that continues after failures and records them.
     pub(crate) fn recording(model: &'m Model) -> Self {
         let recorder = model.proto.graph.as_ref().map(|g| Recorder::new(&model.proto, g));
         Importer { recorder, ..Importer::new(model) }
     }
 
-    /// An importer of a model of one node.
+    /// An importer of a model with one node.
     fn of_node(model: &'m Model) -> Self {
         Importer { node_alone: true, ..Importer::new(model) }
     }
@@ -216,12 +216,12 @@ impl<'m> Importer<'m> {
         Ok(imported)
     }
 
-    /// Every problem, in the order of the nodes, and what failed.
+    /// All problems in the order of the nodes, and the recorded failures.
     pub(crate) fn into_problems(self) -> (Vec<Problem>, Option<Recorder<'m>>) {
         (self.problems, self.recorder)
     }
 
-    /// Converts the graph and looks at what was asked of symbols; returns what is only to be known too.
+    /// Converts the graph and checks the constraints on symbols. Also returns the warnings.
     pub(crate) fn walk(
         &mut self,
         graph: &'m GraphProto,
@@ -238,12 +238,13 @@ impl<'m> Importer<'m> {
         (parts, notes)
     }
 
-    /// The opset version of a domain: the newest if the file does not import the domain.
+    /// The opset version of a domain. Default: the newest version.
     pub(crate) fn opset_of(&self, domain: &str) -> i64 {
         self.opsets.get(domain).copied().unwrap_or_else(|| schema::newest(domain))
     }
 
-    /// The opset imports of a model of this node: all domains of the file, of the node, and of the nodes in its graphs.
+    /// The opset imports for a model with this node: all domains of the file, the node, and its
+    /// subgraphs.
     pub(crate) fn opset_imports(&self, node: &NodeProto) -> Vec<OperatorSetIdProto> {
         let mut domains: Vec<&str> = self.opsets.keys().copied().collect();
         schema::domains_of(std::slice::from_ref(node), &mut domains);
@@ -255,7 +256,8 @@ impl<'m> Importer<'m> {
         domains.into_iter().map(opset).collect()
     }
 
-    /// Looks at what was asked of symbols. What is broken is a problem; what is allowed is returned.
+    /// Checks the constraints on symbols. Violations are problems unless they are allowed; then
+    /// they are returned.
     fn settled(&mut self, allowed: bool) -> Vec<Problem> {
         let func = self.builder.func_mut();
         self.watch.settle(func, &self.origins, &self.symbols);
@@ -265,12 +267,12 @@ impl<'m> Importer<'m> {
         warnings
     }
 
-    /// A condition on sizes that the node under way needs.
+    /// Records a constraint on sizes that the current node imposes.
     pub(crate) fn ask(&mut self, cond: Sym) {
         self.watch.ask(self.builder.func(), cond, self.origin);
     }
 
-    /// Walks the graph; nothing where its result cannot be made.
+    /// Converts the graph. `None` if its result cannot be created.
     fn main(&mut self, graph: &'m GraphProto, options: &ImportOptions) -> Option<Parts> {
         let (inputs, defaults) = self.inputs(graph, options);
         self.initializers(graph, &inputs, options.keep_params_in_input);
@@ -318,10 +320,10 @@ impl<'m> Importer<'m> {
             let wholes = wholes.iter().map(|w| AttrValue::str(w)).collect();
             func.attrs.insert(DIVISIBLE.into(), AttrValue::List(wholes));
         }
-        // Who runs a model may write into what it was fed without changing what came out.
+        // Callers may modify the inputs after the call without affecting the results.
         func.attrs.insert(FRESH_RESULTS.into(), AttrValue::Bool(true));
         func.attrs.insert(NUM_INPUT.into(), AttrValue::Int(count));
-        // The names of the file, which need not be names of the script.
+        // The names in the file, which need not be valid in a script.
         let names = |of: &[String]| AttrValue::List(of.iter().map(|n| AttrValue::str(n)).collect());
         let given: Vec<String> = parts.inputs.iter().chain(self.params.keys()).cloned().collect();
         func.attrs.insert(INPUT_NAMES.into(), names(&given));
@@ -342,43 +344,45 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// What was made has an effect but its result: a check.
+    /// Marks the function being built as having a side effect: a run-time check.
     pub(crate) fn has_effect(&mut self) {
         self.pure = false;
     }
 
-    /// What follows is a function of its own, until [`end_pure`](Self::end_pure) with what this returns.
+    /// Starts a nested function. Its end is marked by [`end_pure`](Self::end_pure) with the value
+    /// returned here.
     pub(crate) fn start_pure(&mut self) -> bool {
         std::mem::replace(&mut self.pure, true)
     }
 
-    /// Whether the function that ends has no effect; what is around calls it.
+    /// Ends a nested function and returns whether it is pure. An impure one makes its caller
+    /// impure.
     pub(crate) fn end_pure(&mut self, around: bool) -> bool {
         let pure = self.pure;
         self.pure &= around;
         pure
     }
 
-    /// How many problems there are so far.
+    /// The number of problems so far.
     pub(crate) fn problem_count(&self) -> usize {
         self.problems.len()
     }
 }
 
-/// Domain, name and overload: what a node calls a function by.
+/// The key of a function: domain, name and overload.
 pub(crate) type FunctionKey<'m> = (&'m str, &'m str, &'m str);
 
-/// What a function is called by.
+/// The key of a function definition.
 pub(crate) fn function_key(function: &FunctionProto) -> FunctionKey<'_> {
     (own_domain(function.domain()), function.name(), function.overload())
 }
 
-/// ONNX's own domain has two names.
+/// Normalises the two names of ONNX's own domain.
 pub(crate) fn own_domain(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
 }
 
-/// The text as a name of the script.
+/// Converts a text to an identifier of the script.
 pub(crate) fn identifier(text: &str, otherwise: &str) -> Arc<str> {
     let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let name: String = text.chars().map(keep).collect();

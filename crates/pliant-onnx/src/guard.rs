@@ -1,4 +1,5 @@
-//! Bugs in converters: what one panics with is a problem of its node. Nothing that a file holds may end a process.
+//! Converts panics in converters into problems of their nodes, so that no file can terminate the
+//! process.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,7 +7,8 @@ use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::OnnxOp;
 
-/// Runs the converter of a node. What a panic leaves half made is never used, since the import fails.
+/// Runs the converter of a node. State left incomplete by a panic is not used, because the import
+/// fails.
 pub(crate) fn convert(op: &OnnxOp, node: &mut Node<'_, '_>) -> Converted {
     let outcome = catch_unwind(AssertUnwindSafe(|| (op.convert)(node)));
     outcome.unwrap_or_else(|panic| {

@@ -1,44 +1,48 @@
-//! The functions of the host that imported programs call: values whose length or presence only a run knows.
+//! Host functions called by imported programs, for values whose length or presence is only known at
+//! run time.
 //!
-//! The facade registers them (`pliant/src/host`). A sequence of the run is a tuple; a chain is what the turns of a loop
-//! have collected so far, to which a turn adds without copying what is there.
+//! The facade registers them (`pliant/src/host`). A dynamic sequence is a tuple. A chain is the
+//! list of values collected by the iterations of a loop; appending to it does not copy the existing
+//! items.
 
-/// `(items...)`: a sequence.
+/// `(items...)`: creates a sequence.
 pub const SEQUENCE: &str = "pliant.sequence";
-/// `(sequence, item, place or none)`: with the item before that place, or at the end.
+/// `(sequence, item, position or none)`: inserts an item before the position, or at the end.
 pub const SEQUENCE_INSERT: &str = "pliant.sequence.insert";
-/// `(sequence, place or none)`: without that item, or the last.
+/// `(sequence, position or none)`: removes the item at the position, or the last one.
 pub const SEQUENCE_ERASE: &str = "pliant.sequence.erase";
-/// `(sequence, place)`: an item.
+/// `(sequence, position)`: the item at the position.
 pub const SEQUENCE_AT: &str = "pliant.sequence.at";
-/// `(sequence)`: how many items there are, as an int64 scalar tensor.
+/// `(sequence)`: the number of items as an int64 scalar tensor.
 pub const SEQUENCE_LENGTH: &str = "pliant.sequence.length";
-/// `(sequence, axis, whether the axis is new)`: all items as one tensor.
+/// `(sequence, axis, whether the axis is new)`: concatenates or stacks all items.
 pub const SEQUENCE_CONCAT: &str = "pliant.sequence.concat";
-/// `(tensor, lengths or none, axis, whether parts of length 1 keep the axis)`: parts of a tensor.
+/// `(tensor, lengths or none, axis, whether parts of length 1 keep the axis)`: splits a tensor into
+/// a sequence.
 pub const SEQUENCE_SPLIT: &str = "pliant.sequence.split";
-/// `(value or none)`: whether there is one, as a bool scalar tensor.
+/// `(value or none)`: whether the optional has a value, as a bool scalar tensor.
 pub const OPTIONAL_HAS: &str = "pliant.optional.has";
-/// `(value or none)`: the value; an error where there is none.
+/// `(value or none)`: the value of the optional; an error if there is none.
 pub const OPTIONAL_GET: &str = "pliant.optional.get";
-/// `(chain or none, item, whether items must be alike)`: the chain with one more item.
+/// `(chain or none, item, whether items must have equal types)`: appends an item to the chain.
 pub const CHAIN_PUSH: &str = "pliant.chain.push";
-/// `(chain or none, shape of an item, element type)`: all items along a new first axis. The shape is that of no items.
+/// `(chain or none, shape of an item, element type)`: stacks all items along a new first axis. The
+/// shape is used if there are no items.
 pub const CHAIN_STACK: &str = "pliant.chain.stack";
-/// `(chain or none)`: all items as a sequence.
+/// `(chain or none)`: converts the chain to a sequence.
 pub const CHAIN_SEQUENCE: &str = "pliant.chain.sequence";
-/// `(tensor, element type)`: the same bits as elements of another type of the same width.
+/// `(tensor, element type)`: reinterprets the bits as another type of the same width.
 pub const BITCAST: &str = "pliant.bitcast";
 /// `(tensor)`: the determinants of its matrices.
 pub const DET: &str = "pliant.det";
-/// `(value, name, kind)`: the value of an input, which is checked to be of that kind: `sequence(float32[2, ?])`,
-/// `optional(int64)`.
+/// `(value, name, kind)`: checks that an input has the given kind, such as
+/// `sequence(float32[2, ?])` or `optional(int64)`, and returns it.
 pub const INPUT: &str = "pliant.onnx.input";
-/// `(node, operands...)`: the results of a node that is imported for operands of the ranks that they have
+/// `(node, operands...)`: imports a node for the ranks of the operands and returns its results
 /// ([`crate::NodeAtRun`]).
 pub const NODE: &str = "pliant.onnx.node";
 
-/// All of them.
+/// All host functions.
 pub const ALL: &[&str] = &[
     SEQUENCE,
     SEQUENCE_INSERT,

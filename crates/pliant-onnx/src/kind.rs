@@ -1,8 +1,9 @@
-//! [`Kind`]: what a value of the run is where it is no plain tensor, as sequences and optionals are told apart.
+//! [`Kind`]: the type of a dynamic value that may not be a plain tensor, such as a sequence or an
+//! optional.
 //!
-//! Sequences and optionals that the import knows are gone when it ends. Where only a run knows how long a sequence is,
-//! or whether an optional holds something, it is an object of the program ([`crate::host`]), and its kind says what comes
-//! out of it.
+//! Sequences and optionals of known structure are eliminated during the import. If the length of a
+//! sequence or the presence of an optional value is only known at run time, the value is an object
+//! of the program ([`crate::host`]), and its kind describes its contents.
 
 use pliant_ir::op::CALL_PURE_PACKED;
 use pliant_ir::relax::{Expr, TensorShape, TypeData};
@@ -19,33 +20,33 @@ use crate::proto::type_proto::Value as TypeValue;
 use crate::tensor;
 use crate::value::Value;
 
-/// What a value of the run is.
+/// The type of a dynamic value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What an empty sequence or optional holds.
+    /// The contents of an empty sequence or optional.
     Unknown,
     /// A tensor.
     Tensor {
-        /// Its element type, or that of what holds a small one.
+        /// The element type, or the type that represents a narrow one.
         dtype: DType,
-        /// The small element type (4-bit integers, 8-bit floats).
+        /// The narrow element type (4-bit integers, 8-bit floats), if any.
         small: Option<DataType>,
-        /// Its dims, as far as they are known; none where not even the rank is.
+        /// The dims as far as they are known; `None` if the rank is unknown.
         dims: Option<Vec<Option<Sym>>>,
     },
-    /// A sequence of such items.
+    /// A sequence of items of this kind.
     Sequence(Box<Kind>),
-    /// Such a value, or none.
+    /// A value of this kind, or none.
     Optional(Box<Kind>),
-    /// A value of the importer's own, such as a chain.
+    /// An internal value of the importer, such as a chain.
     Own,
 }
 
 impl Kind {
-    /// The kind that holds values of both.
+    /// The kind that covers values of both kinds.
     ///
     /// # Errors
-    /// When there is none, as a sentence.
+    /// A message if there is no such kind.
     pub fn join(&self, other: &Kind) -> Result<Kind, Problem> {
         use Kind::{Optional, Own, Sequence, Tensor, Unknown};
         Ok(match (self, other) {
@@ -79,8 +80,8 @@ impl Kind {
         })
     }
 
-    /// A tensor of which the file says how many dims it has, although one of the ways to it gives another number: that of
-    /// the way which gives so many, and the run checks it.
+    /// Uses the rank that the file declares for a tensor whose branches produce different ranks.
+    /// The dims are those of the branch with that rank; they are checked at run time.
     pub fn of_rank(self, rank: Option<usize>, ways: [&Kind; 2]) -> Kind {
         let Kind::Tensor { dtype, small, dims: None } = self else { return self };
         let found = ways.into_iter().find_map(|way| match way {
@@ -90,7 +91,7 @@ impl Kind {
         Kind::Tensor { dtype, small, dims: found }
     }
 
-    /// The kind where a branch or a body is left: without the dims that hold its own symbols.
+    /// The kind outside a branch or a loop body: without dims that contain symbols defined inside.
     pub fn seen_outside(self, syms: &SymArena, outside: Outside) -> Kind {
         match self {
             Kind::Tensor { dtype, small, dims } => {
@@ -104,7 +105,7 @@ impl Kind {
         }
     }
 
-    /// It as [`host::INPUT`] reads it.
+    /// The text form that [`host::INPUT`] parses.
     pub fn text(&self, syms: &SymArena) -> String {
         match self {
             Kind::Tensor { dtype, dims, .. } => {
@@ -123,7 +124,7 @@ impl Kind {
         }
     }
 
-    /// What messages call it.
+    /// The name for messages.
     pub fn name(&self) -> &'static str {
         match self {
             Kind::Unknown => "nothing",
@@ -137,8 +138,8 @@ impl Kind {
     /// The kind that a file declares.
     ///
     /// # Errors
-    /// For what is no tensor, sequence or optional, and element types that are not supported; the message goes behind the
-    /// name.
+    /// If it is not a tensor, sequence or optional, or the element type is not supported. The
+    /// message follows the name of the value.
     pub fn declared(ty: &TypeProto, syms: &mut SymArena) -> Result<Kind, Problem> {
         let mut inner = |elem: &Option<Box<TypeProto>>| match elem {
             Some(elem) => Kind::declared(elem, syms).map(Box::new),
@@ -176,27 +177,27 @@ impl Kind {
     }
 }
 
-/// The symbols that there are before a branch or a body is read, which hold behind it too.
+/// The symbols defined before a branch or a loop body, which are also valid after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Outside(Option<SymVar>);
 
 impl Outside {
-    /// Those that there are now.
+    /// The symbols defined so far.
     pub fn now(syms: &SymArena) -> Outside {
         Outside(syms.vars().last())
     }
 
-    /// Whether a term is over these alone.
+    /// Whether a term only contains these symbols.
     pub fn holds(self, syms: &SymArena, term: Sym) -> bool {
         syms.free_vars(term).into_iter().all(|v| Some(v) <= self.0)
     }
 }
 
 impl Node<'_, '_> {
-    /// A call of a function of the host, bound to a variable. Nothing is known of its result's type.
+    /// Calls a host function and binds its result, whose type is unknown.
     ///
     /// # Errors
-    /// What the type rule says.
+    /// Those of type inference.
     pub fn host(&mut self, name: &str, args: &[Expr]) -> Result<Expr, Problem> {
         let func = self.func();
         let any = func.intern(TypeData::Any);
@@ -207,13 +208,13 @@ impl Node<'_, '_> {
         Ok(self.im.bind(call, self.proto))
     }
 
-    /// A number as an argument of a function of the host.
+    /// An integer as an argument of a host function.
     pub fn host_int(&mut self, value: i64) -> Expr {
         let value = self.func().syms.int(value);
         self.func().int_value(value, DType::Int64)
     }
 
-    /// An object as a tensor of that type, which the run checks.
+    /// An object as a tensor of the given type, which is checked at run time.
     pub fn seen_as(&mut self, object: Expr, dims: Option<&[Sym]>, dtype: DType) -> Expr {
         let shape = match dims {
             Some(dims) => TensorShape::Dims(dims.into()),
@@ -225,10 +226,10 @@ impl Node<'_, '_> {
         self.func().var_expr(var)
     }
 
-    /// A value as one of the program, with what makes it a value again.
+    /// Converts a value to an expression and its kind, from which the value can be restored.
     ///
     /// # Errors
-    /// For a value that failed.
+    /// If the value is that of a failed node.
     pub fn object(&mut self, value: &Value) -> Result<(Expr, Kind), Problem> {
         match value {
             Value::Object(e, kind) => Ok((*e, kind.clone())),
@@ -266,11 +267,11 @@ impl Node<'_, '_> {
         Ok(Kind::Tensor { dtype, small, dims })
     }
 
-    /// A value of the program as the value that it was, or as that of an unknown run. What its type has lost on the way
-    /// and its kind knows of its dims holds again.
+    /// Restores a value from an expression and its kind. Dims known from the kind are added to the
+    /// expression's type.
     ///
     /// # Errors
-    /// When nothing is known of it.
+    /// If nothing is known about the value.
     pub fn revived(&mut self, e: Expr, kind: &Kind) -> Result<Value, Problem> {
         let Kind::Tensor { dtype, small, dims } = kind else {
             if *kind == Kind::Unknown {

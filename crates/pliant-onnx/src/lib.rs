@@ -1,12 +1,13 @@
-//! ONNX models as Pliant modules, with every symbolic dimension kept.
+//! Imports ONNX models as Pliant modules. All symbolic dims are preserved.
 //!
-//! [`import`] takes a decoded [`Model`] to an `IRModule` whose function `main` has the graph's inputs as parameters and
-//! its initializers as constants. Nothing is specialised to an example: names of dimensions become symbols, arithmetic
-//! on shapes is folded on symbols, and what only a run can know becomes a shape of the run. What cannot be taken is
-//! reported whole, node by node ([`Problem`]).
+//! [`import`] converts a decoded [`Model`] to an `IRModule` whose function `main` has the graph's
+//! inputs as parameters and its initializers as constants. Nothing is specialised for example
+//! inputs: names of dims become symbols, shape arithmetic is folded symbolically, and unknown sizes
+//! become new symbols at run time. All problems are reported, node by node ([`Problem`]).
 //!
-//! The way of a file: [`Model::open`] maps and decodes it within [`Limits`], `form` verifies the graph's form,
-//! `graph` walks the nodes, and each node is converted by the row of its operator in the one table of [`ops`].
+//! Steps of an import: [`Model::open`] maps and decodes the file within [`Limits`], `form` verifies
+//! that the graph is well-formed, and `graph` visits the nodes. Each node is converted by the entry
+//! for its operator in the table of [`ops`].
 
 mod alone;
 mod arithmetic;

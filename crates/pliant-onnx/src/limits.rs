@@ -1,26 +1,27 @@
-//! [`Limits`]: how much a file may ask for before it is refused.
+//! [`Limits`]: resource limits for imported files.
 
 use std::time::Duration;
 
-/// Bounds on what an import takes on. The defaults let every model through that fits a machine; a service that takes
-/// files from strangers sets its own.
+/// Resource limits of an import. The defaults accept every model that fits the host; a service that
+/// accepts untrusted files should set its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the model file, external data not counted. A protobuf message holds at most 2 GiB.
+    /// Size of the model file in bytes, without external data. A protobuf message has at most 2
+    /// GiB.
     pub file_bytes: u64,
-    /// Bytes of what the file's messages take once they are decoded, weights not counted: they stay in the mapping.
+    /// Size of the decoded messages in bytes, without weights, which remain in the mapping.
     pub decoded_bytes: u64,
-    /// Bytes of one tensor.
+    /// Size of a tensor in bytes.
     pub tensor_bytes: u64,
-    /// Dims of one tensor. Arrays of NumPy have 64 at most.
+    /// Rank of a tensor. NumPy arrays have at most 64 dims.
     pub rank: usize,
-    /// Nodes of all graphs together, functions written out.
+    /// Number of nodes of all graphs together, with functions inlined.
     pub nodes: usize,
-    /// Graphs inside graphs, and functions inside functions.
+    /// Nesting depth of graphs and of function calls.
     pub depth: usize,
-    /// How long an import may take. It is looked at between nodes.
+    /// Duration of an import, checked between nodes.
     pub time: Option<Duration>,
-    /// Elements of a shape computation that is followed symbol by symbol; longer ones are computed at run time.
+    /// Number of elements of a symbolic shape computation. Longer ones are computed at run time.
     pub shape_elements: usize,
 }
 

@@ -1,11 +1,11 @@
-//! [`Meter`]: the time that an import takes, against its limit.
+//! [`Meter`]: enforces the time limit of an import.
 
 use std::time::{Duration, Instant};
 
 use crate::error::Problem;
 use crate::limits::Limits;
 
-/// Looks at the clock between nodes.
+/// Checks the time between nodes.
 #[derive(Debug)]
 pub(crate) struct Meter {
     until: Option<(Instant, Duration)>,
@@ -18,10 +18,10 @@ impl Meter {
         Meter { until, stopped: false }
     }
 
-    /// Whether there is time for a further node.
+    /// Whether there is time for another node.
     ///
     /// # Errors
-    /// Once, when the time is up.
+    /// Once, when the time limit is reached.
     pub(crate) fn goes_on(&mut self) -> Result<bool, Problem> {
         match self.until {
             Some((until, allowed)) if !self.stopped && Instant::now() >= until => {

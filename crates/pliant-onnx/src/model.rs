@@ -1,4 +1,4 @@
-//! [`Model`]: a decoded file and the folder that its external data lies in.
+//! [`Model`]: a decoded file, and the folder of its external data.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,25 +19,25 @@ use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{ModelProto, TensorProto, ValueInfoProto};
 use crate::scan::decoded_size;
 
-/// A model file, decoded. Its weights are slices of the file's mapping.
+/// A decoded model file. Its weights are slices of the mapped file.
 #[derive(Debug)]
 pub struct Model {
     pub(crate) proto: ModelProto,
-    /// Where external data may lie; none for a model that came as bytes.
+    /// The folder of external data; `None` for a model decoded from bytes.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) limits: Limits,
 }
 
 impl Model {
-    /// Maps and decodes a file. External data is read from its folder, and from nowhere else. The file must not be
-    /// changed while the model or anything made of it lives.
+    /// Maps and decodes a file. External data is only read from the folder of the file. The file
+    /// must not be modified while the model or anything created from it exists.
     ///
     /// # Errors
-    /// When the file cannot be read, is larger than allowed, or is no ONNX model.
+    /// If the file cannot be read, exceeds the limits, or is not an ONNX model.
     pub fn open(path: &Path, limits: Limits) -> Result<Model, ImportError> {
         let told = |what: String| Problem::invalid(format!("'{}' {what}", path.display()));
         let meta = std::fs::metadata(path).map_err(|e| told(format!("cannot be opened: {e}")))?;
-        // Asked before it is opened: to open a pipe waits for who writes to it.
+        // Checked before opening, because opening a pipe blocks until there is a writer.
         if !meta.is_file() {
             return Err(told("is not a file".into()).into());
         }
@@ -47,7 +47,7 @@ impl Model {
         if meta.len() == 0 {
             return Err(told("is empty".into()).into());
         }
-        // SAFETY: the documentation asks that the file stays as it is while it is mapped.
+        // SAFETY: the documentation requires that the file does not change while it is mapped.
         let map =
             unsafe { Mmap::map(&file) }.map_err(|e| told(format!("cannot be mapped: {e}")))?;
         let mut model = Model::decode(Bytes::from_owner(map), limits)?;
@@ -55,10 +55,10 @@ impl Model {
         Ok(model)
     }
 
-    /// Decodes a model that is in memory. It cannot refer to external data.
+    /// Decodes a model in memory. It cannot refer to external data.
     ///
     /// # Errors
-    /// When the bytes are more than allowed, or no ONNX model.
+    /// If the bytes exceed the limits or are not an ONNX model.
     pub fn from_bytes(bytes: impl Into<Bytes>, limits: Limits) -> Result<Model, ImportError> {
         let bytes = bytes.into();
         check_size(bytes.len() as u64, &limits)?;
@@ -84,19 +84,19 @@ impl Model {
         Ok(Model { proto, folder: None, limits })
     }
 
-    /// What the file says made it, with its version.
+    /// The producer of the file with its version, as stated in the file.
     pub fn producer(&self) -> String {
         format!("{} {}", self.proto.producer_name(), self.proto.producer_version()).trim().into()
     }
 
-    /// The nodes of the graph in order: how messages call them, and the names of their outputs.
+    /// The nodes of the graph in order: their labels, and the names of their outputs.
     pub fn nodes(&self) -> impl Iterator<Item = (String, Vec<String>)> + '_ {
         let nodes = self.proto.graph.iter().flat_map(|g| &g.node);
         nodes.map(|n| (label(n), n.output.iter().filter(|o| !o.is_empty()).cloned().collect()))
     }
 
-    /// The tensors that the graph is fed, with the text of each dim: a number, a name or arithmetic, empty where the file
-    /// says nothing.
+    /// The input tensors of the graph, with the text of each dim: a number, a name or arithmetic;
+    /// empty if the file does not declare it.
     pub fn inputs(&self) -> Vec<(String, Vec<String>)> {
         let Some(graph) = &self.proto.graph else { return Vec::new() };
         let initial: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name()).collect();
@@ -118,13 +118,14 @@ impl Model {
         .collect()
     }
 
-    /// Whether weights lie in other files.
+    /// Whether weights are stored in other files.
     pub fn has_external_data(&self) -> bool {
         let external = |t: &TensorProto| t.data_location() == DataLocation::External;
         self.proto.graph.iter().flat_map(|g| &g.initializer).any(external)
     }
 
-    /// The file with the output of every node among the graph's, for runtimes that are to be compared node by node.
+    /// The encoded model with the outputs of all nodes added to the graph's outputs, to compare
+    /// runtimes node by node.
     pub fn with_all_outputs(&self) -> Vec<u8> {
         let mut proto = self.proto.clone();
         if let Some(graph) = &mut proto.graph {
@@ -140,7 +141,7 @@ impl Model {
         proto.encode_to_vec()
     }
 
-    /// The version of ONNX's own operators that the model uses.
+    /// The version of ONNX's own operator set that the model uses.
     pub fn opset(&self) -> Option<i64> {
         let own = |d: &str| d.is_empty() || d == "ai.onnx";
         self.proto.opset_import.iter().find(|o| own(o.domain())).map(|o| o.version())
@@ -156,5 +157,5 @@ fn check_size(len: u64, limits: &Limits) -> Result<(), ImportError> {
     Err(Problem::invalid(message).with_help(help).into())
 }
 
-/// Shared bytes of a mapping: several tensors view one external file.
+/// A shared file mapping: several tensors may refer to one external file.
 pub(crate) type SharedMap = Arc<Mmap>;

@@ -1,4 +1,5 @@
-//! [`Node`]: what the converter of an operator works with: inputs, attributes, and calls of Pliant's operators.
+//! [`Node`]: the interface for converters of operators: inputs, attributes, and calls of Pliant's
+//! operators.
 
 mod call;
 
@@ -16,10 +17,11 @@ use crate::proto::NodeProto;
 use crate::proto::tensor_proto::DataType;
 use crate::value::{SymTensor, Value};
 
-/// What a converter returns: the node's outputs.
+/// The result of a converter: the node's outputs.
 pub type Converted = Result<Vec<Value>, Problem>;
 
-/// How a node is called in messages: `Conv 'stem/conv'`, or by its first output where it has no name.
+/// The label of a node in messages: `Conv 'stem/conv'`. A node without a name is identified by its
+/// first output.
 pub(crate) fn label(node: &NodeProto) -> String {
     let name = if node.name().is_empty() {
         node.output.first().map_or("", String::as_str)
@@ -29,11 +31,11 @@ pub(crate) fn label(node: &NodeProto) -> String {
     format!("{} '{name}'", node.op_type())
 }
 
-/// A node under conversion.
+/// A node being converted.
 pub struct Node<'n, 'm> {
     pub(crate) im: &'n mut Importer<'m>,
     pub(crate) proto: &'n NodeProto,
-    /// The version of the operator set that the node's domain is taken from.
+    /// The version of the operator set of the node's domain.
     pub opset: i64,
     inputs: Vec<Value>,
 }
@@ -48,32 +50,32 @@ impl<'n, 'm> Node<'n, 'm> {
         Node { im, proto, opset, inputs }
     }
 
-    /// Its attributes.
+    /// The node's attributes.
     pub(crate) fn attrs(&self) -> AttrReader<'n> {
         AttrReader(self.proto)
     }
 
-    /// The arenas of the function under construction.
+    /// The function being built.
     pub fn func(&mut self) -> &mut Function {
         self.im.builder.func_mut()
     }
 
     // ---- inputs ----
 
-    /// How many inputs are written, empty ones counted.
+    /// The number of inputs, including absent ones.
     pub fn len(&self) -> usize {
         self.inputs.len()
     }
 
-    /// Whether input `i` is given.
+    /// Whether input `i` is present.
     pub fn has(&self, i: usize) -> bool {
         !matches!(self.inputs.get(i), None | Some(Value::Absent))
     }
 
-    /// Input `i` as it is known.
+    /// The value of input `i`.
     ///
     /// # Errors
-    /// When it is left out.
+    /// If it is absent.
     pub fn value(&self, i: usize) -> Result<Value, Problem> {
         match self.inputs.get(i) {
             None | Some(Value::Absent) => Err(Problem::invalid(format!("input {i} is missing"))),
@@ -81,7 +83,7 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// Input `i` as it is known, absent ones too.
+    /// The value of input `i`, which may be absent.
     pub fn input(&self, i: usize) -> Value {
         self.inputs.get(i).cloned().unwrap_or(Value::Absent)
     }
@@ -89,16 +91,16 @@ impl<'n, 'm> Node<'n, 'm> {
     /// Input `i` as a tensor of the program.
     ///
     /// # Errors
-    /// When it is left out.
+    /// If it is absent.
     pub fn tensor(&mut self, i: usize) -> Result<Expr, Problem> {
         let value = self.value(i)?;
         self.materialize(&value)
     }
 
-    /// The small element type of input `i`, and what holds it.
+    /// The narrow element type of input `i` and its representation; `None` for other types.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn coded(&mut self, i: usize) -> Result<Option<(DataType, Expr)>, Problem> {
         match self.inputs.get(i) {
             Some(Value::Coded(ty, held)) => {
@@ -109,10 +111,10 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// Input `i` as a tensor, if it is given.
+    /// Input `i` as a tensor, or `None` if it is absent.
     ///
     /// # Errors
-    /// When it cannot be made one.
+    /// If it cannot be converted to a tensor.
     pub fn optional(&mut self, i: usize) -> Result<Option<Expr>, Problem> {
         if self.has(i) { self.tensor(i).map(Some) } else { Ok(None) }
     }
@@ -120,12 +122,12 @@ impl<'n, 'm> Node<'n, 'm> {
     /// All inputs as tensors.
     ///
     /// # Errors
-    /// When one is left out.
+    /// If one is absent.
     pub fn tensors(&mut self) -> Result<Vec<Expr>, Problem> {
         (0..self.len()).map(|i| self.tensor(i)).collect()
     }
 
-    /// Input `i` as terms over symbols, where it is a shape computation or a small constant.
+    /// Input `i` as symbolic terms, if it is a shape computation or a small constant.
     pub fn syms(&mut self, i: usize) -> Option<SymTensor> {
         let limit = self.im.limits.shape_elements;
         match self.inputs.get(i)? {
@@ -135,7 +137,8 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// Whether the elements of input `i` are known one by one: a shape computation, or a small constant of integers.
+    /// Whether the elements of input `i` are known: a shape computation, or a small integer
+    /// constant.
     pub fn is_syms(&self, i: usize) -> bool {
         let limit = self.im.limits.shape_elements;
         match self.inputs.get(i) {
@@ -167,20 +170,20 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// The integers of input `i`, where they are known.
+    /// The integers of input `i`, if it is constant.
     pub fn const_ints(&self, i: usize) -> Option<Vec<i64>> {
         self.constant(i).and_then(|t| t.to_i64_vec().ok())
     }
 
-    /// The numbers of input `i`, where they are known.
+    /// The numbers of input `i`, if it is constant.
     pub fn const_floats(&self, i: usize) -> Option<Vec<f64>> {
         self.constant(i).and_then(|t| t.to_f64_vec().ok())
     }
 
-    /// The integers that an attribute gives up to some opset and an input after it, if either does.
+    /// Integers that older opsets define as an attribute and newer ones as an input, if present.
     ///
     /// # Errors
-    /// When the input is known only at run time.
+    /// If the input is only known at run time.
     pub fn ints_of(&mut self, attr: &str, input: usize) -> Result<Option<Vec<i64>>, Problem> {
         if let Some(ints) = self.attrs().ints(attr)? {
             return Ok(Some(ints.to_vec()));
@@ -195,10 +198,10 @@ impl<'n, 'm> Node<'n, 'm> {
         })
     }
 
-    /// A value as a tensor of the program.
+    /// Converts a value to a tensor of the program.
     ///
     /// # Errors
-    /// When it is a sequence or left out.
+    /// If it is a sequence or absent.
     pub fn materialize(&mut self, value: &Value) -> Result<Expr, Problem> {
         match value {
             Value::Expr(e) => Ok(*e),
@@ -241,7 +244,7 @@ impl<'n, 'm> Node<'n, 'm> {
         self.reshape(typed, &dims)
     }
 
-    /// Numbers of either sign as a vector: a shape holds sizes only.
+    /// A vector of numbers that may be negative. A shape value could only contain sizes.
     fn stack_values(&mut self, elems: &[Sym]) -> Result<Expr, Problem> {
         let mut parts = Vec::with_capacity(elems.len());
         for &elem in elems {
@@ -254,7 +257,7 @@ impl<'n, 'm> Node<'n, 'm> {
         self.concat(&parts, 0)
     }
 
-    /// Whether a term is at least 0 whatever its symbols are.
+    /// Whether a term is provably at least 0.
     pub fn is_size(&mut self, sym: Sym) -> bool {
         let func = self.func();
         let zero = func.syms.int(0);
@@ -263,15 +266,15 @@ impl<'n, 'm> Node<'n, 'm> {
 
     // ---- types ----
 
-    /// How many dims the file says that output `i` has, if it does.
+    /// The rank that the file declares for output `i`.
     pub fn declared_rank(&self, i: usize) -> Option<usize> {
         self.im.declared_rank(self.proto.output.get(i)?)
     }
 
-    /// The dims of a tensor, if its rank is known. Dims that are not become symbols of the run.
+    /// The dims of a tensor of known rank. Unknown dims become new symbols.
     ///
     /// # Errors
-    /// When the rank is unknown.
+    /// If the rank is unknown.
     pub fn dims(&mut self, e: Expr) -> Result<Vec<Sym>, Problem> {
         match self.func().ty(e) {
             TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => Ok(dims.to_vec()),
@@ -279,10 +282,10 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// The dims of a tensor that must have at least so many.
+    /// The dims of a tensor that must have rank `least` or more.
     ///
     /// # Errors
-    /// When it has fewer, or its rank is unknown.
+    /// If the rank is lower or unknown.
     pub fn dims_from(&mut self, e: Expr, least: usize) -> Result<Vec<Sym>, Problem> {
         let dims = self.dims(e)?;
         if dims.len() >= least {
@@ -292,10 +295,10 @@ impl<'n, 'm> Node<'n, 'm> {
         Err(Problem::invalid(format!("an input has {rank} dims, but must have at least {least}")))
     }
 
-    /// A tensor whose dims are known, where they are given, although its type does not say so: the program checks it.
+    /// A tensor with the given known dims, which are checked at run time.
     ///
     /// # Errors
-    /// When its rank is unknown.
+    /// If its rank is unknown.
     pub fn with_dims(&mut self, x: Expr, known: &[Option<Sym>]) -> Result<Expr, Problem> {
         let own = self.dims(x)?;
         let dims: Vec<Sym> =
@@ -309,10 +312,10 @@ impl<'n, 'm> Node<'n, 'm> {
         Ok(self.func().var_expr(var))
     }
 
-    /// How many dims a tensor has.
+    /// The rank of a tensor.
     ///
     /// # Errors
-    /// When that is unknown.
+    /// If it is unknown.
     pub fn rank(&mut self, e: Expr) -> Result<usize, Problem> {
         let func = self.func();
         let ty = func.expr_ty(e);
@@ -322,16 +325,16 @@ impl<'n, 'm> Node<'n, 'm> {
     /// The element type of a tensor.
     ///
     /// # Errors
-    /// When it is unknown.
+    /// If it is unknown.
     pub fn dtype(&mut self, e: Expr) -> Result<DType, Problem> {
         let dtype = self.func().ty(e).dtype();
         dtype.ok_or_else(|| Problem::unsupported("the element type of its input is not known"))
     }
 
-    /// An axis of the file, which may count from the end, as an index below `rank`.
+    /// Normalises an axis, which may be negative, to an index below `rank`.
     ///
     /// # Errors
-    /// When it is out of range.
+    /// If it is out of range.
     pub fn axis(&self, axis: i64, rank: usize) -> Result<usize, Problem> {
         let r = rank as i64;
         if axis < -r || axis >= r {
@@ -341,7 +344,8 @@ impl<'n, 'm> Node<'n, 'm> {
     }
 }
 
-/// That a converter needs a rank that only a run knows; what the run cannot import either is told so.
+/// The problem that a converter needs a rank that is only known at run time. It is also reported if
+/// the node cannot be imported at run time.
 fn rank_unknown() -> Problem {
     Problem::known_at_run("the rank of its input").with_help(
         "say it in the file: an entry of value_info for that input, with symbols for its dims",

@@ -1,4 +1,5 @@
-//! [`Origins`]: which node made each value and from what, so that messages tell the way of a size.
+//! [`Origins`]: records which node created each value from which inputs, so that messages can
+//! explain the origin of a size.
 
 use pliant_ir::relax::derive::type_syms;
 use pliant_ir::relax::{Function, TypeData};
@@ -9,30 +10,30 @@ use crate::node::label;
 use crate::proto::NodeProto;
 use crate::value::Value;
 
-/// Steps of a way that are told.
+/// Maximum number of steps of a path in messages.
 const STEPS: usize = 8;
 
-/// Where a value comes from: a place in [`Origins`].
+/// The origin of a value, as an index into [`Origins`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Origin(u32);
 
 /// An input, an initializer or a node.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
-    /// How messages call it.
+    /// The label in messages.
     pub label: String,
-    /// The operator with its domain; empty where there is no node.
+    /// The operator with its domain; empty if it is not a node.
     pub operator: String,
     inputs: Vec<Origin>,
-    /// The symbols in the shapes, or in the elements, of what it gives.
+    /// The symbols in the shapes or elements of its results.
     symbols: Vec<SymVar>,
-    /// The numbers among its dims.
+    /// The constant sizes among the dims of its results.
     sizes: Vec<i64>,
-    /// Whether its second input alone says how large its result is.
+    /// Whether the size of its result is determined by its second input alone.
     shape_last: bool,
 }
 
-/// All that values come from. The first stands for what has no origin.
+/// All origins. The first one stands for values without an origin.
 #[derive(Debug)]
 pub(crate) struct Origins {
     list: Vec<Source>,
@@ -50,12 +51,12 @@ impl Origins {
         Origin(self.list.len() as u32 - 1)
     }
 
-    /// A value that the file or the user gives by that name.
+    /// Adds a value that the file or the user provides under the given name.
     pub fn named(&mut self, name: &str) -> Origin {
         self.add(Source { label: format!("'{name}'"), ..Source::default() })
     }
 
-    /// What a node gives.
+    /// Adds the results of a node.
     pub fn node(&mut self, node: &NodeProto, inputs: Vec<Origin>) -> Origin {
         let shape_last = matches!(node.op_type(), "Reshape" | "Expand" | "Tile");
         let (label, operator) = (label(node), operator_name(node));
@@ -66,12 +67,12 @@ impl Origins {
         &self.list[at.0 as usize]
     }
 
-    /// Input `i` of a node; the node itself where it has no such input.
+    /// The origin of input `i` of a node; the node itself if it has no such input.
     pub fn input(&self, node: Origin, i: usize) -> Origin {
         self.get(node).inputs.get(i).copied().unwrap_or(node)
     }
 
-    /// A value that a graph inside the node gives it.
+    /// Adds the output of a nested graph as an origin of its node.
     pub fn also(&mut self, node: Origin, from: Origin) {
         let inputs = &mut self.list[node.0 as usize].inputs;
         if from != node && !inputs.contains(&from) {
@@ -79,7 +80,7 @@ impl Origins {
         }
     }
 
-    /// Notes what is known of a value of that origin.
+    /// Records the properties of a value with the given origin.
     pub fn describe(&mut self, at: Origin, func: &Function, value: &Value) {
         let made = &mut self.list[at.0 as usize];
         match value {
@@ -108,7 +109,7 @@ impl Origins {
         }
     }
 
-    /// The nodes through which a symbol comes to a node, from the input on, which is the first.
+    /// The path on which a symbol reaches a node: the input, followed by nodes.
     pub fn path_of(&self, node: Origin, symbol: SymVar) -> Vec<String> {
         let (mut at, mut way) = (node, vec![node]);
         loop {
@@ -120,7 +121,8 @@ impl Origins {
         way[1..].iter().rev().map(|&i| self.get(i).label.clone()).collect()
     }
 
-    /// From which nodes a fixed size of a node comes, the nearest first: back along what holds none of the symbols.
+    /// The nodes that computed a fixed size of a node, nearest first. Follows origins without any
+    /// of the symbols.
     pub fn source_of(
         &self,
         node: Origin,
@@ -128,7 +130,7 @@ impl Origins {
         watched: &dyn Fn(SymVar) -> bool,
     ) -> Vec<String> {
         let mut chain = Vec::new();
-        // Whatever broadcasts may be 1.
+        // A size of 1 may be due to broadcasting.
         let many = values.len() > 1;
         let told: Vec<i64> = values.iter().copied().filter(|&v| v != 1 || !many).collect();
         let free = |i: Origin| !self.get(i).symbols.iter().any(|&v| watched(v));

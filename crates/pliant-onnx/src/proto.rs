@@ -1,6 +1,6 @@
-//! The messages of an ONNX file, as `xtask/onnx-proto` writes them from the schema.
+//! The messages of an ONNX file, generated from the schema by `xtask/onnx-proto`.
 //!
-//! Bytes are slices of the buffer that was decoded, so weights inside a mapped file stay where they are.
+//! Byte fields are slices of the decoded buffer, so weights in a mapped file are not copied.
 
 #![allow(missing_docs, clippy::all, reason = "generated; the schema is documented by ONNX")]
 

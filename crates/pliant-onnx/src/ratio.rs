@@ -1,9 +1,11 @@
-//! [`Ratios`]: sizes that a model computes with floats, as quotients of terms over symbols.
+//! [`Ratios`]: sizes that a model computes in floating point, represented as quotients of symbolic
+//! terms.
 //!
-//! Exporters scale sizes by `Shape -> Cast to float -> Mul -> Floor -> Cast to int64`. Floats hold whole numbers up to 2^24
-//! exactly (float64 up to 2^53), and so they hold these times a fraction of few bits. The quotient of two of them is rounded
-//! once, and that never reaches the next whole number, so rounding it down or up gives what exact division gives. What is
-//! rounded more often stays arithmetic of the run.
+//! Exporters scale sizes by `Shape -> Cast to float -> Mul -> Floor -> Cast to int64`. Floats
+//! represent integers up to 2^24 exactly (float64 up to 2^53), and also these multiplied by a
+//! fraction of few bits. A quotient of two of them is rounded once, which never reaches the next
+//! integer, so rounding it down or up gives the same result as exact division. Computations with
+//! more than one rounding are done at run time.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, Function};
@@ -16,27 +18,27 @@ use crate::graph::Importer;
 use crate::node::Node;
 use crate::value::{SymTensor, Value, broadcast_shape};
 
-/// The largest part of a constant that counts as a fraction of few bits.
+/// Maximum numerator of a constant that counts as a fraction of few bits.
 const FEW: f64 = 4096.0;
 
-/// A small tensor of floats, each the quotient of two terms.
+/// A small float tensor, each element of which is the quotient of two terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ratios {
-    /// What is divided; says the shape.
+    /// The numerators; they determine the shape.
     pub over: SymTensor,
-    /// What divides it: a power of two where the quotient is exact.
+    /// The denominators: powers of two if the quotients are exact.
     pub under: SymTensor,
     /// The float type.
     pub dtype: DType,
 }
 
-/// Whether folding holds for floats of that type.
+/// Whether folding is valid for this float type.
 pub(crate) fn is_wide(dtype: DType) -> bool {
     matches!(dtype, DType::Float32 | DType::Float64)
 }
 
 impl Ratios {
-    /// Whole numbers as floats.
+    /// Integers as floats.
     pub(crate) fn whole(over: SymTensor, dtype: DType, func: &mut Function) -> Ratios {
         let one = func.syms.int(1);
         let over = SymTensor { dtype: DType::Int64, ..over };
@@ -54,7 +56,7 @@ impl Ratios {
         for value in tensor.to_f64_vec().ok()? {
             let below = (0..=12).map(|bits| f64::from(1 << bits));
             let below = below.into_iter().find(|below| (value * below).fract() == 0.0)?;
-            // 0 below 0 is another number.
+            // Minus zero cannot be represented.
             if (value * below).abs() > FEW || value == 0.0 && value.is_sign_negative() {
                 return None;
             }
@@ -65,14 +67,14 @@ impl Ratios {
         Some(Ratios { over: whole(over), under: whole(under), dtype: tensor.dtype() })
     }
 
-    /// The one element where it is a number: of sizes that cancel too.
+    /// The value of a quotient that is constant, possibly because sizes cancel.
     pub(crate) fn number(func: &mut Function, (over, under): (Sym, Sym)) -> Option<f64> {
         let (over, under) = reduced(func, over, under);
         let (over, under) = (func.syms.as_int(over)?, func.syms.as_int(under)?);
         (under != 0).then(|| over as f64 / under as f64)
     }
 
-    /// The tensor, where all of it are numbers.
+    /// The tensor, if all elements are constant.
     pub(crate) fn constant(&self, syms: &SymArena) -> Option<Tensor> {
         let (over, under) = (self.over.constants(syms)?, self.under.constants(syms)?);
         let shape: Vec<i64> = self.over.shape.iter().map(|&d| d as i64).collect();
@@ -90,7 +92,7 @@ impl Ratios {
         made.ok()
     }
 
-    /// Numerators and denominators.
+    /// The numerators and denominators.
     pub(crate) fn elems(&self) -> impl Iterator<Item = (Sym, Sym)> + '_ {
         self.over.elems.iter().copied().zip(self.under.elems.iter().copied())
     }
@@ -100,12 +102,12 @@ impl Ratios {
     }
 }
 
-/// A term that is a power of two.
+/// The value of a term that is a constant power of two.
 fn power_of_two(func: &Function, e: Sym) -> Option<i64> {
     func.syms.as_int(e).filter(|&v| v > 0 && v.count_ones() == 1)
 }
 
-/// A quotient without what is both above and below, where one is a multiple of the other.
+/// Cancels a quotient if one term is a multiple of the other.
 fn reduced(func: &mut Function, over: Sym, under: Sym) -> (Sym, Sym) {
     let one = func.syms.int(1);
     if func.syms.as_int(over).is_some() && func.syms.as_int(under).is_some() {
@@ -129,7 +131,8 @@ fn reduced(func: &mut Function, over: Sym, under: Sym) -> (Sym, Sym) {
 }
 
 impl Node<'_, '_> {
-    /// Input `i` as quotients, where it is made of sizes, or a constant beside such.
+    /// Input `i` as quotients, if it is computed from sizes, or a constant operand of such a
+    /// computation.
     pub(crate) fn ratios(&mut self, i: usize) -> Option<Ratios> {
         let limit = self.im.limits.shape_elements;
         match self.input(i) {
@@ -139,15 +142,15 @@ impl Node<'_, '_> {
         }
     }
 
-    /// Whether input `i` is a computation with floats on sizes.
+    /// Whether input `i` is a floating-point computation on sizes.
     pub(crate) fn is_ratios(&self, i: usize) -> bool {
         matches!(self.input(i), Value::Ratios(_))
     }
 
-    /// Quotients as a tensor of the program.
+    /// Converts quotients to a tensor of the program.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub(crate) fn tensor_of_ratios(&mut self, r: &Ratios) -> Result<Expr, Problem> {
         let over = self.materialize(&r.over.clone().into())?;
         let over = self.cast(over, r.dtype)?;
@@ -160,7 +163,7 @@ impl Node<'_, '_> {
         self.op("relax.divide", &[over, under])
     }
 
-    /// The quotients rounded to whole numbers; nothing where what divides may be 0.
+    /// Rounds the quotients to integers; `None` if a denominator may be 0.
     pub(crate) fn rounded(&mut self, r: &Ratios, how: Rounding) -> Option<SymTensor> {
         let func = self.func();
         let mut elems = Vec::with_capacity(r.over.elems.len());
@@ -178,7 +181,8 @@ impl Node<'_, '_> {
         Some(SymTensor { elems, ..r.over.clone() })
     }
 
-    /// Inputs 0 and 1 added, subtracted, multiplied or divided; nothing where the result would be rounded twice.
+    /// Adds, subtracts, multiplies or divides inputs 0 and 1; `None` if the result would be rounded
+    /// twice.
     pub(crate) fn folded_ratios(&mut self, fold: Fold) -> Option<Value> {
         if !self.is_ratios(0) && !self.is_ratios(1) {
             return None;
@@ -205,7 +209,7 @@ impl Node<'_, '_> {
     }
 }
 
-/// How a quotient becomes a whole number.
+/// How a quotient is rounded to an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rounding {
     Down,
@@ -213,18 +217,18 @@ pub(crate) enum Rounding {
     Zero,
 }
 
-/// Two quotients as one, of which `exact` says whether floats hold them exactly.
+/// Combines two quotients. `exact` tells which of them floats represent exactly.
 fn combined(
     func: &mut Function,
     fold: Fold,
     ((a, under_a), (b, under_b)): ((Sym, Sym), (Sym, Sym)),
     exact: (bool, bool),
 ) -> Option<(Sym, Sym)> {
-    // What is rounded once may still be scaled by a power of two.
+    // A value that was rounded once may still be scaled by a power of two.
     let scales = |func: &Function, over: Sym| power_of_two(func, over).is_some();
     let allowed = match (exact, fold) {
         ((true, true), Fold::Add | Fold::Sub | Fold::Div) => true,
-        // Products of sizes may well be beyond what floats count.
+        // The product of two sizes may exceed the exact range of floats.
         ((true, true), Fold::Mul) => func.syms.as_int(a).is_some() || func.syms.as_int(b).is_some(),
         ((false, true), Fold::Mul | Fold::Div) => scales(func, b),
         ((true, false), Fold::Mul) => scales(func, a),
@@ -237,7 +241,7 @@ fn combined(
     Some(match fold {
         Fold::Mul => (syms.mul(a, b), syms.mul(under_a, under_b)),
         Fold::Div => {
-            // What divides stays positive, so that its sign is the quotient's.
+            // The denominator must stay positive.
             let positive = syms.as_int(b).is_none_or(|b| b > 0);
             positive.then_some(())?;
             (syms.mul(a, under_b), syms.mul(under_a, b))
@@ -251,7 +255,8 @@ fn combined(
     })
 }
 
-/// What of an operator that only moves elements are elements that it moves: the inputs up to there.
+/// The number of leading inputs of a data movement operator that are moved; `None` for other
+/// operators.
 pub(crate) fn moved_inputs(operator: &str, count: usize) -> Option<usize> {
     match operator {
         "Concat" => Some(count),
@@ -260,8 +265,8 @@ pub(crate) fn moved_inputs(operator: &str, count: usize) -> Option<usize> {
     }
 }
 
-/// The inputs of an operator that moves elements with the numerators, then with the denominators, of quotients; nothing
-/// where there are none, or others beside them.
+/// The inputs of a data movement operator with numerators, and those with denominators, in place of
+/// quotients. `None` if there are no quotients, or if they are mixed with other values.
 pub(crate) fn parts(
     im: &mut Importer<'_>,
     operator: &str,
@@ -289,7 +294,7 @@ pub(crate) fn parts(
     Some((sides, dtype))
 }
 
-/// The quotients of what an operator made of numerators and of denominators.
+/// Combines the results for numerators and denominators to quotients.
 pub(crate) fn joined(over: Vec<Value>, under: Vec<Value>, dtype: DType) -> Option<Vec<Value>> {
     let pairs = over.into_iter().zip(under);
     let join = |(over, under)| match (over, under) {

@@ -1,7 +1,9 @@
-//! [`Recorder`]: what failed in an import, so that a report can show each alone.
+//! [`Recorder`]: records the failed nodes of an import, so that a report can show each one
+//! separately.
 //!
-//! Behind a node that failed the import goes on where the file says what the node gives, so that one operator that is
-//! not known does not hide the problems after it. Integers are not made up: they may be sizes, whose values matter.
+//! After a failed node, the import continues if the file declares the types of the node's outputs,
+//! so that one unknown operator does not hide later problems. Integer outputs are not assumed,
+//! because they may be sizes, whose values matter.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{TensorShape, TypeData};
@@ -19,20 +21,20 @@ use crate::proto::{
 use crate::tensor;
 use crate::value::Value;
 
-/// Elements of a constant that a reduced model keeps; larger ones become inputs.
+/// Maximum number of elements of a constant in a reduced model; larger constants become inputs.
 const SMALL: usize = 4096;
 
-/// What failed, and what is needed to go on and to show it.
+/// The failures, and the information needed to continue and to report them.
 #[derive(Debug)]
 pub(crate) struct Recorder<'m> {
     ir_version: Option<i64>,
     functions: &'m [FunctionProto],
-    /// The types that the file gives for the values inside.
+    /// The types that the file declares for intermediate values.
     declared: FxHashMap<&'m str, &'m ValueInfoProto>,
     pub(crate) failures: Vec<Failure>,
 }
 
-/// A node that failed, in a model of its own where its inputs can be described.
+/// A failed node, as a model of its own if its inputs can be described.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) problem: Problem,
@@ -52,7 +54,7 @@ impl<'m> Recorder<'m> {
 }
 
 impl Importer<'_> {
-    /// Keeps a node that failed and returns what its outputs stand for from here on.
+    /// Records a failed node. Returns the values of its outputs for the rest of the import.
     pub(crate) fn record(
         &mut self,
         node: &NodeProto,
@@ -74,7 +76,7 @@ impl Importer<'_> {
         infos.iter().map(|info| info.as_ref().map_or(Value::Failed, |i| self.stand_in(i))).collect()
     }
 
-    /// A value of the type that the file declares, if that is one of floats.
+    /// A value of the declared type, if that is a float type.
     fn stand_in(&mut self, info: &ValueInfoProto) -> Value {
         let Some(TypeValue::TensorType(declared)) =
             info.r#type.as_ref().and_then(|t| t.value.as_ref())
@@ -93,7 +95,8 @@ impl Importer<'_> {
         Value::Expr(self.builder.func_mut().var_expr(var))
     }
 
-    /// The node as a model: its inputs are the graph's, small constants its initializers.
+    /// The node as a model. Its inputs become those of the graph, and small constants become
+    /// initializers.
     fn alone(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<ModelProto> {
         let mut graph = GraphProto { name: Some("reduced".into()), ..GraphProto::default() };
         let mut seen = FxHashSet::default();
@@ -122,7 +125,7 @@ impl Importer<'_> {
         })
     }
 
-    /// What the file says of a value, or its name alone.
+    /// The declaration of a value, or only its name.
     fn declared_or_open(&self, name: &str) -> ValueInfoProto {
         let declared = self.recorder.as_ref().and_then(|r| r.declared.get(name));
         declared.map_or_else(
@@ -131,11 +134,12 @@ impl Importer<'_> {
         )
     }
 
-    /// Adds a value to a reduced model; nothing where a file has no words for it.
+    /// Adds a value to a reduced model; `None` if a file cannot express it.
     fn describe(&mut self, name: &str, value: &Value, graph: &mut GraphProto) -> Option<()> {
         let constant = match value {
             Value::Absent => return Some(()),
-            // What nobody made is fed, of the type that the file says or that shows the finding.
+            // A value that does not exist becomes an input with the declared type or one that
+            // reproduces the finding.
             Value::Failed => {
                 graph.input.push(self.declared_or_open(name));
                 return Some(());
@@ -206,7 +210,7 @@ fn input(name: &str, dims: Option<Vec<dimension::Value>>, dtype: DType) -> Value
     }
 }
 
-/// The names that the graphs of a node read from around them.
+/// The names that the nested graphs of a node capture.
 pub(crate) fn captured(attributes: &[AttributeProto]) -> Vec<String> {
     let mut names = Vec::new();
     for graph in attributes.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {

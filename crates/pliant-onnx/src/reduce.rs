@@ -1,7 +1,8 @@
-//! Reduced models: for each finding of a report a file that shows it and nothing else.
+//! Reduced models: for each finding of a report, a file that reproduces it with as little else as
+//! possible.
 //!
-//! A node that failed is a model of its own where its inputs can be described. What is wrong with the graph rather than with
-//! a node is shown by the file without all parts that can be left out.
+//! A failed node becomes a model of its own if its inputs can be described. A problem of the graph
+//! is reproduced by the file without all parts that can be omitted.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,16 +18,16 @@ use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{ModelProto, TensorShapeProto, TypeProto};
 use crate::report::{Finding, check};
 
-/// How long a search for the parts of a model that show a finding may take.
+/// Time limit of the search for the necessary parts of a model.
 const SEARCH: Duration = Duration::from_secs(2);
 
-/// How many dims what the file does not say has may have to show a finding.
+/// The ranks that are tried for undeclared values.
 const RANKS: [usize; 6] = [2, 3, 4, 1, 0, 5];
 
-/// Writes the models of the findings that show what they show in the whole.
+/// Writes the models that reproduce their findings.
 ///
 /// # Errors
-/// When the directory or a file cannot be written.
+/// If the directory or a file cannot be written.
 pub(crate) fn write(
     findings: &[Finding],
     whole: &ModelProto,
@@ -50,7 +51,8 @@ pub(crate) fn write(
     Ok(files)
 }
 
-/// Whether a check of the model finds the same, and nothing that the whole does not have.
+/// Whether a check of the model reports the finding, and nothing that the whole model does not
+/// have.
 fn shows(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
     let model = Model { proto: model.clone(), folder: None, limits: Limits::default() };
     let found = check(&model, &ImportOptions::default()).findings;
@@ -60,7 +62,8 @@ fn shows(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
     found.iter().any(|f| same(f, finding)) && found.iter().all(|f| all.iter().any(|a| same(f, a)))
 }
 
-/// The model with types for the inputs and outputs that have none, as a file must say them: floats of that many dims.
+/// The model with types for inputs and outputs that have none, because a file must declare them:
+/// float tensors of the given rank.
 fn with_types(model: &ModelProto, rank: usize) -> ModelProto {
     let mut model = model.clone();
     let Some(graph) = &mut model.graph else { return model };
@@ -89,7 +92,7 @@ fn with_types(model: &ModelProto, rank: usize) -> ModelProto {
     model
 }
 
-/// The model without the parts that the finding does not need.
+/// The model without the parts that are not needed to reproduce the finding.
 fn smallest(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Option<ModelProto> {
     let until = Instant::now() + SEARCH;
     let count = parts(whole);
@@ -114,7 +117,7 @@ fn smallest(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Option<Mo
     best.or_else(|| Some(part(whole, &kept)).filter(|model| shows(model, finding, all)))
 }
 
-/// How many parts a model has that may be left out.
+/// The number of parts of a model that can be omitted.
 fn parts(model: &ModelProto) -> usize {
     let graph = model.graph.as_ref();
     let of = graph.map_or(0, |g| {
@@ -123,7 +126,7 @@ fn parts(model: &ModelProto) -> usize {
     of + model.functions.len()
 }
 
-/// The model with those parts.
+/// The model with the selected parts.
 fn part(whole: &ModelProto, kept: &[bool]) -> ModelProto {
     fn of<T: Clone>(list: &[T], kept: &mut std::slice::Iter<'_, bool>) -> Vec<T> {
         let chosen = list.iter().zip(kept).filter(|(_, keep)| **keep);

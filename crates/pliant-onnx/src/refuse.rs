@@ -1,38 +1,38 @@
-//! [`Refusal`]: what a node asks for and its converter does not do, told all at once. What is dropped in silence gives wrong
-//! results.
+//! [`Refusal`]: collects the unsupported features that a node uses, and reports them together.
+//! Ignoring them would produce wrong results.
 
 use crate::error::Problem;
 use crate::node::Node;
 
-/// What a node asks for that is not done, so far.
+/// The unsupported features found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Refusal(Vec<String>);
 
 impl Refusal {
-    /// Something that the node asks for.
+    /// Adds a feature.
     #[must_use]
     pub fn of(mut self, what: impl Into<String>) -> Self {
         self.0.push(what.into());
         self
     }
 
-    /// An input, where it is given.
+    /// Adds an input, if it is present.
     #[must_use]
     pub fn input(self, n: &Node<'_, '_>, i: usize, name: &str) -> Self {
         if n.has(i) { self.of(format!("{name} (input {i})")) } else { self }
     }
 
-    /// An output, where it has a name.
+    /// Adds an output, if it has a name.
     #[must_use]
     pub fn output(self, n: &Node<'_, '_>, i: usize, name: &str) -> Self {
         let named = n.proto.output.get(i).is_some_and(|o| !o.is_empty());
         if named { self.of(format!("{name} (output {i})")) } else { self }
     }
 
-    /// An integer attribute that is none of the values that are done.
+    /// Adds an integer attribute, unless its value is one of the supported ones.
     ///
     /// # Errors
-    /// When it is no integer.
+    /// If the attribute is not an integer.
     pub fn int(self, n: &Node<'_, '_>, name: &str, done: &[i64]) -> Result<Self, Problem> {
         let given = n.attrs().int(name)?.filter(|given| !done.contains(given));
         Ok(match given {
@@ -41,10 +41,10 @@ impl Refusal {
         })
     }
 
-    /// A string attribute that is not the one that is done.
+    /// Adds a string attribute, unless it has the supported value.
     ///
     /// # Errors
-    /// When it is no string.
+    /// If the attribute is not a string.
     pub fn str(self, n: &Node<'_, '_>, name: &str, done: &str) -> Result<Self, Problem> {
         let given = n.attrs().str(name)?.filter(|given| *given != done);
         Ok(match given {
@@ -53,10 +53,10 @@ impl Refusal {
         })
     }
 
-    /// What is done instead is `done`, a sentence without an end.
+    /// Reports the features. `done` is a sentence, without a period, about what is supported.
     ///
     /// # Errors
-    /// When the node asks for anything that is not done.
+    /// If there are any features.
     pub fn told(self, done: &str) -> Result<(), Problem> {
         match self.0.is_empty() {
             true => Ok(()),

@@ -1,30 +1,31 @@
-//! [`Relation`]: what a condition on sizes says of its symbols.
+//! [`Relation`]: the meaning of a condition on sizes for its symbols.
 
 use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
 
-/// Sizes that every small number divides, and larger than what models hold: the first is far larger, the others are for
-/// terms of higher powers, which leave 64 bits there.
+/// Large sizes that are divisible by all small numbers, to test whether a condition holds for large
+/// sizes. The first exceeds the sizes in models by far; the others are for powers, which would
+/// overflow 64 bits.
 const LARGE: [i64; 4] = [(1 << 20) * 243 * 125 * 49 * 11 * 13, 720_720, 55_440, 5_040];
 
-/// How many sizes from the least on are tried.
+/// The number of sizes tested from the minimum on.
 const NEAR: i64 = 1024;
 
-/// As many sizes that fit are few: what a size divided by a window leaves.
+/// Up to this number of possible sizes are few: as many as the division by a window may leave.
 const FEW: usize = 64;
 
-/// A part of a condition that must hold.
+/// A conjunct of a condition that must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
-    /// A term is one of these numbers.
+    /// A term has one of these values.
     Is(Sym, Vec<i64>),
-    /// Two terms are the same.
+    /// Two terms are equal.
     Same(Sym, Sym),
-    /// A predicate of another form.
+    /// Any other predicate.
     Holds(Sym),
 }
 
 impl Relation {
-    /// The symbols in it.
+    /// The symbols in the relation.
     pub fn symbols(&self, syms: &SymArena) -> Vec<SymVar> {
         let mut vars = Vec::new();
         let terms = match self {
@@ -39,7 +40,7 @@ impl Relation {
         vars
     }
 
-    /// It in words, as what something needs.
+    /// The relation in words, phrased as a requirement.
     pub fn text(&self, syms: &SymArena) -> String {
         match self {
             Relation::Is(term, values) => {
@@ -58,7 +59,7 @@ impl Relation {
         }
     }
 
-    /// Whether only few sizes of its symbols fit, of those from `least` to `most`.
+    /// Whether only few sizes in the range satisfy the relation.
     pub fn fixes(&self, syms: &SymArena, (least, most): (Option<i64>, Option<i64>)) -> bool {
         match self.symbols(syms).as_slice() {
             [] => false,
@@ -68,7 +69,7 @@ impl Relation {
                 let far = LARGE.iter().find_map(from);
                 let least = least.unwrap_or(0).max(0);
                 let end = least.saturating_add(NEAR);
-                // A range that is not tried whole may hold others.
+                // A range that is not tested completely may contain other sizes.
                 let whole = most.is_some_and(|most| most <= end);
                 if !whole && far.is_none_or(|far| far.contains(&true)) {
                     return false;
@@ -76,7 +77,7 @@ impl Relation {
                 let end = most.map_or(end, |most| most.min(end));
                 let near = (least..=end).filter(|&size| at(size) == Some(true)).count();
                 let few = if matches!(self, Relation::Holds(_)) { 1 } else { FEW };
-                // A range that is small itself may leave few sizes.
+                // If the range itself is small, it may contain few sizes.
                 near <= few && (near <= 1 || near as i64 * 2 <= end - least + 1)
             }
             _ => match self {
@@ -86,7 +87,8 @@ impl Relation {
         }
     }
 
-    /// Whether it holds where its one symbol has that size; `None` where a term leaves 64 bits or divides by zero.
+    /// Whether the relation holds if its only symbol has the given size; `None` on overflow or
+    /// division by zero.
     fn holds_at(&self, syms: &SymArena, size: i64) -> Option<bool> {
         let value = |term: Sym| syms.evaluate(term, &|_| Some(size)).ok();
         Some(match self {
@@ -96,7 +98,7 @@ impl Relation {
         })
     }
 
-    /// The least and the largest size that a comparison with a number leaves a symbol.
+    /// The minimum and the maximum size of a symbol that a comparison with a constant allows.
     pub fn bound(&self, syms: &mut SymArena) -> Option<(SymVar, Option<i64>, Option<i64>)> {
         let Relation::Holds(cond) = *self else { return None };
         let SymKind::Cmp(op, a, b) = syms.kind(cond) else { return None };
@@ -122,7 +124,7 @@ impl Relation {
     }
 }
 
-/// Whether a term of sizes is at least 0 and never smaller where one of them is larger.
+/// Whether a term is non-negative and monotonically non-decreasing in its sizes.
 pub(crate) fn grows(syms: &SymArena, term: Sym) -> bool {
     match syms.kind(term) {
         SymKind::Int(v) => v >= 0,
@@ -136,7 +138,7 @@ pub(crate) fn grows(syms: &SymArena, term: Sym) -> bool {
     }
 }
 
-/// What a condition says, part by part.
+/// Splits a condition into its conjuncts.
 pub(crate) fn relations(syms: &mut SymArena, cond: Sym) -> Vec<Relation> {
     let mut list = Vec::new();
     let mut pending = vec![cond];
@@ -157,7 +159,7 @@ pub(crate) fn relations(syms: &mut SymArena, cond: Sym) -> Vec<Relation> {
     list
 }
 
-/// Alternatives that are all numbers for the same term.
+/// Combines alternatives that are all values of the same term.
 fn one_of(syms: &mut SymArena, parts: &[Sym]) -> Option<Relation> {
     let mut all: Option<(Sym, Vec<i64>)> = None;
     for &part in parts {
@@ -175,7 +177,7 @@ fn one_of(syms: &mut SymArena, parts: &[Sym]) -> Option<Relation> {
     Some(Relation::Is(term, values))
 }
 
-/// Two equal terms, without what stands on both sides.
+/// The equation of two terms, after cancelling common summands.
 fn equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<Relation> {
     let difference = syms.sub(a, b);
     let (terms, constant) = match syms.kind(difference) {
@@ -215,7 +217,8 @@ fn equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<Relation> {
     })
 }
 
-/// An equation of terms without the sizes that all of them hold: where one of these is 0, nothing is in a tensor.
+/// Cancels sizes that are factors of all terms of an equation: if such a size is 0, the tensor is
+/// empty.
 fn without_factors(
     syms: &mut SymArena,
     terms: Vec<(i64, Sym)>,
@@ -232,7 +235,7 @@ fn without_factors(
     for factor in lists[0].clone() {
         let at: Option<Vec<usize>> =
             lists.iter().map(|list| list.iter().position(|&f| f == factor)).collect();
-        // Sizes alone may be 0 together: then one of them is what is asked.
+        // If the terms are only sizes, a common factor of 0 is a solution that is asked for.
         let last = lists.iter().all(|list| list.len() == 1);
         let at = at.filter(|_| syms.as_var(factor).is_some() && !(last && terms.len() == 1));
         let Some(at) = at else { continue };
@@ -272,7 +275,7 @@ mod tests {
         let (a, b) = (syms.eq(q, one), syms.eq(q, four));
         let cond = syms.or(a, b);
         assert_eq!(told(&mut syms, cond), is("q to be 1 or 4", true));
-        // What stands on both sides says nothing.
+        // Common factors are cancelled.
         let (a, b) = (syms.mul(s, q), syms.mul(s, four));
         let cond = syms.eq(a, b);
         assert_eq!(told(&mut syms, cond), is("q to be 4", true));
@@ -292,7 +295,7 @@ mod tests {
         let half = syms.floordiv(q, four);
         let cond = syms.eq(half, six);
         assert!(told(&mut syms, cond)[0].1);
-        // The last five of at most a thousand.
+        // The last five elements, of at most a thousand.
         let (five, thousand) = (n(&mut syms, 5), n(&mut syms, 1000));
         let start = syms.sub(q, five);
         let (zero, end) = (n(&mut syms, 0), syms.min(q, thousand));
@@ -301,7 +304,7 @@ mod tests {
         let last = syms.sub(end, start);
         let cond = syms.eq(last, five);
         assert!(!told(&mut syms, cond)[0].1);
-        // A power leaves 64 bits at the largest size.
+        // A power overflows 64 bits at the largest size.
         let square = syms.mul(half, half);
         let cond = syms.eq(square, six);
         assert!(told(&mut syms, cond)[0].1);

@@ -1,4 +1,4 @@
-//! [`check`]: everything that keeps a model from being compiled, in one report.
+//! [`check`]: a report of everything that prevents a model from being compiled.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,49 +13,51 @@ use crate::proto::{GraphProto, ModelProto};
 use crate::reduce;
 use crate::schema;
 
-/// Nodes of a finding that its text names.
+/// Maximum number of nodes listed in the text of a finding.
 const NAMED: usize = 8;
 
-/// What [`check`] found.
+/// The result of [`check`].
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What the file says made it.
+    /// The producer stated in the file.
     pub producer: String,
-    /// The version of ONNX's own operators.
+    /// The version of ONNX's own operator set.
     pub opset: Option<i64>,
-    /// How many nodes there are, those of inner graphs counted.
+    /// The number of nodes, including those of nested graphs.
     pub nodes: usize,
-    /// How often each operator occurs, in the order of the nodes.
+    /// The number of occurrences of each operator, in the order of the nodes.
     pub operators: IndexMap<String, usize>,
-    /// What keeps the model from being compiled; empty when nothing does.
+    /// The problems that prevent compilation; empty if there are none.
     pub findings: Vec<Finding>,
-    /// What is to be known of a model that can be compiled.
+    /// Notes about a model that can be compiled.
     pub notes: Vec<Problem>,
-    /// The model, where something was found.
+    /// The model, if there are findings.
     whole: Option<ModelProto>,
 }
 
-/// Findings by what they say.
+/// Findings keyed by their texts.
 type Findings = IndexMap<(ProblemKind, String, String, Option<String>), Finding>;
 
-/// One thing that keeps a model from being compiled, with all nodes that it concerns.
+/// A problem that prevents compilation, with all nodes that have it.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Whose matter it is.
+    /// The kind of the problem.
     pub kind: ProblemKind,
-    /// The operator, with its domain where that is not ONNX's own; empty when it is the file or the graph.
+    /// The operator, with its domain unless that is ONNX's own; empty if the problem concerns the
+    /// file or the graph.
     pub operator: String,
-    /// What is wrong.
+    /// Describes the problem.
     pub message: String,
-    /// What would work instead.
+    /// How to fix the problem.
     pub help: Option<String>,
-    /// The nodes, as `op_type 'name'`; empty when it is the file or the graph.
+    /// The nodes as `op_type 'name'`; empty if the problem concerns the file or the graph.
     pub nodes: Vec<String>,
-    /// The first of the nodes as a model of its own.
+    /// The first of the nodes, as a model of its own.
     pub(crate) alone: Option<ModelProto>,
 }
 
-/// Checks a model: its form, and every node, those behind one that fails as far as the file tells their types.
+/// Checks a model: whether it is well-formed, and every node. Nodes downstream of a failed one are
+/// checked as far as the file declares their types.
 pub fn check(model: &Model, options: &ImportOptions) -> Report {
     let mut report = Report {
         producer: model.producer(),
@@ -82,7 +84,7 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
     report
 }
 
-/// Adds what the conversion of the nodes says; returns what is only to be known.
+/// Adds the problems of converting the nodes. Returns the warnings.
 fn walk<'m>(
     model: &'m Model,
     graph: &'m GraphProto,
@@ -114,16 +116,17 @@ fn add(findings: &mut Findings, problem: Problem, alone: Option<ModelProto>) {
 }
 
 impl Report {
-    /// Whether nothing keeps the model from being compiled.
+    /// Whether the model can be compiled.
     pub fn is_ok(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// Writes a model for each finding that shows it with as little else as possible, as `1-Operator.onnx`; returns the
-    /// files. What lies outside of the file shows nothing: external data that is wrong has no model.
+    /// Writes a reduced model for each finding that it reproduces, as `1-Operator.onnx`, and
+    /// returns the files. Problems outside of the file, such as invalid external data, cannot be
+    /// reproduced.
     ///
     /// # Errors
-    /// When the directory or a file cannot be written.
+    /// If the directory or a file cannot be written.
     pub fn write_reduced(&self, dir: &Path) -> std::io::Result<Vec<PathBuf>> {
         match &self.whole {
             Some(whole) => reduce::write(&self.findings, whole, dir),

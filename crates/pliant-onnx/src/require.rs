@@ -1,4 +1,5 @@
-//! What a node requires of sizes and values: told at once where it is known, else checked when the program runs.
+//! Requirements of nodes on sizes and values. They are verified during the import if possible, else
+//! at run time.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -11,10 +12,10 @@ use crate::value::SymTensor;
 type Done = Result<(), Problem>;
 
 impl Node<'_, '_> {
-    /// Two sizes must be equal. `{}` in the text stands for the first, then for the second.
+    /// Requires two sizes to be equal. The two `{}` in the text stand for the sizes.
     ///
     /// # Errors
-    /// Where they are not at any size.
+    /// If they are provably different.
     pub fn require_equal(&mut self, a: Sym, b: Sym, text: &str) -> Done {
         match pliant_ops::prove::equal(self.func(), a, b) {
             Some(true) => return Ok(()),
@@ -26,10 +27,10 @@ impl Node<'_, '_> {
         self.compare("relax.equal", a, b, text)
     }
 
-    /// A size must be at most another. `{}` in the text stands for the first, then for the second.
+    /// Requires a size to be at most another one. The two `{}` in the text stand for the sizes.
     ///
     /// # Errors
-    /// Where it is greater at all sizes.
+    /// If it is provably greater.
     pub fn require_at_most(&mut self, a: Sym, b: Sym, text: &str) -> Done {
         match pliant_ops::prove::at_most(self.func(), a, b) {
             Some(true) => Ok(()),
@@ -42,10 +43,10 @@ impl Node<'_, '_> {
         }
     }
 
-    /// A size must be 1 or another size: that of what an operand is spread over.
+    /// Requires a size to be 1 or the size to which it is broadcast.
     ///
     /// # Errors
-    /// Where it is neither at any size.
+    /// If it is provably neither.
     pub(crate) fn require_one_or(&mut self, own: Sym, whole: Sym, what: &str) -> Done {
         let text = format!("{what} has {{}} where what it is applied to has {{}}");
         let one = self.func().syms.int(1);
@@ -65,12 +66,13 @@ impl Node<'_, '_> {
         self.require(holds, &text, &[size, all])
     }
 
-    /// An operator of a tensor and an operand that is spread over it: the result has the tensor's dims, as ONNX's
-    /// "unidirectional" broadcasting asks. `what` names the operand in messages.
+    /// Calls an operator on a tensor and an operand that is broadcast to it. The result has the
+    /// tensor's shape, as ONNX's "unidirectional" broadcasting requires. `what` names the operand
+    /// in messages.
     ///
     /// # Errors
-    /// Where the operand has more dims, or dims that are neither 1 nor those of the tensor, at all sizes; what the type
-    /// rule of the operator says.
+    /// If the operand provably has a higher rank, or a dim that is neither 1 nor that of the
+    /// tensor. Also errors of type inference.
     pub fn op_onto(
         &mut self,
         name: &str,
@@ -92,11 +94,11 @@ impl Node<'_, '_> {
         self.with_dims(y, &known)
     }
 
-    /// A computation on sizes in its element type: numbers that int32 does not hold wrap, as ONNX Runtime has it, and where
-    /// only a run knows them it checks that they do not.
+    /// Applies the element type to a computation on sizes: constants that overflow int32 wrap, as
+    /// in ONNX Runtime; non-constant elements are checked for overflow at run time.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn within_type(&mut self, mut t: SymTensor) -> Result<SymTensor, Problem> {
         if t.dtype != DType::Int32 {
             return Ok(t);
@@ -108,7 +110,7 @@ impl Node<'_, '_> {
             }
             let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
             let [least, most] = [least, most].map(|bound| self.func().syms.int(bound));
-            // A size by itself has come from one; what is made of it may have grown.
+            // A plain symbol is the size of a tensor, but a computed size may overflow.
             if self.func().syms.as_var(*elem).is_some() {
                 continue;
             }
@@ -124,10 +126,11 @@ impl Node<'_, '_> {
         Ok(t)
     }
 
-    /// Of two masks over the new shape of a Reshape, where the one holds somewhere the other holds nowhere.
+    /// Requires of two masks over the new shape of a Reshape that at most one of them contains a
+    /// true element.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn not_both(&mut self, zeros: Expr, open: Expr) -> Done {
         let mut counts = Vec::with_capacity(2);
         for mask in [zeros, open] {
@@ -157,11 +160,11 @@ impl Node<'_, '_> {
         Problem::invalid(message)
     }
 
-    /// A condition must hold when the program runs, of whatever shape it is: of all its elements. `{}` in the text stand
-    /// for values.
+    /// Requires a condition to hold at run time, for all of its elements. The `{}` in the text
+    /// stand for the values.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn require(&mut self, holds: Expr, text: &str, values: &[Expr]) -> Done {
         let mut holds = holds;
         if self.rank(holds).ok() != Some(0) {

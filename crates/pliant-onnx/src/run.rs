@@ -1,4 +1,4 @@
-//! What only a run knows: sizes that tensors hold, axes that are inputs, and branches.
+//! Values that are only known at run time: sizes in tensors, axes that are inputs, and branches.
 
 use pliant_ir::relax::{Expr, ExprData, Seq, TypeData, derive};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -14,10 +14,10 @@ type Made = Result<Expr, Problem>;
 impl Node<'_, '_> {
     // ---- sizes ----
 
-    /// The elements of an integer vector of the run: new symbols for those that are not known.
+    /// The elements of a non-constant integer vector, with new symbols for the unknown ones.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn symbols_of(&mut self, vector: Expr, rank: usize) -> Result<Vec<Sym>, Problem> {
         let vector = self.cast(vector, DType::Int64)?;
         let known = self.elements_of(&Value::Expr(vector)).unwrap_or_default();
@@ -37,10 +37,10 @@ impl Node<'_, '_> {
         Ok(syms)
     }
 
-    /// How many elements a vector has, where that is a number.
+    /// The length of a vector, if it is constant.
     ///
     /// # Errors
-    /// When it is no vector.
+    /// If it is not a vector.
     pub fn length_of(&mut self, vector: Expr) -> Result<Option<usize>, Problem> {
         let [length] = self.dims(vector)?[..] else {
             return Err(Problem::invalid("its sizes or axes must be a vector"));
@@ -48,10 +48,10 @@ impl Node<'_, '_> {
         Ok(self.func().syms.as_int(length).and_then(|v| usize::try_from(v).ok()))
     }
 
-    /// The elements of an integer vector of the run as a shape, of which not even the rank need be known.
+    /// Converts a non-constant integer vector to a shape, whose rank may be unknown.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn run_shape(&mut self, vector: Expr) -> Result<Expr, Problem> {
         if let Some(rank) = self.length_of(vector)? {
             let dims = self.symbols_of(vector, rank)?;
@@ -61,19 +61,19 @@ impl Node<'_, '_> {
         self.op("relax.tensor_to_shape", &[vector])
     }
 
-    /// A tensor in the shape that an integer vector of the run holds.
+    /// Reshapes a tensor to the shape in a non-constant integer vector.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn reshape_at_run(&mut self, x: Expr, vector: Expr) -> Made {
         let shape = self.run_shape(vector)?;
         self.op("relax.reshape", &[x, shape])
     }
 
-    /// Input `i`, one integer that is not negative, as a size.
+    /// Input `i`, a non-negative integer, as a size.
     ///
     /// # Errors
-    /// When it is left out.
+    /// If it is absent.
     pub fn size_input(&mut self, i: usize) -> Result<Sym, Problem> {
         if let Some(t) = self.syms(i)
             && let [one] = t.elems.as_slice()
@@ -93,10 +93,10 @@ impl Node<'_, '_> {
         Ok(self.symbols_of(vector, 1)?[0])
     }
 
-    /// Input `i`, a vector of sizes, as terms: so many, where the node says how many it needs.
+    /// Input `i`, a vector of sizes, as terms. `count` is the required length, if any.
     ///
     /// # Errors
-    /// When it is left out, or nobody knows its length but the run.
+    /// If it is absent, or if its length is not constant.
     pub fn sizes_input(&mut self, i: usize, count: Option<usize>) -> Result<Vec<Sym>, Problem> {
         if let Some(t) = self.syms(i) {
             return Ok(t.elems);
@@ -111,7 +111,7 @@ impl Node<'_, '_> {
         self.symbols_of(vector, length)
     }
 
-    /// The sizes that input `i` gives when the program runs must not be negative.
+    /// Requires that the sizes in input `i` are not negative at run time.
     fn require_counted(&mut self, sizes: Expr, i: usize) -> Result<(), Problem> {
         let known = self.elements_of(&Value::Expr(sizes)).unwrap_or_default();
         if !known.is_empty() && known.into_iter().all(|k| k.is_some_and(|k| self.is_size(k))) {
@@ -123,10 +123,10 @@ impl Node<'_, '_> {
         self.require(counted, &format!("input {i} has a negative size: {{}}"), &[sizes])
     }
 
-    /// Terms as a vector of int64.
+    /// An int64 vector of terms.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn sizes(&mut self, sizes: &[Sym]) -> Made {
         self.materialize(&SymTensor::vector(sizes.to_vec()).into())
     }
@@ -134,25 +134,25 @@ impl Node<'_, '_> {
     /// A term as an int64 scalar.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn size(&mut self, size: Sym) -> Made {
         self.materialize(&SymTensor::scalar(size).into())
     }
 
-    /// Numbers as a constant vector of int64.
+    /// A constant int64 vector.
     ///
     /// # Errors
-    /// When the tensor cannot be made.
+    /// If the tensor cannot be created.
     pub fn ints(&mut self, values: &[i64]) -> Made {
         let tensor = Tensor::from_slice(&[values.len() as i64], values);
         let tensor = tensor.map_err(|e| Problem::invalid(e.to_string()))?;
         Ok(self.im.constant(&tensor))
     }
 
-    /// A tensor of one value.
+    /// A tensor filled with one value.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn full(&mut self, dims: &[Sym], value: Expr) -> Made {
         let dtype = self.dtype(value)?;
         let shape = self.func().shape(dims);
@@ -160,10 +160,10 @@ impl Node<'_, '_> {
         self.op_with("relax.full", &[shape, value], attrs)
     }
 
-    /// `0 .. count` as int64.
+    /// The int64 vector `0 .. count`.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn iota(&mut self, count: Sym) -> Made {
         let (zero, one) = (self.func().syms.int(0), self.func().syms.int(1));
         let bounds = [zero, count, one].map(|b| self.func().int_value(b, DType::Int64));
@@ -171,10 +171,10 @@ impl Node<'_, '_> {
         self.op_with("relax.arange", &bounds, attrs)
     }
 
-    /// A vector laid along one of `rank` axes, so that it broadcasts along the others.
+    /// Reshapes a vector to rank `rank` along one axis, so that it broadcasts along the others.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn along(&mut self, vector: Expr, axis: usize, rank: usize) -> Made {
         let size = self.dims(vector)?;
         let mut dims = vec![self.func().syms.int(1); rank];
@@ -182,20 +182,20 @@ impl Node<'_, '_> {
         self.reshape(vector, &dims)
     }
 
-    /// Element `i` of a vector, as a scalar.
+    /// Element `i` of a vector as a scalar.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn element(&mut self, vector: Expr, i: usize) -> Made {
         let (from, to) = (self.func().syms.int(i as i64), self.func().syms.int(i as i64 + 1));
         let part = self.slice_axis(vector, 0, from, to)?;
         self.scalar_of(part)
     }
 
-    /// A tensor of one element, as a scalar.
+    /// Reshapes a tensor with one element to a scalar.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn scalar_of(&mut self, x: Expr) -> Made {
         let none: [Sym; 0] = [];
         self.reshape(x, &none)
@@ -204,7 +204,7 @@ impl Node<'_, '_> {
     /// Elements `from` to `to` along one axis.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn slice_axis(&mut self, x: Expr, axis: usize, from: Sym, to: Sym) -> Made {
         let func = self.func();
         let (axis, one) = (func.syms.int(axis as i64), func.syms.int(1));
@@ -212,10 +212,10 @@ impl Node<'_, '_> {
         self.op("relax.strided_slice", &[x, axes, begin, end, strides])
     }
 
-    /// Slices along an axis at indices.
+    /// Gathers slices along an axis.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn take(&mut self, x: Expr, indices: Expr, axis: usize) -> Made {
         self.op_with("relax.take", &[x, indices], ints_attr("axis", axis as i64))
     }
@@ -231,10 +231,10 @@ impl Node<'_, '_> {
 
     // ---- axes that are inputs ----
 
-    /// For each of `rank` axes, whether a vector of axes names it.
+    /// For each of `rank` axes, whether a vector of axes contains it.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn axes_mask(&mut self, axes: Expr, rank: Sym) -> Made {
         let axes = self.counted_from_start(axes, rank)?;
         let [count] = self.dims(axes)?[..] else {
@@ -252,10 +252,10 @@ impl Node<'_, '_> {
         self.op("relax.greater", &[hits, none])
     }
 
-    /// Axes of the run, one or a vector, none of which counts from the end.
+    /// Normalises one or more non-constant axes, so that none is negative.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn counted_from_start(&mut self, axes: Expr, rank: Sym) -> Made {
         let axes = self.cast(axes, DType::Int64)?;
         let (none, rank) = (self.scalar(0i64)?, self.size(rank)?);
@@ -269,10 +269,10 @@ impl Node<'_, '_> {
         Ok(normal)
     }
 
-    /// Without the axes of a mask, whose dims are 1: so many, where that is known.
+    /// Drops the axes of a mask, whose dims are 1. `count` is their number, if known.
     ///
     /// # Errors
-    /// What the type rules say.
+    /// Those of type inference.
     pub fn drop_axes(&mut self, x: Expr, mask: Expr, count: Option<usize>) -> Made {
         let dims = self.dims(x)?;
         let rest = count.map(|count| dims.len().saturating_sub(count));
@@ -291,10 +291,11 @@ impl Node<'_, '_> {
         self.reshape_at_run(x, sizes)
     }
 
-    /// Makes one of `count` values: that of the axis which input `i` names, of a tensor of `rank` dims.
+    /// Selects one of the values for the possible axes: the one for the axis in input `i`, of a
+    /// tensor of rank `rank`.
     ///
     /// # Errors
-    /// When the axis is out of range, and what `make` says.
+    /// If the axis is out of range, or those of `make`.
     pub fn for_axis(
         &mut self,
         i: usize,
@@ -320,10 +321,10 @@ impl Node<'_, '_> {
         self.among(axis, 0, count, make)
     }
 
-    /// `make(at)` where `value == at`, for the last of `count` otherwise.
+    /// Selects `make(at)` for `value == at`; the last of `count` for other values.
     ///
     /// # Errors
-    /// What `make` says.
+    /// Those of `make`.
     pub fn among(
         &mut self,
         value: Expr,
@@ -343,19 +344,19 @@ impl Node<'_, '_> {
 
     // ---- branches ----
 
-    /// Input `i` as what decides a branch: one truth value.
+    /// Input `i` as a branch condition: a bool scalar.
     ///
     /// # Errors
-    /// When it is something else; `what` names it.
+    /// If it is not one. `what` names it in messages.
     pub fn condition(&mut self, i: usize, what: &str) -> Made {
         let cond = self.tensor(i)?;
         self.truth(cond, what)
     }
 
-    /// A tensor as what decides a branch.
+    /// Converts a tensor to a branch condition.
     ///
     /// # Errors
-    /// When it is not of one bool.
+    /// If it is not a bool tensor with one element.
     pub fn truth(&mut self, cond: Expr, what: &str) -> Made {
         if let Some(dtype) = self.func().ty(cond).dtype().filter(|d| !d.is_bool()) {
             return Err(Problem::invalid(format!("{what} is of {dtype}, but must be of bool"))
@@ -364,10 +365,10 @@ impl Node<'_, '_> {
         self.scalar_of(cond)
     }
 
-    /// One value or another, of which only one is computed.
+    /// Selects one of two values, of which only one is computed.
     ///
     /// # Errors
-    /// What makes either impossible.
+    /// Those of creating either value.
     pub fn choose(
         &mut self,
         cond: Expr,
@@ -380,10 +381,10 @@ impl Node<'_, '_> {
         Ok(self.joined(cond, then, other))
     }
 
-    /// Bindings of their own, with their result.
+    /// Creates a sequence of bindings with a result.
     ///
     /// # Errors
-    /// What `make` says.
+    /// Those of `make`.
     pub fn sequence(
         &mut self,
         make: impl FnOnce(&mut Self) -> Made,
@@ -402,7 +403,7 @@ impl Node<'_, '_> {
         Ok((seq, result))
     }
 
-    /// The value of a branch.
+    /// The result of a branch.
     pub fn joined(&mut self, cond: Expr, then: (Seq, Expr), other: (Seq, Expr)) -> Expr {
         let func = self.func();
         let (a, b) = (func.expr_ty(then.1), func.expr_ty(other.1));
@@ -411,18 +412,18 @@ impl Node<'_, '_> {
         self.im.bind(value, self.proto)
     }
 
-    /// What stands for an operand that is left out.
+    /// The placeholder for an absent operand.
     ///
     /// # Errors
-    /// Never in practice.
+    /// Those of type inference; not expected in practice.
     pub fn nothing(&mut self) -> Made {
         self.op("relax.null_value", &[])
     }
 
-    /// An operand of the node, or what stands for one that is left out.
+    /// Operand `i` of the node, or the placeholder if it is absent.
     ///
     /// # Errors
-    /// When it cannot be made a tensor.
+    /// If it cannot be converted to a tensor.
     pub fn operand(&mut self, i: usize) -> Made {
         match self.optional(i)? {
             Some(e) => Ok(e),

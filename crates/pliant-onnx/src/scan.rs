@@ -1,7 +1,8 @@
-//! What a file would take in memory, found out before it is decoded.
+//! Estimates the memory that a file needs when decoded, before it is decoded.
 //!
-//! Two bytes of a file can be an empty message, which takes hundreds of bytes once it is decoded; nested messages take
-//! native stack. The scan walks the wire format without allocating and adds up what decoding would make of it.
+//! Two bytes of a file can be an empty message, which takes hundreds of bytes when decoded, and
+//! nested messages use native stack. The scan traverses the wire format without allocating and adds
+//! up the decoded sizes.
 
 use std::mem::size_of;
 
@@ -10,10 +11,10 @@ use crate::proto::{
     StringStringEntryProto, TensorProto, TypeProto, ValueInfoProto, tensor_shape_proto,
 };
 
-/// Messages inside each other; the decoder takes as many.
+/// Maximum nesting of messages; the decoder has the same limit.
 const MAX_DEPTH: usize = 100;
 
-/// What a message of a model is.
+/// The kinds of messages and fields in a model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Model,
@@ -24,25 +25,25 @@ enum Kind {
     SparseTensor,
     ValueInfo,
     Type,
-    /// The part of a type that holds another: a sequence, an optional, a map.
+    /// A type that contains another one: a sequence, an optional, a map.
     Holder,
-    /// A shape or the part of a type that holds one.
+    /// A shape, or a type that contains one.
     Shape,
     Function,
     Entry,
-    /// A message that no model has many of; its contents are reckoned by their length.
+    /// A message that is rare in models. Its contents are estimated by their length.
     Other,
     Text,
-    /// Bytes that stay where they lie in the file.
+    /// Bytes that are not copied.
     Bytes,
-    /// Numbers of 1 to 10 bytes each, one behind the other.
+    /// Packed integers of 1 to 10 bytes each.
     Varints,
-    /// Numbers as they stand.
+    /// Packed fixed-size numbers.
     Fixed,
 }
 
 impl Kind {
-    /// What a field of this message that has a length is.
+    /// The kind of a length-delimited field of this message.
     fn field(self, number: u64) -> Kind {
         match (self, number) {
             (Kind::Model, 7) => Kind::Graph,
@@ -74,7 +75,7 @@ impl Kind {
         }
     }
 
-    /// What a message takes by itself, as an item of a list that has grown by doubling.
+    /// The decoded size of a message itself, as an item of a list that has grown by doubling.
     fn cost(self, body: &[u8]) -> u64 {
         let len = body.len() as u64;
         let own = |size: usize| 2 * size as u64;
@@ -103,10 +104,10 @@ impl Kind {
     }
 }
 
-/// What decoding the file would take, in bytes, the file itself not counted; counting stops beyond `most`.
+/// The decoded size of a file in bytes, without the file itself. Counting stops above `most`.
 ///
 /// # Errors
-/// When messages are nested without end. What is no protobuf message is the decoder's to tell.
+/// If messages are nested too deeply. Invalid messages are reported by the decoder.
 pub(crate) fn decoded_size(file: &[u8], most: u64) -> Result<u64, String> {
     let mut scan = Scan { total: Kind::Model.cost(file), most };
     scan.message(file, Kind::Model, 0)?;
@@ -126,7 +127,7 @@ impl Scan {
         while self.total <= self.most {
             let Some(key) = varint(&mut rest) else { return Ok(()) };
             let skipped = match key & 7 {
-                // A number of a list takes 8 bytes, and twice that while the list grows.
+                // A list item takes 8 bytes, and twice that while the list grows.
                 0 => {
                     self.total = self.total.saturating_add(16);
                     varint(&mut rest).map(|_| ())
@@ -144,7 +145,7 @@ impl Scan {
                     }
                     Some(())
                 }
-                // Groups are of a time before ONNX; the decoder skips them.
+                // Groups predate ONNX; the decoder skips them.
                 _ => None,
             };
             if skipped.is_none() {
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn small_files_of_many_messages_are_found_out() {
-        // 100,000 nodes of 2 bytes each, in a graph.
+        // 100,000 nodes of 2 bytes each in a graph.
         let nodes: Vec<u8> = [0x0a, 0x00].repeat(100_000);
         let mut file = vec![0x3a];
         prost::encoding::encode_varint(nodes.len() as u64, &mut file);

@@ -1,5 +1,5 @@
-//! What operators may be given, version by version: `generated/schemas.txt`, which
-//! `tests/python/onnx/make_schemas.py` writes from the operators' own definitions.
+//! The operator schemas of all versions, from `generated/schemas.txt`. That file is generated from
+//! ONNX's operator definitions by `tests/python/onnx/make_schemas.py`.
 
 use std::sync::OnceLock;
 
@@ -12,36 +12,36 @@ use crate::model::Model;
 use crate::proto::tensor_proto::DataType;
 use crate::proto::{FunctionProto, ModelProto, NodeProto};
 
-/// The oldest version of ONNX's own operators whose models are tested.
+/// The oldest version of ONNX's own operator set for which models are tested.
 const OLDEST: i64 = 7;
 
-/// One version of an operator.
+/// A version of an operator.
 struct Schema {
     since: i64,
-    /// None from where on the operator is gone.
+    /// `None` if the operator was removed in this version.
     takes: Option<Takes>,
 }
 
 struct Takes {
     /// Minimum number of inputs, including optional ones that are followed by required ones.
     least: usize,
-    /// How many inputs at most; none without end.
+    /// Maximum number of inputs; `None` if unlimited.
     inputs: Option<usize>,
     outputs: Option<usize>,
     types: Vec<InputTypes>,
-    /// With whether each must be given.
+    /// The attributes, and whether each one is required.
     attributes: Vec<(&'static str, bool)>,
 }
 
-/// The element types that an input may be of.
+/// The element types that an input accepts.
 struct InputTypes {
-    /// Inputs that name the same are of one type.
+    /// Inputs with the same name must have the same type.
     name: &'static str,
-    /// A letter for each, the first for the first of [`DataType`]; empty where anything goes.
+    /// One letter per accepted type, in the order of [`DataType`]; empty if all types are accepted.
     letters: &'static str,
-    /// Whether it stands for any number of inputs.
+    /// Whether it applies to all remaining inputs.
     many: bool,
-    /// Whether it is optional.
+    /// Whether the input is optional.
     optional: bool,
 }
 
@@ -113,12 +113,12 @@ fn most(range: &str) -> Option<usize> {
     range.split_once('-').and_then(|(_, most)| most.parse().ok())
 }
 
-/// The newest version of a domain that is known.
+/// The newest known version of a domain.
 pub(crate) fn newest(domain: &str) -> i64 {
     table().newest.get(domain).copied().unwrap_or(1)
 }
 
-/// What an operator takes, version by version.
+/// The schemas of an operator by version.
 fn versions(node: &NodeProto) -> Option<&[Schema]> {
     table().schemas.get(&(own_domain(node.domain()), node.op_type())).map(Vec::as_slice)
 }
@@ -127,11 +127,12 @@ fn in_version(all: &[Schema], version: i64) -> Option<&Schema> {
     all.iter().rev().find(|s| s.since <= version)
 }
 
-/// Whether a node's inputs are of the element types that its operator takes in that version of its domain. None is the type
-/// of what is left out, is no tensor, or is not known.
+/// Checks that the element types of a node's inputs are accepted by its operator in the given
+/// version. A type is `None` if the input is absent, not a tensor, or of unknown type.
 ///
 /// # Errors
-/// For the first input of another type, and for inputs of different types that must be of one.
+/// For the first input with an unaccepted type, and for inputs that must have the same type but do
+/// not.
 pub(crate) fn check_types(
     node: &NodeProto,
     version: i64,
@@ -172,12 +173,12 @@ pub(crate) fn check_types(
     Ok(())
 }
 
-/// What input `i` may be of.
+/// The accepted types of input `i`.
 fn of_input(types: &[InputTypes], i: usize) -> Option<&InputTypes> {
     types.get(i).or_else(|| types.last().filter(|last| last.many))
 }
 
-/// An element type as messages call it.
+/// The name of an element type in messages.
 fn type_name(ty: DataType) -> String {
     match crate::tensor::dtype(ty as i32) {
         Ok(dtype) if crate::coded::coded(ty as i64).is_none() => dtype.to_string(),
@@ -185,11 +186,11 @@ fn type_name(ty: DataType) -> String {
     }
 }
 
-/// Whether a node is what its operator takes in that version of its domain.
+/// Checks a node against the schema of its operator in the given version.
 ///
 /// # Errors
-/// For an operator that the version does not have yet or no more, more inputs or outputs than it takes, inputs that are
-/// missing, and attributes that it does not know or that are missing.
+/// If the version does not contain the operator, the node has too many inputs or outputs, an input
+/// is missing, or an attribute is unknown or missing.
 pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     let domain = own_domain(node.domain());
     let Some(all) = versions(node) else { return Ok(()) };
@@ -207,7 +208,7 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     for (names, most, what) in
         [(&node.input, takes.inputs, "inputs"), (&node.output, takes.outputs, "outputs")]
     {
-        // Those that are left out at the end are none.
+        // Empty names at the end do not count.
         let given = names.iter().rposition(|n| !n.is_empty()).map_or(0, |last| last + 1);
         if let Some(most) = most.filter(|&most| given > most) {
             let message = format!("it has {given} {what}, but at most {most} in opset {version}");
@@ -242,7 +243,7 @@ fn missing_input(takes: &Takes, inputs: &[String]) -> Option<usize> {
 
 const CONVERT: &str = "onnx.version_converter brings a model to another opset";
 
-/// Whether the versions that a model says it uses are there, and are known here.
+/// Checks that the versions that a model declares exist and are known.
 pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut said = FxHashSet::default();
@@ -276,7 +277,7 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     problems
 }
 
-/// What is to be said of a model that is older than those that are tested.
+/// A note about a model that is older than the tested ones.
 pub(crate) fn note(model: &Model) -> Option<Problem> {
     let version = model.opset().filter(|version| (1..OLDEST).contains(version))?;
     let message = format!("opset {version} is older than {OLDEST}: few of its models are tested");
@@ -287,7 +288,8 @@ fn named(function: &FunctionProto) -> String {
     format!("function '{}'", function.name())
 }
 
-/// Domains whose version a model uses without saying which. Operators that users registered have none.
+/// Finds domains that a model uses without declaring their versions. User-registered operators have
+/// no versions.
 fn undeclared(used: &[&str], said: &FxHashSet<&str>, who: &str, problems: &mut Vec<Problem>) {
     let known = |d: &&&str| table().newest.contains_key(**d);
     for domain in used.iter().filter(|d| !said.contains(**d)).filter(known) {
@@ -301,7 +303,7 @@ fn undeclared(used: &[&str], said: &FxHashSet<&str>, who: &str, problems: &mut V
     }
 }
 
-/// Adds the domains of nodes and of those in their graphs, each once.
+/// Adds the domains of nodes and of their nested graphs, without duplicates.
 pub(crate) fn domains_of<'m>(nodes: &'m [NodeProto], used: &mut Vec<&'m str>) {
     let mut pending = vec![nodes];
     while let Some(nodes) = pending.pop() {

@@ -1,4 +1,4 @@
-//! How many nodes a model has once its functions are written out, and how deep they are nested.
+//! Counts the nodes of a model after inlining its functions, and their nesting depth.
 
 use rustc_hash::FxHashMap;
 
@@ -8,8 +8,8 @@ use crate::limits::Limits;
 use crate::node::label;
 use crate::proto::{FunctionProto, ModelProto, NodeProto};
 
-/// Refuses a model that has too many nodes, or too many inside each other. A few functions that call each other several
-/// times are nodes without number.
+/// Rejects a model with too many nodes or too deep nesting. Few functions that call each other
+/// several times can expand to an exponential number of nodes.
 pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> {
     let Some(graph) = &model.graph else { return Ok(()) };
     let functions = model.functions.iter().map(|f| (function_key(f), f)).collect();
@@ -24,16 +24,16 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> 
     Err(Problem::invalid(message))
 }
 
-/// The count so far.
+/// The state of the count.
 struct Size<'m> {
     depth: usize,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
-    /// Of each function its nodes, and how deep they are nested in it.
+    /// For each function the number of its nodes, and their nesting depth.
     counted: FxHashMap<FunctionKey<'m>, (usize, usize)>,
 }
 
 impl<'m> Size<'m> {
-    /// The nodes, and how deep others are nested in them.
+    /// The number of nodes, and their nesting depth.
     fn count(
         &mut self,
         nodes: &'m [NodeProto],
@@ -53,7 +53,7 @@ impl<'m> Size<'m> {
             let key = (own_domain(node.domain()), node.op_type(), node.overload());
             let Some(&function) = self.functions.get(&key) else { continue };
             let counted = match self.counted.get(&key) {
-                // It was counted where it stood less deep, perhaps.
+                // It may have been counted at a smaller depth.
                 Some(&counted) => {
                     self.within(depth + 1 + counted.1, Some(node))?;
                     counted
@@ -66,7 +66,8 @@ impl<'m> Size<'m> {
         Ok((total, height))
     }
 
-    /// Refuses what is deeper than is taken. The innermost node that still counts is the one to look at.
+    /// Rejects nodes that are nested too deeply. The problem refers to the innermost node that is
+    /// within the limit.
     fn within(&self, depth: usize, inside: Option<&NodeProto>) -> Result<(), Problem> {
         if depth <= self.depth {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Initializers and attribute tensors as tensors, viewed where they lie when that can be.
+//! Reads initializers and attribute tensors, as views of the file if possible.
 
 use bytes::Bytes;
 use half::{bf16, f16};
@@ -11,10 +11,10 @@ use crate::limits::Limits;
 use crate::proto::TensorProto;
 use crate::proto::tensor_proto::{DataLocation, DataType};
 
-/// The element type of that number in a file.
+/// The element type with the given number in a file.
 ///
 /// # Errors
-/// What it is called and why it is not taken.
+/// The name of the type and the reason why it is not supported.
 pub(crate) fn dtype(code: i32) -> Result<DType, String> {
     let known = DataType::try_from(code).map_err(|_| format!("{code} is no element type"))?;
     Ok(match known {
@@ -24,7 +24,7 @@ pub(crate) fn dtype(code: i32) -> Result<DType, String> {
         DataType::Int32 => DType::Int32,
         DataType::Int64 => DType::Int64,
         DataType::Uint8 | DataType::Uint4 | DataType::Uint2 => DType::UInt8,
-        // Held by their codes.
+        // Represented by bit patterns.
         ty if crate::coded::is_float(ty) => DType::UInt8,
         DataType::Uint16 => DType::UInt16,
         DataType::Uint32 => DType::UInt32,
@@ -38,10 +38,10 @@ pub(crate) fn dtype(code: i32) -> Result<DType, String> {
     })
 }
 
-/// The element type that an attribute or a declaration names.
+/// The element type that an attribute or a declaration specifies.
 ///
 /// # Errors
-/// For a number that is none, and for what tensors cannot hold.
+/// If the number is invalid, or the type is not supported.
 pub(crate) fn element_type(code: i64) -> Result<DType, Problem> {
     let code = i32::try_from(code).unwrap_or(i32::MAX);
     let told = |e| match DataType::try_from(code) {
@@ -74,10 +74,10 @@ pub(crate) fn code(dtype: DType) -> DataType {
     }
 }
 
-/// Refuses a tensor of more dims than are taken.
+/// Rejects a tensor whose rank exceeds the limit.
 ///
 /// # Errors
-/// As a sentence without its name.
+/// A sentence without the tensor's name.
 pub(crate) fn check_rank(rank: usize, limits: &Limits) -> Result<(), String> {
     if rank <= limits.rank {
         return Ok(());
@@ -88,7 +88,7 @@ pub(crate) fn check_rank(rank: usize, limits: &Limits) -> Result<(), String> {
 /// Reads a tensor of the file.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence without its name.
+/// Describes the problem, as a sentence without the tensor's name.
 pub(crate) fn read(
     proto: &TensorProto,
     external: &mut ExternalData,
@@ -106,7 +106,7 @@ pub(crate) fn read(
     })
 }
 
-/// How many bytes a tensor of the file takes, within the limits.
+/// The size of a tensor of the file in bytes, within the limits.
 fn nbytes(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usize, String> {
     if let Some(&d) = shape.iter().find(|&&d| d < 0) {
         return Err(format!("its shape {shape:?} has the negative dim {d}"));
@@ -143,7 +143,7 @@ fn read_of(
                 view(raw, shape, dtype)
             };
         };
-        // Such types are held by bytes.
+        // Narrow types are packed in bytes.
         let raw = external_bytes(proto, external, dtype, nbytes.div_ceil(8 / bits))?;
         return unpack(&raw, shape, dtype, bits);
     }
@@ -162,7 +162,8 @@ fn read_of(
     read_fields(proto, shape, dtype, packed)
 }
 
-/// The elements of a tensor stand in one place; which of several is meant, nobody can say.
+/// A tensor must have its elements in one field only, because it is undefined which of several is
+/// valid.
 fn second_place(proto: &TensorProto) -> Option<String> {
     let given = [
         ("raw_data", proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())),
@@ -177,7 +178,8 @@ fn second_place(proto: &TensorProto) -> Option<String> {
     (places.len() > 1).then(|| format!("its elements stand in {}", places.join(" and in ")))
 }
 
-/// A tensor over bytes of the file; a copy where the address is odd for its element type.
+/// A tensor that views bytes of the file; a copy if the address is not aligned for its element
+/// type.
 fn view(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String> {
     let told = |e: pliant_tensor::TensorError| e.to_string();
     let odd = !(raw.as_ptr() as usize).is_multiple_of(dtype.size());
@@ -185,12 +187,12 @@ fn view(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String> {
         return plain(&raw, shape, dtype);
     }
     let (ptr, len) = (raw.as_ptr().cast_mut(), raw.len());
-    // SAFETY: `raw` keeps the bytes in place until the storage drops it, and nobody writes to them.
+    // SAFETY: `raw` keeps the bytes alive until the storage drops it, and nothing writes to them.
     let storage = unsafe { Storage::from_foreign(ptr, len, true, move || drop(raw)) };
     Tensor::from_storage(storage, 0, shape, dtype).map_err(told)
 }
 
-/// A copy of little-endian bytes; any byte that is not 0 is true.
+/// A copy of little-endian bytes. As bool, every nonzero byte is true.
 fn plain(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
     let told = |e: pliant_tensor::TensorError| e.to_string();
     if dtype == DType::Bool {
@@ -205,7 +207,7 @@ fn plain(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
     Tensor::from_bytes(shape, dtype, raw).map_err(told)
 }
 
-/// The bytes of external data, of which there must be so many.
+/// The bytes of external data, whose length must match.
 fn external_bytes(
     proto: &TensorProto,
     external: &mut ExternalData,
@@ -244,7 +246,7 @@ fn external_bytes(
     Ok(Bytes::from_owner(Shared(map)).slice(start..end as usize))
 }
 
-/// A mapping that several tensors share, as an owner of bytes.
+/// A shared mapping as an owner of bytes.
 struct Shared(crate::model::SharedMap);
 
 impl AsRef<[u8]> for Shared {
@@ -253,7 +255,7 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-/// Several elements a byte, the first in the lowest bits.
+/// Unpacks several elements per byte, the first in the lowest bits.
 fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor, String> {
     let numel = checked_numel(shape, dtype).map_err(|e| e.to_string())?;
     let each = 8 / bits;
@@ -267,14 +269,14 @@ fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor
     let above = 8 - bits;
     let element = |i: usize| (raw[i / each] >> (bits * (i % each))) << above;
     let bytes: Vec<u8> = match dtype {
-        // The sign of an element is its highest bit.
+        // Sign-extend from the highest bit of the element.
         DType::Int8 => (0..numel).map(|i| ((element(i) as i8) >> above) as u8).collect(),
         _ => (0..numel).map(|i| element(i) >> above).collect(),
     };
     Tensor::from_bytes(shape, dtype, &bytes).map_err(|e| e.to_string())
 }
 
-/// A tensor whose elements stand in the typed lists of the message.
+/// Reads a tensor whose elements are in the typed fields of the message.
 fn read_fields(
     proto: &TensorProto,
     shape: &[i64],

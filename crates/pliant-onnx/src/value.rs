@@ -1,4 +1,4 @@
-//! [`Value`]: what a name of the graph stands for while it is imported.
+//! [`Value`]: the value of a name in the graph during the import.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -9,26 +9,30 @@ use crate::kind::Kind;
 use crate::proto::tensor_proto::DataType;
 use crate::ratio::Ratios;
 
-/// What a name stands for. Constants and shape computations stay what they are until a node needs them as tensors.
+/// The value of a name. Constants and shape computations are only converted to tensors of the
+/// program when a node needs that.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A tensor of the program, or a tuple or object.
+    /// An expression of the program: a tensor, a tuple or an object.
     Expr(Expr),
-    /// A tensor whose elements are known.
+    /// A constant tensor.
     Const(Tensor),
-    /// A small integer or bool tensor whose elements are known as terms over symbols: a computation on shapes.
+    /// A shape computation: a small integer or bool tensor whose elements are known as symbolic
+    /// terms.
     Syms(SymTensor),
     /// A small float tensor that is computed from sizes.
     Ratios(Ratios),
-    /// A tensor of a small element type (4-bit integers, 8-bit floats), by what holds it.
+    /// A tensor of a narrow element type (4-bit integers, 8-bit floats), with the value that
+    /// represents it.
     Coded(DataType, Box<Value>),
-    /// An optional input that is left out, or an optional that holds nothing.
+    /// An optional input that is absent, or an optional without a value.
     Absent,
-    /// A sequence whose length is known.
+    /// A sequence of known length.
     Sequence(Vec<Value>),
-    /// A sequence of any length, an optional that may be empty, or a value of the importer's own: an object of the run.
+    /// A sequence of unknown length, an optional that may be empty, or an internal value: a dynamic
+    /// object.
     Object(Expr, Kind),
-    /// The result of a node that could not be imported; its readers are not reported again.
+    /// The result of a node that could not be imported. Its consumers are not reported.
     Failed,
 }
 
@@ -44,29 +48,30 @@ impl From<SymTensor> for Value {
     }
 }
 
-/// A small tensor of symbolic integers, row-major, of a shape that is known. Elements of a bool tensor are predicates.
+/// A small row-major tensor of symbolic integers with a known shape. Elements of a bool tensor are
+/// predicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymTensor {
-    /// Its shape.
+    /// The shape.
     pub shape: Vec<usize>,
-    /// Its elements.
+    /// The elements.
     pub elems: Vec<Sym>,
-    /// Its element type.
+    /// The element type.
     pub dtype: DType,
 }
 
 impl SymTensor {
-    /// A vector of int64, as `Shape` gives it.
+    /// An int64 vector, as computed by `Shape`.
     pub fn vector(elems: Vec<Sym>) -> Self {
         SymTensor { shape: vec![elems.len()], elems, dtype: DType::Int64 }
     }
 
-    /// A single int64.
+    /// An int64 scalar.
     pub fn scalar(elem: Sym) -> Self {
         SymTensor { shape: Vec::new(), elems: vec![elem], dtype: DType::Int64 }
     }
 
-    /// The elements of a constant, unless it is too long or not of integers or bools.
+    /// The elements of a constant; `None` if it is too long or not of integer or bool type.
     pub fn of_constant(tensor: &Tensor, syms: &mut SymArena, limit: usize) -> Option<Self> {
         let dtype = tensor.dtype();
         let whole = matches!(dtype, DType::Int64 | DType::Int32 | DType::Bool);
@@ -78,18 +83,18 @@ impl SymTensor {
         Some(SymTensor { shape, elems, dtype })
     }
 
-    /// The elements, when all are numbers.
+    /// The elements, if all are constant.
     pub fn constants(&self, syms: &SymArena) -> Option<Vec<i64>> {
         self.elems.iter().map(|&e| syms.as_int(e)).collect()
     }
 
-    /// The same elements in another shape of as many.
+    /// The same elements in another shape; `None` if the number of elements differs.
     pub fn reshaped(&self, shape: Vec<usize>) -> Option<Self> {
         let same = product(&shape) == Some(self.elems.len());
         same.then(|| SymTensor { shape, elems: self.elems.clone(), dtype: self.dtype })
     }
 
-    /// A tensor of `shape` whose element at an index is this one's at the index that `from` makes of it.
+    /// A tensor of the given shape. `from` maps an index of it to an index of this tensor.
     pub fn gathered(&self, shape: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Self {
         let count: usize = shape.iter().product();
         let mut elems = Vec::with_capacity(count);
@@ -101,7 +106,7 @@ impl SymTensor {
         SymTensor { shape, elems, dtype: self.dtype }
     }
 
-    /// The same, repeated along dims of size 1 to the shape that it broadcasts to.
+    /// Broadcasts the tensor to the given shape.
     pub fn broadcast_to(&self, shape: &[usize]) -> Self {
         let skip = shape.len().saturating_sub(self.shape.len());
         self.gathered(shape.to_vec(), |index| {
@@ -111,7 +116,7 @@ impl SymTensor {
     }
 }
 
-/// The shape that two broadcast to, as NumPy has it.
+/// The broadcast shape of two shapes by NumPy's rules; `None` if they are incompatible.
 pub fn broadcast_shape(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let rank = a.len().max(b.len());
     let dim = |s: &[usize], i: usize| if i + s.len() < rank { 1 } else { s[i + s.len() - rank] };
@@ -138,7 +143,7 @@ fn advance(index: &mut [usize], shape: &[usize]) {
     }
 }
 
-/// The number of elements of a tensor of those dims, where it is a number of the machine.
+/// The number of elements of a shape; `None` on overflow.
 pub fn product(shape: &[usize]) -> Option<usize> {
     shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim))
 }

@@ -1,9 +1,10 @@
-//! [`Watch`]: what a program will ask of the symbols of its inputs.
+//! [`Watch`]: the constraints that a program imposes on the symbols of its inputs.
 //!
-//! A symbol that is declared must stay one. Whatever a program will check of sizes when it runs is asked here once, when
-//! its call is made: [`pliant_ops::size_checks`] tells it of every operator, and converters add what they require. At the
-//! end all of it is looked at together ([`fixed`]). Where it leaves a declared symbol few sizes or one, the import fails
-//! with the node, the way of the symbol and the way of the size, unless specialising is allowed.
+//! A declared symbol must remain dynamic. All size checks of the program are collected during the
+//! import: [`pliant_ops::size_checks`] returns those of operator calls, and converters add their
+//! own. At the end they are analysed together ([`fixed`]). If they restrict a declared symbol to
+//! few sizes, the import fails and reports the node, the path of the symbol and the origin of the
+//! size, unless specialisation is allowed.
 
 mod fixed;
 
@@ -17,25 +18,25 @@ use crate::dims::Symbols;
 use crate::origin::{Origin, Origins};
 use crate::relation::{Relation, relations};
 
-/// The watch over the symbols of the inputs while nodes are converted.
+/// The constraints collected while nodes are converted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     symbols: FxHashMap<SymVar, usize>,
     pub(crate) report: ShapeReport,
-    /// What programs will check, the nodes that ask it, and where.
+    /// The conditions that the program will check, with their nodes and control flow.
     asked: Vec<(Sym, Origin, Within)>,
-    /// How many graphs are open around what is made now.
+    /// The number of enclosing graphs.
     pub(crate) inside: usize,
-    /// The branches around what is made now, the outermost first.
+    /// The enclosing branches, outermost first.
     pub(crate) branches: Vec<Branch>,
     seen: FxHashSet<(Sym, Origin)>,
-    /// Dims with what the user said of their least and largest size, to be checked when the program runs.
+    /// Dims with user-declared ranges, to be checked at run time.
     pub(crate) ranges: Vec<(Sym, DynamicDim)>,
 }
 
 impl Watch {
-    /// A dim of an input: its symbols are watched from now on. `given` is what the user says of it, `named` whether the
-    /// file or the user gives it a name.
+    /// Registers a dim of an input. Its symbols are tracked from now on. `given` is the user's
+    /// declaration, and `named` tells whether the file or the user names the dim.
     pub(crate) fn input(
         &mut self,
         func: &Function,
@@ -82,7 +83,7 @@ impl Watch {
         }
     }
 
-    /// Whether symbols that are watched are in the types of operands.
+    /// Whether tracked symbols occur in the types of operands.
     pub(crate) fn concerns(&self, func: &Function, args: &[Expr]) -> bool {
         let holds = |&arg: &Expr| {
             let symbols = type_syms(func, func.expr_ty(arg));
@@ -91,7 +92,7 @@ impl Watch {
         !self.symbols.is_empty() && args.iter().any(holds)
     }
 
-    /// Looks at a call that a node makes, with its operands: what it asks of sizes.
+    /// Records the constraints of an operator call.
     pub(crate) fn call(
         &mut self,
         func: &mut Function,
@@ -103,10 +104,10 @@ impl Watch {
         }
     }
 
-    /// A condition on sizes that a node needs.
+    /// Records a constraint that a node imposes.
     pub(crate) fn ask(&mut self, func: &Function, cond: Sym, node: Origin) {
         let vars = func.syms.free_vars(cond);
-        // What a run computes may be any size.
+        // Sizes computed at run time may have any value.
         let known = !vars.is_empty() && vars.iter().all(|v| self.symbols.contains_key(v));
         if known && self.seen.insert((cond, node)) {
             let within = Within { perhaps: self.inside > 0, branches: self.branches.clone() };
@@ -118,7 +119,7 @@ impl Watch {
         self.symbols.get(&var).map_or_else(String::new, |&at| self.report.symbols[at].name.clone())
     }
 
-    /// Looks at all that was asked, together.
+    /// Analyses all constraints together.
     pub(crate) fn settle(&mut self, func: &mut Function, origins: &Origins, symbols: &Symbols) {
         let mut told: FxHashSet<(String, String)> = FxHashSet::default();
         for (cond, node, within) in std::mem::take(&mut self.asked) {

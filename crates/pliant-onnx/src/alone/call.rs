@@ -1,4 +1,4 @@
-//! The call of [`host::NODE`] that stands for a node in the program.
+//! Emits calls of [`host::NODE`] for nodes that are imported at run time.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, TensorShape, TypeData};
@@ -19,12 +19,13 @@ use crate::proto::{
 use crate::record::captured;
 use crate::value::Value;
 
-/// Elements of a constant that goes into the model; larger ones are operands.
+/// Constants with at most this many elements are stored in the model of the node; larger ones are
+/// operands.
 const SMALL: usize = 4096;
 
 impl Importer<'_> {
-    /// A node that cannot be converted for what is known of its operands, as a call that the run imports; the problem
-    /// where it cannot be converted for any.
+    /// Emits a call that imports the node at run time, because too little is known about its
+    /// operands. Returns the problem if the node cannot be converted for any operands.
     pub(crate) fn at_run(
         &mut self,
         node: &NodeProto,
@@ -36,7 +37,7 @@ impl Importer<'_> {
         }
         let Some((alone, operands)) = self.node_alone(node, inputs) else { return Err(problem) };
         let known: Vec<PartialType> = operands.iter().map(|v| self.known_of(v)).collect();
-        // What is wrong with operands that are known is wrong whatever comes.
+        // If all operands are known, the problem will also occur at run time.
         let open = known.iter().any(|k| k.dims.is_none() || k.dtype.is_none());
         if problem.kind == ProblemKind::Invalid && !open {
             return Err(problem);
@@ -78,7 +79,7 @@ impl Importer<'_> {
         Ok(outputs)
     }
 
-    /// The node as a model, and its operands; nothing where one is no tensor.
+    /// The node as a model, and its operands. `None` if an operand is not a tensor.
     fn node_alone(
         &mut self,
         node: &NodeProto,
@@ -169,7 +170,7 @@ impl Importer<'_> {
 }
 
 impl Node<'_, '_> {
-    /// The fields of a tuple of which only the run knows that it is one.
+    /// The fields of a value that is only known to be a tuple at run time.
     fn fields_of_any(&mut self, tuple: Expr, count: usize) -> Vec<Expr> {
         let func = self.func();
         let any = func.intern(TypeData::Any);
@@ -179,7 +180,8 @@ impl Node<'_, '_> {
         self.fields(tuple, count)
     }
 
-    /// An object as a tensor of which that much is known, which the run checks.
+    /// An object as a tensor of the given rank and type, as far as these are known. They are
+    /// checked at run time.
     fn seen_at_run(&mut self, object: Expr, rank: Option<usize>, dtype: Option<DType>) -> Expr {
         let func = self.func();
         let shape = match rank {

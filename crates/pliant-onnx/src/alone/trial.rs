@@ -1,5 +1,5 @@
-//! What a node gives of which only a run knows all operands: it is tried over operands of several ranks, and what the types
-//! of its results share is known.
+//! Infers the result types of a node whose operands are only known at run time. The node is
+//! imported for operands of several ranks; the common properties of the results are kept.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Type, TypeData};
@@ -7,19 +7,20 @@ use pliant_ir::relax::{Type, TypeData};
 use super::{Depth, FEW, NodeAtRun, Operand, is_plain_int};
 use crate::error::{Problem, ProblemKind};
 
-/// Ranks of one operand among several that must fit before their results are taken to be alike for all.
+/// Minimum number of ranks of one operand that must succeed before the results are assumed to be
+/// the same for all combinations with other operands.
 const SURE: usize = 3;
-/// Ranks that are tried.
+/// The ranks that are tried.
 const RANKS: std::ops::RangeInclusive<usize> = 0..=6;
 
-/// What is known of an operand, or of a result, while the program is imported.
+/// The statically known properties of an operand or a result.
 pub(super) struct PartialType {
     pub dtype: Option<DType>,
     pub dims: Option<Vec<Option<i64>>>,
 }
 
 impl PartialType {
-    /// What is known where it is one or the other.
+    /// The properties that both have in common.
     fn or(self, other: &PartialType) -> PartialType {
         let alike = |d: &Vec<Option<i64>>| other.dims.as_ref().is_some_and(|o| o.len() == d.len());
         PartialType {
@@ -28,7 +29,7 @@ impl PartialType {
         }
     }
 
-    /// The operand with other numbers for what is not known.
+    /// An operand with the known properties, and with the given numbers in place of unknown ones.
     fn guess(&self, i: usize, rank: usize, depth: Depth, size: i64) -> Operand {
         let dtype = self.dtype.unwrap_or(DType::Float32);
         let dims = self.dims.clone().unwrap_or_else(|| vec![None; rank]);
@@ -44,7 +45,7 @@ impl PartialType {
 }
 
 impl NodeAtRun {
-    /// The types of the results over such operands.
+    /// The types of the results for the given operands.
     fn results(&self, operands: &[Operand]) -> Result<Vec<PartialType>, Problem> {
         let module = self.import(operands)?;
         let none = || Problem::internal("a node at run time", "there is no function");
@@ -61,12 +62,12 @@ impl NodeAtRun {
     }
 }
 
-/// What is known of the results of a node over operands of which so much is known: nothing where all that is tried is
-/// wrong in ways of its own, since other operands may fit.
+/// Infers the properties of the node's results from those of its operands. If all attempts fail for
+/// different reasons, nothing is known, because other operands may still succeed.
 ///
 /// # Errors
-/// What is not supported, or wrong whatever the operands are; none where that was found to be only that something is not
-/// known.
+/// The problem, if the node is unsupported or invalid for all operands. `None` if the only reason
+/// was that too little is known.
 pub(super) fn result_types(
     alone: &NodeAtRun,
     known: &[PartialType],
@@ -74,7 +75,7 @@ pub(super) fn result_types(
     let open: Vec<usize> = (0..known.len()).filter(|&i| known[i].dims.is_none()).collect();
     let mut problems: Vec<(usize, Problem)> = Vec::new();
     for depth in Depth::EACH {
-        // Several ranks and sizes at once are too many to try.
+        // There are too many combinations of ranks and sizes of several operands.
         if depth > Depth::Ranks && open.len() > 1 {
             break;
         }
@@ -100,20 +101,21 @@ pub(super) fn result_types(
         let Some(mut found) = found else { continue };
         fitting.dedup();
         if open.len() > 1 && fitting.len() < SURE {
-            // Ranks that were not tried together may give others.
+            // Untried combinations of ranks may have other results.
             found.iter_mut().for_each(|known| known.dims = None);
         }
         return Ok(found);
     }
     let unknown = |p: &Problem| p.at_run;
-    // Of several operands not all ranks were tried together, and sizes and values of none.
+    // Not all combinations of ranks of several operands were tried, and no sizes and values.
     let untried = open.len() > 2 || open.len() > 1 && problems.iter().any(|(_, p)| unknown(p));
     let wrong: Vec<&(usize, Problem)> = problems.iter().filter(|(_, p)| !unknown(p)).collect();
     let alike = wrong.windows(2).all(|pair| pair[0].1.message == pair[1].1.message);
     if !untried && alike {
         return Err(wrong.first().map(|(_, p)| p.clone()));
     }
-    // What is not supported at one rank of an operand may be at another, but hardly where it is told at two.
+    // An operand that is unsupported at one rank may be supported at another, but hardly if two
+    // ranks fail with the same message.
     let refused = wrong.iter().find(|(rank, p)| {
         let again = |(other, q): &(usize, Problem)| other != rank && q.message == p.message;
         p.kind == ProblemKind::Unsupported && wrong.iter().any(|q| again(q))
@@ -126,7 +128,7 @@ pub(super) fn result_types(
     Ok((0..count).map(|_| PartialType { dtype: None, dims: None }).collect())
 }
 
-/// Ranks to try: of the first operand whose rank is not known, and of all others.
+/// The ranks to try: for the first operand of unknown rank, and for all others.
 fn ranks(open: usize) -> impl Iterator<Item = (usize, usize)> {
     let first = if open == 0 { 0..=0 } else { RANKS };
     first.flat_map(move |rank| {

@@ -1,4 +1,4 @@
-//! What the file declares of the values inside, held against what is computed.
+//! Checks computed types against those that the file declares for intermediate values.
 
 use pliant_ir::relax::{TensorShape, TypeData};
 use pliant_sym::Sym;
@@ -13,12 +13,12 @@ use crate::proto::{NodeProto, TensorShapeProto};
 use crate::tensor;
 use crate::value::Value;
 
-/// The element type of a tensor, as the file codes it, and its dims, as far as they are numbers.
+/// The element type of a tensor in the file's encoding, and its dims as far as they are constant.
 type Computed = (Option<i32>, Option<Vec<Option<i64>>>);
 
 impl Importer<'_> {
-    /// An output of a node, of the rank that is declared where only a run would know it. What is declared and cannot be
-    /// is a problem.
+    /// An output of a node. If its rank is unknown, the declared rank is used. A contradiction to
+    /// the declaration is a problem.
     pub(super) fn as_declared(&mut self, node: &NodeProto, name: &str, value: Value) -> Value {
         let Some(info) = self.declared.get(name).copied() else { return value };
         if self.scopes.len() > 1 || matches!(value, Value::Failed | Value::Absent) {
@@ -26,7 +26,8 @@ impl Importer<'_> {
         }
         let declared = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
             Some(TypeValue::TensorType(tensor)) => tensor,
-            // Kinds of objects join with what they hold; what is not known is not said.
+            // The kinds of objects are joined with those of their contents; unknown kinds are not
+            // checked.
             _ => return value,
         };
         if let Some(contradiction) = self.contradiction(&value, declared) {
@@ -58,7 +59,7 @@ impl Importer<'_> {
         }
     }
 
-    /// How many dims the file says that a value of the main graph has.
+    /// The declared rank of a value of the main graph.
     pub(crate) fn declared_rank(&self, name: &str) -> Option<usize> {
         let info = self.declared.get(name).filter(|_| self.scopes.len() == 1)?;
         match info.r#type.as_ref()?.value.as_ref()? {
@@ -67,7 +68,7 @@ impl Importer<'_> {
         }
     }
 
-    /// How a value differs from what is declared, in words.
+    /// Describes how a value contradicts its declaration.
     pub(super) fn contradiction(&self, value: &Value, declared: &TensorType) -> Option<String> {
         let (code, dims) = self.type_of(value)?;
         let text = |code: i32| {

@@ -1,4 +1,4 @@
-//! The inputs of a graph as parameters, and its initializers as constants.
+//! Converts the inputs of a graph to parameters, and its initializers to constants.
 
 use indexmap::{IndexMap, IndexSet};
 use pliant_ir::DType;
@@ -23,7 +23,7 @@ use crate::proto::{
 use crate::tensor;
 use crate::value::Value;
 
-/// The texts of all dims of inputs: those of the file, and those of the user, which stand in place of others.
+/// The texts of all dims of inputs: those of the file unless overridden, and those of the user.
 fn dim_texts<'t>(
     inputs: &[&'t ValueInfoProto],
     options: &'t ImportOptions,
@@ -50,8 +50,9 @@ fn dim_texts<'t>(
 }
 
 impl<'m> Importer<'m> {
-    /// Makes the parameters. Returns the inputs that they are for, and the names of those that are constants: an input of
-    /// which the file has the value is a parameter only where the user says something of it.
+    /// Creates the parameters. Returns the inputs that become parameters, and the names of those
+    /// that become constants: an input with a value in the file is only a parameter if the user
+    /// declares something about it.
     pub(super) fn inputs(
         &mut self,
         graph: &'m GraphProto,
@@ -71,7 +72,7 @@ impl<'m> Importer<'m> {
                 self.problems.push(problem.with_help(format!("the inputs are {known}")));
             }
         }
-        // Arithmetic in one of them may define a symbol of another.
+        // Arithmetic in one dim may define a symbol of another.
         let (file, user) = dim_texts(&inputs, options);
         self.symbols.settle(&file, &user);
         self.places.under_way = self.places.inputs();
@@ -112,7 +113,7 @@ impl<'m> Importer<'m> {
         self.define(info.name(), value);
     }
 
-    /// The parameter of an input that is a sequence or an optional.
+    /// The parameter for an input that is a sequence or an optional.
     fn object_input(
         &mut self,
         name: &str,
@@ -136,7 +137,8 @@ impl<'m> Importer<'m> {
         Ok(Value::Object(node.host(host::INPUT, &[fed, name, text])?, kind))
     }
 
-    /// The parameter of an input, converted to the declared element type where another is fed.
+    /// The parameter for an input, converted to the declared element type if the user has
+    /// overridden that.
     fn fed(&mut self, name: &str, ty: Type, dtype: Option<&DType>) -> Result<Value, Problem> {
         let func = self.builder.func_mut();
         let (mut data, mut declared) = (func.types.get(ty).clone(), None);
@@ -183,7 +185,7 @@ impl<'m> Importer<'m> {
         Ok(self.builder.func_mut().intern(data))
     }
 
-    /// The type that an input is declared to have, with the dims that `shapes` gives in place of those of the file.
+    /// The declared type of an input, in which `shapes` overrides dims of the file.
     fn dims_of(
         &mut self,
         name: &str,
@@ -217,7 +219,7 @@ impl<'m> Importer<'m> {
         })
     }
 
-    /// The dims of an input with those that `dynamic` declares in their place.
+    /// The dims of an input, in which `dynamic` overrides dims of the file.
     fn declared_dims(
         &mut self,
         name: &str,
@@ -249,7 +251,7 @@ impl<'m> Importer<'m> {
         Ok(dims)
     }
 
-    /// Fails the run where a dim is outside of what the user said of it.
+    /// Emits a run-time check that a dim is in the range that the user declared.
     pub(super) fn check_range(&mut self, dim: Sym, range: &DynamicDim) -> Result<(), Problem> {
         let name = self.symbols.whole_text(range.name.as_deref().unwrap_or("a dim"));
         let check = NodeProto { output: vec!["range".into()], ..NodeProto::default() };
@@ -269,7 +271,7 @@ impl<'m> Importer<'m> {
         Ok(())
     }
 
-    /// Watches the symbols of an input.
+    /// Tracks the symbols of an input.
     fn watch_input(
         &mut self,
         info: &ValueInfoProto,
@@ -298,7 +300,8 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// The initializers as constants, or as parameters where they are kept. Those that are fed are inputs already.
+    /// Converts the initializers to constants, or to parameters if requested. Those that are inputs
+    /// are skipped.
     pub(super) fn initializers(
         &mut self,
         graph: &'m GraphProto,
@@ -347,7 +350,7 @@ impl<'m> Importer<'m> {
     }
 }
 
-/// What is wrong with several initializers alike, such as a file of data that is not there, is one problem.
+/// Combines the same problem of several initializers, such as a missing data file, into one.
 fn of_all(problem: Problem, names: &[&str]) -> Problem {
     const NAMED: usize = 3;
     let (s, some) = (if names.len() == 1 { "" } else { "s" }, names.iter().take(NAMED));
@@ -369,14 +372,14 @@ pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
     }
 }
 
-/// Whether the user says something of an input.
+/// Whether the user declares something about an input.
 fn is_named(name: &str, options: &ImportOptions) -> bool {
     options.shapes.contains_key(name)
         || options.dtypes.contains_key(name)
         || options.dynamic.contains_key(name)
 }
 
-/// The type of a tensor that a value declares.
+/// The declared tensor type of a value.
 fn tensor_type(info: &ValueInfoProto) -> Option<&TensorType> {
     match info.r#type.as_ref()?.value.as_ref()? {
         TypeValue::TensorType(tensor) => Some(tensor),
@@ -384,12 +387,12 @@ fn tensor_type(info: &ValueInfoProto) -> Option<&TensorType> {
     }
 }
 
-/// The element type that an input declares.
+/// The declared element type of an input.
 fn element_type(info: &ValueInfoProto) -> Option<i32> {
     tensor_type(info).map(TensorType::elem_type)
 }
 
-/// The shape that an input declares.
+/// The declared shape of an input.
 fn declared_shape(info: &ValueInfoProto) -> Option<&TensorShapeProto> {
     tensor_type(info)?.shape.as_ref()
 }

@@ -1,4 +1,4 @@
-//! What is known of the sizes of results while nodes are imported: that they can be.
+//! Checks during the import that the sizes of results are possible.
 
 use pliant_ir::relax::{Function, TensorShape, TypeData};
 use pliant_sym::{EvalError, Sym};
@@ -10,11 +10,11 @@ use crate::tensor::check_rank;
 use crate::value::Value;
 
 impl Importer<'_> {
-    /// Refuses a result of more dims than are taken, of a negative size, or of more elements than 64 bits count, which no
-    /// run could make.
+    /// Rejects a result with too high a rank, with a negative size, or with more elements than fit
+    /// 64 bits, because no run could create it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Describes the problem.
     pub(super) fn measured(&self, name: &str, value: &Value) -> Result<(), Problem> {
         let told = |what: String| Problem::invalid(format!("its output '{name}' {what}"));
         let func = self.builder.func();
@@ -38,8 +38,8 @@ impl Importer<'_> {
     }
 }
 
-/// Whether a tensor of these dims can be where all symbols are 1: no smaller one has elements, and where sizes grow with
-/// their symbols, larger ones have more.
+/// Whether a tensor with these dims is possible if all symbols are 1. Smaller symbols mean an empty
+/// tensor, and larger ones usually mean more elements.
 fn countable(func: &Function, dims: &[Sym], width: i64) -> Result<(), String> {
     let shown = || {
         let all: Vec<String> = dims.iter().map(|&d| func.syms.display(d).to_string()).collect();

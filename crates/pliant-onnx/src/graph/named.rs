@@ -1,5 +1,5 @@
-//! Names for sizes that have grown large: a symbol of the run stands for a term from there on, so that a chain of nodes
-//! does not write out at each what all before it have computed.
+//! Introduces symbols for large size expressions, so that a chain of nodes does not repeat the
+//! computations of all previous nodes in every size.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{TensorShape, Type, TypeData, Var};
@@ -9,13 +9,13 @@ use rustc_hash::FxHashMap;
 use super::Importer;
 use crate::value::Value;
 
-/// Terms that have so many parts, written out, get a name.
+/// Terms with more nodes get a symbol.
 const MOST_PARTS: usize = 128;
 
-/// The names given so far.
+/// The symbols introduced so far.
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    /// For each term its name, and how many blocks were open where it got it.
+    /// The symbol for each term, and the number of open blocks when it was introduced.
     names: FxHashMap<Sym, (Sym, usize)>,
     blocks: usize,
 }
@@ -31,12 +31,12 @@ impl Named {
 }
 
 impl Importer<'_> {
-    /// What follows is a block or a function of its own, whose names nobody sees behind it.
+    /// Starts a nested block or function. Its symbols are not visible after it.
     pub(crate) fn open_block(&mut self) {
         self.named.blocks += 1;
     }
 
-    /// Ends it.
+    /// Ends a nested block or function.
     pub(crate) fn close_block(&mut self) {
         self.named.blocks -= 1;
         let open = self.named.blocks;
@@ -47,14 +47,14 @@ impl Importer<'_> {
         self.builder.func().syms.written_size(sym, MOST_PARTS) >= MOST_PARTS
     }
 
-    /// The type that a tensor gets, if it is not its own: with symbols of the run in the place of large dims and of those
-    /// that are not known.
+    /// The new type of a tensor in which large and unknown dims are replaced by symbols; `None` if
+    /// the type does not change.
     pub(super) fn named_dims(&mut self, var: Var, hint: &str) -> Option<Type> {
         let func = self.builder.func();
         let TypeData::Tensor { shape, dtype } = func.var_ty(var).clone() else { return None };
         let dims: Vec<Option<Sym>> = match shape {
             TensorShape::Rank(rank) => vec![None; rank as usize],
-            // A shape that is a variable must not outlive the block of its variable.
+            // A shape variable must not be used outside the block that defines it.
             TensorShape::Var(_) => {
                 let shape = TensorShape::Unknown;
                 return Some(self.builder.func_mut().intern(TypeData::Tensor { shape, dtype }));
@@ -85,7 +85,7 @@ impl Importer<'_> {
         func.syms.var(name)
     }
 
-    /// A value with names for the large numbers in it.
+    /// Replaces large terms in a value by symbols.
     pub(super) fn with_names(&mut self, value: Value, hint: &str) -> Value {
         let Value::Syms(mut t) = value else { return value };
         for elem in &mut t.elems {
@@ -99,7 +99,8 @@ impl Importer<'_> {
         Value::Syms(t)
     }
 
-    /// A number by the names of two sizes, what it is above 0 and what it is below: symbols are never negative.
+    /// Expresses a number as the difference of two symbols (its positive and its negative part),
+    /// because symbols are never negative.
     fn named_number(&mut self, number: Sym, hint: &str) -> Sym {
         let syms = &mut self.builder.func_mut().syms;
         let (zero, negated) = (syms.int(0), syms.neg(number));

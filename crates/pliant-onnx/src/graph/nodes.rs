@@ -1,4 +1,5 @@
-//! Nodes, one after the other: each is converted by the row of its operator, or by the function of the model that it calls.
+//! Converts nodes in order. A node is converted by its operator, or by inlining the model's
+//! function that it calls.
 
 use rustc_hash::FxHashMap;
 
@@ -17,24 +18,24 @@ use crate::tensor;
 use crate::value::Value;
 
 impl<'m> Importer<'m> {
-    /// The function of the model that a node calls.
+    /// The model's function that a node calls.
     pub(crate) fn function(&self, key: &FunctionKey<'_>) -> Option<&'m FunctionProto> {
         self.functions.get(key).copied()
     }
 
-    /// The functions that graphs inside a node may call.
+    /// The functions that nested graphs of a node may call.
     pub(crate) fn functions_used(&self) -> Vec<FunctionProto> {
         self.functions.values().map(|f| (*f).clone()).collect()
     }
 
-    /// Converts nodes in order, into the innermost scope.
+    /// Converts nodes in order in the innermost scope.
     pub(crate) fn nodes(&mut self, nodes: &[NodeProto]) {
         for node in nodes {
             self.node(node);
         }
     }
 
-    /// Converts a node, whose bindings come from it.
+    /// Converts a node. Bindings get the node's source location.
     fn node(&mut self, node: &NodeProto) {
         let around = self.places.under_way;
         self.places.under_way = self.places.of(node);
@@ -69,7 +70,7 @@ impl<'m> Importer<'m> {
         let given = if self.recorder.is_some() { inputs.clone() } else { Vec::new() };
         let outputs = match self.convert(node, inputs) {
             Ok(outputs) => outputs,
-            // What failed inside the node, or before it, is told there.
+            // Failures of nested or upstream nodes are reported there.
             Err(problem) if problem.message.is_empty() => {
                 if self.recorder.is_some() {
                     self.told_behind(node, Some(&given));
@@ -119,12 +120,12 @@ impl<'m> Importer<'m> {
         if function.is_none() && row.is_some() {
             schema::check(node, opset)?;
         }
-        // What a failed node feeds has no problem of its own.
+        // The consumers of a failed node have no problems of their own.
         if inputs.iter().any(|v| matches!(v, Value::Failed)) {
             return Err(Problem::invalid(""));
         }
         if function.is_none() && row.is_some() {
-            // What only moves elements takes small ones too, whatever its definition says.
+            // Data movement operators accept narrow types, whatever their definition says.
             let small = |v: &&Value| moves(node.op_type()) && matches!(v, Value::Coded(..));
             let of = |v: &Value| Some(v).filter(|v| !small(v)).and_then(|v| self.element_type(v));
             let types: Vec<_> = inputs.iter().map(of).collect();
@@ -140,7 +141,7 @@ impl<'m> Importer<'m> {
             }
             (None, None) => return Err(unknown(node)),
         };
-        // What only moves elements moves those of small types like those that hold them.
+        // Data movement operators process the representation of narrow types.
         let small = match inputs.first() {
             Some(Value::Coded(ty, _)) if moves(node.op_type()) => Some(*ty),
             _ => None,
@@ -161,7 +162,7 @@ impl<'m> Importer<'m> {
         Ok(outputs.into_iter().map(|v| Value::Coded(small, Box::new(v))).collect())
     }
 
-    /// The element type of a tensor, where it is known.
+    /// The element type of a tensor, if known.
     fn element_type(&self, value: &Value) -> Option<DataType> {
         let func = self.builder.func();
         let dtype = match value {
@@ -175,7 +176,7 @@ impl<'m> Importer<'m> {
         dtype.map(tensor::code)
     }
 
-    /// What an operator gives that only moves elements, of quotients of sizes: quotients.
+    /// The results of a data movement operator on quotients of sizes, which are again quotients.
     fn moved_ratios(
         &mut self,
         row: &ops::OnnxOp,
@@ -189,7 +190,7 @@ impl<'m> Importer<'m> {
         ratio::joined(over, under, dtype)
     }
 
-    /// Writes out a function of the model.
+    /// Inlines a function of the model.
     fn call(
         &mut self,
         function: &'m FunctionProto,
@@ -202,12 +203,12 @@ impl<'m> Importer<'m> {
             let origin = self.origins.input(self.origin, i);
             scope.insert(name.clone(), (inputs.next().unwrap_or(Value::Absent), origin));
         }
-        // What the call gives goes before what the function says is given otherwise.
+        // Attributes of the call override the defaults of the function.
         let otherwise = function.attribute_proto.iter();
         let given = otherwise.chain(&node.attribute).map(|a| (a.name(), a)).collect();
         let body: Vec<NodeProto> =
             function.node.iter().map(|inner| with_attributes(inner, &given)).collect();
-        // A function sees its own names and operator sets only.
+        // A function only sees its own names and operator sets.
         let scopes = std::mem::replace(&mut self.scopes, vec![scope]);
         let own = function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
         let opsets = std::mem::replace(&mut self.opsets, own.collect());
@@ -220,7 +221,7 @@ impl<'m> Importer<'m> {
         Ok(outputs)
     }
 
-    /// The values of a graph inside the one under way.
+    /// Converts a nested graph and returns its outputs.
     pub(crate) fn graph_outputs(&mut self, graph: &GraphProto) -> Result<Vec<Value>, Problem> {
         for proto in &graph.initializer {
             let read = tensor::read(proto, &mut self.external, &self.limits);
@@ -237,7 +238,7 @@ impl<'m> Importer<'m> {
     }
 }
 
-/// The operator as users know it: `Conv`, `com.microsoft.Attention`.
+/// The operator name for users: `Conv`, `com.microsoft.Attention`.
 pub(crate) fn operator_name(node: &NodeProto) -> String {
     match own_domain(node.domain()) {
         "" => node.op_type().into(),
@@ -260,7 +261,7 @@ pub(crate) fn unknown(node: &NodeProto) -> Problem {
     ))
 }
 
-/// A node of a function's body with the attributes that the call gives.
+/// A node of a function body with the attributes of the call.
 fn with_attributes(inner: &NodeProto, given: &FxHashMap<&str, &AttributeProto>) -> NodeProto {
     let mut node = inner.clone();
     node.attribute.retain_mut(|attr| {

@@ -1,4 +1,4 @@
-//! What an import is given beside the model, and what it gives.
+//! Options and results of an import.
 
 use indexmap::IndexMap;
 use pliant_diag::FileId;
@@ -8,28 +8,32 @@ use pliant_tensor::Tensor;
 use crate::contract::{DynamicDim, ShapeReport};
 use crate::error::Problem;
 
-/// How to import a model.
+/// Options of an import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
-    /// Initializers become parameters behind the inputs, in place of constants.
+    /// Make initializers parameters after the inputs, rather than constants.
     pub keep_params_in_input: bool,
-    /// Dims of inputs in place of those that the file declares: a number, or the name of a symbol.
+    /// Overrides the declared dims of inputs by numbers or symbols.
     pub shapes: IndexMap<String, Vec<DimSpec>>,
-    /// Element types of inputs in place of those that the file declares; what is fed is converted.
+    /// Overrides the declared element types of inputs. Arguments are converted to the declared
+    /// type.
     pub dtypes: IndexMap<String, DType>,
-    /// The tensors that the graph's nodes give become outputs behind its own, to compare them.
+    /// Add the tensors computed by the graph's nodes to the outputs, for comparisons.
     pub intermediates: bool,
-    /// What is known of single dims of inputs, by axis: symbols in place of what the file declares, with their ranges.
+    /// Declarations of single dims of inputs, by axis: symbols that override those of the file,
+    /// with their ranges.
     pub dynamic: IndexMap<String, IndexMap<usize, DynamicDim>>,
-    /// Numbers that divide symbols.
+    /// Divisors of symbols.
     pub divisible: IndexMap<String, i64>,
-    /// Whether the model may fix declared symbols, those of the file included: it is a warning then, else an error.
+    /// Whether the model may restrict declared symbols, including those of the file, to few sizes.
+    /// If so, this causes a warning, else an error.
     pub allow_specialization: bool,
-    /// The graph of a [`pliant_diag::SourceMap`] that spans point into; [`Imported::nodes`] is its text.
+    /// The graph of a [`pliant_diag::SourceMap`] that spans refer to. Its text is
+    /// [`Imported::nodes`].
     pub file: Option<FileId>,
 }
 
-/// A dim that the user gives.
+/// A dim specified by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DimSpec {
     /// A size.
@@ -43,18 +47,19 @@ pub enum DimSpec {
 /// An imported model.
 #[derive(Debug)]
 pub struct Imported {
-    /// The module, whose function `main` is the graph.
+    /// The module. Its function `main` is the graph.
     pub module: IRModule,
-    /// The initializers behind the inputs of `main`, by name; empty unless they were asked for as parameters.
+    /// The initializers that are parameters of `main` after its inputs, by name. Empty unless
+    /// requested.
     pub params: IndexMap<String, Tensor>,
-    /// The names of the inputs, in the order of `main`'s parameters.
+    /// The names of the inputs in the order of `main`'s parameters.
     pub inputs: Vec<String>,
-    /// The names of the outputs; `main` returns a tuple when there are several.
+    /// The names of the outputs. If there are several, `main` returns a tuple.
     pub outputs: Vec<String>,
-    /// The symbols of the inputs, and which nodes constrain them.
+    /// The symbols of the inputs, and the constraints on them.
     pub shapes: ShapeReport,
-    /// What is wrong with the model that does not keep it from running.
+    /// Problems that do not prevent the model from running.
     pub warnings: Vec<Problem>,
-    /// The nodes as messages call them, one a line, which spans point into.
+    /// The labels of the nodes, one per line. Spans refer to this text.
     pub nodes: String,
 }

@@ -1,4 +1,4 @@
-//! [`Places`]: where bindings come from: a text of the model's nodes, into which spans point.
+//! [`Places`]: source locations of bindings, as spans in a text that lists the model's nodes.
 
 use pliant_diag::{FileId, Span};
 use rustc_hash::FxHashMap;
@@ -6,24 +6,26 @@ use rustc_hash::FxHashMap;
 use crate::node::label;
 use crate::proto::NodeProto;
 
-/// The nodes so far. A node that is read again, in the body of a loop or a function, is the same place.
+/// The nodes so far. A node that is converted again, in a loop body or a function, has the same
+/// location.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    /// What spans are of; without it there are none.
+    /// The file of the spans; without it there are no locations.
     pub file: Option<FileId>,
-    /// One node a line.
+    /// The labels of the nodes, one per line.
     pub text: String,
-    /// The node under way.
+    /// The location of the current node.
     pub under_way: Span,
     known: FxHashMap<String, Span>,
 }
 
 impl Places {
-    /// What is made for the inputs, before any node: messages about those name the input.
+    /// The location of bindings created for inputs, before any node. Messages about these name the
+    /// input.
     pub fn inputs(&mut self) -> Span {
         let Some(file) = self.file else { return Span::NONE };
         if self.text.is_empty() {
-            // The first line names nothing.
+            // The first line is empty.
             self.text.push('\n');
         }
         Span { file, start: 0, end: 0 }

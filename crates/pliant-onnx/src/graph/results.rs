@@ -1,4 +1,4 @@
-//! What becomes of values in the function under construction: constants, variables and results.
+//! Converts values to expressions of the function: constants, variables and results.
 
 use pliant_ir::relax::{Expr, TypeData};
 use pliant_tensor::Tensor;
@@ -12,7 +12,7 @@ use crate::proto::{GraphProto, NodeProto, ValueInfoProto};
 use crate::value::Value;
 
 impl Importer<'_> {
-    /// The constant of a tensor, made once.
+    /// The constant for a tensor. It is created once.
     pub(crate) fn constant(&mut self, tensor: &Tensor) -> Expr {
         let key = (tensor.data_ptr() as usize, tensor.shape().to_vec());
         if tensor.numel() == 0 {
@@ -22,8 +22,8 @@ impl Importer<'_> {
         *self.constants.entry(key).or_insert_with(|| builder.func_mut().constant(tensor.clone()))
     }
 
-    /// Binds a value to a variable named after the node's output. Dims that are not known or large become symbols of the
-    /// run.
+    /// Binds a value to a variable named after the node's output. Unknown and large dims become new
+    /// symbols.
     pub(crate) fn bind(&mut self, value: Expr, node: &NodeProto) -> Expr {
         let hint = identifier(node.output.first().map_or("", String::as_str), "lv");
         let var = self.builder.emit_named(value, &hint);
@@ -37,7 +37,7 @@ impl Importer<'_> {
         self.builder.func_mut().var_expr(var)
     }
 
-    /// An output of the graph as a tensor.
+    /// Converts an output of the graph to a tensor.
     pub(super) fn result(
         &mut self,
         value: &Value,
@@ -65,7 +65,7 @@ impl Importer<'_> {
             .map_err(|p| Problem { message: format!("output '{name}': {}", p.message), ..p })
     }
 
-    /// Adds the tensors that nodes give to the outputs.
+    /// Adds the tensors computed by nodes to the outputs.
     pub(super) fn intermediates(
         &mut self,
         graph: &GraphProto,
@@ -79,7 +79,7 @@ impl Importer<'_> {
                 continue;
             };
             let info = ValueInfoProto { name: Some(name.clone()), ..ValueInfoProto::default() };
-            // Sequences and optionals are no tensors.
+            // Sequences and optionals are skipped.
             let Ok(e) = self.result(&value, &info) else { continue };
             if matches!(self.builder.func().ty(e), TypeData::Tensor { .. }) {
                 outputs.push(name.clone());
@@ -89,7 +89,7 @@ impl Importer<'_> {
     }
 }
 
-/// Whether a value may be declared to be none.
+/// Whether a value is declared as optional.
 fn is_optional(info: &ValueInfoProto) -> bool {
     let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
     matches!(value, Some(TypeValue::OptionalType(_)))

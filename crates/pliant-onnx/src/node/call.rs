@@ -1,4 +1,4 @@
-//! Calls of Pliant's operators, each bound to a variable.
+//! Calls of Pliant's operators. Each result is bound to a variable.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Expr;
@@ -12,18 +12,18 @@ use crate::error::Problem;
 use crate::value::Value;
 
 impl Node<'_, '_> {
-    /// A call of an operator without attributes, bound to a variable.
+    /// Calls an operator without attributes.
     ///
     /// # Errors
-    /// What its type rule says.
+    /// Those of type inference.
     pub fn op(&mut self, name: &str, args: &[Expr]) -> Result<Expr, Problem> {
         self.op_with(name, args, Attrs::default())
     }
 
-    /// A call of an operator, bound to a variable.
+    /// Calls an operator.
     ///
     /// # Errors
-    /// What its type rule says.
+    /// Those of type inference.
     pub fn op_with(&mut self, name: &str, args: &[Expr], attrs: Attrs) -> Result<Expr, Problem> {
         let op = registry().lookup(name).ok_or_else(|| {
             Problem::unsupported(format!("it needs {name}, which this version does not have"))
@@ -36,25 +36,25 @@ impl Node<'_, '_> {
         Ok(self.im.bind(call, self.proto))
     }
 
-    /// A constant of one element.
+    /// A scalar constant.
     pub fn scalar<T: Element>(&mut self, value: T) -> Result<Expr, Problem> {
         let tensor = Tensor::scalar(value).map_err(|e| Problem::invalid(e.to_string()))?;
         Ok(self.im.constant(&tensor))
     }
 
-    /// A constant of one element of that type.
+    /// A scalar constant of the given type.
     ///
     /// # Errors
-    /// When the tensor cannot be made.
+    /// If the tensor cannot be created.
     pub fn number(&mut self, value: f64, dtype: DType) -> Result<Expr, Problem> {
         let tensor = number(value, dtype).map_err(|e| Problem::invalid(e.to_string()))?;
         Ok(self.im.constant(&tensor))
     }
 
-    /// The same in another element type.
+    /// Casts a tensor to another element type.
     ///
     /// # Errors
-    /// What the type rule says.
+    /// Those of type inference.
     pub fn cast(&mut self, x: Expr, dtype: DType) -> Result<Expr, Problem> {
         if self.func().ty(x).dtype() == Some(dtype) {
             return Ok(x);
@@ -69,7 +69,8 @@ impl Node<'_, '_> {
         Ok(made)
     }
 
-    /// What is computed in float32 of floats of 16 bits, whose squares leave their range, and rounded once.
+    /// Computes in float32 if the input is a 16-bit float, whose squares may overflow, and rounds
+    /// the result once.
     pub fn in_wide(
         &mut self,
         x: Expr,
@@ -81,10 +82,10 @@ impl Node<'_, '_> {
         self.cast(y, dtype)
     }
 
-    /// The same in another shape.
+    /// Reshapes a tensor.
     ///
     /// # Errors
-    /// What the type rule says.
+    /// Those of type inference.
     pub fn reshape(&mut self, x: Expr, dims: &[Sym]) -> Result<Expr, Problem> {
         if self.func().ty(x).dims() == Some(dims) {
             return Ok(x);
@@ -93,10 +94,10 @@ impl Node<'_, '_> {
         self.op("relax.reshape", &[x, shape])
     }
 
-    /// Tensors one after the other along an axis.
+    /// Concatenates tensors along an axis.
     ///
     /// # Errors
-    /// What the type rule says.
+    /// Those of type inference.
     pub fn concat(&mut self, parts: &[Expr], axis: i64) -> Result<Expr, Problem> {
         if let [one] = parts {
             return Ok(*one);
@@ -105,10 +106,10 @@ impl Node<'_, '_> {
         self.op_with("relax.concat", &[tuple], ints_attr("axis", axis))
     }
 
-    /// The same with its axes in another order.
+    /// Transposes a tensor.
     ///
     /// # Errors
-    /// What the type rule says.
+    /// Those of type inference.
     pub fn permute(&mut self, x: Expr, axes: &[usize]) -> Result<Expr, Problem> {
         if axes.iter().enumerate().all(|(i, &a)| i == a) {
             return Ok(x);
@@ -118,12 +119,12 @@ impl Node<'_, '_> {
     }
 }
 
-/// One integer attribute.
+/// Attributes with one integer.
 pub fn ints_attr(key: &str, value: i64) -> Attrs {
     Attrs::default().with(key, AttrValue::Int(value))
 }
 
-/// What a type rule says, as a problem of the model.
+/// An error of type inference as a problem of the model.
 pub(crate) fn problem(e: InferError) -> Problem {
     let problem = Problem::invalid(e.message);
     match e.help {

@@ -1,4 +1,4 @@
-//! `BitCast` and `Det`: what no loop function serves.
+//! `BitCast` and `Det`, which are implemented by host functions.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -16,7 +16,7 @@ pub(super) static OPS: &[OnnxOp] = &[op("BitCast", bit_cast), op("Det", det)];
 fn bit_cast(n: &mut Node<'_, '_>) -> Converted {
     let to = n.attrs().int("to")?;
     let to = to.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
-    // Floats of 8 bits are held by their bits.
+    // 8-bit floats are represented by their bit patterns.
     let x = match n.coded(0)? {
         Some((ty, held)) if is_float(ty) => held,
         Some((ty, _)) => return Err(narrow(ty.as_str_name())),
@@ -50,7 +50,7 @@ fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> Result<Expr, Problem> 
     Ok(n.seen_as(y, Some(&dims), to))
 }
 
-/// Determinants of the matrices in the last two dims.
+/// The determinants of the matrices in the last two dims.
 fn det(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);

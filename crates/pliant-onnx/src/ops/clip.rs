@@ -1,4 +1,4 @@
-//! `Clip`, and the bounds of activations that clip.
+//! `Clip`, and the bounds of clipping activations.
 
 use pliant_ir::relax::Expr;
 
@@ -10,7 +10,7 @@ use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("Clip", clip)];
 
-/// Bounds are attributes up to opset 10, and inputs since.
+/// The bounds are attributes before opset 11, and inputs since.
 fn clip(n: &mut Node<'_, '_>) -> Converted {
     if let Some(made) = clip_sizes(n) {
         return Ok(vec![made]);
@@ -27,7 +27,7 @@ fn clip(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![between(n, x, low, high)?.into()])
 }
 
-/// Clips `x` to the bounds that are present, the upper one last.
+/// Clips `x` to the bounds that are present. The upper bound is applied last.
 pub(super) fn between(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -57,7 +57,8 @@ pub(super) fn constant_bound(
     n.number(value, dtype).map(Some)
 }
 
-/// Input `i` as a bound; `open` is the value that has no effect. A NaN bound is ignored, as in ONNX Runtime.
+/// Input `i` as a bound. `open` is the bound without effect. A NaN bound is ignored, as in ONNX
+/// Runtime.
 fn bound(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>, Problem> {
     let Some(bound) = n.optional(i)? else { return Ok(None) };
     let dtype = n.dtype(bound)?;
@@ -74,7 +75,7 @@ fn bound(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>, Prob
     }
 }
 
-/// Clips a shape computation to bounds whose elements are known.
+/// Clips a shape computation to known bounds.
 fn clip_sizes(n: &mut Node<'_, '_>) -> Option<Value> {
     if !n.is_syms(0) {
         return None;

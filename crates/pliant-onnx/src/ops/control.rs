@@ -1,4 +1,4 @@
-//! `If`: one of two graphs.
+//! `If` nodes.
 
 use pliant_ir::relax::{Expr, Seq};
 
@@ -11,7 +11,7 @@ use crate::proto::GraphProto;
 
 pub(super) static OPS: &[OnnxOp] = &[op("If", branch)];
 
-/// Both graphs see the names around them; the outputs join.
+/// Both graphs see the names of the enclosing graphs. Their outputs are joined.
 fn branch(n: &mut Node<'_, '_>) -> Converted {
     let (then, other) = (n.attrs().graph("then_branch")?, n.attrs().graph("else_branch")?);
     let count = n.proto.output.len();
@@ -23,7 +23,7 @@ fn branch(n: &mut Node<'_, '_>) -> Converted {
         }
     }
     let cond = n.condition(0, "its condition")?;
-    // A condition that is known leaves one graph.
+    // If the condition is constant, only one graph is converted.
     if let Some([c]) = n.const_ints(0).as_deref() {
         return outputs_of(n, if *c != 0 { then } else { other });
     }
@@ -41,7 +41,7 @@ fn branch(n: &mut Node<'_, '_>) -> Converted {
     fields.into_iter().zip(&kinds).map(|(e, kind)| n.revived(e, kind)).collect()
 }
 
-/// Makes one of the two ways, so that what it asks of sizes is known to be asked there alone.
+/// Converts a branch, so that constraints on sizes inside it are recorded as conditional.
 fn in_branch<T>(
     n: &mut Node<'_, '_>,
     then: bool,
@@ -54,7 +54,8 @@ fn in_branch<T>(
     made
 }
 
-/// A graph as a sequence of its own with its result, a tuple where it has several, and what the outputs are.
+/// Converts a graph to a sequence with its result (a tuple if there are several), and returns the
+/// kinds of the outputs.
 fn sequence(n: &mut Node<'_, '_>, graph: &GraphProto) -> Result<((Seq, Expr), Vec<Kind>), Problem> {
     let mut kinds = Vec::new();
     let made = n.sequence(|n| {
@@ -73,12 +74,12 @@ fn sequence(n: &mut Node<'_, '_>, graph: &GraphProto) -> Result<((Seq, Expr), Ve
     Ok((made, kinds))
 }
 
-/// The outputs of a graph, its nodes bound where the builder stands.
+/// Converts a graph at the current position, and returns its outputs.
 fn outputs_of(n: &mut Node<'_, '_>, graph: &GraphProto) -> Converted {
     let before = n.im.problem_count();
     n.im.enter();
     let outputs = n.im.graph_outputs(graph);
     n.im.leave();
-    // What went wrong inside is reported there.
+    // Problems inside are reported there.
     if n.im.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
 }

@@ -1,4 +1,4 @@
-//! Operators that work element by element.
+//! Elementwise operators.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -75,7 +75,7 @@ fn unary(n: &mut Node<'_, '_>, op: &str) -> Converted {
     Ok(vec![n.op(op, &[x])?.into()])
 }
 
-/// Down or up to whole numbers.
+/// `Floor`, `Ceil` and `Round`.
 fn rounded(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> Converted {
     if let Value::Ratios(r) = n.input(0)
         && let Some(whole) = n.rounded(&r, how)
@@ -85,7 +85,7 @@ fn rounded(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> Converted {
     unary(n, op)
 }
 
-/// Two inputs, broadcast. Shape computations are folded.
+/// Binary operators with broadcasting. Shape computations are folded.
 fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
     if let Some(fold) = fold
         && let Some(folded) = folded(n, fold)?
@@ -113,7 +113,7 @@ fn folded_all(n: &mut Node<'_, '_>, fold: Fold) -> Option<SymTensor> {
     all.try_fold(first, |a, b| fold::binary(n.func(), fold, &a, &b))
 }
 
-/// Any number of inputs, from the left.
+/// Operators with any number of inputs, applied from left to right.
 fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
     if n.len() == 2 {
         return binary(n, op, fold);
@@ -145,7 +145,7 @@ fn mean(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.cast(y, own)?.into()])
 }
 
-/// Integers are divided towards zero.
+/// Integer division rounds towards zero.
 fn divide(n: &mut Node<'_, '_>) -> Converted {
     if let Some(folded) = folded(n, Fold::Div)? {
         return Ok(vec![folded]);
@@ -159,7 +159,7 @@ fn divide(n: &mut Node<'_, '_>) -> Converted {
     if dtype.is_uint() {
         return Ok(vec![down.into()]);
     }
-    // One more where the quotient is negative and does not come out even.
+    // Add 1 if the quotient is negative and not exact.
     let (zero, one) = (n.number(0.0, dtype)?, n.number(1.0, dtype)?);
     let rest = n.op("relax.floor_mod", &[a, b])?;
     let uneven = n.op("relax.not_equal", &[rest, zero])?;
@@ -170,7 +170,7 @@ fn divide(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.where", &[up, next, down])?.into()])
 }
 
-/// `fmod = 1` gives the rest the sign of the dividend; else it has that of the divisor.
+/// With `fmod = 1` the remainder has the sign of the dividend, else that of the divisor.
 fn modulo(n: &mut Node<'_, '_>) -> Converted {
     let truncated = n.attrs().int("fmod")?.unwrap_or(0) != 0;
     if !truncated && let Some(folded) = folded(n, Fold::Mod)? {
@@ -185,7 +185,7 @@ fn modulo(n: &mut Node<'_, '_>) -> Converted {
     if !truncated || dtype.is_uint() {
         return Ok(vec![rest.into()]);
     }
-    // One divisor less where the rest has not the sign of the dividend.
+    // Subtract the divisor if the remainder does not have the sign of the dividend.
     let zero = n.number(0.0, dtype)?;
     let some = n.op("relax.not_equal", &[rest, zero])?;
     let (minus_a, minus_rest) =
@@ -196,7 +196,8 @@ fn modulo(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.where", &[moves, moved, rest])?.into()])
 }
 
-/// The rest with the sign of the dividend: that of the magnitudes is exact, since no divisor is taken away from it.
+/// The remainder with the sign of the dividend. The remainder of the magnitudes is exact, because
+/// it needs no correction by the divisor.
 fn rest_of_floats(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> Result<Expr, Problem> {
     let dtype = n.dtype(a)?;
     let (long, by) = (n.op("relax.abs", &[a])?, n.op("relax.abs", &[b])?);
@@ -213,7 +214,7 @@ fn power(n: &mut Node<'_, '_>) -> Converted {
     let (x, y) = (n.tensor(0)?, n.tensor(1)?);
     let dtype = n.dtype(x)?;
     let rank = n.constant(1).map_or(0, |e| e.shape().len());
-    // Small whole exponents are exact, and much faster.
+    // Small integer exponents are exact and much faster.
     if let Some([e]) = n.const_floats(1).as_deref()
         && rank <= n.rank(x)?
     {
@@ -225,14 +226,14 @@ fn power(n: &mut Node<'_, '_>) -> Converted {
         }
     }
     if !dtype.is_float() && n.dtype(y)?.is_float() {
-        // A root of an integer is computed in float64, and what is whole of it stays.
+        // A fractional power of an integer is computed in float64 and truncated.
         let [x, y] = [n.cast(x, DType::Float64)?, n.cast(y, DType::Float64)?];
         let power = n.op("relax.power", &[x, y])?;
         return Ok(vec![n.cast(power, dtype)?.into()]);
     }
     let exact = n.const_floats(1).is_some_and(|all| all.iter().all(|e| e.abs() <= 256.0));
     if dtype.is_float() && n.dtype(y)?.is_integer() && !exact {
-        // Whether an exponent is odd is lost where the type of the base does not hold it.
+        // The base type may not be able to represent whether a large exponent is odd.
         let [x, y] = [n.cast(x, DType::Float64)?, n.cast(y, DType::Float64)?];
         let power = n.op("relax.power", &[x, y])?;
         return Ok(vec![n.cast(power, dtype)?.into()]);
@@ -241,7 +242,7 @@ fn power(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.power", &[x, y])?.into()])
 }
 
-/// Whole powers of a shape computation, where they are small.
+/// Small integer powers of a shape computation.
 fn power_of_sizes(n: &mut Node<'_, '_>) -> Option<SymTensor> {
     if !n.is_syms(0) {
         return None;
@@ -330,7 +331,7 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> Converted {
     Ok(vec![n.cast(x, to)?.into()])
 }
 
-/// Sizes as floats, and floats that are computed from sizes as whole numbers.
+/// Sizes as floats, and floats computed from sizes as integers.
 fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     match n.input(0) {
         Value::Syms(t) if t.dtype != DType::Bool && ratio::is_wide(to) => {
@@ -345,7 +346,7 @@ fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     }
 }
 
-/// Input 0 as numbers, of whatever element type it is.
+/// Input 0 as numbers of any element type.
 fn numbers(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
     match n.coded(0)? {
         Some((ty, codes)) if coded::is_float(ty) => coded::decoded(n, ty, codes),
@@ -353,7 +354,7 @@ fn numbers(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
     }
 }
 
-/// To an element type that is held by another.
+/// Casts to a narrow element type.
 fn cast_to_small(n: &mut Node<'_, '_>, to: DataType) -> Converted {
     let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
     let x = numbers(n)?;

@@ -1,4 +1,4 @@
-//! Reading and writing elements at indices that are values.
+//! Gather and scatter operators with non-constant indices.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
@@ -31,7 +31,7 @@ fn gather(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.take(x, indices, axis)?.into()])
 }
 
-/// Elements of a shape computation.
+/// Gathers elements of a shape computation.
 fn gather_syms(n: &mut Node<'_, '_>, axis: i64) -> Result<Option<Value>, Problem> {
     if !n.is_syms(0) {
         return Ok(None);
@@ -81,7 +81,7 @@ fn gather_nd(n: &mut Node<'_, '_>) -> Converted {
     if n.func().syms.as_int(depth).is_some() {
         return Ok(vec![n.op_with("relax.gather_nd", &[x, indices], attrs)?.into()]);
     }
-    // How many axes an index goes through decides the rank of the result: one way for each.
+    // The index depth determines the rank of the result, so there is one branch for each.
     let (one, all) = (n.func().syms.int(1), n.func().syms.int(most));
     n.require_at_most(one, depth, "its indices go through {} axes at least, but have {}")?;
     n.require_at_most(depth, all, "its indices go through {} axes, but there are {}")?;
@@ -98,7 +98,7 @@ fn gather_nd(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
-/// A shape computation in which single elements are replaced.
+/// Replaces elements of a shape computation.
 fn scatter_syms(n: &mut Node<'_, '_>) -> Option<SymTensor> {
     let (mut t, places, updates) = (n.syms(0)?, n.const_ints(1)?, n.syms(2)?);
     let plain = t.shape.len() == 1 && n.attrs().str("reduction").ok()?.is_none_or(|r| r == "none");
@@ -163,7 +163,7 @@ fn compress(n: &mut Node<'_, '_>) -> Converted {
             0
         }
     };
-    // A condition that is known says which place is the last that it asks for.
+    // A constant condition determines the largest position that is selected.
     let last = n.const_ints(1).and_then(|c| c.iter().rposition(|&c| c != 0));
     if let (Some(last), Ok(own)) = (last, n.dims(x)) {
         let least = n.func().syms.int(last as i64 + 1);
@@ -176,7 +176,7 @@ fn compress(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.take(x, places, axis)?.into()])
 }
 
-/// Writes updates into a cache along an axis, from where each batch says.
+/// Writes updates to a cache along an axis, starting at a position per batch element.
 fn tensor_scatter(n: &mut Node<'_, '_>) -> Converted {
     let circular = n.attrs().choice("mode", &["linear", "circular"])? == "circular";
     let (cache, update) = (n.tensor(0)?, n.tensor(1)?);
@@ -185,7 +185,7 @@ fn tensor_scatter(n: &mut Node<'_, '_>) -> Converted {
     if axis == 0 {
         return Err(Problem::attribute("attribute 'axis' must not be the batch"));
     }
-    // Batch and sequence first, so that (batch, place) is an index.
+    // Transpose batch and sequence to the front, so that (batch, position) is an index.
     let mut order: Vec<usize> = vec![0, axis];
     order.extend((1..dims.len()).filter(|&a| a != axis));
     let mut back = vec![0; order.len()];

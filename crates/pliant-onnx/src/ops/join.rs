@@ -1,4 +1,4 @@
-//! Joining and parting tensors, and moving elements between channels and pixels.
+//! Concatenation and splitting, and moving elements between channels and pixels.
 
 use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
@@ -20,7 +20,7 @@ fn concat(n: &mut Node<'_, '_>) -> Converted {
     if n.len() == 0 {
         return Err(Problem::invalid("it has no inputs"));
     }
-    // Shape vectors stay symbols; a constant alone stays a constant.
+    // Shape vectors remain symbolic; a single constant remains constant.
     if (0..n.len()).any(|i| n.is_syms(i)) {
         let parts: Option<Vec<SymTensor>> = (0..n.len()).map(|i| n.syms(i)).collect();
         if let Some(parts) = parts
@@ -45,7 +45,7 @@ fn concat(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![made.into()])
 }
 
-/// `Split`: into given lengths, or so many equal parts (of which the last may be shorter since opset 18).
+/// `Split`: into given lengths, or into equal parts (the last may be smaller since opset 18).
 fn split(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
@@ -76,7 +76,7 @@ fn split(n: &mut Node<'_, '_>) -> Converted {
     Ok(outputs)
 }
 
-/// The parts must be as many as there are outputs, and together be the axis.
+/// The number of parts must be that of the outputs, and their sum must be the size of the axis.
 fn made_up(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result<(), Problem> {
     let named = n.proto.output.len();
     if lengths.len() != named {

@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matrix products.
 
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_ops::rules::wide_float;
@@ -26,7 +26,8 @@ pub(super) fn gemm(n: &mut Node<'_, '_>) -> Converted {
         }
     }
     let own = n.dtype(sides[0])?;
-    // Parts of integers, and what leaves 16 bits before it is scaled, are cut or rounded at the end.
+    // Fractional results for integer types, and intermediate results that may exceed 16-bit floats,
+    // are computed in a wider type and truncated or rounded at the end.
     let parts = [alpha, beta].iter().any(|v| v.fract() != 0.0);
     let dtype = match parts {
         true if own.is_integer() => DType::Float64,

@@ -1,4 +1,4 @@
-//! Operators of `ai.onnx.ml` on numbers.
+//! Numeric operators of `ai.onnx.ml`.
 
 use pliant_ir::DType;
 
@@ -12,7 +12,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     OnnxOp { domain: DOMAIN, name: "Binarizer", convert: binarize },
 ];
 
-/// Columns at indices.
+/// Selects columns by index.
 fn extract(n: &mut Node<'_, '_>) -> Converted {
     let (x, places) = (n.tensor(0)?, n.tensor(1)?);
     let (rank, dims) = (n.rank(x)?, n.dims(places)?);

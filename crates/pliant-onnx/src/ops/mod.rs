@@ -1,5 +1,5 @@
-//! The table of all ONNX operators, one file per group. To add one, write its converter in the file of its group and
-//! give it a row in that file's `OPS`.
+//! The table of all ONNX operators, with one file per group. To add an operator, write its
+//! converter in the file of its group and add an entry to that file's `OPS`.
 
 mod bits;
 mod clip;
@@ -30,14 +30,14 @@ use pliant_diag::suggest::closest as closest_name;
 
 use crate::node::{Converted, Node};
 
-/// An operator that can be imported.
+/// An operator that the importer supports.
 #[derive(Clone, Copy)]
 pub struct OnnxOp {
-    /// Its domain; empty for ONNX's own.
+    /// The domain; empty for ONNX's own.
     pub domain: &'static str,
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Makes its outputs.
+    /// Converts a node to its outputs.
     pub convert: fn(&mut Node<'_, '_>) -> Converted,
 }
 
@@ -46,7 +46,7 @@ const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> Converted) -> 
     OnnxOp { domain: "", name, convert }
 }
 
-/// All operators, group by group.
+/// The operators by group.
 const GROUPS: &[&[OnnxOp]] = &[
     bits::OPS,
     clip::OPS,
@@ -71,17 +71,17 @@ const GROUPS: &[&[OnnxOp]] = &[
     trees::OPS,
 ];
 
-/// All operators.
+/// All supported operators.
 pub fn all() -> impl Iterator<Item = &'static OnnxOp> {
     GROUPS.iter().chain(nn::GROUPS).chain(microsoft::GROUPS).flat_map(|group| group.iter())
 }
 
-/// The row of an operator.
+/// The entry for an operator; `None` if it is not supported.
 pub fn find(domain: &str, name: &str) -> Option<&'static OnnxOp> {
     all().find(|o| o.domain == domain && o.name == name)
 }
 
-/// The operator that an unknown name was perhaps meant to be.
+/// The operator with the most similar name.
 pub(crate) fn closest(domain: &str, name: &str) -> Option<String> {
     let names = all().filter(|o| o.domain == domain).map(|o| o.name);
     closest_name(name, names).map(|c| format!("{c} is"))

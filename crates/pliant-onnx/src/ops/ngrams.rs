@@ -1,4 +1,4 @@
-//! `TfIdfVectorizer` over integers: how often each n-gram of a pool occurs.
+//! `TfIdfVectorizer` over integers: counts the occurrences of each n-gram of a pool.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -11,23 +11,23 @@ use crate::node::{Converted, Node, ints_attr};
 
 pub(super) static OPS: &[OnnxOp] = &[op("TfIdfVectorizer", vectorize)];
 
-/// Most ways of skipping that are written out.
+/// Maximum number of skip distances that are unrolled.
 const MOST_SKIPS: i64 = 64;
-/// The longest n-grams that are taken.
+/// Maximum length of n-grams.
 const MOST_GRAM: i64 = 64;
 
-/// What the attributes say.
+/// The pool of n-grams given by the attributes.
 struct Pool<'a> {
-    /// All n-grams, those of one element first.
+    /// All n-grams, ordered by length.
     items: &'a [i64],
-    /// Where in `items` the n-grams of 1, 2 and so on elements start.
+    /// The offsets in `items` at which the n-grams of length 1, 2 and so on start.
     starts: &'a [i64],
     /// The column of each n-gram.
     columns: &'a [i64],
 }
 
 impl Pool<'_> {
-    /// The n-grams of that length, one after the other.
+    /// The n-grams of the given length, concatenated.
     fn of_length(&self, length: usize) -> Result<&[i64], Problem> {
         let at = |i: usize| match self.starts.get(i) {
             Some(&start) => usize::try_from(start).ok(),
@@ -79,7 +79,7 @@ fn vectorize(n: &mut Node<'_, '_>) -> Converted {
         let grams = pool.of_length(size)?;
         if !grams.is_empty() {
             let wanted = (least..=most).contains(&(size as i64));
-            // A single element has nothing to skip.
+            // A single element cannot skip.
             let skips = if size == 1 { 0 } else { skips };
             counts.push(match wanted {
                 true => occurrences(n, x, grams, size, skips, [rows, length])?,
@@ -104,7 +104,8 @@ fn nothing(n: &mut Node<'_, '_>, rows: Sym, columns: i64) -> Result<Expr, Proble
     n.full(&[rows, columns], zero)
 }
 
-/// How often each of the n-grams of `size` elements stands in each row, with 0 to `skips` elements left out between two.
+/// Counts the occurrences of each n-gram of `size` elements in each row, with 0 to `skips` elements
+/// between two adjacent ones.
 fn occurrences(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -150,7 +151,8 @@ fn occurrences(
     total.ok_or_else(|| Problem::invalid("an n-gram without elements"))
 }
 
-/// The counts in their columns; the last of `counts` are zeros, for columns that no n-gram has.
+/// Permutes the counts to their columns. The last of `counts` are zeros for columns without an
+/// n-gram.
 fn in_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> Result<Expr, Problem> {
     let known = n.dims(counts)?[1];
     let known = n.func().syms.as_int(known).unwrap_or(0);

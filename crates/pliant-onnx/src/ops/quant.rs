@@ -1,4 +1,4 @@
-//! Quantisation, and products of quantised tensors.
+//! Quantisation, and matrix products of quantised tensors.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("QuantizeLinear", quantize),
 ];
 
-/// The least and the largest number of an integer type.
+/// The minimum and the maximum of an integer type.
 pub(super) fn range(dtype: DType) -> Result<(f64, f64), Problem> {
     Ok(match dtype {
         DType::Int8 => (-128.0, 127.0),
@@ -32,7 +32,7 @@ pub(super) fn range(dtype: DType) -> Result<(f64, f64), Problem> {
     })
 }
 
-/// Rounded to even, shifted by a zero point, and brought into the range of a type.
+/// Rounds to nearest even, adds a zero point, and saturates to the range of a type.
 pub(super) fn saturated(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -42,7 +42,7 @@ pub(super) fn saturated(
 ) -> Result<Expr, Problem> {
     let wide = n.dtype(x)?;
     let mut y = n.op("relax.round", &[x])?;
-    // What is whole in 16 bits need not be so any more with a zero point.
+    // An integer that 16 bits can represent may not be representable after adding the zero point.
     let wide = wide_float(wide);
     y = n.cast(y, wide)?;
     if let Some(zero) = zero_point {
@@ -55,7 +55,8 @@ pub(super) fn saturated(
     n.cast(y, dtype)
 }
 
-/// A scale or zero point in the shape that broadcasts against `x`: of one element, along an axis, or by blocks.
+/// Broadcasts a scale or zero point against `x`: it is a scalar, a vector along an axis, or per
+/// block.
 pub(super) fn spread(
     n: &mut Node<'_, '_>,
     part: Expr,
@@ -79,7 +80,7 @@ pub(super) fn spread(
             n.along(part, axis, dims.len())
         }
         rank if block == 0 => {
-            // Each dim is 1 or that of what it is applied to, which stays as large as it is.
+            // Each dim is 1 or that of the quantised tensor, whose shape must not change.
             let Some(lead) = dims.len().checked_sub(rank) else {
                 return Err(Problem::invalid("a scale or zero point has more dims than the input"));
             };
@@ -116,13 +117,13 @@ pub(super) fn spread(
     }
 }
 
-/// The type that quantised numbers have.
+/// The type of quantised numbers.
 enum Target {
     Plain(DType),
     Small(DataType),
 }
 
-/// The zero point's type, else that of an attribute, else uint8.
+/// The target type: that of the zero point, else that of an attribute, else uint8.
 fn target(n: &mut Node<'_, '_>) -> Result<Target, Problem> {
     if let Some((small, _)) = n.coded(2)? {
         return Ok(Target::Small(small));
@@ -151,7 +152,7 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> Converted {
     let scale = spread(n, scale, x, axis, block)?;
     let (wider, scale) = (n.cast(x, wide)?, n.cast(scale, wide)?);
     let y = n.op("relax.divide", &[wider, scale])?;
-    // The zero point of a float is 0.
+    // Float types have a zero point of 0.
     if let Target::Small(ty) = target
         && coded::is_float(ty)
     {
@@ -180,7 +181,7 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> Converted {
     }
 }
 
-/// In the type that 'output_dtype' names, else that of the scale.
+/// Dequantises to the type given by 'output_dtype', else that of the scale.
 pub(super) fn dequantize(n: &mut Node<'_, '_>) -> Converted {
     let y = dequantized(n)?;
     let dtype = match n.attrs().int("output_dtype")?.filter(|&code| code != 0) {
@@ -193,7 +194,8 @@ pub(super) fn dequantize(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-/// The product with the scale, at least in float32: a number of 16 bits leaves float16.
+/// The product with the scale, computed at least in float32, because a 16-bit integer may overflow
+/// float16.
 fn dequantized(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     let block = n.attrs().int("block_size")?.unwrap_or(0);
@@ -220,7 +222,7 @@ fn dequantized(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
     n.op("relax.multiply", &[y, scale])
 }
 
-/// Scale and zero point of uint8 from the least and the largest element, 0 among them.
+/// Computes the scale and zero point for uint8 from the minimum and maximum element, including 0.
 pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let (zero, most) = (n.number(0.0, DType::Float32)?, n.number(255.0, DType::Float32)?);
@@ -238,7 +240,8 @@ pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into(), divisor.into(), start.into()])
 }
 
-/// An operand in int32 without its zero point, which is one number, or one for each row or column.
+/// An operand as int32 minus its zero point, which is a scalar, or a vector with an element per row
+/// or column.
 pub(super) fn centred(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -259,7 +262,7 @@ fn matmul_integer(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.matmul", &[a, b])?.into()])
 }
 
-/// The product of scales over the scale of the result, as a factor of float32.
+/// The product of the input scales over the output scale, as float32.
 fn factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> Result<Expr, Problem> {
     let mut wide = Vec::with_capacity(3);
     for scale in scales {
@@ -288,7 +291,8 @@ fn qlinear_matmul(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![saturated(n, y, Some(y_zero), dtype, bounds)?.into()])
 }
 
-/// A convolution's sum in int32, rescaled for the result: `factors` of x, of each channel of w, and of y.
+/// Requantises the int32 sum of a convolution. `factors` are the scales of x, of each channel of w,
+/// and of y.
 pub(super) fn rescaled(
     n: &mut Node<'_, '_>,
     sum: Expr,
@@ -313,7 +317,7 @@ pub(super) fn rescaled(
     saturated(n, y, Some(zero), dtype, bounds)
 }
 
-/// Elements repeated along an axis, of which the last are cut off where there are more than `end`: `0 0 1 1 2`.
+/// Repeats elements along an axis and truncates the result to `end` elements: `0 0 1 1 2`.
 pub(super) fn repeated_to(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -329,7 +333,7 @@ pub(super) fn repeated_to(
     n.slice_axis(y, axis, zero, end)
 }
 
-/// Elements repeated along an axis: `0 0 1 1 2 2`.
+/// Repeats elements along an axis: `0 0 1 1 2 2`.
 pub(super) fn repeated(
     n: &mut Node<'_, '_>,
     x: Expr,

@@ -1,5 +1,5 @@
-//! Random numbers: a hash of the element's place and a seed, so that every run gives the same ones. The seed is the
-//! attribute, or made of the output's name where there is none.
+//! Random numbers: a hash of the element's position and a seed, so every run produces the same
+//! numbers. The seed is the attribute, or derived from the output's name if it is absent.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -22,19 +22,19 @@ type Made = Result<Expr, Problem>;
 type Source = fn(&mut Node<'_, '_>, &[Sym]) -> Made;
 
 fn seed(n: &Node<'_, '_>) -> Result<u32, Problem> {
-    // `Dropout` has a whole number here, the others a float.
+    // For `Dropout` the seed is an integer, for other operators a float.
     if let Ok(Some(seed)) = n.attrs().int("seed") {
         return Ok(seed as u32);
     }
     if let Some(seed) = n.attrs().float("seed")? {
         return Ok((seed as f32).to_bits());
     }
-    // FNV-1a.
+    // FNV-1a hash of the output's name.
     let name = n.proto.output.first().map_or("", String::as_str);
     Ok(name.bytes().fold(0x811c_9dc5, |h: u32, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193)))
 }
 
-/// Numbers of `0 .. 1` in float32: the upper bits of a hash.
+/// Uniform numbers in `0 .. 1` as float32, from the upper bits of the hash.
 fn unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> Made {
     let count = n.func().syms.product(dims.iter().copied());
     let at = n.iota(count)?;
@@ -67,7 +67,7 @@ fn uniform(n: &mut Node<'_, '_>, dims: &[Sym]) -> Made {
     n.op("relax.add", &[x, low])
 }
 
-/// By Box and Muller.
+/// Normally distributed numbers (Box-Muller transform).
 fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> Made {
     let mean = n.attrs().float("mean")?.unwrap_or(0.0);
     let scale = n.attrs().float("scale")?.unwrap_or(1.0);
@@ -76,7 +76,7 @@ fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> Made {
     let mut number = |v: f64| n.number(v, DType::Float32);
     let (one, two, turn) = (number(1.0)?, number(-2.0)?, number(std::f64::consts::TAU)?);
     let (mean, scale) = (number(mean)?, number(scale)?);
-    // 1 - a is never 0.
+    // `1 - a` is never 0.
     let a = n.op("relax.subtract", &[one, a])?;
     let a = n.op("relax.log", &[a])?;
     let a = n.op("relax.multiply", &[a, two])?;
@@ -111,7 +111,7 @@ fn like(n: &mut Node<'_, '_>, source: Source) -> Converted {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-/// 1 as often as the probability says.
+/// 1 with the given probability, else 0.
 fn bernoulli(n: &mut Node<'_, '_>) -> Converted {
     let p = n.tensor(0)?;
     let (dims, own) = (n.dims(p)?, n.dtype(p)?);
@@ -123,7 +123,7 @@ fn bernoulli(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.cast(hit, dtype)?.into()])
 }
 
-/// Elements are dropped in training mode only, which is an input since opset 12.
+/// Elements are only dropped in training mode, which is an input since opset 12.
 fn dropout(n: &mut Node<'_, '_>) -> Converted {
     let x = n.value(0)?;
     let wants_mask = n.proto.output.get(1).is_some_and(|o| !o.is_empty());

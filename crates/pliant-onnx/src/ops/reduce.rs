@@ -1,4 +1,4 @@
-//! Reductions.
+//! Reduction operators.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -37,18 +37,18 @@ enum After {
     Log,
 }
 
-/// The axes of a reduction, and whether their dims stay.
+/// The axes of a reduction, and whether their dims are kept.
 struct Over {
     axes: Axes,
     keep: bool,
 }
 
 enum Axes {
-    /// None: the tensor stays as it is.
+    /// No axes: the tensor is unchanged.
     Nothing,
-    /// Those, or all.
+    /// The given axes, or all axes.
     Known(Option<Vec<i64>>),
-    /// A mask that a run computes, and how many axes it has where that is known.
+    /// A non-constant mask of axes, and their number if known.
     Run { mask: Expr, count: Option<usize> },
 }
 
@@ -90,7 +90,8 @@ impl Over {
         Ok(Over { axes, keep })
     }
 
-    /// One reduction. Over axes of the run it goes axis by axis, which is the same for all of them.
+    /// Applies a reduction. Non-constant axes are reduced one by one, which is equivalent for all
+    /// reductions.
     fn apply(&self, n: &mut Node<'_, '_>, op: &str, x: Expr, keep: bool) -> Result<Expr, Problem> {
         match &self.axes {
             Axes::Nothing => Ok(x),
@@ -118,7 +119,8 @@ impl Over {
     }
 }
 
-/// A reduction of a vector of a shape computation is one too: the number of elements, the longest side.
+/// The reduction of a shape computation to a scalar remains symbolic, such as the number of
+/// elements or the longest side.
 fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
     if n.is_syms(0)
         && let (Some(fold), Some(t)) = (fold, n.syms(0))
@@ -152,7 +154,7 @@ fn mean(n: &mut Node<'_, '_>) -> Converted {
     in_floats(n, x, |n, x| over.apply(n, "relax.mean", x, over.keep))
 }
 
-/// What is computed of floats, of integers in float64 and then as an integer again.
+/// Computes in floating point: integers are converted to float64 and back.
 fn in_floats(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -171,7 +173,7 @@ fn of(n: &mut Node<'_, '_>, before: Before, op: &str, after: After) -> Converted
     if matches!((&before, &after), (Before::Nothing, After::Nothing)) {
         return Ok(vec![over.apply(n, op, x, over.keep)?.into()]);
     }
-    // Squares leave the type of integers, whose root does not.
+    // Squares may overflow integer types, although their root would fit.
     if matches!(after, After::Root | After::Log) {
         return in_floats(n, x, |n, x| between(n, x, &over, op, (before, after)));
     }
@@ -179,7 +181,7 @@ fn of(n: &mut Node<'_, '_>, before: Before, op: &str, after: After) -> Converted
     Ok(vec![y.into()])
 }
 
-/// One reduction with what is done before and after it.
+/// A reduction with operations before and after it.
 fn between(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -200,7 +202,7 @@ fn between(
     }
 }
 
-/// The largest element goes first, so that no exponential overflows.
+/// Subtracts the maximum first, so that no exponential overflows.
 fn log_sum_exp(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let over = Over::read(n, |n| n.rank(x))?;
@@ -218,7 +220,8 @@ fn log_sum_exp(n: &mut Node<'_, '_>) -> Converted {
     })
 }
 
-/// The largest elements, with 0 for those that are not finite: less infinity, nothing is left of the others.
+/// The maxima, with 0 in place of non-finite ones: subtracting infinity would make all other
+/// elements NaN.
 fn largest(n: &mut Node<'_, '_>, over: &Over, x: Expr, keep: bool) -> Result<Expr, Problem> {
     let top = over.apply(n, "relax.max", x, keep)?;
     let finite = n.op("relax.isfinite", &[top])?;

@@ -1,4 +1,4 @@
-//! Operators that give a tensor another shape, or its axes another order.
+//! Operators that change the shape of a tensor or transpose it.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -20,10 +20,10 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Unsqueeze", unsqueeze),
 ];
 
-/// `Reshape`: 0 keeps a dim (unless `allowzero`), -1 takes what is left.
+/// `Reshape`: 0 keeps a dim (unless `allowzero` is set), -1 is inferred.
 fn reshape(n: &mut Node<'_, '_>) -> Converted {
     let allow_zero = n.attrs().int("allowzero")?.unwrap_or(0) != 0;
-    // Up to opset 4 the shape was an attribute.
+    // Before opset 5 the shape was an attribute.
     let target = match n.attrs().ints("shape")? {
         Some(dims) => Some(dims.iter().map(|&d| n.func().syms.int(d)).collect()),
         None => n.syms(1).map(|t| t.elems),
@@ -49,12 +49,13 @@ fn reshape(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.reshape(x, &dims)?.into()])
 }
 
-/// The dims as numbers.
+/// The dims as constants.
 pub(super) fn numbers(n: &mut Node<'_, '_>, dims: &[Sym]) -> Option<Vec<usize>> {
     dims.iter().map(|&d| n.func().syms.as_int(d).and_then(|d| usize::try_from(d).ok())).collect()
 }
 
-/// The dims of the input; where its rank is not known, and no dim is kept, all its elements as one.
+/// The dims of the input. If its rank is unknown and no dim is kept, its number of elements as the
+/// only dim.
 fn own_dims(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -111,13 +112,13 @@ fn resolve(
                 means_itself(n, own.get(i).copied(), dim)?;
             }
         }
-        // A size on both sides says nothing about the open one, even where it is 0.
+        // A size on both sides does not affect the inferred one, even if it is 0.
         let others = dims.iter().enumerate().filter(|(i, _)| *i != open);
         let others: Vec<Sym> = others.map(|(_, &dim)| dim).collect();
         let syms = &mut n.func().syms;
         let (all, others) = syms.reduced_quotient(own, &others);
         dims[open] = match syms.as_int(others) {
-            // NumPy leaves that open; nothing is in the tensor either way.
+            // NumPy leaves this undefined; the tensor is empty anyway.
             Some(0) => syms.int(0),
             _ => syms.floordiv(all, others),
         };
@@ -125,8 +126,8 @@ fn resolve(
     Ok(dims)
 }
 
-/// A computed size that turns out to be 0 stands for the input's dim there, by the letter of the specification; beside a -1
-/// the shape would be another than the one that is meant, so that is an error of the run.
+/// According to the specification, a computed size that is 0 at run time keeps the input's dim.
+/// Together with a -1 this would change the inferred size, so it is a run-time error.
 fn means_itself(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(), Problem> {
     let Some(kept) = kept.filter(|&kept| kept != dim) else { return Ok(()) };
     let func = n.func();
@@ -134,7 +135,7 @@ fn means_itself(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(),
     if func.syms.as_int(dim).is_some() || prove::at_most(func, one, dim) == Some(true) {
         return Ok(());
     }
-    // Where the kept dim is 0 too, both are the same.
+    // If the kept dim is 0 too, there is no difference.
     let (empty, same) = (func.syms.eq(dim, zero), func.syms.eq(kept, zero));
     let differs = func.syms.not(empty);
     let fine = func.syms.or(differs, same);
@@ -149,7 +150,7 @@ fn means_itself(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(),
     n.require(fine, text, &[size, kept])
 }
 
-/// The shape that a tensor of the run holds: -1 and 0 are resolved by arithmetic on the tensor.
+/// The shape contained in a run-time tensor. -1 and 0 are resolved by arithmetic on the tensor.
 fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result<Expr, Problem> {
     let target = n.tensor(1)?;
     let target = n.cast(target, DType::Int64)?;
@@ -180,12 +181,12 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result
         for (i, known) in known.iter_mut().enumerate() {
             match (known.map(|k| n.func().syms.as_int(k)), padded.get_mut(i)) {
                 (Some(Some(0)), kept) => *known = kept.copied(),
-                // A size that is known is meant, not that of the input, where it turns out to be 0.
+                // A known symbolic size is used as it is, even if it is 0 at run time.
                 (Some(None), Some(kept)) => *kept = known.unwrap_or(*kept),
                 _ => {}
             }
         }
-        // Dims beyond the input's rank cannot be kept; 0 stays 0 there.
+        // Dims beyond the input's rank cannot be kept; a 0 stays 0.
         padded.push(n.func().syms.int(0));
         let padded = n.sizes(&padded)?;
         let places = n.iota(length)?;
@@ -193,7 +194,7 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result
         let kept = n.op_with("relax.take", &[padded, places], attrs)?;
         let keeps = n.op("relax.equal", &[dims, none])?;
         dims = n.op("relax.where", &[keeps, kept, dims])?;
-        // What is kept stands on both sides and cancels, so that -1 is known where it is 0.
+        // Kept dims cancel, so that -1 can be inferred even if they are 0.
         others = n.op("relax.where", &[keeps, one, others])?;
         all = without_kept(n, all, keeps, own.len())?;
     }
@@ -206,7 +207,7 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result
     Ok(sizes)
 }
 
-/// The dims of the input with 1 for those that a mask over the new shape keeps.
+/// The dims of the input, with 1 in place of those that a mask over the new shape keeps.
 fn without_kept(
     n: &mut Node<'_, '_>,
     own: Expr,
@@ -223,7 +224,7 @@ fn without_kept(
     n.op("relax.where", &[mask, one, own])
 }
 
-/// `Expand`: broadcasts both ways, so a dim of 1 in the new shape keeps the input's.
+/// `Expand`: broadcasting is bidirectional, so a dim of 1 in the new shape keeps the input's dim.
 fn expand(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let own = n.dims(x)?;
@@ -248,7 +249,7 @@ fn expand(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
 }
 
-/// To a shape of which only the run knows how long it is: the shorter one is filled up with ones from the left.
+/// Expands to a shape of unknown length: the shorter shape is extended by ones on the left.
 fn expand_at_run(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> Converted {
     let sizes = n.cast(sizes, DType::Int64)?;
     let target = n.dims(sizes)?[0];
@@ -269,7 +270,7 @@ fn expand_at_run(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> Con
     Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
 }
 
-/// The dim that two broadcast to: where neither is known to be 1, it is found out when the program runs.
+/// The result of broadcasting two dims. If neither is known to be 1, it is determined at run time.
 fn broadcast(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
     let syms = &mut n.func().syms;
     if a == b {
@@ -288,7 +289,7 @@ fn broadcast(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
             n.require_equal(wanted, a, "a dim of {} is asked for where the input has {}")?;
             a
         }
-        // The new shape says how large; the input is of that size, or 1.
+        // The new shape determines the size; the input has that size or 1.
         _ => {
             let one = syms.int(1);
             let keeps = syms.eq(b, one);
@@ -308,7 +309,7 @@ fn flatten(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.reshape(x, &[rows, columns])?.into()])
 }
 
-/// The axes of an attribute or a known input; nothing where only the run knows them.
+/// The axes given by an attribute or a constant input; `None` if they are not constant.
 fn axes_of(n: &mut Node<'_, '_>) -> Result<Option<Vec<i64>>, Problem> {
     Ok(match n.attrs().ints("axes")? {
         Some(axes) => Some(axes.to_vec()),
@@ -349,8 +350,8 @@ fn squeeze(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.squeeze", &[x], Attrs::default().with("axis", axes))?.into()])
 }
 
-/// Drops the dims that turn out to be 1; `None` where it is known which are: by their sizes, or since the file declares a
-/// result of as many dims as are not 1.
+/// Drops the dims that are 1 at run time. `None` if these are statically known: from the sizes, or
+/// because the declared rank of the result equals the number of dims that are not 1.
 fn squeeze_at_run(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, Problem> {
     let dims = n.dims(x)?;
     let (one, two) = (n.func().syms.int(1), n.func().syms.int(2));
@@ -396,7 +397,7 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.expand_dims", &[x], attrs)?.into()])
 }
 
-/// The new axes are known only at run time: each dim is 1 there, and the next one of the input elsewhere.
+/// Non-constant new axes: each output dim is 1 on a new axis, else the next dim of the input.
 fn unsqueeze_at_run(n: &mut Node<'_, '_>) -> Converted {
     let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
     let own = n.dims(x)?;
@@ -463,7 +464,7 @@ fn tile(n: &mut Node<'_, '_>) -> Converted {
         let attrs = Attrs::default().with("repeats", AttrValue::ints(counts));
         return Ok(vec![n.op_with("relax.tile", &[x], attrs)?.into()]);
     }
-    // (d) as (1, d), broadcast to (r, d), as (r * d).
+    // Reshape (d) to (1, d), broadcast to (r, d), and reshape to (r * d).
     let dims = n.dims(x)?;
     let one = n.func().syms.int(1);
     let pairs = |first: &[Sym]| -> Vec<Sym> {

@@ -1,4 +1,4 @@
-//! Searching, ordering, running sums, and what is made of positions.
+//! Searching, sorting, cumulative sums, and operators based on positions.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -37,7 +37,7 @@ fn arg(n: &mut Node<'_, '_>, op: &str) -> Converted {
     if !last {
         return Ok(vec![n.op_with(op, &[x], attrs)?.into()]);
     }
-    // The last of equal ones is the first of the reversed, counted from the end.
+    // The last of equal elements is the first in the reversed tensor.
     let reversed = n.op_with("relax.flip", &[x], ints_attr("axis", axis as i64))?;
     let found = n.op_with(op, &[reversed], attrs)?;
     let one = n.func().syms.int(1);
@@ -46,12 +46,12 @@ fn arg(n: &mut Node<'_, '_>, op: &str) -> Converted {
     Ok(vec![n.op("relax.subtract", &[end, found])?.into()])
 }
 
-/// ONNX and Relax agree: one row of indices for each axis.
+/// ONNX and Relax use the same layout: one row of indices per axis.
 fn non_zero(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
     let places = n.op("relax.nonzero", &[x])?;
-    // How many rows there are is known, which the operator's type does not say.
+    // The number of rows is known, but not part of the operator's type.
     let count = n.dims(places)?[1];
     let rank = n.func().syms.int(rank as i64);
     Ok(vec![n.reshape(places, &[rank, count])?.into()])
@@ -62,7 +62,7 @@ fn one_hot(n: &mut Node<'_, '_>) -> Converted {
     let depth = n.size_input(1)?;
     let none = n.func().syms.int(0);
     n.require_at_most(none, depth, "its depth must be at least {}, but is {}")?;
-    // Compared with 0 .. depth along the new axis, which works for a depth of the run too.
+    // Comparing with 0 .. depth along the new axis also works for a non-constant depth.
     let indices = n.tensor(0)?;
     let indices = n.cast(indices, DType::Int64)?;
     let rank = n.rank(indices)? + 1;
@@ -113,7 +113,7 @@ fn top_k(n: &mut Node<'_, '_>) -> Converted {
     let none = n.func().syms.int(0);
     n.require_at_most(none, k, "k must be at least {}, but is {}")?;
     n.require_at_most(k, dims[axis], "k is {}, but its axis has {}")?;
-    // NaN is larger than all numbers; by itself, a search has it behind them in either order.
+    // ONNX orders NaN above all numbers, but the search operator orders it last in both directions.
     let given = x;
     let as_largest = largest && n.dtype(x)?.is_float();
     let x = if as_largest {
@@ -137,7 +137,7 @@ fn top_k(n: &mut Node<'_, '_>) -> Converted {
         }
         return Ok(both.into_iter().map(Value::from).collect());
     }
-    // The first k of all in order.
+    // Sort and take the first k elements.
     let attrs = ints_attr("axis", axis as i64)
         .with("descending", AttrValue::Bool(largest))
         .with("dtype", AttrValue::DType(DType::Int64));
@@ -149,7 +149,7 @@ fn top_k(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![values.into(), places.into()])
 }
 
-/// Sums or products of the elements up to each, or behind each.
+/// Cumulative sums or products, forwards or backwards.
 fn scan(n: &mut Node<'_, '_>, op: &str) -> Converted {
     let exclusive = n.attrs().int("exclusive")?.unwrap_or(0) != 0;
     let reverse = n.attrs().int("reverse")?.unwrap_or(0) != 0;
@@ -168,7 +168,7 @@ fn scan(n: &mut Node<'_, '_>, op: &str) -> Converted {
     Ok(vec![y.into()])
 }
 
-/// The part of each matrix on one side of a diagonal, which may be a number of the run.
+/// The upper or lower triangle of each matrix. The diagonal may be non-constant.
 fn trilu(n: &mut Node<'_, '_>) -> Converted {
     let upper = n.attrs().int("upper")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
@@ -215,7 +215,8 @@ fn reverse_sequence(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.reverse_sequence", &args, attrs)?.into()])
 }
 
-/// The different elements or slices, where each comes first, where each element went, and how many there are.
+/// The distinct elements or slices, their first positions, the index of each element's value, and
+/// the counts.
 fn unique(n: &mut Node<'_, '_>) -> Converted {
     let sorted = n.attrs().int("sorted")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;

@@ -1,4 +1,5 @@
-//! Sequences and optionals. Those that the import knows are gone when it ends; those of the run are objects.
+//! Sequences and optionals. Those of known structure are eliminated during the import; others are
+//! dynamic objects.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -57,10 +58,10 @@ fn get_element(n: &mut Node<'_, '_>) -> Converted {
 
 // ---- sequences ----
 
-/// Input 0, and what is known of it.
+/// Input 0 as a sequence.
 enum Sequence {
     Known(Vec<Value>),
-    /// An object with items of that kind.
+    /// A dynamic sequence with items of the given kind.
     Run(Expr, Kind),
 }
 
@@ -86,7 +87,8 @@ fn object(n: &mut Node<'_, '_>) -> Result<(Expr, Kind), Problem> {
     }
 }
 
-/// The place that input `i` names among `count`, where that is known; the end is `otherwise` where it is left out.
+/// The position given by input `i` in a sequence of `count` items; `None` if it is not constant.
+/// `otherwise` is the default.
 fn place(
     n: &Node<'_, '_>,
     i: usize,
@@ -106,7 +108,7 @@ fn place(
     })
 }
 
-/// Input `i`, a place, as an operand of the run.
+/// Input `i`, a position, as a run-time operand.
 fn run_place(n: &mut Node<'_, '_>, i: usize) -> Result<Expr, Problem> {
     if n.has(i) { n.tensor(i) } else { n.nothing() }
 }
@@ -144,7 +146,8 @@ fn insert(n: &mut Node<'_, '_>) -> Converted {
     if let Sequence::Known(mut items) = sequence(n)? {
         let end = items.len();
         if let Some(given) = n.const_ints(2).and_then(|v| v.first().copied()) {
-            // A negative place counts from the end of the items, not of the places.
+            // A negative position counts from the number of items, not from the number of insertion
+            // positions.
             let place = if given < 0 { given.saturating_add(end as i64) } else { given };
             let place = usize::try_from(place).ok().filter(|&p| p <= end).ok_or_else(|| {
                 Problem::invalid(format!("place {given} is out of range for a sequence of {end}"))
@@ -224,7 +227,8 @@ fn concat_run(n: &mut Node<'_, '_>, items: Expr, kind: &Kind, axis: i64, new: bo
     Ok(vec![n.revived(joined, &kind)?])
 }
 
-/// Parts of given lengths, or of one length, or single elements, whose axis is gone unless it is kept.
+/// Splits into parts of given lengths, of one length, or of single elements, whose axis is dropped
+/// unless `keepdims` is set.
 fn split(n: &mut Node<'_, '_>) -> Converted {
     let keep = n.attrs().int("keepdims")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
@@ -259,7 +263,7 @@ fn split(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![Value::Sequence(items)])
 }
 
-/// A longer axis is split when the program runs.
+/// Longer axes are split at run time.
 const MOST_PARTS: i64 = 1024;
 
 fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {

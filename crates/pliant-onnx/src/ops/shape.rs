@@ -56,7 +56,7 @@ fn constant(n: &mut Node<'_, '_>) -> Converted {
     Err(problem.with_help("take out what works on texts, and do that before the model"))
 }
 
-/// `Shape`, of some axes since opset 15. Its elements are the dims themselves.
+/// `Shape`, with a range of axes since opset 15. The elements are the dims themselves.
 fn shape(n: &mut Node<'_, '_>) -> Converted {
     let attrs = n.attrs();
     let (start, end) = (attrs.int("start")?.unwrap_or(0), attrs.int("end")?);
@@ -94,7 +94,7 @@ fn constant_of_shape(n: &mut Node<'_, '_>) -> Converted {
         }
     }
     let dims = n.sizes_input(0, None)?;
-    // A short vector of integers may well go on into a shape.
+    // A short integer vector may be part of a shape computation, so it remains symbolic.
     if dtype == DType::Int64
         && let Some(sizes) = numbers(n, &dims)
         && let Some(count) = product(&sizes)
@@ -111,7 +111,7 @@ fn constant_of_shape(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.full", &[shape, value], attrs)?.into()])
 }
 
-/// The step is not 0, and the difference of the bounds is a number.
+/// Checks that the step is not 0, and that the difference of the bounds does not overflow.
 fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
     let numbers: Vec<Option<i64>> = bounds.iter().map(|&b| n.func().syms.as_int(b)).collect();
     if let [Some(start), Some(limit), _] = numbers[..]
@@ -131,7 +131,7 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
     }
 }
 
-/// `Range`: of symbols where its bounds are, else of what a run computes.
+/// `Range`: symbolic if its bounds are, else computed at run time.
 fn range(n: &mut Node<'_, '_>) -> Converted {
     let known: Option<Vec<Sym>> =
         (0..3).map(|i| n.syms(i).and_then(|t| t.elems.first().copied())).collect();
@@ -145,10 +145,11 @@ fn range(n: &mut Node<'_, '_>) -> Converted {
         let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
         return Ok(vec![n.op_with("relax.arange", &args, attrs)?.into()]);
     }
-    // start + step * (0 .. count), where count is a number of the run.
+    // `start + step * (0 .. count)` with a run-time count.
     let given = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let dtype = n.dtype(given[0])?;
-    // How many there are is counted in wide numbers: 0.1 of float32 is not the tenth of what is close to 1.
+    // The count is computed in a wide type, because the rounding error of a float32 step may change
+    // it.
     let counted = if dtype.is_integer() { DType::Int64 } else { DType::Float64 };
     let mut wide = given;
     for bound in &mut wide {
@@ -160,7 +161,7 @@ fn range(n: &mut Node<'_, '_>) -> Converted {
     let moves = n.op("relax.not_equal", &[step, none])?;
     n.require(moves, "its step is {}", &[step])?;
     if dtype.is_integer() {
-        // Their difference must be a number of 64 bits, and its opposite too.
+        // The difference and its negation must not overflow 64 bits.
         let least = n.number(-(2f64.powi(63)), counted)?;
         let up = n.op("relax.greater_equal", &[limit, start])?;
         let is_up = n.op("relax.greater_equal", &[span, none])?;
@@ -170,7 +171,7 @@ fn range(n: &mut Node<'_, '_>) -> Converted {
         n.require(near, "its bounds {} and {} are too far apart", &[start, limit])?;
     }
     let count = if dtype.is_integer() {
-        // Rounded up: -((-span) // step).
+        // Rounded up: `-((-span) // step)`.
         let minus = n.op("relax.negative", &[span])?;
         let down = n.op("relax.floor_divide", &[minus, step])?;
         n.op("relax.negative", &[down])?
@@ -197,7 +198,7 @@ fn range(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.add", &[scaled, start])?.into()])
 }
 
-/// The numbers of a range of which there are few, and it is known how many: axes, as a rule.
+/// The elements of a range that has a small, known number of them, typically axes.
 fn few(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
     let limit = n.im.limits.shape_elements as i64;
     let syms = &mut n.func().syms;
@@ -215,7 +216,7 @@ fn few(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
     Some((0..count.max(0)).map(at).collect())
 }
 
-/// Whether a step is known to go up or down; one that is known to be 0 is told so.
+/// Whether the sign of a step is known. A step that is known to be 0 is reported.
 fn has_sign(n: &mut Node<'_, '_>, step: Sym) -> bool {
     let func = n.func();
     let (one, back) = (func.syms.int(1), func.syms.int(-1));

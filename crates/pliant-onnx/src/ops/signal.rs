@@ -1,4 +1,4 @@
-//! Signals: Fourier transforms and windows.
+//! Signal processing: Fourier transforms and windows.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -17,7 +17,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("STFT", stft),
 ];
 
-/// A sum of cosines: `c0 + c1 cos(2 pi i / size) + c2 cos(4 pi i / size)`.
+/// A cosine window: `c0 + c1 cos(2 pi i / size) + c2 cos(4 pi i / size)`.
 fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> Converted {
     let periodic = n.attrs().int("periodic")?.unwrap_or(1) != 0;
     let dtype = output_type(n)?;
@@ -49,12 +49,12 @@ fn output_type(n: &Node<'_, '_>) -> Result<DType, Problem> {
     }
 }
 
-/// A size as an operand that is a number of the program.
+/// A size as a scalar operand.
 fn prim(n: &mut Node<'_, '_>, size: Sym) -> Expr {
     n.func().int_value(size, DType::Int64)
 }
 
-/// The axis is an attribute up to opset 19, and an input since.
+/// The axis is an attribute before opset 20, and an input since.
 fn dft(n: &mut Node<'_, '_>) -> Converted {
     let inverse = n.attrs().int("inverse")?.unwrap_or(0) != 0;
     let onesided = n.attrs().int("onesided")?.unwrap_or(0) != 0;
@@ -62,7 +62,7 @@ fn dft(n: &mut Node<'_, '_>) -> Converted {
     let dims = n.dims_from(x, 2)?;
     let rank = dims.len();
     if n.func().syms.as_int(dims[rank - 1]).is_none() {
-        // The file may not say whether its numbers are real or complex.
+        // The file may not declare whether its numbers are real or complex.
         return Err(Problem::known_at_run("the last dim of its input, 1 or 2,")
             .with_help("declare the number in the file, or with dynamic_shapes"));
     }
@@ -91,7 +91,8 @@ fn dft(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
-/// A real signal from one side of its spectrum: the other side is the conjugate of this one.
+/// The inverse transform of a one-sided spectrum to a real signal. The other side is its complex
+/// conjugate.
 fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> Converted {
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
     let rank = dims.len();
@@ -105,7 +106,7 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> Converted {
                 n.func().syms.mul(last, two)
             }
         };
-        // As many bins as a signal of that length has: others are left out, and missing ones are 0.
+        // The spectrum is truncated or zero-padded to the number of bins for the signal length.
         let half = n.func().syms.floordiv(length, two);
         let bins = n.func().syms.add(half, one);
         let missing = n.func().syms.sub(bins, dims[axis]);
@@ -159,7 +160,7 @@ fn stft(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.signal.stft", &args, attrs)?.into()])
 }
 
-/// Triangles over the spectrum whose corners lie evenly on the mel scale.
+/// Triangular filters over the spectrum, whose corners are evenly spaced on the mel scale.
 fn mel_weights(n: &mut Node<'_, '_>) -> Converted {
     let dtype = output_type(n)?;
     let (bins, length) = (n.size_input(0)?, n.size_input(1)?);
@@ -182,7 +183,8 @@ fn mel_weights(n: &mut Node<'_, '_>) -> Converted {
         n.op("relax.multiply", &[y, factor])
     };
     let (low, high): (Expr, Expr) = (mel(n, low)?, mel(n, high)?);
-    // The corners of the triangles: bins + 2 places on the mel scale, as lines of the spectrum.
+    // The corners of the triangles: bins + 2 positions on the mel scale, as indices of spectral
+    // lines.
     let (two, half) = (n.func().syms.int(2), n.func().syms.int(2));
     let corners = n.func().syms.add(bins, two);
     let one_size = n.func().syms.int(1);
@@ -214,7 +216,7 @@ fn mel_weights(n: &mut Node<'_, '_>) -> Converted {
     let row = n.iota(rows)?;
     let row = n.cast(row, DType::Float64)?;
     let row = n.along(row, 0, 2)?;
-    // A side of no width is a step at the middle.
+    // A side of zero width is a step at the centre.
     let side = |n: &mut Node<'_, '_>, above: (Expr, Expr), below: (Expr, Expr), step: &str| {
         let above = n.op("relax.subtract", &[above.0, above.1])?;
         let below = n.op("relax.subtract", &[below.0, below.1])?;

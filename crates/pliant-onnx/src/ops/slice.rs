@@ -11,7 +11,7 @@ use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[op("Slice", slice)];
 
-/// The bounds of a slice: attributes up to opset 9, inputs since.
+/// The bounds of a slice: attributes before opset 10, inputs since.
 struct Bounds {
     starts: Vec<Sym>,
     ends: Vec<Sym>,
@@ -46,8 +46,8 @@ fn slice(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.strided_slice", &[x, args[0], args[1], args[2], args[3]])?.into()])
 }
 
-/// A start of a slice that goes down lies at the first element where it is before it, by the letter of the specification;
-/// NumPy has nothing then.
+/// According to the specification, the start of a slice with a negative step is clamped to the
+/// first element. In NumPy such a slice is empty.
 fn within(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
     let syms = &mut n.func().syms;
     // The last element is never before the first.
@@ -58,7 +58,8 @@ fn within(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
     syms.max(start, first)
 }
 
-/// Bounds that only the run knows: those of the axes that are named, put among those of whole axes.
+/// Slices with non-constant bounds. The bounds of the given axes are scattered into those of full
+/// axes.
 fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> Converted {
     let x = n.tensor(0)?;
     let vector =
@@ -105,14 +106,14 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> Converted {
             ints_attr("axis", 0),
         )?);
     }
-    // As for those that are known, `within`.
+    // As `within` does for constant starts.
     let (zero, sizes) = (n.scalar(0i64)?, n.sizes(&own)?);
     let first = n.op("relax.negative", &[sizes])?;
     let first = n.op("relax.maximum", &[args[1], first])?;
     let down = n.op("relax.less", &[args[3], zero])?;
     args[1] = n.op("relax.where", &[down, first, args[1]])?;
     let y = n.op("relax.dynamic_strided_slice", &args)?;
-    // Axes that are not named stay as they are.
+    // The dims of other axes do not change.
     let named = match (n.attrs().ints("axes")?, n.const_ints(3)) {
         (Some(axes), _) => Some(axes.to_vec()),
         (None, None) if !n.has(3) => n.func().syms.as_int(count).map(|count| (0..count).collect()),
@@ -126,7 +127,7 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> Converted {
     Ok(vec![n.with_dims(y, &kept)?.into()])
 }
 
-/// The bounds, where they are known as terms.
+/// The bounds as terms; `None` if they are not known.
 fn bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> {
     let given =
         |n: &mut Node<'_, '_>, attr: &str, input: usize| -> Result<Option<Vec<Sym>>, Problem> {
@@ -175,7 +176,7 @@ fn bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> 
     Ok(Some(Bounds { starts, ends, axes, steps }))
 }
 
-/// A part of a shape computation, where the bounds are numbers.
+/// A slice of a shape computation with constant bounds.
 fn slice_syms(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<SymTensor> {
     let mut shape = t.shape.clone();
     let mut from = vec![0i64; shape.len()];
@@ -188,7 +189,7 @@ fn slice_syms(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<SymTens
         let (low, high) = if by > 0 { (0, size) } else { (-1, size - 1) };
         let start = place(start).clamp(0.min(high), high.max(low));
         let end = place(end).clamp(low, high.max(low));
-        // Steps may be as long as integers go.
+        // A step can be any 64-bit integer.
         let span = if by > 0 { end - start } else { start - end };
         let count = i128::from(span).unsigned_abs().div_ceil(i128::from(by).unsigned_abs());
         shape[axis] = if span > 0 { usize::try_from(count).ok()? } else { 0 };

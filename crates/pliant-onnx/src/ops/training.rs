@@ -1,4 +1,4 @@
-//! Steps of optimisers, of the domain `ai.onnx.preview.training`.
+//! Optimiser steps of the domain `ai.onnx.preview.training`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -18,8 +18,8 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 type Step = fn(&mut Node<'_, '_>, Expr, Expr, &[Expr]) -> Result<Vec<Expr>, Problem>;
 
-/// The step of each tensor: inputs are the rate, the count of updates, then all tensors, all gradients and all states.
-/// Outputs are all new tensors, then all new states.
+/// The step for each tensor. Inputs are the learning rate, the number of updates, then all tensors,
+/// all gradients and all states. Outputs are all new tensors, then all new states.
 fn steps(n: &mut Node<'_, '_>, kinds: usize, step: Step) -> Converted {
     let count = n.len().saturating_sub(2) / kinds;
     if count == 0 || n.len() != 2 + kinds * count {
@@ -92,7 +92,7 @@ fn momentum(
     let nesterov = n.attrs().choice("mode", &["standard", "nesterov"])? == "nesterov";
     let (alpha, beta) = (attr(n, "alpha", 0.9)?, attr(n, "beta", 1.0)?);
     let pull = regularized(n, own[0], own[1])?;
-    // The first update takes the whole gradient.
+    // The first update uses the full gradient.
     let (one, none) = (n.number(1.0, DType::Float32)?, n.scalar(0i64)?);
     let later = n.op("relax.greater", &[turn, none])?;
     let share = n.op("relax.where", &[later, beta, one])?;
@@ -114,7 +114,7 @@ fn adam(n: &mut Node<'_, '_>, rate: Expr, turn: Expr, own: &[Expr]) -> Result<Ve
     let spread = mixed(n, (beta, own[3]), (not_beta, square))?;
     let root = n.op("relax.sqrt", &[spread])?;
     let root = n.op("relax.add", &[root, eps])?;
-    // The bias of the first updates is corrected.
+    // Correct the bias of the first updates.
     let none = n.scalar(0i64)?;
     let later = n.op("relax.greater", &[turn, none])?;
     let power = n.cast(turn, DType::Float32)?;

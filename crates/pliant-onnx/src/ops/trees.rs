@@ -1,5 +1,5 @@
-//! `TreeEnsemble`: all trees at once, a level a time. A place in a tree is a number: an inner node's, or, behind those, a
-//! leaf's; a leaf is where it stays.
+//! `TreeEnsemble`: evaluates all trees simultaneously, level by level. A position in a tree is the
+//! number of an inner node or, after these, of a leaf. A leaf leads to itself.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -14,7 +14,7 @@ use crate::tensor;
 pub(super) static OPS: &[OnnxOp] =
     &[OnnxOp { domain: "ai.onnx.ml", name: "TreeEnsemble", convert: ensemble }];
 
-/// The comparisons by their numbers; the last one looks into a set.
+/// The comparisons by number. The last one tests membership in a set.
 const COMPARISONS: &[&str] = &[
     "relax.less_equal",
     "relax.less",
@@ -24,23 +24,23 @@ const COMPARISONS: &[&str] = &[
     "relax.not_equal",
 ];
 const MEMBER: i64 = COMPARISONS.len() as i64;
-/// Levels that are written out at most.
+/// Maximum number of levels that are unrolled.
 const MOST_LEVELS: usize = 1000;
-/// Members that all sets together take at most, each as long as the longest.
+/// Maximum number of set members in total, with all sets padded to the longest.
 const MOST_MEMBERS: usize = 1 << 26;
 
-/// The trees as lists over all places.
+/// The trees as lists indexed by position.
 struct Trees {
     roots: Vec<i64>,
     inner: usize,
-    /// Where a place leads when its comparison holds, and when not.
+    /// The next position if the comparison holds, and if it does not.
     next: [Vec<i64>; 2],
     features: Vec<i64>,
     modes: Vec<i64>,
     splits: Vec<f64>,
-    /// Where what is missing leads to the first of the two.
+    /// Whether a missing value leads to the first of the two.
     missing: Vec<bool>,
-    /// The sets of those places that look into one, each as long as the longest.
+    /// The sets of positions that test membership, padded to the length of the longest.
     members: Vec<Vec<f64>>,
     levels: usize,
 }
@@ -49,7 +49,7 @@ fn wrong(what: &str) -> Problem {
     Problem::invalid(format!("its trees are broken: {what}"))
 }
 
-/// A list of the node, which must have `len` numbers where that is given.
+/// A list attribute, which must have `len` numbers if that is given.
 fn list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec<i64>, Problem> {
     let list = attrs.ints(name)?.unwrap_or_default().to_vec();
     match len {
@@ -60,7 +60,7 @@ fn list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec<i64
     }
 }
 
-/// The numbers of an attribute that is a tensor.
+/// The numbers of a tensor attribute.
 fn numbers(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Problem> {
     let Some(proto) = n.attrs().tensor(name)? else { return Ok(Vec::new()) };
     let limits = n.im.limits;
@@ -115,7 +115,7 @@ impl Trees {
         Ok(trees)
     }
 
-    /// How many comparisons the longest way takes.
+    /// The maximum number of comparisons on a path.
     fn depth(&self) -> Result<usize, Problem> {
         let mut level: Vec<i64> = self.roots.clone();
         for depth in 0..=MOST_LEVELS {
@@ -131,7 +131,7 @@ impl Trees {
         Err(wrong(&format!("a way through them is longer than {MOST_LEVELS}")))
     }
 
-    /// Makes leaves places that lead to themselves.
+    /// Adds leaves as positions that lead to themselves.
     fn add_leaves(&mut self, leaves: usize) {
         let whole = self.inner + leaves;
         for side in &mut self.next {
@@ -148,7 +148,8 @@ impl Trees {
     }
 }
 
-/// The set of each place, filled up with NaN, which nothing is equal to; none where no place looks into one.
+/// The set of each position, padded with NaN, which equals nothing. Empty if no position tests
+/// membership.
 fn sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
     if modes.iter().any(|&m| !(0..=MEMBER).contains(&m)) {
         return Err(wrong("a comparison that is not known"));
@@ -165,7 +166,7 @@ fn sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
         });
     }
     let width = sets.iter().map(Vec::len).max().unwrap_or(0).max(1);
-    // Every place, the leaves among them, gets room for the longest set.
+    // Every position, including leaves, has space for the longest set.
     if width.saturating_mul(2 * modes.len()) > MOST_MEMBERS {
         return Err(Problem::unsupported(format!(
             "sets of up to {width} members at {} nodes take more room than {MOST_MEMBERS} numbers",
@@ -176,7 +177,7 @@ fn sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
     Ok(sets)
 }
 
-/// Numbers as a constant of that type.
+/// A constant of the given type.
 fn constant(
     n: &mut Node<'_, '_>,
     shape: &[i64],
@@ -240,7 +241,7 @@ fn leaves(n: &mut Node<'_, '_>, trees: &Trees, x: Expr) -> Result<Expr, Problem>
     Ok(at)
 }
 
-/// Whether the comparison of each place holds.
+/// Whether the comparison at each position holds.
 fn compared(
     n: &mut Node<'_, '_>,
     trees: &Trees,
@@ -283,7 +284,7 @@ fn member(n: &mut Node<'_, '_>, trees: &Trees, value: Expr, at: Expr) -> Result<
     n.op("relax.greater", &[hits, none])
 }
 
-/// The scores of the trees together, for each target: `(rows, targets)`.
+/// The aggregated scores of all trees for each target: `(rows, targets)`.
 fn gathered(
     n: &mut Node<'_, '_>,
     scores: Expr,
@@ -315,7 +316,7 @@ fn gathered(
         let trees = n.number(trees as f64, dtype)?;
         return n.op("relax.divide", &[y, trees]);
     }
-    // A target that no tree gives a score has none.
+    // A target without a score in any tree gets 0.
     let lost = n.op("relax.equal", &[y, none])?;
     n.op("relax.where", &[lost, zero, y])
 }

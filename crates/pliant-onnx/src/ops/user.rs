@@ -1,4 +1,4 @@
-//! Nodes whose operator the user registered: `my.outer_sum` serves nodes of type `outer_sum` in the domain `my`.
+//! Nodes of user-registered operators: `my.outer_sum` implements `outer_sum` in the domain `my`.
 
 use pliant_ir::relax::{Expr, TypeData};
 use pliant_ir::{AttrValue, Attrs, Op, OpRegistry};
@@ -9,7 +9,7 @@ use crate::node::{Converted, Node};
 use crate::proto::AttributeProto;
 use crate::proto::attribute_proto::AttributeType;
 
-/// The user's operator that a node names.
+/// The user's operator for a node.
 pub(crate) fn find(domain: &str, name: &str) -> Option<Op> {
     let full = match domain {
         "" => format!("relax.{name}"),
@@ -19,7 +19,7 @@ pub(crate) fn find(domain: &str, name: &str) -> Option<Op> {
     registry().decl(op).is_none().then_some(op)
 }
 
-/// A call of the operator, with the attributes of the node.
+/// Calls the operator with the node's attributes.
 pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> Converted {
     let given = (0..n.len()).rev().find(|&i| n.has(i)).map_or(0, |last| last + 1);
     let inputs: Vec<Expr> = (0..given).map(|i| n.operand(i)).collect::<Result<_, _>>()?;

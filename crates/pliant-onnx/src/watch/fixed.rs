@@ -1,4 +1,4 @@
-//! Which symbols all that was asked leaves few sizes, or none.
+//! Finds the symbols for which the constraints leave few sizes, or none.
 
 use pliant_ir::relax::Function;
 use pliant_sym::SymVar;
@@ -11,7 +11,8 @@ use crate::origin::Origin;
 use crate::relation::Relation;
 
 impl Watch {
-    /// Finds the declared symbols that constraints leave few sizes, those that must equal such ones too.
+    /// Finds the declared symbols that constraints restrict to few sizes, including those that must
+    /// equal such symbols.
     pub(super) fn fix(&mut self, func: &Function) {
         let mut groups = Groups::default();
         for c in &self.report.constraints {
@@ -53,14 +54,15 @@ impl Watch {
         }
     }
 
-    /// What is wrong whatever is allowed: symbols with a range in which no size fits.
+    /// Problems that are always errors: symbols for which no size in the declared range satisfies
+    /// the constraints.
     pub(crate) fn impossible(&self, func: &mut Function) -> Vec<Problem> {
         let mut vars: Vec<(usize, SymVar)> = self.symbols.iter().map(|(v, at)| (*at, *v)).collect();
         vars.sort_unstable();
         let mut problems = Vec::new();
         for (at, var) in vars {
             let info = &self.report.symbols[at];
-            // A symbol that stands for a part is one of its own.
+            // A symbol that represents a quotient has no range of its own.
             if info.range == (None, None) || info.divisor.is_some_and(|by| by != 1) {
                 continue;
             }
@@ -71,7 +73,7 @@ impl Watch {
                     Relation::Is(term, values) if func.syms.as_var(*term) == Some(var) => {
                         let fits = |v: &&i64| **v >= low && high.is_none_or(|h| **v <= h);
                         let fit: Vec<i64> = values.iter().filter(fits).copied().collect();
-                        // Nothing fits: a range that is empty says so.
+                        // No value fits: use an empty range.
                         let none = (Some(i64::MAX), Some(0));
                         fit.iter().min().map_or(none, |&l| (Some(l), fit.iter().max().copied()))
                     }
@@ -95,7 +97,7 @@ impl Watch {
         problems
     }
 
-    /// The constraints that fix declared symbols: problems, and warnings where that is allowed.
+    /// The constraints that fix declared symbols, as problems or, if that is allowed, warnings.
     pub(crate) fn broken(&self, allowed: bool) -> (Vec<Problem>, Vec<Problem>) {
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         let all = &self.report.constraints;
@@ -116,13 +118,13 @@ impl Watch {
         (problems, warnings)
     }
 
-    /// The problem that a constraint is which fixes declared symbols.
+    /// The problem for a constraint that fixes declared symbols.
     fn violation(&self, c: &Constraint, by_user: bool, allowed: bool) -> Problem {
         let noun = if c.fixes.len() == 1 { "symbol" } else { "symbols" };
         let whose = if by_user { "declared" } else { "file's" };
         let (names, text) = (c.fixes.join(", "), c.text());
         let mut message = format!("the {whose} {noun} {names} would be fixed: {text}");
-        // What ties a symbol to one of those in the constraint.
+        // Add the constraints that relate a symbol to one in the constraint.
         for name in c.fixes.iter().filter(|name| !c.symbols.contains(name)) {
             let ties = |o: &&Constraint| {
                 matches!(o.relation, Relation::Same(..)) && o.symbols.contains(name)
@@ -142,14 +144,15 @@ impl Watch {
     }
 }
 
-/// The ways through branches on which a symbol is left few sizes.
+/// The paths through branches on which a symbol is restricted to few sizes.
 #[derive(Default)]
 struct Ways {
     ways: FxHashSet<Vec<(Origin, bool)>>,
 }
 
 impl Ways {
-    /// Adds a way. Two that differ in the last branch alone are the way to it.
+    /// Adds a path. Two paths that only differ in the last branch are replaced by their common
+    /// prefix.
     fn add(&mut self, branches: &[Branch]) {
         let mut way: Vec<(Origin, bool)> = branches.iter().map(|b| (b.node, b.then)).collect();
         self.ways.insert(way.clone());
@@ -163,7 +166,7 @@ impl Ways {
         }
     }
 
-    /// Whether a run cannot but take one of them.
+    /// Whether every execution takes one of the paths.
     fn are_all(&self) -> bool {
         self.ways.contains(&Vec::new())
     }

@@ -1,5 +1,5 @@
-//! What the turns of a loop collect: a chain of parts beside the state, so that a turn adds its part without copying those
-//! before it.
+//! Values collected by the iterations of a loop. They form a chain in the loop state, so that an
+//! iteration appends its value without copying the previous ones.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -12,28 +12,28 @@ use crate::kind::{Kind, Outside};
 use crate::node::Node;
 use crate::value::Value;
 
-/// Makes the state after a turn, and the parts that the turn collects.
+/// Computes the state after an iteration, and the values that the iteration collects.
 type Collecting<'t> =
     &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<(Vec<Value>, Vec<Value>), Problem>;
 
-/// The last state of a loop, and what it collected.
+/// The final state of a loop, and the collected values.
 pub(in crate::ops) struct Last {
     pub state: Vec<Value>,
     pub parts: Vec<Parts>,
 }
 
-/// What the turns have collected under one name.
+/// The values collected under one name.
 pub(in crate::ops) struct Parts {
     chain: Expr,
-    /// The kind of a part, as it is known outside of the body.
+    /// The kind of a value, as it is known outside the body.
     kind: Kind,
 }
 
 impl Parts {
-    /// All parts along a new first axis.
+    /// All values stacked along a new first axis.
     ///
     /// # Errors
-    /// When they are no tensors.
+    /// If they are not tensors.
     pub fn stacked(&self, n: &mut Node<'_, '_>, turns: Sym) -> Result<Value, Problem> {
         let Kind::Tensor { dtype, small, dims } = &self.kind else {
             let message =
@@ -49,17 +49,18 @@ impl Parts {
         n.revived(all, &Kind::Tensor { dtype: *dtype, small: *small, dims })
     }
 
-    /// All parts as a sequence.
+    /// All values as a sequence.
     ///
     /// # Errors
-    /// Never in practice.
+    /// Those of type inference; not expected in practice.
     pub fn sequence(&self, n: &mut Node<'_, '_>) -> Result<Value, Problem> {
         let all = n.host(host::CHAIN_SEQUENCE, &[self.chain])?;
         Ok(Value::Object(all, Kind::Sequence(Box::new(self.kind.clone()))))
     }
 }
 
-/// Runs a loop whose turns give the next state and `count` parts, which are to be `alike` where they are stacked.
+/// Runs a loop whose iterations compute the next state and `count` collected values. `alike`
+/// requires equal types, for stacking.
 pub(in crate::ops) fn run(
     n: &mut Node<'_, '_>,
     first: Vec<(String, Value)>,
@@ -109,7 +110,7 @@ pub(in crate::ops) fn next(n: &mut Node<'_, '_>, counter: &Value) -> Result<Valu
     Ok(n.op("relax.add", &[counter, one])?.into())
 }
 
-/// Whether a counter is below a size.
+/// `counter < size`.
 pub(in crate::ops) fn below(
     n: &mut Node<'_, '_>,
     counter: &Value,

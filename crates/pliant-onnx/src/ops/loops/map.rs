@@ -1,4 +1,4 @@
-//! `SequenceMap`: a body over the items of sequences.
+//! `SequenceMap`: applies a graph to the items of sequences.
 
 use pliant_ir::DType;
 
@@ -26,7 +26,7 @@ pub(super) fn map(n: &mut Node<'_, '_>) -> Converted {
     }
 }
 
-/// Whether all sequences are known, and of that length.
+/// Whether all sequences have known items, and this length.
 fn all_known(inputs: &[Value], count: usize) -> bool {
     inputs.iter().all(|input| match input {
         Value::Sequence(items) => items.len() == count,

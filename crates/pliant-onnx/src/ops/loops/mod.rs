@@ -1,4 +1,5 @@
-//! `Loop`, `Scan` and `SequenceMap`: a body of its own graph, turn by turn, as `relax.while_loop` over what it carries.
+//! `Loop`, `Scan` and `SequenceMap`: loops whose body is a graph, converted to `relax.while_loop`
+//! over their state.
 
 mod collect;
 mod map;
@@ -18,7 +19,7 @@ use crate::value::Value;
 pub(super) static OPS: &[OnnxOp] =
     &[op("Loop", repeat), op("Scan", scan::scan), op("SequenceMap", map::map)];
 
-/// The body's outputs over values for its inputs.
+/// The outputs of the body for the given inputs.
 pub(super) fn body(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,
@@ -33,7 +34,8 @@ pub(super) fn body(
     }
     let before = n.im.problem_count();
     n.im.enter();
-    // The inputs of a body are those of the node, in their order; before opset 9, a Scan has one more in front.
+    // The inputs of a body correspond to those of the node. Before opset 9, a Scan has an
+    // additional first input.
     let skip = n.len().saturating_sub(inputs.len());
     for (i, (info, value)) in graph.input.iter().zip(inputs).enumerate() {
         let origin = n.im.origins.input(n.im.origin, i + skip);
@@ -41,7 +43,7 @@ pub(super) fn body(
     }
     let outputs = n.im.graph_outputs(graph);
     n.im.leave();
-    // What went wrong inside is reported there.
+    // Problems inside are reported there.
     if n.im.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
 }
 

@@ -1,4 +1,4 @@
-//! `Scan`: a body over the slices of tensors.
+//! `Scan`: applies a graph to the slices of tensors.
 
 use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
@@ -10,7 +10,7 @@ use crate::node::{Converted, Node, ints_attr};
 use crate::proto::GraphProto;
 use crate::value::Value;
 
-/// What is cut into slices: along which axis, and whether from its end.
+/// A tensor that is scanned: along which axis, and whether backwards.
 #[derive(Clone, Copy)]
 struct Scanned {
     x: Expr,
@@ -18,7 +18,7 @@ struct Scanned {
     back: bool,
 }
 
-/// A list of numbers, 0 where it is left out.
+/// A list attribute with `len` numbers; zeros if it is absent.
 fn list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
     let list = n.attrs().ints(name)?.map_or_else(|| vec![0; len], <[i64]>::to_vec);
     if list.len() == len {
@@ -28,7 +28,7 @@ fn list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
     }
 }
 
-/// Whether each goes from the end.
+/// For each tensor, whether it is scanned backwards.
 fn directions(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
     let list = list(n, name, len)?;
     match list.iter().find(|d| !(0..=1).contains(*d)) {
@@ -39,7 +39,7 @@ fn directions(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Prob
 
 pub(super) fn scan(n: &mut Node<'_, '_>) -> Converted {
     let graph = n.attrs().graph("body")?;
-    // Before opset 9 the lengths of the sequences came first.
+    // Before opset 9 the lengths of the sequences were the first input.
     let skip = usize::from(n.opset < 9);
     let given = n.len().saturating_sub(skip);
     let count = n.attrs().int("num_scan_inputs")?.unwrap_or(0);
@@ -90,7 +90,7 @@ fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted 
     Ok(outputs)
 }
 
-/// Opset 8: each element of a batch by itself, along axis 0 of its slices.
+/// Opset 8: scans each element of a batch separately, along axis 0 of its slices.
 fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted {
     if n.has(0) {
         return Err(Problem::unsupported("sequences of unequal lengths (input 0 of opset 8)")
@@ -133,7 +133,7 @@ fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converte
     last.parts.iter().map(|parts| parts.stacked(n, batch)).collect()
 }
 
-/// The body over each slice.
+/// Applies the body to each slice.
 fn turns_over(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,

@@ -1,8 +1,9 @@
-//! What a loop carries from turn to turn, and `relax.while_loop` over it.
+//! The state that a loop passes from iteration to iteration, and `relax.while_loop` over it.
 //!
-//! The state's types are those of the first values, widened where a turn gives something else: a dim that changes becomes
-//! a symbol of the body's own, and the body is read again. What is no tensor is an object of the run, whose kind widens
-//! in the same way.
+//! The types of the state are initially those of the first values. If an iteration produces other
+//! types, they are widened: a dim that changes becomes a symbol defined in the body, and the body
+//! is converted again. Values that are not tensors are dynamic objects, whose kinds are widened in
+//! the same way.
 
 use pliant_ir::Attrs;
 use pliant_ir::op::WHILE_LOOP;
@@ -17,29 +18,29 @@ use crate::kind::{Kind, Outside};
 use crate::node::{Node, problem};
 use crate::value::Value;
 
-/// Makes the state after a turn.
+/// Computes the state after an iteration.
 type Turn<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Vec<Value>, Problem>;
 
-/// Tells whether there is a further turn.
+/// Computes whether there is another iteration.
 pub(super) type GoesOn<'t> =
     &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Expr, Problem>;
 
-/// What a loop carries.
+/// The state of a loop.
 pub(super) struct State {
     names: Vec<String>,
     inits: Vec<Expr>,
     kinds: Vec<Kind>,
     types: Vec<Type>,
-    /// Symbols of the body's own.
+    /// Symbols defined in the body.
     own: FxHashSet<SymVar>,
     outside: Outside,
 }
 
 impl State {
-    /// The state before the first turn.
+    /// The state before the first iteration.
     ///
     /// # Errors
-    /// For a value that failed.
+    /// If a value is that of a failed node.
     pub fn new(n: &mut Node<'_, '_>, first: Vec<(String, Value)>) -> Result<State, Problem> {
         let count = first.len();
         let mut state = State {
@@ -66,7 +67,7 @@ impl State {
         params.iter().zip(&self.kinds).map(|(&e, kind)| n.revived(e, kind)).collect()
     }
 
-    /// The types with other symbols for the body's own.
+    /// The types with renamed symbols of the body.
     fn renamed(&self, n: &mut Node<'_, '_>) -> Vec<Type> {
         let func = n.func();
         let mut map: FxHashMap<SymVar, Sym> = FxHashMap::default();
@@ -89,7 +90,7 @@ impl State {
         self.types.iter().map(|&ty| erase_to_well_defined(func, ty, &sym, &|v| Some(v))).collect()
     }
 
-    /// Takes in what a turn gives; whether that is more than was held so far.
+    /// Widens the state to cover the results of an iteration. Returns whether anything changed.
     fn widen(
         &mut self,
         n: &mut Node<'_, '_>,
@@ -114,7 +115,7 @@ impl State {
         Ok(wider)
     }
 
-    /// The type that holds that of value `i` and, after a turn, `result`.
+    /// The type that covers both the type of value `i` and its type `result` after an iteration.
     fn widen_type(&mut self, n: &mut Node<'_, '_>, i: usize, result: Type) -> Type {
         let ty = self.types[i];
         if ty == result || is_subtype(n.func(), result, ty).is_yes() {
@@ -157,7 +158,7 @@ fn is_tensor(kind: &Kind) -> bool {
     matches!(kind, Kind::Tensor { .. })
 }
 
-/// A local function over parameters of those types.
+/// A local function with parameters of the given types.
 fn function(
     n: &mut Node<'_, '_>,
     names: &[String],
@@ -178,7 +179,7 @@ fn function(
     let result = make(n, &params);
     let pure = n.im.end_pure(around);
     n.im.close_block();
-    // The function is closed in any case, so that the builder stays balanced.
+    // The function is closed even after an error, so that the builder's state stays consistent.
     let end = match result.as_deref() {
         Ok([one]) => *one,
         Ok(all) => n.func().tuple(all),
@@ -188,7 +189,7 @@ fn function(
     result.map(|_| func)
 }
 
-/// The body as a function, read until the state's types hold from turn to turn.
+/// Converts the body to a function, repeatedly until the types of the state are stable.
 fn fixed(n: &mut Node<'_, '_>, state: &mut State, turn: Turn<'_>) -> Result<Expr, Problem> {
     loop {
         let mark = n.im.builder.mark_names();
@@ -211,7 +212,7 @@ fn fixed(n: &mut Node<'_, '_>, state: &mut State, turn: Turn<'_>) -> Result<Expr
     }
 }
 
-/// The last state of `while goes_on(state): state = turn(state)`.
+/// The final state of `while goes_on(state): state = turn(state)`.
 pub(super) fn while_loop(
     n: &mut Node<'_, '_>,
     mut state: State,
@@ -240,7 +241,7 @@ pub(super) fn while_loop(
     state.values(n, &fields)
 }
 
-/// The types of the state after a turn.
+/// The types of the state after an iteration.
 fn results(n: &mut Node<'_, '_>, func: Expr, count: usize) -> Result<Vec<Type>, Problem> {
     let ret = match n.func().ty(func) {
         TypeData::Callable { ret, .. } => *ret,

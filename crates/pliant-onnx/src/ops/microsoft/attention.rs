@@ -31,7 +31,7 @@ pub(super) fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
     Ok(n.func().syms.int(count))
 }
 
-/// Softmax of the scaled products, which weighs the values; `(batch, heads, length, size)` each.
+/// Softmax of the scaled scores times the values. All operands are `(batch, heads, length, size)`.
 pub(super) fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f64) -> Made {
     let [q, k, v] = qkv;
     let (dims, dtype) = (n.dims_from(q, 4)?, n.dtype(q)?);
@@ -50,9 +50,9 @@ pub(super) fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f
     heads_together(n, y)
 }
 
-/// Keys that a mask of 0 and 1, or of ends, or of ends and then starts, lets through: `(batch, 1, 1 or length, keys)`. To
-/// the scores of others the number is added that an attribute says, so that a row of which no key is let through keeps its
-/// weights.
+/// The keys that a mask allows, as `(batch, 1, 1 or length, keys)`. The mask consists of zeros and
+/// ones, of end positions, or of end and start positions. The scores of other keys are increased by
+/// the number in an attribute, so that a row in which no key is allowed keeps its weights.
 fn key_mask(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
@@ -104,7 +104,7 @@ fn key_mask(
     Ok(())
 }
 
-/// Keys and values that were computed before, at these inputs: both, or neither.
+/// Past keys and values at these inputs: both or neither.
 pub(super) fn past_of(
     n: &mut Node<'_, '_>,
     [k, v]: [usize; 2],
@@ -116,7 +116,7 @@ pub(super) fn past_of(
     }
 }
 
-/// Queries see keys up to their own place; `past` keys stand before the first.
+/// Causal mask: queries see keys up to their own position, which is offset by `past` keys.
 pub(super) fn causal(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
@@ -134,7 +134,7 @@ pub(super) fn causal(
     Ok(distance)
 }
 
-/// `Attention`: the product with the weights of queries, keys and values is part of it.
+/// `Attention`: includes the projection to queries, keys and values.
 fn attention(n: &mut Node<'_, '_>) -> Converted {
     let count = heads(n, "num_heads")?;
     let (x, weights) = (n.tensor(0)?, n.tensor(1)?);
@@ -176,7 +176,7 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
     let mut past = None;
     let mut present = Value::Absent;
     if let Some(both) = n.optional(4)? {
-        // Keys and values before, as (2, batch, heads, length, size).
+        // Past keys and values as (2, batch, heads, length, size).
         let dims = n.dims_from(both, 5)?;
         let [zero, one, two] = [0, 1, 2].map(|v| n.func().syms.int(v));
         let (old_k, old_v) = (n.slice_axis(both, 0, zero, one)?, n.slice_axis(both, 0, one, two)?);
@@ -219,7 +219,7 @@ fn multi_head(n: &mut Node<'_, '_>) -> Converted {
         biased(n, bias, [&mut q, &mut k, &mut v])?;
     }
     let q = heads_apart(n, q, count)?;
-    // Keys and values of cross attention may have their heads apart already.
+    // The keys and values of cross attention may already be split into heads.
     let apart = |n: &mut Node<'_, '_>, x: Expr| match n.rank(x)? {
         4 => Ok(x),
         _ => heads_apart(n, x, count),
@@ -250,8 +250,8 @@ fn multi_head(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into(), k.into(), v.into()])
 }
 
-/// Adds the parts of a vector, which stand one after the other in it, to queries, keys and values. Keys and values whose heads
-/// are apart have theirs already.
+/// Adds consecutive parts of a bias vector to queries, keys and values. Keys and values that are
+/// split into heads already contain their bias.
 fn biased(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> Result<(), Problem> {
     let mut ends = vec![n.func().syms.int(0)];
     for part in &parts {

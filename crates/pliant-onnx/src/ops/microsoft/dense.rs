@@ -1,4 +1,4 @@
-//! Activations and products with something fused to them, and products with weights of few bits.
+//! Activations and matrix products with fused operations, and products with quantised weights.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("TransposeMatMul", fused_matmul),
 ];
 
-/// Of the sum with a bias, where there is one.
+/// GELU of the sum with an optional bias.
 fn gelu(n: &mut Node<'_, '_>, name: &str) -> Converted {
     let mut x = n.tensor(0)?;
     if let Some(bias) = n.optional(1)? {
@@ -63,7 +63,8 @@ fn fused_matmul(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.multiply", &[y, alpha])?.into()])
 }
 
-/// Fields of `bits` bits of bytes `(rows, count)`, the lowest first, as `(rows, count * 8 / bits)` of int32.
+/// Unpacks fields of `bits` bits, lowest first, from bytes `(rows, count)` to int32
+/// `(rows, count * 8 / bits)`.
 fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> Result<Expr, Problem> {
     let dims = n.dims_from(bytes, 2)?;
     let wide = n.cast(bytes, DType::Int32)?;
@@ -83,9 +84,10 @@ fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> Result<Expr, Problem>
     n.reshape(low, &[dims[0], all])
 }
 
-/// The largest size of weights; products of two stay below 2^63.
+/// Maximum size of weights; the product of two sizes stays below 2^63.
 const MOST: i64 = 1 << 30;
-/// Fields of `bits` bits of rows of bytes, the lowest first: so many rows, and the first `count` of the fields that each holds.
+/// Unpacks fields of `bits` bits, lowest first, from `rows` rows of bytes; returns the first
+/// `count` fields of each row, which holds `held`.
 fn split(bytes: &Tensor, (rows, held): (i64, i64), count: i64, bits: i64) -> Option<Tensor> {
     let all = bytes.to_vec::<u8>().ok()?;
     let (row, mask) = ((held.checked_mul(bits)? + 7) / 8, ((1u32 << bits) - 1) as u8);
@@ -100,8 +102,9 @@ fn split(bytes: &Tensor, (rows, held): (i64, i64), count: i64, bits: i64) -> Opt
     Tensor::from_slice(&[rows, count], &fields).ok()
 }
 
-/// Weights `(N, K)` of constants, in the form that the compiler knows: integers, cast, less zero points, times scales, each
-/// repeated for a block, of which the last may be cut off.
+/// Dequantises constant weights `(N, K)` in the form that the compiler recognises: integers are
+/// cast, zero points subtracted, and the result multiplied by scales, each repeated for a block.
+/// The last block may be incomplete.
 fn unpacked(
     n: &mut Node<'_, '_>,
     (rows, depth): (i64, i64),
@@ -143,7 +146,8 @@ fn unpacked(
     n.op("relax.multiply", &[weights, scales]).map(Some)
 }
 
-/// `A * W^T` with weights `(N, blocks, block_size)` of few bits, a scale and perhaps a zero point for each block.
+/// `A * W^T` with quantised weights `(N, blocks, block_size)`, with a scale and an optional zero
+/// point per block.
 fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
     let attrs = n.attrs();
     let need = |name: &str| {
@@ -200,7 +204,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
     product(n, weights)
 }
 
-/// The product by the transpose of weights, plus a bias where there is one.
+/// The product with transposed weights, plus an optional bias.
 fn product(n: &mut Node<'_, '_>, weights: Expr) -> Converted {
     let a = n.tensor(0)?;
     let weights = n.permute(weights, &[1, 0])?;

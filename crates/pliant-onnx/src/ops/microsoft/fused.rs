@@ -1,4 +1,4 @@
-//! Convolutions and products with an activation fused to them.
+//! Convolutions and matrix products with a fused activation.
 
 use pliant_ir::relax::Expr;
 
@@ -13,7 +13,7 @@ use crate::ops::nn::conv::conv;
 pub(super) static OPS: &[OnnxOp] = &[
     op("FusedConv", |n| {
         let y = first(n, conv)?;
-        // What is added before the activation.
+        // The residual that is added before the activation.
         let y = match n.optional(3)? {
             Some(z) => n.op("relax.add", &[y, z])?,
             None => y,
@@ -39,7 +39,7 @@ fn first(
     n.materialize(first)
 }
 
-/// The activation that the node names, with numbers that stand at its places.
+/// Applies the activation that the node names. `params` are its parameters by position.
 fn activated(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> Result<Expr, Problem> {
     let name = n.attrs().str("activation")?.unwrap_or("");
     let dtype = n.dtype(y)?;

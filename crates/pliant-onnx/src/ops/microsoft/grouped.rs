@@ -1,4 +1,4 @@
-//! `GroupQueryAttention`, the attention of models that are run token by token.
+//! `GroupQueryAttention`, used in models that generate token by token.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -15,7 +15,7 @@ use crate::refuse::Refusal;
 
 pub(super) static OPS: &[OnnxOp] = &[op("GroupQueryAttention", grouped)];
 
-/// What a node asks for that is not done.
+/// The first unsupported feature that the node uses, as an error.
 fn refusal(n: &Node<'_, '_>) -> Result<(), Problem> {
     let mut all = Refusal::default();
     let inputs =
@@ -25,7 +25,7 @@ fn refusal(n: &Node<'_, '_>) -> Result<(), Problem> {
     }
     all.output(n, 3, "output_qk")
         .int(n, "causal", &[1])?
-        // Unless it is 1, ONNX Runtime takes it to be off.
+        // ONNX Runtime treats all values except 1 as off.
         .int(n, "smooth_softmax", &[-1, 0])?
         .int(n, "sliding_window_cache", &[0])?
         .int(n, "qk_output", &[0])?
@@ -34,7 +34,8 @@ fn refusal(n: &Node<'_, '_>) -> Result<(), Problem> {
         .told("its weights are a causal softmax of the keys alone, over caches of floats that grow")
 }
 
-/// The places of new tokens in their sequences, as they are given or counted. Of a prompt ONNX Runtime reads the first alone.
+/// The positions of new tokens in their sequences, given or computed. Of a prompt's position input,
+/// ONNX Runtime only reads the first element.
 fn places_of(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Made {
     let zero = n.func().syms.int(0);
     let past = past.unwrap_or(zero);
@@ -52,7 +53,7 @@ fn places_of(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Made {
     for axis in 0..n.rank(given)? {
         first = n.slice_axis(first, axis, zero, one)?;
     }
-    // What is empty has no first.
+    // An empty tensor has no first element.
     let first = n.op("relax.sum", &[first])?;
     let counted = n.op("relax.add", &[places, first])?;
     if prompt == Some(true) {
@@ -63,7 +64,8 @@ fn places_of(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Made {
     n.op("relax.where", &[prompt, counted, given])
 }
 
-/// Sequences are as long as the caches say: with keys before the new ones all end with the new ones, and prompts end at most there.
+/// Checks that the sequences have the lengths of the caches. With past keys, all sequences end at
+/// the last new key; prompts end there at the latest.
 fn ends_fit(n: &mut Node<'_, '_>, last: Expr, keys: Sym, past: Option<Sym>) -> Result<(), Problem> {
     let one = n.scalar(1i64)?;
     let (ends, keys) = (n.op("relax.add", &[last, one])?, n.size(keys)?);
@@ -138,7 +140,7 @@ fn grouped(n: &mut Node<'_, '_>) -> Converted {
     }
     let mut y = attend(n, [q, k, v], &masks, cap)?;
     if window == 0 {
-        // No key is near enough to weigh anything.
+        // No key is in the window.
         let (dims, dtype) = (n.dims(y)?, n.dtype(y)?);
         let zero = n.number(0.0, dtype)?;
         y = n.full(&dims, zero)?;
@@ -146,7 +148,7 @@ fn grouped(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into(), k.into(), v.into()])
 }
 
-/// Three inputs, or all in the first.
+/// Queries, keys and values: three inputs, or all packed in the first.
 fn queries_keys_values(
     n: &mut Node<'_, '_>,
     count: Sym,

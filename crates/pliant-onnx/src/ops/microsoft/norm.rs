@@ -1,4 +1,4 @@
-//! Normalisations with what stands before them: skip connections, biases, embeddings.
+//! Normalisations fused with preceding operations: skip connections, biases, embeddings.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -13,7 +13,7 @@ use crate::value::Value;
 pub(super) static OPS: &[OnnxOp] = &[
     op("EmbedLayerNormalization", embed),
     op("SimplifiedLayerNormalization", simplified),
-    // ONNX Runtime has this one in ONNX's own domain.
+    // ONNX Runtime defines this operator in ONNX's own domain.
     OnnxOp { domain: "", name: "SimplifiedLayerNormalization", convert: simplified },
     op("SkipLayerNormalization", |n| skip(n, false)),
     op("SkipSimplifiedLayerNormalization", |n| skip(n, true)),
@@ -23,7 +23,7 @@ fn epsilon(n: &Node<'_, '_>, otherwise: f64) -> Result<f64, Problem> {
     Ok(n.attrs().float("epsilon")?.unwrap_or(otherwise))
 }
 
-/// Over the last axis; without `beta`, nothing is added.
+/// Layer normalisation over the last axis, with an optional `beta`.
 fn layer_norm(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -76,7 +76,7 @@ fn skip(n: &mut Node<'_, '_>, simplified: bool) -> Converted {
     Ok(vec![y.into(), Value::Absent, Value::Absent, sum.into()])
 }
 
-/// Mean and deviation are outputs for training.
+/// Mean and deviation are outputs for training, which are not supported.
 fn statistics_are_not_read(n: &Node<'_, '_>) -> Result<(), Problem> {
     match n.proto.output.iter().skip(1).take(2).any(|o| !o.is_empty()) {
         true => Err(Problem::unsupported("its mean and deviation (outputs 1 and 2)")),
@@ -96,7 +96,7 @@ fn simplified(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![rms_norm(n, x, gamma, &axes, eps)?.into()])
 }
 
-/// Words, their places and their segments, added and normalised.
+/// The normalised sum of word, position and segment embeddings.
 fn embed(n: &mut Node<'_, '_>) -> Converted {
     let eps = epsilon(n, 1e-12)?;
     let (ids, words, positions) = (n.tensor(0)?, n.tensor(2)?, n.tensor(3)?);

@@ -1,4 +1,5 @@
-//! Operators on quantised tensors beside those of ONNX: each computes in float32 between dequantising and quantising.
+//! Quantised operators that ONNX itself does not define. They dequantise, compute in float32, and
+//! requantise.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -36,7 +37,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("QuantizeLinear", quantize),
 ];
 
-/// Input `i` by its scale and zero point, which follow it, as float32.
+/// Dequantises input `i` to float32. Its scale and zero point are the following inputs.
 fn number(n: &mut Node<'_, '_>, i: usize) -> Result<Expr, Problem> {
     let (x, scale, zero) = (n.tensor(i)?, n.tensor(i + 1)?, n.optional(i + 2)?);
     let zero = match zero {
@@ -49,7 +50,7 @@ fn number(n: &mut Node<'_, '_>, i: usize) -> Result<Expr, Problem> {
     n.op("relax.multiply", &[wide, scale])
 }
 
-/// A result by the scale that is input `i`, and the zero point after it.
+/// Quantises a result. The scale is input `i`, and the zero point the following one.
 fn quantised(n: &mut Node<'_, '_>, y: Expr, i: usize) -> Result<Expr, Problem> {
     let (scale, zero) = (n.tensor(i)?, n.optional(i + 1)?);
     let scale = n.scalar_of(scale)?;
@@ -78,7 +79,8 @@ fn leaky_relu(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![quantised(n, y, 3)?.into()])
 }
 
-/// Scale and zero point of the result come first, then each part with its own.
+/// The scale and zero point of the result come first, then each part with its own scale and zero
+/// point.
 fn concat(n: &mut Node<'_, '_>) -> Converted {
     let axis = n.attrs().int("axis")?;
     let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
@@ -141,7 +143,8 @@ fn dynamic_matmul(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
-/// The bias is int32, by the product of both scales. Without a scale of its own the result is float32.
+/// The bias is int32, scaled by the product of both scales. Without an output scale the result is
+/// float32.
 fn gemm(n: &mut Node<'_, '_>) -> Converted {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let mut sides = [n.tensor(0)?, n.tensor(3)?];

@@ -49,7 +49,7 @@ fn constant(n: &mut Node<'_, '_>, like: Expr, value: f64) -> Result<Expr, Proble
     n.number(value, dtype)
 }
 
-/// `x` where it is positive, else `other`.
+/// `then` where `x` is positive, else `other`.
 fn where_positive(n: &mut Node<'_, '_>, x: Expr, then: Expr, other: Expr) -> Result<Expr, Problem> {
     let zero = constant(n, x, 0.0)?;
     let positive = n.op("relax.greater", &[x, zero])?;
@@ -74,7 +74,7 @@ fn prelu(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
 }
 
-/// `scale * (exp(x) - 1)` below 0.
+/// `scale * (exp(x) - 1)` for negative `x`.
 fn elu(n: &mut Node<'_, '_>, gamma: f64) -> Converted {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
@@ -141,7 +141,7 @@ fn hard_swish(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
 }
 
-/// `log(1 + exp(x))`, which is `x` to the last digit of float64 above 40.
+/// `log(1 + exp(x))`, which equals `x` in float64 for `x` above 40.
 fn softplus(n: &mut Node<'_, '_>, x: Expr) -> Result<Expr, Problem> {
     let attrs = pliant_ir::Attrs::default().with("threshold", pliant_ir::AttrValue::float(40.0));
     n.op_with("relax.nn.softplus", &[x], attrs)
@@ -179,13 +179,13 @@ fn thresholded_relu(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.where", &[above, x, zero])?.into()])
 }
 
-/// `x + bias` below `-lambd`, `x - bias` above `lambd`, else 0.
+/// `x + bias` for `x < -lambd`, `x - bias` for `x > lambd`, else 0.
 fn shrink(n: &mut Node<'_, '_>) -> Converted {
     let lambd = n.attrs().float("lambd")?.unwrap_or(0.5);
     let bias = n.attrs().float("bias")?.unwrap_or(0.0);
     let given = n.tensor(0)?;
     let own = n.dtype(given)?;
-    // What is left of integers is cut to integers at the end.
+    // The result for integers is truncated at the end.
     let x = if own.is_integer() { n.cast(given, DType::Float64)? } else { given };
     let [low, high, bias, zero] = [-lambd, lambd, bias, 0.0].map(|v| constant(n, x, v));
     let (bias, zero) = (bias?, zero?);
@@ -200,7 +200,7 @@ fn softmax(n: &mut Node<'_, '_>, op: &str) -> Converted {
     rows(n, &mut |n, x, axis| n.op_with(op, &[x], ints_attr("axis", axis)))
 }
 
-/// Along one axis since opset 13; before, over all axes from one on, flattened.
+/// Since opset 13 along one axis; before, over all axes from the given one on, flattened.
 fn rows(
     n: &mut Node<'_, '_>,
     make: &mut dyn FnMut(&mut Node<'_, '_>, Expr, i64) -> Result<Expr, Problem>,
@@ -233,7 +233,7 @@ fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> Result<Expr, Probl
     if pliant_ops::prove::at_most(n.func(), one, dims[axis]) == Some(true) {
         return first_of_some(n, x, axis);
     }
-    // Where there is no element, none is the largest.
+    // An empty axis has no maximum.
     if n.func().syms.as_int(dims[axis]) == Some(0) {
         return Ok(x);
     }

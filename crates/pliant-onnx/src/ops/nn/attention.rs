@@ -1,4 +1,4 @@
-//! Attention and what belongs to it: masks, caches, rotary positions.
+//! Attention and related operations: masks, caches, rotary positions.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -23,7 +23,7 @@ type Made = Result<Expr, Problem>;
 
 // ---- heads ----
 
-/// `(batch, length, heads * size)` as `(batch, heads, length, size)`.
+/// Reshapes `(batch, length, heads * size)` to `(batch, heads, length, size)`.
 pub(in crate::ops) fn heads_apart(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> Made {
     let dims = n.dims(x)?;
     let [batch, length, hidden] = dims.as_slice() else {
@@ -34,7 +34,7 @@ pub(in crate::ops) fn heads_apart(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> 
     n.permute(apart, &[0, 2, 1, 3])
 }
 
-/// `(batch, heads, length, size)` as `(batch, length, heads * size)`.
+/// Reshapes `(batch, heads, length, size)` to `(batch, length, heads * size)`.
 pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> Made {
     let dims = n.dims_from(x, 4)?;
     let hidden = n.func().syms.mul(dims[1], dims[3]);
@@ -42,7 +42,7 @@ pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> Made {
     n.reshape(y, &[dims[0], dims[2], hidden])
 }
 
-/// Keys or values for as many heads as the queries have.
+/// Repeats key or value heads to the number of query heads.
 pub(in crate::ops) fn shared_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> Made {
     let own = n.dims_from(x, 4)?[1];
     if own == heads {
@@ -52,7 +52,7 @@ pub(in crate::ops) fn shared_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) ->
     repeated(n, x, count, 1)
 }
 
-/// `1 / sqrt(size)` of the heads, as a number of that type, or the scale that is given.
+/// The given scale, or `1 / sqrt(size)` of the heads, as a number of the data type.
 pub(in crate::ops) fn scale_of(
     n: &mut Node<'_, '_>,
     given: Option<f64>,
@@ -73,7 +73,7 @@ pub(in crate::ops) fn scale_of(
 
 // ---- masks ----
 
-/// What is added to the products and which of them count.
+/// The numbers added to the scores, and the scores that are allowed.
 #[derive(Default)]
 pub(in crate::ops) struct Masks {
     pub added: Option<Expr>,
@@ -81,7 +81,7 @@ pub(in crate::ops) struct Masks {
 }
 
 impl Masks {
-    /// Counts only what this allows too.
+    /// Restricts the allowed scores further.
     pub fn allow(&mut self, n: &mut Node<'_, '_>, allowed: Expr) -> Result<(), Problem> {
         self.allowed = Some(match self.allowed {
             None => allowed,
@@ -90,7 +90,8 @@ impl Masks {
         Ok(())
     }
 
-    /// All of it as numbers to add: minus infinity where nothing counts.
+    /// All masks combined to numbers that are added to the scores: minus infinity for scores that
+    /// are not allowed.
     pub fn bias(&self, n: &mut Node<'_, '_>, dtype: DType) -> Result<Option<Expr>, Problem> {
         let added = match self.added {
             Some(added) => Some(n.cast(added, dtype)?),
@@ -106,7 +107,8 @@ impl Masks {
     }
 }
 
-/// Places of queries less those of keys, `(length, length of keys)`; the first query stands at `first`.
+/// Positions of queries minus those of keys, `(queries, keys)`. The first query is at position
+/// `first`.
 pub(in crate::ops) fn distances(
     n: &mut Node<'_, '_>,
     queries: Sym,
@@ -122,7 +124,7 @@ pub(in crate::ops) fn distances(
     }
 }
 
-/// One number of int64 for each batch, as `(batch, 1, 1, 1)`.
+/// An int64 number per batch element, reshaped to `(batch, 1, 1, 1)`.
 pub(in crate::ops) fn per_batch(n: &mut Node<'_, '_>, x: Expr) -> Made {
     let count = n.dims(x)?;
     let (batch, one) = (n.func().syms.product(count), n.func().syms.int(1));
@@ -130,7 +132,7 @@ pub(in crate::ops) fn per_batch(n: &mut Node<'_, '_>, x: Expr) -> Made {
     n.cast(x, DType::Int64)
 }
 
-/// A mask whose keys end early allows none of the others.
+/// The mask input. Keys beyond the end of the mask are not allowed.
 fn mask(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Problem> {
     let Some(mut given) = n.optional(3)? else { return Ok(()) };
     let dtype = n.dtype(given)?;
@@ -159,7 +161,7 @@ fn mask(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Proble
     }
 }
 
-/// Causal and sliding windows, and the number of keys that are filled.
+/// The causal mask, sliding windows, and the number of valid keys.
 fn windows(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
@@ -257,7 +259,7 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
         None => capped,
     };
     let weights = probabilities(n, biased, bias)?;
-    // Values may be of a type of their own; the result is of the queries'.
+    // Values may have another type; the result has the type of the queries.
     let both = of_one_type(n, vec![weights, v])?;
     let y = n.op("relax.matmul", &both)?;
     let y = n.cast(y, dtype)?;
@@ -271,7 +273,7 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
     Ok([y, present.0, present.1, products].map(Value::from).to_vec())
 }
 
-/// `cap * tanh(x / cap)`, where there is one.
+/// `cap * tanh(x / cap)`, or `x` if there is no cap.
 pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> Made {
     if cap <= 0.0 {
         return Ok(x);
@@ -283,7 +285,7 @@ pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> Made {
     n.op("relax.multiply", &[y, cap])
 }
 
-/// The softmax, in the precision asked for. A query that sees no key weighs none.
+/// The softmax in the requested precision. A query without allowed keys gets zero weights.
 fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> Made {
     let dtype = n.dtype(x)?;
     let precision = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
@@ -303,7 +305,7 @@ fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> Made {
     n.op("relax.where", &[blind, zero, y])
 }
 
-/// Attention whose scores and weights pass through graphs of the model.
+/// Attention whose scores and weights are modified by graphs of the model.
 fn flex_attention(n: &mut Node<'_, '_>) -> Converted {
     let scale = n.attrs().float("scale")?;
     let [q, k, v] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
@@ -328,7 +330,7 @@ fn flex_attention(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-/// A tensor through the graph of an attribute, where there is one.
+/// Applies the graph of an attribute to a tensor, if present.
 fn modified(n: &mut Node<'_, '_>, name: &str, x: Expr) -> Made {
     if !n.attrs().has(name) {
         return Ok(x);
@@ -343,7 +345,8 @@ fn modified(n: &mut Node<'_, '_>, name: &str, x: Expr) -> Made {
 
 // ---- rotary positions ----
 
-/// The first `2 * half` elements of `(batch, length, heads, size)` turned by angles `(batch or 1, length, 1, half)`.
+/// Rotates the first `2 * half` elements of `(batch, length, heads, size)` by angles
+/// `(batch or 1, length, 1, half)`.
 pub(in crate::ops) fn rotated(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -383,7 +386,7 @@ pub(in crate::ops) fn rotated(
     n.concat(&[y, rest], 3)
 }
 
-/// Rows of a cache of angles at positions, or the cache itself, with a dim for the heads.
+/// The rows of an angle cache at the given positions, or the whole cache, with a dim for the heads.
 pub(in crate::ops) fn angles(n: &mut Node<'_, '_>, cache: Expr, positions: Option<Expr>) -> Made {
     let rows = match positions {
         Some(positions) => n.take(cache, positions, 0)?,

@@ -17,7 +17,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("QLinearConv", qlinear_conv),
 ];
 
-/// The kernel's sizes: those of the weight, which the attribute repeats.
+/// The sizes of the filter: those of the weight, with which the attribute must agree.
 fn kernel(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
     let dims = n.dims(weight)?;
     if let Some(kernel) = n.attrs().ints("kernel_shape")? {
@@ -36,7 +36,7 @@ fn kernel(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
     sizes.ok_or_else(|| Problem::known_at_run("the size of its kernel"))
 }
 
-/// `conv1d`, `conv2d` or `conv3d`.
+/// The operator name for the number of spatial axes: `conv1d`, `conv2d` or `conv3d`.
 fn of_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
     match axes {
         1..=3 => Ok(format!("relax.nn.{what}{axes}d{tail}")),
@@ -44,7 +44,7 @@ fn of_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
     }
 }
 
-/// The convolution of two tensors with the node's attributes.
+/// Convolves two tensors with the node's attributes.
 fn convolved(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> Result<Expr, Problem> {
     let groups = n.attrs().int("group")?.unwrap_or(1);
     let kernel = kernel(n, weight)?;
@@ -61,7 +61,7 @@ pub(in crate::ops) fn conv(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![biased(n, y, bias)?.into()])
 }
 
-/// A convolution of each channel over a sequence and what went before it, which becomes the state of the next call.
+/// A depthwise convolution over a sequence and its past, which becomes the state of the next call.
 fn causal_conv(n: &mut Node<'_, '_>) -> Converted {
     let activation = n.attrs().choice("activation", &["none", "silu", "swish"])?;
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
@@ -97,7 +97,7 @@ fn causal_conv(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into(), state.into()])
 }
 
-/// Without their zero points, in int32.
+/// Subtracts the zero points and convolves in int32.
 fn conv_integer(n: &mut Node<'_, '_>) -> Converted {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let (x_zero, w_zero) = (n.optional(2)?, n.optional(3)?);
@@ -116,7 +116,7 @@ fn qlinear_conv(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![rescaled(n, sum, [x_scale, w_scale, y_scale], y_zero)?.into()])
 }
 
-/// Adds one number for each channel.
+/// Adds a number per channel.
 fn biased(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> Result<Expr, Problem> {
     let Some(bias) = bias else { return Ok(y) };
     let dims = n.dims_from(y, 2)?;
@@ -159,7 +159,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
             for k in 0..axes {
                 let reach = dilations[k] * (kernel[k] - 1) + 1;
                 let (total, more) = match &wanted {
-                    // The output is to be as long as the input times the stride.
+                    // The size of the output is that of the input times the stride.
                     None => trimmed(i128::from(extra[k] + reach), i128::from(strides[k]))?,
                     Some(wanted) => {
                         let size = n.func().syms.as_int(dims[k + 2]).ok_or_else(|| {
@@ -193,7 +193,8 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![biased(n, y, bias)?.into()])
 }
 
-/// What is cut off an output of a size so that it has the size that is wanted, and what is put behind it.
+/// The number of elements to crop from an output of size `natural`, and to append, to get size
+/// `wanted`.
 fn trimmed(natural: i128, wanted: i128) -> Result<(i64, i64), Problem> {
     let part = |size: i128| {
         let size =

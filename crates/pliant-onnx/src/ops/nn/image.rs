@@ -1,4 +1,4 @@
-//! Images: sampling at grids, regions, and patches put together again.
+//! Image operators: sampling at grids, regions of interest, and reassembly of patches.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -19,7 +19,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("RoiAlign", roi_align),
 ];
 
-/// From ONNX's last dim of coordinates to the second, or back.
+/// Moves the coordinates from the last dim (ONNX) to the second, or back.
 fn moved(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> Result<Expr, Problem> {
     let rank = n.dims_from(grid, 2)?.len();
     let mut order: Vec<usize> = (0..rank).collect();
@@ -71,7 +71,7 @@ fn affine_grid(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![moved(n, grid, true)?.into()])
 }
 
-/// Regions with the index of their image before them.
+/// Prepends the index of its image to each region.
 fn regions(n: &mut Node<'_, '_>, rois: Expr, images: Expr) -> Result<Expr, Problem> {
     let dtype = n.dtype(rois)?;
     let count = n.dims_from(images, 1)?[0];
@@ -112,7 +112,7 @@ fn max_roi_pool(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.vision.roi_pool", &args, attrs)?.into()])
 }
 
-/// Boxes kept for each class, as rows (image, class, box).
+/// Selected boxes for each class, as rows (image, class, box).
 fn non_max_suppression(n: &mut Node<'_, '_>) -> Converted {
     let centred = n.attrs().int("center_point_box")?.unwrap_or(0) != 0;
     let (mut boxes, scores) = (n.tensor(0)?, n.tensor(1)?);
@@ -136,7 +136,7 @@ fn non_max_suppression(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.slice_axis(rows, 0, zero, count)?.into()])
 }
 
-/// Boxes by centre and size as boxes by two corners.
+/// Converts boxes from centre and size to corners.
 fn corners(n: &mut Node<'_, '_>, boxes: Expr) -> Result<Expr, Problem> {
     let dtype = n.dtype(boxes)?;
     let [zero, two, four] = [0, 2, 4].map(|v| n.func().syms.int(v));
@@ -148,7 +148,8 @@ fn corners(n: &mut Node<'_, '_>, boxes: Expr) -> Result<Expr, Problem> {
     n.concat(&[low, high], 2)
 }
 
-/// Columns of patches, `(batch, channels * patch, places)`, added up where the patches lie in the image.
+/// Sums columns of patches, `(batch, channels * patch, positions)`, at their positions in the
+/// image.
 fn col2im(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
@@ -173,7 +174,8 @@ fn col2im(n: &mut Node<'_, '_>) -> Converted {
     let planes = syms.mul(dims[0], channels);
     let elements = syms.mul(patch, dims[2]);
     let one = syms.int(1);
-    // For each element of a patch and each place, where in the image it goes; outside of it, behind the last pixel.
+    // For each element of a patch and each position, its index in the image. Elements outside the
+    // image get the index after the last pixel.
     let mut target = n.scalar(0i64)?;
     let mut inside: Option<Expr> = None;
     for k in 0..axes {
@@ -219,7 +221,7 @@ fn col2im(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.reshape(y, &whole)?.into()])
 }
 
-/// How many places a patch has along axis `k`.
+/// The number of positions of a patch along axis `k`.
 fn places_of(
     n: &mut Node<'_, '_>,
     image: Sym,
@@ -240,7 +242,7 @@ fn places_of(
     syms.add(steps, one)
 }
 
-/// A convolution whose elements are read beside their places, by as much as an input says.
+/// A deformable convolution: elements are read at offsets given by an input.
 fn deform_conv(n: &mut Node<'_, '_>) -> Converted {
     let attrs = n.attrs();
     let (groups, offset_groups) =
@@ -265,7 +267,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> Converted {
     };
     let (b, c, h, width, out, each) = (*b, *c, *h, *width, *out, *each);
     let (kh, kw, oh, ow) = (*kh, *kw, *oh, *ow);
-    // Places go to -1 .. 1 and back, where fewer bits would move them off their pixels.
+    // Positions are mapped to -1 .. 1 and back; narrower types would displace them.
     let (own, dtype) = (n.dtype(x)?, DType::Float64);
     let (x, offset) = (n.cast(x, dtype)?, n.cast(offset, dtype)?);
     let syms = &mut n.func().syms;
@@ -276,7 +278,8 @@ fn deform_conv(n: &mut Node<'_, '_>) -> Converted {
     let channels = syms.floordiv(c, offset_groups);
     let rows = syms.mul(patch, oh);
     let area = syms.mul(oh, ow);
-    // Where each element of the kernel is read: (images, kh, kw, oh, ow) for each axis.
+    // The positions at which each element of the filter is read: (images, kh, kw, oh, ow) for each
+    // axis.
     let offset = n.reshape(offset, &[images, kh, kw, two, oh, ow])?;
     let mut axes = Vec::with_capacity(2);
     for (k, (size, block, count)) in [(h, kh, oh), (width, kw, ow)].into_iter().enumerate() {
@@ -294,7 +297,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> Converted {
         let moved = n.slice_axis(offset, 3, place, next)?;
         let moved = n.reshape(moved, &[images, kh, kw, oh, ow])?;
         let at = n.op("relax.add", &[at, moved])?;
-        // From pixels to -1 .. 1, which are the edges of the first and the last one.
+        // Maps pixels to -1 .. 1, the edges of the first and the last pixel.
         let size = n.size(size)?;
         let size = n.cast(size, dtype)?;
         let (scale, shift) = (n.number(2.0, dtype)?, n.number(1.0, dtype)?);

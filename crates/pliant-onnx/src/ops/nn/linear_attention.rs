@@ -1,4 +1,4 @@
-//! `LinearAttention`: a state for each head that every step writes to and reads.
+//! `LinearAttention`: a state per head, which every step reads and updates.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -15,7 +15,7 @@ pub(super) static OPS: &[OnnxOp] = &[op("LinearAttention", linear_attention)];
 
 type Made = Result<Expr, Problem>;
 
-/// The operands over `(batch, heads, steps, size)`, in float32.
+/// The operands as `(batch, heads, steps, size)` in float32.
 struct Operands {
     query: Expr,
     key: Expr,
@@ -57,7 +57,7 @@ fn linear_attention(n: &mut Node<'_, '_>) -> Converted {
     let decay = if n.has(4) { Some(apart(n, 4, kv_heads)?) } else { None };
     let beta = match n.optional(5)? {
         Some(beta) => {
-            // One for each head, or one for all.
+            // One number per head, or one for all heads.
             let dims = n.dims_from(beta, 3)?;
             Some(apart(n, 5, dims[2])?)
         }
@@ -82,7 +82,7 @@ fn linear_attention(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.cast(y, dtype)?.into(), n.cast(state, state_dtype)?.into()])
 }
 
-/// All outputs `(batch, heads, steps, size)`, and the last state.
+/// All outputs `(batch, heads, steps, size)`, and the final state.
 fn steps(
     n: &mut Node<'_, '_>,
     all: &Operands,
@@ -104,7 +104,7 @@ fn steps(
     Ok((n.permute(y, &[1, 2, 0, 3])?, n.materialize(&last.state[1])?))
 }
 
-/// The state after one step, and what the step reads from it.
+/// The state after one step, and the output of the step.
 fn step(
     n: &mut Node<'_, '_>,
     all: &Operands,
@@ -131,7 +131,7 @@ fn step(
     }
     let (key, mut value) = (column(n, all.key)?, row(n, all.value)?);
     if let Some(beta) = all.beta {
-        // What the state holds for the key already is taken off.
+        // Subtract what the state already contains for the key.
         let lying = row(n, all.key)?;
         let held = n.op("relax.matmul", &[lying, state])?;
         value = n.op("relax.subtract", &[value, held])?;

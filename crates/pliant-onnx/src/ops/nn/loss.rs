@@ -19,7 +19,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     }),
 ];
 
-/// Minus the weighted log-probabilities of the targets (input 1), reduced.
+/// The negative weighted log-likelihood of the targets (input 1), reduced.
 fn likelihood(n: &mut Node<'_, '_>, x: Expr) -> Result<Expr, Problem> {
     let reduction = n.attrs().choice("reduction", &["mean", "sum", "none"])?;
     let mut args = vec![x, n.tensor(1)?];

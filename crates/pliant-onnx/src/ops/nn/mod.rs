@@ -1,4 +1,5 @@
-//! Operators of neural networks: convolutions, poolings, normalisations, activations, attention, images.
+//! Operators of neural networks: convolutions, poolings, normalisations, activations, attention,
+//! images.
 
 mod activation;
 pub(super) mod attention;
@@ -15,7 +16,7 @@ mod window;
 
 use super::OnnxOp;
 
-/// The tables of the files of this group.
+/// The operator tables of this module's files.
 pub(super) const GROUPS: &[&[OnnxOp]] = &[
     activation::OPS,
     attention::OPS,

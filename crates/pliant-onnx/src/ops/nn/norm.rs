@@ -27,12 +27,12 @@ fn epsilon(n: &Node<'_, '_>) -> Result<f64, Problem> {
     Ok(n.attrs().float("epsilon")?.unwrap_or(1e-5))
 }
 
-/// A vector over the channels of a tensor with those dims, in the shape that broadcasts against it.
+/// Reshapes a vector over the channels so that it broadcasts with a tensor of the given dims.
 fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> Result<Expr, Problem> {
     let [own] = n.dims(v)?[..] else {
         return Err(Problem::invalid("scale, bias, mean and variance must be vectors"));
     };
-    // What has no axis of channels is one channel.
+    // A tensor without a channel axis has one channel.
     let one = n.func().syms.int(1);
     let channels = dims.get(1).copied().unwrap_or(one);
     n.require_equal(own, channels, "a parameter is of size {} for {} channels")?;
@@ -43,7 +43,7 @@ fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> Result<Expr, Prob
     n.reshape(v, &shape)
 }
 
-/// `(x - mean) / sqrt(var + epsilon)`, with the statistics given.
+/// `(x - mean) / sqrt(var + epsilon)` with given statistics.
 fn normalize(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -59,7 +59,7 @@ fn normalize(
     n.op("relax.divide", &[centred, scale])
 }
 
-/// Mean and variance over axes, whose dims stay.
+/// Mean and variance over axes, which are kept with size 1.
 fn statistics(n: &mut Node<'_, '_>, x: Expr, axes: &[i64]) -> Result<(Expr, Expr), Problem> {
     let attrs = Attrs::default()
         .with("axis", AttrValue::ints(axes.iter().copied()))
@@ -107,7 +107,7 @@ fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
         let y = scale_and_shift(n, y, parts[0], parts[1])?;
         return Ok(vec![n.cast(y, own)?.into()]);
     }
-    // The statistics of this batch, which move the running ones.
+    // The statistics of this batch, which update the running ones.
     let axes: Vec<i64> = (0..rank as i64).filter(|&a| a != 1).collect();
     let (mean, var) = statistics(n, x, &axes)?;
     let y = normalize(n, x, mean, var, eps)?;
@@ -126,7 +126,7 @@ fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
     Ok(outputs)
 }
 
-/// The tensors in the widest of their types, in float32 where two of 16 bits differ.
+/// Casts the tensors to the widest of their types. Different 16-bit types are cast to float32.
 pub(super) fn of_one_type(n: &mut Node<'_, '_>, tensors: Vec<Expr>) -> Result<Vec<Expr>, Problem> {
     let mut wide = n.dtype(tensors[0])?;
     for &t in &tensors[1..] {
@@ -140,7 +140,7 @@ pub(super) fn of_one_type(n: &mut Node<'_, '_>, tensors: Vec<Expr>) -> Result<Ve
     tensors.into_iter().map(|t| n.cast(t, wide)).collect()
 }
 
-/// Scale and shift, a number for each channel, in the type of what they are applied to.
+/// Applies scale and bias per channel, in the type of `y`.
 fn scaled_by_channel(n: &mut Node<'_, '_>, y: Expr) -> Result<Expr, Problem> {
     let (dtype, dims) = (n.dtype(y)?, n.dims(y)?);
     let mut of = [n.tensor(1)?, n.tensor(2)?];
@@ -164,7 +164,7 @@ fn instance_norm(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
-/// Scale and bias are per group in opset 18, per channel since 21.
+/// Scale and bias are per group in opset 18, and per channel since opset 21.
 fn group_norm(n: &mut Node<'_, '_>) -> Converted {
     let groups = n.attrs().int("num_groups")?.unwrap_or(0);
     if groups < 1 {
@@ -197,7 +197,8 @@ fn group_norm(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
-/// The axes from `axis` on. Mean and inverse deviation are outputs where they are asked for.
+/// Layer normalisation over the axes from `axis` on. Mean and inverse deviation are optional
+/// outputs.
 fn layer_norm(n: &mut Node<'_, '_>) -> Converted {
     let eps = epsilon(n)?;
     let x = n.tensor(0)?;
@@ -235,7 +236,7 @@ fn layer_norm(n: &mut Node<'_, '_>) -> Converted {
     if let Some(shift) = n.optional(2)? {
         y = n.op_onto("relax.add", y, shift, "the bias")?;
     }
-    // Mean and deviation are of the type that 'stash_type' names.
+    // Mean and deviation have the type given by 'stash_type'.
     let stash = match n.attrs().int("stash_type")?.unwrap_or(1) {
         1 => DType::Float32,
         code => crate::tensor::element_type(code)?,
@@ -244,7 +245,7 @@ fn layer_norm(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into(), mean.into(), inverse.into()])
 }
 
-/// Whether a parameter may have fewer numbers than there are elements of those dims.
+/// Whether a parameter may have fewer elements than the given dims.
 fn may_broadcast(n: &mut Node<'_, '_>, parameter: Expr, dims: &[Sym]) -> Result<bool, Problem> {
     let own = n.dims(parameter)?;
     let syms = &n.func().syms;
@@ -256,7 +257,7 @@ fn may_broadcast(n: &mut Node<'_, '_>, parameter: Expr, dims: &[Sym]) -> Result<
 fn rms_norm(n: &mut Node<'_, '_>) -> Converted {
     let eps = epsilon(n)?;
     let (x, scale) = (n.tensor(0)?, n.tensor(1)?);
-    // What the scale is of, the result is of.
+    // The result has the type of the scale.
     let (rank, dtype) = (n.rank(x)?, n.dtype(scale)?);
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-1), rank)?;
     let attrs = Attrs::default()
@@ -285,7 +286,7 @@ fn mean_variance(n: &mut Node<'_, '_>) -> Converted {
         let centred = n.op("relax.subtract", &[x, mean])?;
         let deviation = n.op("relax.sqrt", &[var])?;
         let dtype = n.dtype(deviation)?;
-        // Beside the root, not under it, as the function that defines the operator has it.
+        // Added to the root rather than under it, as in the function that defines the operator.
         let least = n.number(1e-9, dtype)?;
         let deviation = n.op("relax.add", &[deviation, least])?;
         n.op("relax.divide", &[centred, deviation])
@@ -293,7 +294,7 @@ fn mean_variance(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
-/// Divided by the norm along an axis; where that is 0, so is the result.
+/// Divides by the norm along an axis. If the norm is 0, the result is 0.
 fn lp_norm(n: &mut Node<'_, '_>) -> Converted {
     let axis = n.attrs().int("axis")?.unwrap_or(-1);
     let p = n.attrs().int("p")?.unwrap_or(2);
@@ -317,7 +318,7 @@ fn lp_norm(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
-/// Divided by a power of the sum of squares over neighbouring channels.
+/// Divides by a power of the sum of squares over neighbouring channels.
 fn lrn(n: &mut Node<'_, '_>) -> Converted {
     let attrs = n.attrs();
     let size = attrs.int("size")?.unwrap_or(0);
@@ -335,10 +336,10 @@ fn lrn(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
-/// The channels of a window of `LRN`, each of which is an addition of the program.
+/// Maximum number of channels in an `LRN` window. Each one is a separate addition.
 const MOST_NEIGHBOURS: i64 = 1024;
 
-/// `x / (bias + alpha / size * sum of squares) ** beta`, over `size` channels around each.
+/// `x / (bias + alpha / size * sum of squares) ** beta`, over a window of `size` channels.
 fn divided_by_neighbours(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -349,7 +350,7 @@ fn divided_by_neighbours(
     let dtype = n.dtype(x)?;
     let squares = n.op("relax.multiply", &[x, x])?;
     let (mut before, mut behind) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
-    // Beyond the first and the last channel there is nothing.
+    // The window is cut at the first and the last channel.
     if let Some(channels) = n.func().syms.as_int(dims[1]) {
         let most = (channels - 1).max(0);
         (before, behind) = (before.min(most), behind.min(most));

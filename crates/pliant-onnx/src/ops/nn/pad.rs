@@ -11,7 +11,7 @@ use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[op("CenterCropPad", center_crop_pad), op("Pad", pad)];
 
-/// Zeros around each axis: before and behind of axis 0, of axis 1, and so on.
+/// Pads with zeros. `width` lists the padding before and after axis 0, axis 1, and so on.
 pub(super) fn zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<Expr, Problem> {
     let attrs = Attrs::default()
         .with("pad_width", AttrValue::ints(width.iter().copied()))
@@ -20,7 +20,7 @@ pub(super) fn zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<Expr
     n.op_with("relax.nn.pad", &[x], attrs)
 }
 
-/// Puts a value around one axis, as much as symbols say.
+/// Pads one axis by symbolic amounts.
 pub(in crate::ops) fn surround(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -43,14 +43,14 @@ pub(in crate::ops) fn surround(
     n.concat(&parts, axis as i64)
 }
 
-/// What one axis loses and gains at both ends.
+/// The cropping and the padding of one axis, at both ends.
 #[derive(Clone, Copy)]
 struct Change {
     cut: (Sym, Sym),
     grow: (Sym, Sym),
 }
 
-/// `Pad`: amounts and value were attributes up to opset 10. Negative amounts cut.
+/// `Pad`: amounts and value were attributes before opset 11. Negative amounts crop.
 fn pad(n: &mut Node<'_, '_>) -> Converted {
     let mode = n.attrs().choice("mode", &["constant", "reflect", "edge", "wrap"])?;
     let x = n.tensor(0)?;
@@ -58,7 +58,7 @@ fn pad(n: &mut Node<'_, '_>) -> Converted {
     let value = match n.attrs().float("value")? {
         Some(v) => Some(v),
         None if !n.has(2) => Some(0.0),
-        // A number that float64 does not hold stays the tensor that it is.
+        // A number that float64 cannot represent remains a tensor.
         None => n
             .const_floats(2)
             .and_then(|v| v.first().copied())
@@ -82,7 +82,7 @@ fn pad(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
-/// Before and behind of each axis, where they are numbers.
+/// The amounts before and after each axis, if they are constant.
 fn known_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>, Problem> {
     let pads = match n.attrs().ints("pads")? {
         Some(pads) => Some(pads.to_vec()),
@@ -153,7 +153,8 @@ fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -
     Ok(vec![n.op_with("relax.nn.pad", &[y], attrs)?.into()])
 }
 
-/// Whether an axis may grow by more than it has, so that its elements come round more than once.
+/// Whether an axis may grow by more than its size, so that its elements are repeated more than
+/// once.
 fn may_go_round(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<bool, Problem> {
     let dims = n.dims(x)?;
     let func = n.func();
@@ -163,7 +164,8 @@ fn may_go_round(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<bool, Pr
     }))
 }
 
-/// What is cut off at both ends must be there: each by itself first, since the sum of both may not fit 63 bits.
+/// Requires that the cropped elements exist. Both ends are checked separately first, because their
+/// sum may overflow.
 fn cuts(n: &mut Node<'_, '_>, before: Sym, behind: Sym, size: Sym) -> Result<(), Problem> {
     let text = "it cuts {} off an axis of {}";
     n.require_at_most(before, size, text)?;
@@ -172,7 +174,7 @@ fn cuts(n: &mut Node<'_, '_>, before: Sym, behind: Sym, size: Sym) -> Result<(),
     n.require_at_most(all, size, text)
 }
 
-/// What each axis loses and gains, as symbols.
+/// The symbolic cropping and padding of each axis.
 fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Change>, Problem> {
     let zero = n.func().syms.int(0);
     if !n.has(3)
@@ -199,14 +201,14 @@ fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Change>, Problem> {
     };
     let want = n.func().syms.add(named, named);
     n.require_equal(count, want, "'pads' has {} numbers, but must have {}")?;
-    // No axis is longer, and one more of it fits 63 bits.
+    // No axis is longer, and twice this amount fits 63 bits.
     let (least, most) = (n.scalar(-PADS)?, n.scalar(PADS)?);
     let above = n.op("relax.greater_equal", &[pads, least])?;
     let below = n.op("relax.less_equal", &[pads, most])?;
     let within = n.op("relax.logical_and", &[above, below])?;
     n.require(within, &format!("{{}} of 'pads' is beyond {PADS}"), &[pads])?;
     if let Some(axes) = axes {
-        // Put among zeros for the axes that are not named.
+        // Scatter into zeros for the other axes.
         let size = n.func().syms.int(rank as i64);
         n.axes_mask(axes, size)?;
         let axes = n.counted_from_start(axes, size)?;
@@ -224,7 +226,7 @@ fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Change>, Problem> {
         Some(axes) => axes.iter().map(|&a| n.axis(a, rank)).collect::<Result<Vec<_>, _>>()?,
         None => (0..rank).collect(),
     };
-    // Axes that are not named stay as they are.
+    // Other axes do not change.
     let change = |axis: usize| match named.contains(&axis) {
         true => {
             Change { cut: (cut[axis], cut[axis + rank]), grow: (grow[axis], grow[axis + rank]) }
@@ -260,7 +262,7 @@ fn changed(
     n.take(y, places, axis)
 }
 
-/// Which element stands at each place of the padded axis.
+/// For each position of the padded axis, the index of its element.
 fn places(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -285,7 +287,7 @@ fn places(
         }
         "wrap" => n.op("relax.floor_mod", &[at, size]),
         _ => {
-            // There and back again takes twice the size less the two ends.
+            // A round trip has twice the size, minus the two ends.
             let (one, two) = (n.scalar(1i64)?, n.scalar(2i64)?);
             let turn = n.op("relax.multiply", &[last, two])?;
             let period = n.op("relax.maximum", &[turn, one])?;
@@ -296,7 +298,7 @@ fn places(
     }
 }
 
-/// Cuts or pads axes evenly at both ends to sizes that are an input.
+/// Crops or pads axes equally at both ends, to sizes that are an input.
 fn center_crop_pad(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);

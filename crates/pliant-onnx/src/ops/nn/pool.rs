@@ -1,4 +1,4 @@
-//! Poolings.
+//! Pooling operators.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
@@ -50,11 +50,13 @@ fn max_pool(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into(), places_of_maxima(n, (x, padded), y, &window, least)?.into()])
 }
 
-/// The elements of a window whose maximum is searched for, each of which is a comparison of the program.
+/// Maximum number of elements of a window for the index of its maximum. Each element is a separate
+/// comparison.
 const MOST_PLACES: i64 = 1024;
 
-/// Where the maximum of each window stands in the flat input: each place of the window is compared with the maximum, the
-/// last first, so that the first of equal ones stays. The input comes as it is, and as it is padded by hand.
+/// The flat index of each window's maximum in the input. Every position of the window is compared
+/// with the maximum, last position first, so that the first of equal elements wins. Takes the input
+/// and the explicitly padded input.
 fn places_of_maxima(
     n: &mut Node<'_, '_>,
     (x, padded): (Expr, Expr),
@@ -67,7 +69,7 @@ fn places_of_maxima(
     let (rank, axes) = (dims.len(), window.kernel.len());
     let least = n.number(least, dtype)?;
     let of_nan = if dtype.is_float() { Some(n.op("relax.isnan", &[y])?) } else { None };
-    // As much behind each axis as the last windows need.
+    // Pad the end of each axis as far as the last windows require.
     let mut wide = padded;
     for k in 0..axes {
         let syms = &mut n.func().syms;
@@ -108,7 +110,7 @@ fn places_of_maxima(
             let own = n.op("relax.multiply", &[own, step])?;
             let own = n.op("relax.add", &[own, shift])?;
             let size = n.size(dims[k + 2])?;
-            // What is padded is as small as the least element, and no place of the input.
+            // Padding has the least value of the type, and is not a position of the input.
             let zero = n.scalar(0i64)?;
             for inside in
                 [n.op("relax.greater_equal", &[own, zero])?, n.op("relax.less", &[own, size])?]
@@ -120,7 +122,7 @@ fn places_of_maxima(
         }
         found = n.op("relax.where", &[hit, place, found])?;
     }
-    // Planes stand one behind the other.
+    // Add the offset of the plane (batch and channel).
     let planes = n.func().syms.mul(dims[0], dims[1]);
     let area = n.func().syms.product(dims[2..].iter().copied());
     let planes = n.iota(planes)?;
@@ -132,7 +134,7 @@ fn places_of_maxima(
     n.op("relax.add", &[found, planes])
 }
 
-/// The elements at one place of each window.
+/// The elements at one position of each window.
 fn window_part(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -154,7 +156,7 @@ fn window_part(
     n.op("relax.strided_slice", &[x, lists[0], lists[1], lists[2], lists[3]])
 }
 
-/// The elements put back where the indices say, among zeros.
+/// Writes the elements to the positions given by the indices, among zeros.
 fn max_unpool(n: &mut Node<'_, '_>) -> Converted {
     let kernel = kernel(n)?;
     let axes = kernel.len();
@@ -214,7 +216,7 @@ fn average_pool(n: &mut Node<'_, '_>) -> Converted {
     if padded == x || count {
         return Ok(vec![y.into()]);
     }
-    // Padded by hand, the zeros were counted: divide by the share of each window that is input.
+    // The explicit padding was counted: divide by the fraction of each window that is in the input.
     let dtype = n.dtype(x)?;
     let ones = Attrs::default().with("dtype", AttrValue::DType(dtype));
     let ones = n.op_with("relax.ones_like", &[x], ones)?;
@@ -223,7 +225,7 @@ fn average_pool(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.divide", &[y, share])?.into()])
 }
 
-/// The `p` of a p-norm.
+/// The exponent `p` of the p-norm.
 fn norm(n: &Node<'_, '_>) -> Result<i64, Problem> {
     match n.attrs().int("p")?.unwrap_or(2) {
         p if p > 0 => Ok(p),
@@ -231,7 +233,7 @@ fn norm(n: &Node<'_, '_>) -> Result<i64, Problem> {
     }
 }
 
-/// The root of the sum of powers: the mean of them, times how many a window has.
+/// The p-norm: the root of the mean of powers times the window size.
 fn lp_pool(n: &mut Node<'_, '_>) -> Converted {
     let p = norm(n)?;
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
@@ -264,7 +266,8 @@ fn norm_of_windows(
     n.op("relax.power", &[y, root])
 }
 
-/// The means of as many windows as there are where the last ones may reach beyond the padding: over zeros there.
+/// The mean of each window, where the last windows may extend beyond the padding; zeros are assumed
+/// there.
 fn whole_windows(
     n: &mut Node<'_, '_>,
     name: &str,

@@ -1,6 +1,8 @@
-//! Resizing: each axis on its own, by the elements near each place and their weights.
+//! Resizing. Each axis is interpolated separately, from the elements near each position and their
+//! weights.
 //!
-//! Scales, sizes and regions may be values of the run. Places are computed in float64, as the specification has them.
+//! Scales, sizes and regions may be non-constant. Positions are computed in float64, as the
+//! specification requires.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -39,23 +41,23 @@ struct Spec {
     antialias: bool,
 }
 
-/// How one axis is resized.
+/// The resizing of one axis.
 struct Axis {
     axis: usize,
     from: Sym,
     to: Sym,
     scale: Scale,
-    /// First and last place shown, as parts of the axis.
+    /// The first and last position of the region, as fractions of the axis.
     region: Option<(Expr, Expr)>,
 }
 
-/// How large the result is against the input.
+/// The ratio of the output size to the input size.
 #[derive(Clone, Copy)]
 enum Scale {
     Known(f64),
-    /// A float64 scalar of the run.
+    /// A non-constant float64 scalar.
     Run(Expr),
-    /// The quotient of the sizes.
+    /// The quotient of the two sizes.
     Sizes,
 }
 
@@ -125,7 +127,7 @@ fn resize(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![resized(n, x, &spec, &list)?.into()])
 }
 
-/// `Upsample` of opset 7 and 9: scales are an attribute or an input.
+/// `Upsample` of opsets 7 and 9: scales are an attribute or an input.
 fn upsample(n: &mut Node<'_, '_>) -> Converted {
     let spec = Spec {
         mode: n.attrs().choice("mode", &["nearest", "linear"])?,
@@ -170,7 +172,7 @@ fn by_sizes(
     if policy == "stretch" {
         return Ok(list);
     }
-    // One scale for all axes: the smallest or the largest of those that are asked for.
+    // One scale for all axes: the smallest or largest of the requested ones.
     let pick = if policy == "not_larger" { "relax.minimum" } else { "relax.maximum" };
     let mut common: Option<Expr> = None;
     for axis in &list {
@@ -192,7 +194,7 @@ fn by_sizes(
     Ok(list)
 }
 
-/// A scalar of the run, rounded down, as a size.
+/// A non-constant scalar, rounded down, as a size.
 fn rounded_down(n: &mut Node<'_, '_>, size: Expr) -> Result<Sym, Problem> {
     let size = n.op("relax.floor", &[size])?;
     let size = n.cast(size, DType::Int64)?;
@@ -249,7 +251,8 @@ fn by_scales(
     Ok(list)
 }
 
-/// Scales that are computed from sizes. What a size is over that of its axis means that size, whatever floats make of it.
+/// Scales computed from sizes. If a scale is the quotient of a size and the size of its axis, the
+/// output has exactly that size, independent of rounding.
 fn by_quotients(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
@@ -282,7 +285,7 @@ fn by_quotients(
     Ok(list)
 }
 
-/// A size times a scale of the run. Scales are of float32, and so is the product, as ONNX Runtime has it.
+/// A size times a non-constant scale. Both are float32, and so is the product, as in ONNX Runtime.
 fn run_size(n: &mut Node<'_, '_>, from: Sym, scale: Expr) -> Result<Sym, Problem> {
     let (from, scale) = (n.size(from)?, n.cast(scale, DType::Float32)?);
     let from = n.cast(from, DType::Float32)?;
@@ -290,7 +293,7 @@ fn run_size(n: &mut Node<'_, '_>, from: Sym, scale: Expr) -> Result<Sym, Problem
     rounded_down(n, size)
 }
 
-/// The size times a scale, rounded down: a term where the scale is a simple fraction.
+/// A size times a scale, rounded down; symbolic if the scale is a simple fraction.
 fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Problem> {
     if let Some(size) = n.func().syms.as_int(size) {
         return Ok(n.func().syms.int((size as f32 * scale as f32).floor() as i64));
@@ -351,7 +354,8 @@ fn resized(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
     Ok(y)
 }
 
-/// Images whose sizes say all: an operator of their own does both axes at once.
+/// Uses the image resize operator, which handles both axes at once, if the sizes are sufficient to
+/// describe the operation.
 fn as_image(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -387,7 +391,7 @@ fn as_image(
     n.op_with("relax.image.resize2d", &[x, size], attrs).map(Some)
 }
 
-/// The place in the input of each element of the result, in float64.
+/// The position in the input for each element of the output, in float64.
 fn places(n: &mut Node<'_, '_>, spec: &Spec, axis: &Axis) -> Made {
     let at = n.iota(axis.to)?;
     let at = n.cast(at, DType::Float64)?;
@@ -401,7 +405,7 @@ fn places(n: &mut Node<'_, '_>, spec: &Spec, axis: &Axis) -> Made {
         let centre = n.op("relax.add", &[at, half])?;
         n.op("relax.divide", &[centre, scale])
     };
-    // The distance of two places when the ends of both lie on each other.
+    // The distance of two adjacent positions if the ends of both axes are aligned.
     let step = |n: &mut Node<'_, '_>| {
         let steps = n.op("relax.subtract", &[whole, one])?;
         let none = n.op("relax.equal", &[steps, zero])?;
@@ -445,7 +449,7 @@ fn places(n: &mut Node<'_, '_>, spec: &Spec, axis: &Axis) -> Made {
             if other != "pytorch_half_pixel" {
                 return Ok(y);
             }
-            // A single element is the first one, not the middle.
+            // A single output element is at the first position, not in the middle.
             let single = n.op("relax.equal", &[whole, one])?;
             n.op("relax.where", &[single, zero, y])
         }
@@ -469,7 +473,7 @@ fn nearest(n: &mut Node<'_, '_>, spec: &Spec, at: Expr) -> Made {
     n.cast(near, DType::Int64)
 }
 
-/// Indices brought into an axis of that size.
+/// Clamps indices to an axis of the given size.
 fn clamped(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> Made {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
@@ -478,7 +482,7 @@ fn clamped(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> Made {
     n.op("relax.minimum", &[at, last])
 }
 
-/// Which places lie outside of the input.
+/// Whether positions are outside of the input.
 fn outside(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> Made {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
@@ -500,7 +504,8 @@ fn weight(n: &mut Node<'_, '_>, spec: &Spec, distance: Expr) -> Made {
         return n.op("relax.maximum", &[y, zero]);
     }
     let [c0, c1, c2, c3, c4, c5] = coefficients;
-    // (a + 2) d^3 - (a + 3) d^2 + 1 near, a d^3 - 5 a d^2 + 8 a d - 4 a farther, 0 beyond 2.
+    // `(a + 2) d^3 - (a + 3) d^2 + 1` for `d <= 1`, `a d^3 - 5 a d^2 + 8 a d - 4 a` for `d <= 2`,
+    // else 0.
     let y = n.op("relax.multiply", &[d, c0?])?;
     let y = n.op("relax.add", &[y, c1?])?;
     let y = n.op("relax.multiply", &[y, d])?;
@@ -518,7 +523,7 @@ fn weight(n: &mut Node<'_, '_>, spec: &Spec, distance: Expr) -> Made {
     n.op("relax.where", &[is_near, near, far])
 }
 
-/// Weights that count nothing for indices outside of the axis.
+/// Sets the weights of indices outside of the axis to zero.
 fn inside_only(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym) -> Made {
     let (none, size) = (n.scalar(0i64)?, n.size(size)?);
     let (low, high) = (n.op("relax.greater_equal", &[at, none])?, n.op("relax.less", &[at, size])?);
@@ -527,7 +532,7 @@ fn inside_only(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym) -> Made
     n.op("relax.where", &[inside, weights, zero])
 }
 
-/// A weighted sum of the 2 or 4 elements around each place.
+/// The weighted sum of the 2 or 4 elements around each position.
 fn interpolated(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, axis: &Axis, at: Expr) -> Made {
     let (dtype, rank) = (n.dtype(x)?, n.rank(x)?);
     let floor = n.op("relax.floor", &[at])?;
@@ -566,13 +571,14 @@ fn interpolated(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, axis: &Axis, at: Exp
     y.ok_or_else(|| Problem::invalid("it has no weights"))
 }
 
-/// With antialiasing, the filter is as wide as the elements of the result: a product with a matrix of all weights.
+/// With antialiasing the filter has the width of an output element. It is applied as a product with
+/// a matrix of all weights.
 fn smoothed(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, axis: &Axis, at: Expr) -> Made {
     let (dtype, rank) = (n.dtype(x)?, n.rank(x)?);
     let scale = axis.scale.value(n, axis.from, axis.to)?;
     let one = n.number(1.0, DType::Float64)?;
     let scale = n.op("relax.minimum", &[scale, one])?;
-    // How many elements beyond the edge a filter reaches: their value is that of the edge.
+    // The number of elements beyond the edge that a filter covers. They have the value of the edge.
     let reach = if spec.exclude {
         n.func().syms.int(0)
     } else {
@@ -600,7 +606,7 @@ fn smoothed(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, axis: &Axis, at: Expr) -
     let weights = n.cast(weights, dtype)?;
     let elements = clamped(n, elements, axis.from)?;
     let x = n.take(x, elements, axis.axis)?;
-    // The axis goes last but one, where the product runs over it.
+    // Transpose the axis to the second-to-last position, over which the product sums.
     let mut order: Vec<usize> = (0..rank).filter(|&a| a != axis.axis).collect();
     order.insert((rank - 1).saturating_sub(1), axis.axis);
     if rank == 1 {

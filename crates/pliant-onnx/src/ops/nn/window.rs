@@ -1,4 +1,4 @@
-//! Where the windows of convolutions and poolings lie: kernel, strides, dilations, and what is put around the input.
+//! The windows of convolutions and poolings: filter sizes, strides, dilations and padding.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
@@ -8,9 +8,9 @@ use super::pad::surround;
 use crate::error::Problem;
 use crate::node::Node;
 
-/// The largest kernel, stride or dilation; their products stay below 2^63.
+/// Maximum filter size, stride or dilation; their products stay below 2^63.
 const MOST: i64 = 1 << 30;
-/// The most that is put around an axis, or cut off it.
+/// Maximum padding of an axis, or cropping for negative values.
 pub(super) const PADS: i64 = 1 << 40;
 
 /// The windows of one node.
@@ -19,15 +19,16 @@ pub(super) struct Window {
     pub kernel: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilations: Vec<i64>,
-    /// What goes before each axis, then what goes behind each: numbers that the operator takes.
+    /// The constant padding before each axis, followed by that after each axis, for the operator's
+    /// attribute.
     pub pads: Vec<i64>,
-    /// What goes before each axis: where `auto_pad` is done by hand, as much as symbols say.
+    /// The padding before each axis; symbolic if `auto_pad` is expanded to explicit padding.
     pub before: Vec<Sym>,
 }
 
 impl Window {
-    /// Reads the attributes. `auto_pad` on sizes that are symbols is done by hand: the input comes back with `fill`
-    /// around it, and no padding is left to do.
+    /// Reads the attributes. For symbolic sizes, `auto_pad` is expanded: the input is explicitly
+    /// padded with `fill`, and the operator's own padding is 0.
     pub fn read(
         n: &mut Node<'_, '_>,
         x: Expr,
@@ -67,7 +68,7 @@ impl Window {
         }
     }
 
-    /// Pads so that the output has the size of the input over the stride, rounded up.
+    /// Pads such that the output size is the input size over the stride, rounded up.
     fn same(
         &mut self,
         n: &mut Node<'_, '_>,
@@ -102,13 +103,13 @@ impl Window {
         Ok(y)
     }
 
-    /// `max((ceil(size / stride) - 1) * stride + reach - size, 0)`.
+    /// The total padding: `max((ceil(size / stride) - 1) * stride + reach - size, 0)`.
     fn same_total(&self, n: &mut Node<'_, '_>, size: Sym, k: usize) -> Sym {
         let syms = &mut n.func().syms;
         let [one, zero] = [syms.int(1), syms.int(0)];
         let stride = syms.int(self.strides[k]);
         let reach = syms.int(self.dilations[k] * (self.kernel[k] - 1) + 1);
-        // With a stride of 1 the sizes cancel, which holds at size 0 too.
+        // With stride 1 the sizes cancel. That is also correct for size 0.
         let count = syms.ceildiv(size, stride);
         let steps = syms.sub(count, one);
         let span = syms.mul(steps, stride);
@@ -117,7 +118,7 @@ impl Window {
         syms.max(missing, zero)
     }
 
-    /// The attributes that convolutions share.
+    /// The common attributes of convolutions.
     pub fn conv_attrs(&self) -> Attrs {
         Attrs::default()
             .with("strides", AttrValue::ints(self.strides.iter().copied()))
@@ -125,7 +126,7 @@ impl Window {
             .with("dilation", AttrValue::ints(self.dilations.iter().copied()))
     }
 
-    /// The attributes that poolings share.
+    /// The common attributes of poolings.
     pub fn pool_attrs(&self, ceil_mode: bool, count_include_pad: bool) -> Attrs {
         let ints = |v: &[i64]| AttrValue::ints(v.iter().copied());
         Attrs::default()
@@ -138,7 +139,7 @@ impl Window {
     }
 }
 
-/// Kernel, strides and dilations must be positive, and small enough to be multiplied.
+/// Filter sizes, strides and dilations must be positive, and small enough for their products.
 pub(super) fn check_sizes(sizes: [&[i64]; 3]) -> Result<(), Problem> {
     if sizes.into_iter().flatten().all(|v| (1..=MOST).contains(v)) {
         return Ok(());
