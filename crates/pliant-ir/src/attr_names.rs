@@ -1,47 +1,49 @@
-//! The names of the attributes that have a meaning to the compiler. Attributes of other names belong to whoever writes them.
+//! The names of attributes that the compiler interprets. Attributes with other names are free for
+//! users.
 
 /// Declares the names and a table of all.
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
         $($(#[$doc])* pub const $name: &str = $text;)*
 
-        /// All of them.
+        /// All names.
         pub const ALL: &[&str] = &[$($name),*];
     };
 }
 
 names! {
-    /// Of a function of a module: its name to the outside. A function that has it is public.
+    /// Of a function of a module: its external name. A function with this attribute is public.
     GLOBAL_SYMBOL = "global_symbol";
-    /// Of a graph function: its effects do not count, nor do those of its local functions.
+    /// Of a graph function: its side effects, and those of its local functions, are ignored.
     FORCE_PURE = "relax.force_pure";
-    /// What [`FORCE_PURE`] was called first.
+    /// The old name of [`FORCE_PURE`].
     FORCE_PURE_OLD = "force_pure";
-    /// Of a model's function: how many parameters are inputs; the others are the model's.
+    /// Of a model's function: the number of parameters that are inputs. The others are weights.
     NUM_INPUT = "num_input";
     /// Of an imported model's function: the names of its inputs.
     INPUT_NAMES = "input_names";
-    /// Of an imported model's function: inputs of the file that are constants in it.
+    /// Of an imported model's function: the inputs of the file that became constants.
     DEFAULT_INPUTS = "default_inputs";
     /// Of an imported model's function: the names of its outputs.
     OUTPUT_NAMES = "output_names";
-    /// Of a graph function: the greatest values of its symbols, `{"n": 1024}`.
+    /// Of a graph function: the maximum values of its symbols, as in `{"n": 1024}`.
     UPPER_BOUND = "tir_var_upper_bound";
-    /// Of a graph function that holds nothing but calls of loop functions, to become one.
+    /// Of a graph function that only contains calls of loop functions and is to be fused into one.
     PRIMITIVE = "Primitive";
-    /// Of a graph function that matched a pattern of a backend: the pattern's name.
+    /// Of a graph function that matched a pattern of a backend: the name of the pattern.
     COMPOSITE = "Composite";
-    /// Of a graph function that a code generator takes: the backend's name.
+    /// Of a graph function that a code generator compiles: the name of the backend.
     CODEGEN = "Codegen";
-    /// Of a lifted local function: how many parameters, the last ones, are what it captured.
+    /// Of a lifted local function: the number of trailing parameters that are captured variables.
     NUM_CAPTURED = "num_captured";
-    /// Of a loop function: how it computes its elements, for fusion.
+    /// Of a loop function: the kind of its computation (such as elementwise), for fusion.
     OP_PATTERN = "op_pattern";
-    /// Of a loop function: its buffers share no memory.
+    /// Of a loop function: its buffers do not overlap.
     NOALIAS = "tir.noalias";
-    /// Of a loop function: whether matrix products and their like may be left to the library's kernels.
+    /// Of a loop function: whether matrix products and similar computations may be replaced by
+    /// library kernels.
     KERNELS = "tir.kernels";
-    /// Of a call that works in place: for each output, the input that it overwrites.
+    /// Of an in-place call: for each output, the input that it overwrites.
     INPLACE_INDICES = "inplace_indices";
 }
 

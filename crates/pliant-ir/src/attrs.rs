@@ -1,4 +1,4 @@
-//! Attribute values: the compile-time arguments of operators, and the notes on functions, loops and
+//! Attribute values: compile-time arguments of operators, and annotations of functions, loops and
 //! blocks.
 
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use pliant_tensor::DType;
 
 use crate::attr_names::{FORCE_PURE, FORCE_PURE_OLD};
 
-/// One attribute value. Floats compare by their bits, so that values can be hash-consed.
+/// An attribute value. Floats are compared by their bits, so that values can be hash-consed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AttrValue {
-    /// `None` in the script.
+    /// `None` in a script.
     None,
     /// `True` or `False`.
     Bool(bool),
     /// An integer.
     Int(i64),
-    /// A float, by its bits.
+    /// A float, represented by its bits.
     Float(u64),
     /// A string.
     Str(Arc<str>),
@@ -30,22 +30,22 @@ pub enum AttrValue {
 }
 
 impl AttrValue {
-    /// A float attribute.
+    /// Creates a float attribute.
     pub fn float(value: f64) -> Self {
         AttrValue::Float(value.to_bits())
     }
 
-    /// A string attribute.
+    /// Creates a string attribute.
     pub fn str(value: &str) -> Self {
         AttrValue::Str(value.into())
     }
 
-    /// A list of integers.
+    /// Creates a list of integers.
     pub fn ints(values: impl IntoIterator<Item = i64>) -> Self {
         AttrValue::List(values.into_iter().map(AttrValue::Int).collect())
     }
 
-    /// The integer, if it is one (a bool counts as 0 or 1).
+    /// The value of an integer, or of a bool as 0 or 1; `None` for other values.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             AttrValue::Int(v) => Some(*v),
@@ -54,7 +54,7 @@ impl AttrValue {
         }
     }
 
-    /// The bool, if it is one.
+    /// The value of a bool; `None` for other values.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             AttrValue::Bool(b) => Some(*b),
@@ -63,7 +63,7 @@ impl AttrValue {
         }
     }
 
-    /// The float, if it is a float or an integer.
+    /// The value of a float or an integer; `None` for other values.
     pub fn as_float(&self) -> Option<f64> {
         match self {
             AttrValue::Float(bits) => Some(f64::from_bits(*bits)),
@@ -72,7 +72,7 @@ impl AttrValue {
         }
     }
 
-    /// The string, if it is one.
+    /// The string; `None` for other values.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             AttrValue::Str(s) => Some(s),
@@ -80,7 +80,7 @@ impl AttrValue {
         }
     }
 
-    /// The data type, if it is one or a string that names one.
+    /// The data type, or the one that a string names; `None` for other values.
     pub fn as_dtype(&self) -> Option<DType> {
         match self {
             AttrValue::DType(d) => Some(*d),
@@ -89,7 +89,7 @@ impl AttrValue {
         }
     }
 
-    /// The integers of a list of integers; a lone integer is a list of one.
+    /// A list of integers; a single integer is a list of one item.
     pub fn as_ints(&self) -> Option<Vec<i64>> {
         match self {
             AttrValue::List(items) => items
@@ -110,12 +110,13 @@ impl AttrValue {
     }
 }
 
-/// The attributes of one call, in the order of the operator's declaration. Interned per function.
+/// The attributes of a call, in the order of the operator's declaration. They are interned per
+/// function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Attrs(pub Vec<(Arc<str>, AttrValue)>);
 
 impl Attrs {
-    /// The value under `key`, if it is there.
+    /// The value of `key`; `None` if it is absent.
     pub fn get(&self, key: &str) -> Option<&AttrValue> {
         self.0.iter().find(|(k, _)| &**k == key).map(|(_, v)| v)
     }
@@ -128,23 +129,23 @@ impl Attrs {
         }
     }
 
-    /// `self` with one more value.
+    /// Returns the attributes with a value added or replaced.
     pub fn with(mut self, key: &str, value: AttrValue) -> Self {
         self.set(key, value);
         self
     }
 
-    /// Whether there is none.
+    /// Whether there are no attributes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The attributes of a function or module: named notes that passes leave for each other, in insertion
-/// order (`global_symbol`, `Primitive`, `tir.noalias`, ...).
+/// The attributes of a function or module, in insertion order. Passes use them to annotate
+/// functions (`global_symbol`, `Primitive`, `tir.noalias`, ...).
 pub type FuncAttrs = IndexMap<Arc<str>, AttrValue>;
 
-/// Whether a function with these attributes is called pure whatever it does.
+/// Whether a function with these attributes is treated as pure regardless of its body.
 pub fn is_forced_pure(attrs: &FuncAttrs) -> bool {
     let force = attrs.get(FORCE_PURE).or_else(|| attrs.get(FORCE_PURE_OLD));
     force.and_then(AttrValue::as_bool) == Some(true)

@@ -1,10 +1,11 @@
-//! Structural equality up to renaming, and the hash that goes with it.
+//! Structural equality up to renaming (alpha equivalence), and a compatible hash.
 //!
-//! Two modules are equal when they have the same functions under the same names, in whatever order, and two
-//! functions when one becomes the other by renaming variables, symbols and buffers. Spans and the names of variables,
-//! symbols, buffers and blocks do not count; attributes, notes and the private flag do.
+//! Two modules are equal if they have the same functions under the same names, in any order. Two
+//! functions are equal if renaming variables, symbols and buffers turns one into the other. Spans
+//! and the names of variables, symbols, buffers and blocks are ignored; attributes, annotations and
+//! the private flag are compared.
 //!
-//! A difference is found by walking both in step, and told with the path to it.
+//! The comparison traverses both sides in lockstep, and reports the first difference with its path.
 
 mod relax;
 mod tir;
@@ -18,12 +19,12 @@ use crate::attr_names::{NOALIAS, NUM_CAPTURED};
 use crate::attrs::FuncAttrs;
 use crate::module::{BaseFunc, IRModule};
 
-/// The first difference between two things.
+/// The first difference between two modules or functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where it is: `main / binding 3 (lv2) / argument 0`.
+    /// The location of the difference: `main / binding 3 (lv2) / argument 0`.
     pub path: String,
-    /// What the two sides are.
+    /// Describes both sides.
     pub what: String,
 }
 
@@ -64,7 +65,7 @@ fn same<T: PartialEq + fmt::Display>(what: &str, a: T, b: T) -> Cmp {
     if a == b { Ok(()) } else { Err(Difference::sides(what, a, b)) }
 }
 
-/// Attributes that say nothing of what a function computes.
+/// Attributes that do not affect what a function computes.
 const HINTS: &[&str] = &[NOALIAS, NUM_CAPTURED];
 
 fn same_attrs(a: &FuncAttrs, b: &FuncAttrs) -> Cmp {
@@ -79,7 +80,7 @@ fn same_attrs(a: &FuncAttrs, b: &FuncAttrs) -> Cmp {
     }
 }
 
-/// Whether two modules are the same up to renaming inside their functions.
+/// Compares two modules up to renaming inside their functions.
 ///
 /// # Errors
 /// The first difference.
@@ -112,7 +113,7 @@ fn equal_base(a: &BaseFunc, b: &BaseFunc) -> Cmp {
     }
 }
 
-/// Whether two graph functions are the same up to renaming.
+/// Compares two graph functions up to renaming.
 ///
 /// # Errors
 /// The first difference.
@@ -123,7 +124,7 @@ pub fn equal_functions(
     relax::Matcher::new(a, b).functions()
 }
 
-/// Whether two loop functions are the same up to renaming.
+/// Compares two loop functions up to renaming.
 ///
 /// # Errors
 /// The first difference.
@@ -134,7 +135,7 @@ pub fn equal_prim_funcs(
     tir::Matcher::new(a, b).functions()
 }
 
-/// A hash under which equal modules are equal.
+/// A hash that is the same for equal modules.
 pub fn structural_hash(module: &IRModule) -> u64 {
     let mut names: Vec<_> = module.functions.iter().collect();
     names.sort_by_key(|(name, _)| (*name).clone());
@@ -150,12 +151,12 @@ pub fn structural_hash(module: &IRModule) -> u64 {
     h.finish()
 }
 
-/// A hash under which equal graph functions are equal.
+/// A hash that is the same for equal graph functions.
 pub fn hash_function(f: &crate::relax::Function) -> u64 {
     relax::hash(f)
 }
 
-/// A hash under which equal loop functions are equal.
+/// A hash that is the same for equal loop functions.
 pub fn hash_prim_func(f: &crate::tir::PrimFunc) -> u64 {
     tir::hash(f)
 }

@@ -1,4 +1,4 @@
-//! The IR of Pliant: one module, two levels.
+//! The IR: one module with functions of two levels.
 //!
 //! | module | owns |
 //! |---|---|
@@ -6,14 +6,14 @@
 //! | [`relax`] | the graph level: functions in A-normal form over tensors, shapes, tuples and objects |
 //! | [`tir`] | the loop level: loop functions over buffers |
 //! | [`attrs`] | attribute values of operators and functions |
-//! | [`attr_names`] | the names of the attributes that have a meaning |
-//! | [`op`] | the name of an operator, and what the IR asks of whoever declares operators |
+//! | [`attr_names`] | the names of attributes that the compiler interprets |
+//! | [`op`] | operator names, and the interface to the operator library |
 //! | [`print`] | script text of everything |
 //! | [`equal`] | equality up to renaming, and its hash |
 //! | [`verify`] | the rules of well-formed modules |
 //!
-//! A function owns its arenas: ids of one function mean nothing in another, functions are cloned
-//! whole, transformed in parallel and dropped whole. Nothing here is global and nothing locks.
+//! A function owns its arenas: an id is only valid in its own function. Functions are cloned,
+//! transformed in parallel and dropped as a whole. There is no global state and there are no locks.
 
 pub mod attr_names;
 pub mod attrs;

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use crate::attrs::FuncAttrs;
 use crate::{relax, tir};
 
-/// A function of either level. Shared and copied on write.
+/// A function of either level. It is shared and copied on write.
 #[derive(Clone, Debug)]
 pub enum BaseFunc {
     /// A graph function.
@@ -17,7 +17,7 @@ pub enum BaseFunc {
 }
 
 impl BaseFunc {
-    /// The graph function, if it is one.
+    /// The graph function; `None` for a loop function.
     pub fn as_relax(&self) -> Option<&Arc<relax::Function>> {
         match self {
             BaseFunc::Relax(f) => Some(f),
@@ -25,7 +25,7 @@ impl BaseFunc {
         }
     }
 
-    /// The loop function, if it is one.
+    /// The loop function; `None` for a graph function.
     pub fn as_prim(&self) -> Option<&Arc<tir::PrimFunc>> {
         match self {
             BaseFunc::Prim(f) => Some(f),
@@ -54,37 +54,38 @@ impl From<tir::PrimFunc> for BaseFunc {
     }
 }
 
-/// A module: functions by global name, in the order of their definition. Cloning shares the functions.
+/// A module: functions by global name, in the order of their definition. Clones share the
+/// functions.
 #[derive(Clone, Debug, Default)]
 pub struct IRModule {
     /// The functions.
     pub functions: IndexMap<Arc<str>, BaseFunc>,
-    /// Notes on the whole module.
+    /// Attributes of the whole module.
     pub attrs: FuncAttrs,
 }
 
 impl IRModule {
-    /// An empty module.
+    /// Creates an empty module.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The function of that name.
+    /// The function with the given name; `None` if it does not exist.
     pub fn get(&self, name: &str) -> Option<&BaseFunc> {
         self.functions.get(name)
     }
 
-    /// Adds a function, or replaces the one of the same name in its place.
+    /// Adds a function, or replaces the existing one with the same name, keeping its position.
     pub fn insert(&mut self, name: impl Into<Arc<str>>, func: impl Into<BaseFunc>) {
         self.functions.insert(name.into(), func.into());
     }
 
-    /// Removes a function, keeping the order of the others.
+    /// Removes a function and returns it. The order of the others does not change.
     pub fn remove(&mut self, name: &str) -> Option<BaseFunc> {
         self.functions.shift_remove(name)
     }
 
-    /// A name not yet taken: `hint`, else `hint1`, `hint2`, ...
+    /// An unused name: `hint`, else `hint1`, `hint2`, ...
     pub fn fresh_name(&self, hint: &str) -> Arc<str> {
         if !self.functions.contains_key(hint) {
             return hint.into();
@@ -96,17 +97,17 @@ impl IRModule {
             .into()
     }
 
-    /// The graph functions, in order.
+    /// The graph functions in order.
     pub fn relax_funcs(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<relax::Function>)> {
         self.functions.iter().filter_map(|(n, f)| f.as_relax().map(|f| (n, f)))
     }
 
-    /// Whether a call of some graph function says that it works in place.
+    /// Whether a graph function contains a call that works in place.
     pub fn works_in_place(&self) -> bool {
         self.relax_funcs().any(|(_, f)| relax::visit::works_in_place(f))
     }
 
-    /// The loop functions, in order.
+    /// The loop functions in order.
     pub fn prim_funcs(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<tir::PrimFunc>)> {
         self.functions.iter().filter_map(|(n, f)| f.as_prim().map(|f| (n, f)))
     }

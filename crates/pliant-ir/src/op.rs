@@ -1,8 +1,8 @@
-//! The name of an operator, and what the IR asks of whoever declares operators.
+//! Operator names, and the interface to the operator library.
 //!
-//! The IR holds operators as data: a call names an [`Op`]. Their meaning (type rule, loop form, purity)
-//! stands in the operator library, which implements [`OpRegistry`] for the builder, the verifier and the
-//! parser.
+//! The IR treats operators as data: a call refers to an [`Op`]. The semantics of operators (type
+//! inference, lowering, purity) are defined in the operator library, which implements
+//! [`OpRegistry`] for the builder, the verifier and the parser.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use pliant_tensor::DType;
 use crate::attrs::{AttrValue, Attrs};
 use crate::relax::{Expr, Function, Type};
 
-/// An operator, by its full name (`relax.add`). Names live as long as the process: those of the library are
-/// constants, and a user's operator leaks its name once when it is registered.
+/// An operator, identified by its full name (`relax.add`). Names have static lifetime: those of the
+/// library are constants, and the name of a user's operator is leaked once on registration.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Op(pub &'static str);
 
@@ -22,7 +22,8 @@ impl Op {
         self.0.strip_prefix("relax.").unwrap_or(self.0)
     }
 
-    /// Whether calls write into operands, although their types call them pure: `call_tir_inplace` and its kin.
+    /// Whether calls may write to their operands although the type system treats them as pure:
+    /// `call_tir_inplace` and similar.
     pub fn writes_operands(self) -> bool {
         self.0.contains("inplace")
     }
@@ -40,47 +41,52 @@ impl fmt::Display for Op {
     }
 }
 
-/// `relax.call_tir(func, (args...), out_sinfo, tir_vars)`: destination-passing call of a loop function.
+/// `relax.call_tir(func, (args...), out_sinfo, tir_vars)`: destination-passing call of a loop
+/// function.
 pub const CALL_TIR: Op = Op("relax.call_tir");
 /// `R.call_tir_inplace(func, (args...), inplace_indices, out_sinfo)`: outputs may overwrite inputs.
 pub const CALL_TIR_INPLACE: Op = Op("relax.call_tir_inplace");
-/// The calls that state what they write.
+/// The calls whose arguments state their outputs.
 pub const DESTINATION_PASSING: [Op; 3] = [CALL_TIR, CALL_TIR_INPLACE, CALL_DPS_PACKED];
-/// `relax.call_dps_packed(func, (args...), out_sinfo)`: destination-passing call of a packed function.
+/// `relax.call_dps_packed(func, (args...), out_sinfo)`: destination-passing call of a packed
+/// function.
 pub const CALL_DPS_PACKED: Op = Op("relax.call_dps_packed");
-/// `relax.call_pure_packed(func, args...)`: call of a packed function that the caller promises is pure.
+/// `relax.call_pure_packed(func, args...)`: call of a packed function that the caller promises is
+/// pure.
 pub const CALL_PURE_PACKED: Op = Op("relax.call_pure_packed");
-/// `relax.call_builtin_with_ctx(func, (args...))`: call of a VM builtin that takes the VM's context.
+/// `relax.call_builtin_with_ctx(func, (args...))`: call of a VM builtin that takes the VM's
+/// context.
 pub const CALL_BUILTIN_WITH_CTX: Op = Op("relax.call_builtin_with_ctx");
-/// `relax.while_loop(cond, body, state...)`: calls `body` on the state as long as `cond` of it holds, and returns the
-/// last state. Its meaning and type rule stand in [`crate::relax::loops`].
+/// `relax.while_loop(cond, body, state...)`: calls `body` on the state as long as `cond` holds for
+/// it, and returns the final state. Its semantics and typing rule are in [`crate::relax::loops`].
 pub const WHILE_LOOP: Op = Op("relax.while_loop");
 
-/// `R.null_value()`: stands for an optional operand that is not given.
+/// `R.null_value()`: the placeholder for an absent optional operand.
 pub const NULL_VALUE: Op = Op("relax.null_value");
 
-/// How an operator is written: its operands, then its attributes with their defaults.
+/// The signature of an operator: its operands, then its attributes with their defaults.
 #[derive(Clone, Debug, Default)]
 pub struct OpSignature {
     /// Names of the operands, in order.
     pub operands: Vec<OperandSpec>,
     /// Names and defaults of the attributes, in order; `None` marks a required attribute.
     pub attrs: Vec<(&'static str, Option<AttrValue>)>,
-    /// The attribute that may be given by symbols, the first one: a call then has it as one more operand, a shape or an
-    /// integer, and `None` in its place.
+    /// The attribute that may contain symbols, if any. A call then has its value as an additional
+    /// operand (a shape or an integer), and `None` as the attribute.
     pub symbolic: Option<&'static str>,
-    /// Attributes that are lists, and how many items a number there stands for; half a list is repeated.
+    /// Attributes that are lists, with their lengths. A single number is repeated to that length,
+    /// and a list of half the length is repeated once.
     pub lists: &'static [(&'static str, usize)],
 }
 
 impl OpSignature {
-    /// The most operands of a call; `None` where any number is possible.
+    /// Maximum number of operands of a call; `None` if unlimited.
     pub fn most_operands(&self) -> Option<usize> {
         let variadic = self.operands.iter().any(|o| o.variadic);
         (!variadic).then_some(self.operands.len() + usize::from(self.symbolic.is_some()))
     }
 
-    /// What operand `i` of a call takes.
+    /// The kind of operand `i` of a call.
     pub fn takes(&self, i: usize) -> Takes {
         match self.operands.get(i).or(self.operands.last().filter(|o| o.variadic)) {
             Some(spec) => spec.takes,
@@ -89,9 +95,10 @@ impl OpSignature {
         }
     }
 
-    /// For each operand of a call the type of the tensor that a number there becomes; `None` where it stays a scalar.
-    /// Among elements a number takes the type of the first tensor; without one, an integer among floats becomes one of
-    /// them. What fills a result takes the type that is stated for it.
+    /// For each operand of a call, the type of the tensor that a number is converted to; `None` if
+    /// it remains a scalar. Among `Elements`, a number gets the type of the first tensor. Without a
+    /// tensor, an integer among floats becomes a float. A `Fill` number gets the type `stated` for
+    /// the result.
     pub fn number_types(&self, written: &[Written], stated: Option<DType>) -> Vec<Option<DType>> {
         let elements = |kind: fn(&Written) -> bool| {
             let of = move |(i, w): &(usize, &Written)| self.takes(*i) == Takes::Elements && kind(w);
@@ -113,7 +120,7 @@ impl OpSignature {
             .collect()
     }
 
-    /// An attribute's value as calls keep it: a list where the declaration says so.
+    /// The normal form of an attribute value: a list if the declaration requires one.
     pub fn normal(&self, key: &str, value: AttrValue) -> AttrValue {
         let Some(&(_, count)) = self.lists.iter().find(|(name, _)| *name == key) else {
             return value;
@@ -127,8 +134,8 @@ impl OpSignature {
         }
     }
 
-    /// The attributes in the order of the declaration, defaults filled in and values in their normal form: calls that
-    /// mean the same are equal.
+    /// The attributes in the order of the declaration, with defaults added and values in normal
+    /// form. Equivalent calls have equal attributes.
     pub fn complete(&self, attrs: Attrs) -> Attrs {
         let mut attrs = self.in_order(attrs);
         for (key, value) in &mut attrs.0 {
@@ -157,39 +164,39 @@ impl OpSignature {
     }
 }
 
-/// One operand of an operator.
+/// An operand of an operator.
 #[derive(Clone, Debug)]
 pub struct OperandSpec {
-    /// Its keyword.
+    /// The keyword.
     pub name: &'static str,
-    /// Whether it may be left out (only trailing operands may).
+    /// Whether it may be omitted; only trailing operands may.
     pub optional: bool,
-    /// Whether it takes all remaining positional arguments.
+    /// Whether it accepts all remaining positional arguments.
     pub variadic: bool,
-    /// What it takes.
+    /// The kind of the operand.
     pub takes: Takes,
 }
 
-/// What an operand takes, and so what a number written in its place becomes.
+/// The kind of an operand. It determines how a number passed for it is converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Takes {
-    /// Elements of the type that the operands share: a number takes it from a tensor beside it.
+    /// Elements of a common type: a number gets the type of another operand that is a tensor.
     #[default]
     Elements,
-    /// The element that fills the result: a number takes the type that is stated for the result.
+    /// The value that fills the result: a number gets the type stated for the result.
     Fill,
-    /// Conditions, whose type says nothing of the others'.
+    /// Conditions, whose type is independent of other operands.
     Bools,
-    /// Places or counts, whose type says nothing of the others'.
+    /// Positions or counts, whose type is independent of other operands.
     Indices,
-    /// Sizes and integers known to the compiler: a shape or an integer.
+    /// Compile-time sizes: a shape or an integer.
     Sizes,
-    /// Values of types of their own: a number stays one.
+    /// Scalars with independent types: a number remains a scalar.
     Scalars,
 }
 
 impl Takes {
-    /// What an operand declared with that word takes.
+    /// The operand kind that a keyword of a declaration denotes.
     pub fn of_word(word: &str) -> Option<Takes> {
         Some(match word {
             "fill" => Takes::Fill,
@@ -202,23 +209,23 @@ impl Takes {
     }
 }
 
-/// What stands in the place of an operand, as far as the numbers beside it depend on it.
+/// The form of an argument, as far as numbers next to it depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// A tensor of that element type, or something that may turn out to be one.
+    /// A tensor of the given element type, or a value that may be a tensor.
     Tensor(Option<DType>),
-    /// A whole number.
+    /// An integer.
     Int,
     /// A float.
     Float,
-    /// A truth value.
+    /// A Boolean.
     Bool,
-    /// Something else.
+    /// Any other value.
     Other,
 }
 
 impl Written {
-    /// The type of a number that nothing else gives one.
+    /// The default type of a number.
     fn own_type(self) -> Option<DType> {
         match self {
             Written::Int => Some(DType::Int64),
@@ -229,30 +236,30 @@ impl Written {
     }
 }
 
-/// Why a type could not be inferred. The text is for the user; the caller adds where it happened.
+/// A type inference error. The text is for users; the caller adds the location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InferError {
-    /// What is wrong, naming operands, dims and types.
+    /// Describes the problem, naming operands, dims and types.
     pub message: String,
-    /// What to do about it, if that can be said.
+    /// How to fix the problem, if known.
     pub help: Option<String>,
-    /// The attribute whose value is none that the operator takes, whatever its operands are.
+    /// The attribute whose value is invalid, independent of the operands.
     pub attr: Option<Box<str>>,
 }
 
 impl InferError {
-    /// An error without advice.
+    /// Creates an error without a help text.
     pub fn new(message: impl Into<String>) -> Self {
         InferError { message: message.into(), help: None, attr: None }
     }
 
-    /// The same with advice.
+    /// Sets the help text.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same, about the value of an attribute.
+    /// Marks the error as caused by the value of an attribute.
     pub fn of_attr(mut self, key: &str) -> Self {
         self.attr = Some(key.into());
         self
@@ -267,12 +274,12 @@ impl fmt::Display for InferError {
 
 impl std::error::Error for InferError {}
 
-/// The operator library as the IR sees it.
+/// The interface of the operator library.
 pub trait OpRegistry: Send + Sync {
-    /// The operator of that full name (`relax.add`).
+    /// The operator with the given full name (`relax.add`); `None` if there is none.
     fn lookup(&self, name: &str) -> Option<Op>;
 
-    /// How the operator is written. `None` for an unknown one.
+    /// The signature of an operator; `None` if it is unknown.
     fn signature(&self, op: Op) -> Option<&OpSignature>;
 
     /// The full names of all operators, for suggestions.
@@ -280,7 +287,7 @@ pub trait OpRegistry: Send + Sync {
         Vec::new()
     }
 
-    /// The attributes of a call as they are kept: all of them, in the order of the declaration.
+    /// The normalised attributes of a call: all attributes, in the order of the declaration.
     fn complete(&self, op: Op, attrs: Attrs) -> Attrs {
         match self.signature(op) {
             Some(signature) => signature.complete(attrs),
@@ -288,23 +295,25 @@ pub trait OpRegistry: Send + Sync {
         }
     }
 
-    /// Whether a call has no effect but its result.
+    /// Whether a call has no side effects.
     fn is_pure(&self, op: Op) -> bool;
 
-    /// Whether the type over operands of unknown types is that of an example, and others may give another.
+    /// Whether the type inferred for operands of unknown types is only an example, and other
+    /// operands may lead to another type.
     fn infers_by_example(&self, _op: Op) -> bool {
         false
     }
 
-    /// Whether each element of the result follows from the elements of the operands at its position, after broadcasting.
+    /// Whether each element of the result only depends on the elements of the operands at its
+    /// position, after broadcasting.
     fn is_elementwise(&self, _op: Op) -> bool {
         false
     }
 
-    /// The type of `op(args, attrs)`, made in the arenas of `func`.
+    /// Infers the type of `op(args, attrs)` in the arenas of `func`.
     ///
     /// # Errors
-    /// When the operands cannot fit: a rank, dtype or shape that is provably wrong.
+    /// If the operands are incompatible: a rank, dtype or shape is provably wrong.
     fn infer(
         &self,
         func: &mut Function,
@@ -315,7 +324,7 @@ pub trait OpRegistry: Send + Sync {
     ) -> Result<Type, InferError>;
 }
 
-/// A registry without operators, for code that only handles structure.
+/// A registry without operators, for code that only processes the structure of functions.
 pub struct NoOps;
 
 impl OpRegistry for NoOps {

@@ -1,8 +1,10 @@
-//! Checks modules against the specification: the rules stand in [`relax::verify`](crate::relax::verify) and
-//! [`tir::verify`](crate::tir::verify); the ones on whole modules are here.
+//! Checks modules against the specification. The rules for functions are in
+//! [`relax::verify`](crate::relax::verify) and [`tir::verify`](crate::tir::verify); those for whole
+//! modules are:
 //!
-//! - The names of graph functions that functions mention are those of the module (PL0210, with the function).
-//! - No two functions have the same `global_symbol` (PL0222). That of a public function without the attribute is its name.
+//! - Graph functions only refer to functions of the module (PL0210, reported with the function).
+//! - No two functions have the same `global_symbol` (PL0222). For a public function without this
+//!   attribute, its name counts.
 
 use pliant_diag::{Diagnostic, codes};
 use rustc_hash::FxHashMap;
@@ -11,10 +13,10 @@ use crate::attr_names::GLOBAL_SYMBOL;
 use crate::module::{BaseFunc, IRModule};
 use crate::op::OpRegistry;
 
-/// Violations reported for one function; more help nobody.
+/// Maximum number of violations reported per function.
 pub(crate) const MAX_PER_FUNCTION: usize = 200;
 
-/// All violations in a module, in the order of the text. Empty for a well-formed one.
+/// All violations in a module, in the order of the text. Empty if the module is well-formed.
 pub fn verify_module(module: &IRModule, ops: &dyn OpRegistry) -> Vec<Diagnostic> {
     let mut out = Vec::new();
     let mut symbols: FxHashMap<&str, &str> = FxHashMap::default();

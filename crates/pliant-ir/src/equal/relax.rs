@@ -1,4 +1,4 @@
-//! Graph functions.
+//! Structural equality of graph functions.
 
 use std::hash::{Hash, Hasher};
 
@@ -13,7 +13,7 @@ use crate::relax::{
     Binding, Callee, Expr, ExprData, FuncId, Function, Seq, TensorShape, Type, TypeData, Var,
 };
 
-/// Walks two graph functions in step.
+/// Compares two graph functions in lockstep.
 pub(super) struct Matcher<'a> {
     a: &'a Function,
     b: &'a Function,
@@ -25,13 +25,13 @@ pub(super) struct Matcher<'a> {
     equal_syms: FxHashSet<(Sym, Sym)>,
 }
 
-/// What is left to compare, on a stack.
+/// The remaining comparisons, on an explicit stack.
 enum Work {
     Func(FuncId, FuncId),
     Bindings(Vec<Step>, Vec<Step>, usize, Seq, Seq),
 }
 
-/// A binding, or the edge of a dataflow block.
+/// A binding, or the start or end of a dataflow block.
 #[derive(Clone, Copy)]
 enum Step {
     Begin,
@@ -125,7 +125,8 @@ impl<'a> Matcher<'a> {
                 }
                 (ExprData::Func(f), ExprData::Func(g)) => {
                     let (f, g) = (*f, *g);
-                    // A function that is called by an earlier one of its run has met its counterpart there.
+                    // If a previous local function in the run calls this one, their variables are
+                    // already paired.
                     self.use_var(p.var, q.var).map_err(place)?;
                     stack.push(Work::Bindings(x, y, i + 1, s, t));
                     stack.push(Work::Func(f, g));
@@ -247,7 +248,8 @@ impl<'a> Matcher<'a> {
         x.len() == y.len() && x.iter().zip(y).all(|(&x, &y)| self.sym(x, y))
     }
 
-    /// Pairs the symbols that stand alone in two types: a sum of sizes that comes before them does not tell which is which.
+    /// Pairs symbols that occur as whole dims in two types. Sums of sizes that occur earlier do not
+    /// determine the pairing.
     fn pair_symbols(&mut self, x: Type, y: Type) {
         let mut stack = vec![(x, y)];
         while let Some((x, y)) = stack.pop() {
@@ -267,7 +269,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Pairs the symbols that are dims at the same place, as far as they are new. Whether all dims are equal is looked at
+    /// Pairs new symbols that are dims at the same position. Whether all dims are equal is checked
     /// later.
     fn pair_dims(&mut self, x: &[Sym], y: &[Sym]) {
         for (&x, &y) in x.iter().zip(y) {
@@ -290,8 +292,9 @@ impl<'a> Matcher<'a> {
             }
             _ => {}
         }
-        // The order of operands depends on who made which first, so the terms are compared in one arena, the right
-        // one, where equal terms are one. Symbols that are new pair up by the order of the text.
+        // The order of operands depends on the order of creation, so the terms are compared in one
+        // arena (the right one), where equal terms have the same id. New symbols are paired by
+        // their order in the text.
         let (left, right) = (self.sym_vars(true, x), self.sym_vars(false, y));
         if left.len() != right.len() {
             return false;
@@ -434,7 +437,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// The bindings of a sequence; plain blocks only group them, so their edges do not count.
+/// The bindings of a sequence. Plain blocks only group bindings, so their boundaries are ignored.
 fn steps(f: &Function, seq: Seq) -> Vec<Step> {
     let mut out = Vec::new();
     for &b in &f.seq(seq).blocks {
@@ -446,7 +449,7 @@ fn steps(f: &Function, seq: Seq) -> Vec<Step> {
     out
 }
 
-/// Whether two tensors hold the same bits.
+/// Whether two tensors are bitwise equal.
 pub(super) fn same_tensor(a: &Tensor, b: &Tensor) -> bool {
     if a.same(b) {
         return true;
@@ -463,7 +466,8 @@ pub(super) fn same_tensor(a: &Tensor, b: &Tensor) -> bool {
     }
 }
 
-/// Hashes what renaming leaves alone: kinds, operators, attributes, constants' shapes, in order.
+/// Hashes what renaming does not change: kinds, operators, attributes and shapes of constants, in
+/// order.
 pub(super) fn hash(f: &Function) -> u64 {
     let mut h = FxHasher::default();
     hash_attrs(&f.attrs, &mut h);

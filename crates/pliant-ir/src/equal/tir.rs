@@ -1,4 +1,4 @@
-//! Loop functions.
+//! Structural equality of loop functions.
 
 use std::hash::{Hash, Hasher};
 
@@ -11,7 +11,7 @@ use crate::tir::{
     BlockData, Buffer, BufferRegion, Expr, ExprData, PrimFunc, Stmt, StmtData, Var, VarTy,
 };
 
-/// Walks two loop functions in step.
+/// Compares two loop functions in lockstep.
 pub(super) struct Matcher<'a> {
     a: &'a PrimFunc,
     b: &'a PrimFunc,
@@ -19,11 +19,12 @@ pub(super) struct Matcher<'a> {
     vars_back: FxHashMap<Var, Var>,
     buffers: FxHashMap<Buffer, Buffer>,
     buffers_back: FxHashMap<Buffer, Buffer>,
-    /// Pairs found equal. A pair stays equal as long as its variables are paired, and those are paired once.
+    /// Pairs known to be equal. They stay equal as long as their variables are paired, which
+    /// happens only once.
     equal: FxHashSet<(Expr, Expr)>,
 }
 
-/// Two statements to compare, in order, with the place they have in their parent.
+/// Two statements to compare, and their location in the parent.
 type Pair = (Stmt, Stmt, String);
 
 impl<'a> Matcher<'a> {
@@ -58,7 +59,7 @@ impl<'a> Matcher<'a> {
         while let Some((x, y, place)) = stack.pop() {
             let children = self.stmt(x, y).map_err(|d| d.at(&place))?;
             stack.extend(children.into_iter().rev().map(|(x, y, at)| {
-                // Paths name the innermost few places only: chains can be long.
+                // Paths only contain the first few components, because chains can be long.
                 let at = if place.len() < 200 { format!("{place} / {at}") } else { at };
                 (x, y, at)
             }));
@@ -79,7 +80,7 @@ impl<'a> Matcher<'a> {
     fn use_var(&mut self, x: Var, y: Var) -> Cmp {
         match (self.vars.get(&x), self.vars_back.get(&y)) {
             (Some(&t), Some(&s)) if t == y && s == x => Ok(()),
-            // Sizes that parameters define are met where they are first used.
+            // Sizes defined by parameters are paired at their first use.
             (None, None) => self.define(x, y),
             _ => Err(Difference::sides("variable", &self.a.var(x).name, &self.b.var(y).name)),
         }
@@ -148,7 +149,7 @@ impl<'a> Matcher<'a> {
         self.expr(x, y).map_err(|d| d.at(place))
     }
 
-    /// Compares two statements but for the statements inside, which are returned.
+    /// Compares two statements without their nested statements, which are returned.
     fn stmt(&mut self, x: Stmt, y: Stmt) -> Result<Vec<Pair>, Difference> {
         let (a, b) = (self.a, self.b);
         let one = |x: &Stmt, y: &Stmt, at: &str| vec![(*x, *y, at.to_string())];
@@ -319,7 +320,7 @@ fn stmt_name(s: &StmtData) -> &'static str {
     }
 }
 
-/// Hashes what renaming leaves alone: the heads of expressions and statements, in order.
+/// Hashes what renaming does not change: the heads of expressions and statements, in order.
 pub(super) fn hash(f: &PrimFunc) -> u64 {
     let mut h = FxHasher::default();
     hash_attrs(&f.attrs, &mut h);

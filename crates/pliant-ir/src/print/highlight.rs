@@ -15,8 +15,8 @@ const DECORATOR: &str = "\x1b[35m";
 const NAMESPACE: &str = "\x1b[33m";
 const RESET: &str = "\x1b[0m";
 
-/// The script with ANSI colours: keywords, strings, numbers, comments, decorators and the `R.`, `T.`, `I.`
-/// names. Without the escape codes it is the same text.
+/// Adds ANSI colours to a script: keywords, strings, numbers, comments, decorators and names with
+/// `R.`, `T.`, `I.`. The text without the escape codes does not change.
 pub fn highlight(script: &str) -> String {
     let mut out = String::with_capacity(script.len() * 2);
     let bytes = script.as_bytes();
@@ -35,7 +35,7 @@ pub fn highlight(script: &str) -> String {
     out
 }
 
-/// The end of the token that starts at `i`, and its colour. Ends on a character boundary.
+/// The end and the colour of the token that starts at `i`. The end is a character boundary.
 fn token(bytes: &[u8], i: usize) -> (usize, Option<&'static str>) {
     let run = |mut j: usize, f: fn(u8) -> bool| {
         while j < bytes.len() && f(bytes[j]) {

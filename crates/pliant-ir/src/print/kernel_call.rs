@@ -1,4 +1,4 @@
-//! Calls of library kernels as text: operands and attributes by name.
+//! Prints calls of library kernels with named operands and attributes.
 
 use pliant_kernel_api::{Attr, AttrDefault, AttrType};
 
@@ -8,7 +8,7 @@ use super::tir_expr::Tok;
 use crate::tir::{Expr, ExprData, KernelCall};
 
 impl TirPrinter<'_> {
-    /// The text of a call. Absent operands and attributes with their default values are left out.
+    /// Prints a call. Absent operands and attributes with default values are omitted.
     pub(super) fn kernel_call(&mut self, call: &KernelCall<'_>, out: &mut Vec<Tok>) {
         let kernel = call.kernel;
         out.push(Tok::Text(format!("T.call_kernel({}", py_str(kernel.name))));

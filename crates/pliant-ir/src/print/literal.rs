@@ -1,4 +1,4 @@
-//! Literals of the script: strings, numbers, attribute values, small tensors.
+//! Literals in scripts: strings, numbers, attribute values, small tensors.
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ pub(crate) fn py_str(text: &str) -> String {
     out
 }
 
-/// A float literal that reads back as the same `f64`.
+/// A float literal that parses to the same `f64`.
 pub(crate) fn py_float(value: f64) -> String {
     if value.is_nan() {
         format!("float(\"{}\")", nan_text(value))
@@ -38,18 +38,18 @@ pub(crate) fn py_float(value: f64) -> String {
     }
 }
 
-/// What is not a number has a sign as well.
+/// The text of NaN with its sign.
 fn nan_text(value: f64) -> &'static str {
     if value.is_sign_negative() { "-nan" } else { "nan" }
 }
 
-/// The digits of a finite float, always recognisable as a float.
+/// A finite float, always with a decimal point or an exponent.
 fn finite(value: f64) -> String {
-    // Debug of f64 is the shortest text that reads back, with ".0" or an exponent: Python's float syntax.
+    // `Debug` of f64 prints the shortest text that parses to the same value, in Python's syntax.
     format!("{value:?}")
 }
 
-/// The shortest text of `value` that reads back to the same element of that type.
+/// The shortest text that parses to the same element of the given type.
 pub(crate) fn float_digits(value: f64, dtype: DType) -> String {
     if dtype != DType::Float64 {
         let short = format!("{:?}", value as f32);
@@ -62,7 +62,7 @@ pub(crate) fn float_digits(value: f64, dtype: DType) -> String {
     finite(value)
 }
 
-/// The element of a float type nearest to `value`.
+/// Rounds `value` to a float type.
 pub(crate) fn round_to(value: f64, dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => pliant_tensor::f16_of(value).to_f64(),
@@ -137,7 +137,7 @@ pub(crate) fn func_attrs(attrs: &FuncAttrs) -> String {
     out
 }
 
-/// A small tensor as a number or nested lists; `None` for one that belongs into the metadata.
+/// A small tensor as a number or nested lists; `None` for a tensor that is stored in the metadata.
 pub(crate) fn small_tensor(tensor: &Tensor) -> Option<String> {
     const LIMIT: usize = 16;
     if tensor.numel() == 0 || tensor.numel() > LIMIT || tensor.ndim() > 4 {
@@ -167,7 +167,7 @@ fn nest(shape: &[i64], items: &[String]) -> String {
     format!("[{}]", rows.join(", "))
 }
 
-/// The elements' little-endian bytes in base64.
+/// The little-endian bytes of the elements in base64.
 pub(crate) fn base64(tensor: &Tensor) -> Option<String> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let tensor = tensor.to_contiguous().ok()?;

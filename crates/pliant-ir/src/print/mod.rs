@@ -1,4 +1,5 @@
-//! The printer: any module as script that parses back, and whose parse prints the same.
+//! The printer: prints any module as a script that parses to the same module and prints identically
+//! again.
 //!
 //! | file | owns |
 //! |---|---|
@@ -9,25 +10,28 @@
 //! | `tir`, `tir_block`, `tir_expr` | loop functions; their blocks and expressions |
 //! | `highlight` | colours for terminals |
 //!
-//! # The form
-//! - Symbols that a signature introduces stand there as strings (`"n"`); every symbol of a function is declared
-//!   at the top of its body (`n = T.int64()`), in the order of first appearance. A local function quotes and
-//!   declares only symbols that the functions around it do not use.
-//! - Every binding carries the variable's type. Operators print operands by position and attributes by keyword,
-//!   those equal to their default left out. Destination-passing calls print `out_sinfo=` (a list for several
-//!   results), other calls with result types `sinfo_args=(...,)`.
-//! - A branch of an `if` ends with `var: type = result`, for the variable that the `if` defines.
-//! - Constants of at most 16 elements print as `R.const(value, "dtype")`, larger ones as
-//!   `metadata["relax.expr.Constant"][i]`; with [`PrintOptions::show_meta`] the table stands above the module:
-//!   `metadata = {"relax.expr.Constant": [I.tensor((2, 3), "float32", "<base64>")]}`.
-//! - In loop functions plain integer literals are int64; all other constants name their type (`T.int32(3)`,
-//!   `T.float32(0.5)`, `T.bool(True)`). `a / b` is float division; integers have `//`, `%`, `T.truncdiv` and
-//!   `T.truncmod`. A range `(min, extent)` prints as `min, end` where `end` is a constant if both are, `b` if the
-//!   extent is `b - min`, and else `min + extent`; reading `min + e` gives back the extent `e`.
-//! - `T.alloc_buffer` directly in a block allocates for the block; elsewhere, and as `T.decl_buffer` in a block, it
-//!   lives until the end of the statement list.
+//! # Format
+//! - Symbols that a signature introduces are printed as strings (`"n"`). All symbols of a function
+//!   are declared at the start of its body (`n = T.int64()`), in the order of their first
+//!   appearance. A local function only quotes and declares symbols that the enclosing functions do
+//!   not use.
+//! - Every binding is annotated with the variable's type. Operands are printed by position and
+//!   attributes by keyword, except for attributes with default values. Destination-passing calls
+//!   are printed with `out_sinfo=` (a list for several results), other calls with explicit result
+//!   types with `sinfo_args=(...,)`.
+//! - A branch of an `if` ends with `var: type = result` for the variable that the `if` defines.
+//! - Constants of at most 16 elements are printed as `R.const(value, "dtype")`, larger ones as
+//!   `metadata["relax.expr.Constant"][i]`. With [`PrintOptions::show_meta`], the table precedes the
+//!   module: `metadata = {"relax.expr.Constant": [I.tensor((2, 3), "float32", "<base64>")]}`.
+//! - In loop functions plain integer literals are int64. Other constants state their type
+//!   (`T.int32(3)`, `T.float32(0.5)`, `T.bool(True)`). `a / b` is float division; integers have
+//!   `//`, `%`, `T.truncdiv` and `T.truncmod`. A range `(min, extent)` is printed as `min, end`:
+//!   `end` is a constant if both are, `b` if the extent is `b - min`, and otherwise `min + extent`.
+//!   Parsing `min + e` restores the extent `e`.
+//! - `T.alloc_buffer` directly in a block allocates for the block. Elsewhere, and as
+//!   `T.decl_buffer` in a block, the buffer lives until the end of the statement list.
 //!
-//! Printing takes time linear in the function and does not recurse into long chains.
+//! Printing takes linear time and does not recurse into long chains.
 
 mod highlight;
 mod kernel_call;
@@ -50,18 +54,18 @@ use crate::op::OpRegistry;
 use crate::{relax as graph, tir as loops};
 pub use highlight::highlight;
 
-/// The name of a variable that nobody reads.
+/// The name of an unused variable.
 pub const DISCARDED: &str = "_";
 
-/// The line that every printed script begins with.
+/// The first line of every printed script.
 pub const HEADER: &str = "from pliant.script import ir as I, relax as R, tir as T\n";
 
-/// What a print contains.
+/// Options of the printer.
 #[derive(Clone, Debug)]
 pub struct PrintOptions {
-    /// Whether large constants are written out, so that the text is complete.
+    /// Whether large constants are included, so that the text is complete.
     pub show_meta: bool,
-    /// Whether the import line comes first.
+    /// Whether the script starts with the import line.
     pub header: bool,
     /// The name of the module's class.
     pub module_name: Arc<str>,
@@ -74,19 +78,19 @@ impl Default for PrintOptions {
 }
 
 impl PrintOptions {
-    /// The options under which the text holds everything.
+    /// Options for a text that contains the whole module.
     pub fn complete() -> Self {
         PrintOptions { show_meta: true, ..Self::default() }
     }
 }
 
-/// What the functions of one print share.
+/// The state shared by the functions of one printed module.
 struct ModulePrinter<'a> {
     ops: &'a dyn OpRegistry,
     options: &'a PrintOptions,
-    /// The printed names of the module's functions.
+    /// The printed names of global functions.
     globals: FxHashMap<Arc<str>, String>,
-    /// The large constants, and the place of each by the address of its object.
+    /// The large constants. `constant_ids` maps the address of a tensor object to its index.
     constants: Vec<Tensor>,
     constant_ids: FxHashMap<usize, usize>,
 }
@@ -113,7 +117,7 @@ impl<'a> ModulePrinter<'a> {
         self.globals.get(name).cloned().unwrap_or_else(|| names::sanitize(name))
     }
 
-    /// The text above the functions: imports and metadata.
+    /// The text before the functions: imports and metadata.
     fn front(&self) -> String {
         let mut out = String::new();
         if self.options.header {
@@ -144,7 +148,7 @@ impl<'a> ModulePrinter<'a> {
     }
 }
 
-/// The parts as a Python tuple.
+/// Formats the parts as a Python tuple.
 pub(crate) fn tuple(parts: &[String]) -> String {
     match parts {
         [one] => format!("({one},)"),
@@ -152,7 +156,7 @@ pub(crate) fn tuple(parts: &[String]) -> String {
     }
 }
 
-/// Prints a module. `ops` tells how operators are written.
+/// Prints a module. `ops` provides the signatures of operators.
 pub fn print_module(module: &IRModule, ops: &dyn OpRegistry, options: &PrintOptions) -> String {
     let mut printer = ModulePrinter::new(ops, options);
     let mut taken = names::Names::new();
@@ -182,7 +186,7 @@ pub fn print_module(module: &IRModule, ops: &dyn OpRegistry, options: &PrintOpti
     out
 }
 
-/// Prints a graph function as a script of its own.
+/// Prints a graph function as a standalone script.
 pub fn print_function(
     name: &str,
     func: &graph::Function,
@@ -197,7 +201,7 @@ pub fn print_function(
     out
 }
 
-/// Prints a loop function as a script of its own.
+/// Prints a loop function as a standalone script.
 pub fn print_prim_func(name: &str, func: &loops::PrimFunc, options: &PrintOptions) -> String {
     let mut out = String::new();
     if options.header {
@@ -208,21 +212,22 @@ pub fn print_prim_func(name: &str, func: &loops::PrimFunc, options: &PrintOption
     out
 }
 
-/// One expression of a graph function, for messages. Variables print by their own names.
+/// Prints an expression of a graph function for messages. Variables have their own names.
 pub fn expr_text(func: &graph::Function, expr: graph::Expr, ops: &dyn OpRegistry) -> String {
     let options = PrintOptions::default();
     let mut printer = ModulePrinter::new(ops, &options);
     relax::FuncPrinter::for_messages(&mut printer, func).expr(expr)
 }
 
-/// One type of a graph function, for messages. Variables and symbols print by their own names.
+/// Prints a type of a graph function for messages. Variables and symbols have their own names.
 pub fn type_text(func: &graph::Function, ty: graph::Type) -> String {
     let options = PrintOptions::default();
     let mut printer = ModulePrinter::new(&crate::op::NoOps, &options);
     relax::FuncPrinter::for_messages(&mut printer, func).ty(ty).to_string()
 }
 
-/// One expression of a loop function, for messages. Variables and buffers print by their own names.
+/// Prints an expression of a loop function for messages. Variables and buffers have their own
+/// names.
 pub fn tir_expr_text(func: &loops::PrimFunc, expr: loops::Expr) -> String {
     tir::TirPrinter::for_messages(func).expr(expr)
 }

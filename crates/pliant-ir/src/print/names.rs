@@ -1,8 +1,8 @@
-//! Names in printed script: valid Python identifiers, each different from all others in view.
+//! Names in printed scripts: valid Python identifiers, unique among all visible names.
 
 use rustc_hash::FxHashMap;
 
-/// Words that a printed variable must not be called: Python's own, and those the script uses.
+/// Names that variables must not have: Python keywords, and names with a meaning in scripts.
 const RESERVED: &[&str] = &[
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -10,17 +10,17 @@ const RESERVED: &[&str] = &[
     "with", "yield", "R", "T", "I", "cls", "metadata", "range", "float",
 ];
 
-/// The names taken so far.
+/// The names in use.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// For each name in use, the hint and number it was made from.
+    /// For each name in use, the hint and the number from which it was built.
     used: FxHashMap<String, Option<(String, u32)>>,
     /// The next number to try for a hint.
     next: FxHashMap<String, u32>,
 }
 
 impl Names {
-    /// No name taken but the reserved ones.
+    /// Creates a set that only contains the reserved names.
     pub fn new() -> Self {
         let mut names = Names::default();
         for word in RESERVED {
@@ -29,7 +29,7 @@ impl Names {
         names
     }
 
-    /// Takes a name that starts with `hint`: `hint` itself where that is free and valid.
+    /// Reserves a name that starts with `hint`: `hint` itself if it is available and valid.
     pub fn take(&mut self, hint: &str) -> String {
         let base = sanitize(hint);
         if !self.used.contains_key(&base) {
@@ -50,7 +50,7 @@ impl Names {
         }
     }
 
-    /// Gives a name back, when what it names goes out of view.
+    /// Releases a name that is not visible any more.
     pub fn release(&mut self, name: &str) {
         if let Some(Some((base, n))) = self.used.remove(name)
             && let Some(next) = self.next.get_mut(&base)
@@ -60,7 +60,7 @@ impl Names {
     }
 }
 
-/// The text as an identifier. Letters of any script stay.
+/// Converts a text to an identifier. Letters of all scripts are kept.
 pub(crate) fn sanitize(hint: &str) -> String {
     let keep = |c: char| c == '_' || c.is_ascii_digit() || c.is_alphabetic();
     let mut out: String = hint.chars().map(|c| if keep(c) { c } else { '_' }).collect();

@@ -1,4 +1,4 @@
-//! Graph functions as text: signatures, bindings, blocks.
+//! Prints graph functions: signatures, bindings, blocks.
 
 use std::rc::Rc;
 
@@ -14,14 +14,15 @@ use crate::relax::{
     Binding, Block, Callee, Expr, ExprData, FuncId, Function, Seq, TensorShape, Type, TypeData, Var,
 };
 
-/// Prints one graph function.
+/// The printer of a graph function.
 pub(super) struct FuncPrinter<'a, 'm> {
     pub f: &'a Function,
     pub cx: &'a mut ModulePrinter<'m>,
     pub ty_memo: FxHashMap<Type, Rc<str>>,
     names: Names,
     vars: FxHashMap<Var, String>,
-    /// Variables by the name of what nobody reads that are read: a script could not say so.
+    /// Variables with the name of an unused variable that are used nevertheless; they must be
+    /// renamed.
     read_discards: FxHashSet<Var>,
     syms: SymTable,
     /// The function that introduces each symbol.
@@ -30,7 +31,7 @@ pub(super) struct FuncPrinter<'a, 'm> {
     signature_of: Option<FuncId>,
 }
 
-/// Prints a graph function with its decorator, at that many levels of indentation.
+/// Prints a graph function with its decorator at the given indentation level.
 pub(super) fn print(
     cx: &mut ModulePrinter<'_>,
     out: &mut String,
@@ -43,9 +44,9 @@ pub(super) fn print(
     printer.function(out, name, f.root(), indent);
 }
 
-/// What is left to print, on a stack.
+/// The remaining output, on an explicit stack.
 enum Work {
-    /// Bindings of a block, from an index on.
+    /// The bindings of a block from an index on.
     Bindings(Block, usize, usize),
     Block(Block, usize),
     Output(Block, usize),
@@ -55,7 +56,7 @@ enum Work {
     Func(String, FuncId, usize),
 }
 
-/// How a sequence ends.
+/// The statement that ends a sequence.
 #[derive(Clone, Copy)]
 enum End {
     Return,
@@ -77,18 +78,20 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         }
     }
 
-    /// A printer that calls variables by their own names and meets symbols as they come.
+    /// A printer for messages: variables have their own names, and symbols are named at their first
+    /// occurrence.
     pub(super) fn for_messages(cx: &'a mut ModulePrinter<'m>, f: &'a Function) -> Self {
         Self::new(cx, f)
     }
 
     // ---- symbols and names ----
 
-    /// Names the symbols, in the order in which the text introduces them, and finds who introduces each.
+    /// Names the symbols in the order in which the text introduces them, and determines where each
+    /// one is introduced.
     fn collect(&mut self) {
         let mut walk = Walk::default();
         let mut funcs = vec![self.f.root()];
-        // Breadth first, so that a symbol belongs to the outermost function that uses it.
+        // Breadth first, so that a symbol is introduced by the outermost function that uses it.
         let mut next = 0;
         while next < funcs.len() {
             let id = funcs[next];
@@ -208,13 +211,13 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         self.syms.text(&self.f.syms, sym).to_string()
     }
 
-    /// Whether a term holds a symbol that the signature being printed introduces.
+    /// Whether a term contains a symbol that the current signature introduces.
     pub(super) fn introduces(&self, sym: Sym) -> bool {
         let syms = self.f.syms.free_vars(sym);
         syms.iter().any(|v| self.owners.get(v).copied() == self.signature_of)
     }
 
-    /// The printed name of a variable, chosen when it is first met.
+    /// The printed name of a variable, chosen at its first occurrence.
     pub(super) fn var_name(&mut self, var: Var) -> String {
         if let Some(name) = self.vars.get(&var) {
             return name.clone();
@@ -287,7 +290,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         let outer = self.signature_of.replace(id);
         let mut params = Vec::with_capacity(func.params.len());
         for &p in &func.params {
-            // The type first: it may name an earlier parameter, never this one.
+            // The type first: it may refer to earlier parameters, but not to this one.
             let ty = self.sig_ty(f.var(p).ty);
             params.push(format!("{}: {ty}", self.var_name(p)));
         }
@@ -357,7 +360,8 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
     }
 
     fn binding(&mut self, b: Binding) -> String {
-        // The value first: a name is taken where it is first written, and the value cannot name its variable.
+        // The value first: names are assigned in the order of the text, and the value cannot refer
+        // to its own variable.
         let value = self.expr(b.value);
         let value = match b.cast.expand() {
             Some(ty) => format!("R.match_cast({value}, {})", self.ty(ty)),
@@ -367,7 +371,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
     }
 }
 
-/// What the collecting walk has seen.
+/// What the collecting traversal has visited.
 #[derive(Default)]
 struct Walk {
     types: FxHashSet<Type>,
@@ -382,7 +386,7 @@ fn line(out: &mut String, indent: usize, text: &str) {
     out.push('\n');
 }
 
-/// Whether a function that is alive in the arena names a global one.
+/// Whether a function refers to a global function.
 fn mentions_globals(f: &Function) -> bool {
     !called_globals(f).is_empty()
 }

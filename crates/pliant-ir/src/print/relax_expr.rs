@@ -1,4 +1,4 @@
-//! Types and expressions of graph functions as text, without recursion.
+//! Prints types and expressions of graph functions without recursion.
 
 use std::rc::Rc;
 
@@ -10,27 +10,27 @@ use crate::DType;
 use crate::op::{CALL_BUILTIN_WITH_CTX, CALL_PURE_PACKED, DESTINATION_PASSING, Op};
 use crate::relax::{Callee, Expr, ExprData, TensorShape, Type, TypeData};
 
-/// A piece of text still to be written; pieces are expanded from a stack.
+/// A piece of text to print. Pieces are expanded from an explicit stack.
 pub(super) enum Tok {
     Lit(&'static str),
     Text(String),
     Ty(Type),
     Expr(Expr),
-    /// An expression that prints as a string where it names a packed function.
+    /// An expression that is printed as a string if it names a packed function.
     Name(Expr),
 }
 
-/// How symbolic integers print.
+/// How symbolic integers are printed.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum SymStyle {
-    /// As they are.
+    /// Unquoted.
     Plain,
-    /// Those that hold a symbol introduced by the current signature in quotes.
+    /// Quoted if they contain a symbol that the current signature introduces.
     Signature,
 }
 
 impl FuncPrinter<'_, '_> {
-    /// The type in the body of a function.
+    /// Prints a type in the body of a function.
     pub(super) fn ty(&mut self, ty: Type) -> Rc<str> {
         if let Some(text) = self.ty_memo.get(&ty) {
             return text.clone();
@@ -40,12 +40,12 @@ impl FuncPrinter<'_, '_> {
         text
     }
 
-    /// The type in a signature.
+    /// Prints a type in a signature.
     pub(super) fn sig_ty(&mut self, ty: Type) -> String {
         self.expand(Tok::Ty(ty), SymStyle::Signature)
     }
 
-    /// An expression, other than `If` and local functions.
+    /// Prints an expression other than `If` and local functions.
     pub(super) fn expr(&mut self, e: Expr) -> String {
         self.expand(Tok::Expr(e), SymStyle::Plain)
     }
@@ -205,7 +205,7 @@ impl FuncPrinter<'_, '_> {
                 Callee::Op(op) => self.op_call(*op, e, out),
                 Callee::Expr(callee) => self.func_call(*callee, e, out),
             },
-            // These print as statements; inside an expression they break the normal form.
+            // These are printed as statements; inside an expression they violate A-normal form.
             ExprData::If { .. } => out.push(Tok::Lit("<if>")),
             ExprData::Func(_) => out.push(Tok::Lit("<function>")),
         }
@@ -267,7 +267,7 @@ impl FuncPrinter<'_, '_> {
         let signature = self.cx.ops.signature(op);
         for (key, value) in &self.f.call_attrs(*attrs).0 {
             let default = signature.and_then(|s| s.attrs.iter().find(|a| a.0 == &**key));
-            // An attribute that is given by symbols is an operand.
+            // An attribute that contains symbols is passed as an operand.
             let operand = signature.is_some_and(|s| s.symbolic == Some(&**key)) && value.is_none();
             if !operand && !default.is_some_and(|(_, d)| d.as_ref() == Some(value)) {
                 items.push(vec![keyword(key, value)]);
@@ -280,7 +280,7 @@ impl FuncPrinter<'_, '_> {
     }
 
     fn out_sinfo(&self, call: Expr, ty_args: &[Type]) -> Option<Vec<Tok>> {
-        // A list of one is its item, so that a tuple of one says that it is one.
+        // A list of one type denotes that type, so a tuple of one must be printed explicitly.
         if let ([one], TypeData::Tuple(fields)) = (ty_args, self.f.ty(call))
             && fields.len() == 1
         {

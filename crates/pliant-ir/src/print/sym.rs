@@ -1,7 +1,7 @@
-//! The symbols of a function: their printed names and the order of their introduction.
+//! The symbols of a function: their printed names and the order in which they are introduced.
 //!
-//! `pliant-sym` orders the operands of a term by names, so the text does not depend on who made which term
-//! first: parsing it and printing again gives the same text.
+//! `pliant-sym` orders the operands of a term by name, so the text does not depend on the order of
+//! creation: parsing it and printing again reproduces the text.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub(crate) struct SymTable {
 }
 
 impl SymTable {
-    /// The symbols in the order of their introduction.
+    /// The symbols in the order in which they are introduced.
     pub fn order(&self) -> &[SymVar] {
         &self.order
     }
@@ -28,8 +28,8 @@ impl SymTable {
         self.names.get(&var).map_or("_", String::as_str)
     }
 
-    /// The symbols of a term that are new, in the order in which they are to be introduced: by name, as the
-    /// text does not tell in which order they were made.
+    /// The symbols of a term that are not introduced yet, ordered by name, because the text does
+    /// not contain their order of creation.
     pub fn unknown(&self, arena: &SymArena, sym: Sym) -> Vec<SymVar> {
         if let SymKind::Int(_) = arena.kind(sym) {
             return Vec::new();
@@ -40,13 +40,13 @@ impl SymTable {
         fresh
     }
 
-    /// Introduces a symbol under a name.
+    /// Introduces a symbol with the given name.
     pub fn introduce(&mut self, var: SymVar, name: String) {
         self.names.insert(var, name);
         self.order.push(var);
     }
 
-    /// The text of a term whose symbols are all introduced.
+    /// The text of a term whose symbols have all been introduced.
     pub fn text(&mut self, arena: &SymArena, sym: Sym) -> Rc<str> {
         if let Some(text) = self.memo.get(&sym) {
             return text.clone();

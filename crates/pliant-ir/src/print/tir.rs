@@ -1,4 +1,5 @@
-//! Loop functions as text: signatures and statements. Blocks are in `tir_block`, expressions in `tir_expr`.
+//! Prints loop functions: signatures and statements. Blocks are in `tir_block`, expressions in
+//! `tir_expr`.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,33 +10,35 @@ use crate::tir::{
     BinOp, Buffer, Expr, ExprData, ForKind, PrimFunc, Scope, Stmt, StmtData, Var, VarTy,
 };
 
-/// Prints one loop function.
+/// The printer of a loop function.
 pub(super) struct TirPrinter<'a> {
     pub f: &'a PrimFunc,
     names: Names,
     vars: FxHashMap<Var, String>,
     buffers: FxHashMap<Buffer, String>,
-    /// What was named since each open scope began.
+    /// The names assigned in each open scope.
     scopes: Vec<Vec<Named>>,
-    /// Minimum and extent of the loops in view, for `T.axis.remap`.
+    /// The minimum and the extent of visible loops, for `T.axis.remap`.
     pub loops: FxHashMap<Var, (Expr, Expr)>,
 }
 
-/// A name that ends with its scope.
+/// A name that is released at the end of its scope.
 enum Named {
     Var(Var),
     Buffer(Buffer),
 }
 
-/// What is left to print, on a stack.
+/// The remaining output, on an explicit stack.
 pub(super) enum Work {
-    /// A list of statements: the flattened form of one statement. `in_block` is whether a block's own.
+    /// A list of statements: the flattened form of one statement. `in_block` tells whether it is a
+    /// block's own list.
     Body {
         stmt: Stmt,
         indent: usize,
         in_block: bool,
     },
-    /// One of the statements of a list; the last one may be written open-ended.
+    /// A statement of a list. The last one may be printed so that it applies to the rest of the
+    /// list.
     Item {
         stmt: Stmt,
         indent: usize,
@@ -45,11 +48,11 @@ pub(super) enum Work {
     Line(usize, String),
     /// Opens a scope of names.
     Enter,
-    /// Closes it.
+    /// Closes a scope of names.
     Leave,
 }
 
-/// Prints a loop function with its decorator, at that many levels of indentation.
+/// Prints a loop function with its decorator at the given indentation level.
 pub(super) fn print(out: &mut String, name: &str, f: &PrimFunc, indent: usize) {
     TirPrinter::for_messages(f).function(out, name, indent);
 }
@@ -63,7 +66,7 @@ pub(super) fn line(out: &mut String, indent: usize, text: &str) {
 }
 
 impl<'a> TirPrinter<'a> {
-    /// A printer that names variables when it first meets them.
+    /// A printer that names variables at their first occurrence.
     pub(super) fn for_messages(f: &'a PrimFunc) -> Self {
         TirPrinter {
             f,
@@ -77,7 +80,7 @@ impl<'a> TirPrinter<'a> {
 
     // ---- names ----
 
-    /// The printed name of a variable, chosen when it is first met.
+    /// The printed name of a variable, chosen at its first occurrence.
     pub(super) fn var_name(&mut self, v: Var) -> String {
         if let Some(name) = self.vars.get(&v) {
             return name.clone();
@@ -90,7 +93,7 @@ impl<'a> TirPrinter<'a> {
         name
     }
 
-    /// The printed name of a buffer, chosen when it is first met.
+    /// The printed name of a buffer, chosen at its first occurrence.
     pub(super) fn buffer_name(&mut self, b: Buffer) -> String {
         if let Some(name) = self.buffers.get(&b) {
             return name.clone();
@@ -159,7 +162,7 @@ impl<'a> TirPrinter<'a> {
         self.statements(out, f.body, indent);
     }
 
-    /// A handle's name keeps clear of its buffer's.
+    /// The name of a handle parameter, which must differ from that of its buffer.
     fn handle_name(&mut self, p: Var, buffer: Option<Buffer>) -> String {
         let (own, buffer) = (&self.f.var(p).name, buffer.map(|b| &self.f.buffer(b).name));
         if buffer == Some(own) {
@@ -170,7 +173,7 @@ impl<'a> TirPrinter<'a> {
         self.var_name(p)
     }
 
-    /// Whether a buffer's parameter can be written with the buffer's type.
+    /// Whether a buffer parameter can be printed with the buffer's type as annotation.
     fn is_plain(&self, b: Buffer) -> bool {
         let data = self.f.buffer(b);
         data.strides.is_empty()
@@ -183,7 +186,7 @@ impl<'a> TirPrinter<'a> {
         format!("T.Buffer({})", self.buffer_args(b))
     }
 
-    /// Shape, dtype and what differs from a compact buffer in global memory.
+    /// The shape, the dtype, and all properties that differ from a compact buffer in global memory.
     pub(super) fn buffer_args(&mut self, b: Buffer) -> String {
         let data = self.f.buffer(b);
         let mut out = format!("{}, \"{}\"", self.expr_tuple(&data.shape), data.dtype);
@@ -204,7 +207,7 @@ impl<'a> TirPrinter<'a> {
         super::tuple(&items)
     }
 
-    /// The variables that buffer parameters define, in the order of their appearance.
+    /// The variables that buffer parameters define, in the order of their occurrence.
     fn size_vars(&self) -> Vec<Var> {
         let mut seen: FxHashSet<Var> = self.f.params.iter().copied().collect();
         let mut vars = Vec::new();
@@ -255,7 +258,7 @@ impl<'a> TirPrinter<'a> {
         }
     }
 
-    /// The statements that a statement stands for, sequences inside sequences opened.
+    /// The statements that a statement consists of, with nested sequences flattened.
     fn flatten(&self, stmt: Stmt) -> Vec<Stmt> {
         let mut out = Vec::new();
         let mut stack = vec![stmt];
@@ -268,7 +271,7 @@ impl<'a> TirPrinter<'a> {
         out
     }
 
-    /// The rest of a list: what follows an open-ended statement.
+    /// The rest of a list after a statement that applies to it.
     fn rest(&self, body: Stmt, indent: usize, in_block: bool, stack: &mut Vec<Work>) {
         if !self.flatten(body).is_empty() {
             stack.push(Work::Body { stmt: body, indent, in_block });
@@ -358,7 +361,7 @@ impl<'a> TirPrinter<'a> {
         }
     }
 
-    /// Queues a body one level deeper, in a scope of its own.
+    /// Queues a body at the next indentation level, in its own scope.
     pub(super) fn nested(&mut self, body: Stmt, indent: usize, stack: &mut Vec<Work>) {
         stack.push(Work::Leave);
         stack.push(Work::Body { stmt: body, indent: indent + 1, in_block: false });
@@ -380,7 +383,7 @@ impl<'a> TirPrinter<'a> {
             let mut extents = Vec::new();
             for &s in &nest {
                 if let StmtData::For { var, min, extent, .. } = f.stmt(s) {
-                    // Extents first: a loop's variable is not in view there.
+                    // Extents first: the loop variables are not visible in them.
                     extents.push(self.expr(*extent));
                     self.loops.insert(*var, (*min, *extent));
                     vars.push(*var);
@@ -401,8 +404,9 @@ impl<'a> TirPrinter<'a> {
         stack.push(Work::Body { stmt: *body, indent: indent + 1, in_block: false });
     }
 
-    /// The loops that one `T.grid` can stand for, outermost first: serial, from zero, without notes, each the whole
-    /// body of the one before, and none's extent using the others' variables.
+    /// The loops that can be printed as one `T.grid`, outermost first: serial, starting at zero,
+    /// without annotations, each one the whole body of the previous one, and with extents
+    /// independent of the others' variables.
     fn grid(&self, stmt: Stmt) -> Vec<Stmt> {
         let mut nest = Vec::new();
         let mut vars: FxHashSet<Var> = FxHashSet::default();
@@ -435,7 +439,7 @@ impl<'a> TirPrinter<'a> {
         vec![self.expr(min), self.end(min, extent)]
     }
 
-    /// The end of a range, in a form from which the extent can be told again.
+    /// The end of a range, printed such that the extent can be restored.
     pub(super) fn end(&mut self, min: Expr, extent: Expr) -> String {
         let f = self.f;
         if let (Some(a), Some(n)) = (f.as_int(min), f.as_int(extent))

@@ -1,11 +1,11 @@
-//! Blocks of loop functions as text.
+//! Prints blocks of loop functions.
 
 use super::literal::{attr_map, py_str};
 use super::tir::{TirPrinter, Work, line};
 use crate::tir::{BlockData, BufferRegion, ExprData, IterKind, IterVar};
 
 impl TirPrinter<'_> {
-    /// Prints a block's head; its body goes on the stack.
+    /// Prints the head of a block, and pushes its body on the stack.
     pub(super) fn block(
         &mut self,
         out: &mut String,
@@ -21,7 +21,7 @@ impl TirPrinter<'_> {
             let text = format!("T.where({})", self.expr(p));
             line(out, indent, &text);
         }
-        // Named before the regions that may mention them.
+        // Named before the regions, which may refer to them.
         let mut allocs = Vec::new();
         for &buffer in &b.allocs {
             let args = self.buffer_args(buffer);
@@ -70,7 +70,7 @@ impl TirPrinter<'_> {
         }
     }
 
-    /// Whether an axis runs over just what a loop runs over.
+    /// Whether an axis has the same range as the loop to which it is bound.
     fn remaps(&self, it: &IterVar) -> bool {
         match self.f.expr(it.binding) {
             ExprData::Var(v) => {

@@ -1,11 +1,11 @@
-//! Expressions of loop functions as text, without recursion.
+//! Prints expressions of loop functions without recursion.
 
 use super::literal::{py_str, typed_float};
 use super::tir::TirPrinter;
 use crate::DType;
 use crate::tir::{BinOp, Buffer, Expr, ExprData, Intrin, KernelCall, Ty};
 
-/// Precedences of Python's operators, as far as the printer uses them.
+/// The precedences of Python's operators, as far as they are used.
 mod prec {
     pub const OR: u8 = 1;
     pub const AND: u8 = 2;
@@ -16,21 +16,21 @@ mod prec {
     pub const ATOM: u8 = 8;
 }
 
-/// A piece of text still to be written.
+/// A piece of text to print.
 pub(super) enum Tok {
     Lit(&'static str),
     Text(String),
-    /// An expression that must bind at least this tightly.
+    /// An expression, and the minimum precedence at which it needs no parentheses.
     Expr(Expr, u8),
 }
 
 impl TirPrinter<'_> {
-    /// The text of an expression.
+    /// Prints an expression.
     pub(super) fn expr(&mut self, e: Expr) -> String {
         self.expr_at(e, 0)
     }
 
-    /// The text of an expression that must bind at least as tightly as a sum.
+    /// Prints an expression as the operand of a sum.
     pub(super) fn addend(&mut self, e: Expr) -> String {
         self.expr_at(e, prec::ADD + 1)
     }
@@ -56,7 +56,7 @@ impl TirPrinter<'_> {
         out
     }
 
-    /// The parts of an expression, and how tightly it binds.
+    /// Appends the parts of an expression, and returns its precedence.
     fn parts(&mut self, e: Expr, out: &mut Vec<Tok>) -> u8 {
         let f = self.f;
         match f.expr(e) {
@@ -129,7 +129,7 @@ impl TirPrinter<'_> {
             BinOp::Min => return function(out, "T.min", a, b),
             BinOp::Max => return function(out, "T.max", a, b),
         };
-        // Comparisons chain in Python, so neither side may be one.
+        // Comparisons chain in Python, so neither operand may be an unparenthesised comparison.
         let left = if own == prec::CMP { own + 1 } else { own };
         out.extend([Tok::Expr(a, left), Tok::Lit(symbol), Tok::Expr(b, own + 1)]);
         own

@@ -1,5 +1,5 @@
-//! [`FunctionBuilder`]: makes a function binding by binding, keeps A-normal form, and infers each type at
-//! once.
+//! [`FunctionBuilder`]: builds a function binding by binding in A-normal form, with immediate type
+//! inference.
 
 use std::sync::Arc;
 
@@ -14,31 +14,31 @@ use super::types::{Type, TypeData};
 use crate::attrs::{Attrs, FuncAttrs};
 use crate::op::{InferError, NULL_VALUE, Op, OpRegistry};
 
-/// Builds one function. Blocks open as bindings arrive: [`begin_dataflow`](Self::begin_dataflow) and
-/// [`end_dataflow`](Self::end_dataflow) bracket dataflow blocks, and bindings outside them gather in plain
-/// blocks.
+/// Builds a function. Blocks are created as needed: [`begin_dataflow`](Self::begin_dataflow) and
+/// [`end_dataflow`](Self::end_dataflow) delimit dataflow blocks, and bindings outside of them are
+/// collected in plain blocks.
 pub struct FunctionBuilder<'r> {
     func: Function,
     ops: &'r dyn OpRegistry,
     frames: Vec<Frame>,
     names: FxHashMap<Arc<str>, u32>,
-    /// What each name's count was before it was taken, so that names can be given back.
+    /// The previous counts of names that were taken, so that names can be released.
     taken: Vec<(Arc<str>, Option<u32>)>,
     values: SecondaryMap<Var, PackedOption<Expr>>,
     span: Span,
 }
 
-/// A local function under construction that is set aside; see [`FunctionBuilder::suspend_func`].
+/// A local function whose construction is suspended; see [`FunctionBuilder::suspend_func`].
 pub struct OpenFunc(Frame);
 
 impl OpenFunc {
-    /// Its parameters so far.
+    /// The parameters so far.
     pub fn params(&self) -> &[Var] {
         self.0.func.as_ref().map_or(&[], |f| &f.1)
     }
 }
 
-/// The names taken at some point; see [`FunctionBuilder::give_back_names`].
+/// A mark of the names taken so far; see [`FunctionBuilder::give_back_names`].
 #[derive(Clone, Copy)]
 pub struct NameMark(usize);
 
@@ -51,7 +51,7 @@ struct Frame {
 }
 
 impl<'r> FunctionBuilder<'r> {
-    /// A builder of an empty function.
+    /// Creates a builder for an empty function.
     pub fn new(ops: &'r dyn OpRegistry) -> Self {
         FunctionBuilder {
             func: Function::empty(),
@@ -64,8 +64,8 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// A builder that goes on in the arenas of a function: what it makes can use what is there. Names of variables that
-    /// are there are taken.
+    /// Creates a builder that adds to the arenas of an existing function and can use its contents.
+    /// The names of existing variables are taken.
     pub fn resume(func: Function, ops: &'r dyn OpRegistry) -> Self {
         let mut builder = FunctionBuilder { func, ..FunctionBuilder::new(ops) };
         for v in builder.func.var_ids() {
@@ -74,32 +74,32 @@ impl<'r> FunctionBuilder<'r> {
         builder
     }
 
-    /// The arenas as they stand; the root function expression is the one that was there.
+    /// Returns the arenas. The root function expression is that of the original function.
     pub fn into_func(self) -> Function {
         self.func
     }
 
-    /// The function as it stands.
+    /// The function in its current state.
     pub fn func(&self) -> &Function {
         &self.func
     }
 
-    /// The function's arenas, to make operands, types and symbols.
+    /// The function's arenas, for creating operands, types and symbols.
     pub fn func_mut(&mut self) -> &mut Function {
         &mut self.func
     }
 
-    /// The operators that calls are inferred with.
+    /// The operator registry used for type inference.
     pub fn ops(&self) -> &'r dyn OpRegistry {
         self.ops
     }
 
-    /// Sets where the bindings that follow were written.
+    /// Sets the source location of the following bindings.
     pub fn set_span(&mut self, span: Span) {
         self.span = span;
     }
 
-    /// A variable name that no other variable of this function has.
+    /// A variable name that is unique in this function.
     pub fn unique_name(&mut self, hint: &str) -> Arc<str> {
         let Some(&count) = self.names.get(hint) else {
             return self.take_name(hint.into(), 0);
@@ -122,12 +122,12 @@ impl<'r> FunctionBuilder<'r> {
         name
     }
 
-    /// The names taken so far.
+    /// Marks the names taken so far.
     pub fn mark_names(&self) -> NameMark {
         NameMark(self.taken.len())
     }
 
-    /// Gives back the names taken since: the variables that have them must not be bound.
+    /// Releases the names taken since the mark. Variables with these names must not be bound.
     pub fn give_back_names(&mut self, mark: NameMark) {
         while self.taken.len() > mark.0 {
             let Some((name, before)) = self.taken.pop() else { break };
@@ -146,7 +146,7 @@ impl<'r> FunctionBuilder<'r> {
         var
     }
 
-    /// Makes a variable that is there a parameter of the innermost function under construction.
+    /// Adds an existing variable as a parameter of the innermost function under construction.
     pub fn push_param(&mut self, var: Var) {
         match self.frames.iter_mut().rev().find_map(|f| f.func.as_mut()) {
             Some((_, params)) => params.push(var),
@@ -162,7 +162,7 @@ impl<'r> FunctionBuilder<'r> {
     /// Opens a dataflow block.
     ///
     /// # Errors
-    /// When one is open already: dataflow blocks do not nest.
+    /// If one is open already, because dataflow blocks cannot be nested.
     pub fn begin_dataflow(&mut self) -> Result<(), InferError> {
         if self.in_dataflow() {
             return Err(InferError::new("a dataflow block is already open: they do not nest"));
@@ -204,14 +204,15 @@ impl<'r> FunctionBuilder<'r> {
         self.func.block_mut(block).bindings.push(binding);
     }
 
-    /// Opens a block of its own, which gathers what is bound until [`end_blocks`](Self::end_blocks).
+    /// Opens a separate list of blocks for the following bindings, until
+    /// [`end_blocks`](Self::end_blocks).
     pub fn begin_block(&mut self, dataflow: bool) {
         let block = self.func.add_block(BlockData { dataflow, bindings: Vec::new() });
         self.frames.push(Frame { blocks: vec![block], open: Some(block), func: None });
     }
 
-    /// Closes the block opened last and returns it, with those that dataflow blocks inside it made of it. Nothing when
-    /// none is open.
+    /// Closes the list of blocks that was opened last and returns its blocks. Empty if none is
+    /// open.
     pub fn end_blocks(&mut self) -> Vec<Block> {
         match self.frames.len() {
             0 | 1 => Vec::new(),
@@ -219,7 +220,7 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// Adds a block of this function's arenas to the open sequence.
+    /// Adds an existing block of this function's arenas to the current sequence.
     pub fn push_block(&mut self, block: Block) {
         let frame = self.frame();
         frame.blocks.push(block);
@@ -228,29 +229,30 @@ impl<'r> FunctionBuilder<'r> {
 
     // ---- bindings ----
 
-    /// Adds a binding whose variable and value are there.
+    /// Adds a binding of an existing variable and value.
     pub fn bind(&mut self, binding: Binding) {
         self.push_binding(binding);
     }
 
-    /// The value that a variable was bound to by this builder.
+    /// The value to which this builder has bound a variable.
     pub fn value_of(&self, var: Var) -> Option<Expr> {
         self.values[var].expand()
     }
 
-    /// Binds a value to a fresh variable of the value's type: `lv*` inside a dataflow block, `gv*` outside.
+    /// Binds a value to a new variable of the value's type: `lv*` inside a dataflow block, `gv*`
+    /// outside.
     pub fn emit(&mut self, value: Expr) -> Var {
         let hint = if self.in_dataflow() { "lv" } else { "gv" };
         self.emit_named(value, hint)
     }
 
-    /// Binds a value to a fresh variable whose name starts with `hint`.
+    /// Binds a value to a new variable whose name starts with `hint`.
     pub fn emit_named(&mut self, value: Expr, hint: &str) -> Var {
         let ty = self.func.expr_ty(value);
         self.emit_typed(value, hint, ty)
     }
 
-    /// Binds a value to a fresh variable of the given type, which the caller knows the value has.
+    /// Binds a value to a new variable with the given type, which must be correct.
     pub fn emit_typed(&mut self, value: Expr, hint: &str, ty: Type) -> Var {
         let name = self.unique_name(hint);
         let dataflow = self.in_dataflow();
@@ -259,24 +261,25 @@ impl<'r> FunctionBuilder<'r> {
         var
     }
 
-    /// Binds a value to a variable that is seen after the dataflow block.
+    /// Binds a value to a variable that is visible after the dataflow block.
     pub fn emit_output(&mut self, value: Expr) -> Var {
         self.emit_output_named(value, "gv")
     }
 
-    /// Binds a value to a variable that is seen after the dataflow block, its name starting with `hint`.
+    /// Binds a value to a variable that is visible after the dataflow block and whose name starts
+    /// with `hint`.
     pub fn emit_output_named(&mut self, value: Expr, hint: &str) -> Var {
         let var = self.emit_named(value, hint);
         self.func.var_mut(var).dataflow = false;
         var
     }
 
-    /// Lets a dataflow variable be seen after its block (`R.output`).
+    /// Makes a dataflow variable visible after its block (`R.output`).
     pub fn mark_output(&mut self, var: Var) {
         self.func.var_mut(var).dataflow = false;
     }
 
-    /// Binds `match_cast(value, ty)`: a check at run time that defines the symbols new in `ty`.
+    /// Binds `match_cast(value, ty)`: a run-time check that also defines the new symbols in `ty`.
     pub fn match_cast(&mut self, value: Expr, ty: Type, hint: &str) -> Var {
         let name = self.unique_name(hint);
         let dataflow = self.in_dataflow();
@@ -285,8 +288,8 @@ impl<'r> FunctionBuilder<'r> {
         var
     }
 
-    /// The expression as an operand: itself if it is a leaf or a tuple of leaves, else a variable bound to
-    /// it.
+    /// Converts an expression to an operand: leaves and tuples of leaves are unchanged; other
+    /// expressions are bound to a variable.
     pub fn operand(&mut self, e: Expr) -> Expr {
         match self.func.expr(e) {
             ExprData::TupleGetItem(..)
@@ -305,11 +308,11 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// A call of an operator, its type inferred. Operands are brought to normal form first, and attributes that are
-    /// left out get their defaults.
+    /// Creates a call of an operator with its inferred type. Operands are normalised, and omitted
+    /// attributes get their defaults.
     ///
     /// # Errors
-    /// What the operator's type rule says.
+    /// Those of the operator's type inference.
     pub fn call_op(
         &mut self,
         op: Op,
@@ -324,7 +327,8 @@ impl<'r> FunctionBuilder<'r> {
         Ok(self.func.call(Callee::Op(op), &args, attrs, ty_args, ty))
     }
 
-    /// The operand, or the `R.null_value()` that it is bound to, as which type rules know one that is not given.
+    /// The operand, or the `R.null_value()` to which it is bound, by which type inference
+    /// recognises absent operands.
     pub fn given(&self, arg: Expr) -> Expr {
         let ExprData::Var(v) = *self.func.expr(arg) else { return arg };
         let value = self.value_of(v).filter(|&value| {
@@ -333,7 +337,8 @@ impl<'r> FunctionBuilder<'r> {
         value.unwrap_or(arg)
     }
 
-    /// A call of a function value, a global function or a packed function, of that result type.
+    /// Creates a call of a function value, a global function or a packed function with the given
+    /// result type.
     pub fn call_func(&mut self, callee: Expr, args: &[Expr], ty_args: &[Type], ty: Type) -> Expr {
         let callee = self.operand(callee);
         let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
@@ -347,14 +352,14 @@ impl<'r> FunctionBuilder<'r> {
         self.frames.push(Frame::default());
     }
 
-    /// Closes the nested sequence with its result.
+    /// Closes the nested sequence with the given result.
     pub fn end_seq(&mut self, result: Expr) -> Seq {
         let result = self.operand(result);
         let frame = self.frames.pop().expect("begin_seq precedes end_seq");
         self.func.add_seq(SeqData { blocks: frame.blocks, result })
     }
 
-    /// Opens a local function; [`param`](Self::param) adds its parameters.
+    /// Opens a local function. [`param`](Self::param) adds its parameters.
     pub fn begin_func(&mut self) {
         let unit = self.func.intern(TypeData::unit());
         let body = self.func.body();
@@ -364,7 +369,8 @@ impl<'r> FunctionBuilder<'r> {
         self.frames.push(Frame { func: Some((id, Vec::new())), ..Frame::default() });
     }
 
-    /// Closes the local function with its result; the function is an expression to bind.
+    /// Closes the local function with the given result. The returned function expression must be
+    /// bound.
     pub fn end_func(&mut self, result: Expr, ret_ty: Option<Type>, pure: bool) -> Expr {
         let result = self.operand(result);
         let frame = self.frames.pop().expect("begin_func precedes end_func");
@@ -385,18 +391,19 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// Sets the innermost local function aside. Its variable can be declared, and other functions be opened and closed,
-    /// before its body follows.
+    /// Suspends the construction of the innermost local function. Its variable can be declared, and
+    /// other functions can be built, before its body is added.
     pub fn suspend_func(&mut self) -> OpenFunc {
         OpenFunc(self.frames.pop().expect("begin_func precedes suspend_func"))
     }
 
-    /// Goes on with a local function that was set aside.
+    /// Resumes the construction of a suspended local function.
     pub fn resume_func(&mut self, open: OpenFunc) {
         self.frames.push(open.0);
     }
 
-    /// A variable that is in view before it is bound: that of a local function, which may call itself.
+    /// Declares the variable of a local function before the function is bound, so that it can call
+    /// itself.
     pub fn declare(&mut self, hint: &str, ty: Type) -> Var {
         let name = self.unique_name(hint);
         self.func.add_var(name, ty, false, self.span)
@@ -408,7 +415,8 @@ impl<'r> FunctionBuilder<'r> {
         self.push_binding(Binding::bind(var, value));
     }
 
-    /// Ends the function with its result; its type is the result's unless `ret_ty` says otherwise.
+    /// Finishes the function with the given result. The result type is that of the result unless
+    /// `ret_ty` is given.
     pub fn finish(mut self, result: Expr, ret_ty: Option<Type>, pure: bool) -> Function {
         self.end_dataflow();
         let result = self.operand(result);

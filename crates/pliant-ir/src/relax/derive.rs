@@ -1,8 +1,8 @@
-//! The lattice of types: fitting, joining, carrying types from one function to another, and the result type of
-//! a call.
+//! Operations on the type lattice: subtyping, joins, transferring types between functions, and
+//! result types of calls.
 //!
-//! Dims are compared by the prover: an answer is yes, no or unknown, and unknown is for a check at run time,
-//! never for an error.
+//! Dims are compared by the prover. If the answer is unknown, the dims are checked at run time;
+//! that is never an error.
 
 use pliant_sym::{Analyzer, Facts, Proof, Sym, SymKind, SymVar};
 use rustc_hash::FxHashMap;
@@ -13,10 +13,10 @@ use super::types::{TensorShape, Type, TypeData};
 use crate::op::InferError;
 use crate::print::type_text;
 
-/// What the symbols of one function stand for in another.
+/// Maps symbols of one function to terms of another.
 pub type SymMap = FxHashMap<SymVar, Sym>;
 
-/// The conjunction of two answers.
+/// The conjunction of two proofs.
 pub fn both(a: Proof, b: Proof) -> Proof {
     match (a, b) {
         (Proof::No, _) | (_, Proof::No) => Proof::No,
@@ -25,14 +25,14 @@ pub fn both(a: Proof, b: Proof) -> Proof {
     }
 }
 
-/// Whether two dims are equal at all sizes.
+/// Proves whether two dims are equal for all sizes.
 pub fn prove_dims_equal(func: &mut Function, a: Sym, b: Sym) -> Proof {
     if a == b {
         return Proof::Yes;
     }
     match (func.syms.kind(a), func.syms.kind(b)) {
         (SymKind::Int(x), SymKind::Int(y)) => return if x == y { Proof::Yes } else { Proof::No },
-        // Two different symbols, or a symbol and a constant, may or may not be equal.
+        // Two different symbols, or a symbol and a constant, may be equal.
         (SymKind::Var(_), SymKind::Var(_) | SymKind::Int(0..)) => return Proof::Unknown,
         (SymKind::Int(0..), SymKind::Var(_)) => return Proof::Unknown,
         _ => {}
@@ -54,7 +54,7 @@ fn prove_shapes_equal(func: &mut Function, a: &[Sym], b: &[Sym]) -> Proof {
     dims.fold(Proof::Yes, |acc, (&x, &y)| both(acc, prove_dims_equal(func, x, y)))
 }
 
-/// Whether every value of type `a` is of type `b`. Unknown where only the values can tell.
+/// Proves whether every value of type `a` is of type `b`. Unknown if it depends on the values.
 pub fn is_subtype(func: &mut Function, a: Type, b: Type) -> Proof {
     if a == b {
         return Proof::Yes;
@@ -106,7 +106,7 @@ fn rank_fits(have: Option<u32>, need: Option<u32>) -> Proof {
     }
 }
 
-/// The dims of a tensor's shape, a shape variable's included.
+/// The dims of a tensor shape, including those of a shape variable.
 fn shape_dims(func: &Function, shape: &TensorShape) -> Option<Box<[Sym]>> {
     match shape {
         TensorShape::Dims(d) => Some(d.clone()),
@@ -154,7 +154,8 @@ fn callable_fits(func: &mut Function, a: Sig<'_>, b: Sig<'_>) -> Proof {
             pairs.fold(Proof::Yes, |acc, (&x, &y)| both(acc, is_subtype(func, x, y)))
         }
     };
-    // The symbols of a signature are its own, so dims that differ may only be named differently.
+    // The symbols of a signature are local to it, so dims that differ may only have different
+    // names.
     match both(params, ret) {
         Proof::Yes => Proof::Yes,
         _ if a.0.is_some() || b.0.is_some() => Proof::Unknown,
@@ -162,7 +163,7 @@ fn callable_fits(func: &mut Function, a: Sig<'_>, b: Sig<'_>) -> Proof {
     }
 }
 
-/// The least type that both types fit, as far as it can be told.
+/// The least common ancestor of two types, as far as it can be determined.
 pub fn lca(func: &mut Function, a: Type, b: Type) -> Type {
     if a == b {
         return a;
@@ -208,8 +209,8 @@ fn shape_lca(func: &mut Function, a: TensorShape, b: &TensorShape) -> TensorShap
     }
 }
 
-/// Maps the symbols and shape variables of a type. A dim that holds a symbol for which `sym` gives nothing, and a
-/// shape variable for which `var` gives nothing, are forgotten: the type keeps what it can.
+/// Maps the symbols and shape variables of a type. Dims with a symbol, and shape variables, for
+/// which the mapping returns `None` are replaced by the best known information, such as the rank.
 pub fn erase_to_well_defined(
     func: &mut Function,
     ty: Type,
@@ -220,15 +221,16 @@ pub fn erase_to_well_defined(
     carry.ty(ty)
 }
 
-/// The type without symbols that `keep` refuses: what may be said outside the scope of the others.
+/// Removes the symbols that `keep` rejects from a type, so that it can be used outside of their
+/// scope.
 pub fn erase(func: &mut Function, ty: Type, keep: &dyn Fn(SymVar) -> bool) -> Type {
     let vars: Vec<Sym> = func.syms.vars().map(|v| func.syms.var(v)).collect();
     let sym = |v: SymVar| keep(v).then(|| vars[v.as_u32() as usize]);
     erase_to_well_defined(func, ty, &sym, &|_| None)
 }
 
-/// A type of `src` as a type of `dst`. Symbols without an entry in `syms` get a new symbol of the same name, which
-/// is entered. Shape variables are forgotten.
+/// Imports a type of `src` into `dst`. A symbol without an entry in `syms` is mapped to a new
+/// symbol of the same name, which is added to `syms`. Shape variables are dropped.
 pub fn import_type(dst: &mut Function, src: &Function, ty: Type, syms: &mut SymMap) -> Type {
     let mut sym = |dst: &mut Function, v: SymVar| {
         Some(*syms.entry(v).or_insert_with(|| {
@@ -239,7 +241,8 @@ pub fn import_type(dst: &mut Function, src: &Function, ty: Type, syms: &mut SymM
     Carry { src: Some(src), dst, sym: &mut sym, var: &|_| None }.ty(ty)
 }
 
-/// A symbolic integer of `src` as one of `dst`; symbols as in [`import_type`]. `terms` says what whole terms become.
+/// Imports a symbolic integer of `src` into `dst`; symbols as in [`import_type`]. `terms` maps
+/// whole terms.
 pub fn import_sym(
     dst: &mut Function,
     src: &Function,
@@ -255,7 +258,7 @@ pub fn import_sym(
     })
 }
 
-/// Carries types into `dst`, from another function or from `dst` itself.
+/// Transfers types into `dst`, from another function or within `dst`.
 struct Carry<'a> {
     src: Option<&'a Function>,
     dst: &'a mut Function,
@@ -328,13 +331,15 @@ fn dst_import(dst: &mut Function, src: &Function, dim: Sym, map: &SymMap) -> Sym
     dst.syms.import(&src.syms, dim, &mut |_, v| map[&v])
 }
 
-/// The type of a call of `callee` with arguments of those types of `dst`.
+/// The type of a call of `callee` with arguments of the given types of `dst`.
 ///
-/// The callee's symbols are bound where a parameter's dim is a lone symbol, and then replaced in the return
-/// type; where one stays unknown, the result keeps its rank only.
+/// The callee's symbols are bound to the arguments' dims at parameters whose dim is a plain symbol,
+/// and are then substituted in the result type. If a symbol remains unbound, only the rank of the
+/// result is known.
 ///
 /// # Errors
-/// A wrong number of arguments, or an argument that provably does not fit: a kind, dtype, rank or dim.
+/// A wrong number of arguments, or an argument that provably does not fit: its kind, dtype, rank or
+/// a dim.
 pub fn derive_call_ty(
     dst: &mut Function,
     callee: &Function,
@@ -352,11 +357,11 @@ pub fn derive_call_ty(
     )
 }
 
-/// The type of a call of a value of the type `callable`; as [`derive_call_ty`]. Without known parameters it is the
-/// callable's result type.
+/// The type of a call of a value of type `callable`; see [`derive_call_ty`]. If the parameters are
+/// unknown, this is the callable's result type.
 ///
 /// # Errors
-/// As [`derive_call_ty`], and when the type is not callable.
+/// As [`derive_call_ty`], and if the type is not callable.
 pub fn derive_callable_ty(
     func: &mut Function,
     callable: Type,
@@ -365,8 +370,9 @@ pub fn derive_callable_ty(
     derive_callable_ty_within(func, callable, args, &[], &|_| false)
 }
 
-/// [`derive_callable_ty`] where the callable's type mentions symbols from around it: those of `outer` mean in it what they
-/// mean at the call. Messages tell the parameters' names, as far as there are some.
+/// As [`derive_callable_ty`], for a callable whose type refers to symbols of the enclosing
+/// function: those in `outer` have the same meaning in the type as at the call. `names` are the
+/// parameters' names for messages, if known.
 ///
 /// # Errors
 /// As [`derive_callable_ty`].
@@ -406,7 +412,8 @@ struct CallMatch<'a> {
     src: Option<&'a Function>,
     dst: &'a mut Function,
     bound: SymMap,
-    /// Dims to compare when all symbols are bound: parameter's index, name, dim index, its dim and the argument's.
+    /// Dims to compare when all symbols are bound: index and name of the parameter, index of the
+    /// dim, the parameter's dim and the argument's dim.
     later: Vec<(usize, String, usize, Sym, Sym)>,
 }
 
@@ -533,7 +540,7 @@ impl CallMatch<'_> {
     }
 }
 
-/// An argument in words.
+/// Describes an argument for messages.
 fn argument(i: usize, name: &str) -> String {
     if name.is_empty() {
         format!("argument {i}")
@@ -542,7 +549,7 @@ fn argument(i: usize, name: &str) -> String {
     }
 }
 
-/// All symbols of a type, each once, in the order of the text.
+/// All symbols of a type without duplicates, in the order of the text.
 pub fn type_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     let mut out = Vec::new();
     visit_dims(func, ty, true, &mut |dim| {
@@ -555,7 +562,8 @@ pub fn type_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     out
 }
 
-/// The symbols that a value of this type defines: those that stand alone in a dim or are a scalar's value.
+/// The symbols that a value of this type defines: plain symbols in dims, and those that are a
+/// scalar's value.
 pub fn definable_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     let mut out = Vec::new();
     visit_dims(func, ty, false, &mut |dim| {
@@ -568,8 +576,9 @@ pub fn definable_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     out
 }
 
-/// The symbols that dims of these types define together: those that stand alone in a dim, and those that are the one
-/// unknown symbol of a dim that is linear in them (`n * 2`, `n + 1`, `n * 4 + m` with known `m`).
+/// The symbols that dims of these types define together: plain symbols in dims, and those that are
+/// the only unknown symbol in a dim that is linear in it (`n * 2`, `n + 1`, `n * 4 + m` with known
+/// `m`).
 pub fn solvable_syms(func: &Function, tys: &[Type], known: &dyn Fn(SymVar) -> bool) -> Vec<SymVar> {
     let mut out = Vec::new();
     let mut patterns = Vec::new();
@@ -604,7 +613,7 @@ pub fn solvable_syms(func: &Function, tys: &[Type], known: &dyn Fn(SymVar) -> bo
     }
 }
 
-/// Whether a term is `a * var + b`, by its form.
+/// Whether a term has the form `a * var + b`.
 fn is_linear(func: &Function, term: Sym, var: SymVar) -> bool {
     let syms = &func.syms;
     match syms.kind(term) {
@@ -613,7 +622,7 @@ fn is_linear(func: &Function, term: Sym, var: SymVar) -> bool {
             let children = syms.children(term);
             let mut with_var = children.into_iter().filter(|&c| syms.contains_var(c, var));
             match (with_var.next(), with_var.next()) {
-                // Sums hold no sums and products no products, so this ends soon.
+                // Sums contain no sums and products no products, so the recursion is shallow.
                 (Some(child), None) => is_linear(func, child, var),
                 _ => false,
             }
@@ -622,7 +631,8 @@ fn is_linear(func: &Function, term: Sym, var: SymVar) -> bool {
     }
 }
 
-/// Calls `visit` with each dim and scalar value of a type; those inside function types only if asked to.
+/// Calls `visit` with each dim and scalar value of a type, and inside function types if
+/// `in_callables` is set.
 pub fn visit_dims(func: &Function, ty: Type, in_callables: bool, visit: &mut dyn FnMut(Sym)) {
     let mut stack = vec![ty];
     while let Some(ty) = stack.pop() {

@@ -11,7 +11,7 @@ use super::types::Type;
 use crate::attrs::FuncAttrs;
 use crate::op::Op;
 
-/// A variable: a parameter, or the name of a binding's value.
+/// A variable: a parameter, or the variable of a binding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Var(u32);
 entity_impl!(Var, "var");
@@ -36,7 +36,7 @@ entity_impl!(Seq, "seq");
 pub struct Const(u32);
 entity_impl!(Const, "const");
 
-/// An interned string: a global name, a packed function's name, a string value.
+/// An interned string: the name of a global or packed function, or a string value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Str(u32);
 entity_impl!(Str, "str");
@@ -46,43 +46,43 @@ entity_impl!(Str, "str");
 pub struct AttrsId(u32);
 entity_impl!(AttrsId, "attrs");
 
-/// A function expression: the root one, or a local function, which shares the root's arenas.
+/// A function expression: the root function, or a local function, which shares the root's arenas.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FuncId(u32);
 entity_impl!(FuncId, "func");
 
-/// A variable's facts.
+/// The properties of a variable.
 #[derive(Clone, Debug)]
 pub struct VarData {
-    /// Its name, unique among those visible where it is.
+    /// The name, unique among the visible names.
     pub name: Arc<str>,
-    /// Its type.
+    /// The type.
     pub ty: Type,
     /// Whether it is local to its dataflow block.
     pub dataflow: bool,
-    /// Where it was written.
+    /// The source location.
     pub span: Span,
 }
 
-/// What a call calls.
+/// The target of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
     /// An operator.
     Op(Op),
-    /// A global function ([`ExprData::Global`]), a packed function ([`ExprData::Extern`]) or a variable that
-    /// holds a function.
+    /// A global function ([`ExprData::Global`]), a packed function ([`ExprData::Extern`]) or a
+    /// variable that contains a function.
     Expr(Expr),
 }
 
-/// An expression. Operands are leaves (variables, names, constants, shapes, scalars, strings, data types) or
-/// tuples of leaves: A-normal form.
+/// An expression in A-normal form: operands are leaves (variables, names, constants, shapes,
+/// scalars, strings, data types) or tuples of leaves.
 #[derive(Clone, Debug)]
 pub enum ExprData {
     /// A variable.
     Var(Var),
-    /// A function of the module, by name.
+    /// A function of the module, by its name.
     Global(Str),
-    /// A packed function, by its registered name; `R.ExternFunc`.
+    /// A packed function, by its registered name: `R.ExternFunc`.
     Extern(Str),
     /// A tensor constant.
     Constant(Const),
@@ -90,7 +90,7 @@ pub enum ExprData {
     Shape(Box<[Sym]>),
     /// An integer scalar.
     Int(Sym, DType),
-    /// A float scalar, by its bits as f64.
+    /// A float scalar, represented by its bits as f64.
     Float(u64, DType),
     /// A string.
     Str(Str),
@@ -98,40 +98,41 @@ pub enum ExprData {
     DType(DType),
     /// A tuple of operands.
     Tuple(EntityList<Expr>),
-    /// One field of a tuple.
+    /// A field of a tuple.
     TupleGetItem(Expr, u32),
     /// A call.
     Call {
-        /// What is called.
+        /// The target.
         callee: Callee,
         /// The operands.
         args: EntityList<Expr>,
         /// The attributes.
         attrs: AttrsId,
-        /// The types of the results, where the callee does not tell: `sinfo_args`, `out_sinfo`.
+        /// The result types, if they do not follow from the callee: `sinfo_args`, `out_sinfo`.
         ty_args: EntityList<Type>,
     },
-    /// Two-way choice by a scalar bool.
+    /// A conditional on a scalar bool.
     If {
         /// The condition.
         cond: Expr,
-        /// Evaluated when true.
+        /// Evaluated if the condition is true.
         then_seq: Seq,
-        /// Evaluated when false.
+        /// Evaluated if the condition is false.
         else_seq: Seq,
     },
     /// A local function.
     Func(FuncId),
 }
 
-/// One binding: `var = value`, or `var = match_cast(value, cast)`.
+/// A binding: `var = value`, or `var = match_cast(value, cast)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// The variable that is defined.
+    /// The variable that it defines.
     pub var: Var,
-    /// Its value.
+    /// The value.
     pub value: Expr,
-    /// For a `match_cast`, the type that the value is checked against and whose new symbols it defines.
+    /// For a `match_cast`, the type against which the value is checked and whose new symbols it
+    /// defines.
     pub cast: PackedOption<Type>,
 }
 
@@ -147,8 +148,8 @@ impl Binding {
     }
 }
 
-/// A binding block. A dataflow block is pure and without control flow, and its dataflow variables are seen
-/// only inside.
+/// A binding block. A dataflow block is pure and has no control flow, and its dataflow variables
+/// are only visible inside.
 #[derive(Clone, Debug, Default)]
 pub struct BlockData {
     /// Whether it is a dataflow block.
@@ -157,7 +158,7 @@ pub struct BlockData {
     pub bindings: Vec<Binding>,
 }
 
-/// A sequence of blocks and its result, a leaf or a tuple of leaves.
+/// A sequence of blocks with a result, which is a leaf or a tuple of leaves.
 #[derive(Clone, Debug)]
 pub struct SeqData {
     /// The blocks, in order.
@@ -175,13 +176,14 @@ pub struct FuncData {
     pub body: Seq,
     /// The type of the result.
     pub ret_ty: Type,
-    /// Whether calls have no effect but their result.
+    /// Whether calls have no side effects.
     pub pure: bool,
-    /// The attributes of a local function. Those of the whole function are [`Function::attrs`](super::Function::attrs).
+    /// The attributes of a local function. Those of the root are
+    /// [`Function::attrs`](super::Function::attrs).
     pub attrs: FuncAttrs,
 }
 
-// The nodes that every binding costs stay small; a change that grows them is a decision, not an accident.
+// Nodes that every binding needs must stay small. Growing them must be a deliberate decision.
 const _: () = {
     assert!(size_of::<Binding>() == 12);
     assert!(size_of::<ExprData>() <= 40);

@@ -1,4 +1,4 @@
-//! [`Function`]: the arenas of a graph function, and the only way into them.
+//! [`Function`]: the arenas of a graph function, with all access to them.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::types::{TensorShape, Type, TypeArena, TypeData};
 use crate::attrs::{Attrs, FuncAttrs};
 use crate::op::DESTINATION_PASSING;
 
-/// A graph function with all it owns. Ids of one function mean nothing in another.
+/// A graph function with everything it owns. Ids are only valid in their own function.
 #[derive(Clone, Debug)]
 pub struct Function {
     /// Symbolic integers.
@@ -22,7 +22,7 @@ pub struct Function {
     pub types: TypeArena,
     /// Attributes of the function (`global_symbol`, ...).
     pub attrs: FuncAttrs,
-    /// Whether only this module calls it.
+    /// Whether it is only called from this module.
     pub private: bool,
     vars: PrimaryMap<Var, VarData>,
     var_exprs: PrimaryMap<Var, Expr>,
@@ -42,7 +42,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// A function without parameters that returns the empty tuple: where the builder starts.
+    /// A function without parameters that returns the empty tuple. The builder starts with it.
     pub fn empty() -> Self {
         let mut f = Function {
             syms: SymArena::default(),
@@ -102,7 +102,7 @@ impl Function {
         self.funcs[self.root].ret_ty
     }
 
-    /// Whether calls have no effect but their result.
+    /// Whether calls have no side effects.
     pub fn is_pure(&self) -> bool {
         self.funcs[self.root].pure
     }
@@ -112,7 +112,7 @@ impl Function {
         &self.funcs[id]
     }
 
-    /// A function expression, to change it.
+    /// Mutable access to a function expression.
     pub fn func_mut(&mut self, id: FuncId) -> &mut FuncData {
         &mut self.funcs[id]
     }
@@ -124,7 +124,7 @@ impl Function {
 
     // ---- variables ----
 
-    /// Adds a variable, and itself as an operand.
+    /// Adds a variable, and the expression that refers to it.
     pub fn add_var(
         &mut self,
         name: impl Into<Arc<str>>,
@@ -138,12 +138,13 @@ impl Function {
         var
     }
 
-    /// A variable's facts.
+    /// The properties of a variable.
     pub fn var(&self, var: Var) -> &VarData {
         &self.vars[var]
     }
 
-    /// A variable's facts, to change them. Changing the type changes that of the variable as an operand.
+    /// Mutable access to the properties of a variable. Changing the type also changes that of the
+    /// variable's expression.
     pub fn var_mut(&mut self, var: Var) -> &mut VarData {
         &mut self.vars[var]
     }
@@ -153,12 +154,12 @@ impl Function {
         self.types.get(self.vars[var].ty)
     }
 
-    /// All variables ever made, dead ones included.
+    /// All variables created so far, including dead ones.
     pub fn var_ids(&self) -> impl Iterator<Item = Var> + use<> {
         self.vars.keys()
     }
 
-    /// How many variables were ever made.
+    /// The number of variables created so far.
     pub fn num_vars(&self) -> usize {
         self.vars.len()
     }
@@ -177,7 +178,7 @@ impl Function {
         &self.exprs[e]
     }
 
-    /// The type of an expression. That of a variable is the variable's own.
+    /// The type of an expression. For a variable, it is the variable's current type.
     pub fn expr_ty(&self, e: Expr) -> Type {
         match self.exprs[e] {
             ExprData::Var(v) => self.vars[v].ty,
@@ -185,38 +186,38 @@ impl Function {
         }
     }
 
-    /// The type of an expression, looked up.
+    /// The data of an expression's type.
     pub fn ty(&self, e: Expr) -> &TypeData {
         self.types.get(self.expr_ty(e))
     }
 
-    /// Gives an expression another type.
+    /// Sets the type of an expression.
     pub fn set_expr_ty(&mut self, e: Expr, ty: Type) {
         self.expr_types[e] = Some(ty).into();
     }
 
-    /// How many expressions were ever made.
+    /// The number of expressions created so far.
     pub fn num_exprs(&self) -> usize {
         self.exprs.len()
     }
 
-    /// The variable as an operand; one expression per variable.
+    /// The expression that refers to a variable. Each variable has exactly one.
     pub fn var_expr(&self, var: Var) -> Expr {
         self.var_exprs[var]
     }
 
-    /// The variable as an operand, which it always is.
+    /// The expression that refers to a variable; `None` if the variable does not exist.
     pub fn find_var_expr(&self, var: Var) -> Option<Expr> {
         self.var_exprs.get(var).copied()
     }
 
-    /// A function of the module, by name, of that type.
+    /// A reference to a function of the module with the given type.
     pub fn global(&mut self, name: &str, ty: Type) -> Expr {
         let s = self.str_id(name);
         self.add_expr(ExprData::Global(s), ty)
     }
 
-    /// A packed function, by its registered name.
+    /// A reference to a packed function by its registered name.
     pub fn extern_func(&mut self, name: &str) -> Expr {
         let s = self.str_id(name);
         let any = self.types.intern(TypeData::Any);
@@ -224,7 +225,7 @@ impl Function {
         self.add_expr(ExprData::Extern(s), ty)
     }
 
-    /// Whether a constant was ever made here.
+    /// Whether the function has ever contained a constant.
     pub fn has_constants(&self) -> bool {
         !self.consts.is_empty()
     }
@@ -276,7 +277,7 @@ impl Function {
         self.add_expr(ExprData::Tuple(list), ty)
     }
 
-    /// A field of a tuple, of the field's type (unknown where the tuple's is).
+    /// A field of a tuple. Its type is unknown if that of the tuple is.
     pub fn tuple_get_item(&mut self, tuple: Expr, index: u32) -> Expr {
         let ty = match self.ty(tuple) {
             TypeData::Tuple(fields) => fields.get(index as usize).copied(),
@@ -286,7 +287,7 @@ impl Function {
         self.add_expr(ExprData::TupleGetItem(tuple, index), ty)
     }
 
-    /// A call of that result type.
+    /// A call with the given result type.
     pub fn call(
         &mut self,
         callee: Callee,
@@ -295,7 +296,8 @@ impl Function {
         ty_args: &[Type],
         ty: Type,
     ) -> Expr {
-        // The outputs of a destination-passing call are one type, as they read in a script.
+        // Several output types of a destination-passing call are stored as one tuple type, as in a
+        // script.
         let several = ty_args.len() > 1
             && matches!(callee, Callee::Op(op) if DESTINATION_PASSING.contains(&op));
         let whole = several.then(|| self.intern(TypeData::Tuple(ty_args.into())));
@@ -316,7 +318,7 @@ impl Function {
         list.as_slice(&self.type_lists)
     }
 
-    /// The fields of a tuple expression, if it is one.
+    /// The fields of a tuple expression; `None` for other expressions.
     pub fn tuple_fields(&self, e: Expr) -> Option<&[Expr]> {
         match &self.exprs[e] {
             ExprData::Tuple(list) => Some(self.list(*list)),
@@ -337,12 +339,12 @@ impl Function {
         id
     }
 
-    /// The string behind an id.
+    /// The string with the given id.
     pub fn str(&self, id: Str) -> &Arc<str> {
         &self.strs[id]
     }
 
-    /// The id of a call's attributes.
+    /// The id of the given attributes.
     pub fn attrs_id(&mut self, attrs: Attrs) -> AttrsId {
         if let Some(&id) = self.call_attr_ids.get(&attrs) {
             return id;
@@ -352,7 +354,7 @@ impl Function {
         id
     }
 
-    /// The attributes behind an id.
+    /// The attributes with the given id.
     pub fn call_attrs(&self, id: AttrsId) -> &Attrs {
         &self.call_attrs[id]
     }
@@ -374,7 +376,7 @@ impl Function {
         &self.blocks[b]
     }
 
-    /// A block, to change it.
+    /// Mutable access to a block.
     pub fn block_mut(&mut self, b: Block) -> &mut BlockData {
         &mut self.blocks[b]
     }
@@ -389,24 +391,24 @@ impl Function {
         &self.seqs[s]
     }
 
-    /// A sequence, to change it.
+    /// Mutable access to a sequence.
     pub fn seq_mut(&mut self, s: Seq) -> &mut SeqData {
         &mut self.seqs[s]
     }
 
     // ---- types and symbols ----
 
-    /// The id of a type.
+    /// The id of a type, which is stored if it is new.
     pub fn intern(&mut self, ty: TypeData) -> Type {
         self.types.intern(ty)
     }
 
-    /// A new symbol.
+    /// Creates a symbol.
     pub fn fresh_sym(&mut self, name: &str) -> SymVar {
         self.syms.fresh_var(name)
     }
 
-    /// The type of the function itself.
+    /// The function type of a function expression.
     pub fn signature(&mut self, id: FuncId) -> Type {
         let data = &self.funcs[id];
         let (ret, pure) = (data.ret_ty, data.pure);
@@ -414,7 +416,7 @@ impl Function {
         self.types.intern(TypeData::Callable { params: Some(params), ret, pure })
     }
 
-    /// The rank of a tensor or shape type, if known.
+    /// The rank of a tensor or shape type; `None` if unknown.
     pub fn rank_of(&self, ty: Type) -> Option<u32> {
         match self.types.get(ty) {
             TypeData::Tensor { shape: TensorShape::Dims(d), .. } => Some(d.len() as u32),

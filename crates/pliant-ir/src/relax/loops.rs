@@ -1,15 +1,18 @@
-//! `relax.while_loop(cond, body, state...)`: its type rule, for the builder and the verifier.
+//! `relax.while_loop(cond, body, state...)`: its typing rule, for the builder and the verifier.
 //!
-//! # Meaning
-//! `state = body(state)` as long as `cond(state)`; the value is the last state. `cond` and `body` are function values
-//! over the state: `cond` gives a bool scalar or a bool tensor of rank 0. With one state value the body returns it and so
-//! does the loop; with any other number both are tuples. The body's results are checked against its parameters' types on
-//! every turn, where that is not proved: dims that are symbols of the body's own may differ from turn to turn.
+//! # Semantics
+//! Executes `state = body(state)` as long as `cond(state)`; the result is the final state. `cond`
+//! and `body` are functions of the state, and `cond` returns a bool, either as a scalar or as a
+//! tensor of rank 0. With one state value, the body and the loop return that value; otherwise they
+//! return tuples. The results of the body are checked against the types of its parameters in every
+//! iteration, unless that is proved statically. Dims that are symbols defined by the body may
+//! change between iterations.
 //!
 //! # Type
-//! The state's own types where one turn provably keeps them. Otherwise the types of the body's parameters as they are
-//! seen from outside: a dim that holds a symbol of the body's own is unknown. Symbols of the state count as symbols from
-//! around the loop; the verifier refuses the one case in which they may be the body's own as well.
+//! If an iteration provably preserves the types of the state, the result has these types. Otherwise
+//! it has the types of the body's parameters as visible outside: dims that contain symbols defined
+//! by the body are unknown. Symbols in the state are assumed to be defined outside of the loop; the
+//! verifier rejects the only case in which they may also be defined by the body.
 
 use pliant_sym::{Proof, SymVar};
 use rustc_hash::FxHashSet;
@@ -21,18 +24,20 @@ use super::types::{Type, TypeData};
 use crate::op::{InferError, Op, OpRegistry, WHILE_LOOP};
 use crate::print::type_text;
 
-/// The type of `while_loop(cond, body, states...)` from the types of its operands.
+/// The type of `while_loop(cond, body, states...)` for the types of its operands.
 ///
 /// # Errors
-/// When `cond` or `body` is no function, takes another number of values than there are states, or provably does not fit
-/// them; when the body's result does not fit its parameters, or the condition is no bool scalar.
+/// If `cond` or `body` is not a function, has another number of parameters than there are states,
+/// or provably does not accept them; if the result of the body does not fit its parameters, or the
+/// condition is not a bool scalar.
 pub fn while_loop_ty(
     func: &mut Function,
     cond: Type,
     body: Type,
     states: &[Type],
 ) -> Result<Type, InferError> {
-    // A symbol that the state mentions is one from around the loop: the functions' own are theirs alone.
+    // Symbols in the state are defined outside of the loop; other symbols of the functions are
+    // local to them.
     let outside: FxHashSet<SymVar> = states.iter().flat_map(|&ty| type_syms(func, ty)).collect();
     check_function(func, "body", body, states, &outside)?;
     check_function(func, "condition", cond, states, &outside)?;
@@ -69,7 +74,8 @@ pub fn while_loop_ty(
     Ok(state_ty(func, &seen))
 }
 
-/// Whether a call has no effect but its result, as far as the operator and the functions it is handed tell.
+/// Whether a call has no side effects, as far as the operator and its function arguments determine
+/// that.
 pub fn op_call_is_pure(func: &Function, ops: &dyn OpRegistry, op: Op, args: &[Expr]) -> bool {
     if op != WHILE_LOOP {
         return ops.is_pure(op);
@@ -78,7 +84,7 @@ pub fn op_call_is_pure(func: &Function, ops: &dyn OpRegistry, op: Op, args: &[Ex
     args.iter().take(2).all(pure)
 }
 
-/// Whether values of that type may decide a branch: bool scalars and bool tensors of rank 0.
+/// Whether values of the type can be conditions: bool scalars and bool tensors of rank 0.
 pub fn is_condition(func: &Function, ty: Type) -> bool {
     match func.types.get(ty) {
         TypeData::Any => true,
@@ -90,7 +96,7 @@ pub fn is_condition(func: &Function, ty: Type) -> bool {
     }
 }
 
-/// The state as one type: itself, or a tuple.
+/// The state as one type: a single value, or a tuple.
 fn state_ty(func: &mut Function, states: &[Type]) -> Type {
     match states {
         [one] => *one,
@@ -136,7 +142,8 @@ fn check_function(
     Ok(())
 }
 
-/// The types of the state after a turn; nothing where the body does not tell.
+/// The types of the state after an iteration; `None` if the body's result type does not determine
+/// them.
 fn results_of(
     func: &mut Function,
     ret: Type,
@@ -155,7 +162,7 @@ fn results_of(
     }
 }
 
-/// What the body returns must be able to be the state of the next turn.
+/// Checks that the result of the body can be the state of the next iteration.
 fn check_turn(
     func: &mut Function,
     cond: Type,

@@ -1,9 +1,9 @@
 //! The graph level: functions in A-normal form over tensors, shapes, tuples and opaque objects.
 //!
-//! A [`Function`] owns arenas of variables, expressions, binding blocks and sequences. A sequence is a list of
-//! binding blocks and a result; a binding gives a variable the value of an expression whose operands are
-//! already variables, constants or tuples of those. The [`verify`] module's documentation is the
-//! specification.
+//! A [`Function`] owns arenas of variables, expressions, binding blocks and sequences. A sequence
+//! is a list of binding blocks with a result. A binding assigns to a variable the value of an
+//! expression whose operands are variables, constants or tuples of these. The documentation of
+//! [`verify`] is the specification.
 
 pub mod builder;
 pub mod derive;

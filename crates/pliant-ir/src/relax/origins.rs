@@ -1,19 +1,20 @@
-//! Where the value of a size comes from, in the words of the messages about sizes that do not fit.
+//! Describes the origin of a size in error messages about mismatching sizes.
 
 use pliant_sym::{Sym, SymArena, SymVar};
 
 use crate::AttrValue;
 use crate::relax::Function;
 
-/// The function attribute that says which symbols are parts of others: part, whole and divisor, one after the other.
+/// The function attribute that lists symbols for quotients of other symbols: quotient, size and
+/// divisor of each, in sequence.
 pub const DIVISIBLE: &str = "divisible";
 
-/// Symbols of users that are so many times a symbol of the program, because users said what divides them.
+/// User symbols that are multiples of program symbols, because the user has declared divisors.
 #[derive(Clone, Debug, Default)]
 pub struct Wholes(Vec<(String, String, String)>);
 
-/// A term with `whole` in place of `part * by`, and `whole * k` in place of `part * (by * k)`, where these stand as operands of
-/// their own: not at the end of a longer name, and not behind what divides.
+/// Replaces `part * by` by `whole`, and `part * (by * k)` by `whole * k`, in a term. They must be
+/// separate operands: not the suffix of a longer name, and not part of a divisor.
 fn with_whole(term: &str, (part, whole, by): &(String, String, String)) -> String {
     let Some(by) = by.parse::<i64>().ok().filter(|&by| by > 0) else { return term.to_owned() };
     let of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
@@ -56,13 +57,13 @@ impl Wholes {
         Wholes::new(&texts)
     }
 
-    /// Part, whole and divisor of each, one after the other.
+    /// Creates them from quotient, size and divisor of each, in sequence.
     pub fn new(texts: &[String]) -> Wholes {
         let triple = |t: &[String]| (t[0].clone(), t[1].clone(), t[2].clone());
         Wholes(texts.chunks_exact(3).map(triple).collect())
     }
 
-    /// The text of a term with the users' symbols.
+    /// The text of a term, expressed by user symbols.
     pub fn shown(&self, term: &str) -> String {
         self.0.iter().fold(term.to_owned(), |text, whole| with_whole(&text, whole))
     }
@@ -73,9 +74,11 @@ impl Wholes {
     }
 }
 
-/// Where the symbols of `term`, which the size at `place` must equal, got their values: `'x' dim 0 and 'y' dim 1`.
+/// Where the symbols of `term`, which the size at `place` must equal, got their values:
+/// `'x' dim 0 and 'y' dim 1`.
 ///
-/// A symbol that this very size defines has the nearest value, and the message is told because that does not fit.
+/// If this size itself defines a symbol, it is listed last, because the message reports that it
+/// does not fit.
 pub fn told<'o>(
     syms: &SymArena,
     term: Sym,

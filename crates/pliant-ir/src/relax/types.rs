@@ -1,8 +1,9 @@
-//! The types of the graph level: one lattice, with [`TypeData::Any`] on top.
+//! The types of the graph level. They form a lattice with [`TypeData::Any`] as top.
 //!
-//! Types are hash-consed per function: equal ids are equal types. Dims are symbolic integers of the
-//! function's own arena, so "equal" means "equal in normal form"; whether two types are *provably* equal or
-//! one fits another is asked of the lattice functions, which answer yes, no or unknown.
+//! Types are hash-consed per function: equal types have equal ids. Dims are symbolic integers in
+//! the function's own arena, so "equal" means "equal in normal form". Whether two types are
+//! *provably* equal, or one is a subtype of another, is decided by the lattice functions, which
+//! answer yes, no or unknown.
 
 use pliant_sym::Sym;
 use pliant_tensor::DType;
@@ -11,80 +12,80 @@ use rustc_hash::FxHashMap;
 use super::expr::Var;
 use cranelift_entity::{PrimaryMap, entity_impl};
 
-/// A type of a function's own type arena.
+/// A type in a function's type arena.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Type(u32);
 entity_impl!(Type, "type");
 
-/// What is known of a tensor's shape.
+/// The known information about a tensor's shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TensorShape {
-    /// Every dim, as a symbolic integer.
+    /// All dims, as symbolic integers.
     Dims(Box<[Sym]>),
-    /// The value of a variable of shape type (of that rank, if known).
+    /// The value of a variable of shape type. The rank is known if that of the variable is.
     Var(Var),
     /// Only the rank.
     Rank(u32),
-    /// Nothing.
+    /// Unknown.
     Unknown,
 }
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TypeData {
-    /// Any value: opaque objects, strings, data types; `R.Object` in the script.
+    /// Any value: opaque objects, strings, data types; `R.Object` in scripts.
     Any,
-    /// A scalar, with its value where that is a known symbolic integer; `R.Prim`.
+    /// A scalar, with its value if that is a known symbolic integer; `R.Prim`.
     Prim {
-        /// Its data type.
+        /// The data type.
         dtype: DType,
-        /// Its value, for integers.
+        /// The value of an integer.
         value: Option<Sym>,
     },
-    /// A shape value, with its dims where known; `R.Shape`.
+    /// A shape value, with its dims if known; `R.Shape`.
     Shape {
         /// The dims.
         dims: Option<Box<[Sym]>>,
-        /// The rank; that of `dims` where those are known.
+        /// The rank; equal to the length of `dims` if these are known.
         ndim: Option<u32>,
     },
     /// A tensor; `R.Tensor`.
     Tensor {
-        /// What is known of its shape.
+        /// The known information about the shape.
         shape: TensorShape,
-        /// Its data type, if known.
+        /// The data type, if known.
         dtype: Option<DType>,
     },
     /// A tuple; `R.Tuple`.
     Tuple(Box<[Type]>),
-    /// A function; `R.Callable`. Without `params`, one of unknown parameters.
+    /// A function; `R.Callable`. `params` is `None` if the parameters are unknown.
     Callable {
-        /// Parameter types, if known.
+        /// The parameter types, if known.
         params: Option<Box<[Type]>>,
-        /// Result type.
+        /// The result type.
         ret: Type,
-        /// Whether calls have no effect but their result.
+        /// Whether calls have no side effects.
         pure: bool,
     },
 }
 
 impl TypeData {
-    /// A tensor type of known dims.
+    /// A tensor type with known dims.
     pub fn tensor(dims: impl Into<Box<[Sym]>>, dtype: impl Into<Option<DType>>) -> Self {
         TypeData::Tensor { shape: TensorShape::Dims(dims.into()), dtype: dtype.into() }
     }
 
-    /// A tensor type of known rank.
+    /// A tensor type with known rank.
     pub fn tensor_rank(ndim: u32, dtype: impl Into<Option<DType>>) -> Self {
         TypeData::Tensor { shape: TensorShape::Rank(ndim), dtype: dtype.into() }
     }
 
-    /// A tensor type of unknown rank.
+    /// A tensor type with unknown rank.
     pub fn tensor_unknown(dtype: impl Into<Option<DType>>) -> Self {
         TypeData::Tensor { shape: TensorShape::Unknown, dtype: dtype.into() }
     }
 
-    /// A shape type of known dims.
+    /// A shape type with known dims.
     pub fn shape(dims: impl Into<Box<[Sym]>>) -> Self {
         let dims = dims.into();
         let ndim = Some(dims.len() as u32);
@@ -120,7 +121,7 @@ impl TypeData {
     }
 }
 
-/// The types of one function, each stored once.
+/// The types of one function, without duplicates.
 #[derive(Clone, Debug, Default)]
 pub struct TypeArena {
     types: PrimaryMap<Type, TypeData>,
@@ -138,17 +139,17 @@ impl TypeArena {
         id
     }
 
-    /// The type behind an id.
+    /// The type with the given id.
     pub fn get(&self, id: Type) -> &TypeData {
         &self.types[id]
     }
 
-    /// How many types there are.
+    /// The number of types.
     pub fn len(&self) -> usize {
         self.types.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no types.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }

@@ -1,7 +1,7 @@
-//! Walks over graph functions, and [`Importer`], which copies them from one arena into another.
+//! Traversals of graph functions, and [`Importer`], which copies parts of functions between arenas.
 //!
-//! The walks use stacks of their own. The importer recurses into nested branches and local functions only, whose
-//! depth the verifier bounds.
+//! The traversals use explicit stacks. The importer only recurses into nested branches and local
+//! functions, whose depth the verifier limits.
 
 use pliant_sym::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,7 +11,8 @@ use super::expr::*;
 use super::function::Function;
 use super::types::{TensorShape, Type, TypeData};
 
-/// Calls `visit` with each operand of an expression, in order: callee, arguments, fields, condition.
+/// Calls `visit` with each operand of an expression, in order: callee, arguments, fields,
+/// condition.
 pub fn for_each_operand(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     match f.expr(e) {
         ExprData::Tuple(list) => f.list(*list).iter().copied().for_each(visit),
@@ -27,8 +28,8 @@ pub fn for_each_operand(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Calls `visit` with an expression and all below it, operands before what uses them. Does not enter the bodies
-/// of branches and local functions.
+/// Calls `visit` with an expression and all nested ones in post-order. Does not enter the bodies of
+/// branches and local functions.
 pub fn for_each_expr(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     let mut stack = vec![(e, false)];
     let mut operands = Vec::new();
@@ -43,25 +44,25 @@ pub fn for_each_expr(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Where a binding stands.
+/// The location of a binding.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// The function expression around it.
+    /// The enclosing function expression.
     pub func: FuncId,
     /// The sequence.
     pub seq: Seq,
     /// The block.
     pub block: Block,
-    /// Its index in the block.
+    /// The index of the binding in the block.
     pub index: usize,
 }
 
-/// What a walk over a function meets, in the order of the text.
+/// The events of a traversal, in the order of the text.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// A function expression begins: its parameters are in view.
+    /// A function expression starts: its parameters become visible.
     EnterFunc(FuncId),
-    /// It ends.
+    /// A function expression ends.
     LeaveFunc(FuncId),
     /// A sequence begins.
     EnterSeq(Seq),
@@ -69,15 +70,15 @@ pub enum Event {
     Result(Seq),
     /// A block begins.
     EnterBlock(Block),
-    /// It ends.
+    /// A block ends.
     LeaveBlock(Block),
-    /// A binding begins; the bodies nested in its value follow.
+    /// A binding starts; the bodies nested in its value follow.
     Binding(Place, Binding),
-    /// It is done: its variable is in view from here on.
+    /// A binding ends: its variable becomes visible.
     Bound(Place, Binding),
 }
 
-/// What a walk has still to do.
+/// The remaining traversal.
 enum Work {
     Func(FuncId),
     Seq(FuncId, Seq),
@@ -85,7 +86,7 @@ enum Work {
     Event(Event),
 }
 
-/// Whether a call of the function says that it works in place.
+/// Whether the function contains a call that works in place.
 pub fn works_in_place(f: &Function) -> bool {
     let mut found = false;
     walk(f, f.root(), |event| {
@@ -98,12 +99,13 @@ pub fn works_in_place(f: &Function) -> bool {
     found
 }
 
-/// Walks the function expression `id` with all nested ones, in the order of the text.
+/// Traverses the function expression `id`, including nested ones, in the order of the text.
 pub fn walk(f: &Function, id: FuncId, visit: impl FnMut(Event)) {
     walk_work(f, vec![Work::Func(id)], visit);
 }
 
-/// Walks the bodies inside a value: the branches of an `If`, the body of a local function. Nothing for other values.
+/// Traverses the bodies inside a value: the branches of an `If`, or the body of a local function.
+/// Other values have none.
 pub fn walk_value(f: &Function, value: Expr, visit: impl FnMut(Event)) {
     let work = match f.expr(value) {
         ExprData::If { then_seq, else_seq, .. } => {
@@ -164,7 +166,8 @@ fn walk_work(f: &Function, mut stack: Vec<Work>, mut visit: impl FnMut(Event)) {
     }
 }
 
-/// Every binding under the root, in the order of the text, an `If` before those in its branches.
+/// All bindings below the root, in the order of the text. An `If` precedes the bindings in its
+/// branches.
 pub fn bindings(f: &Function) -> Vec<(Place, Binding)> {
     let mut out = Vec::new();
     walk(f, f.root(), |e| {
@@ -175,8 +178,8 @@ pub fn bindings(f: &Function) -> Vec<(Place, Binding)> {
     out
 }
 
-/// Calls `visit` with every expression that the root reaches: operands before what uses them, values in the
-/// order of the bindings, results of sequences last.
+/// Calls `visit` with every expression reachable from the root: operands before their users, values
+/// in the order of the bindings, results of sequences last.
 pub fn post_order(f: &Function, mut visit: impl FnMut(Expr)) {
     walk(f, f.root(), |event| match event {
         Event::Bound(_, b) => for_each_expr(f, b.value, &mut visit),
@@ -214,8 +217,8 @@ pub fn operand_vars(f: &Function, e: Expr) -> Vec<Var> {
     out
 }
 
-/// The run of local functions that starts at `start`: the bindings that follow each other and bind functions. Each of
-/// their variables is in view in all of their bodies. Empty where the binding at `start` binds something else, or is
+/// The run of consecutive local functions that starts at `start`. The variable of each one is
+/// visible in all of their bodies. Empty if the binding at `start` does not bind a function or is
 /// not the first of its run.
 pub fn func_run<'b>(f: &Function, bindings: &'b [Binding], start: usize) -> &'b [Binding] {
     let is_func = |b: &Binding| b.cast.is_none() && matches!(f.expr(b.value), ExprData::Func(_));
@@ -227,7 +230,7 @@ pub fn func_run<'b>(f: &Function, bindings: &'b [Binding], start: usize) -> &'b 
     &rest[..end]
 }
 
-/// How often each variable is read as an operand or result, and where.
+/// The number of uses of each variable as an operand or result, and the users.
 #[derive(Clone, Debug, Default)]
 pub struct Uses {
     counts: FxHashMap<Var, usize>,
@@ -235,7 +238,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Counts the uses in everything that the root reaches.
+    /// Counts the uses in everything reachable from the root.
     pub fn of(f: &Function) -> Self {
         let mut uses = Uses::default();
         walk(f, f.root(), |event| match event {
@@ -258,18 +261,20 @@ impl Uses {
         uses
     }
 
-    /// How often a variable is read.
+    /// The number of uses of a variable.
     pub fn count(&self, v: Var) -> usize {
         self.counts.get(&v).copied().unwrap_or(0)
     }
 
-    /// The variables whose values read `v` directly, in order. Results of sequences do not count.
+    /// The variables whose values directly read `v`, in order. Results of sequences are not
+    /// included.
     pub fn users(&self, v: Var) -> &[Var] {
         self.users.get(&v).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The variables that the function expression `id` defines: parameters and bindings, nested ones included.
+/// The variables that the function expression `id` defines: parameters and bindings, including
+/// nested ones.
 pub fn bound_vars(f: &Function, id: FuncId) -> Vec<Var> {
     let mut out = Vec::new();
     walk(f, id, |event| match event {
@@ -280,7 +285,7 @@ pub fn bound_vars(f: &Function, id: FuncId) -> Vec<Var> {
     out
 }
 
-/// The variables that the function expression `id` reads, each once, in order.
+/// The variables that the function expression `id` reads, without duplicates, in order.
 pub fn used_vars(f: &Function, id: FuncId) -> Vec<Var> {
     let mut seen = FxHashSet::default();
     let mut out = Vec::new();
@@ -299,13 +304,14 @@ pub fn used_vars(f: &Function, id: FuncId) -> Vec<Var> {
     out
 }
 
-/// The variables that the function expression `id` reads but does not define: what a local function captures.
+/// The variables that the function expression `id` reads but does not define: the captured
+/// variables of a local function.
 pub fn free_vars(f: &Function, id: FuncId) -> Vec<Var> {
     let bound: FxHashSet<Var> = bound_vars(f, id).into_iter().collect();
     used_vars(f, id).into_iter().filter(|v| !bound.contains(v)).collect()
 }
 
-/// The variables that a value reads but does not define, those in the bodies inside it included.
+/// The variables that a value reads but does not define, including those in nested bodies.
 pub fn value_free_vars(f: &Function, value: Expr) -> Vec<Var> {
     let mut out = operand_vars(f, value);
     if !matches!(f.expr(value), ExprData::If { .. } | ExprData::Func(_)) {
@@ -344,7 +350,7 @@ pub fn defined_syms(f: &Function, id: FuncId) -> Vec<SymVar> {
     out
 }
 
-/// Calls `visit` with every symbolic integer that the function expression `id` mentions.
+/// Calls `visit` with every symbolic integer in the function expression `id`.
 pub fn for_each_sym(f: &Function, id: FuncId, mut visit: impl FnMut(Sym)) {
     let mut types = FxHashSet::default();
     let mut ty = |t: Type, visit: &mut dyn FnMut(Sym)| {
@@ -384,7 +390,7 @@ pub fn for_each_sym(f: &Function, id: FuncId, mut visit: impl FnMut(Sym)) {
     });
 }
 
-/// The symbols that the function expression `id` mentions but does not define, each once.
+/// The symbols that the function expression `id` uses but does not define, without duplicates.
 pub fn free_syms(f: &Function, id: FuncId) -> Vec<SymVar> {
     let mut seen: FxHashSet<SymVar> = defined_syms(f, id).into_iter().collect();
     let mut out = Vec::new();
@@ -398,7 +404,7 @@ pub fn free_syms(f: &Function, id: FuncId) -> Vec<SymVar> {
     out
 }
 
-/// The names of the module's functions that the root mentions, each once, in order.
+/// The names of the module's functions that the root refers to, without duplicates, in order.
 pub fn called_globals(f: &Function) -> Vec<std::sync::Arc<str>> {
     let mut seen = FxHashSet::default();
     let mut out = Vec::new();
@@ -412,39 +418,40 @@ pub fn called_globals(f: &Function) -> Vec<std::sync::Arc<str>> {
     out
 }
 
-/// Copies parts of `src` into `dst`. What is entered in [`vars`](Self::vars) and [`syms`](Self::syms) is replaced;
-/// variables are copied where they are defined, symbols where they are first met.
+/// Copies parts of `src` into `dst`. Entries in [`vars`](Self::vars) and [`syms`](Self::syms) are
+/// substituted. Other variables are copied at their definition, and symbols at their first
+/// occurrence.
 pub struct Importer<'a> {
-    /// The function copied from.
+    /// The source function.
     pub src: &'a Function,
-    /// The function copied into.
+    /// The destination function.
     pub dst: &'a mut Function,
-    /// What variables of `src` become: operands of `dst`.
+    /// Maps variables of `src` to operands of `dst`.
     pub vars: FxHashMap<Var, Expr>,
-    /// What symbols of `src` become.
+    /// Maps symbols of `src`.
     pub syms: SymMap,
-    /// What whole terms of `src` become.
+    /// Maps whole terms of `src`.
     pub terms: FxHashMap<Sym, Sym>,
-    /// What types of `src` become, as far as they were met.
+    /// Cache of imported types of `src`.
     pub types: FxHashMap<Type, Type>,
     /// The variables of `src` that were copied, in order.
     pub defined: Vec<Var>,
 }
 
 impl<'a> Importer<'a> {
-    /// An importer that replaces nothing yet.
+    /// Creates an importer without substitutions.
     pub fn new(src: &'a Function, dst: &'a mut Function) -> Self {
         let (vars, syms) = (FxHashMap::default(), SymMap::default());
         let terms = FxHashMap::default();
         Importer { src, dst, vars, syms, terms, types: FxHashMap::default(), defined: Vec::new() }
     }
 
-    /// A symbolic integer.
+    /// Imports a symbolic integer.
     pub fn sym(&mut self, s: Sym) -> Sym {
         super::derive::import_sym(self.dst, self.src, s, &mut self.syms, &self.terms)
     }
 
-    /// A type. A shape variable that became something else than a variable is forgotten.
+    /// Imports a type. A shape variable that is not mapped to a variable is dropped.
     pub fn ty(&mut self, ty: Type) -> Type {
         if let Some(&t) = self.types.get(&ty) {
             return t;
@@ -487,7 +494,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Copies a variable's definition and enters it.
+    /// Copies the definition of a variable and adds it to [`vars`](Self::vars).
     pub fn define(&mut self, v: Var) -> Var {
         let data = self.src.var(v);
         let ty = self.ty(data.ty);
@@ -498,7 +505,7 @@ impl<'a> Importer<'a> {
         new
     }
 
-    /// An expression with its types. A variable that was never defined is defined now.
+    /// Imports an expression with its types. An unknown variable is copied.
     pub fn expr(&mut self, e: Expr) -> Expr {
         let src = self.src;
         let data = match src.expr(e) {
@@ -550,9 +557,9 @@ impl<'a> Importer<'a> {
         self.dst.add_expr(data, ty)
     }
 
-    /// A binding with its variable.
+    /// Imports a binding with its variable.
     pub fn binding(&mut self, b: Binding) -> Binding {
-        // A local function may call itself: its variable is in view in its own value.
+        // A local function may call itself, so its variable is visible in its own value.
         let recursive = matches!(self.src.expr(b.value), ExprData::Func(_));
         let early = recursive.then(|| self.define(b.var));
         let value = self.expr(b.value);
@@ -561,7 +568,7 @@ impl<'a> Importer<'a> {
         Binding { var, value, cast: cast.into() }
     }
 
-    /// A block.
+    /// Imports a block.
     pub fn block(&mut self, b: Block) -> Block {
         let src = self.src;
         let data = src.block(b);
@@ -572,7 +579,8 @@ impl<'a> Importer<'a> {
                 bindings.push(self.binding(b));
                 continue;
             }
-            // The functions of a run see each other, so all their variables are there before the first body.
+            // The functions of a run see each other, so all variables are defined before the first
+            // body.
             let vars: Vec<Var> = run.iter().map(|b| self.define(b.var)).collect();
             for (b, var) in run.iter().zip(vars) {
                 let value = self.expr(b.value);
@@ -582,7 +590,7 @@ impl<'a> Importer<'a> {
         self.dst.add_block(BlockData { dataflow: data.dataflow, bindings })
     }
 
-    /// A sequence.
+    /// Imports a sequence.
     pub fn seq(&mut self, s: Seq) -> Seq {
         let data = self.src.seq(s);
         let blocks = data.blocks.iter().map(|&b| self.block(b)).collect();
@@ -590,7 +598,7 @@ impl<'a> Importer<'a> {
         self.dst.add_seq(SeqData { blocks, result })
     }
 
-    /// A function expression.
+    /// Imports a function expression.
     pub fn func(&mut self, id: FuncId) -> FuncId {
         let data = self.src.func(id);
         let params = data.params.iter().map(|&p| self.define(p)).collect();
@@ -601,12 +609,12 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// A copy of a function that holds nothing dead.
+/// Copies a function without its dead parts.
 pub fn copy_function(src: &Function) -> Function {
     copy_function_with(src, |_| {})
 }
 
-/// A copy of a function that holds nothing dead, with what `prepare` enters in the importer replaced.
+/// Copies a function without its dead parts. `prepare` adds substitutions to the importer.
 pub fn copy_function_with(src: &Function, prepare: impl FnOnce(&mut Importer<'_>)) -> Function {
     let mut dst = Function::empty();
     dst.attrs = src.attrs.clone();
@@ -615,7 +623,7 @@ pub fn copy_function_with(src: &Function, prepare: impl FnOnce(&mut Importer<'_>
     dst
 }
 
-/// A local function that captures nothing, as a function of its own, private.
+/// Converts a local function without captured variables to a private global function.
 pub fn copy_local_function(src: &Function, id: FuncId) -> Function {
     let mut dst = Function::empty();
     dst.attrs = src.func(id).attrs.clone();
@@ -624,7 +632,7 @@ pub fn copy_local_function(src: &Function, id: FuncId) -> Function {
     dst
 }
 
-/// Copies a function as the root of `dst`, whose attributes stand in [`Function::attrs`].
+/// Copies a function as the root of `dst`. Its attributes are in [`Function::attrs`].
 fn copy_root(
     src: &Function,
     id: FuncId,

@@ -1,10 +1,12 @@
-//! [`bind_calls`]: calls out of loop functions that stand inside other expressions become variables, in the order in which
-//! Python computes them.
+//! [`bind_calls`]: binds calls inside expressions of loop functions to variables, in Python's
+//! evaluation order.
 //!
-//! Expressions are hash-consed and may be computed more than once, in any order or not at all; a call of a packed or extern
-//! function must not be. A call that is all of a value stays. `T.if_then_else`, `and` and `or` around calls become statements,
-//! which make the calls of the branch that is taken; what is read before a call that may write is a variable too. The condition
-//! of a `while` with calls is computed in front of the loop and at the end of each turn.
+//! Expressions are hash-consed and may be evaluated several times, in any order, or not at all.
+//! Calls of packed and extern functions must be evaluated exactly once. A call that is a whole
+//! value is kept. `T.if_then_else`, `and` and `or` that contain calls become statements, which only
+//! execute the calls of the chosen branch. Values read before a call that may write are bound to
+//! variables, too. The condition of a `while` that contains calls is evaluated before the loop and
+//! at the end of every iteration.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,11 +17,11 @@ use super::intrin::Intrin;
 use super::stmt::{Stmt, StmtData};
 use super::visit::{for_each_expr, for_each_operand, map_operands};
 
-/// Binds the calls inside of expressions.
+/// Binds the calls inside expressions.
 ///
 /// # Errors
-/// What has no place for a call: the predicate and the ranges of a block, a choice by lanes, and an expression with more
-/// than [`MAX_CALLS`]. The message says what to do.
+/// Calls are not supported in the predicate and the ranges of a block and in lane-wise selects, and
+/// an expression may contain at most [`MAX_CALLS`]. The message explains how to avoid the problem.
 pub fn bind_calls(f: &mut PrimFunc) -> Result<(), String> {
     let mut calls = Calls { f, counts: FxHashMap::default(), error: None };
     let body = calls.f.body;
@@ -29,15 +31,15 @@ pub fn bind_calls(f: &mut PrimFunc) -> Result<(), String> {
 
 struct Calls<'a> {
     f: &'a mut PrimFunc,
-    /// How many calls expressions make, as often as these stand in them.
+    /// The number of calls in expressions, counting every occurrence.
     counts: FxHashMap<Expr, u32>,
     error: Option<String>,
 }
 
-/// The most calls of an expression: parts that it shares can stand for any number.
+/// Maximum number of calls in an expression. Shared subexpressions can multiply their number.
 pub const MAX_CALLS: u32 = 500;
 
-/// What happens before a statement.
+/// A step that is executed before a statement.
 enum Before {
     Let(Var, Expr),
     Alloc(Buffer),
@@ -45,7 +47,7 @@ enum Before {
 }
 
 impl Calls<'_> {
-    /// The statement with its calls bound. Recurses into bodies, whose depth the readers of scripts bound.
+    /// Binds the calls of a statement. Recurses into bodies, whose depth is limited by the parser.
     fn stmt(&mut self, s: Stmt) -> Stmt {
         let mut data = self.f.stmt(s).clone();
         let mut before = Vec::new();
@@ -73,7 +75,7 @@ impl Calls<'_> {
             }
             StmtData::Evaluate(value) => *value = self.within(*value, &mut before),
             StmtData::Store { indices, value, .. } => {
-                // The value is computed before the place.
+                // The value is evaluated before the indices.
                 if indices.iter().all(|&i| !self.makes(i) && !reads(self.f, i)) {
                     *value = self.within(*value, &mut before);
                 } else {
@@ -106,7 +108,7 @@ impl Calls<'_> {
         self.after(before, made)
     }
 
-    /// A loop whose condition makes calls.
+    /// A loop whose condition contains calls.
     fn repeated(&mut self, cond: Expr, body: Stmt) -> Stmt {
         let (place, zero) = (self.place("again", Ty::BOOL), self.f.int(0));
         let mut tested = || {
@@ -123,7 +125,7 @@ impl Calls<'_> {
         self.f.add_stmt(StmtData::Alloc(place, all))
     }
 
-    /// Memory for one value of a type.
+    /// Memory for one value of the given type.
     fn place(&mut self, name: &str, ty: Ty) -> Buffer {
         let lanes = self.f.int(i64::from(ty.lanes));
         self.f.add_buffer(BufferData {
@@ -140,7 +142,7 @@ impl Calls<'_> {
         self.error.get_or_insert(why);
     }
 
-    /// A statement with what happens before it.
+    /// Prepends steps to a statement.
     fn after(&mut self, before: Vec<Before>, s: Stmt) -> Stmt {
         before.into_iter().rev().fold(s, |s, step| match step {
             Before::Let(var, value) => self.f.add_stmt(StmtData::Let(var, value, s)),
@@ -149,7 +151,7 @@ impl Calls<'_> {
         })
     }
 
-    /// The expression with variables for the calls inside it; itself it is computed once.
+    /// Binds the calls inside the expression to variables. The expression itself is evaluated once.
     fn within(&mut self, e: Expr, before: &mut Vec<Before>) -> Expr {
         if !self.makes(e) {
             return e;
@@ -165,7 +167,8 @@ impl Calls<'_> {
         self.f.add_expr(data)
     }
 
-    /// Expressions that are computed one after the other, with variables for their calls and for what is read before one.
+    /// Binds the calls in expressions that are evaluated in order, and values that are read before
+    /// a call.
     fn in_order(&mut self, exprs: &[Expr], before: &mut Vec<Before>) -> Vec<Expr> {
         let last = exprs.iter().rposition(|&e| self.makes(e));
         let mut out = Vec::with_capacity(exprs.len());
@@ -184,7 +187,7 @@ impl Calls<'_> {
         self.f.var_expr(var)
     }
 
-    /// The expression with variables for its calls.
+    /// Binds the expression if it is a call, and the calls inside it.
     fn bound(&mut self, e: Expr, before: &mut Vec<Before>) -> Expr {
         let e = self.within(e, before);
         if !is_call(self.f, e) {
@@ -193,7 +196,7 @@ impl Calls<'_> {
         self.variable("call", e, before)
     }
 
-    /// A choice of which one side is computed only, as condition and sides.
+    /// The condition and the alternatives of an expression that evaluates only one of them.
     fn choice(&mut self, e: Expr) -> Option<(Expr, Expr, Expr)> {
         let truth = |f: &mut PrimFunc, v| f.add_expr(ExprData::Int(v, Ty::BOOL));
         match self.f.expr(e).clone() {
@@ -208,7 +211,7 @@ impl Calls<'_> {
         }
     }
 
-    /// What a choice comes to: a place that a statement has written.
+    /// The result of a conditional: a memory location that a statement has written.
     fn chosen(
         &mut self,
         e: Expr,
@@ -240,7 +243,7 @@ impl Calls<'_> {
         self.f.load(place, &[at])
     }
 
-    /// Whether an expression makes calls, not too many.
+    /// Whether an expression contains calls. Reports an error if there are too many.
     fn makes(&mut self, root: Expr) -> bool {
         let mut stack = vec![(root, false)];
         while let Some((e, ready)) = stack.pop() {
@@ -275,19 +278,19 @@ fn is_call(f: &PrimFunc, e: Expr) -> bool {
     )
 }
 
-/// Whether an expression makes calls or reads memory: its value may be another one later.
+/// Whether an expression contains calls or reads memory, so that its value may change.
 pub fn may_change(f: &PrimFunc, e: Expr) -> bool {
     reads(f, e) || makes_calls(f, e)
 }
 
-/// Whether a packed or extern function is called in an expression.
+/// Whether an expression calls a packed or extern function.
 pub fn makes_calls(f: &PrimFunc, e: Expr) -> bool {
     let mut found = false;
     for_each_expr(f, e, |e| found |= is_call(f, e));
     found
 }
 
-/// Whether an expression reads memory. An address does not, but where it is taken may.
+/// Whether an expression reads memory. Taking an address does not, but its indices may.
 fn reads(f: &PrimFunc, root: Expr) -> bool {
     let (mut stack, mut seen) = (vec![root], FxHashSet::default());
     while let Some(e) = stack.pop() {

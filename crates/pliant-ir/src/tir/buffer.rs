@@ -7,23 +7,23 @@ use pliant_tensor::DType;
 
 use super::expr::Expr;
 
-/// A buffer of its function.
+/// A buffer of a loop function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Buffer(u32);
 entity_impl!(Buffer, "buf");
 
-/// Where a buffer's memory lives.
+/// The memory scope of a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Memory of the caller or the heap.
+    /// Memory of the caller, or heap memory.
     #[default]
     Global,
-    /// Memory of one run of the enclosing loop body: the stack when small.
+    /// Memory local to one execution of the enclosing loop body; on the stack if it is small.
     Local,
 }
 
 impl Scope {
-    /// Its name in the script.
+    /// The name in scripts.
     pub fn name(self) -> &'static str {
         match self {
             Scope::Global => "global",
@@ -31,7 +31,7 @@ impl Scope {
         }
     }
 
-    /// The scope of that name.
+    /// The scope with the given name; `None` if there is none.
     pub fn from_name(name: &str) -> Option<Scope> {
         match name {
             "global" | "" => Some(Scope::Global),
@@ -41,28 +41,28 @@ impl Scope {
     }
 }
 
-/// A buffer's facts.
+/// The properties of a buffer.
 #[derive(Clone, Debug)]
 pub struct BufferData {
-    /// Its name; printing makes names unique.
+    /// The name. Names are made unique when printed.
     pub name: Arc<str>,
     /// The element type.
     pub dtype: DType,
-    /// The dims, in elements.
+    /// The dims in elements.
     pub shape: Vec<Expr>,
-    /// The strides, in elements; empty for a compact row-major buffer.
+    /// The strides in elements; empty for a compact row-major buffer.
     pub strides: Vec<Expr>,
-    /// The offset of the first element, in elements.
+    /// The offset of the first element in elements.
     pub elem_offset: Option<Expr>,
-    /// Where its memory lives.
+    /// The memory scope.
     pub scope: Scope,
 }
 
-/// A box of a buffer: start and extent per dim.
+/// A rectangular region of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BufferRegion {
     /// The buffer.
     pub buffer: Buffer,
-    /// `(start, extent)` of each dim.
+    /// `(start, extent)` for each dim.
     pub region: Vec<(Expr, Expr)>,
 }

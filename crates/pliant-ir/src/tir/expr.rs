@@ -1,4 +1,4 @@
-//! Scalar (and vector) expressions of the loop level.
+//! Scalar and vector expressions of the loop level.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use pliant_tensor::DType;
 use super::buffer::Buffer;
 use super::intrin::Intrin;
 
-/// A variable: a scalar parameter, a size, a loop variable, a `let`.
+/// A variable: a scalar parameter, a size, a loop variable, or the variable of a `let`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Var(u32);
 entity_impl!(Var, "tvar");
@@ -19,12 +19,12 @@ entity_impl!(Var, "tvar");
 pub struct Expr(u32);
 entity_impl!(Expr, "texpr");
 
-/// The type of a value: an element type and a number of vector lanes (1 for scalars).
+/// The type of a value: an element type and the number of vector lanes (1 for scalars).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ty {
     /// The element type.
     pub dtype: DType,
-    /// The lanes; 1 for scalars.
+    /// The number of lanes; 1 for scalars.
     pub lanes: u16,
 }
 
@@ -34,12 +34,12 @@ impl Ty {
         Ty { dtype, lanes: 1 }
     }
 
-    /// 64-bit integers: the type of sizes and indices.
+    /// 64-bit integers, the type of sizes and indices.
     pub const I64: Ty = Ty::scalar(DType::Int64);
-    /// Truth values.
+    /// Booleans.
     pub const BOOL: Ty = Ty::scalar(DType::Bool);
 
-    /// The same element type with that many lanes.
+    /// The same element type with the given number of lanes.
     pub const fn with_lanes(self, lanes: u16) -> Self {
         Ty { dtype: self.dtype, lanes }
     }
@@ -64,22 +64,22 @@ impl fmt::Display for Ty {
 /// The type of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VarTy {
-    /// A tensor argument, which `buffer_map` turns into a buffer; `T.handle`.
+    /// A tensor argument that `buffer_map` maps to a buffer; `T.handle`.
     Handle,
-    /// A value.
+    /// A scalar or vector value.
     Value(Ty),
 }
 
-/// A variable's facts.
+/// The properties of a variable.
 #[derive(Clone, Debug)]
 pub struct VarData {
-    /// Its name; printing makes names unique.
+    /// The name. Names are made unique when printed.
     pub name: Arc<str>,
-    /// Its type.
+    /// The type.
     pub ty: VarTy,
 }
 
-/// Two-operand operators. Comparisons and the two connectives yield bool.
+/// Binary operators. Comparisons and the two logical connectives return bool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinOp {
     /// Sum; wraps for integers.
@@ -88,17 +88,17 @@ pub enum BinOp {
     Sub,
     /// Product; wraps for integers.
     Mul,
-    /// Quotient: exact for floats, towards zero for integers.
+    /// Quotient: exact for floats, rounded towards zero for integers.
     Div,
-    /// Remainder of [`BinOp::Div`] (the sign of the dividend), integers.
+    /// Remainder of [`BinOp::Div`], with the sign of the dividend; for integers.
     Mod,
-    /// Quotient towards minus infinity.
+    /// Quotient, rounded towards minus infinity.
     FloorDiv,
-    /// Remainder of [`BinOp::FloorDiv`] (the sign of the divisor).
+    /// Remainder of [`BinOp::FloorDiv`], with the sign of the divisor.
     FloorMod,
-    /// The smaller; NaN if either is NaN.
+    /// Minimum; NaN if either operand is NaN.
     Min,
-    /// The larger; NaN if either is NaN.
+    /// Maximum; NaN if either operand is NaN.
     Max,
     /// Equal.
     Eq,
@@ -112,14 +112,14 @@ pub enum BinOp {
     Gt,
     /// Greater or equal.
     Ge,
-    /// Both; the second operand may be evaluated in any case.
+    /// Logical and. The second operand may always be evaluated.
     And,
-    /// Either.
+    /// Logical or. The second operand may always be evaluated.
     Or,
 }
 
 impl BinOp {
-    /// Whether the result is bool whatever the operands.
+    /// Whether the result is bool for all operand types.
     pub fn is_predicate(self) -> bool {
         use BinOp::*;
         matches!(self, Eq | Ne | Lt | Le | Gt | Ge | And | Or)
@@ -131,28 +131,28 @@ impl BinOp {
 pub enum ExprData {
     /// An integer or bool constant.
     Int(i64, Ty),
-    /// A float constant, by its bits as f64.
+    /// A float constant, represented by its bits as f64.
     Float(u64, Ty),
-    /// A string, only as an argument of calls.
+    /// A string; only as an argument of calls.
     Str(Arc<str>),
     /// A variable.
     Var(Var),
-    /// Conversion to a type; float to integer truncates and saturates.
+    /// A type conversion. From float to integer it truncates and saturates.
     Cast(Ty, Expr),
-    /// A two-operand operator.
+    /// A binary operation.
     Binary(BinOp, Expr, Expr),
     /// Logical negation.
     Not(Expr),
-    /// `c ? a : b`, both evaluated.
+    /// `c ? a : b`; both alternatives are evaluated.
     Select(Expr, Expr, Expr),
-    /// An element of a buffer; one index per dim, or one alone: the linear position from the first
-    /// element, in lowered
-    /// functions. A [`ExprData::Ramp`] as last index loads a vector.
+    /// An element of a buffer. There is one index per dim or, in lowered functions, a single linear
+    /// index relative to the first element. If the last index is an [`ExprData::Ramp`], a vector is
+    /// loaded.
     Load(Buffer, Box<[Expr]>),
     /// The vector `base, base + stride, ...`.
     Ramp(Expr, Expr, u16),
     /// A vector of equal elements.
     Broadcast(Expr, u16),
-    /// A call of an intrinsic, of the given result type.
+    /// A call of an intrinsic with the given result type.
     Call(Intrin, Box<[Expr]>, Ty),
 }

@@ -1,4 +1,4 @@
-//! [`PrimFunc`]: the arenas of a loop function, and the only way into them.
+//! [`PrimFunc`]: the arenas of a loop function, with all access to them.
 
 use std::sync::Arc;
 
@@ -14,20 +14,21 @@ use super::intrin::{Intrin, IntrinResult};
 use super::stmt::{Stmt, StmtData};
 use crate::attrs::{AttrValue, FuncAttrs};
 
-/// The attribute of functions in which every access has one index, the linear position from the
+/// The attribute of functions in which every access has a single linear index, relative to the
 /// buffer's first element.
 pub const FLAT: &str = "tir.flat";
 
-/// A parameter is a variable: a handle that `buffer_map` binds to a buffer, or a scalar.
+/// A parameter: a handle that `buffer_map` maps to a buffer, or a scalar.
 pub type Param = Var;
 
-/// A loop function with all it owns. Ids of one function mean nothing in another.
+/// A loop function with everything it owns. Ids are only valid in their own function.
 ///
-/// A buffer parameter's shape defines the size variables that stand alone in a dim (`n` in `(n, 4)`) and checks
-/// all other dims; scalar parameters define sizes that no dim holds alone.
+/// The shape of a buffer parameter defines the size variables that are whole dims (`n` in
+/// `(n, 4)`), and the other dims are checked against it. Scalar parameters define the sizes that
+/// are not a whole dim of any buffer.
 #[derive(Clone, Debug)]
 pub struct PrimFunc {
-    /// The parameters: tensors, then scalars.
+    /// The parameters: tensors, followed by scalars.
     pub params: Vec<Param>,
     /// The buffer of each handle parameter.
     pub buffer_map: IndexMap<Var, Buffer>,
@@ -35,9 +36,9 @@ pub struct PrimFunc {
     pub body: Stmt,
     /// Attributes of the function (`global_symbol`, `tir.noalias`, ...).
     pub attrs: FuncAttrs,
-    /// Whether only this module calls it.
+    /// Whether it is only called from this module.
     pub private: bool,
-    /// Where it was written.
+    /// The source location.
     pub span: Span,
     vars: PrimaryMap<Var, VarData>,
     buffers: PrimaryMap<Buffer, BufferData>,
@@ -54,7 +55,7 @@ impl Default for PrimFunc {
 }
 
 impl PrimFunc {
-    /// A function without parameters that does nothing.
+    /// Creates a function without parameters and with an empty body.
     pub fn new() -> Self {
         let mut stmts = PrimaryMap::new();
         let body = stmts.push(StmtData::Seq(Vec::new()));
@@ -74,7 +75,8 @@ impl PrimFunc {
         }
     }
 
-    /// Whether every access has one index, the linear position, whatever the rank of the buffer ([`FLAT`]).
+    /// Whether every access has a single linear index, independent of the rank of the buffer
+    /// ([`FLAT`]).
     pub fn is_flat(&self) -> bool {
         matches!(self.attrs.get(FLAT), Some(AttrValue::Bool(true)))
     }
@@ -86,17 +88,17 @@ impl PrimFunc {
         self.vars.push(VarData { name: name.into(), ty })
     }
 
-    /// Adds a variable of type int64: a size or an index.
+    /// Adds an int64 variable for a size or an index.
     pub fn size_var(&mut self, name: impl Into<Arc<str>>) -> Var {
         self.add_var(name, VarTy::Value(Ty::I64))
     }
 
-    /// A variable's facts.
+    /// The properties of a variable.
     pub fn var(&self, v: Var) -> &VarData {
         &self.vars[v]
     }
 
-    /// All variables ever made.
+    /// All variables created so far.
     pub fn var_ids(&self) -> impl Iterator<Item = Var> + use<> {
         self.vars.keys()
     }
@@ -133,17 +135,18 @@ impl PrimFunc {
         })
     }
 
-    /// A buffer's facts.
+    /// The properties of a buffer.
     pub fn buffer(&self, b: Buffer) -> &BufferData {
         &self.buffers[b]
     }
 
-    /// A buffer's facts, to change them. The element type of a buffer that expressions load from stays.
+    /// Mutable access to the properties of a buffer. The element type must not change if there are
+    /// loads from it.
     pub fn buffer_mut(&mut self, b: Buffer) -> &mut BufferData {
         &mut self.buffers[b]
     }
 
-    /// All buffers ever made.
+    /// All buffers created so far.
     pub fn buffer_ids(&self) -> impl Iterator<Item = Buffer> + use<> {
         self.buffers.keys()
     }
@@ -168,12 +171,12 @@ impl PrimFunc {
         &self.exprs[e]
     }
 
-    /// The type of an expression; strings have none and count as handles (int64).
+    /// The type of an expression. Strings have no type and count as handles (int64).
     pub fn expr_ty(&self, e: Expr) -> Ty {
         self.expr_tys[e]
     }
 
-    /// The type of a new expression, from those of its operands.
+    /// Infers the type of a new expression from its operands.
     fn type_of(&self, data: &ExprData) -> Ty {
         match data {
             ExprData::Int(_, ty) | ExprData::Float(_, ty) | ExprData::Cast(ty, _) => *ty,
@@ -207,12 +210,12 @@ impl PrimFunc {
         }
     }
 
-    /// How many expressions there are.
+    /// The number of expressions.
     pub fn num_exprs(&self) -> usize {
         self.exprs.len()
     }
 
-    /// A variable as an expression.
+    /// The expression that refers to a variable.
     pub fn var_expr(&mut self, v: Var) -> Expr {
         self.add_expr(ExprData::Var(v))
     }
@@ -222,7 +225,7 @@ impl PrimFunc {
         self.add_expr(ExprData::Int(value, Ty::I64))
     }
 
-    /// A constant of any scalar type; integers are rounded towards zero.
+    /// A constant of any scalar type. For integers the value is rounded towards zero.
     pub fn const_of(&mut self, value: f64, dtype: DType) -> Expr {
         let data = if dtype.is_float() {
             ExprData::Float(value.to_bits(), Ty::scalar(dtype))
@@ -232,7 +235,7 @@ impl PrimFunc {
         self.add_expr(data)
     }
 
-    /// The value of an integer or bool constant.
+    /// The value of an integer or bool constant; `None` for other expressions.
     pub fn as_int(&self, e: Expr) -> Option<i64> {
         match self.exprs[e] {
             ExprData::Int(v, _) => Some(v),
@@ -240,7 +243,7 @@ impl PrimFunc {
         }
     }
 
-    /// A two-operand operator; both operands are of one type.
+    /// A binary operation. Both operands must have the same type.
     pub fn binary(&mut self, op: BinOp, a: Expr, b: Expr) -> Expr {
         self.add_expr(ExprData::Binary(op, a, b))
     }
@@ -255,7 +258,7 @@ impl PrimFunc {
         self.binary(BinOp::Mul, a, b)
     }
 
-    /// A conversion; none when the type is already that one.
+    /// A type conversion. Returns `e` if it already has the type.
     pub fn cast(&mut self, e: Expr, ty: Ty) -> Expr {
         if self.expr_ty(e) == ty { e } else { self.add_expr(ExprData::Cast(ty, e)) }
     }
@@ -265,7 +268,7 @@ impl PrimFunc {
         self.add_expr(ExprData::Load(buffer, indices.into()))
     }
 
-    /// A call of an intrinsic whose result type follows from its operands.
+    /// A call of an intrinsic whose result type is inferred from its operands.
     pub fn call(&mut self, intrin: Intrin, args: &[Expr]) -> Expr {
         self.add_expr(ExprData::Call(intrin, args.into(), Ty::I64))
     }
@@ -282,7 +285,7 @@ impl PrimFunc {
         &self.stmts[s]
     }
 
-    /// A sequence of statements; a single one is itself.
+    /// A sequence of statements. A single statement is returned unchanged.
     pub fn seq(&mut self, mut stmts: Vec<Stmt>) -> Stmt {
         if stmts.len() == 1 {
             return stmts.remove(0);
@@ -290,14 +293,14 @@ impl PrimFunc {
         self.add_stmt(StmtData::Seq(stmts))
     }
 
-    /// A write of one element.
+    /// A store of one element.
     pub fn store(&mut self, buffer: Buffer, indices: &[Expr], value: Expr) -> Stmt {
         self.add_stmt(StmtData::Store { buffer, indices: indices.into(), value })
     }
 }
 
-/// The one form of what could be written in several: constants as their type holds them, and no type at calls whose operands
-/// tell it.
+/// Normalises an expression that could be represented in several ways: constants are wrapped to
+/// their type, and calls with inferable types have no explicit type.
 fn canonical(data: ExprData) -> ExprData {
     match data {
         ExprData::Float(bits, ty) => {

@@ -1,8 +1,8 @@
-//! The table of intrinsics: functions of the loop level that code generators know by name.
+//! The table of intrinsics: functions of the loop level that code generators implement.
 
 use std::fmt;
 
-/// What the result type of an intrinsic follows from.
+/// How the result type of an intrinsic is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntrinResult {
     /// The type of the first operand.
@@ -11,7 +11,7 @@ pub enum IntrinResult {
     Second,
     /// Bool.
     Bool,
-    /// Given by the call (`reinterpret`, `call_extern`).
+    /// Stated by the call (`reinterpret`, `call_extern`).
     Explicit,
 }
 
@@ -22,25 +22,25 @@ macro_rules! intrinsics {
         pub enum Intrin { $($(#[$doc])* $variant,)* }
 
         impl Intrin {
-            /// Every intrinsic.
+            /// All intrinsics.
             pub const ALL: &'static [Intrin] = &[$(Intrin::$variant,)*];
 
-            /// Its name in the script, without `T.`.
+            /// The name in scripts, without the prefix `T.`.
             pub fn name(self) -> &'static str {
                 match self { $(Intrin::$variant => $name,)* }
             }
 
-            /// How many operands it takes; `None` for any number.
+            /// The number of operands; `None` if it is variable.
             pub fn arity(self) -> Option<usize> {
                 match self { $(Intrin::$variant => $arity,)* }
             }
 
-            /// What its result type follows from.
+            /// How the result type is determined.
             pub fn result(self) -> IntrinResult {
                 match self { $(Intrin::$variant => IntrinResult::$result,)* }
             }
 
-            /// The intrinsic of that name.
+            /// The intrinsic with the given name; `None` if there is none.
             pub fn from_name(name: &str) -> Option<Intrin> {
                 match name { $($name => Some(Intrin::$variant),)* _ => None }
             }
@@ -101,17 +101,17 @@ intrinsics! {
     Gelu = "gelu", Some(1), Same;
     /// Absolute value.
     Abs = "abs", Some(1), Same;
-    /// Towards minus infinity.
+    /// Rounds towards minus infinity.
     Floor = "floor", Some(1), Same;
-    /// Towards plus infinity.
+    /// Rounds towards plus infinity.
     Ceil = "ceil", Some(1), Same;
-    /// Towards zero.
+    /// Rounds towards zero.
     Trunc = "trunc", Some(1), Same;
-    /// To nearest, ties to even.
+    /// Rounds to nearest, ties to even.
     Round = "round", Some(1), Same;
-    /// To nearest, ties to even.
+    /// Rounds to nearest, ties to even.
     Nearbyint = "nearbyint", Some(1), Same;
-    /// `a * b + c`, rounded once.
+    /// `a * b + c` with a single rounding.
     Fma = "fma", Some(3), Same;
     /// Float remainder with the sign of the dividend.
     Fmod = "fmod", Some(2), Same;
@@ -137,13 +137,14 @@ intrinsics! {
     ShiftLeft = "shift_left", Some(2), Same;
     /// Shift right; keeps the sign of signed integers.
     ShiftRight = "shift_right", Some(2), Same;
-    /// `c ? a : b`, evaluating only the chosen one.
+    /// `c ? a : b`; only the chosen alternative is evaluated.
     IfThenElse = "if_then_else", Some(3), Second;
-    /// A condition that is nearly always true.
+    /// A condition that is expected to be true.
     Likely = "likely", Some(1), Same;
-    /// The condition before integers that the message of its assertion tells as `{0}`, `{1}`, ...
+    /// A condition, followed by the integers that replace `{0}`, `{1}`, ... in the message of its
+    /// assertion.
     Explain = "explain", None, Same;
-    /// The bits of a value as another type of that size.
+    /// Reinterprets the bits of a value as another type of the same size.
     Reinterpret = "reinterpret", Some(1), Explicit;
     /// Sum of a vector's lanes.
     VectorSum = "vector_sum", Some(1), Explicit;
@@ -151,7 +152,7 @@ intrinsics! {
     VectorMax = "vector_max", Some(1), Explicit;
     /// Smallest of a vector's lanes.
     VectorMin = "vector_min", Some(1), Explicit;
-    /// The address of a buffer element, only as an argument of calls: `T.address_of(B[i])`.
+    /// The address of a buffer element: `T.address_of(B[i])`. Only as an argument of calls.
     AddressOf = "address_of", Some(1), Explicit;
     /// A call of a symbol linked into the program: name, then arguments.
     CallExtern = "call_extern", None, Explicit;

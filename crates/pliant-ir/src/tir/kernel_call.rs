@@ -2,10 +2,12 @@
 //!
 //! The arguments of such a call are, in this order:
 //! - the name of the kernel;
-//! - an integer whose bit `i` says whether operand `i` of the declaration is present;
-//! - for each present operand, the address of the first element of its buffer, and a rank: [`WHOLE`] for the whole buffer,
-//!   else the rank of a view, which its offset, its dims and its strides follow;
-//! - the numbers of the attributes: float64 for a float, else int64. A choice is its index, a bool 0 or 1.
+//! - an integer whose bit `i` tells whether operand `i` of the declaration is present;
+//! - for each present operand, the address of the first element of its buffer, and a rank:
+//!   [`WHOLE`] for the whole buffer, else the rank of a view, followed by the view's offset, dims
+//!   and strides;
+//! - the values of the attributes: float64 for a float, else int64. A choice is represented by its
+//!   index, a bool by 0 or 1.
 
 use pliant_kernel_api::{AttrType, Kernel, MAX_OPERANDS, MAX_RANK, Operand, Role, Slot, find};
 use pliant_sym::{Sym, SymArena};
@@ -18,24 +20,24 @@ use super::intrin::Intrin;
 use super::sym::SymBridge;
 use crate::DType;
 
-/// Stands for the whole buffer where a view has its rank.
+/// The value of the rank that denotes the whole buffer.
 pub const WHOLE: i64 = -1;
 
-/// A view of the elements of a buffer. Numbers count elements.
+/// A view of the elements of a buffer. Offsets and strides are in elements.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferView<'f> {
-    /// The distance from the first element of the buffer to that of the view.
+    /// The offset of the view's first element from that of the buffer.
     pub offset: Expr,
     /// The sizes of the dims.
     pub dims: &'f [Expr],
-    /// The distances between neighbours along each dim.
+    /// The strides of the dims.
     pub strides: &'f [Expr],
 }
 
-/// An operand of a call of a kernel.
+/// An operand of a kernel call.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelOperand<'f> {
-    /// The buffer whose elements the kernel accesses.
+    /// The buffer that the kernel accesses.
     pub buffer: Buffer,
     /// The view of the buffer; `None` for the whole buffer.
     pub view: Option<BufferView<'f>>,
@@ -100,19 +102,19 @@ impl PrimFunc {
     }
 }
 
-/// The parts of a call of a kernel.
+/// The parts of a kernel call.
 #[derive(Clone, Debug)]
 pub struct KernelCall<'f> {
     /// The kernel.
     pub kernel: &'static Kernel,
-    /// The operands of the declaration; `None` for those that are left out.
+    /// The operands in the order of the declaration; `None` for absent ones.
     pub operands: SmallVec<[Option<KernelOperand<'f>>; MAX_OPERANDS]>,
-    /// The numbers of the attributes.
+    /// The values of the attributes.
     pub numbers: &'f [Expr],
 }
 
 impl<'f> KernelCall<'f> {
-    /// The parts of an expression that calls a kernel; `None` for other expressions.
+    /// The parts of a kernel call; `None` for other expressions.
     pub fn of(f: &'f PrimFunc, e: Expr) -> Option<KernelCall<'f>> {
         match f.expr(e) {
             ExprData::Call(Intrin::CallKernel, args, _) => KernelCall::of_args(f, args).ok(),
@@ -120,10 +122,10 @@ impl<'f> KernelCall<'f> {
         }
     }
 
-    /// The parts of the arguments of [`Intrin::CallKernel`].
+    /// Splits the arguments of [`Intrin::CallKernel`] into their parts.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Describes an invalid argument.
     pub fn of_args(f: &'f PrimFunc, args: &'f [Expr]) -> Result<KernelCall<'f>, String> {
         let [name, present, rest @ ..] = args else {
             return Err("T.call_kernel without a kernel".to_string());
@@ -187,7 +189,7 @@ impl<'f> KernelCall<'f> {
         Ok(())
     }
 
-    /// The buffers that the kernel accesses, and how.
+    /// The buffers that the kernel accesses, with their roles.
     pub fn buffers(&self) -> impl Iterator<Item = (Role, Buffer)> + '_ {
         self.present().map(|(declared, operand)| (declared.role, operand.buffer))
     }
@@ -209,7 +211,7 @@ impl<'f> KernelCall<'f> {
         self.buffers().any(|(role, b)| b == buffer && role.is_written())
     }
 
-    /// Whether the kernel writes every element of a buffer and reads none.
+    /// Whether the kernel writes every element of a buffer and reads none of them.
     pub fn overwrites(&self, f: &PrimFunc, buffer: Buffer) -> bool {
         let mut own = self.present().filter(|(_, operand)| operand.buffer == buffer);
         let (Some((declared, operand)), None) = (own.next(), own.next()) else { return false };
@@ -224,7 +226,8 @@ impl<'f> KernelCall<'f> {
 }
 
 impl BufferView<'_> {
-    /// Whether the view is that of a compact buffer with its dims in another order, and perhaps with further dims of size 1.
+    /// Whether the view is a transposition of the whole compact buffer, possibly with additional
+    /// dims of size 1.
     fn is_permutation(&self, f: &PrimFunc, buffer: Buffer) -> bool {
         let (mut arena, mut bridge) = (SymArena::new(), SymBridge::new());
         let mut sym = |e: &Expr| bridge.to_sym(f, &mut arena, *e);
@@ -251,7 +254,7 @@ impl BufferView<'_> {
     }
 }
 
-/// Takes an operand from the front of arguments.
+/// Parses an operand at the front of the arguments.
 fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'f>, String> {
     let none = || "missing".to_string();
     let (&[address, rank], rest) = args.split_first_chunk().ok_or_else(none)?;
@@ -275,7 +278,7 @@ fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'
     Ok(KernelOperand { buffer, view: Some(BufferView { offset: own[0], dims, strides }) })
 }
 
-/// The buffer whose first element an address is of.
+/// The buffer of whose first element `e` is the address.
 fn whole_buffer(f: &PrimFunc, e: Expr) -> Option<Buffer> {
     let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(e) else { return None };
     match f.expr(*element.first()?) {

@@ -1,8 +1,9 @@
 //! The loop level: functions over buffers, with loops, blocks and scalar expressions.
 //!
-//! A [`PrimFunc`] owns arenas of variables, buffers, expressions and statements. Expressions are hash-consed
-//! (equal ids are equal expressions) and are evaluated where the statement that uses them stands. The
-//! function writes its results into buffers that the caller hands over: destination-passing style.
+//! A [`PrimFunc`] owns arenas of variables, buffers, expressions and statements. Expressions are
+//! hash-consed (equal expressions have equal ids) and are evaluated where the statement that uses
+//! them is executed. The function writes its results to buffers that the caller provides:
+//! destination-passing style.
 
 pub mod bind_calls;
 pub mod buffer;

@@ -9,26 +9,26 @@ use super::expr::{Expr, Var};
 use super::func::PrimFunc;
 use crate::attrs::AttrValue;
 
-/// A statement of its function.
+/// A statement of a loop function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Stmt(u32);
 entity_impl!(Stmt, "stmt");
 
-/// How a loop runs.
+/// How the iterations of a loop are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ForKind {
-    /// One turn after another.
+    /// One after another.
     Serial,
-    /// Turns shared out to the worker team; they must be independent.
+    /// Distributed to the worker team; the iterations must be independent.
     Parallel,
-    /// Turns as lanes of a vector; the extent is a constant.
+    /// As the lanes of a vector; the extent is constant.
     Vectorized,
-    /// Turns written out; the extent is a constant.
+    /// Unrolled; the extent is constant.
     Unrolled,
 }
 
 impl ForKind {
-    /// Its name in the script, without `T.`.
+    /// The name in scripts, without the prefix `T.`.
     pub fn name(self) -> &'static str {
         match self {
             ForKind::Serial => "serial",
@@ -39,59 +39,61 @@ impl ForKind {
     }
 }
 
-/// What a block's axis does.
+/// The kind of a block axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IterKind {
-    /// Each value writes its own part of the output: `S`.
+    /// Each value of the axis writes a separate part of the output: `S`.
     Spatial,
-    /// Values are combined: `R`.
+    /// A reduction: `R`.
     Reduce,
-    /// Order matters: `O`.
+    /// The order of iterations matters: `O`.
     Opaque,
 }
 
-/// An axis of a block, bound to a value of the surrounding loops.
+/// An axis of a block, bound to an expression of the enclosing loops.
 #[derive(Clone, Debug)]
 pub struct IterVar {
     /// The variable inside the block.
     pub var: Var,
-    /// First value.
+    /// The first value.
     pub min: Expr,
-    /// Number of values.
+    /// The number of values.
     pub extent: Expr,
-    /// What it does.
+    /// The kind.
     pub kind: IterKind,
-    /// Its value, from the surrounding loop variables.
+    /// The value, computed from the enclosing loop variables.
     pub binding: Expr,
 }
 
-/// A block: the unit of scheduling. Its body sees only its axes, not the loops around it.
+/// A block, the unit of scheduling. Its body only uses the block's axes, not the enclosing loop
+/// variables.
 #[derive(Clone, Debug)]
 pub struct BlockData {
-    /// Its name.
+    /// The name.
     pub name: Arc<str>,
-    /// Its axes.
+    /// The axes.
     pub iters: Vec<IterVar>,
-    /// Runs only where this holds.
+    /// The block is only executed if this condition holds.
     pub predicate: Option<Expr>,
-    /// What it reads; `None` where nobody said.
+    /// The regions that are read; `None` if not stated.
     pub reads: Option<Vec<BufferRegion>>,
-    /// What it writes; `None` where nobody said.
+    /// The regions that are written; `None` if not stated.
     pub writes: Option<Vec<BufferRegion>>,
-    /// Buffers that live during the block.
+    /// Buffers allocated for the block.
     pub allocs: Vec<Buffer>,
-    /// Runs before the body at the first values of all reduction axes; where these have no values at all, once for
-    /// each value of the spatial axes, so that the result of an empty reduction is the reducer's identity.
+    /// Executed before the body at the first values of all reduction axes. If these have no values
+    /// at all, it is executed once for each value of the spatial axes, so that the result of an
+    /// empty reduction is the reducer's identity.
     pub init: Option<Stmt>,
     /// The body.
     pub body: Stmt,
-    /// Notes.
+    /// The annotations.
     pub annotations: Vec<(Arc<str>, AttrValue)>,
 }
 
 impl BlockData {
-    /// Moves the init of a block without reduction axes to the front of its body, since it runs at every point, as the
-    /// body does. Only blocks with reduction axes have an init.
+    /// Moves the init of a block without reduction axes to the start of its body, because it is
+    /// executed at every point like the body. Only blocks with reduction axes have an init.
     #[must_use]
     pub fn with_init_for_reductions_only(mut self, f: &mut PrimFunc) -> Self {
         if !self.iters.iter().any(|axis| axis.kind == IterKind::Reduce)
@@ -106,43 +108,43 @@ impl BlockData {
 /// A statement.
 #[derive(Clone, Debug)]
 pub enum StmtData {
-    /// One after the other. The empty sequence does nothing.
+    /// Statements executed in order. The empty sequence does nothing.
     Seq(Vec<Stmt>),
     /// A loop over `min .. min + extent`.
     For {
         /// The loop variable.
         var: Var,
-        /// First value.
+        /// The first value.
         min: Expr,
-        /// Number of turns; none when negative.
+        /// The number of iterations; there are none if it is negative.
         extent: Expr,
-        /// How it runs.
+        /// How the iterations are executed.
         kind: ForKind,
         /// The body.
         body: Stmt,
-        /// Notes.
+        /// The annotations.
         annotations: Vec<(Arc<str>, AttrValue)>,
     },
-    /// Repeats while the condition holds.
+    /// Repeats the body while the condition holds.
     While(Expr, Stmt),
-    /// Choice.
+    /// A conditional.
     If(Expr, Stmt, Option<Stmt>),
-    /// Gives a variable its value for the body.
+    /// Defines a variable in the body.
     Let(Var, Expr, Stmt),
-    /// Writes an element, or a vector when the last index is a ramp.
+    /// Stores an element, or a vector if the last index is a ramp.
     Store {
         /// The buffer.
         buffer: Buffer,
-        /// One index per dim.
+        /// One index per dim, or a single linear index.
         indices: Box<[Expr]>,
         /// The value.
         value: Expr,
     },
-    /// A buffer that lives during the body.
+    /// A buffer that exists during the body.
     Alloc(Buffer, Stmt),
-    /// Evaluates an expression for its effect.
+    /// Evaluates an expression for its side effect.
     Evaluate(Expr),
-    /// Fails the run with the message where the condition is false.
+    /// Fails with the message if the condition is false; otherwise executes the body.
     Assert(Expr, Arc<str>, Stmt),
     /// A block.
     Block(Box<BlockData>),

@@ -1,4 +1,4 @@
-//! [`SymBridge`]: integer expressions of a loop function as symbolic integers, and back.
+//! [`SymBridge`]: converts integer expressions of a loop function to symbolic integers and back.
 
 use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -8,30 +8,30 @@ use super::func::PrimFunc;
 use super::intrin::Intrin;
 use super::visit::for_each_operand;
 
-/// Which variable of a loop function is which symbol of an arena.
+/// A mapping between the variables of a loop function and the symbols of an arena.
 ///
-/// Symbolic integers are mathematical, while the machine's wrap: the two agree only where no part
-/// of an expression overflows, which the bridge does not look at. Who draws conclusions about machine
-/// values shows that first.
+/// Symbolic integers are mathematical, but integers at run time wrap. The two agree only if no
+/// subexpression overflows, which the bridge does not check. Code that draws conclusions about
+/// run-time values must prove that first.
 #[derive(Clone, Debug, Default)]
 pub struct SymBridge {
     to_sym: FxHashMap<Var, SymVar>,
     to_var: FxHashMap<SymVar, Var>,
-    /// Expressions that are no integer arithmetic, and the symbols that stand for them.
+    /// Expressions that are not integer arithmetic, and the symbols that represent them.
     opaque: FxHashMap<Expr, SymVar>,
     from_opaque: FxHashMap<SymVar, Expr>,
     memo: FxHashMap<Expr, Option<Sym>>,
-    /// What has been built of symbols.
+    /// Cache of the expressions built for symbolic integers.
     built: FxHashMap<Sym, Expr>,
 }
 
 impl SymBridge {
-    /// A bridge that knows no variable.
+    /// Creates an empty mapping.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets a variable and a symbol stand for each other.
+    /// Maps a variable to a symbol and vice versa.
     pub fn bind(&mut self, var: Var, sym: SymVar) {
         self.to_sym.insert(var, sym);
         if self.to_var.insert(sym, var) != Some(var) {
@@ -39,7 +39,7 @@ impl SymBridge {
         }
     }
 
-    /// The symbol of a variable, made when it has none.
+    /// The symbol of a variable. It is created if there is none.
     pub fn sym_var(&mut self, f: &PrimFunc, arena: &mut SymArena, var: Var) -> SymVar {
         if let Some(&s) = self.to_sym.get(&var) {
             return s;
@@ -49,18 +49,18 @@ impl SymBridge {
         s
     }
 
-    /// The symbol of a variable, if it has one.
+    /// The symbol of a variable; `None` if there is none.
     pub fn known_sym(&self, var: Var) -> Option<SymVar> {
         self.to_sym.get(&var).copied()
     }
 
-    /// The variable of a symbol, if it has one.
+    /// The variable of a symbol; `None` if there is none.
     pub fn var_of(&self, sym: SymVar) -> Option<Var> {
         self.to_var.get(&sym).copied()
     }
 
-    /// The symbolic integer of an expression; `None` where it is not arithmetic on integers (loads, floats,
-    /// vectors, division towards zero).
+    /// Converts an expression to a symbolic integer; `None` if it is not integer arithmetic (loads,
+    /// floats, vectors, division rounding towards zero).
     pub fn to_sym(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Option<Sym> {
         for e in self.missing(f, e, |sym| sym.is_some()) {
             let sym = self.convert(f, arena, e);
@@ -69,8 +69,8 @@ impl SymBridge {
         self.memo[&e]
     }
 
-    /// The symbolic integer of an expression, in which a symbol of its own stands for each part that is not
-    /// arithmetic on integers.
+    /// Converts an expression to a symbolic integer. Every part that is not integer arithmetic is
+    /// represented by a separate symbol.
     pub fn to_sym_opaque(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Sym {
         for e in self.missing(f, e, |sym| sym.is_some_and(|s| s.is_some())) {
             let sym = self.convert(f, arena, e).unwrap_or_else(|| {
@@ -83,7 +83,7 @@ impl SymBridge {
         self.memo[&e].expect("every part was converted")
     }
 
-    /// The parts of an expression that are not known yet, operands before what is made of them.
+    /// The subexpressions that are not converted yet, operands before their users.
     fn missing(
         &self,
         f: &PrimFunc,
@@ -98,7 +98,7 @@ impl SymBridge {
                 for_each_operand(f.expr(e), |a| open.push(a));
             }
         }
-        // Expressions are interned after their operands.
+        // Operands are interned before their users, so they have smaller ids.
         list.sort();
         list
     }
@@ -144,8 +144,8 @@ impl SymBridge {
         }
     }
 
-    /// The expression of a symbolic integer: int64, or bool for a predicate. A symbol without a variable gets a new
-    /// int64 variable of its name.
+    /// Converts a symbolic integer to an expression: int64, or bool for a predicate. A symbol
+    /// without a variable gets a new int64 variable with its name.
     pub fn to_expr(&mut self, arena: &SymArena, f: &mut PrimFunc, sym: Sym) -> Expr {
         let (mut open, mut list, mut seen) = (vec![sym], Vec::new(), FxHashSet::default());
         while let Some(s) = open.pop() {
@@ -154,7 +154,7 @@ impl SymBridge {
                 open.extend(arena.children(s));
             }
         }
-        // Operands are made before what is made of them, so their ids are smaller.
+        // Operands are interned before their users, so they have smaller ids.
         list.sort();
         let mut done = std::mem::take(&mut self.built);
         for s in list {
@@ -166,7 +166,7 @@ impl SymBridge {
         made
     }
 
-    /// As [`Self::to_expr`], as a size: int64, and 0 or 1 for a predicate.
+    /// As [`Self::to_expr`], as an int64 size; a predicate becomes 0 or 1.
     pub fn to_size(&mut self, arena: &SymArena, f: &mut PrimFunc, sym: Sym) -> Expr {
         let e = self.to_expr(arena, f, sym);
         f.cast(e, Ty::I64)
@@ -252,7 +252,7 @@ fn fold(
     acc
 }
 
-/// Positive terms first, so that as few operators as can be are spent on signs.
+/// Positive terms come first, to minimise the number of operations.
 fn sum(f: &mut PrimFunc, terms: &[(i64, Sym)], constant: i64, done: &FxHashMap<Sym, Expr>) -> Expr {
     let mut acc: Option<Expr> = None;
     let positive = terms.iter().filter(|t| t.0 > 0);

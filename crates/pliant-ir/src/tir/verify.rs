@@ -1,30 +1,33 @@
 //! The specification of loop functions, and its checker.
 //!
 //! # Parameters
-//! - Every handle has a buffer, no buffer two handles. A size that a parameter's shape, strides or offset mentions is
-//!   a scalar parameter or stands alone in one of those places (PL0309).
+//! - Every handle has exactly one buffer. A size used in the shape, strides or offset of a
+//!   parameter is a scalar parameter, or it is a whole dim, stride or offset of a parameter
+//!   (PL0309).
 //!
 //! # Scopes
-//! - Variables are scalar parameters, sizes of parameters, and those that loops, lets and block axes define for their
-//!   bodies. They are used where they are in view (PL0301) and not defined again there (PL0302).
-//! - Buffers are those of parameters and those that allocations and blocks make for their bodies (PL0303). The init of
-//!   a block does not use the buffers that the block makes.
-//! - The body of a block with axes does not use the variables of loops around the block (PL0310).
+//! - Variables are scalar parameters, sizes of parameters, and those that loops, lets and block
+//!   axes define for their bodies. They are only used where they are visible (PL0301), and not
+//!   redefined there (PL0302).
+//! - Buffers are those of parameters, and those that allocations and blocks create for their bodies
+//!   (PL0303). The init of a block does not use the buffers that the block creates.
+//! - The body of a block with axes does not use the variables of enclosing loops (PL0310).
 //!
 //! # Types
-//! - An access has one index per dim; in a function with the attribute `tir.flat`, one index
-//!   alone, the linear position
-//!   (PL0304). Indices, sizes and bounds are scalar integers, an index may be a vector of them; conditions are bool
-//!   (PL0305). A loop variable, its first value and its number of turns are of one type; so are an axis and its
-//!   binding (PL0310).
-//! - The operands of an operator are of one type (PL0306); a stored value is of the buffer's element type, with as
-//!   many lanes as the indices (PL0307); a let's value is of its variable's type (PL0313). Intrinsics take the
-//!   operands of their table (PL0308). Constants fit their type (PL0317).
-//! - Strings and addresses are arguments of `call_extern` and `call_packed` only (PL0315).
+//! - An access has one index per dim or, in a function with the attribute `tir.flat`, a single
+//!   linear index (PL0304). Indices, sizes and bounds are scalar integers, but an index may also be
+//!   an integer vector. Conditions are bool (PL0305). A loop variable, its first value and its
+//!   extent have the same type, and so have an axis and its binding (PL0310).
+//! - The operands of an operator have the same type (PL0306). A stored value has the buffer's
+//!   element type, and as many lanes as the indices (PL0307). The value of a let has the type of
+//!   its variable (PL0313). The operands of an intrinsic match its table entry (PL0308). Constants
+//!   fit their type (PL0317).
+//! - Strings and addresses are only arguments of `call_extern` and `call_packed` (PL0315).
 //!
 //! # Structure
-//! - Vectorized and unrolled loops have a constant extent (PL0311). A block with an init has a reduction axis
-//!   (PL0314). Statements nest at most [`MAX_DEPTH`] deep, expressions [`MAX_EXPR_DEPTH`] (PL0312).
+//! - Vectorized and unrolled loops have a constant extent (PL0311). A block with an init has a
+//!   reduction axis (PL0314). Statements are nested at most [`MAX_DEPTH`] deep, expressions
+//!   [`MAX_EXPR_DEPTH`] (PL0312).
 
 use pliant_diag::{Diagnostic, codes};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,11 +41,11 @@ use super::stmt::{BlockData, ForKind, IterKind, Stmt, StmtData};
 use super::visit::{for_each_expr, for_each_operand};
 use crate::verify::MAX_PER_FUNCTION;
 
-/// How deep statements may nest.
+/// Maximum nesting depth of statements.
 pub const MAX_DEPTH: usize = 1000;
-/// How deep expressions may nest.
+/// Maximum nesting depth of expressions.
 pub const MAX_EXPR_DEPTH: u32 = 2000;
-/// Statements visited before the function counts as too large (shared statements count each time).
+/// Maximum number of visited statements of a function. Shared statements count every time.
 const MAX_STMTS: usize = 20_000_000;
 
 /// All violations in a loop function, in the order of the text.
@@ -64,18 +67,18 @@ pub fn verify_prim_func(f: &PrimFunc) -> Vec<Diagnostic> {
 struct Verifier<'a> {
     f: &'a PrimFunc,
     out: Vec<Diagnostic>,
-    /// The variables in view.
+    /// The visible variables.
     vars: FxHashSet<Var>,
-    /// The variables of the loops around, outermost first.
+    /// The variables of the enclosing loops, outermost first.
     loop_vars: Vec<Var>,
-    /// Loop variables that the block around hides.
+    /// Loop variables that the enclosing block hides.
     hidden: FxHashSet<Var>,
     buffers: FxHashSet<Buffer>,
-    /// Expressions whose types were checked, with their depth.
+    /// Expressions whose types have been checked, with their depth.
     typed: FxHashMap<Expr, u32>,
 }
 
-/// What is left to do, on a stack.
+/// The remaining checks, on an explicit stack.
 enum Work {
     Stmt(Stmt, usize),
     LeaveVar(Var),
@@ -276,7 +279,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// The type of what counts the turns of a loop or the places of an axis.
+    /// The type of a loop variable or a block axis.
     fn counter(&mut self, var: Var) -> Ty {
         match self.f.var(var).ty {
             VarTy::Value(ty) => ty,
@@ -402,7 +405,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks the indices of an access; its lanes.
+    /// Checks the indices of an access and returns its number of lanes.
     fn access(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
         self.use_buffer(b);
         for &i in indices {
@@ -437,7 +440,8 @@ impl Verifier<'_> {
         lanes
     }
 
-    /// Checks an expression that stands in a statement: scopes always, types once per expression.
+    /// Checks an expression in a statement. Scopes are checked every time, types once per
+    /// expression.
     fn expr(&mut self, e: Expr) -> Ty {
         let f = self.f;
         let mut list = Vec::new();
@@ -612,7 +616,7 @@ impl Verifier<'_> {
     }
 }
 
-/// The expressions among a buffer's facts.
+/// The expressions among a buffer's properties.
 fn facts(f: &PrimFunc, b: Buffer) -> Vec<Expr> {
     let data = f.buffer(b);
     data.shape.iter().chain(&data.strides).chain(&data.elem_offset).copied().collect()

@@ -1,8 +1,8 @@
-//! Walks over loop functions, [`Rewriter`], substitution, and [`TirImporter`], which copies parts of one function
-//! into another.
+//! Traversals of loop functions, [`Rewriter`], substitution, and [`TirImporter`], which copies
+//! parts of one function into another.
 //!
-//! Expressions are handled bottom-up in the order of their ids, so long chains do not recurse; statements recurse
-//! into bodies, whose depth the verifier bounds.
+//! Expressions are processed bottom-up in the order of their ids, so long chains do not recurse.
+//! Statements recurse into bodies, whose depth the verifier limits.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -50,7 +50,7 @@ pub fn map_operands(data: &ExprData, mut map: impl FnMut(Expr) -> Expr) -> ExprD
     }
 }
 
-/// Calls `visit` with an expression and all expressions below it, each once, in the order of the text.
+/// Calls `visit` once with an expression and each of its subexpressions, in the order of the text.
 pub fn for_each_expr(f: &PrimFunc, e: Expr, mut visit: impl FnMut(Expr)) {
     let mut seen = FxHashSet::default();
     let mut stack = vec![e];
@@ -64,7 +64,7 @@ pub fn for_each_expr(f: &PrimFunc, e: Expr, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Calls `visit` with each statement directly inside a statement, in order.
+/// Calls `visit` with each direct child of a statement, in order.
 pub fn for_each_child(data: &StmtData, mut visit: impl FnMut(Stmt)) {
     match data {
         StmtData::Seq(items) => items.iter().copied().for_each(visit),
@@ -85,8 +85,8 @@ pub fn for_each_child(data: &StmtData, mut visit: impl FnMut(Stmt)) {
     }
 }
 
-/// Calls `visit` with each expression that stands directly in a statement, in order; those of buffers that it
-/// allocates are not among them.
+/// Calls `visit` with each expression directly in a statement, in order. Expressions in the
+/// properties of buffers that it allocates are not included.
 pub fn for_each_stmt_expr(data: &StmtData, mut visit: impl FnMut(Expr)) {
     match data {
         StmtData::Seq(_) | StmtData::Alloc(..) => {}
@@ -120,7 +120,7 @@ pub fn for_each_stmt_expr(data: &StmtData, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Calls `visit` with a statement and all statements below it, outer ones first, in the order of the text.
+/// Calls `visit` with a statement and all nested ones in pre-order.
 pub fn for_each_stmt(f: &PrimFunc, s: Stmt, mut visit: impl FnMut(Stmt)) {
     let mut stack = vec![s];
     let mut children = Vec::new();
@@ -131,7 +131,7 @@ pub fn for_each_stmt(f: &PrimFunc, s: Stmt, mut visit: impl FnMut(Stmt)) {
     }
 }
 
-/// Calls `visit` with every expression below a statement, each once.
+/// Calls `visit` once with every expression in a statement.
 pub fn for_each_expr_in(f: &PrimFunc, s: Stmt, mut visit: impl FnMut(Expr)) {
     let mut seen = FxHashSet::default();
     let mut stack = Vec::new();
@@ -170,19 +170,20 @@ pub fn free_vars(f: &PrimFunc, s: Stmt) -> Vec<Var> {
     out
 }
 
-/// Changes a function's statements and expressions. Every method does nothing unless overridden.
+/// A transformation of a function's statements and expressions. By default, all methods do nothing.
 pub trait Rewriter {
-    /// What takes the place of an expression whose operands are rewritten already.
+    /// Returns the replacement for an expression whose operands have already been rewritten.
     fn expr(&mut self, _f: &mut PrimFunc, e: Expr) -> Expr {
         e
     }
 
-    /// Called with a statement before its parts are rewritten; `Some` replaces it, and its parts are left alone.
+    /// Called with a statement before its parts are rewritten. `Some` replaces the statement, whose
+    /// parts are then skipped.
     fn enter(&mut self, _f: &mut PrimFunc, _s: Stmt) -> Option<Stmt> {
         None
     }
 
-    /// What takes the place of a statement whose parts are rewritten already.
+    /// Returns the replacement for a statement whose parts have already been rewritten.
     fn stmt(&mut self, _f: &mut PrimFunc, s: Stmt) -> Stmt {
         s
     }
@@ -204,8 +205,8 @@ pub fn rewrite_expr(f: &mut PrimFunc, e: Expr, rw: &mut dyn Rewriter) -> Expr {
     done[&e]
 }
 
-/// Rewrites a statement. Statements whose parts stay the same stay themselves. The shapes of buffers allocated on the
-/// way are rewritten in place.
+/// Rewrites a statement. A statement without changed parts is returned unchanged. The shapes of
+/// allocated buffers are rewritten in place.
 pub fn rewrite_stmt(f: &mut PrimFunc, s: Stmt, rw: &mut dyn Rewriter) -> Stmt {
     if let Some(new) = rw.enter(f, s) {
         return new;
@@ -311,7 +312,7 @@ fn map_block_exprs(b: &BlockData, map: &mut dyn FnMut(Expr) -> Expr) -> BlockDat
     }
 }
 
-/// Replaces variables by expressions.
+/// Substitutes expressions for variables.
 struct Substitute<'a>(&'a FxHashMap<Var, Expr>);
 
 impl Rewriter for Substitute<'_> {
@@ -323,36 +324,36 @@ impl Rewriter for Substitute<'_> {
     }
 }
 
-/// The expression with variables replaced.
+/// Substitutes variables in an expression.
 pub fn substitute_expr(f: &mut PrimFunc, e: Expr, map: &FxHashMap<Var, Expr>) -> Expr {
     rewrite_expr(f, e, &mut Substitute(map))
 }
 
-/// The statement with variables replaced; their definitions, if inside, stay.
+/// Substitutes variables in a statement. Their definitions inside the statement are kept.
 pub fn substitute(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Var, Expr>) -> Stmt {
     rewrite_stmt(f, s, &mut Substitute(map))
 }
 
-/// Copies parts of `src` into `dst`. What is entered in [`vars`](Self::vars) and [`buffers`](Self::buffers) is
-/// replaced; all else is copied, each definition anew.
+/// Copies parts of `src` into `dst`. Entries in [`vars`](Self::vars) and [`buffers`](Self::buffers)
+/// are substituted; everything else is copied, with new definitions.
 pub struct TirImporter<'a> {
-    /// The function copied from.
+    /// The source function.
     pub src: &'a PrimFunc,
-    /// The function copied into.
+    /// The destination function.
     pub dst: &'a mut PrimFunc,
-    /// What variables of `src` become: expressions of `dst`.
+    /// Maps variables of `src` to expressions of `dst`.
     pub vars: FxHashMap<Var, Expr>,
-    /// What buffers of `src` become.
+    /// Maps buffers of `src`.
     pub buffers: FxHashMap<Buffer, Buffer>,
 }
 
 impl<'a> TirImporter<'a> {
-    /// An importer that replaces nothing yet.
+    /// Creates an importer without substitutions.
     pub fn new(src: &'a PrimFunc, dst: &'a mut PrimFunc) -> Self {
         TirImporter { src, dst, vars: FxHashMap::default(), buffers: FxHashMap::default() }
     }
 
-    /// Copies a variable and enters it.
+    /// Copies a variable and adds it to [`vars`](Self::vars).
     pub fn define(&mut self, v: Var) -> Var {
         let data = self.src.var(v);
         let new = self.dst.add_var(data.name.clone(), data.ty);
@@ -361,7 +362,7 @@ impl<'a> TirImporter<'a> {
         new
     }
 
-    /// An expression.
+    /// Imports an expression.
     pub fn expr(&mut self, e: Expr) -> Expr {
         let src = self.src;
         let mut list = Vec::new();
@@ -390,7 +391,7 @@ impl<'a> TirImporter<'a> {
         done[&e]
     }
 
-    /// A buffer; copied when it is new.
+    /// Imports a buffer. It is copied at its first use.
     pub fn buffer(&mut self, b: Buffer) -> Buffer {
         if let Some(&new) = self.buffers.get(&b) {
             return new;
@@ -409,7 +410,7 @@ impl<'a> TirImporter<'a> {
         new
     }
 
-    /// A statement.
+    /// Imports a statement.
     pub fn stmt(&mut self, s: Stmt) -> Stmt {
         let src = self.src;
         let data = match src.stmt(s) {
@@ -454,7 +455,8 @@ impl<'a> TirImporter<'a> {
     }
 
     fn block(&mut self, b: &BlockData) -> BlockData {
-        // Bindings belong to the outside: they are copied before the axes are defined.
+        // Bindings are evaluated outside of the block, so they are imported before the axes are
+        // defined.
         let bindings: Vec<Expr> = b.iters.iter().map(|it| self.expr(it.binding)).collect();
         let allocs = b.allocs.iter().map(|&b| {
             self.buffers.remove(&b);
@@ -477,7 +479,7 @@ impl<'a> TirImporter<'a> {
     }
 }
 
-/// A copy of a function that holds nothing dead.
+/// Copies a function without its dead parts.
 pub fn copy_prim_func(src: &PrimFunc) -> PrimFunc {
     let mut dst = PrimFunc::new();
     dst.attrs = src.attrs.clone();

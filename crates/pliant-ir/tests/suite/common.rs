@@ -1,4 +1,4 @@
-//! What the tests share: a small operator registry and a matrix product.
+//! Shared test code: a small operator registry and a matrix product.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,8 @@ use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::tir::{self, BlockData, ForKind, IterKind, IterVar, PrimFunc, StmtData};
 use pliant_ir::{AttrValue, Attrs, DType};
 
-/// A few operators; the type of each but `call_tir` is that of its first operand.
+/// A registry with a few operators. Except for `call_tir`, the result has the type of the first
+/// operand.
 pub struct TestOps;
 
 type Table = Vec<(Op, OpSignature, bool)>;
@@ -73,7 +74,7 @@ impl OpRegistry for TestOps {
     }
 }
 
-/// `C[m, n] = A[m, k] * B[k, n]`, k static.
+/// `C[m, n] = A[m, k] * B[k, n]` with constant k.
 pub fn matmul() -> PrimFunc {
     let mut f = PrimFunc::new();
     let (m, n) = (f.size_var("m"), f.size_var("n"));

@@ -1,4 +1,4 @@
-//! Each rule of the verifier on a program that breaks it, and on one that does not.
+//! For each rule of the verifier, a program that violates it and one that does not.
 
 use crate::common::{TestOps, matmul};
 use pliant_diag::{Diagnostic, codes};
@@ -278,7 +278,7 @@ fn calls_of_globals() {
     };
     assert_eq!(call("absent", 2, 2), [codes::PL0210]);
     assert_eq!(call("matmul", 2, 1), [codes::PL0218]);
-    // x is (n, 4) where the product needs (m, 8) and (8, n).
+    // x is (n, 4), but the product requires (m, 8) and (8, n).
     assert_eq!(call("matmul", 2, 2), [codes::PL0218]);
     assert_eq!(call("matmul", 3, 2), [codes::PL0218, codes::PL0218]);
     assert_eq!(call("main", 2, 2), [codes::PL0218]);
@@ -444,7 +444,7 @@ fn deep_statements_are_refused_without_a_crash() {
     assert_eq!(deep, [codes::PL0312]);
 }
 
-/// A local function over values of those types; `result` makes its result of its parameters.
+/// A local function with parameters of the given types; `result` creates its result from them.
 fn local(
     t: &mut Fixture,
     params: &[Type],
@@ -458,7 +458,7 @@ fn local(
     t.emit(func)
 }
 
-/// What the verifier says of a loop over `x`, whose parts no parser has seen.
+/// The verifier's errors for a loop over `x` that was built without the parser.
 fn loop_codes(make: impl FnOnce(&mut Fixture, [Expr; 2]) -> Vec<Expr>) -> Vec<String> {
     let mut t = Fixture::new();
     let ty = t.ty;
@@ -477,7 +477,7 @@ fn loop_codes(make: impl FnOnce(&mut Fixture, [Expr; 2]) -> Vec<Expr>) -> Vec<St
 fn the_parts_of_a_loop_fit_each_other() {
     assert!(loop_codes(|t, [cond, body]| vec![cond, body, t.x]).is_empty());
     let wrong = [codes::PL0225];
-    // No function; another number of states; a condition that gives no bool.
+    // Not a function; a wrong number of states; a condition that does not return bool.
     assert_eq!(
         loop_codes(|t, [cond, _]| vec![cond, t.x, t.x]),
         [codes::PL0208, codes::PL0225],
@@ -485,7 +485,7 @@ fn the_parts_of_a_loop_fit_each_other() {
     );
     assert_eq!(loop_codes(|t, [cond, body]| vec![cond, body, t.x, t.x]), wrong);
     assert_eq!(loop_codes(|t, [_, body]| vec![body, body, t.x]), wrong);
-    // A state that the body cannot take, and a result that cannot be the state of the next turn.
+    // A state that the body does not accept, and a result that cannot be the next state.
     let flat = |t: &mut Fixture| {
         let f = t.b.func_mut();
         let two = f.syms.int(2);

@@ -1,4 +1,4 @@
-//! Calls: effects, operator signatures, arguments, destination-passing calls.
+//! Checks calls: side effects, operator signatures, arguments, destination-passing calls.
 
 use pliant_diag::codes;
 
@@ -32,7 +32,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Whether a call may have effects, as far as the callee tells.
+    /// Whether a call may have side effects, judged by the callee.
     fn is_impure(&self, callee: Callee, args: &[Expr]) -> bool {
         let f = self.f;
         let e = match callee {
@@ -108,8 +108,9 @@ impl Verifier<'_> {
         }
     }
 
-    /// A local function as part of a loop inside itself: its type cannot tell its symbols in the call around from those
-    /// in the turns of the loop.
+    /// Rejects a loop inside a local function that calls this function with a state that contains
+    /// its symbols: its type cannot distinguish the symbols of the current call from those of the
+    /// loop's iterations.
     fn loop_of_itself(&mut self, function: Expr, states: &[Type]) {
         let ExprData::Var(v) = *self.f.expr(function) else { return };
         let Some((_, own)) = self.around.iter().find(|(var, _)| *var == v) else { return };
@@ -180,7 +181,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// A direct call passes inputs, outputs and sizes one by one, or the sizes as one shape.
+    /// A direct call passes inputs, outputs and sizes separately, or the sizes as one shape.
     fn direct_call(&mut self, name: &str, callee: &PrimFunc, args: &[Expr]) {
         let f = self.f;
         let mut count = 0;
@@ -232,7 +233,7 @@ impl Verifier<'_> {
             self.error(codes::PL0218, format!("call_tir of '{name}' without out_sinfo"));
             return;
         }
-        // What overwrites an input has no parameter of its own.
+        // An output that overwrites an input has no separate parameter.
         let inplace = f.call_attrs(*attrs).get(INPLACE_INDICES).and_then(AttrValue::as_ints);
         let overwrites = |k: usize| inplace.as_ref().is_some_and(|list| list.get(k) != Some(&-1));
         let outs: Vec<Type> = outs

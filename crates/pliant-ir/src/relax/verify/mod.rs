@@ -1,42 +1,49 @@
 //! The specification of graph functions, and its checker.
 //!
 //! # Structure
-//! - Every expression has a type of its function (PL0201). Blocks, sequences and local functions stand in one place
-//!   each (PL0221); branches, functions and tuples nest at most [`MAX_DEPTH`] deep (PL0220).
-//! - A-normal form: the operands of a call, the fields of a tuple, the tuple of a field access, a condition and the
-//!   result of a sequence are leaves (variables, names, constants, shapes, scalars, strings, data types) or tuples of
-//!   such operands. `If` and local functions are values of bindings only, and a `match_cast` casts an operand
-//!   (PL0202).
+//! - Every expression has a type of its function (PL0201). Blocks, sequences and local functions
+//!   occur exactly once (PL0221). Branches, functions and tuples are nested at most [`MAX_DEPTH`]
+//!   deep (PL0220).
+//! - A-normal form: the operands of a call, the fields of a tuple, the tuple of a field access, a
+//!   condition and the result of a sequence are leaves (variables, names, constants, shapes,
+//!   scalars, strings, data types) or tuples of such operands. `If` and local functions only occur
+//!   as values of bindings, and the value of a `match_cast` is an operand (PL0202).
 //!
 //! # Scopes
-//! - A variable is defined once in its function (PL0204) and used only where it is in view (PL0203): a parameter in
-//!   its function's body, a binding's variable after the binding until its sequence ends. The variables of local
-//!   functions that are bound one after the other in a block are in view in all of their bodies: they call themselves
-//!   and each other.
-//! - Dataflow variables are defined in dataflow blocks and not seen outside them (PL0205).
-//! - A symbol is in view after a parameter or `match_cast` has defined it, by standing alone in a dim, by being a
-//!   scalar's value, or as the one unknown symbol of a dim that is linear in it, such as `n * 2 +
-//!   1` (PL0209). Parameters see each other's symbols. The return type may use the symbols of the body.
+//! - A variable is defined once in its function (PL0204) and only used where it is visible
+//!   (PL0203): a parameter in the body of its function, the variable of a binding after the binding
+//!   until the end of its sequence. The variables of local functions that are bound consecutively
+//!   in a block are visible in all of their bodies, so that these can call themselves and each
+//!   other.
+//! - Dataflow variables are defined in dataflow blocks and not used outside of them (PL0205).
+//! - A symbol is visible after a parameter or a `match_cast` has defined it: as a whole dim, as the
+//!   value of a scalar, or as the only unknown symbol of a dim that is linear in it, such as
+//!   `n * 2 + 1` (PL0209). Parameters see each other's symbols. The return type may use the symbols
+//!   of the body.
 //! - Globals are functions of the module (PL0210).
 //!
 //! # Effects
-//! - Dataflow blocks hold no `If`, no local function (PL0206) and no call with effects (PL0207).
-//! - A function declared pure makes no call with effects (PL0208), unless its attribute `relax.force_pure` is set;
-//!   then the compiler trusts it. Calls of packed functions and direct calls of loop functions have effects.
+//! - Dataflow blocks contain no `If` and no local function (PL0206), and no call with side effects
+//!   (PL0207).
+//! - A function declared pure contains no call with side effects (PL0208), unless its attribute
+//!   `relax.force_pure` is set, which the compiler trusts. Calls of packed functions and direct
+//!   calls of loop functions have side effects.
 //!
 //! # Types
-//! What can be proved wrong is an error; what is unknown is checked at run time.
-//! - A binding's value fits its variable's type (PL0213), a result the declared one (PL0214), an argument its
-//!   parameter (PL0211, PL0212). A `match_cast` must be able to hold (PL0216).
-//! - A condition is a bool scalar or a bool tensor of rank 0 (PL0215). A field exists (PL0217). What is called is
-//!   callable (PL0223).
-//! - An operator is declared and has as many operands as its signature says (PL0219).
-//! - `call_tir(f, (inputs...), out_sinfo, tir_vars)`: `f` names a loop function whose parameters are the inputs, the
-//!   outputs and the variables, in that order; ranks, data types and constant dims agree where known. The outputs'
-//!   types are `ty_args`: one type, a tuple for several results (PL0218).
-//! - `while_loop(cond, body, state...)`: both are functions of the whole state, the condition gives a bool scalar, and
-//!   what the body returns can be the state of the next turn (PL0225); see [`super::loops`]. A local function is no
-//!   condition or body of a loop inside itself whose state has its symbols: there they are those of its own call.
+//! A provable mismatch is an error; whatever is unknown is checked at run time.
+//! - The value of a binding fits the type of its variable (PL0213), a result the declared type
+//!   (PL0214), and an argument its parameter (PL0211, PL0212). A `match_cast` can succeed (PL0216).
+//! - A condition is a bool scalar or a bool tensor of rank 0 (PL0215). Accessed fields exist
+//!   (PL0217). Callees are callable (PL0223).
+//! - Operators are declared, and the number of operands matches the signature (PL0219).
+//! - `call_tir(f, (inputs...), out_sinfo, tir_vars)`: `f` is a loop function whose parameters are
+//!   the inputs, the outputs and the variables, in this order. Ranks, data types and constant dims
+//!   agree as far as they are known. The types of the outputs are `ty_args`: one type, a tuple for
+//!   several results (PL0218).
+//! - `while_loop(cond, body, state...)`: both are functions of the whole state, the condition
+//!   returns a bool scalar, and the result of the body can be the state of the next iteration
+//!   (PL0225); see [`super::loops`]. A local function is not the condition or body of a loop inside
+//!   itself whose state contains its symbols, because there these belong to its own call.
 
 mod calls;
 mod scope;
@@ -59,10 +66,11 @@ use crate::op::OpRegistry;
 use crate::print::type_text;
 use crate::verify::MAX_PER_FUNCTION;
 
-/// How deep branches, local functions and tuples may nest.
+/// Maximum nesting depth of branches, local functions and tuples.
 pub const MAX_DEPTH: usize = 200;
 
-/// All violations in a graph function, in the order of the text. Without a module, names of globals are not checked.
+/// All violations in a graph function, in the order of the text. Without a module, names of globals
+/// are not checked.
 pub fn verify_function(
     f: &Function,
     module: Option<&IRModule>,
@@ -80,17 +88,18 @@ struct Verifier<'a> {
     module: Option<&'a IRModule>,
     ops: &'a dyn OpRegistry,
     out: Vec<Diagnostic>,
-    /// A copy to prove things in, made when the first question comes up.
+    /// A copy of the function for proofs, created on demand.
     scratch: Option<Function>,
     force_pure: bool,
-    /// The variables defined so far, and those in view.
+    /// The variables defined so far. `visible` contains the visible ones.
     defined: FxHashSet<Var>,
     visible: FxHashSet<Var>,
     syms: FxHashSet<SymVar>,
-    /// What goes out of view when the innermost scopes end.
+    /// The definitions that become invisible at the end of each open scope.
     scopes: Vec<Scope>,
     funcs: Vec<FuncId>,
-    /// The local functions around, outer ones first: their variables, and the symbols that their parameters define.
+    /// The enclosing local functions, outermost first: their variables, and the symbols that their
+    /// parameters define.
     around: Vec<(Var, Vec<SymVar>)>,
     dataflow: Option<Vec<Var>>,
     span: Span,
@@ -144,7 +153,7 @@ impl<'a> Verifier<'a> {
         type_text(self.f, ty)
     }
 
-    /// Asks the lattice.
+    /// Proves that `a` is a subtype of `b`.
     fn fits(&mut self, a: Type, b: Type) -> Proof {
         if a == b {
             return Proof::Yes;
@@ -228,7 +237,7 @@ impl<'a> Verifier<'a> {
         self.leave_scope();
     }
 
-    /// A binding begins: its value is checked before its variable comes into view.
+    /// Checks the start of a binding: the value, before its variable becomes visible.
     fn binding(&mut self, place: Place, b: Binding) {
         let f = self.f;
         self.span = f.var(b.var).span;
@@ -265,7 +274,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// A binding is done: its variable comes into view.
+    /// Finishes a binding: its variable becomes visible.
     fn bound(&mut self, b: Binding) {
         let f = self.f;
         self.span = f.var(b.var).span;

@@ -1,4 +1,4 @@
-//! Structure and scopes: what stands where, and what is in view.
+//! Checks structure and scopes.
 
 use pliant_diag::codes;
 use pliant_sym::{Sym, SymVar};
@@ -8,7 +8,8 @@ use super::{MAX_DEPTH, Verifier};
 use crate::relax::expr::*;
 
 impl Verifier<'_> {
-    /// Checks that blocks, sequences and functions form a tree that is not too deep. The other checks walk it.
+    /// Checks that blocks, sequences and functions form a tree of limited depth, which the other
+    /// checks rely on.
     pub(super) fn structure(&mut self) -> bool {
         let f = self.f;
         let before = self.out.len();
@@ -64,7 +65,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// A variable comes into view.
+    /// Makes a variable visible.
     pub(super) fn define(&mut self, v: Var) {
         let name = self.name(v);
         if !self.defined.insert(v) {
@@ -88,7 +89,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// A symbol comes into view, if it is not already.
+    /// Makes a symbol visible, unless it is already.
     pub(super) fn define_sym(&mut self, s: SymVar) {
         if self.syms.insert(s)
             && let Some(scope) = self.scopes.last_mut()
@@ -129,7 +130,7 @@ impl Verifier<'_> {
             format!("symbol '{name}' is used where nothing has defined it"),
             "a parameter or R.match_cast defines a symbol that stands alone in a dim, or that is the only new one in a dim such as n * 2 + 1",
         );
-        // Once is enough.
+        // Report the symbol only once.
         self.define_sym(v);
     }
 }
