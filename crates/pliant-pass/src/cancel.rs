@@ -1,10 +1,11 @@
-//! [`CancelToken`]: lets another thread, or a signal, stop a compilation.
+//! [`CancelToken`]: cancels a compilation from another thread or a signal handler.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A shared flag that the compiler polls between passes and between functions. Clones share the flag.
+/// A shared flag that the compiler polls between passes and between functions. Clones share the
+/// flag.
 #[derive(Clone, Default)]
 pub struct CancelToken(Arc<Inner>);
 
@@ -15,13 +16,13 @@ struct Inner {
 }
 
 impl CancelToken {
-    /// A token that nobody has cancelled.
+    /// Creates a token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A token that also asks `poll`, which answers whether to stop (a pending Ctrl-C, say). It is called from
-    /// compiler threads.
+    /// Creates a token that also calls `poll`, which returns whether to stop (for a pending Ctrl-C,
+    /// for example). It is called from compiler threads.
     pub fn with_poll(poll: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         CancelToken(Arc::new(Inner {
             cancelled: AtomicBool::new(false),
@@ -29,12 +30,12 @@ impl CancelToken {
         }))
     }
 
-    /// Asks the compilation to stop.
+    /// Requests cancellation.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether to stop.
+    /// Whether cancellation was requested.
     pub fn is_cancelled(&self) -> bool {
         if self.0.cancelled.load(Ordering::Relaxed) {
             return true;

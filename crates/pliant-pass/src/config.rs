@@ -1,12 +1,13 @@
-//! The table of settings that passes look up in [`PassContext::config`](crate::PassContext::config): a name that is not
-//! in it is a mistake of the one who set it.
+//! The table of settings that passes look up in
+//! [`PassContext::config`](crate::PassContext::config). A name that is not in the table is reported
+//! as an error.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pliant_diag::suggest::did_you_mean;
 use pliant_ir::AttrValue;
 
-/// What values a setting takes.
+/// The values that a setting accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigKind {
     /// `True` or `False`.
@@ -17,17 +18,17 @@ pub enum ConfigKind {
     Str,
     /// One of these strings.
     OneOf(&'static [&'static str]),
-    /// Anything that an attribute can be.
+    /// Any attribute value.
     Any,
 }
 
 impl ConfigKind {
-    /// The kind of that name.
+    /// The kind with the given name; `None` if there is none.
     pub fn parse(name: &str) -> Option<ConfigKind> {
         [Bool, Int, Str, Any].into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Its name: `bool`, `int`, `str` or `any`.
+    /// The name: `bool`, `int`, `str` or `any`.
     pub fn name(self) -> &'static str {
         match self {
             ConfigKind::Bool => "bool",
@@ -48,36 +49,38 @@ impl ConfigKind {
     }
 }
 
-/// One row of the table.
+/// A setting.
 #[derive(Clone, Debug)]
 pub struct ConfigKey {
-    /// The setting's name.
+    /// The name of the setting.
     pub name: String,
-    /// What values it takes.
+    /// The values that it accepts.
     pub kind: ConfigKind,
-    /// What it does, in a line.
+    /// A one-line description.
     pub doc: String,
 }
 
 use ConfigKind::{Any, Bool, Int, OneOf, Str};
 
-/// Whether products and their like are left to the library's kernels (`pliant.compile(..., kernels="off")`).
+/// Whether matrix products and similar operations use library kernels
+/// (`pliant.compile(..., kernels="off")`).
 pub const KERNELS: &str = "kernels";
 
-/// In what constant right operands of products of float32 are kept: `float32` or `bfloat16`
-/// (`pliant.compile(..., precision="bf16")`).
+/// The type in which constant right operands of float32 products are stored: `float32` or
+/// `bfloat16` (`pliant.compile(..., precision="bf16")`).
 pub const PRECISION: &str = "precision";
 
-/// What [`PRECISION`] may be.
+/// The values of [`PRECISION`].
 const PRECISIONS: &[&str] = &["float32", "f32", "bfloat16", "bf16"];
 
-/// By which of Winograd's algorithms kernels of 3 x 3 are multiplied: `2x2`, `4x4` or `off`.
+/// Winograd's algorithm for convolutions with 3x3 filters: `2x2`, `4x4` or `off`.
 pub const WINOGRAD: &str = "winograd";
 
-/// What [`WINOGRAD`] may be.
+/// The values of [`WINOGRAD`].
 const WINOGRADS: &[&str] = &["2x2", "4x4", "off"];
 
-/// The settings of Pliant's own passes, and those of TVM that mean nothing here but that its programs set.
+/// The settings of Pliant's own passes, and TVM settings that are accepted for compatibility and
+/// ignored.
 const KEYS: &[(&str, ConfigKind, &str)] = &[
     (
         "keep_ir",
@@ -132,7 +135,7 @@ fn registered() -> MutexGuard<'static, Vec<ConfigKey>> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All settings: those of the table, then those that users registered.
+/// All settings: those of the table, and those registered by users.
 pub fn keys() -> Vec<ConfigKey> {
     let own = KEYS.iter().map(|&(name, kind, doc)| ConfigKey {
         name: name.into(),
@@ -142,10 +145,11 @@ pub fn keys() -> Vec<ConfigKey> {
     own.chain(registered().iter().cloned()).collect()
 }
 
-/// Registers a setting for passes of one's own; registering it again replaces kind and documentation.
+/// Registers a setting for user-defined passes. Registering it again replaces its kind and
+/// description.
 ///
 /// # Errors
-/// A line for names of the table.
+/// A one-line message if the name is in the table.
 pub fn register(key: ConfigKey) -> Result<(), String> {
     if KEYS.iter().any(|(name, ..)| *name == key.name) {
         return Err(format!("the setting '{}' is one of Pliant's own", key.name));
@@ -156,10 +160,10 @@ pub fn register(key: ConfigKey) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a setting exists and takes that value.
+/// Checks that a setting exists and accepts the value.
 ///
 /// # Errors
-/// A line that says what is wrong and what was probably meant.
+/// A one-line message with a suggestion.
 pub fn check(name: &str, value: &AttrValue) -> Result<(), String> {
     let keys = keys();
     let Some(key) = keys.iter().find(|k| k.name == name) else {

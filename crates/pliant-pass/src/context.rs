@@ -1,4 +1,4 @@
-//! [`PassContext`]: what the passes of one run share.
+//! [`PassContext`]: the state shared by the passes of one run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,22 +15,23 @@ use crate::remark::Remarks;
 /// Options, instruments and cancellation of one run of passes.
 #[derive(Clone)]
 pub struct PassContext {
-    /// Passes of a higher level are left out; 2 unless said otherwise.
+    /// Optimisation level: passes of a higher level are skipped. Default: 2.
     pub opt_level: u8,
-    /// Passes to run whatever their level.
+    /// Passes that run regardless of their level.
     pub required: IndexSet<String>,
-    /// Passes to leave out; a pass that is required as well runs.
+    /// Passes to skip, unless they are also required.
     pub disabled: IndexSet<String>,
-    /// Settings that single passes look up by name.
+    /// Settings that passes look up by name.
     pub config: IndexMap<Arc<str>, AttrValue>,
-    /// What watches the passes, in order.
+    /// The instruments, in order.
     pub instruments: Vec<Arc<dyn Instrument>>,
-    /// Where modules are written that a failing pass of the user's received; the directory for temporary files
-    /// where none is given.
+    /// The directory for the input modules of failing user passes. Default: the directory for
+    /// temporary files.
     pub dump_dir: Option<PathBuf>,
-    /// Runs what passes want to know the result of; they have the reference interpreter without.
+    /// Executes parts of the program during compilation. Without it, passes use the reference
+    /// interpreter.
     pub evaluator: Option<Arc<dyn Evaluate>>,
-    /// Stops the run from outside.
+    /// Cancels the run.
     pub cancel: CancelToken,
     /// What passes did, missed and noticed.
     pub remarks: Arc<Remarks>,
@@ -39,7 +40,7 @@ pub struct PassContext {
 }
 
 impl PassContext {
-    /// A context of level 2 with that operator library and no instruments.
+    /// Creates a context of level 2 with the given operator library and without instruments.
     pub fn new(ops: &'static dyn OpRegistry) -> Self {
         PassContext {
             opt_level: 2,
@@ -55,52 +56,52 @@ impl PassContext {
         }
     }
 
-    /// The same with one more instrument.
+    /// Adds an instrument.
     pub fn with_instrument(mut self, instrument: Arc<dyn Instrument>) -> Self {
         self.instruments.push(instrument);
         self
     }
 
-    /// The same with that token.
+    /// Sets the cancellation token.
     pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// Whether a pass of that name and level runs here.
+    /// Whether a pass with the given name and level is enabled.
     pub fn enables(&self, name: &str, opt_level: u8) -> bool {
         self.required.contains(name)
             || (opt_level <= self.opt_level && !self.disabled.contains(name))
     }
 
-    /// A setting read as a bool.
+    /// The value of a bool setting.
     pub fn flag(&self, key: &str, default: bool) -> bool {
         self.config.get(key).and_then(AttrValue::as_bool).unwrap_or(default)
     }
 
-    /// Whether passes may leave work to the library's kernels.
+    /// Whether passes may use library kernels.
     pub fn kernels(&self) -> bool {
         self.flag(crate::config::KERNELS, true)
     }
 
-    /// Whether constant right operands of products of float32 are rounded to bfloat16.
+    /// Whether constant right operands of float32 products are rounded to bfloat16.
     pub fn rounds_to_bfloat16(&self) -> bool {
         let precision = self.config.get(crate::config::PRECISION).and_then(AttrValue::as_str);
         matches!(precision, Some("bfloat16" | "bf16"))
     }
 
-    /// The tiles of Winograd's algorithm: `2x2`, `4x4` or `off`.
+    /// The tile size of Winograd's algorithm: `2x2`, `4x4` or `off`.
     pub fn winograd(&self) -> &str {
         self.config.get(crate::config::WINOGRAD).and_then(AttrValue::as_str).unwrap_or("2x2")
     }
 
-    /// A setting read as a number.
+    /// The value of a numeric setting; `None` if it is absent or negative.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.config.get(key)?.as_int().and_then(|n| u64::try_from(n).ok())
     }
 
     /// # Errors
-    /// [`PassError::Cancelled`] when someone asked to stop.
+    /// [`PassError::Cancelled`] if cancellation was requested.
     pub fn check_cancelled(&self) -> Result<(), PassError> {
         if self.cancel.is_cancelled() { Err(PassError::Cancelled) } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! Modules in files, for who looks for the cause of a failure.
+//! Writes modules to files, to help find the cause of a failure.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
@@ -12,7 +12,8 @@ use crate::context::PassContext;
 use crate::instrument::file_name;
 use crate::text;
 
-/// Writes a module for someone to look at; `None` where that fails, because the failure told matters more.
+/// Writes a module to a file for inspection. `None` if that fails, because the original failure is
+/// more important.
 pub(crate) fn write(
     pass: &str,
     when: &str,
@@ -36,15 +37,15 @@ pub(crate) fn write(
     Some(path)
 }
 
-/// What was written last, with the paths: a pass that fails on one module again and again, or inside itself, leaves one
-/// file.
+/// The texts written last, with their paths, so that a pass that repeatedly fails on the same
+/// module writes only one file.
 static WRITTEN: Mutex<Vec<(String, String, PathBuf)>> = Mutex::new(Vec::new());
 
-/// How many bytes of text are kept to compare with.
+/// Maximum size of the cached texts in bytes.
 const MAX_KEPT: usize = 4 << 20;
 
-/// Writes into a file of the directory that did not exist, `stem-*`: a directory that others can write to may hold
-/// anything of a name.
+/// Writes to a new file `stem-*` in the directory. Existing files are never overwritten, because
+/// other users may be able to write to the directory.
 pub fn write_new(dir: &Path, stem: &str, extension: &str, text: &str) -> Option<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     std::fs::create_dir_all(dir).ok()?;

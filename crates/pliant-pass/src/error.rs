@@ -1,4 +1,4 @@
-//! [`PassError`]: the user's mistake, a limit of the compiler, or a bug of the compiler; never mixed.
+//! [`PassError`]: either a user error, an unsupported feature, or a compiler bug.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,38 +6,38 @@ use std::sync::Arc;
 
 use pliant_diag::Span;
 
-/// Something wrong with the program, in words for the one who wrote it.
+/// An error in the program, described for its author.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The function it is in, if it is in one.
+    /// The function that contains it, if any.
     pub function: Option<Arc<str>>,
-    /// What is wrong.
+    /// Describes the problem.
     pub message: String,
-    /// What to do about it, if that can be said.
+    /// How to fix it, if known.
     pub help: Option<String>,
-    /// Where it was written.
+    /// The source location.
     pub span: Span,
 }
 
 impl Problem {
-    /// A problem without function, place and advice.
+    /// Creates a problem without function, source location and help text.
     pub fn new(message: impl Into<String>) -> Self {
         Problem { function: None, message: message.into(), help: None, span: Span::NONE }
     }
 
-    /// The same, in that function.
+    /// Sets the function, unless one is set already.
     pub fn in_function(mut self, name: impl Into<Arc<str>>) -> Self {
         self.function.get_or_insert(name.into());
         self
     }
 
-    /// The same, written there.
+    /// Sets the source location.
     pub fn at(mut self, span: Span) -> Self {
         self.span = span;
         self
     }
 
-    /// The same, with advice.
+    /// Sets the help text.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -57,12 +57,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Something that is right but that the compiler does not do.
+/// A valid program uses an unsupported feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// What is not supported, with the function it is in.
+    /// The unsupported feature, with the function that contains it.
     pub what: String,
-    /// Why, and what does the same.
+    /// The reason, and an alternative.
     pub because: String,
 }
 
@@ -72,57 +72,59 @@ impl fmt::Display for Unsupported {
     }
 }
 
-/// Why a pass failed.
+/// The reason why a pass failed.
 #[derive(Clone, Debug)]
 pub enum PassError {
-    /// The program is wrong; all problems found, at least one.
+    /// The program is invalid. Holds all problems found, at least one.
     User(Vec<Problem>),
-    /// The program needs something that is missing; at least one.
+    /// The program uses unsupported features; at least one.
     Unsupported(Vec<Unsupported>),
-    /// A bug in the compiler, with what is needed to report it.
+    /// A compiler bug, with the information needed to report it.
     Internal {
-        /// The pass.
+        /// The name of the pass.
         pass: String,
-        /// What went wrong.
+        /// Describes what went wrong.
         message: String,
-        /// The file that holds the module as the pass received it, where it was kept.
+        /// The file with the module as the pass received it, if it was saved.
         dump: Option<PathBuf>,
     },
-    /// A pass or an instrument from outside of Pliant failed in its own words.
+    /// A user-defined pass or instrument failed with its own error.
     Foreign {
-        /// Which, as `pass 'Name'`. A pass leaves it empty: the manager fills in the pass that runs.
+        /// The origin, as `pass 'Name'`. A pass leaves it empty: the manager adds the name of the
+        /// running pass.
         origin: String,
-        /// What it failed with.
+        /// The original error.
         source: Arc<dyn std::error::Error + Send + Sync>,
-        /// The file that holds the module as the pass received it.
+        /// The file with the module as the pass received it.
         dump: Option<PathBuf>,
     },
-    /// Someone asked to stop.
+    /// Cancellation was requested.
     Cancelled,
 }
 
 impl PassError {
-    /// One user error.
+    /// Creates a user error with one problem.
     pub fn user(message: impl Into<String>) -> Self {
         PassError::User(vec![Problem::new(message)])
     }
 
-    /// One missing feature.
+    /// Creates an error for one unsupported feature.
     pub fn unsupported(what: impl Into<String>, because: impl Into<String>) -> Self {
         PassError::Unsupported(vec![Unsupported { what: what.into(), because: because.into() }])
     }
 
-    /// A bug, reported by a pass that does not know its name; the manager fills in name and file.
+    /// Creates an internal error. The manager adds the name of the pass and the file.
     pub fn internal(message: impl Into<String>) -> Self {
         PassError::Internal { pass: String::new(), message: message.into(), dump: None }
     }
 
-    /// A failure that comes from outside of Pliant; the manager fills in the pass and the IR.
+    /// Creates an error for the failure of user-defined code. The manager adds the pass and the
+    /// file.
     pub fn foreign(source: Arc<dyn std::error::Error + Send + Sync>) -> Self {
         PassError::Foreign { origin: String::new(), source, dump: None }
     }
 
-    /// The same with the function's name where none is given.
+    /// Sets the function of the problems that have none.
     pub fn in_function(self, name: &str) -> Self {
         match self {
             PassError::User(list) => {
@@ -137,8 +139,8 @@ impl PassError {
         }
     }
 
-    /// One error out of those of several functions: a cancellation or a bug wins over problems, and problems of
-    /// one kind are joined.
+    /// Combines the errors of several functions: a cancellation or a bug takes precedence over
+    /// problems, and problems of the same kind are merged.
     pub fn join(errors: Vec<PassError>) -> Option<PassError> {
         let (mut problems, mut missing) = (Vec::new(), Vec::new());
         for error in errors {

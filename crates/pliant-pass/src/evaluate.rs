@@ -1,14 +1,15 @@
-//! [`Evaluate`]: running parts of a program while it is compiled, faster than the reference interpreter does.
+//! [`Evaluate`]: executes parts of a program during compilation, faster than the reference
+//! interpreter.
 //!
-//! Passes live below the machine and its code generators, so who has both hands them in by
-//! [`PassContext::evaluator`](crate::PassContext::evaluator).
+//! This crate does not depend on the virtual machine and the code generators, so an implementation
+//! is passed in by [`PassContext::evaluator`](crate::PassContext::evaluator).
 
 use pliant_ir::IRModule;
 use pliant_tensor::Tensor;
 
-/// Runs functions of modules.
+/// Executes functions of modules.
 pub trait Evaluate: Send + Sync {
-    /// The tensors of the tuple that the function of that name gives, which takes no parameters; nothing where it cannot
-    /// be compiled, fails, or is stopped.
+    /// Executes the function with the given name, which has no parameters and returns a tuple of
+    /// tensors. `None` if it cannot be compiled, fails, or is interrupted.
     fn evaluate(&self, module: IRModule, name: &str) -> Option<Vec<Tensor>>;
 }

@@ -1,5 +1,5 @@
-//! Passes from outside of Pliant: what they make is verified, and their mistakes are told with the module that they
-//! received, in a file.
+//! User-defined passes: their results are verified, and their errors are reported with a file that
+//! contains the module that the pass received.
 
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use crate::context::PassContext;
 use crate::error::{PassError, Problem};
 use crate::{dump, text};
 
-/// What a foreign pass failed with.
+/// The error of a user-defined pass.
 pub type Source = Arc<dyn std::error::Error + Send + Sync>;
 
-/// The result of a foreign pass, if it is well-formed. The setting `verify_passes=False` takes it as it is.
+/// Checks that the result of a user-defined pass is well-formed. `verify_passes=False` disables the
+/// check.
 pub(crate) fn verified(
     pass: &str,
     before: &IRModule,
@@ -24,7 +25,8 @@ pub(crate) fn verified(
     }
     let findings = text::verify(&after, ctx.ops);
     if findings.is_empty() || !text::verify(before, ctx.ops).is_empty() {
-        // A module that was broken before may stay so: passes may repair it step by step.
+        // An input that was not well-formed need not become well-formed: several passes may repair
+        // it step by step.
         return Ok(after);
     }
     let problem = Problem::new(format!(
@@ -43,7 +45,7 @@ pub(crate) fn verified(
     }]))
 }
 
-/// The failure of a foreign pass, with the module as it received it in a file.
+/// The error of a user-defined pass, with a file that contains the module that it received.
 pub(crate) fn failed(
     pass: &str,
     source: Source,
@@ -54,7 +56,7 @@ pub(crate) fn failed(
     PassError::Foreign { origin: format!("pass '{pass}'"), source, dump }
 }
 
-/// Whether both hold the very same functions and attributes.
+/// Whether both modules contain identical functions and attributes.
 fn same_functions(a: &IRModule, b: &IRModule) -> bool {
     let same = |x: &BaseFunc, y: &BaseFunc| match (x, y) {
         (BaseFunc::Relax(x), BaseFunc::Relax(y)) => Arc::ptr_eq(x, y),

@@ -1,4 +1,4 @@
-//! Instruments: what watches passes run.
+//! Instruments: observers of passes.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use crate::context::PassContext;
 use crate::error::PassError;
 use crate::pass::PassInfo;
 
-/// Watches every pass of a run. Sequences of passes count as passes, so calls nest.
+/// Observes all passes of a run. Sequences of passes are passes, too, so calls are nested.
 pub trait Instrument: Send + Sync {
-    /// Whether the pass should run at all; asked before [`before`](Self::before), and not of passes that the context
-    /// requires. One instrument that says no is enough to leave it out.
+    /// Whether the pass should run. Called before [`before`](Self::before), but not for passes that
+    /// the context requires. A pass is skipped if any instrument returns false.
     ///
     /// # Errors
-    /// Any error stops the run.
+    /// Any error aborts the run.
     fn should_run(
         &self,
         pass: &PassInfo<'_>,
@@ -27,10 +27,10 @@ pub trait Instrument: Send + Sync {
         Ok(true)
     }
 
-    /// Called before a pass with what it receives.
+    /// Called before a pass with its input.
     ///
     /// # Errors
-    /// Any error stops the run.
+    /// Any error aborts the run.
     fn before(
         &self,
         pass: &PassInfo<'_>,
@@ -41,10 +41,10 @@ pub trait Instrument: Send + Sync {
         Ok(())
     }
 
-    /// Called after a pass with what it made.
+    /// Called after a pass with its result.
     ///
     /// # Errors
-    /// Any error stops the run.
+    /// Any error aborts the run.
     fn after(
         &self,
         pass: &PassInfo<'_>,
@@ -55,36 +55,39 @@ pub trait Instrument: Send + Sync {
         Ok(())
     }
 
-    /// Called instead of [`after`](Self::after) when the pass or another instrument failed.
+    /// Called instead of [`after`](Self::after) if the pass or another instrument failed.
     fn failed(&self, pass: &PassInfo<'_>) {
         let _ = pass;
     }
 }
 
-/// Writes the module after every pass as `NN-pass.py` into a directory, and the first input as `00-input.py`.
+/// Writes the module after every pass to `NN-pass.py` in a directory, and the first input to
+/// `00-input.py`.
 pub struct DumpIr {
     dir: PathBuf,
     count: AtomicUsize,
 }
 
 impl DumpIr {
-    /// Dumps into `dir`, which is made when the first stage is written.
+    /// Creates an instrument that writes to `dir`. The directory is created when the first file is
+    /// written.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         DumpIr { dir: dir.into(), count: AtomicUsize::new(0) }
     }
 
-    /// Writes one stage; passes do it themselves through the instrument, stages that are no passes call it.
+    /// Writes one stage. The instrument calls this for passes; stages that are not passes call it
+    /// themselves.
     ///
     /// # Errors
-    /// A user error when the file cannot be written.
+    /// A user error if the file cannot be written.
     pub fn write(&self, stage: &str, text: &str) -> Result<(), PassError> {
         self.write_as(stage, "py", text)
     }
 
-    /// Writes a stage that is no script, with the extension of its kind.
+    /// Writes a stage that is not a script, with the given file extension.
     ///
     /// # Errors
-    /// A user error when the file cannot be written.
+    /// A user error if the file cannot be written.
     pub fn write_as(&self, stage: &str, extension: &str, text: &str) -> Result<(), PassError> {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let path = self.dir.join(format!("{number:02}-{}.{extension}", file_name(stage)));
@@ -117,7 +120,7 @@ impl Instrument for DumpIr {
     }
 }
 
-/// The name of a pass or stage as part of a file's name.
+/// Converts the name of a pass or stage to a part of a file name.
 pub(crate) fn file_name(stage: &str) -> String {
     let safe = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' };
     stage.chars().map(safe).take(80).collect()
@@ -125,11 +128,11 @@ pub(crate) fn file_name(stage: &str) -> String {
 
 /// Prints the module to standard error before or after passes.
 pub struct PrintIr {
-    /// Print before each pass.
+    /// Print before every pass.
     pub before: bool,
-    /// Print after each pass.
+    /// Print after every pass.
     pub after: bool,
-    /// Only these passes; all when empty.
+    /// Only print for these passes; for all if empty.
     pub only: Vec<String>,
 }
 
@@ -171,8 +174,8 @@ impl Instrument for PrintIr {
     }
 }
 
-/// Verifies the module after every pass; a failure is a bug of that pass. Passes from outside of Pliant are verified
-/// where they run, and told as their author's mistake.
+/// Verifies the module after every pass. A failure is a bug of that pass. User-defined passes are
+/// verified when they run, and their failures are reported as errors of their authors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Verify;
 

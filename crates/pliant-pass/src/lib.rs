@@ -1,23 +1,23 @@
-//! Passes: what a pass is, how passes run one after the other, and what watches them.
+//! The pass infrastructure: passes, sequences of passes, and instruments that observe them.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`pass`] | [`ModulePass`], [`FunctionPass`], [`Sequential`] |
 //! | [`context`] | [`PassContext`]: options, instruments, cancellation |
-//! | [`cancel`] | [`CancelToken`]: stops a compilation from outside |
-//! | [`instrument`] | what watches passes: dumping, printing, verifying |
-//! | [`timing`] | the instrument that measures them |
+//! | [`cancel`] | [`CancelToken`]: cancels a compilation |
+//! | [`instrument`] | observers of passes: dumping, printing, verifying |
+//! | [`timing`] | the instrument that measures passes |
 //! | [`error`] | [`PassError`]: the three kinds of failure |
-//! | [`evaluate`] | running parts of a program while it is compiled |
+//! | [`evaluate`] | executes parts of a program during compilation |
 //! | [`pattern`] | the dataflow pattern language: matching and rewriting |
 //! | [`config`] | the table of settings |
-//! | [`dump`] | modules in files, for who looks for the cause of a failure |
-//! | `foreign` | passes from outside: verified, their mistakes told as their author's |
-//! | [`rewrite`] | helpers to rewrite graph functions binding by binding, without recursion |
+//! | [`dump`] | writes modules to files for debugging |
+//! | `foreign` | user-defined passes: verification and error reporting |
+//! | [`rewrite`] | helpers to rewrite graph functions binding by binding without recursion |
 //! | [`remark`] | what passes did, missed and noticed, for `explain` |
-//! | [`text`] | the printer and the verifier as passes use them |
+//! | [`text`] | the printer and the verifier, as used by passes |
 //!
-//! The concrete passes live in `pliant-opt`; this crate knows none of them.
+//! The concrete passes are in `pliant-opt`, on which this crate does not depend.
 
 pub mod cancel;
 pub mod config;

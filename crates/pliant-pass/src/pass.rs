@@ -1,4 +1,4 @@
-//! What a pass is: [`ModulePass`], passes over single graph functions, and sequences of passes.
+//! [`ModulePass`], passes over single graph functions, and sequences of passes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,56 +10,58 @@ use crate::context::PassContext;
 use crate::error::PassError;
 use crate::{dump, foreign};
 
-/// What instruments learn of a pass.
+/// The information about a pass for instruments.
 #[derive(Clone, Copy, Debug)]
 pub struct PassInfo<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// The lowest optimisation level that runs it.
+    /// The lowest optimisation level at which it runs.
     pub opt_level: u8,
-    /// Whether its mistakes are its author's; see [`ModulePass::foreign`].
+    /// Whether it is user-defined; see [`ModulePass::foreign`].
     pub foreign: bool,
 }
 
-/// A step of a compilation: a module in, a module out.
+/// A transformation of a module.
 pub trait ModulePass: Send + Sync {
-    /// Its name, as the table of passes and the command line spell it.
+    /// The name, as used in the table of passes and on the command line.
     fn name(&self) -> &str;
 
-    /// The lowest optimisation level that runs it; 0 for passes that the build needs.
+    /// The lowest optimisation level at which it runs; 0 for passes that are required for a build.
     fn opt_level(&self) -> u8 {
         0
     }
 
-    /// The passes that a [`Sequential`] runs right before this one.
+    /// The passes that a [`Sequential`] runs directly before this one.
     fn requires(&self) -> &[Arc<dyn ModulePass>] {
         &[]
     }
 
-    /// Whether the pass comes from outside of Pliant. What it makes is verified, and when it fails or breaks the
-    /// rules of the IR, that is told as its author's mistake, with a file that holds the module as the pass received
-    /// it.
+    /// Whether the pass is user-defined. If so, its result is verified, and a failure or an
+    /// ill-formed result is reported as an error of its author, with a file that contains the
+    /// module that the pass received.
     fn foreign(&self) -> bool {
         false
     }
 
-    /// What instruments learn of the pass.
+    /// The information for instruments.
     fn info(&self) -> PassInfo<'_> {
         PassInfo { name: self.name(), opt_level: self.opt_level(), foreign: self.foreign() }
     }
 
-    /// Does the work. Call [`apply`](ModulePass::apply) instead, which watches over it.
+    /// Transforms the module. Call [`apply`](ModulePass::apply) instead, which adds instruments and
+    /// error handling.
     ///
     /// # Errors
-    /// What the pass finds wrong.
+    /// The problems found by the pass.
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError>;
 
-    /// Runs the pass under a context: skipped where an instrument leaves it out, watched by the instruments,
-    /// cancellable. A panic inside becomes an internal error. Levels and disabled passes are asked by
-    /// [`apply_as_step`](ModulePass::apply_as_step): whoever calls a pass alone wants it to run.
+    /// Runs the pass in a context. Instruments observe it and can skip it, and it can be cancelled.
+    /// A panic becomes an internal error. Optimisation levels and disabled passes are ignored,
+    /// because a directly called pass should run; they are handled by
+    /// [`apply_as_step`](ModulePass::apply_as_step).
     ///
     /// # Errors
-    /// What the pass or an instrument finds wrong, or a cancellation.
+    /// The problems found by the pass or an instrument, or a cancellation.
     fn apply(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let info = self.info();
         ctx.check_cancelled()?;
@@ -92,7 +94,8 @@ pub trait ModulePass: Send + Sync {
         Ok(module)
     }
 
-    /// Runs the pass as one of several: after those that it requires, and skipped where the context leaves it out.
+    /// Runs the pass as one step of a sequence: after the passes that it requires, and only if the
+    /// context enables it.
     ///
     /// # Errors
     /// As [`apply`](ModulePass::apply).
@@ -105,7 +108,7 @@ pub trait ModulePass: Send + Sync {
     }
 }
 
-/// A pass that several sequences share.
+/// A pass that is shared by several sequences.
 impl ModulePass for Arc<dyn ModulePass> {
     fn name(&self) -> &str {
         (**self).name()
@@ -128,14 +131,15 @@ impl ModulePass for Arc<dyn ModulePass> {
     }
 }
 
-/// Runs the pass, names it in internal errors and writes the module that it received to a file where keeping a copy of
-/// it is affordable.
+/// Runs the pass and adds its name to internal errors. If keeping a copy of the input module is
+/// affordable, the module is written to a file on failure.
 fn guarded<P: ModulePass + ?Sized>(
     pass: &P,
     module: IRModule,
     ctx: &PassContext,
 ) -> Result<IRModule, PassError> {
-    // A kept module makes every function shared, so that the pass must copy what it changes.
+    // Keeping the module makes every function shared, so the pass must copy the functions that it
+    // changes.
     let keep = pass.foreign() || ctx.flag("keep_ir", cfg!(debug_assertions));
     let kept = keep.then(|| module.clone());
     let result = catch_unwind(AssertUnwindSafe(|| pass.run(module, ctx)));
@@ -174,9 +178,9 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
-/// A pass that rewrites each graph function alone. Functions are rewritten in parallel.
+/// A pass that transforms each graph function separately. Functions are processed in parallel.
 pub trait FunctionPass: Send + Sync {
-    /// Its name, as the table of passes and the command line spell it.
+    /// The name, as used in the table of passes and on the command line.
     fn name(&self) -> &str;
 
     /// See [`ModulePass::opt_level`].
@@ -189,10 +193,10 @@ pub trait FunctionPass: Send + Sync {
         false
     }
 
-    /// Rewrites one function of that name, which it may change in place.
+    /// Transforms one function in place.
     ///
     /// # Errors
-    /// What the pass finds wrong.
+    /// The problems found by the pass.
     fn run_on(
         &self,
         name: &str,
@@ -220,10 +224,10 @@ impl<P: FunctionPass> ModulePass for P {
     }
 }
 
-/// Applies `f` to every graph function of a module, in parallel.
+/// Applies `f` to every graph function of a module in parallel.
 ///
 /// # Errors
-/// The errors of all functions joined, in the order of the functions.
+/// The errors of all functions, in the order of the functions.
 pub fn for_each_relax(
     module: &mut IRModule,
     ctx: &PassContext,
@@ -245,11 +249,11 @@ pub fn for_each_relax(
     PassError::join(errors).map_or(Ok(()), Err)
 }
 
-/// Applies `f` to every graph function of a module, in parallel. `f` tells whether it changed the function; one that
-/// it left alone stays the very same, shared with whoever else holds it.
+/// Applies `f` to every graph function of a module in parallel. `f` returns whether it changed the
+/// function. An unchanged function is not copied and remains shared.
 ///
 /// # Errors
-/// The errors of all functions joined, in the order of the functions.
+/// The errors of all functions, in the order of the functions.
 pub fn update_each_relax(
     module: &mut IRModule,
     ctx: &PassContext,
@@ -281,7 +285,7 @@ pub fn update_each_relax(
     PassError::join(errors).map_or(Ok(()), Err)
 }
 
-/// Passes one after the other, as one pass.
+/// A sequence of passes, as a pass.
 pub struct Sequential {
     name: String,
     opt_level: u8,
@@ -289,31 +293,31 @@ pub struct Sequential {
 }
 
 impl Sequential {
-    /// A sequence of that name.
+    /// Creates a sequence with the given name.
     pub fn new(name: impl Into<String>, passes: Vec<Box<dyn ModulePass>>) -> Self {
         Sequential { name: name.into(), opt_level: 0, passes }
     }
 
-    /// The same, run from that optimisation level on.
+    /// Sets the lowest optimisation level at which the sequence runs.
     pub fn with_opt_level(mut self, opt_level: u8) -> Self {
         self.opt_level = opt_level;
         self
     }
 
-    /// The passes, in order.
+    /// The passes in order.
     pub fn passes(&self) -> &[Box<dyn ModulePass>] {
         &self.passes
     }
 
-    /// Adds a pass at the end.
+    /// Appends a pass.
     pub fn push(&mut self, pass: Box<dyn ModulePass>) {
         self.passes.push(pass);
     }
 
-    /// Runs the passes without counting the sequence itself as a pass.
+    /// Runs the passes without treating the sequence itself as a pass.
     ///
     /// # Errors
-    /// That of the first pass that fails.
+    /// The error of the first pass that fails.
     pub fn run_each(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         self.passes.iter().try_fold(module, |module, pass| pass.apply_as_step(module, ctx))
     }

@@ -1,7 +1,7 @@
 //! Helpers to rewrite graph functions binding by binding.
 //!
-//! All of them take time linear in the function and walk with explicit stacks: neither the number of bindings nor
-//! the depth of nested sequences can exhaust the machine's stack.
+//! All of them take linear time and use explicit stacks: neither the number of bindings nor the
+//! depth of nested sequences can overflow the native stack.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::PassError;
 
-/// Every sequence that the root function reaches, outer ones first, in the order of the text.
+/// All sequences reachable from the root function in pre-order.
 pub fn reachable_seqs(func: &Function) -> Vec<Seq> {
     let mut order = Vec::new();
     let mut stack = vec![func.body()];
@@ -39,7 +39,7 @@ fn push_nested(func: &Function, value: Expr, stack: &mut Vec<Seq>) {
     }
 }
 
-/// Every function expression that the root reaches, the root first.
+/// All function expressions reachable from the root, starting with the root.
 pub fn reachable_funcs(func: &Function) -> Vec<FuncId> {
     let mut out = vec![func.root()];
     for seq in reachable_seqs(func) {
@@ -54,10 +54,10 @@ pub fn reachable_funcs(func: &Function) -> Vec<FuncId> {
     out
 }
 
-/// Rewrites every binding of every reachable sequence: `f` pushes what takes the binding's place.
+/// Rewrites every binding of every reachable sequence: `f` pushes the replacement of the binding.
 ///
-/// Nested sequences are rewritten after the one around them. Bindings that `f` pushes are not seen again, except
-/// that sequences nested in them are, if they were reachable before.
+/// Nested sequences are rewritten after the enclosing ones. Bindings pushed by `f` are not
+/// rewritten again, but sequences nested in them are, if they were reachable before.
 ///
 /// # Errors
 /// The first error of `f`.
@@ -79,7 +79,7 @@ pub fn rewrite_bindings(
     Ok(())
 }
 
-/// Joins all blocks of a sequence into one plain block; returns the bindings, leaving that block empty.
+/// Merges all blocks of a sequence into one empty plain block, and returns their bindings.
 pub fn take_flat_bindings(func: &mut Function, seq: Seq) -> Vec<Binding> {
     let blocks = std::mem::take(&mut func.seq_mut(seq).blocks);
     let mut bindings = Vec::new();
@@ -89,7 +89,7 @@ pub fn take_flat_bindings(func: &mut Function, seq: Seq) -> Vec<Binding> {
     bindings
 }
 
-/// Makes one plain block of bindings the body of a sequence.
+/// Makes a plain block with the given bindings the body of a sequence.
 pub fn set_flat_bindings(func: &mut Function, seq: Seq, bindings: Vec<Binding>) {
     let blocks = if bindings.is_empty() {
         Vec::new()
@@ -99,8 +99,8 @@ pub fn set_flat_bindings(func: &mut Function, seq: Seq, bindings: Vec<Binding>) 
     func.seq_mut(seq).blocks = blocks;
 }
 
-/// Removes the bindings of variables in `dead` and replaces operands everywhere, results of sequences included. Blocks
-/// left empty go. Returns whether anything changed.
+/// Removes the bindings of the variables in `dead`, and substitutes operands everywhere, including
+/// results of sequences. Empty blocks are removed. Returns whether anything changed.
 pub fn remove_and_substitute(
     func: &mut Function,
     dead: &FxHashSet<Var>,
@@ -127,7 +127,7 @@ pub fn remove_and_substitute(
     changed
 }
 
-/// Replaces operands in the result of a sequence; returns whether there were any to replace.
+/// Substitutes operands in the result of a sequence. Returns whether anything changed.
 pub fn substitute_result(func: &mut Function, seq: Seq, subst: &Substitution) -> bool {
     let old = func.seq(seq).result;
     let new = subst.apply(func, old);
@@ -135,7 +135,7 @@ pub fn substitute_result(func: &mut Function, seq: Seq, subst: &Substitution) ->
     new != old
 }
 
-/// Removes the blocks of a sequence that hold no binding; returns whether there were any.
+/// Removes the empty blocks of a sequence. Returns whether there were any.
 pub fn drop_empty_blocks(func: &mut Function, seq: Seq) -> bool {
     let old = func.seq(seq).blocks.clone();
     let new: Vec<_> = old.iter().copied().filter(|&b| !func.block(b).bindings.is_empty()).collect();
@@ -144,8 +144,8 @@ pub fn drop_empty_blocks(func: &mut Function, seq: Seq) -> bool {
     changed
 }
 
-/// The variables of bindings that are read outside the block that binds them, by other blocks, nested sequences or
-/// results.
+/// The variables of bindings that are used outside of their block: by other blocks, nested
+/// sequences or results.
 pub fn read_outside_block(func: &Function) -> FxHashSet<Var> {
     let mut home: FxHashMap<Var, Block> = FxHashMap::default();
     let mut out = FxHashSet::default();
@@ -171,7 +171,7 @@ pub fn read_outside_block(func: &Function) -> FxHashSet<Var> {
     out
 }
 
-/// Makes every dataflow variable that is read outside its block an output of the block.
+/// Makes every dataflow variable that is used outside of its block an output of the block.
 pub fn mark_outputs(func: &mut Function) {
     let outside = read_outside_block(func);
     let vars: Vec<Var> = func.var_ids().filter(|v| outside.contains(v)).collect();
@@ -180,7 +180,7 @@ pub fn mark_outputs(func: &mut Function) {
     }
 }
 
-/// The variables that stand for the shapes of types anywhere in the function.
+/// The shape variables in types of the function.
 pub fn shape_vars(func: &Function) -> FxHashSet<Var> {
     let types = (0..func.types.len()).map(|i| func.types.get(Type::from_u32(i as u32)));
     types
@@ -191,8 +191,8 @@ pub fn shape_vars(func: &Function) -> FxHashSet<Var> {
         .collect()
 }
 
-/// Calls `f` with every variable that an expression reads directly: operands and fields, not what nested
-/// sequences read.
+/// Calls `f` with every variable that an expression uses directly, in operands and fields but not
+/// in nested sequences.
 pub fn for_each_operand_var(func: &Function, e: Expr, f: &mut impl FnMut(Var)) {
     let mut stack = vec![e];
     while let Some(e) = stack.pop() {
@@ -212,25 +212,25 @@ pub fn for_each_operand_var(func: &Function, e: Expr, f: &mut impl FnMut(Var)) {
     }
 }
 
-/// Names for new variables that no variable of the function has.
+/// Generates unique names for new variables of a function.
 pub struct Namer {
     taken: FxHashMap<Arc<str>, u32>,
     span: Span,
 }
 
 impl Namer {
-    /// A namer that knows the names of a function's variables.
+    /// Creates a generator that avoids the names of a function's variables.
     pub fn new(func: &Function) -> Self {
         let taken = func.var_ids().map(|v| (func.var(v).name.clone(), 0)).collect();
         Namer { taken, span: Span::NONE }
     }
 
-    /// What is made from here on stands for what was written there. Gives where that was before.
+    /// Sets the source location of new variables. Returns the previous one.
     pub fn at(&mut self, span: Span) -> Span {
         std::mem::replace(&mut self.span, span)
     }
 
-    /// A name that starts with `hint` and that nobody has: `hint`, else `hint1`, `hint2`, ...
+    /// An unused name that starts with `hint`: `hint`, else `hint1`, `hint2`, ...
     pub fn fresh(&mut self, hint: &str) -> Arc<str> {
         if !self.taken.contains_key(hint) {
             let name: Arc<str> = hint.into();
@@ -248,13 +248,13 @@ impl Namer {
         }
     }
 
-    /// A new variable of that type, not local to a dataflow block.
+    /// Creates a variable of the given type that is not local to a dataflow block.
     pub fn var(&mut self, func: &mut Function, hint: &str, ty: Type) -> Var {
         let name = self.fresh(hint);
         func.add_var(name, ty, false, self.span)
     }
 
-    /// Binds a value to a new variable of the value's type and returns the variable as an operand.
+    /// Binds a value to a new variable of the value's type. Returns the variable as an operand.
     pub fn bind(
         &mut self,
         func: &mut Function,
@@ -269,29 +269,29 @@ impl Namer {
     }
 }
 
-/// Replaces variables by operands throughout expressions.
+/// Substitutes operands for variables in expressions.
 #[derive(Default)]
 pub struct Substitution {
     map: FxHashMap<Var, Expr>,
 }
 
 impl Substitution {
-    /// Replaces `var` by `by` from now on.
+    /// Adds the substitution of `by` for `var`.
     pub fn insert(&mut self, var: Var, by: Expr) {
         self.map.insert(var, by);
     }
 
-    /// Whether a variable is replaced.
+    /// Whether a variable is substituted.
     pub fn contains(&self, var: Var) -> bool {
         self.map.contains_key(&var)
     }
 
-    /// Whether nothing is replaced.
+    /// Whether there are no substitutions.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
 
-    /// The expression with its operands replaced; the same id when none is.
+    /// The expression with its operands substituted. The same id if nothing changes.
     pub fn apply(&self, func: &mut Function, e: Expr) -> Expr {
         if self.map.is_empty() {
             return e;
@@ -303,8 +303,8 @@ impl Substitution {
     }
 }
 
-/// The expression with its leaves (variables, names, constants, shapes, scalars) mapped; the same id when none changes.
-/// Branches and local functions are not entered.
+/// The expression with its leaves (variables, names, constants, shapes, scalars) mapped. The same
+/// id if nothing changes. Branches and local functions are not entered.
 pub fn map_leaves(
     func: &mut Function,
     e: Expr,
@@ -319,7 +319,7 @@ fn map_at(
     f: &mut impl FnMut(&mut Function, Expr) -> Expr,
     depth: u32,
 ) -> Expr {
-    // Only tuples nest in A-normal form, and the parser bounds their depth far below this.
+    // In A-normal form only tuples are nested, and the parser limits their depth far below this.
     assert!(depth < 4096, "tuples nested deeper than any script");
     let ty = func.expr_ty(e);
     let mut all = |func: &mut Function, old: &[Expr]| -> Vec<Expr> {
@@ -336,7 +336,7 @@ fn map_at(
             if new == tuple {
                 return e;
             }
-            // A field of a tuple that is written out is what stands there.
+            // Simplify a field access of a tuple expression to the field.
             let field = func.tuple_fields(new).and_then(|f| f.get(index as usize).copied());
             field.unwrap_or_else(|| func.add_expr(ExprData::TupleGetItem(new, index), ty))
         }

@@ -1,17 +1,18 @@
-//! The two things that passes ask of the IR's text tools: its script, and whether it is well-formed.
+//! Text tools for passes: the script of a module, and whether it is well-formed.
 
 use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::verify::verify_module;
 use pliant_ir::{IRModule, OpRegistry};
 
-/// Constants of more bytes than this in all are left out of the text.
+/// Maximum total size of constants that are included in the text, in bytes.
 const MAX_CONSTANT_BYTES: usize = 1 << 20;
 
-/// More findings than this help nobody.
+/// Maximum number of reported findings.
 const MAX_FINDINGS: usize = 5;
 
-/// The script of a module. It holds the constants, so that it parses back, unless they are larger than a mebibyte.
+/// The script of a module. It contains the constants, so that it can be parsed again, unless they
+/// exceed 1 MiB in total.
 pub fn module_text(module: &IRModule, ops: &dyn OpRegistry) -> String {
     let mut options = PrintOptions::complete();
     options.show_meta = constant_bytes(module) <= MAX_CONSTANT_BYTES;
@@ -30,7 +31,7 @@ fn constant_bytes(module: &IRModule) -> usize {
     total
 }
 
-/// What is wrong with a module, the first few findings; empty when it is well-formed.
+/// The first few violations in a module; empty if it is well-formed.
 pub fn verify(module: &IRModule, ops: &dyn OpRegistry) -> Vec<String> {
     let findings = verify_module(module, ops);
     findings.iter().filter(|d| d.is_error()).take(MAX_FINDINGS).map(|d| d.to_string()).collect()

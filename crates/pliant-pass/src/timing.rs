@@ -1,4 +1,4 @@
-//! [`Timing`]: the instrument that measures passes, as a tree.
+//! [`Timing`]: an instrument that measures passes as a tree.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
@@ -12,42 +12,42 @@ use crate::error::PassError;
 use crate::instrument::Instrument;
 use crate::pass::PassInfo;
 
-/// How long one pass took.
+/// The duration of one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimingEntry {
-    /// Its name.
+    /// The name of the pass.
     pub name: String,
-    /// How many passes it ran inside.
+    /// The number of enclosing passes.
     pub depth: usize,
-    /// From its start to its end.
+    /// The time from its start to its end.
     pub duration: Duration,
 }
 
-/// Times every pass. Passes that run inside another one, on the same thread, stand beneath it.
+/// Measures every pass. Passes that run inside another one on the same thread are its children.
 #[derive(Default)]
 pub struct Timing(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// In the order of their starts, with the thread that ran each.
+    /// In the order of their starts, with the thread on which each one runs.
     entries: Vec<(ThreadId, TimingEntry)>,
-    /// The passes that have not ended, by thread.
+    /// The running passes by thread.
     open: FxHashMap<ThreadId, Vec<(usize, Instant)>>,
 }
 
 impl Timing {
-    /// A stopwatch that has seen nothing.
+    /// Creates an instrument without entries.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Forgets what it has seen.
+    /// Discards all entries.
     pub fn reset(&self) {
         *self.state() = State::default();
     }
 
-    /// The passes seen so far, thread after thread, in the order of their starts: what ran inside a pass follows it,
-    /// one level deeper.
+    /// The entries by thread, in the order of their starts. The children of a pass follow it, one
+    /// level deeper.
     pub fn entries(&self) -> Vec<TimingEntry> {
         let state = self.state();
         let mut threads: Vec<ThreadId> = Vec::new();
@@ -60,7 +60,8 @@ impl Timing {
         threads.into_iter().flat_map(of).map(|(_, entry)| entry.clone()).collect()
     }
 
-    /// The entries as an indented table: the time of each pass, and its time without the passes inside it.
+    /// The entries as an indented table with the time of each pass, and its time without nested
+    /// passes.
     pub fn render(&self) -> String {
         render(&self.entries())
     }
@@ -72,7 +73,7 @@ impl Timing {
     fn close(&self) {
         let mut state = self.state();
         let state = &mut *state;
-        // After a reset in the middle of a pass nothing is open.
+        // After a reset during a pass, there is no open entry.
         let last = state.open.get_mut(&thread::current().id()).and_then(Vec::pop);
         if let Some((index, start)) = last {
             state.entries[index].1.duration = start.elapsed();
@@ -80,7 +81,7 @@ impl Timing {
     }
 }
 
-/// Entries as an indented table.
+/// Formats entries as an indented table.
 pub fn render(entries: &[TimingEntry]) -> String {
     let ms = |d: Duration| d.as_secs_f64() * 1e3;
     let mut out = String::new();

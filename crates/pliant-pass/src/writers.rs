@@ -1,7 +1,8 @@
-//! [`Writers`]: which functions may write into what they are passed, whatever their types say.
+//! [`Writers`]: the functions that may write to their arguments although their types are pure.
 //!
-//! Types call calls pure that work in place (`call_tir_inplace` and its kin), and so functions that make such calls. What
-//! moves computations must know better: a read must not pass a call that writes into what it reads.
+//! The type system treats in-place calls (`call_tir_inplace` and similar) as pure, and therefore
+//! also functions that contain such calls. Code motion must be more precise: a read must not be
+//! moved across a call that writes to the memory that is read.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,24 +11,26 @@ use pliant_ir::IRModule;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, TypeData, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The functions that may write into what they are passed. Cloning shares them.
+/// The functions that may write to their arguments. Clones share the set.
 #[derive(Clone, Debug)]
 pub struct Writers {
-    /// Their names, where the module is known.
+    /// Their names, if the module is known.
     names: Option<Arc<FxHashSet<Arc<str>>>>,
-    /// Whether functions that are not known by name may write: function values, and all where the module is not known.
+    /// Whether functions that are not known by name may write: function values, or all functions if
+    /// the module is unknown.
     others: bool,
 }
 
 impl Default for Writers {
-    /// Nobody writes.
+    /// No function writes.
     fn default() -> Self {
         Writers { names: Some(Arc::default()), others: false }
     }
 }
 
 impl Writers {
-    /// The functions of a module: those that work in place, and those that may come to call one of them.
+    /// The functions of a module that work in place, and those that may transitively call one of
+    /// them.
     pub fn of(module: &IRModule) -> Writers {
         let mut names: FxHashSet<Arc<str>> = FxHashSet::default();
         let mut callers: FxHashMap<Arc<str>, Vec<Arc<str>>> = FxHashMap::default();
@@ -60,14 +63,14 @@ impl Writers {
         Writers { names: Some(Arc::new(names)), others }
     }
 
-    /// What can be told from one function: nothing of the functions that it calls, unless it calls none.
+    /// The information from one function: called functions are unknown and may write.
     pub fn around(func: &Function) -> Writers {
         let calls = Calls::of(func);
         let others = calls.in_place || calls.pure_globals || calls.takes_functions;
         Writers { names: None, others }
     }
 
-    /// Whether a call may write into its operands. Branches count where they stand, not here.
+    /// Whether a call may write to its operands. Bindings in branches are considered separately.
     pub fn may_write(&self, func: &Function, e: Expr) -> bool {
         let ExprData::Call { callee, args, .. } = func.expr(e) else { return false };
         match callee {
@@ -80,8 +83,8 @@ impl Writers {
         }
     }
 
-    /// Whether a function may write into what it is passed. Loop functions and packed functions may, but their types say
-    /// so, and who calls them as pure answers for that.
+    /// Whether a function may write to its arguments. Loop functions and packed functions may, but
+    /// their types express that, and code that calls them as pure is responsible for it.
     fn may_be_writer(&self, func: &Function, f: Expr) -> bool {
         match (func.expr(f), &self.names) {
             (ExprData::Extern(_), _) => false,
@@ -92,18 +95,18 @@ impl Writers {
     }
 }
 
-/// What a function calls.
+/// The calls in a function.
 #[derive(Default)]
 struct Calls {
-    /// Whether it works in place itself.
+    /// Whether it contains in-place calls.
     in_place: bool,
     /// Whether it calls function values.
     values: bool,
-    /// The functions of the module that it names.
+    /// The functions of the module to which it refers.
     globals: BTreeSet<Arc<str>>,
-    /// Whether some of them are typed pure: graph functions, which may be more than that.
+    /// Whether some of them have pure types. Such graph functions may still write.
     pure_globals: bool,
-    /// Whether it, or a local function, is passed functions.
+    /// Whether it, or a local function, has function parameters.
     takes_functions: bool,
 }
 

@@ -1,4 +1,4 @@
-//! [`rewrite_call`]: rules with callbacks, applied to the end.
+//! [`rewrite_call`]: applies rules with callbacks until none matches.
 
 use pliant_ir::Attrs;
 use pliant_ir::op::{InferError, Op, OpRegistry};
@@ -13,11 +13,11 @@ use crate::error::PassError;
 use crate::rewrite::Namer;
 use crate::writers::Writers;
 
-/// What a rule's callback works with: the function, and a place to put bindings.
+/// The context of a rule's callback: the function, and the bindings to insert.
 pub struct RewriteCx<'a> {
-    /// The function that is rewritten. Its arenas may be added to.
+    /// The function being rewritten. The callback may add to its arenas.
     pub func: &'a mut Function,
-    /// The operators.
+    /// The operator library.
     pub ops: &'a dyn OpRegistry,
     /// The values of variables.
     pub defs: &'a Defs,
@@ -44,22 +44,23 @@ impl<'a> RewriteCx<'a> {
         self.bindings
     }
 
-    /// The value of an operand: that of the variable that it is, unless something may write into what it was computed of
-    /// before the place of the rewrite.
+    /// The value of an operand. If it is a variable, this is the variable's value, unless memory
+    /// that the value was computed from may be overwritten before the location of the rewrite.
     pub fn value(&self, e: Expr) -> Expr {
         self.defs.value_beside(self.func, e, self.var)
     }
 
-    /// Binds a value before the one that is replaced; returns the variable as an operand.
+    /// Binds a value before the replaced one. Returns the variable as an operand.
     pub fn emit(&mut self, value: Expr) -> Expr {
         let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
         namer.bind(self.func, "lv", value, &mut self.bindings)
     }
 
-    /// A call of an operator with its type inferred. Operands that are no leaves are bound first.
+    /// Creates a call of an operator with its inferred type. Operands that are not leaves are bound
+    /// first.
     ///
     /// # Errors
-    /// What the operator's type rule says.
+    /// Those of the operator's type inference.
     pub fn call(&mut self, op: Op, args: &[Expr], attrs: Attrs) -> Result<Expr, PassError> {
         let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
         let attrs = self.ops.complete(op, attrs);
@@ -70,7 +71,8 @@ impl<'a> RewriteCx<'a> {
         Ok(self.func.call(Callee::Op(op), &args, attrs, &[], ty))
     }
 
-    /// Takes in bindings whose variables the caller has added to the function; they get names of their own.
+    /// Adds bindings whose variables the caller has added to the function. The variables get unique
+    /// names.
     pub fn adopt(&mut self, bindings: Vec<Binding>) {
         let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
         for b in &bindings {
@@ -90,12 +92,14 @@ impl<'a> RewriteCx<'a> {
     }
 }
 
-/// Replaces what a pattern matches by what `callback` makes of it, until nothing matches that it replaces. `None`
-/// leaves a match alone. `writers` are those of the function's module: no match reaches over a call of one of them, nor,
-/// without them, over the call of any graph function. Returns how many were replaced.
+/// Replaces matches of a pattern by the results of `callback`, until there are no more matches. If
+/// the callback returns `None`, the match is kept. `writers` are those of the function's module. No
+/// match spans a call of one of them or, if they are unknown, a call of any graph function. Returns
+/// the number of replacements.
 ///
 /// # Errors
-/// A pattern that can never match, a rule that never ends, a replacement that does not fit, errors of the callback.
+/// A pattern that can never match, a rule that does not terminate, a replacement of an incompatible
+/// type, and errors of the callback.
 pub fn rewrite_call(
     func: &mut Function,
     pattern: &Pattern,
@@ -107,8 +111,8 @@ pub fn rewrite_call(
     rewrite_rules(func, &rules, ops, writers, callback)
 }
 
-/// [`rewrite_call`] for several rules at once; [`Match::rule`] tells which one matched. The first that matches
-/// and replaces wins.
+/// As [`rewrite_call`], for several rules. [`Match::rule`] is the rule that matched. Rules are
+/// tried in order, until one matches and replaces.
 ///
 /// # Errors
 /// As [`rewrite_call`].

@@ -1,4 +1,4 @@
-//! [`rewrite_bindings`]: what a context matches in dataflow blocks, replaced variable by variable.
+//! [`rewrite_bindings`]: replaces matches of a context in dataflow blocks, variable by variable.
 
 use cranelift_entity::SecondaryMap;
 use pliant_ir::OpRegistry;
@@ -19,12 +19,12 @@ use crate::error::{PassError, Problem};
 use crate::rewrite::Namer;
 use crate::writers::Writers;
 
-/// What takes the place of a match: bindings to add, and the values of variables that change.
+/// The replacement of a match: bindings to add, and new values of variables.
 #[derive(Clone, Debug, Default)]
 pub struct BlockReplacement {
     /// Bindings to add to the block, in order.
     pub bindings: Vec<Binding>,
-    /// Variables with their values from now on.
+    /// Variables with their new values.
     pub values: Vec<(Var, Expr)>,
 }
 
@@ -41,12 +41,13 @@ pub fn dataflow_blocks(func: &Function) -> Vec<Block> {
     out
 }
 
-/// Replaces what a context matches in the dataflow blocks of a function by what `callback` makes of it, until nothing
-/// matches that it replaces. No value of an earlier match is matched again as one of the context's calls. Returns how
-/// many matches were replaced.
+/// Replaces matches of a context in the dataflow blocks of a function by the results of `callback`,
+/// until there are no more matches. The calls of earlier matches are not matched again. Returns the
+/// number of replaced matches.
 ///
 /// # Errors
-/// A pattern that can never match, replacements that do not fit or that need each other, errors of the callback.
+/// A pattern that can never match, replacements of incompatible types or that depend on each other,
+/// and errors of the callback.
 pub fn rewrite_bindings(
     func: &mut Function,
     ctx: &PatternContext,
@@ -60,7 +61,8 @@ pub fn rewrite_bindings(
         let limit = count + max_turns(func, block);
         let mut leave = FxHashSet::default();
         loop {
-            // All matches of the block as it stands, then all replacements: each takes time of its own only.
+            // First all matches of the current block, then all replacements, so that each takes
+            // linear time.
             let mut with = Vec::new();
             let mut matches = BlockMatches::new(func, ctx, block, ops, writers);
             while let Some(found) = matches.next(func, &mut leave) {
@@ -79,32 +81,33 @@ pub fn rewrite_bindings(
     Ok(count)
 }
 
-/// How many matches a block may have replaced.
+/// Maximum number of replaced matches in a block.
 pub fn max_turns(func: &Function, block: Block) -> usize {
     1024 + 64 * func.block(block).bindings.len()
 }
 
-/// What is told of a rewrite that goes beyond [`max_turns`].
+/// The error for a rewrite that exceeds [`max_turns`].
 pub fn endless(count: usize) -> PassError {
     PassError::user(format!("the rewrite does not end: the context has matched {count} times"))
 }
 
-/// The matches of a context in a block that does not change meanwhile, one after the other.
+/// An iterator over the matches of a context in a block that does not change.
 pub struct BlockMatches<'c> {
     ctx: &'c PatternContext,
     ops: &'c dyn OpRegistry,
     block: Block,
     defs: Defs,
     graph: Graph,
-    /// The first variable that the first pattern may still be.
+    /// The first variable that the first pattern can still match.
     from: usize,
 }
 
-/// How many variables are tried for the first pattern before those that matched are left out again.
+/// Number of variables tried for the first pattern before those that matched are removed again.
 const WINDOW: usize = 32;
 
 impl<'c> BlockMatches<'c> {
-    /// The matches in a block; `writers` are those of the function's module, if that is known.
+    /// Creates an iterator over the matches in a block. `writers` are those of the function's
+    /// module, if known.
     pub fn new(
         func: &Function,
         ctx: &'c PatternContext,
@@ -121,7 +124,8 @@ impl<'c> BlockMatches<'c> {
         &self.defs
     }
 
-    /// The next match whose calls are not in `leave`, which they join. All its calls stand between the same effects.
+    /// The next match whose calls are not in `leave`; they are added to it. All its calls have the
+    /// same effect epoch.
     pub fn next(&mut self, func: &Function, leave: &mut FxHashSet<Var>) -> Option<Match> {
         loop {
             let window = (self.from, WINDOW);
@@ -149,7 +153,7 @@ impl<'c> BlockMatches<'c> {
             }
             leave.extend(calls.iter().copied());
             if calls.is_empty() {
-                // A match without calls would be found again and again.
+                // A match without calls would be found repeatedly.
                 self.from += WINDOW;
             }
             let epoch = |v: &Var| self.defs.epoch(*v);
@@ -160,7 +164,7 @@ impl<'c> BlockMatches<'c> {
     }
 }
 
-/// The first match in a block whose calls are not in `leave`, which they join.
+/// The first match in a block whose calls are not in `leave`; they are added to it.
 pub fn next_match(
     func: &Function,
     ctx: &PatternContext,
@@ -168,16 +172,16 @@ pub fn next_match(
     ops: &dyn OpRegistry,
     leave: &mut FxHashSet<Var>,
 ) -> Option<Match> {
-    // Finding moves nothing.
+    // The result is only a search, which moves nothing.
     BlockMatches::new(func, ctx, block, ops, Some(&Writers::default())).next(func, leave)
 }
 
-/// Puts replacements into a block: values take their variables' places, what nothing uses any more goes, and the
-/// bindings are put in order. The bindings of a replacement stand before the first variable that it replaces. Returns
-/// whether anything changed.
+/// Applies replacements to a block: variables get their new values, unused bindings are removed,
+/// and the bindings are sorted. The bindings of a replacement are inserted before the first
+/// variable that it replaces. Returns whether anything changed.
 ///
 /// # Errors
-/// Values that do not fit their variables; bindings that need each other.
+/// Values that do not fit their variables, and bindings that depend on each other.
 pub fn replace_in_block(
     func: &mut Function,
     block: Block,
@@ -191,7 +195,8 @@ fn needs_itself(func: &Function, v: Var) -> PassError {
     PassError::user(format!("the rewrite makes '{}' need its own value", func.var(v).name))
 }
 
-/// As [`replace_in_block`]; where a value would need itself, its variable comes back and the block is as it was.
+/// As [`replace_in_block`]. If a value would depend on itself, returns its variable and leaves the
+/// block unchanged.
 pub(super) fn replace_unless_cyclic(
     func: &mut Function,
     block: Block,
@@ -199,7 +204,7 @@ pub(super) fn replace_unless_cyclic(
     ops: &dyn OpRegistry,
 ) -> Result<Result<bool, Var>, PassError> {
     let mut values: FxHashMap<Var, Expr> = FxHashMap::default();
-    // A variable that stays what it is needs no other value.
+    // A variable that is its own value does not change.
     let stays = |v: Var, e: Expr| matches!(func.expr(e), ExprData::Var(same) if *same == v);
     let all = with.iter().flat_map(|w| w.values.iter().copied());
     values.extend(all.filter(|&(v, e)| !stays(v, e)));
@@ -243,7 +248,7 @@ pub(super) fn replace_unless_cyclic(
     Ok(Ok(true))
 }
 
-/// The bindings of replacements, by the first variable that each replaces.
+/// Groups the bindings of replacements by the first variable that each one replaces.
 fn first_places(old: &[Binding], with: Vec<BlockReplacement>) -> FxHashMap<Var, Vec<Vec<Binding>>> {
     let place: FxHashMap<Var, usize> = old.iter().enumerate().map(|(i, b)| (b.var, i)).collect();
     let mut groups: FxHashMap<Var, Vec<Vec<Binding>>> = FxHashMap::default();
@@ -293,22 +298,23 @@ fn fit(
     Ok(())
 }
 
-/// Puts the bindings of a dataflow block into an order in which each stands after what it needs: variables, and
-/// symbols that a `match_cast` defines. Bindings that are in order stay where they are.
+/// Sorts the bindings of a dataflow block topologically, by variables and by symbols that a
+/// `match_cast` defines. Bindings that are in order keep their positions.
 ///
 /// # Errors
-/// Bindings that need each other.
+/// Bindings that depend on each other.
 pub fn sort_block(func: &mut Function, block: Block) -> Result<(), PassError> {
     put_in_order(func, block).map_err(|v| needs_itself(func, v))
 }
 
-/// Whether a binding may read its own variable, as a local function does that calls itself.
+/// Whether a binding may refer to its own variable, as a recursive local function does.
 fn names_itself(func: &Function, b: &Binding) -> bool {
     matches!(func.expr(b.value), ExprData::Func(_))
 }
 
-/// What each binding of a block needs of the block's other bindings, as their numbers: those of variables that it reads or
-/// that types mention, and the `match_cast` that defines a symbol, where nothing before the block does.
+/// For each binding of a block, the indices of the block's bindings on which it depends: those of
+/// variables used in its value or in types, and the `match_cast` that defines a symbol, unless that
+/// is already defined before the block.
 pub fn needs_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
     let bindings = &func.block(block).bindings;
     let casts = bindings.iter().any(|b| b.cast.is_some());
@@ -330,7 +336,7 @@ pub fn needs_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
             .filter_map(|v| place[v].checked_sub(1))
             .collect();
         let mut symbols = |list: Vec<SymVar>| {
-            // A `match_cast` needs no symbol that it defines itself.
+            // A `match_cast` does not depend on symbols that it defines itself.
             let places = list.into_iter().filter_map(|s| sym_place.get(&s).copied());
             out.extend(places.filter(|&place| place as usize != i));
         };
@@ -349,8 +355,8 @@ pub fn needs_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
     bindings.iter().enumerate().map(needs).collect()
 }
 
-/// The symbols in view where a block begins: those of the parameters of the functions around it, and of each `match_cast`
-/// before it in the sequences that it stands in.
+/// The symbols visible at the start of a block: those of the parameters of enclosing functions, and
+/// those of previous `match_cast`s in the enclosing sequences.
 fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
     let mut scopes: Vec<Vec<SymVar>> = Vec::new();
     let mut found = FxHashSet::default();
@@ -377,7 +383,8 @@ fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
     found
 }
 
-/// As [`sort_block`], for blocks of either kind without effects; the error is a variable that needs itself.
+/// As [`sort_block`], for pure blocks of either kind. The error is a variable that depends on
+/// itself.
 fn put_in_order(func: &mut Function, block: Block) -> Result<(), Var> {
     let needs = needs_in_block(func, block);
     let bindings = std::mem::take(&mut func.block_mut(block).bindings);

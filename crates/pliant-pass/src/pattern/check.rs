@@ -1,4 +1,4 @@
-//! Finds patterns that can never match, and describes patterns.
+//! Detects patterns that can never match, and describes patterns.
 
 use std::fmt::Write as _;
 
@@ -12,16 +12,16 @@ use super::table::{Heads, Node, NodeId, PatternTable};
 use super::typed;
 use crate::error::{PassError, Problem};
 
-/// Descriptions are cut off beyond this many patterns inside each other.
+/// Descriptions are truncated at this nesting depth.
 const MAX_SHOWN: u32 = 6;
 
-/// What is wrong with a pattern that can never match; empty for the others, as far as can be told.
+/// The reasons why a pattern can never match. Empty if it can match, as far as can be determined.
 pub fn problems(pattern: &Pattern, ops: &dyn OpRegistry) -> Vec<Problem> {
     let table = PatternTable::of(pattern);
     (0..table.nodes.len() as NodeId).filter_map(|id| problem_at(&table, id, ops)).collect()
 }
 
-/// Refuses patterns that can never match.
+/// Rejects patterns that can never match.
 ///
 /// # Errors
 /// All reasons.
@@ -34,7 +34,7 @@ pub fn check(pattern: &Pattern, ops: &dyn OpRegistry) -> Result<(), PassError> {
     if found.is_empty() { Ok(()) } else { Err(PassError::User(found)) }
 }
 
-/// What is wrong with one pattern, whatever stands inside it.
+/// The reason why a pattern can never match, without checking its subpatterns.
 pub fn check_one(pattern: &Pattern, ops: &dyn OpRegistry) -> Option<Problem> {
     let table = PatternTable::of(pattern);
     problem_at(&table, table.id(pattern)?, ops)
@@ -103,14 +103,15 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
     }
 }
 
-/// The first reason, if there is one for each operator: among alternatives it is enough that one fits.
+/// The first reason if there is one for every operator: among alternatives it is sufficient that
+/// one can match.
 fn all_reasons(list: &[Op], why: impl Fn(Op) -> Option<String>) -> Option<String> {
     let mut reasons = list.iter().map(|&op| why(op));
     let first = reasons.next()??;
     reasons.all(|r| r.is_some()).then_some(first)
 }
 
-/// Whether a pattern stands for an operator, which only calls have.
+/// Whether a pattern denotes an operator, which only occurs as a callee.
 fn is_op_level(pattern: &Pattern) -> bool {
     let mut stack = vec![pattern];
     while let Some(p) = stack.pop() {
@@ -125,7 +126,8 @@ fn is_op_level(pattern: &Pattern) -> bool {
 }
 
 impl PatternTable {
-    /// The operators that a pattern with attributes is about: that it is, or whose calls it matches.
+    /// The operators to which a pattern with attributes applies: the ones that it denotes, or whose
+    /// calls it matches.
     fn callee_ops_of(&self, id: NodeId) -> Option<Heads> {
         match &self.nodes[id as usize] {
             Node::Op(_) => Some(self.callee_ops(id)),
@@ -144,7 +146,7 @@ fn uncallable(callee: &Node) -> bool {
     matches!(callee, Node::Constant | Node::Literal(_) | Node::ShapeValue(_) | Node::Tuple { .. })
 }
 
-/// Why a pattern of an operator, which only calls have, matches no operand.
+/// The reason why an operator pattern, which only occurs as a callee, matches no operand.
 fn operator_alone(table: &PatternTable, id: NodeId) -> Option<String> {
     let pattern = &table.patterns()[id as usize];
     let alone = is_op_level(pattern) && table.heads[id as usize].is_empty();
@@ -156,7 +158,7 @@ fn operator_text(pattern: &Pattern) -> String {
     format!("{text} is the operator, which no value is; {text}(...) is a call of it")
 }
 
-/// Why no operator has that name, with the one that was probably meant.
+/// The problem that an operator does not exist, with a suggestion.
 pub fn unknown_op(op: Op, ops: &dyn OpRegistry) -> Option<Problem> {
     if ops.lookup(op.0).is_some() {
         return None;
@@ -199,7 +201,8 @@ fn unknown_attr(
     })
 }
 
-/// Why an attribute's value is of a kind that the operator's never are, as far as its default tells.
+/// The reason why the value of an attribute is of a kind that the operator never has, judged by its
+/// default.
 fn unfit_attr(
     op: Op,
     attrs: &[(std::sync::Arc<str>, AttrValue)],
@@ -215,7 +218,7 @@ fn unfit_attr(
     })
 }
 
-/// What a value is of which others of the same attribute are too; `None` where that is open.
+/// The kind that all values of the same attribute have; `None` if that is not known.
 fn kind_of(value: &AttrValue) -> Option<&'static str> {
     match value {
         AttrValue::Bool(_) | AttrValue::Int(_) | AttrValue::Float(_) => Some("a number"),
@@ -224,7 +227,7 @@ fn kind_of(value: &AttrValue) -> Option<&'static str> {
     }
 }
 
-/// A pattern in words, as it is written.
+/// The pattern in the syntax in which it is written.
 pub fn describe(pattern: &Pattern) -> String {
     let mut out = String::new();
     write_pattern(&mut out, pattern, 0);

@@ -1,4 +1,5 @@
-//! Cleaning up after a rewrite: bindings that nothing uses any more, variables that are used outside their blocks.
+//! Cleans up after a rewrite: removes unused bindings, and makes variables visible outside their
+//! blocks.
 
 use cranelift_entity::SecondaryMap;
 use pliant_ir::OpRegistry;
@@ -8,7 +9,8 @@ use rustc_hash::FxHashSet;
 
 use super::defs::Defs;
 
-/// Removes pure bindings of those variables that nothing uses, and what only they used.
+/// Removes pure, unused bindings of the candidate variables, and bindings that become unused by
+/// that.
 pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, candidates: Vec<Var>) {
     let mut counts: SecondaryMap<Var, u32> = SecondaryMap::new();
     let mut values: SecondaryMap<Var, Option<Binding>> = SecondaryMap::new();
@@ -58,7 +60,7 @@ pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, can
     }
 }
 
-/// Lets dataflow variables be seen outside their blocks where a rewritten value reads them there.
+/// Makes dataflow variables visible outside their blocks if a rewritten value uses them there.
 pub fn show_used_outside(func: &mut Function) {
     let mut home: SecondaryMap<Var, Option<Block>> = SecondaryMap::new();
     let mut outside: Vec<Var> = Vec::new();

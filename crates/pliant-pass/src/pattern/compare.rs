@@ -1,4 +1,4 @@
-//! What the search compares: values, attributes, sizes and types.
+//! Comparisons during the search: values, attributes, sizes and types.
 
 use pliant_ir::relax::{Expr, ExprData, Function, TypeData};
 use pliant_ir::{AttrValue, Sym};
@@ -11,7 +11,7 @@ use super::size::{SizePattern, SizeTerm, TypePattern};
 use super::table::{Node, NodeId};
 
 impl Search<'_> {
-    /// Whether two operands are the same value.
+    /// Whether two operands have the same value.
     pub fn same_value(&self, a: Expr, b: Expr) -> bool {
         let (a, b) = (self.defs.origin(self.func, a), self.defs.origin(self.func, b));
         if a == b {
@@ -86,8 +86,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the terms hold that had to wait for their symbols. Those that nothing else has bound are what makes the
-    /// terms equal.
+    /// Whether the deferred terms match. Symbols that are still unbound are solved for.
     pub(super) fn later_hold(&mut self) -> bool {
         let mut later = self.later.clone();
         while !later.is_empty() {
@@ -107,7 +106,7 @@ impl Search<'_> {
         true
     }
 
-    /// Whether a term is that size; `None` where symbols that other terms may bind decide.
+    /// Whether a term equals a size; `None` if that depends on symbols that other terms may bind.
     fn term_fits(&mut self, term: &SizeTerm, have: Sym) -> Option<bool> {
         let mut unbound: Vec<(u64, SymVar)> = Vec::new();
         for v in term.arena.free_vars(term.sym) {
@@ -116,7 +115,7 @@ impl Search<'_> {
                 unbound.push((key, v));
             }
         }
-        // The function's own symbols of those names are the first guess.
+        // First try symbols of the function with the same names.
         let syms = self.syms.get(self.func);
         let named = |v: SymVar| syms.vars().find(|&u| syms.name(u) == term.arena.name(v));
         let own: Option<Vec<(u64, SymVar)>> =
@@ -139,7 +138,8 @@ impl Search<'_> {
         Some(true)
     }
 
-    /// A term with the sizes that its symbols are bound to, and these symbols for others.
+    /// A term with bound symbols replaced by their sizes, and the symbols `others` by the given
+    /// ones.
     fn with_symbols(&mut self, term: &SizeTerm, others: &[(u64, SymVar)]) -> Sym {
         let sizes = self.sizes.clone();
         let syms = self.syms.get(self.func);
@@ -150,7 +150,8 @@ impl Search<'_> {
         })
     }
 
-    /// What the one symbol of a term is that is not bound, where the term is that size; if that is sure to be a size.
+    /// The value of the only unbound symbol of a term such that the term equals a size, if it is
+    /// provably a size.
     fn solved(&mut self, term: &SizeTerm, key: u64, have: Sym) -> Option<Sym> {
         let fresh = self.syms.get(self.func).fresh_var("unknown");
         let want = self.with_symbols(term, &[(key, fresh)]);
@@ -207,7 +208,7 @@ impl Search<'_> {
         let func = self.func;
         let mut first: Option<&[Sym]> = None;
         for &p in list.iter() {
-            // What is not part of the match has no shape to compare.
+            // A subpattern that is not part of the match has no shape to compare.
             let Some(e) = self.matched(p) else { continue };
             let Some(dims) = func.ty(e).dims() else { return false };
             let Some(want) = first else {
@@ -224,7 +225,8 @@ impl Search<'_> {
         true
     }
 
-    /// Whether values of those patterns have provably the same shape; those not matched do not count.
+    /// Whether the values matched by these patterns provably have the same shape. Unmatched
+    /// patterns are ignored.
     pub fn shapes_agree(&mut self, patterns: &[NodeId]) -> bool {
         let exprs: Vec<Expr> = patterns.iter().filter_map(|&p| self.matched(p)).collect();
         let func = self.func;
@@ -282,7 +284,7 @@ pub(super) fn literal_is(func: &Function, syms: &SymArena, e: Expr, want: &Liter
     }
 }
 
-/// Whether two attribute values are the same, however they were written: numbers by value, a data type by name.
+/// Whether two attribute values are equal in any notation: numbers by value, data types by name.
 pub fn same_attr(a: &AttrValue, b: &AttrValue) -> bool {
     if a == b {
         return true;

@@ -1,7 +1,7 @@
-//! [`PatternContext`]: several patterns, and which uses which.
+//! [`PatternContext`]: several patterns, with use relations between them.
 //!
-//! Each pattern of a context stands for one variable of a dataflow block, different ones for different variables. A
-//! pattern that stands inside a call pattern is used by it without being told.
+//! Each pattern of a context matches one variable of a dataflow block; different patterns match
+//! different variables. A pattern nested in a call pattern is implicitly used by it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -20,31 +20,31 @@ use super::node::{Pattern, PatternKind};
 use super::table::{Node, NodeId, PatternTable};
 use crate::error::PassError;
 
-/// One pattern's value is used by another's.
+/// The value of one pattern is used by that of another.
 #[derive(Clone, Debug)]
 pub struct UseEdge {
-    /// The pattern that is used.
+    /// The used pattern.
     pub def: Pattern,
-    /// The pattern that uses it.
+    /// The using pattern.
     pub user: Pattern,
-    /// Which operand of the user it is, if that matters.
+    /// The operand index, if it matters.
     pub index: Option<u32>,
-    /// Whether nothing else may use it.
+    /// Whether it must be the only use.
     pub only: bool,
 }
 
-/// Patterns with uses between them.
+/// Patterns with use relations.
 #[derive(Clone, Debug, Default)]
 pub struct PatternContext {
     patterns: Vec<Pattern>,
     edges: Vec<UseEdge>,
     same_shape: Vec<Vec<Pattern>>,
-    /// Whether what no edge calls the only use may be used outside the match as well.
+    /// Currently without effect: the search does not evaluate it.
     pub no_extern_use: bool,
 }
 
 impl PatternContext {
-    /// A context without patterns.
+    /// Creates a context without patterns.
     pub fn new() -> Self {
         Self::default()
     }
@@ -56,29 +56,30 @@ impl PatternContext {
         }
     }
 
-    /// The patterns, in the order in which they came.
+    /// The patterns in the order of insertion.
     pub fn patterns(&self) -> &[Pattern] {
         &self.patterns
     }
 
-    /// The uses.
+    /// The use relations.
     pub fn edges(&self) -> &[UseEdge] {
         &self.edges
     }
 
-    /// Says that `user` uses `def`, as that operand if given; with `only`, nothing else may.
+    /// Declares that `user` uses `def`, as the given operand if any. With `only`, there must be no
+    /// other use.
     pub fn used_by(&mut self, def: &Pattern, user: &Pattern, index: Option<u32>, only: bool) {
         self.add(def);
         self.add(user);
         self.edges.push(UseEdge { def: def.clone(), user: user.clone(), index, only });
     }
 
-    /// Says that what these patterns match has provably the same shape.
+    /// Declares that the values matched by these patterns provably have the same shape.
     pub fn same_shape(&mut self, patterns: impl IntoIterator<Item = Pattern>) {
         self.same_shape.push(patterns.into_iter().collect());
     }
 
-    /// Refuses patterns that can never match.
+    /// Rejects patterns that can never match.
     ///
     /// # Errors
     /// All reasons.
@@ -91,9 +92,9 @@ impl PatternContext {
         PassError::join(errors).map_or(Ok(()), Err)
     }
 
-    /// Patterns that are used by each other: values of a dataflow block never are.
+    /// Describes a cycle of use relations, which can never match in a dataflow block.
     fn cycle(&self) -> Option<String> {
-        // Patterns whose users are all done are done; those of a cycle never are.
+        // Topological sort: patterns in a cycle are never reached.
         let mut users: FxHashMap<&Pattern, usize> = FxHashMap::default();
         let mut used: FxHashMap<&Pattern, Vec<&Pattern>> = FxHashMap::default();
         for edge in &self.edges {
@@ -116,7 +117,7 @@ impl PatternContext {
         Some(format!("this context can never match: {one:?} would use itself"))
     }
 
-    /// The first match in a dataflow block that `leave` does not contain a root of.
+    /// The first match in a dataflow block without a root in `leave`.
     pub fn match_block(
         &self,
         func: &Function,
@@ -127,7 +128,8 @@ impl PatternContext {
         next_match(func, self, block, ops, &mut leave.clone())
     }
 
-    /// The first match with the first pattern's variable in a window `(start, length)` of those that it can be.
+    /// The first match in which the variable of the first pattern is in a window `(start, length)`
+    /// of its candidates.
     pub(crate) fn match_graph(
         &self,
         func: &Function,
@@ -167,18 +169,18 @@ impl PatternContext {
     }
 }
 
-/// What a search in a window found.
+/// The result of searching a window.
 pub(crate) enum Searched {
     /// A match.
     Found(Match),
     /// None.
     Nothing {
-        /// Whether there are variables behind the window.
+        /// Whether there are candidates after the window.
         more: bool,
     },
 }
 
-/// Why one pattern's value cannot be used by another's.
+/// The reason why a use relation is impossible.
 fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
     let never = |why: String| Some(format!("this context can never match: {why}"));
     let user = &edge.user;
@@ -188,7 +190,8 @@ fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
         }
         PatternKind::Call { callee, .. } => {
             let PatternKind::Op(op) = callee.kind() else { return None };
-            // Destination-passing calls hand over the fields of a tuple, and others any number of operands.
+            // Destination-passing calls pass the fields of a tuple, and variadic ones any number of
+            // operands.
             if matches!(*op, CALL_TIR | CALL_DPS_PACKED) {
                 return None;
             }
@@ -207,17 +210,18 @@ struct Edge {
     only: bool,
 }
 
-/// What a search needs to know of a block.
+/// The information about a block that a search needs.
 pub(crate) struct Graph {
     uses: Uses,
-    /// The variables of the block by the operator of their value, in order, and all of them.
+    /// The variables of the block in order, by the operator of their value. `all` contains all of
+    /// them.
     by_op: FxHashMap<Op, Vec<Expr>>,
     all: Vec<Expr>,
     vars: FxHashMap<Var, Expr>,
 }
 
 impl Graph {
-    /// The uses of a function, and the bindings of one block.
+    /// Collects the uses in a function, and the bindings of one block.
     pub fn of(func: &Function, block: Block) -> Self {
         let mut graph = Graph {
             uses: Uses::of(func),
@@ -226,7 +230,8 @@ impl Graph {
             vars: FxHashMap::default(),
         };
         for b in &func.block(block).bindings {
-            // What nothing reads has no operand expression; it can only be matched if it has one.
+            // An unused variable may have no operand expression. It can only be matched if it has
+            // one.
             let Some(e) = func.find_var_expr(b.var) else { continue };
             graph.all.push(e);
             graph.vars.insert(b.var, e);
@@ -238,22 +243,22 @@ impl Graph {
     }
 }
 
-/// The patterns of a context while it is searched for.
+/// The patterns and use relations of a context during a search.
 pub(crate) struct Edges<'a> {
     nodes: Vec<NodeId>,
     edges: Vec<Edge>,
     same_shape: Vec<Vec<NodeId>>,
     graph: &'a Graph,
     leave: &'a FxHashSet<Var>,
-    /// Where the first pattern's variable is looked for: start and length.
+    /// The window of candidates for the first pattern: start and length.
     window: (usize, usize),
-    /// Whether it can be variables behind that.
+    /// Whether there are candidates after the window.
     more: Cell<bool>,
 }
 
 impl Edges<'_> {
-    /// The pattern to find a variable for, with the variables it can be: `Some(None)` when all have one, `None` when
-    /// what was chosen cannot be.
+    /// The next pattern to assign, with its candidate variables. `Some(None)` if all patterns are
+    /// assigned, and `None` if the current assignment is impossible.
     #[expect(clippy::option_option, reason = "failed, done and next are three answers")]
     pub fn next(&self, search: &mut Search<'_>) -> Option<Option<(NodeId, Rc<[Expr]>)>> {
         if !self.hold(search) {
@@ -263,7 +268,7 @@ impl Edges<'_> {
             self.nodes.iter().copied().filter(|&n| search.matched(n).is_none()).collect();
         let Some(&last) = open.last() else { return Some(None) };
         let linked = open.iter().find_map(|&n| Some((n, self.linked(search, n)?)));
-        // Without a link, users come before what they use: matching them finds the rest.
+        // Without a link, start with users, because matching them also matches their operands.
         let (node, list) = linked.unwrap_or_else(|| {
             let users: FxHashSet<NodeId> = self.edges.iter().map(|e| e.def).collect();
             let sink =
@@ -287,20 +292,20 @@ impl Edges<'_> {
         Some(Some((node, list.into_iter().filter(fits).collect())))
     }
 
-    /// Whether a node stands inside another one that has no variable yet.
+    /// Whether a node is nested in another one that is not assigned yet.
     fn inside(&self, search: &Search<'_>, node: NodeId) -> bool {
         self.nodes.iter().any(|&n| {
             n != node && search.matched(n).is_none() && children(search.table, n).contains(&node)
         })
     }
 
-    /// The variables of patterns that stand for calls: no two patterns share one.
+    /// The variables assigned to call patterns. No two patterns share one.
     fn taken(&self, search: &Search<'_>) -> FxHashSet<Var> {
         let own = |n: &&NodeId| !matches!(search.table.nodes[**n as usize], Node::Wildcard);
         self.nodes.iter().filter(own).filter_map(|&n| search.variable(n)).collect()
     }
 
-    /// What a node can be because of what it uses or what uses it.
+    /// The candidates for a node, given assigned nodes that use it or are used by it.
     fn linked(&self, search: &Search<'_>, node: NodeId) -> Option<Vec<Expr>> {
         for edge in &self.edges {
             if edge.user == node
@@ -340,7 +345,7 @@ impl Edges<'_> {
         lists.into_iter().flatten()
     }
 
-    /// Whether all edges hold whose two ends have variables.
+    /// Whether all edges between assigned nodes hold.
     fn hold(&self, search: &mut Search<'_>) -> bool {
         let edges = self.edges.iter().all(|edge| {
             let (Some(def), Some(user)) = (search.matched(edge.def), search.matched(edge.user))
@@ -372,7 +377,7 @@ impl Edges<'_> {
     }
 }
 
-/// The patterns that a call pattern's operands are.
+/// The patterns of a call pattern's operands.
 fn children(table: &PatternTable, node: NodeId) -> Vec<NodeId> {
     let mut out = Vec::new();
     let mut stack = vec![(node, 0u32)];
@@ -393,8 +398,8 @@ fn children(table: &PatternTable, node: NodeId) -> Vec<NodeId> {
     out
 }
 
-/// Calls `visit` with the operands of a value and their places. Those of a destination-passing call are the ones it
-/// hands over.
+/// Calls `visit` with the operands of a value and their indices. For a destination-passing call,
+/// these are the passed values.
 fn operands(search: &Search<'_>, value: Expr, mut visit: impl FnMut(Expr, u32)) {
     let func = search.func;
     match func.expr(value) {

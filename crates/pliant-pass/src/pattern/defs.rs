@@ -1,4 +1,4 @@
-//! [`Defs`]: the value of each variable, and between which effects it is computed.
+//! [`Defs`]: the values of variables, and the side effects between which they are computed.
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -12,7 +12,7 @@ use crate::writers::Writers;
 
 const ASSERT_OP: Op = Op("relax.assert_op");
 
-/// How many copies in a row are followed; a longer chain is read as it stands.
+/// Maximum length of a chain of copies that is followed.
 const MAX_COPIES: usize = 1 << 20;
 
 #[derive(Clone, Copy, Default)]
@@ -26,23 +26,23 @@ struct Def {
 #[derive(Clone, Default)]
 pub struct Defs {
     defs: SecondaryMap<Var, Def>,
-    /// Which calls have effects that their types do not tell.
+    /// The calls that have side effects which their types do not express.
     writers: Option<Writers>,
 }
 
 impl Defs {
-    /// No values: variables are not looked through.
+    /// No known values: variables are not looked through.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The values of all variables that the root reaches. `writers` are those of the function's module; without them any
-    /// graph function that is called may be one.
+    /// The values of all variables reachable from the root. `writers` are those of the function's
+    /// module. Without them, calls of all graph functions are treated as potential writers.
     pub fn of(func: &Function, ops: &dyn OpRegistry, writers: Option<&Writers>) -> Self {
         let writers = writers.cloned().unwrap_or_else(|| Writers::around(func));
         let mut defs = Defs { writers: Some(writers), ..Defs::default() };
-        // The epoch counts the effects before a binding. A local function runs at another time than what stands
-        // around it, so that its body has epochs of its own.
+        // The epoch of a binding is the number of preceding side effects. A local function is
+        // executed at a different time than its surroundings, so its body has separate epochs.
         let (mut epoch, mut last, mut outer) = (0u32, 0u32, Vec::new());
         walk(func, func.root(), |event| match event {
             Event::EnterFunc(_) => {
@@ -66,7 +66,7 @@ impl Defs {
         defs
     }
 
-    /// Enters the value of a variable.
+    /// Records the value of a variable.
     pub fn define(&mut self, func: &Function, b: Binding, epoch: u32, block: Block) {
         let mut value = b.value;
         if let ExprData::Var(v) = func.expr(value)
@@ -77,7 +77,8 @@ impl Defs {
         self.defs[b.var] = Def { value: Some(value).into(), epoch, block: Some(block).into() };
     }
 
-    /// The variable that `v` is a copy of in the end, as an expression; `None` where it is no copy.
+    /// The variable of which `v` is a transitive copy, as an expression; `None` if it is not a
+    /// copy.
     fn canonical(&self, func: &Function, v: Var) -> Option<Expr> {
         let mut found = None;
         let mut v = v;
@@ -90,7 +91,7 @@ impl Defs {
         found
     }
 
-    /// An expression with copies and checks (`match_cast`) looked through, but not the values of variables.
+    /// Looks through copies and checks (`match_cast`), but not through the values of variables.
     pub fn origin(&self, func: &Function, e: Expr) -> Expr {
         match func.expr(e) {
             ExprData::Var(v) => self.canonical(func, *v).unwrap_or(e),
@@ -98,7 +99,8 @@ impl Defs {
         }
     }
 
-    /// An expression, or the value of the variable that it is. A variable without value stays.
+    /// The value of a variable; other expressions, and variables without a known value, are
+    /// unchanged.
     pub fn value(&self, func: &Function, e: Expr) -> Expr {
         let mut e = e;
         for _ in 0..MAX_COPIES {
@@ -109,7 +111,8 @@ impl Defs {
         e
     }
 
-    /// As [`Defs::value`], of variables that are computed between the same effects as `place`: others stay.
+    /// As [`Defs::value`], but only looks through variables that have the same effect epoch as
+    /// `place`.
     pub fn value_beside(&self, func: &Function, e: Expr, place: Var) -> Expr {
         let here = self.epoch(place);
         let mut e = e;
@@ -124,7 +127,7 @@ impl Defs {
         e
     }
 
-    /// Between which effects a variable is computed; `None` for parameters.
+    /// The effect epoch of a variable; `None` for parameters.
     pub fn epoch(&self, v: Var) -> Option<u32> {
         self.defs[v].block.expand().map(|_| self.defs[v].epoch)
     }
@@ -134,8 +137,9 @@ impl Defs {
         self.defs[v].block.expand()
     }
 
-    /// Whether computing a value has no effect but the result. Branches count as pure: what stands in them is counted
-    /// where it stands. A call that works in place has an effect, whatever its type says.
+    /// Whether computing a value has no side effects. Branches count as pure here, because their
+    /// bindings are considered separately. An in-place call is a side effect, regardless of its
+    /// type.
     pub fn is_pure(&self, func: &Function, ops: &dyn OpRegistry, value: Expr) -> bool {
         let ExprData::Call { callee, args, .. } = func.expr(value) else { return true };
         if self.writers.as_ref().is_some_and(|writers| writers.may_write(func, value)) {
@@ -151,7 +155,8 @@ impl Defs {
     }
 }
 
-/// Whether a value is a check, which ends the run or does nothing: what is computed before it may be computed after it.
+/// Whether a value is a check, which fails or does nothing. Computations may be moved across
+/// checks.
 fn only_checks(func: &Function, value: Expr) -> bool {
     matches!(func.expr(value), ExprData::Call { callee: Callee::Op(ASSERT_OP), .. })
 }

@@ -1,4 +1,4 @@
-//! What a pattern asks of one value in all, and where that contradicts itself.
+//! Collects the conditions that a pattern imposes on one value, and detects contradictions.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::size::{SizePattern, TypePattern};
 use super::table::{Node, NodeId, PatternTable};
 use super::typed;
 
-/// What is asked of one value by a pattern and by those that it wraps or joins.
+/// The conditions that a pattern and its nested constraint patterns impose on one value.
 #[derive(Default)]
 struct Demands<'a> {
     dtypes: Vec<DType>,
@@ -19,7 +19,7 @@ struct Demands<'a> {
     ranks: Vec<usize>,
     names: Vec<&'a Arc<str>>,
     attrs: Vec<&'a (Arc<str>, AttrValue)>,
-    /// The patterns that it matches, and those that it does not.
+    /// The patterns that the value must match, and those that it must not match.
     positive: Vec<NodeId>,
     negative: Vec<NodeId>,
 }
@@ -53,7 +53,7 @@ impl<'a> Demands<'a> {
                 _ => {}
             }
         }
-        // What is written first is told first.
+        // Restore the order in which the conditions are written.
         all.dtypes.reverse();
         all.sizes.reverse();
         all.ranks.reverse();
@@ -80,7 +80,7 @@ impl<'a> Demands<'a> {
     }
 }
 
-/// Why no value is all that a pattern asks of one; `None` where one may be.
+/// The reason why no value satisfies all conditions of a pattern; `None` if there may be one.
 pub(crate) fn contradiction(
     table: &PatternTable,
     id: NodeId,
@@ -109,7 +109,7 @@ pub(crate) fn contradiction(
         return Some(format!("a dim of {a} is not {b}"));
     }
     for (i, (key, value)) in all.attrs.iter().map(|pair| (&pair.0, &pair.1)).enumerate() {
-        // A number may stand for a list of it.
+        // A number may be equivalent to a list that contains it.
         let list = |v: &AttrValue| matches!(v, AttrValue::List(_));
         let other = all.attrs[..i]
             .iter()
@@ -123,7 +123,7 @@ pub(crate) fn contradiction(
         .or_else(|| other_result(table, &all, ops))
 }
 
-/// An operator whose results are never of the dtype that is asked for.
+/// An operator whose results never have the required dtype.
 fn other_result(table: &PatternTable, all: &Demands<'_>, ops: &dyn OpRegistry) -> Option<String> {
     let &asked = all.dtypes.first()?;
     let attrs: Vec<_> = all.attrs.iter().map(|&pair| pair.clone()).collect();
@@ -136,7 +136,7 @@ fn other_result(table: &PatternTable, all: &Demands<'_>, ops: &dyn OpRegistry) -
     })
 }
 
-/// The first item that is not like the first one.
+/// The first item that differs from the first one.
 fn second<T: Copy>(list: &[T], same: impl Fn(T, T) -> bool) -> Option<T> {
     list.iter().copied().find(|&item| !same(item, list[0]))
 }
@@ -153,7 +153,7 @@ fn sizes_differ(lists: &[&[SizePattern]]) -> Option<(i64, i64)> {
     })
 }
 
-/// A part that is asked for a dtype or shape but is a value without.
+/// A subpattern with a required dtype or shape whose value has none.
 fn without_type(table: &PatternTable, all: &Demands<'_>) -> Option<(NodeId, &'static str)> {
     all.positive.iter().find_map(|&p| {
         let (dtype, shape) = match &table.nodes[p as usize] {

@@ -1,13 +1,13 @@
-//! Ready-made patterns.
+//! Predefined patterns.
 
 use pliant_ir::Op;
 
 use super::node::{Pattern, is_op, wildcard};
 
-/// A pattern with names for its parts.
+/// A pattern with access to its parts.
 #[derive(Clone, Debug)]
 pub struct FusedPattern {
-    /// The whole.
+    /// The whole pattern.
     pub pattern: Pattern,
     /// The first operand of the operator.
     pub lhs: Pattern,
@@ -15,12 +15,12 @@ pub struct FusedPattern {
     pub rhs: Pattern,
     /// The call of the operator.
     pub root: Pattern,
-    /// What is added, if something is.
+    /// The added bias, if any.
     pub bias: Option<Pattern>,
 }
 
-/// `op(lhs, rhs)`, then with `bias` a sum with something, then `activation` of it, an operator or `relax.nn.gelu`
-/// and the like; a reshape of the bias is looked through with `reshape`.
+/// `op(lhs, rhs)`, followed by an addition if `with_bias` is set, and by `activation` if given (an
+/// operator such as `relax.nn.gelu`). With `reshape`, a reshape of the bias is looked through.
 pub fn make_fused_bias_activation_pattern(
     op: Op,
     with_bias: bool,

@@ -1,7 +1,8 @@
-//! The search for a match, and [`Match`], what it finds.
+//! The pattern search, and its result [`Match`].
 //!
-//! The search keeps a list of goals and a stack of choices: when a goal fails, it returns to the last choice and tries
-//! the next way. Nothing recurses over the program, and over patterns only negation does.
+//! The search has a list of goals and a stack of choice points. When a goal fails, it backtracks to
+//! the last choice point and tries the next alternative. It does not recurse over the program, and
+//! recurses over patterns only for negations.
 
 use std::rc::Rc;
 
@@ -19,7 +20,7 @@ use super::node::Pattern;
 use super::size::SizeTerm;
 use super::table::{Node, NodeId, PatternTable};
 
-/// Operators whose two operands may be swapped.
+/// Operators with commutative operands.
 const COMMUTATIVE: &[&str] = &[
     "relax.add",
     "relax.multiply",
@@ -35,21 +36,21 @@ const COMMUTATIVE: &[&str] = &[
     "relax.bitwise_xor",
 ];
 
-/// A search gives up after this many steps: a pattern with so many ways to match says nothing useful.
+/// Maximum number of search steps. A pattern with more alternatives is not useful.
 const MAX_STEPS: u32 = 1 << 20;
 
-/// How deep negations may stand inside each other.
+/// Maximum nesting depth of negations.
 const MAX_NEGATIONS: u32 = 64;
 
-/// Whether the operands of an operator may be swapped.
+/// Whether the operands of an operator are commutative.
 pub fn is_commutative(op: Op) -> bool {
     COMMUTATIVE.contains(&op.0)
 }
 
-/// What each pattern has matched.
+/// The expressions matched by each pattern.
 #[derive(Clone, Debug, Default)]
 pub struct Match {
-    /// The number of the rule that matched.
+    /// The index of the rule that matched.
     pub rule: usize,
     entries: Vec<(Pattern, Expr)>,
     ids: FxHashMap<Pattern, usize>,
@@ -57,18 +58,18 @@ pub struct Match {
 }
 
 impl Match {
-    /// What a pattern matched: an operand as it stands in the program. `None` for what is not part of the match, such
-    /// as an alternative that was not taken.
+    /// The operand of the program that a pattern has matched. `None` for patterns that are not part
+    /// of the match, such as an alternative that was not chosen.
     pub fn get(&self, pattern: &Pattern) -> Option<Expr> {
         self.ids.get(pattern).map(|&i| self.entries[i].1)
     }
 
-    /// All patterns with what they matched, inner ones first.
+    /// All patterns with their matched expressions, inner patterns first.
     pub fn iter(&self) -> impl Iterator<Item = (&Pattern, Expr)> {
         self.entries.iter().map(|(p, e)| (p, *e))
     }
 
-    /// The values that patterns look into: calls, tuples and their fields, not what wildcards leave open.
+    /// The matched calls, tuples and fields, without the expressions matched by wildcards.
     pub fn computed(&self) -> impl Iterator<Item = Expr> {
         self.entries
             .iter()
@@ -79,18 +80,18 @@ impl Match {
             .map(|(_, e)| *e)
     }
 
-    /// What the symbol of that key stands for.
+    /// The size bound to the symbol with the given key.
     pub fn size(&self, key: u64) -> Option<Sym> {
         self.sizes.get(&key).copied()
     }
 
-    /// What all symbols stand for, by their keys.
+    /// The sizes of all symbols by their keys.
     pub fn sizes(&self) -> &FxHashMap<u64, Sym> {
         &self.sizes
     }
 }
 
-/// Matches one expression of a function. Variables are looked through where `defs` knows their values.
+/// Matches an expression of a function. Variables whose values are in `defs` are looked through.
 pub fn match_expr(
     func: &Function,
     defs: &Defs,
@@ -105,11 +106,11 @@ pub fn match_expr(
     search.find(root, expr).then(|| search.found(0))
 }
 
-/// Where sizes are compared: the prover makes terms.
+/// The arena for size comparisons, to which the prover adds terms.
 pub(crate) enum Syms {
-    /// In the function's own arena, taken out for the time of the search.
+    /// The function's own arena, taken out during the search.
     Own(SymArena),
-    /// In a copy, made when the first question comes up.
+    /// A copy, created on demand.
     Copy(Option<SymArena>),
 }
 
@@ -117,20 +118,20 @@ pub(crate) enum Syms {
 pub(crate) enum Goal {
     /// The pattern matches the expression.
     Match(NodeId, Expr),
-    /// The fields from this one on match fields that are not taken yet.
+    /// The remaining field patterns match fields that are not taken yet.
     Fields { tuple: NodeId, expr: Expr, next: u32, taken: u64 },
-    /// All values have the shape of the first.
+    /// All values have the shape of the first one.
     SameShape(NodeId),
-    /// Every pattern of the context has a variable.
+    /// Every pattern of the context is assigned to a variable.
     Assign,
 }
 
 const END: u32 = u32::MAX;
 
 struct Choice {
-    /// What to do instead.
+    /// The next alternative.
     next: Alternative,
-    /// How much was matched and bound when the choice was made.
+    /// The number of matched nodes and bound symbols at the time of the choice.
     matched: usize,
     bound: usize,
     later: usize,
@@ -141,21 +142,21 @@ enum Alternative {
     Candidates { node: NodeId, list: Rc<[Expr]>, at: usize, rest: u32 },
 }
 
-/// One search.
+/// The state of a search.
 pub(crate) struct Search<'a> {
     pub func: &'a Function,
     pub(super) syms: &'a mut Syms,
     pub defs: &'a Defs,
     ops: &'a dyn OpRegistry,
     pub table: &'a PatternTable,
-    /// Uses between patterns, for searches of contexts.
+    /// Use relations between patterns, when searching for a context.
     pub edges: Option<&'a Edges<'a>>,
     goals: Vec<(Goal, u32)>,
     matched: Vec<PackedOption<Expr>>,
     trail: Vec<NodeId>,
     pub(super) sizes: FxHashMap<u64, Sym>,
     pub(super) size_trail: Vec<u64>,
-    /// Terms to compare once their symbols are bound.
+    /// Terms that are compared when their symbols are bound.
     pub(super) later: Vec<(SizeTerm, Sym)>,
     steps: u32,
     negations: u32,
@@ -187,14 +188,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Matches one expression.
+    /// Matches an expression.
     pub fn find(&mut self, root: NodeId, expr: Expr) -> bool {
         self.goals.clear();
         let start = self.goal(Goal::Match(root, expr), END);
         self.solve(start)
     }
 
-    /// What was found.
+    /// The result of a successful search.
     pub fn found(&self, rule: usize) -> Match {
         let mut nodes = self.trail.clone();
         nodes.sort_unstable();
@@ -222,7 +223,7 @@ impl<'a> Search<'a> {
         (self.goals.len() - 1) as u32
     }
 
-    /// Finds a way to reach all goals of the list.
+    /// Searches for a way to satisfy all goals of the list.
     pub fn solve(&mut self, start: u32) -> bool {
         let mut choices: Vec<Choice> = Vec::new();
         let mut at = Some(start);
@@ -247,7 +248,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns to the last choice that has another way.
+    /// Backtracks to the last choice point with an untried alternative.
     fn retry(&mut self, choices: &mut Vec<Choice>) -> Option<u32> {
         loop {
             let mut choice = choices.pop()?;
@@ -312,7 +313,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Reduces a pattern to goals for what stands inside it.
+    /// Reduces a pattern to goals for its subpatterns.
     fn kind(&mut self, id: NodeId, e: Expr, rest: u32, choices: &mut Vec<Choice>) -> Option<u32> {
         let table = self.table;
         let func = self.func;
@@ -446,7 +447,7 @@ impl<'a> Search<'a> {
         Some(self.all(args, found, rest))
     }
 
-    /// Whether a pattern of a callee fits an operator. The depth is that of alternatives inside each other.
+    /// Whether a callee pattern matches an operator. `depth` is the nesting depth of alternatives.
     fn op_fits(&self, node: NodeId, op: Op, attrs: &pliant_ir::Attrs, depth: u32) -> bool {
         if depth > MAX_NEGATIONS {
             return false;
@@ -466,7 +467,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a call's attribute has that value, its default counted.
+    /// Whether an attribute of a call has the given value, taking its default into account.
     fn attr_is(
         &self,
         callee: Callee,
@@ -506,7 +507,8 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Whether a pattern does not match: a search of its own, of which nothing is kept.
+    /// Whether a pattern does not match, as determined by a separate search whose bindings are
+    /// discarded.
     fn refuted(&mut self, p: NodeId, e: Expr) -> bool {
         if self.negations >= MAX_NEGATIONS {
             return false;
@@ -522,12 +524,12 @@ impl<'a> Search<'a> {
         !found && self.steps <= MAX_STEPS
     }
 
-    /// The expression, or the value of the variable that it is.
+    /// The value of a variable; other expressions are unchanged.
     pub fn value(&self, e: Expr) -> Expr {
         self.defs.value(self.func, e)
     }
 
-    /// The variable that a pattern has matched, copies looked through.
+    /// The variable matched by a pattern, looking through copies.
     pub fn variable(&self, node: NodeId) -> Option<Var> {
         let e = self.defs.origin(self.func, self.matched(node)?);
         match self.func.expr(e) {

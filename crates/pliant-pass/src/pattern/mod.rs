@@ -1,27 +1,28 @@
-//! The dataflow pattern language: what a piece of a graph looks like, finding it, and putting something else there.
+//! The dataflow pattern language: describes, finds and replaces parts of a graph.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`node`] | [`Pattern`]: shared, immutable descriptions of expressions |
-//! | [`size`] | [`SizePattern`], [`TypePattern`]: sizes and types with symbols that unify |
-//! | [`table`] | [`PatternTable`]: patterns as a flat table, and which operators can stand at their roots |
-//! | [`check`] | finds patterns that can never match |
-//! | `typed` | what the type rules of operators say about them |
-//! | [`defs`] | [`Defs`]: the values of variables, and what may move past which effect |
-//! | [`matcher`], `compare` | [`Match`], and the search with backtracking |
-//! | [`context`] | [`PatternContext`]: several patterns with uses between them |
+//! | [`size`] | [`SizePattern`], [`TypePattern`]: sizes and types with symbols that are unified |
+//! | [`table`] | [`PatternTable`]: patterns as a flat table, with the operators at their roots |
+//! | [`check`] | detects patterns that can never match |
+//! | `typed` | uses type inference to check patterns |
+//! | [`defs`] | [`Defs`]: the values of variables, and which may move across side effects |
+//! | [`matcher`], `compare` | [`Match`], and the backtracking search |
+//! | [`context`] | [`PatternContext`]: several patterns with use relations |
 //! | [`rules`] | [`RuleSet`]: rewrite rules, indexed by the operator at the root |
-//! | [`rewriting`] | [`Rewriting`]: rules applied match by match, until none fits |
+//! | [`rewriting`] | [`Rewriting`]: applies rules match by match until none matches |
 //! | [`apply`] | [`rewrite_call`], [`rewrite_rules`]: rules with callbacks |
 //! | [`clean`] | cleaning up after a rewrite |
-//! | [`block`] | [`rewrite_bindings`]: contexts applied to dataflow blocks |
+//! | [`block`] | [`rewrite_bindings`]: applies contexts to dataflow blocks |
 //! | [`template`] | rules written as two functions, `pattern` and `replacement` |
-//! | `scattered` | such rules for several values that no tuple holds |
-//! | [`fused`] | ready-made patterns |
+//! | `scattered` | such rules with several results that are not in a tuple |
+//! | [`fused`] | predefined patterns |
 //!
-//! A pattern describes an expression together with those it is computed from: variables are looked through, over
-//! copies and `match_cast`. One pattern node that occurs twice matches the same value twice. Searching backtracks:
-//! if any choice of alternatives (`|`, the order of a commutative operator's operands) matches, a match is found.
+//! A pattern describes an expression together with the expressions from which it is computed:
+//! variables are looked through, across copies and `match_cast`. A pattern node that occurs twice
+//! must match the same value twice. The search backtracks: if any combination of alternatives (`|`,
+//! the operand order of a commutative operator) matches, a match is found.
 
 pub mod apply;
 pub mod block;

@@ -1,7 +1,7 @@
 //! [`Pattern`]: a shared, immutable description of an expression.
 //!
-//! A pattern is equal only to itself: the node is its identity, and what a match says of it is found by it.
-//! Patterns may be as deep as the user's loops made them, so dropping never recurses.
+//! A pattern is only equal to itself: the node is its identity, under which a match stores the
+//! matched expression. Patterns can be arbitrarily deep, so dropping them does not recurse.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -21,70 +21,70 @@ pub struct Pattern(Arc<PatternBox>);
 
 struct PatternBox(PatternKind);
 
-/// What a pattern asks for.
+/// The condition of a pattern.
 #[derive(Clone, Debug)]
 pub enum PatternKind {
-    /// Nothing: every expression matches.
+    /// Matches any expression.
     Wildcard,
-    /// An operator, as what a call calls.
+    /// An operator, as the callee of a call.
     Op(Op),
-    /// A variable; its value does not matter.
+    /// A variable, regardless of its value.
     Var {
-        /// Its name, if asked for.
+        /// The name, if required.
         name: Option<Arc<str>>,
         /// Whether it must be local to a dataflow block.
         dataflow: bool,
     },
-    /// A function of the module, of that name if given.
+    /// A function of the module, with the given name if any.
     Global(Option<Arc<str>>),
-    /// A packed function, of that name if given.
+    /// A packed function, with the given name if any.
     Extern(Option<Arc<str>>),
     /// Any tensor constant.
     Constant,
-    /// A value that is written out.
+    /// A literal value.
     Literal(Literal),
-    /// A shape value of those sizes.
+    /// A shape value with these sizes.
     ShapeValue(Box<[SizePattern]>),
-    /// A tuple of such fields, in any order if so said.
+    /// A tuple with fields that match these patterns.
     Tuple {
-        /// The fields.
+        /// The field patterns.
         fields: Box<[Pattern]>,
-        /// Whether each field pattern may match any field.
+        /// Whether the fields may be in any order.
         unordered: bool,
     },
-    /// A field of a tuple, of that index if given.
+    /// A field of a tuple, with the given index if any.
     GetItem(Pattern, Option<u32>),
     /// A call.
     Call {
-        /// What is called.
+        /// The callee.
         callee: Pattern,
         /// The operands.
         args: Box<[Pattern]>,
-        /// Whether more operands may follow.
+        /// Whether there may be additional operands.
         more: bool,
     },
-    /// Any of these, the first that leads to a match.
+    /// Any of these patterns; they are tried in order.
     Or(Box<[Pattern]>),
-    /// All of these.
+    /// All of these patterns.
     And(Box<[Pattern]>),
-    /// Not this.
+    /// Not this pattern.
     Not(Pattern),
-    /// A call with those attributes; a default counts.
+    /// A call with these attributes. Default values count.
     Attrs(Pattern, Box<[(Arc<str>, AttrValue)]>),
-    /// A value of that data type.
+    /// A value of this data type.
     DType(Pattern, DType),
-    /// A tensor or shape of those sizes.
+    /// A tensor or shape with these sizes.
     Shape(Pattern, Box<[SizePattern]>),
-    /// A value of that type.
+    /// A value of this type.
     Type(Pattern, TypePattern),
-    /// Values of provably the same shape; what is asked for is the first.
+    /// Values with provably the same shape. The matched expression is the first one.
     SameShape(Box<[Pattern]>),
 }
 
-/// A value that is written out.
+/// A literal value.
 #[derive(Clone, Debug)]
 pub enum Literal {
-    /// A tensor constant of those bytes.
+    /// A tensor constant with equal contents.
     Tensor(Tensor),
     /// An integer scalar.
     Int(i64, DType),
@@ -97,22 +97,22 @@ pub enum Literal {
 }
 
 impl Pattern {
-    /// The pattern that asks for `kind`.
+    /// Creates a pattern.
     pub fn new(kind: PatternKind) -> Self {
         Pattern(Arc::new(PatternBox(kind)))
     }
 
-    /// What it asks for.
+    /// The condition of the pattern.
     pub fn kind(&self) -> &PatternKind {
         &self.0.0
     }
 
-    /// The pattern's identity while it lives.
+    /// The identity of the pattern, valid while it exists.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// The patterns directly inside.
+    /// The direct subpatterns.
     pub fn children(&self) -> Vec<&Pattern> {
         match self.kind() {
             PatternKind::Tuple { fields: list, .. }
@@ -146,52 +146,53 @@ impl Pattern {
         false
     }
 
-    /// A call of what this matches, with exactly those operands.
+    /// A call of this callee with exactly these operands.
     pub fn call(&self, args: impl IntoIterator<Item = Pattern>) -> Pattern {
         let args = args.into_iter().collect();
         Pattern::new(PatternKind::Call { callee: self.clone(), args, more: false })
     }
 
-    /// A call of what this matches, with those operands and any more.
+    /// A call of this callee with these operands, and possibly more.
     pub fn call_any(&self, args: impl IntoIterator<Item = Pattern>) -> Pattern {
         let args = args.into_iter().collect();
         Pattern::new(PatternKind::Call { callee: self.clone(), args, more: true })
     }
 
-    /// This, on a call with these attributes.
+    /// This pattern, restricted to calls with these attributes.
     pub fn has_attr<'a>(&self, attrs: impl IntoIterator<Item = (&'a str, AttrValue)>) -> Pattern {
         let attrs = attrs.into_iter().map(|(k, v)| (k.into(), v)).collect();
         Pattern::new(PatternKind::Attrs(self.clone(), attrs))
     }
 
-    /// This, of that data type.
+    /// This pattern, restricted to a data type.
     pub fn has_dtype(&self, dtype: DType) -> Pattern {
         Pattern::new(PatternKind::DType(self.clone(), dtype))
     }
 
-    /// This, of that shape.
+    /// This pattern, restricted to a shape.
     pub fn has_shape(&self, sizes: impl IntoIterator<Item = SizePattern>) -> Pattern {
         Pattern::new(PatternKind::Shape(self.clone(), sizes.into_iter().collect()))
     }
 
-    /// This, of that type.
+    /// This pattern, restricted to a type.
     pub fn has_type(&self, ty: TypePattern) -> Pattern {
         Pattern::new(PatternKind::Type(self.clone(), ty))
     }
 
-    /// This, or what `option` makes around it.
+    /// This pattern, or the one that `option` builds from it.
     pub fn optional(&self, option: impl FnOnce(Pattern) -> Pattern) -> Pattern {
         option(self.clone()) | self.clone()
     }
 
-    /// A pattern that asks for the same but is another, with all that stands inside it, so that both can match
-    /// different values. What it has inside twice, the copy has inside twice.
+    /// A copy of the pattern and its subpatterns with new identities, which can match other values.
+    /// Shared subpatterns are shared in the copy, too.
     pub fn dup(&self) -> Pattern {
         let mut copies = Pattern::dup_all(std::slice::from_ref(self));
         copies.pop().expect("one pattern has one copy")
     }
 
-    /// Copies of patterns as [`dup`](Pattern::dup) makes them; what they share, their copies share.
+    /// Copies patterns as [`dup`](Pattern::dup) does. Subpatterns shared by the patterns are shared
+    /// by the copies.
     pub fn dup_all(patterns: &[Pattern]) -> Vec<Pattern> {
         let mut copies: FxHashMap<Pattern, Pattern> = FxHashMap::default();
         let mut stack: Vec<(&Pattern, bool)> = patterns.iter().map(|p| (p, false)).collect();
@@ -212,7 +213,7 @@ impl Pattern {
 }
 
 impl PatternKind {
-    /// The same of other patterns inside.
+    /// The condition with mapped subpatterns.
     fn map(&self, mut f: impl FnMut(&Pattern) -> Pattern) -> PatternKind {
         use PatternKind::{
             And, Attrs, Call, DType, GetItem, Not, Or, SameShape, Shape, Tuple, Type,
@@ -315,7 +316,7 @@ pub fn wildcard() -> Pattern {
     Pattern::new(PatternKind::Wildcard)
 }
 
-/// An operator, to be called: `is_op(op).call([...])`.
+/// An operator as a callee: `is_op(op).call([...])`.
 pub fn is_op(op: Op) -> Pattern {
     Pattern::new(PatternKind::Op(op))
 }
@@ -325,38 +326,38 @@ pub fn is_const() -> Pattern {
     Pattern::new(PatternKind::Constant)
 }
 
-/// A variable, of that name if given.
+/// A variable, with the given name if any.
 pub fn is_var(name: Option<&str>) -> Pattern {
     Pattern::new(PatternKind::Var { name: name.map(Into::into), dataflow: false })
 }
 
-/// A function of the module, of that name if given.
+/// A function of the module, with the given name if any.
 pub fn is_gv(name: Option<&str>) -> Pattern {
     Pattern::new(PatternKind::Global(name.map(Into::into)))
 }
 
-/// A tuple of such fields.
+/// A tuple with these fields.
 pub fn is_tuple(fields: impl IntoIterator<Item = Pattern>) -> Pattern {
     Pattern::new(PatternKind::Tuple { fields: fields.into_iter().collect(), unordered: false })
 }
 
-/// A field of such a tuple, of that index if given.
+/// A field of a tuple, with the given index if any.
 pub fn is_tuple_get_item(tuple: Pattern, index: Option<u32>) -> Pattern {
     Pattern::new(PatternKind::GetItem(tuple, index))
 }
 
-/// `R.call_tir(name, (args...))`; without arguments, whatever they are.
+/// `R.call_tir(name, (args...))`. `args: None` accepts any arguments.
 pub fn is_call_tir(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
     is_op(CALL_TIR).call_any([is_gv(name), args.map_or_else(wildcard, is_tuple)])
 }
 
-/// `R.call_dps_packed(name, (args...))`; without arguments, whatever they are.
+/// `R.call_dps_packed(name, (args...))`. `args: None` accepts any arguments.
 pub fn is_call_dps_packed(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
     let func = Pattern::new(PatternKind::Extern(name.map(Into::into)));
     is_op(CALL_DPS_PACKED).call_any([func, args.map_or_else(wildcard, is_tuple)])
 }
 
-/// `R.call_packed(name, args...)`; without arguments, whatever they are.
+/// `R.call_packed(name, args...)`. `args: None` accepts any arguments.
 pub fn is_call_packed(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
     let func = Pattern::new(PatternKind::Extern(name.map(Into::into)));
     match args {

@@ -1,13 +1,13 @@
-//! [`Rewriting`]: rules applied to a function, match by match, until none fits.
+//! [`Rewriting`]: applies rules to a function, match by match, until none matches.
 //!
-//! The bindings are taken in the order of the text. What a rule puts in a binding's place is looked at again before
-//! the next binding, and a match reaches only to earlier bindings: one sweep leaves nothing that a rule fits. A rule
-//! that rewrites its own results without end is an error.
+//! Bindings are processed in the order of the text. The result of a rule is examined again before
+//! the next binding, and matches only extend to earlier bindings, so one sweep is sufficient. A
+//! rule that rewrites its own results indefinitely is an error.
 //!
-//! A binding keeps its variable and its type; where the replacement's type is not provably as narrow, a `match_cast`
-//! checks it. Pure bindings that only the replaced values used are removed; calls with effects and checks
-//! never are. A match that would compute a value on the other side of an effect than the program did is
-//! refused, so that nothing moves past a call that may change it.
+//! A binding keeps its variable and its type. If the type of the replacement is not provably a
+//! subtype, it is checked by a `match_cast`. Pure bindings that were only used by replaced values
+//! are removed; calls with side effects and checks are never removed. A match that would move a
+//! computation across a side effect is rejected.
 
 use cranelift_entity::EntityRef;
 use pliant_ir::OpRegistry;
@@ -28,36 +28,37 @@ use crate::error::{PassError, Problem};
 use crate::rewrite::{Namer, Substitution, reachable_seqs};
 use crate::writers::Writers;
 
-/// How often in a row results of rules may be rewritten again.
+/// Maximum number of consecutive rewrites of results of rules.
 const MAX_CHAIN: u32 = 256;
 
-/// How many rewrites a function may need, over this many for each of its bindings.
+/// Maximum number of rewrites per binding.
 const MAX_PER_BINDING: usize = 64;
 
-/// What takes the place of a matched value: the bindings that compute it, and the value.
+/// The replacement of a matched value: the bindings that compute it, and the value.
 #[derive(Clone, Debug)]
 pub struct Replacement {
-    /// Bindings to put before.
+    /// Bindings to insert before the matched one.
     pub bindings: Vec<Binding>,
-    /// The value: in A-normal form.
+    /// The value, in A-normal form.
     pub value: Expr,
 }
 
 struct Pending {
     binding: Binding,
-    /// How many rewrites it comes from.
+    /// The number of rewrites that led to it.
     chain: u32,
 }
 
 struct Current {
     binding: Binding,
     chain: u32,
-    /// The first rule that has not been tried on it.
+    /// The first rule that has not been tried yet.
     next_rule: usize,
 }
 
-/// Rules being applied to one function, match by match: [`next`](Self::next) finds a match, [`replace`](Self::replace)
-/// answers it, [`finish`](Self::finish) cleans up. A match that is not answered is left alone.
+/// The state of applying rules to a function: [`next`](Self::next) finds a match,
+/// [`replace`](Self::replace) replaces it, and [`finish`](Self::finish) cleans up. A match that is
+/// not replaced is kept.
 pub struct Rewriting<'r> {
     rules: &'r RuleSet,
     ops: &'r dyn OpRegistry,
@@ -67,18 +68,18 @@ pub struct Rewriting<'r> {
     pending: Vec<Pending>,
     done: Vec<Binding>,
     current: Option<Current>,
-    /// Variables that replaced values used: bindings to remove if nothing else uses them.
+    /// Variables used by replaced values. Their bindings are removed if they are unused.
     freed: Vec<Var>,
-    /// Variables whose values became other variables.
+    /// Variables whose values were replaced by other variables.
     copies: Vec<Var>,
     rewrites: usize,
     limit: usize,
-    /// How many variables the function had at the start.
+    /// The number of variables that the function had initially.
     known: usize,
 }
 
 impl<'r> Rewriting<'r> {
-    /// Starts at the beginning of a function; `writers` are those of its module, if that is known.
+    /// Starts at the beginning of a function. `writers` are those of its module, if known.
     pub fn new(
         func: &Function,
         rules: &'r RuleSet,
@@ -111,22 +112,22 @@ impl<'r> Rewriting<'r> {
         this
     }
 
-    /// The values of variables, as rewritten so far.
+    /// The current values of variables.
     pub fn defs(&self) -> &Defs {
         &self.defs
     }
 
-    /// How many matches were replaced.
+    /// The number of replaced matches.
     pub fn rewrites(&self) -> usize {
         self.rewrites
     }
 
-    /// The binding of the match at hand.
+    /// The binding of the current match.
     pub fn current(&self) -> Option<Binding> {
         self.current.as_ref().map(|c| c.binding)
     }
 
-    /// Whether the binding of the match at hand stands in a dataflow block.
+    /// Whether the binding of the current match is in a dataflow block.
     pub fn in_dataflow(&self, func: &Function) -> bool {
         self.blocks.get(self.at).is_some_and(|&b| func.block(b).dataflow)
     }
@@ -139,7 +140,7 @@ impl<'r> Rewriting<'r> {
         }
     }
 
-    /// The next match, with the binding of [`current`](Self::current) as its root.
+    /// The next match. Its root is the binding [`current`](Self::current).
     pub fn next(&mut self, func: &mut Function) -> Option<Match> {
         loop {
             if self.current.is_none() {
@@ -165,7 +166,7 @@ impl<'r> Rewriting<'r> {
         }
     }
 
-    /// Ends a block and opens the next one; `None` after the last.
+    /// Finishes a block and starts the next one; `None` after the last one.
     fn close(&mut self, func: &mut Function) -> Option<()> {
         let block = *self.blocks.get(self.at)?;
         let done = std::mem::take(&mut self.done);
@@ -181,7 +182,7 @@ impl<'r> Rewriting<'r> {
         if b.cast.is_some() || matches!(func.expr(b.value), ExprData::Var(_)) {
             return None;
         }
-        // The prover makes terms in the function's arena, which the search does not read otherwise.
+        // The prover adds terms to the function's arena, which the search does not read otherwise.
         let mut own = Syms::Own(std::mem::take(&mut func.syms));
         let mut found = None;
         let func_now: &Function = func;
@@ -199,7 +200,7 @@ impl<'r> Rewriting<'r> {
         found
     }
 
-    /// Whether all values that the match computes again are computed between the same effects as its root.
+    /// Whether all values that the match recomputes have the same effect epoch as its root.
     fn may_move(&self, search: &Search<'_>, b: Binding) -> bool {
         let here = self.defs.epoch(b.var);
         search.matched_nodes().all(|(node, _)| {
@@ -217,10 +218,11 @@ impl<'r> Rewriting<'r> {
         })
     }
 
-    /// Replaces the root of the match at hand. Returns whether that changed anything.
+    /// Replaces the root of the current match. Returns whether that changed anything.
     ///
     /// # Errors
-    /// A replacement whose type excludes that of the value; rules that never end.
+    /// A replacement whose type is incompatible with that of the value, and rules that do not
+    /// terminate.
     pub fn replace(
         &mut self,
         func: &mut Function,
@@ -290,7 +292,8 @@ impl<'r> Rewriting<'r> {
         Ok(true)
     }
 
-    /// Whether a replacement is the very computation that stands there: the calls that it makes, of the same operands.
+    /// Whether a replacement is identical to the matched computation: the same calls with the same
+    /// operands.
     fn computes_same(&self, func: &Function, old: Expr, with: &Replacement) -> bool {
         let made = |e: Expr| match func.expr(e) {
             ExprData::Var(v) => with.bindings.iter().find(|b| b.var == *v).map(|b| b.value),
@@ -302,7 +305,7 @@ impl<'r> Rewriting<'r> {
             if same_expr(func, old, new) {
                 continue;
             }
-            // What was there is another name for itself.
+            // An existing value is compared by its origin.
             let Some(new) = made(new) else {
                 if self.defs.origin(func, old) != self.defs.origin(func, new) {
                     return false;
@@ -339,7 +342,7 @@ impl<'r> Rewriting<'r> {
         true
     }
 
-    /// Lets what reads a variable that became a copy read the original.
+    /// Replaces uses of variables that became copies by the original variables.
     fn read_originals(&mut self, func: &mut Function) {
         let mut map = Substitution::default();
         for &v in &self.copies {
@@ -367,7 +370,7 @@ impl<'r> Rewriting<'r> {
         }
     }
 
-    /// A field of a tuple that is written out is the field.
+    /// Simplifies a field access of a tuple expression to the field.
     fn simplified(&self, func: &Function, value: Expr) -> Expr {
         if let ExprData::TupleGetItem(t, i) = func.expr(value)
             && let Some(&field) = func.tuple_fields(*t).and_then(|f| f.get(*i as usize))
@@ -377,10 +380,10 @@ impl<'r> Rewriting<'r> {
         value
     }
 
-    /// Ends the sweep: removes what nothing uses any more. Returns how many matches were replaced.
+    /// Finishes the sweep and removes unused bindings. Returns the number of replaced matches.
     ///
     /// # Errors
-    /// A replacement reads a variable that nothing defines.
+    /// A replacement that uses an undefined variable.
     pub fn finish(mut self, func: &mut Function) -> Result<usize, PassError> {
         if self.current.is_some() || !self.pending.is_empty() {
             if let Some(current) = self.current.take() {
@@ -399,8 +402,8 @@ impl<'r> Rewriting<'r> {
     }
 }
 
-/// Refuses replacements that read variables which nothing defines: those that the function had not before, from the
-/// `known`th on.
+/// Rejects replacements that use undefined variables. Only variables with index `known` or higher
+/// can be undefined.
 fn check_defined(func: &Function, known: usize) -> Result<(), PassError> {
     let free = free_vars(func, func.root());
     let Some(var) = free.into_iter().find(|v| v.index() >= known) else { return Ok(()) };
@@ -415,7 +418,7 @@ enum Rooted {
     Checked(Expr, Type),
 }
 
-/// The replacement as a value of the binding's variable.
+/// Converts the replacement to a value of the binding's type.
 fn fitted(
     func: &mut Function,
     pattern: &Pattern,
@@ -423,7 +426,8 @@ fn fitted(
     value: Expr,
 ) -> Result<Rooted, PassError> {
     let (have, want) = (func.expr_ty(value), func.var(b.var).ty);
-    // Texts and data types have no type of their own, but are no tensors, shapes or numbers.
+    // Strings and data types have no specific type, but are known not to be tensors, shapes or
+    // numbers.
     let text = match func.expr(value) {
         ExprData::Str(_) => Some("a string"),
         ExprData::DType(_) => Some("a data type"),
@@ -469,7 +473,7 @@ fn endless(
     PassError::User(vec![Problem::new(message).at(func.var(b.var).span).with_help(help)])
 }
 
-/// Whether two expressions are the same but for their ids.
+/// Whether two expressions are structurally equal.
 fn same_expr(func: &Function, a: Expr, b: Expr) -> bool {
     if a == b {
         return true;

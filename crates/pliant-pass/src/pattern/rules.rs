@@ -11,7 +11,7 @@ use super::node::Pattern;
 use super::table::{CALL, CONSTANT, FIELD, LEAF, NAME, NodeId, OTHER, PatternTable, SHAPE, TUPLE};
 use crate::error::PassError;
 
-/// One rule's pattern.
+/// The pattern of one rule.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub pattern: Pattern,
@@ -19,20 +19,20 @@ pub(crate) struct Rule {
     pub root: NodeId,
 }
 
-/// Patterns to look for, in the order in which they are tried.
+/// Patterns to search for, in the order in which they are tried.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     pub(crate) rules: Vec<Rule>,
-    /// The rules that fit calls of an operator, where some rule names it.
+    /// The rules for calls of specific operators.
     by_op: FxHashMap<Op, Vec<u32>>,
-    /// The rules that fit calls of any operator.
+    /// The rules for calls of any operator.
     any_op: Vec<u32>,
-    /// The rules that fit other values, with the kinds they fit.
+    /// The rules for other values, with the matching kinds.
     others: Vec<(u32, u16)>,
 }
 
 impl RuleSet {
-    /// The rules of those patterns.
+    /// Creates a rule set from patterns.
     ///
     /// # Errors
     /// Patterns that can never match, with the reasons.
@@ -59,12 +59,12 @@ impl RuleSet {
         }
     }
 
-    /// How many rules there are.
+    /// The number of rules.
     pub fn len(&self) -> usize {
         self.rules.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
@@ -98,7 +98,8 @@ impl RuleSet {
         }
     }
 
-    /// Calls `visit` with the rules from `from` on that may match a value, in order, until it returns true.
+    /// Calls `visit` with the rules, starting at `from`, that may match a value, in order, until it
+    /// returns true.
     pub(crate) fn candidates(
         &self,
         func: &Function,
@@ -132,7 +133,7 @@ impl RuleSet {
         }
     }
 
-    /// Whether some rule may match a value, by what stands at its root.
+    /// Whether a rule may match a value, judged by its root.
     pub fn may_match(&self, func: &Function, value: Expr) -> bool {
         let mut any = false;
         self.candidates(func, value, 0, |_| {
@@ -142,7 +143,7 @@ impl RuleSet {
         any
     }
 
-    /// The first rule's match of a value.
+    /// The match of the first matching rule.
     pub fn match_value(
         &self,
         func: &Function,

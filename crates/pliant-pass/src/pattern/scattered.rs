@@ -1,8 +1,9 @@
-//! Rules for several values that a program computes apart: a template whose pattern returns a tuple fits the fields
-//! also where no tuple is built of them.
+//! Rules with several results that the program does not combine to a tuple: a template whose
+//! pattern returns a tuple also matches its separate fields.
 //!
-//! The fields are looked for in one block, between the same effects: the replacement stands before the first of them.
-//! Each field's variable keeps its place and becomes a field of the replacement.
+//! The fields must be in one block and have the same effect epoch, because the replacement is
+//! inserted before the first of them. Each field's variable keeps its position, and its value
+//! becomes a field of the replacement.
 
 use pliant_ir::OpRegistry;
 use pliant_ir::relax::visit::{Event, walk};
@@ -19,7 +20,7 @@ use crate::error::{PassError, Problem};
 use crate::rewrite::Namer;
 use crate::writers::Writers;
 
-/// Whether a pattern is of a value that some binding computes.
+/// Whether a pattern matches values that are computed by bindings.
 fn is_computed(pattern: &Pattern) -> bool {
     match pattern.kind() {
         PatternKind::Call { .. } | PatternKind::GetItem(..) => true,
@@ -31,7 +32,8 @@ fn is_computed(pattern: &Pattern) -> bool {
     }
 }
 
-/// The places of a tuple pattern's fields that bindings compute, with their patterns; none for other patterns.
+/// The fields of a tuple pattern that are computed by bindings, with their indices. Empty for other
+/// patterns.
 fn computed_fields(pattern: &Pattern) -> Vec<(u32, &Pattern)> {
     match pattern.kind() {
         PatternKind::Tuple { fields, unordered: false } => {
@@ -42,10 +44,11 @@ fn computed_fields(pattern: &Pattern) -> Vec<(u32, &Pattern)> {
     }
 }
 
-/// Replaces what a template's fields match in the blocks of a function. Returns how many matches were replaced.
+/// Replaces matches of a template's fields in the blocks of a function. Returns the number of
+/// replaced matches.
 ///
 /// # Errors
-/// A replacement that does not fit; a rule that never ends.
+/// A replacement of an incompatible type, and a rule that does not terminate.
 pub(super) fn rewrite_scattered(
     func: &mut Function,
     template: &Template,
@@ -95,7 +98,8 @@ pub(super) fn rewrite_scattered(
     Ok(count)
 }
 
-/// Makes those replacements that do not need what they compute; returns how many. All at once where that goes.
+/// Applies the replacements that do not depend on their own results, all at once if possible.
+/// Returns their number.
 fn replace_all(
     func: &mut Function,
     block: Block,
@@ -155,7 +159,8 @@ fn replacement(
     Some(BlockReplacement { bindings, values })
 }
 
-/// A field of the replacement's result: as it is written out, or of the variable.
+/// A field of the replacement's result: a field of a tuple expression, or a field access of a
+/// variable.
 fn field_of(func: &mut Function, result: Expr, index: u32) -> Option<Expr> {
     if let Some(list) = func.tuple_fields(result) {
         return list.get(index as usize).copied();

@@ -1,7 +1,7 @@
-//! [`SizePattern`] and [`TypePattern`]: what sizes and types a pattern asks for.
+//! [`SizePattern`] and [`TypePattern`]: patterns of sizes and types.
 //!
-//! Symbols of a pattern are unknowns: the first size that a symbol meets is what it stands for in the rest of the
-//! match. They are told apart by keys, so that patterns made in different places can share them.
+//! The symbols of a pattern are unknowns: a symbol is bound to the first size that it matches.
+//! Symbols are identified by keys, so that separately created patterns can share them.
 
 use std::sync::Arc;
 
@@ -9,37 +9,37 @@ use pliant_ir::relax::{Function, TensorShape, Type, TypeData};
 use pliant_ir::{DType, Sym};
 use pliant_sym::{SymArena, SymVar};
 
-/// A size that a pattern asks for.
+/// The pattern of a size.
 #[derive(Clone, Debug)]
 pub enum SizePattern {
     /// Any size.
     Any,
-    /// A size that is provably this one.
+    /// A size that provably has this value.
     Int(i64),
     /// A term over symbols.
     Term(SizeTerm),
 }
 
-/// A term over the symbols of a pattern.
+/// A term over symbols of a pattern.
 #[derive(Clone, Debug)]
 pub struct SizeTerm {
-    /// Where the term stands.
+    /// The arena of the term.
     pub arena: Arc<SymArena>,
-    /// The keys of the arena's symbols, in their order.
+    /// The keys of the arena's symbols, in the order of the symbols.
     pub keys: Arc<[u64]>,
     /// The term.
     pub sym: Sym,
 }
 
 impl SizeTerm {
-    /// The key of one of the arena's symbols.
+    /// The key of a symbol of the arena.
     pub fn key(&self, var: SymVar) -> u64 {
         self.keys.get(var.as_u32() as usize).copied().unwrap_or(u64::from(var.as_u32()))
     }
 }
 
 impl SizePattern {
-    /// A symbol of that key, alone.
+    /// A plain symbol with the given key.
     pub fn symbol(key: u64) -> Self {
         let mut arena = SymArena::default();
         let var = arena.fresh_var("n");
@@ -47,7 +47,7 @@ impl SizePattern {
         SizePattern::Term(SizeTerm { arena: Arc::new(arena), keys: Arc::new([key]), sym })
     }
 
-    /// A term; numbers need no arena.
+    /// The pattern of a term. Constants need no arena.
     pub fn term(arena: &Arc<SymArena>, keys: &Arc<[u64]>, sym: Sym) -> Self {
         match arena.as_int(sym) {
             Some(value) => SizePattern::Int(value),
@@ -56,37 +56,37 @@ impl SizePattern {
     }
 }
 
-/// A type that a pattern asks for. What it leaves open may be anything.
+/// The pattern of a type. Unspecified properties can have any value.
 #[derive(Clone, Debug)]
 pub enum TypePattern {
     /// Any value.
     Any,
-    /// A scalar of that data type.
+    /// A scalar of the given data type.
     Prim(DType),
     /// A shape.
     Shape {
-        /// Its sizes, if asked for.
+        /// The sizes, if required.
         sizes: Option<Box<[SizePattern]>>,
-        /// Its rank, if asked for.
+        /// The rank, if required.
         ndim: Option<u32>,
     },
     /// A tensor.
     Tensor {
-        /// Its sizes, if asked for.
+        /// The sizes, if required.
         sizes: Option<Box<[SizePattern]>>,
-        /// Its rank, if asked for.
+        /// The rank, if required.
         ndim: Option<u32>,
-        /// Its data type, if asked for.
+        /// The data type, if required.
         dtype: Option<DType>,
     },
-    /// A tuple of such fields.
+    /// A tuple with these fields.
     Tuple(Box<[TypePattern]>),
     /// A function.
     Callable,
 }
 
 impl TypePattern {
-    /// The pattern of a function's type. The keys tell its symbols apart.
+    /// The pattern of a function's type. `keys` identify its symbols.
     pub fn of(func: &Function, ty: Type, arena: &Arc<SymArena>, keys: &Arc<[u64]>) -> Self {
         let sizes = |dims: &[Sym]| -> Option<Box<[SizePattern]>> {
             Some(dims.iter().map(|&d| SizePattern::term(arena, keys, d)).collect())
@@ -112,7 +112,7 @@ impl TypePattern {
         }
     }
 
-    /// The pattern of one type with symbols of its own, which no other pattern shares.
+    /// The pattern of a type with separate symbols that are not shared with other patterns.
     pub fn alone(func: &Function, ty: Type) -> Self {
         let arena = Arc::new(func.syms.clone());
         let keys = (0..arena.vars().len() as u64).collect();

@@ -1,4 +1,5 @@
-//! [`PatternTable`]: patterns as a flat table, shared nodes once, and which operators can stand at each node.
+//! [`PatternTable`]: patterns as a flat table without duplicates, with the possible operators at
+//! each node.
 
 use pliant_ir::{AttrValue, DType, Op};
 use rustc_hash::FxHashMap;
@@ -7,10 +8,10 @@ use std::sync::Arc;
 use super::node::{Literal, Pattern, PatternKind};
 use super::size::{SizePattern, TypePattern};
 
-/// The number of a pattern in its table.
+/// The index of a pattern in its table.
 pub(crate) type NodeId = u32;
 
-/// A pattern of the table: [`PatternKind`] with numbers for patterns.
+/// A pattern of the table: [`PatternKind`] with indices in place of patterns.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Wildcard,
@@ -34,12 +35,12 @@ pub(crate) enum Node {
     SameShape(Box<[NodeId]>),
 }
 
-/// What kinds of values a pattern can match, as far as the pattern alone tells.
+/// The kinds of values that a pattern can match, judged by the pattern alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heads {
-    /// The operators whose calls it can match; `None` for all.
+    /// The operators whose calls it can match; `None` for all operators.
     pub ops: Option<Vec<Op>>,
-    /// The other kinds that it can match, as bits.
+    /// The other kinds that it can match, as a bit set.
     pub kinds: u16,
 }
 
@@ -49,15 +50,15 @@ pub(crate) const CALL: u16 = 1;
 pub(crate) const TUPLE: u16 = 2;
 /// A field of a tuple.
 pub(crate) const FIELD: u16 = 4;
-/// A scalar, a string or a data type that is written out.
+/// A literal scalar, string or data type.
 pub(crate) const LEAF: u16 = 8;
-/// A function's name.
+/// The name of a function.
 pub(crate) const NAME: u16 = 16;
 /// Anything else: parameters, branches, local functions.
 pub(crate) const OTHER: u16 = 32;
 /// A tensor constant.
 pub(crate) const CONSTANT: u16 = 64;
-/// A shape that is written out.
+/// A literal shape.
 pub(crate) const SHAPE: u16 = 128;
 const ALL: u16 = CALL | TUPLE | FIELD | LEAF | NAME | OTHER | CONSTANT | SHAPE;
 
@@ -96,13 +97,13 @@ impl Heads {
         self
     }
 
-    /// Whether no value is left.
+    /// Whether no value can match.
     pub fn is_empty(&self) -> bool {
         self.kinds == 0 && self.ops.as_ref().is_some_and(Vec::is_empty)
     }
 }
 
-/// Patterns as a flat table: nodes before what contains them, shared nodes once.
+/// Patterns as a flat table: nodes follow their subpatterns, and shared nodes occur once.
 #[derive(Clone, Debug, Default)]
 pub struct PatternTable {
     pub(crate) nodes: Vec<Node>,
@@ -112,14 +113,14 @@ pub struct PatternTable {
 }
 
 impl PatternTable {
-    /// The table of one pattern.
+    /// Creates the table of one pattern.
     pub fn of(pattern: &Pattern) -> Self {
         let mut table = PatternTable::default();
         table.add(pattern);
         table
     }
 
-    /// Adds a pattern with all inside it and returns its number.
+    /// Adds a pattern with its subpatterns, and returns its index.
     pub(crate) fn add(&mut self, root: &Pattern) -> NodeId {
         let mut stack = vec![(root.clone(), false)];
         while let Some((pattern, ready)) = stack.pop() {
@@ -142,12 +143,12 @@ impl PatternTable {
         self.ids[root]
     }
 
-    /// The number of a pattern, if it is in the table.
+    /// The index of a pattern; `None` if it is not in the table.
     pub(crate) fn id(&self, pattern: &Pattern) -> Option<NodeId> {
         self.ids.get(pattern).copied()
     }
 
-    /// The patterns in the order of their numbers.
+    /// The patterns in the order of their indices.
     pub fn patterns(&self) -> &[Pattern] {
         &self.patterns
     }
@@ -185,7 +186,7 @@ impl PatternTable {
         }
     }
 
-    /// The operators that a pattern of a callee names; `None` where it can be any.
+    /// The operators that a callee pattern can match; `None` for all operators.
     pub(crate) fn callee_ops(&self, callee: NodeId) -> Heads {
         match &self.nodes[callee as usize] {
             Node::Op(op) => Heads { ops: Some(vec![*op]), kinds: 0 },
@@ -208,9 +209,9 @@ impl PatternTable {
     fn heads_of(&self, node: &Node) -> Heads {
         let heads = |p: &NodeId| &self.heads[*p as usize];
         match node {
-            // A variable matches whatever its value is.
+            // A variable matches regardless of its value.
             Node::Wildcard | Node::Var { .. } | Node::Not(_) => Heads::all(),
-            // Operators are matched where they are called only.
+            // Operators only match as callees.
             Node::Op(_) => Heads::kinds(0),
             Node::Global(_) | Node::Extern(_) => Heads::kinds(NAME),
             Node::Constant | Node::Literal(Literal::Tensor(_)) => Heads::kinds(CONSTANT),
@@ -225,7 +226,8 @@ impl PatternTable {
             }
             Node::And(list) => list.iter().fold(Heads::all(), |a, p| a.and(heads(p))),
             Node::Attrs(p, _) => {
-                // An operator with attributes is still an operator; a call with attributes is a call.
+                // An operator with attributes is still a callee, and a call with attributes is
+                // still a call.
                 if matches!(self.nodes[*p as usize], Node::Op(_)) {
                     Heads::kinds(0)
                 } else {

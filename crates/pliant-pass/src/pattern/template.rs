@@ -1,7 +1,7 @@
-//! [`Template`]: a rule written as two functions, `pattern` and `replacement`.
+//! [`Template`]: a rule given as two functions, `pattern` and `replacement`.
 //!
-//! The parameters of `pattern` stand for any values of their types, its symbols for any sizes; `replacement` has the
-//! same parameters and says what to compute instead.
+//! The parameters of `pattern` match any values of their types, and its symbols any sizes.
+//! `replacement` has the same parameters and defines the new computation.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use super::size::{SizePattern, TypePattern};
 use crate::error::{PassError, Problem};
 use crate::writers::Writers;
 
-/// How often the rules of several values may make the others fit again.
+/// Maximum number of sweeps in which rules with several results may enable each other.
 const MAX_SWEEPS: usize = 256;
 
-/// A rule written as two functions.
+/// A rule given as two functions.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// What to look for.
+    /// The pattern to search for.
     pub pattern: Pattern,
     params: Vec<Pattern>,
     syms: Vec<(pliant_sym::SymVar, u64)>,
@@ -35,10 +35,11 @@ pub struct Template {
 }
 
 impl Template {
-    /// The rule of two functions.
+    /// Creates a rule from two functions.
     ///
     /// # Errors
-    /// Parameters or results that differ; constructs that no pattern has; a replacement that is more than bindings.
+    /// Different parameters or results, constructs that patterns do not support, and a replacement
+    /// that does not only consist of bindings.
     pub fn new(pattern: &Function, replacement: Arc<Function>) -> Result<Self, PassError> {
         if pattern.params().len() != replacement.params().len() {
             return Err(PassError::user(format!(
@@ -75,10 +76,10 @@ impl Template {
         Ok(Template { pattern: result, params, syms, replacement })
     }
 
-    /// Emits the replacement of a match and returns its result.
+    /// Emits the replacement of a match, and returns its result.
     ///
     /// # Errors
-    /// A parameter of the pattern that the match says nothing of.
+    /// A parameter of the pattern that is not bound by the match.
     pub fn apply(&self, cx: &mut RewriteCx<'_>, found: &Match) -> Result<Expr, PassError> {
         let (bindings, result) = self
             .instantiate(cx.func, cx.ops, found)
@@ -87,8 +88,8 @@ impl Template {
         Ok(result)
     }
 
-    /// The bindings of the replacement of a match, and its result; `None` where the match does not say what a
-    /// parameter stands for.
+    /// The bindings of the replacement of a match, and its result; `None` if a parameter is not
+    /// bound by the match.
     pub(super) fn instantiate(
         &self,
         func: &mut Function,
@@ -117,7 +118,8 @@ impl Template {
     }
 }
 
-/// Gives an operator's call the type that its operands have here, which may be more precise than in the rule.
+/// Infers the type of an operator call again, because its operands may have more precise types than
+/// in the rule.
 fn infer_again(func: &mut Function, ops: &dyn OpRegistry, b: &mut Binding) {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, ty_args } = *func.expr(b.value)
     else {
@@ -135,8 +137,8 @@ fn infer_again(func: &mut Function, ops: &dyn OpRegistry, b: &mut Binding) {
     }
 }
 
-/// The symbols of the replacement with the keys of the pattern's: they are paired by where they stand in the
-/// parameters.
+/// The symbols of the replacement with the keys of the corresponding symbols of the pattern. They
+/// correspond by their positions in the parameters.
 fn shared_syms(pattern: &Function, replacement: &Function) -> Vec<(pliant_sym::SymVar, u64)> {
     let mut out: Vec<(pliant_sym::SymVar, u64)> = Vec::new();
     for (&p, &r) in pattern.params().iter().zip(replacement.params()) {
@@ -153,8 +155,8 @@ fn shared_syms(pattern: &Function, replacement: &Function) -> Vec<(pliant_sym::S
     out
 }
 
-/// Refuses a replacement that no value of the pattern's parameters can be given to, or whose result can never stand
-/// for the pattern's.
+/// Rejects a replacement whose parameters accept no value of the pattern's parameters, or whose
+/// result is incompatible.
 fn same_types(
     pattern: &Function,
     replacement: &Function,
@@ -236,7 +238,7 @@ impl Maker<'_> {
         list.iter().map(|&e| self.expr(e)).collect()
     }
 
-    /// Operands nest in tuples only, whose depth is bounded.
+    /// Operands are only nested in tuples, whose depth is limited.
     fn expr(&self, e: Expr) -> Result<Pattern, PassError> {
         let f = self.func;
         let literal = |l: Literal| Pattern::new(PatternKind::Literal(l));
@@ -277,8 +279,8 @@ impl Maker<'_> {
     }
 }
 
-/// Applies templates to a function until none fits; the first that matches wins. Returns how many matches were
-/// replaced.
+/// Applies templates to a function until none matches. The first matching template wins. Returns
+/// the number of replaced matches.
 ///
 /// # Errors
 /// As [`rewrite_rules`](super::rewrite_rules).

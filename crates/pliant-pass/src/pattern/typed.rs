@@ -1,5 +1,5 @@
-//! What the type rules of operators say about the calls that a pattern matches: which operands and attributes none of
-//! them has, and of what type their results are.
+//! Uses the type inference of operators to check patterns of calls: which operands and attributes
+//! are impossible, and which types the results have.
 
 use std::sync::Arc;
 
@@ -10,27 +10,28 @@ use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry, Span, Sym};
 use super::size::SizePattern;
 use super::table::{Heads, Node, NodeId, PatternTable};
 
-/// The ranks that operands are tried with where a rule looks at an attribute only once it knows the rank.
+/// The ranks with which operands are tried, for operators that check attributes only if the rank is
+/// known.
 const RANKS: std::ops::Range<u32> = 0..5;
 
 type AttrPair = (Arc<str>, AttrValue);
 
-/// What a rule is tried with in the place of an operand.
+/// The kind of operand with which type inference is tried.
 #[derive(Clone, Copy)]
 enum Operand<'a> {
     Any,
     Rank(u32),
     Tensor,
-    /// A tensor of those sizes.
+    /// A tensor with these sizes.
     Sized(&'a [SizePattern]),
     Tuple(usize),
-    /// A tuple of integers, which stands for a shape.
+    /// A tuple of integers, which denotes a shape.
     Sizes(usize),
     Shape,
 }
 
 impl<'a> Operand<'a> {
-    /// What a pattern matches, as far as that matters to a type rule.
+    /// The kind of values that a pattern matches, as far as it is relevant for type inference.
     fn of(table: &'a PatternTable, id: NodeId) -> Operand<'a> {
         match &table.nodes[id as usize] {
             Node::Tuple { fields, .. } => Operand::Tuple(fields.len()),
@@ -53,7 +54,7 @@ impl<'a> Operand<'a> {
             Operand::Sized(sizes) => {
                 let size = |f: &mut Function, size: &SizePattern| match size {
                     SizePattern::Int(v) => f.syms.int(*v),
-                    // Each is a size of its own: that two are one size proves no misfit.
+                    // Each size is a separate symbol, because equal sizes do not prove a mismatch.
                     _ => {
                         let v = f.fresh_sym("n");
                         f.syms.var(v)
@@ -79,7 +80,7 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// The type of a call of an operator with such operands.
+/// Infers the type of a call of an operator with these operands.
 fn infer(
     op: Op,
     operands: &[Operand],
@@ -93,7 +94,8 @@ fn infer(
     Ok(f.types.get(ty).clone())
 }
 
-/// Why operands that are always tuples, shapes, constants or of known sizes are none that the operator takes.
+/// The reason why the operator accepts none of the operands that the pattern matches: tuples,
+/// shapes, constants, known sizes.
 pub(crate) fn wrong_operand(
     table: &PatternTable,
     op: Op,
@@ -102,14 +104,15 @@ pub(crate) fn wrong_operand(
 ) -> Option<String> {
     let open = vec![Operand::Any; args.len()];
     infer(op, &open, &[], ops).ok()?;
-    // Which sizes fit may depend on attributes, which the pattern leaves open.
+    // The accepted sizes may depend on attributes that the pattern does not specify.
     let sizes_alone = ops.signature(op)?.attrs.is_empty();
     let mut all = open.clone();
     for i in 0..args.len() {
         let mut one = open.clone();
         one[i] = Operand::of(table, args[i]);
         if let Operand::Sized(_) = one[i] {
-            // Shapes have sizes too: only where a tensor is taken are they those of one.
+            // Shape values have sizes, too: only check those of a tensor if the operator accepts a
+            // tensor.
             let mut tensor = open.clone();
             tensor[i] = Operand::Tensor;
             if !sizes_alone || infer(op, &tensor, &[], ops).is_err() {
@@ -131,7 +134,7 @@ pub(crate) fn wrong_operand(
     infer(op, &all, &[], ops).err().map(|e| e.message)
 }
 
-/// Why a value that a call of an operator gives has no such field.
+/// The reason why the result of an operator call has no such field.
 pub(crate) fn no_field(
     table: &PatternTable,
     id: NodeId,
@@ -139,7 +142,7 @@ pub(crate) fn no_field(
     ops: &dyn OpRegistry,
 ) -> Option<String> {
     let (op, args) = call_of_one(table, id)?;
-    // How many fields there are may depend on attributes, which the pattern leaves open.
+    // The number of fields may depend on attributes that the pattern does not specify.
     let count_is_known = ops.signature(op)?.attrs.is_empty();
     match (result(args, op, &[], ops)?, index) {
         (TypeData::Tuple(fields), Some(index))
@@ -154,10 +157,10 @@ pub(crate) fn no_field(
     }
 }
 
-/// Why a value of an attribute is none that the operator takes, whatever its operands are.
+/// The reason why the operator never accepts the value of an attribute.
 pub(crate) fn wrong_attr(op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Option<String> {
     let count = ops.signature(op)?.operands.iter().filter(|o| !o.optional && !o.variadic).count();
-    // Without a rank, many rules do not look at their attributes.
+    // Without a known rank, many operators do not check their attributes.
     let tries = RANKS.map(Operand::Rank).chain([Operand::Any]);
     attrs.iter().find_map(|pair| {
         for operand in tries.clone() {
@@ -171,8 +174,8 @@ pub(crate) fn wrong_attr(op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Op
     })
 }
 
-/// The element type of every call of an operator that a pattern matches; `Err` where the results have none. `None` where
-/// that depends on the operands or on attributes that the pattern leaves open.
+/// The element type of all calls of an operator that the pattern matches; `Err` if the results have
+/// none. `None` if it depends on the operands or on unspecified attributes.
 pub(crate) fn result_dtype(
     args: &[NodeId],
     op: Op,
@@ -186,13 +189,13 @@ pub(crate) fn result_dtype(
     }
 }
 
-/// The type of every call of an operator that a pattern matches, as [`result_dtype`].
+/// The type of all calls of an operator that the pattern matches, as for [`result_dtype`].
 fn result(args: &[NodeId], op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Option<TypeData> {
     if ops.infers_by_example(op) {
         return None;
     }
     let declared = &ops.signature(op)?.attrs;
-    // Texts and flags choose what is given, and of what type.
+    // String and bool attributes may select the results and their types.
     let chooses = |default: &Option<AttrValue>| {
         matches!(
             default,
@@ -208,7 +211,7 @@ fn result(args: &[NodeId], op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> 
     infer(op, &vec![Operand::Any; args.len()], attrs, ops).ok()
 }
 
-/// The operator and operands of a pattern of calls of one operator with just these operands.
+/// The operator and the operands of a pattern of calls of one operator with exactly these operands.
 pub(crate) fn call_of_one(table: &PatternTable, id: NodeId) -> Option<(Op, &[NodeId])> {
     let Node::Call { callee, args, more: false } = &table.nodes[id as usize] else { return None };
     match table.callee_ops(*callee) {

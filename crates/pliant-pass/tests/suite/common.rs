@@ -1,4 +1,4 @@
-//! What the tests of patterns share.
+//! Shared code of the pattern tests.
 
 use std::sync::Arc;
 
@@ -15,21 +15,22 @@ pub fn ops() -> &'static dyn OpRegistry {
     pliant_ops::registry()
 }
 
-/// The functions of a script.
+/// Parses the functions of a script.
 pub fn module(text: &str) -> IRModule {
     let (parsed, problems) = parse(text, FileId(0), &NoHost, ops());
     assert!(problems.is_empty(), "{problems:?}");
     parsed.expect("a script without problems is parsed").into_module()
 }
 
-/// The function `main` of a script.
+/// Parses the function `main` of a script.
 pub fn main_of(text: &str) -> Function {
     let module = module(text);
     let func = module.get("main").and_then(BaseFunc::as_relax).expect("there is a main");
     (**func).clone()
 }
 
-/// `main` over `x: (n, 4)` and `y: (n, 4)` float32, with one dataflow block of these lines.
+/// `main` with parameters `x: (n, 4)` and `y: (n, 4)` of float32, and a dataflow block with these
+/// lines.
 pub fn flow(lines: &str, result: &str) -> Function {
     let mut text = String::from(
         "@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\"), y: R.Tensor((\"n\", 4), \"float32\")):\n    with R.dataflow():\n",
@@ -41,7 +42,7 @@ pub fn flow(lines: &str, result: &str) -> Function {
     main_of(&text)
 }
 
-/// The bindings as text, after a check that the function is well-formed.
+/// The bindings as text, after checking that the function is well-formed.
 pub fn text(func: &Function) -> String {
     let mut module = IRModule::new();
     module.insert("main", BaseFunc::Relax(Arc::new(func.clone())));
@@ -57,7 +58,7 @@ pub fn text(func: &Function) -> String {
     printed.lines().filter(keep).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The value of the variable of that name.
+/// The value of the variable with the given name.
 pub fn value(func: &Function, name: &str) -> Expr {
     let found = bindings(func).into_iter().find(|(_, b)| &*func.var(b.var).name == name);
     found.expect("the variable is bound").1.value

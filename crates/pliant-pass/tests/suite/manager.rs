@@ -1,4 +1,4 @@
-//! The manager: what it tells of passes that fail.
+//! The pass manager: error reports for failing passes.
 
 use crate::common::{module, ops};
 use pliant_ir::IRModule;

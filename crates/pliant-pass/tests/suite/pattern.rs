@@ -1,4 +1,4 @@
-//! Patterns: what they match, what they refuse, and what says that they never match.
+//! Patterns: what they match and do not match, and the detection of patterns that never match.
 
 use crate::common::{flow, main_of, op, ops, value};
 use pliant_ir::relax::{ExprData, Function};
@@ -33,7 +33,7 @@ fn calls_look_through_variables_and_copies() {
         matches!(f.expr(found.get(&e).expect("y")), ExprData::Var(v) if &*f.var(*v).name == "y")
     );
     assert!(found.get(&exp).is_some());
-    // Without values of variables only the call itself is seen.
+    // Without the values of variables, only the call itself can be matched.
     assert!(match_expr(&f, &Defs::none(), ops(), &p, value(&f, "d")).is_none());
     assert!(!fits(&f, "c", &p));
 }
@@ -59,7 +59,8 @@ fn operands_of_commutative_operators_swap() {
     let exp = op("relax.exp").call([wildcard()]);
     assert!(fits(&f, "b", &op("relax.add").call([exp.clone(), wildcard()])));
     assert!(!fits(&f, "c", &op("relax.subtract").call([exp.clone(), wildcard()])));
-    // The first order fits locally, the second one together with the rest: the search goes back.
+    // The first order matches locally, but only the second one matches globally: the search
+    // backtracks.
     let first = wildcard();
     let add =
         op("relax.add").call([first.clone(), op("relax.sqrt").call([wildcard()]) | wildcard()]);
@@ -260,7 +261,8 @@ fn deep_patterns_and_ambiguous_ones_end() {
     assert!(!fits(&f, "b", &p));
     assert!(format!("{p:?}").ends_with("(...)))))))"), "{p:?}");
     drop(p);
-    // Every order of every sum is a way to fail: the search gives up instead of trying them all.
+    // Every operand order of every sum fails: the search gives up instead of trying all
+    // combinations.
     let lines: Vec<String> = (0..40)
         .map(|i| {
             if i == 0 {
@@ -356,7 +358,8 @@ fn contexts_give_each_pattern_a_call_of_its_own() {
     assert!(in_block(&mut f, &ctx).is_none());
 }
 
-/// What no call of an operator has: operands of another kind, results of another dtype, values of attributes.
+/// Impossible properties of calls: operands of another kind, results of another dtype, attribute
+/// values.
 #[test]
 fn type_rules_say_why() {
     let never = |p: &Pattern| {

@@ -1,4 +1,4 @@
-//! Rewriting: to the end, and without changing what the program does.
+//! Rewriting terminates and does not change the program's behaviour.
 
 use crate::common::{flow, main_of, module, op, ops, text};
 use pliant_ir::relax::Function;
@@ -14,7 +14,7 @@ use pliant_pass::pattern::{
 const ADD: Op = Op("relax.add");
 const MULTIPLY: Op = Op("relax.multiply");
 
-/// `exp(w)` becomes `w`.
+/// Replaces `exp(w)` by `w`.
 fn drop_exp(f: &mut Function) -> Result<usize, PassError> {
     let w = wildcard();
     let p = op("relax.exp").call([w.clone()]);
@@ -34,7 +34,7 @@ fn one_sweep_reaches_the_end() {
 
 #[test]
 fn results_of_rules_are_rewritten_again() {
-    // a * (b + c) -> a * b + a * c, into the depth.
+    // a * (b + c) -> a * b + a * c, in nested expressions.
     let mut f = flow("s = R.add(x, y)\nt = R.add(s, x)\np = R.multiply(y, t)", "p");
     let (a, b, c) = (wildcard(), wildcard(), wildcard());
     let sum = op("relax.add").call([b.clone(), c.clone()]);
@@ -63,7 +63,7 @@ fn endless_rules_are_named() {
     let message = swap.expect_err("it never ends").to_string();
     assert!(message.contains("do not end") && message.contains("'a'"), "{message}");
     assert!(message.contains("is_op(\"relax.add\")(wildcard(), wildcard())"), "{message}");
-    // A rule that makes what was there changes nothing.
+    // A rule that reproduces the matched value changes nothing.
     let same = rewrite_call(&mut f, &p, ops(), None, |cx, m| {
         let args = [m.get(&l).expect("left"), m.get(&r).expect("right")];
         Ok(Some(cx.call(ADD, &args, Attrs::default())?))
@@ -82,7 +82,7 @@ fn replacements_must_fit() {
             .contains("the replacement of 'b' is of type R.Tensor((n, 4), dtype=\"float32\")"),
         "{e}"
     );
-    // What is not known to fit is checked at run time.
+    // A replacement that is not provably of the right type is checked at run time.
     let mut f = main_of(
         "@R.function\ndef main(x: R.Tensor(dtype=\"float32\", ndim=1)):\n    n = T.int64()\n    a = R.match_cast(x, R.Tensor((n,), \"float32\"))\n    b = R.exp(a)\n    return b\n",
     );
@@ -120,17 +120,17 @@ fn effects_stay_where_they_are() {
     let mut pure = main_of(&script("c = R.negative(x)"));
     assert_eq!(run(&mut pure), 1);
     assert_eq!(text(&pure), "c = R.negative(x)\nb = R.sin(x)");
-    // The call between may write into x: the value of a is from before it.
+    // The call in between may write to x: the value of a was computed before it.
     let effect = "c = R.call_packed(\"change\", x, sinfo_args=R.Tuple())";
     let mut impure = main_of(&script(effect));
     let before = text(&impure);
     assert_eq!(run(&mut impure), 0);
     assert_eq!(text(&impure), before);
-    // So may one that its type calls pure but that overwrites its operand.
+    // So may a call that has a pure type but overwrites its operand.
     let effect = "c = R.call_inplace_packed(\"change\", x, inplace_indices=[0], sinfo_args=R.Tensor((4,), \"float32\"))";
     let mut in_place = main_of(&script(effect));
     assert_eq!(run(&mut in_place), 0);
-    // A call with effects that a match contains stays, once.
+    // A call with side effects in a match is kept and executed once.
     let mut f = main_of(
         "@R.function(pure=False)\ndef main(x: R.Tensor((4,), \"float32\")):\n    a = R.call_packed(\"f\", x, sinfo_args=R.Tensor((4,), \"float32\"))\n    b = R.exp(a)\n    return b\n",
     );
@@ -149,7 +149,8 @@ fn values_cross_blocks_branches_and_functions() {
         Ok(Some(cx.call(Op("relax.sin"), &[m.get(&w).expect("a")], Attrs::default())?))
     });
     assert_eq!(count.expect("it ends"), 1);
-    // a is read outside its block, so it is no dataflow variable any more: text() verifies.
+    // a is used outside of its block, so it is not a dataflow variable any more; text() verifies
+    // that.
     assert!(text(&f).contains("d = R.sin(a)"), "{}", text(&f));
 }
 
@@ -175,7 +176,7 @@ fn the_first_rule_that_replaces_wins() {
 
 #[test]
 fn contexts_replace_several_values_at_once() {
-    // Two products with one left operand become one over the right operands side by side.
+    // Two products with a common left operand become one product with concatenated right operands.
     let mut f = main_of(
         "@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\"), p: R.Tensor((4, 8), \"float32\"), q: R.Tensor((4, 8), \"float32\")):\n    with R.dataflow():\n        a = R.matmul(x, p)\n        w = R.exp(q)\n        b = R.matmul(x, w)\n        c = R.add(a, b)\n        R.output(c)\n    return c\n",
     );
@@ -233,7 +234,7 @@ fn templates_unify_symbols() {
     );
     let count =
         rewrite_templates(&mut f, std::slice::from_ref(&template), ops(), None).expect("it ends");
-    // The second sum has a scalar operand, which is not of shape (n, k).
+    // The second sum has a scalar operand, which does not have shape (n, k).
     assert_eq!(count, 1);
     let out = text(&f);
     assert!(out.contains("R.shape([n, 4])") && out.contains("d = R.exp(c)"), "{out}");
@@ -260,10 +261,10 @@ fn templates_of_several_values_fit_values_apart() {
     assert_eq!(out.matches("R.negative").count(), 2, "{out}");
     assert!(!out.contains("R.exp") && !out.contains("R.sin"), "{out}");
     assert_eq!(rewrite(&mut f), 0);
-    // The second value needs the first: no replacement can stand before both.
+    // The second value depends on the first: no replacement can precede both.
     let mut chain = flow("a = R.exp(x)\nb = R.sin(a)", "b");
     assert_eq!(rewrite(&mut chain), 0);
-    // An effect between them: what is read may have changed.
+    // A side effect in between: the values that are read may have changed.
     let mut apart = main_of(
         "@R.function(pure=False)\ndef main(x: R.Tensor((\"n\", 4), \"float32\")):\n    a = R.exp(x)\n    c = R.call_packed(\"change\", x, sinfo_args=R.Tuple())\n    b = R.sin(x)\n    return (a, b)\n",
     );
