@@ -1,4 +1,5 @@
-//! Attributes of a call as type rules and loop forms read them: each reader says what is wrong with a value.
+//! Access to the attributes of a call for type inference and lowering. Each accessor reports
+//! invalid values.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
@@ -13,7 +14,7 @@ impl InferCtx<'_> {
         attr(self.decl, self.attrs, key)
     }
 
-    /// What is wrong with the value of an attribute, whatever the operands are.
+    /// The error for an attribute value that is invalid for all operands.
     fn misfit(&self, key: &str, what: impl AsRef<str>) -> InferError {
         self.error(format!("{key} {}", what.as_ref())).of_attr(key)
     }
@@ -21,7 +22,7 @@ impl InferCtx<'_> {
     /// An integer attribute.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not an integer.
     pub fn int(&self, key: &str) -> Result<i64, InferError> {
         match self.attr(key) {
             AttrValue::Int(v) => Ok(v),
@@ -32,15 +33,15 @@ impl InferCtx<'_> {
     /// A bool attribute.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not a bool.
     pub fn bool(&self, key: &str) -> Result<bool, InferError> {
         self.attr(key).as_bool().ok_or_else(|| self.misfit(key, "must be True or False"))
     }
 
-    /// A data type attribute; `None` and the empty string mean that there is none.
+    /// A data type attribute; `None` if it is `None` or the empty string.
     ///
     /// # Errors
-    /// When it names no data type.
+    /// If it is not the name of a data type.
     pub fn dtype(&self, key: &str) -> Result<Option<DType>, InferError> {
         let value = self.attr(key);
         if value.is_none() || value.as_str().is_some_and(|s| s.is_empty() || s == "void") {
@@ -50,10 +51,11 @@ impl InferCtx<'_> {
         value.as_dtype().map(Some).ok_or_else(bad)
     }
 
-    /// An attribute of one or more axes of a tensor of that rank, counted from 0; `None` where all are meant.
+    /// An attribute with one or more axes of a tensor of rank `ndim`, normalised to be
+    /// non-negative. `None` means all axes.
     ///
     /// # Errors
-    /// When one is out of range or appears twice.
+    /// If an axis is out of range or occurs twice.
     pub fn axes(&self, key: &str, ndim: usize) -> Result<Option<Vec<usize>>, InferError> {
         let value = self.attr(key);
         if value.is_none() {
@@ -71,18 +73,18 @@ impl InferCtx<'_> {
         Ok(Some(axes))
     }
 
-    /// An attribute that is one axis of a tensor of that rank.
+    /// An attribute with one axis of a tensor of rank `ndim`.
     ///
     /// # Errors
-    /// When it is out of range.
+    /// If it is out of range.
     pub fn axis(&self, key: &str, ndim: usize) -> Result<usize, InferError> {
         self.normal_axis(self.int(key)?, ndim)
     }
 
-    /// An axis counted from 0.
+    /// Normalises an axis to be non-negative.
     ///
     /// # Errors
-    /// When it is out of range.
+    /// If it is out of range.
     pub fn normal_axis(&self, axis: i64, ndim: usize) -> Result<usize, InferError> {
         let n = ndim as i64;
         let normal = if axis < 0 { axis.saturating_add(n) } else { axis };
@@ -92,18 +94,19 @@ impl InferCtx<'_> {
         Err(self.error(format!("axis {axis} is out of range for a tensor of rank {ndim}")))
     }
 
-    /// A float attribute; an integer serves.
+    /// A float attribute. Integers are accepted.
     ///
     /// # Errors
-    /// When it is no number.
+    /// If it is not a number.
     pub fn float(&self, key: &str) -> Result<f64, InferError> {
         self.attr(key).as_float().ok_or_else(|| self.misfit(key, "must be a number"))
     }
 
-    /// A float attribute that becomes an element of a tensor of type `dtype`. Integer types drop the fraction.
+    /// A float attribute that becomes an element of a tensor of type `dtype`. For integer types the
+    /// fraction is dropped.
     ///
     /// # Errors
-    /// The attribute is not a number, or out of the range of an integer type.
+    /// If the attribute is not a number, or out of the range of an integer type.
     pub fn element(&self, key: &str, dtype: Option<DType>) -> Result<f64, InferError> {
         let value = self.float(key)?;
         let Some(dtype) = dtype.filter(|dtype| !dtype.is_float()) else { return Ok(value) };
@@ -119,7 +122,7 @@ impl InferCtx<'_> {
     /// A float attribute that is neither infinite nor NaN.
     ///
     /// # Errors
-    /// When it is no finite number.
+    /// If it is not a finite number.
     pub fn finite(&self, key: &str) -> Result<f64, InferError> {
         match self.float(key)? {
             v if v.is_finite() => Ok(v),
@@ -127,10 +130,10 @@ impl InferCtx<'_> {
         }
     }
 
-    /// The attribute `epsilon`: what is added to a variance.
+    /// The attribute `epsilon`, which is added to a variance.
     ///
     /// # Errors
-    /// When it is no finite number of at least 0.
+    /// If it is not a finite number of at least 0.
     pub fn epsilon(&self) -> Result<f64, InferError> {
         let epsilon = self.float("epsilon")?;
         if epsilon.is_finite() && epsilon >= 0.0 {
@@ -140,10 +143,10 @@ impl InferCtx<'_> {
             .misfit("epsilon", format!("must be a finite number of at least 0, but is {epsilon}")))
     }
 
-    /// A string attribute, one of `choices`: its position among them.
+    /// A string attribute with one of the values `choices`; returns the index of the value.
     ///
     /// # Errors
-    /// When it is none of them.
+    /// If it has another value.
     pub fn choice(&self, key: &str, choices: &[&str]) -> Result<usize, InferError> {
         let value = self.attr(key);
         let found = value.as_str().and_then(|s| choices.iter().position(|c| *c == s));
@@ -155,10 +158,10 @@ impl InferCtx<'_> {
         })
     }
 
-    /// An attribute of `n` integers, none below `least`; a lone integer stands for all of them.
+    /// An attribute with `n` integers of at least `least`. A single integer stands for all of them.
     ///
     /// # Errors
-    /// When it is something else, or one is too small or too large to compute with.
+    /// If it is something else, or a value is too small or too large.
     pub fn ints(&self, key: &str, n: usize, least: i64) -> Result<Vec<i64>, InferError> {
         let list = self.attr(key).as_ints().ok_or_else(|| {
             self.misfit(key, format!("must be an integer or a list of {n} integers"))
@@ -171,10 +174,10 @@ impl InferCtx<'_> {
         Ok(list)
     }
 
-    /// Checks that no value of an attribute is below `least`, nor beyond what sizes are computed with.
+    /// Checks that no value of an attribute is below `least` or too large for computing sizes.
     ///
     /// # Errors
-    /// When one is, naming it.
+    /// If one is; the message contains it.
     pub fn in_range(&self, key: &str, list: &[i64], least: i64) -> Result<(), InferError> {
         const MOST: i64 = 1 << 31;
         match list.iter().find(|&&v| v < least || v > MOST) {
@@ -187,7 +190,7 @@ impl InferCtx<'_> {
     }
 }
 
-/// The attribute given, or the declared default.
+/// The attribute, or its declared default.
 pub(crate) fn attr(decl: &OpDecl, attrs: &Attrs, key: &str) -> AttrValue {
     if let Some(value) = attrs.get(key) {
         return value.clone();
@@ -196,15 +199,15 @@ pub(crate) fn attr(decl: &OpDecl, attrs: &Attrs, key: &str) -> AttrValue {
     default.value().unwrap_or(AttrValue::None)
 }
 
-/// What an attribute says that may be given by symbols.
+/// The value of an attribute that may contain symbols.
 pub enum Sizes {
     /// One size.
     One(Sym),
-    /// A list of them.
+    /// A list of sizes.
     Many(Vec<Sym>),
-    /// One whose value is not known yet.
+    /// One size of unknown value.
     UnknownOne,
-    /// A list whose values are not known yet, of this length where that is known.
+    /// A list of unknown sizes, with its length if known.
     UnknownMany(Option<usize>),
 }
 
@@ -218,7 +221,7 @@ impl Sizes {
         }
     }
 
-    /// Their number, if it is known.
+    /// The number of sizes, if it is known.
     pub fn count(&self) -> Option<usize> {
         match self {
             Sizes::One(_) | Sizes::UnknownOne => Some(1),
@@ -229,15 +232,15 @@ impl Sizes {
 }
 
 impl InferCtx<'_> {
-    /// Whether this attribute is given by symbols, as one more operand.
+    /// Whether this attribute is passed as an additional operand, because it contains symbols.
     pub fn by_symbols(&self, key: &str) -> bool {
         self.decl.symbolic == Some(key) && self.args.len() > self.decl.operands.len()
     }
 
-    /// An attribute that may be given by symbols; `None` where it is not given.
+    /// An attribute that may contain symbols; `None` if it is absent.
     ///
     /// # Errors
-    /// When it is something else than integers.
+    /// If it does not consist of integers.
     pub fn sizes_attr(&mut self, key: &str) -> Result<Option<Sizes>, InferError> {
         if !self.by_symbols(key) {
             let value = self.attr(key);
@@ -260,10 +263,11 @@ impl InferCtx<'_> {
         }))
     }
 
-    /// [`sizes_attr`](Self::sizes_attr) of one integer, not below `least`; `None` where its value is not known.
+    /// As [`sizes_attr`](Self::sizes_attr), for one integer of at least `least`; `None` if its
+    /// value is unknown.
     ///
     /// # Errors
-    /// When it is not given, something else, or provably too small.
+    /// If it is absent, not a single integer, or provably too small.
     pub fn size_attr(&mut self, key: &str, least: i64) -> Result<Option<Sym>, InferError> {
         let sizes = self.sizes_attr(key)?;
         let bad = |ctx: &Self| ctx.misfit(key, "must be one integer");
@@ -282,10 +286,10 @@ impl InferCtx<'_> {
         }
     }
 
-    /// A list attribute of any values; `None` where it is not given.
+    /// A list attribute with any items; `None` if it is absent.
     ///
     /// # Errors
-    /// When it is no list.
+    /// If it is not a list.
     pub fn list(&self, key: &str) -> Result<Option<Vec<AttrValue>>, InferError> {
         match self.attr(key) {
             AttrValue::None => Ok(None),
@@ -294,10 +298,10 @@ impl InferCtx<'_> {
         }
     }
 
-    /// A list attribute of numbers; `None` where it is not given.
+    /// A list attribute with numbers; `None` if it is absent.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If it is not a list of numbers.
     pub fn floats(&self, key: &str) -> Result<Option<Vec<f64>>, InferError> {
         let Some(list) = self.list(key)? else { return Ok(None) };
         let numbers: Option<Vec<f64>> = list.iter().map(AttrValue::as_float).collect();

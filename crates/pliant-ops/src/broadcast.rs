@@ -1,9 +1,11 @@
-//! Broadcasting as NumPy has it, of sizes that may be 1: the size of the result, and how loop functions read operands.
+//! NumPy broadcasting with symbolic sizes that may be 1: the size of the result, and how loop
+//! functions read operands.
 //!
-//! What can be proved is decided at once: equal sizes, a 1, a size that cannot be 1. The rest is decided when the
-//! program runs. The size that `n` and `m` broadcast to is then `T.Select(n == 1, m, n)`, which is right for 0 too
-//! (1 and 0 broadcast to 0, so it is not the larger of the two); the loop function checks that each operand's size is
-//! 1 or that of the result, and reads an operand of size 1 at index 0.
+//! What is provable is decided at compile time: equal sizes, a 1, a size that cannot be 1.
+//! Everything else is decided at run time. The broadcast size of `n` and `m` is then
+//! `T.Select(n == 1, m, n)`, which is also correct for 0 (1 and 0 broadcast to 0, so it is not the
+//! maximum). The loop function checks that each operand's size is 1 or that of the result, and
+//! reads an operand of size 1 at index 0.
 
 use std::sync::Arc;
 
@@ -18,7 +20,8 @@ use crate::prove;
 use crate::rules::operand_types;
 use crate::te::{self, Check};
 
-/// The sizes that a size is the broadcast of: several where it is a term that [`broadcast_dim`] makes.
+/// The sizes whose broadcast a size is. There are several if it is a term created by
+/// [`broadcast_dim`].
 pub fn atoms(syms: &mut SymArena, mut size: Sym) -> Vec<Sym> {
     let one = syms.int(1);
     let mut list = Vec::new();
@@ -33,7 +36,7 @@ pub fn atoms(syms: &mut SymArena, mut size: Sym) -> Vec<Sym> {
     list
 }
 
-/// The size that sizes broadcast to: the first that is not 1.
+/// The broadcast size of several sizes: the first one that is not 1.
 fn first_not_one(syms: &mut SymArena, list: &[Sym]) -> Option<Sym> {
     let one = syms.int(1);
     let (&last, front) = list.split_last()?;
@@ -43,20 +46,20 @@ fn first_not_one(syms: &mut SymArena, list: &[Sym]) -> Option<Sym> {
     }))
 }
 
-/// Whether a size can be proved not to be 1.
+/// Whether a size is provably not 1.
 fn never_one(func: &mut Function, size: Sym) -> bool {
     let one = func.syms.int(1);
     func.syms.as_var(size).is_none() && prove::equal(func, size, one) == Some(false)
 }
 
-/// The size that two sizes broadcast to; `None` when they provably differ and neither can be 1.
+/// The broadcast size of two sizes; `None` if they provably differ and neither can be 1.
 pub fn broadcast_dim(func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
     match (func.syms.as_int(a), func.syms.as_int(b)) {
         _ if a == b => return Some(a),
         (Some(1), _) => return Some(b),
         (_, Some(1)) => return Some(a),
         (Some(_), Some(_)) => return None,
-        // A constant that is not 1 is the result, or nothing is.
+        // A constant other than 1 is the only possible result.
         (Some(_), None) => return fits(func, b, a).then_some(a),
         (None, Some(_)) => return fits(func, a, b).then_some(b),
         (None, None) => {}
@@ -79,7 +82,7 @@ pub fn broadcast_dim(func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
 
 /// Whether two sizes are provably equal.
 fn same(func: &mut Function, a: Sym, b: Sym) -> bool {
-    // The prover knows nothing of two symbols that would make them equal.
+    // The prover can never show that two different symbols are equal.
     let symbols = func.syms.as_var(a).is_some() && func.syms.as_var(b).is_some();
     a == b || !symbols && prove::equal(func, a, b) == Some(true)
 }
@@ -89,16 +92,16 @@ fn fits(func: &mut Function, size: Sym, target: Sym) -> bool {
     prove::equal(func, size, target) != Some(false) || !never_one(func, size)
 }
 
-/// Whether an operand's size may be stretched to `target`, which stays as it is.
+/// Whether an operand's size may be broadcast to `target`, which does not change.
 pub fn stretches_to(func: &mut Function, size: Sym, target: Sym) -> bool {
     fits(func, size, target)
 }
 
-/// The dims that two lists of dims broadcast to, aligned at the right. `tail` dims of the operands follow them, which
-/// are not broadcast.
+/// Broadcasts two lists of dims, aligned at the right. They are followed by `tail` operand dims
+/// that are not broadcast.
 ///
 /// # Errors
-/// When two dims provably do not fit, naming them.
+/// If two dims are provably incompatible; the message contains them.
 pub fn broadcast_dims(
     ctx: &mut InferCtx<'_>,
     a: &[Sym],
@@ -121,7 +124,7 @@ pub fn broadcast_dims(
     Ok(out)
 }
 
-/// What is said of sizes that do not fit, at compile time and at run time.
+/// The error message for incompatible sizes, at compile time and at run time.
 fn misfit(ctx: &InferCtx<'_>, sizes: &[Sym], axis: i64) -> String {
     let sizes: Vec<String> = sizes.iter().map(|&s| ctx.dim(s)).collect();
     let (last, front) = sizes
@@ -133,34 +136,34 @@ fn misfit(ctx: &InferCtx<'_>, sizes: &[Sym], axis: i64) -> String {
 
 // ---- loop forms ----
 
-/// The dims that the operands of a loop function are broadcast to.
+/// The dims to which the operands of a loop function are broadcast.
 pub struct Target {
     dims: Vec<Sym>,
-    /// For each dim, the sizes of operands that must be 1 or the dim, of which neither was proved.
+    /// For each dim, the operand sizes that must be 1 or the dim and for which neither was proved.
     open: Vec<Vec<Sym>>,
-    /// The most dims of an operand that follow those that are broadcast.
+    /// Maximum number of operand dims that follow the broadcast ones.
     tail: usize,
 }
 
-/// An operand that is broadcast.
+/// A broadcast operand.
 pub struct Operand {
     value: Value,
     axes: Vec<Axis>,
 }
 
-/// How a dim of an operand is read.
+/// How a dim of an operand is indexed.
 #[derive(Clone, Debug)]
 pub(crate) enum Axis {
-    /// It has size 1.
+    /// The size is 1: index 0.
     One,
-    /// Along the result.
+    /// The index of the result.
     Along,
-    /// At 0 where this holds, else along the result.
+    /// Index 0 if the condition holds, else the index of the result.
     OneIf(te::Expr),
 }
 
 impl Target {
-    /// Broadcasts to these dims.
+    /// Creates a broadcast to the given dims.
     pub fn new(dims: &[Sym]) -> Self {
         Target { dims: dims.to_vec(), open: vec![Vec::new(); dims.len()], tail: 0 }
     }
@@ -168,7 +171,7 @@ impl Target {
     /// Operand `i`, all of whose dims are broadcast.
     ///
     /// # Errors
-    /// When its shape or element type is not known.
+    /// If its shape or element type is unknown.
     pub fn operand(
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
@@ -177,10 +180,11 @@ impl Target {
         self.operand_with(ctx, i, &[])
     }
 
-    /// Operand `i`, whose last dims are not broadcast but taken to be these: the loop function checks them.
+    /// Operand `i`, whose last dims are not broadcast but assumed to be the given ones. The loop
+    /// function checks that.
     ///
     /// # Errors
-    /// When its shape or element type is not known.
+    /// If its shape or element type is unknown.
     pub fn operand_with(
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
@@ -200,7 +204,7 @@ impl Target {
     /// The fields of operand `i`, a tuple of tensors, all of whose dims are broadcast.
     ///
     /// # Errors
-    /// When a shape or element type is not known.
+    /// If a shape or element type is unknown.
     pub fn fields(
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
@@ -218,13 +222,15 @@ impl Target {
         Ok(read.map(|(t, (_, axes))| Operand { value: Value::Tensor(t), axes }).collect())
     }
 
-    /// How dims that are broadcast are read, aligned at the right. Those that can be nothing else become the target's.
+    /// How broadcast dims, aligned at the right, are indexed. Dims that can only be the target's
+    /// are replaced by it.
     pub(crate) fn stretch(&mut self, ctx: &mut LegalizeCtx<'_>, dims: &mut [Sym]) -> Vec<Axis> {
         let skip = self.dims.len().saturating_sub(dims.len());
         dims.iter_mut().enumerate().map(|(k, dim)| self.axis(ctx, k + skip, dim)).collect()
     }
 
-    /// How a dim that is broadcast to dim `at` is read; a dim that can be nothing else is taken to be the target's.
+    /// How a dim that is broadcast to dim `at` is indexed. A dim that can only be the target's is
+    /// replaced by it.
     fn axis(&mut self, ctx: &mut LegalizeCtx<'_>, at: usize, dim: &mut Sym) -> Axis {
         let Some(&target) = self.dims.get(at) else { return Axis::Along };
         if ctx.func.syms.as_int(*dim) == Some(1) {
@@ -241,12 +247,12 @@ impl Target {
         Axis::OneIf(te::eq(&ctx.size(*dim), &te::int(1)))
     }
 
-    /// The tensor with the checks that the operands fit.
+    /// Adds the checks of operand sizes to the tensor.
     pub fn checked(&self, ctx: &mut LegalizeCtx<'_>, tensor: te::Tensor) -> te::Tensor {
         self.checks(ctx).into_iter().fold(tensor, |t, check| t.with_check(check))
     }
 
-    /// The checks that the operands fit, for the first stage that reads one.
+    /// The checks of operand sizes, for the first stage that reads an operand.
     pub fn checks(&self, ctx: &mut LegalizeCtx<'_>) -> Vec<Check> {
         let mut checks = Vec::new();
         for (at, open) in self.open.iter().enumerate() {
@@ -274,7 +280,7 @@ impl Target {
 }
 
 impl Operand {
-    /// A tensor whose dims are read so.
+    /// A tensor with the given indexing.
     pub(crate) fn new(tensor: te::Tensor, axes: Vec<Axis>) -> Self {
         Operand { value: Value::Tensor(tensor), axes }
     }
@@ -285,12 +291,12 @@ impl Operand {
         Operand::new(tensor, axes)
     }
 
-    /// What is broadcast.
+    /// The operand.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The element for an element of the result.
+    /// The element for an index of the result.
     pub fn at(&self, indices: &[te::Expr]) -> te::Expr {
         let skip = indices.len().saturating_sub(self.axes.len());
         let own = self.axes.iter().zip(&indices[skip..]).map(|(axis, i)| match axis {

@@ -1,4 +1,4 @@
-//! [`OpDecl`]: all that is to be known of one operator, in one place.
+//! [`OpDecl`]: the complete declaration of an operator.
 
 use pliant_ir::op::{InferError, OperandSpec, Takes};
 use pliant_ir::relax::Type;
@@ -8,57 +8,61 @@ use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::te;
 
-/// A type rule: the type of a call, made in the arenas of the function that holds it.
+/// Type inference: returns the type of a call, created in the arenas of the function that contains
+/// it.
 pub type InferFn = fn(&mut InferCtx<'_>) -> Result<Type, InferError>;
 
-/// What an operator computes: its outputs as tensor expressions over the operands.
+/// Lowering: the outputs of an operator as tensor expressions over its operands.
 pub type TeFn = fn(&mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError>;
 
-/// How an operator may be fused with its neighbours, from most to least.
+/// How an operator can be fused with its neighbours, in descending order of freedom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pattern {
-    /// One output element from the input elements at the same place.
+    /// Each output element depends on the input elements at the same position.
     ElemWise,
-    /// The same after broadcasting.
+    /// As [`Pattern::ElemWise`], after broadcasting.
     Broadcast,
-    /// One output element from one input element at a computed place.
+    /// Each output element is one input element at a computed position.
     Injective,
     /// A commutative reduction.
     CommReduce,
-    /// Heavy, with elementwise operators fusable to its output: matrix products, convolutions.
+    /// An expensive operator whose output can be fused with elementwise operators: matrix products,
+    /// convolutions.
     OutEWiseFusable,
-    /// Not to be fused.
+    /// Cannot be fused.
     Opaque,
 }
 
-/// Which sizes of the operands a type rule must know as numbers, where all others may be symbols.
+/// The operand sizes that type inference requires as constants. All others may be symbolic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
     /// None.
     None,
-    /// Whether a size is 1.
+    /// Whether sizes are 1.
     Ones,
-    /// The last dim of this operand, which says what its elements mean; the operands before it are tensors.
+    /// The last dim of this operand, which determines the meaning of its elements. The preceding
+    /// operands are tensors.
     Last(usize),
 }
 
-/// How a call becomes lower-level code.
+/// How a call is lowered.
 #[derive(Clone, Copy, Debug)]
 pub enum Legalize {
-    /// It stays as it is: a later stage gives it its meaning.
+    /// Not lowered here: a later stage handles the call.
     Keep,
-    /// A loop function made from this tensor expression.
+    /// To a loop function generated from this tensor expression.
     Te(TeFn),
-    /// A view of operand 0 in the shape of the result: `relax.reshape`. The tensor expression copies.
+    /// To a view of operand 0 with the shape of the result: `relax.reshape`. The tensor expression
+    /// copies.
     View(TeFn),
-    /// A call of this packed function with the operands, then the attributes.
+    /// To a call of this packed function with the operands, followed by the attributes.
     Packed(&'static str),
 }
 
-/// The default of an attribute.
+/// The default value of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub enum Default {
-    /// There is none: the attribute must be given.
+    /// No default: the attribute is required.
     Required,
     /// `None`.
     None,
@@ -75,7 +79,7 @@ pub enum Default {
 }
 
 impl Default {
-    /// The value; `None` where the attribute must be given.
+    /// The value; `None` for a required attribute.
     pub fn value(self) -> Option<AttrValue> {
         Some(match self {
             Default::Required => return None,
@@ -89,54 +93,58 @@ impl Default {
     }
 }
 
-/// The declaration of an operator: a constant in the file of its group and a row of that group's table.
+/// The declaration of an operator: an entry in the table of its group's file.
 #[derive(Clone, Copy, Debug)]
 pub struct OpDecl {
-    /// Its full name: `relax.add`.
+    /// The full name: `relax.add`.
     pub name: &'static str,
-    /// Other full names that mean the same.
+    /// Other full names of the same operator.
     pub aliases: &'static [&'static str],
-    /// The operands' keywords: `x`; `x?` may be left out; `*xs` takes all remaining ones. A word after a colon says what
-    /// an operand takes that is not of the elements' type, `indices: index` or `k?: size` ([`Takes`]).
+    /// The keywords of the operands: `x`; `x?` for an optional one; `*xs` for all remaining ones. A
+    /// word after a colon states the kind of an operand that is not an element, as in
+    /// `indices: index` or `k?: size` ([`Takes`]).
     pub operands: &'static [&'static str],
-    /// The attributes and their defaults.
+    /// The attributes with their defaults.
     pub attrs: &'static [(&'static str, Default)],
-    /// Which attribute, the first one, may be given by symbols.
+    /// The attribute that may contain symbols, if any. It must be the first one.
     pub symbolic: Option<&'static str>,
-    /// Which attributes are lists, and how many items a number stands for ([`OpSignature::lists`]); their defaults are such.
+    /// The attributes that are lists, and the list length for which a single number stands
+    /// ([`OpSignature::lists`]). Their defaults are lists.
     pub lists: &'static [(&'static str, usize)],
-    /// The type rule.
+    /// Type inference.
     pub infer: InferFn,
-    /// Whether a call has no effect but its result.
+    /// Whether a call has no side effects.
     pub pure: bool,
-    /// How it may be fused.
+    /// How it can be fused.
     pub pattern: Pattern,
-    /// How it becomes lower-level code.
+    /// How it is lowered.
     pub legalize: Legalize,
-    /// Whether each element of the result follows from the elements of the operands at its position, after broadcasting, so
-    /// that all may have their dims in another order.
+    /// Whether each element of the result only depends on the elements of the operands at its
+    /// position, after broadcasting, so that all can be transposed alike.
     pub elementwise: bool,
     /// Whether the shape of the result depends on the operands' values.
     pub data_dependent: bool,
-    /// Whether the result follows from the types of the operands: where a type says the value, the call is that value.
+    /// Whether the result only depends on the types of the operands: if the result type contains
+    /// the value, the call equals it.
     pub of_types: bool,
-    /// Which sizes must be numbers when a call is compiled.
+    /// The sizes that must be constant when a call is compiled.
     pub numbers: Numbers,
-    /// The NumPy function with the same meaning, if there is one.
+    /// The equivalent NumPy function, if any.
     pub numpy: Option<&'static str>,
-    /// The ONNX operators that it serves.
+    /// The ONNX operators that are implemented by it.
     pub onnx: &'static [&'static str],
-    /// What it does, in a sentence.
+    /// A one-sentence description.
     pub doc: &'static str,
-    /// What its field has and it does not do, and why.
+    /// The unsupported features of comparable operators, with reasons.
     pub limits: Option<&'static str>,
-    // Gradients are not there yet. Their place is here: a field `gradient: Option<GradientFn>` and a builder function
-    // `gradient(f)` below, where `f` makes the adjoints of the operands from that of the result, in the arenas of the
-    // function that holds the call, as `infer` makes its type. An operator then names it in its own row, as it does `te`.
+    // Gradients are not implemented. They would be a field `gradient: Option<GradientFn>` with a
+    // builder function `gradient(f)` below: `f` creates the adjoints of the operands from that of
+    // the result, in the arenas of the function that contains the call, as `infer` creates its
+    // type. An operator would then state it in its own entry, like `te`.
 }
 
 impl OpDecl {
-    /// A pure, opaque operator without operands that stays as it is.
+    /// A pure, opaque operator without operands that is not lowered here.
     pub const fn new(name: &'static str, infer: InferFn, doc: &'static str) -> Self {
         OpDecl {
             name,
@@ -160,31 +168,32 @@ impl OpDecl {
         }
     }
 
-    /// With these operands.
+    /// Sets the operands.
     pub const fn operands(mut self, operands: &'static [&'static str]) -> Self {
         self.operands = operands;
         self
     }
 
-    /// With these attributes.
+    /// Sets the attributes.
     pub const fn attrs(mut self, attrs: &'static [(&'static str, Default)]) -> Self {
         self.attrs = attrs;
         self
     }
 
-    /// With a first attribute that may be given by symbols: its type rule reads it by [`InferCtx::sizes_attr`].
+    /// Sets the first attribute, which may contain symbols. Its type inference reads it by
+    /// [`InferCtx::sizes_attr`].
     pub const fn symbolic(mut self, name: &'static str) -> Self {
         self.symbolic = Some(name);
         self
     }
 
-    /// With attributes that are lists of so many items where a number is given.
+    /// Sets the attributes that are lists, with the list length for which a single number stands.
     pub const fn lists(mut self, lists: &'static [(&'static str, usize)]) -> Self {
         self.lists = lists;
         self
     }
 
-    /// With a loop form.
+    /// Sets the tensor expression.
     pub const fn te(mut self, pattern: Pattern, te: TeFn) -> Self {
         self.pattern = pattern;
         self.elementwise = matches!(pattern, Pattern::ElemWise);
@@ -192,8 +201,8 @@ impl OpDecl {
         self
     }
 
-    /// With a loop form that computes each element of the result from those of the operands at its position, after
-    /// broadcasting.
+    /// Sets a tensor expression whose elements only depend on the elements of the operands at their
+    /// position, after broadcasting.
     pub const fn te_broadcast(mut self, te: TeFn) -> Self {
         self.pattern = Pattern::Broadcast;
         self.elementwise = true;
@@ -201,71 +210,71 @@ impl OpDecl {
         self
     }
 
-    /// The same elements in another shape.
+    /// Sets a tensor expression that only changes the shape, so that a view can replace it.
     pub const fn view(mut self, te: TeFn) -> Self {
         self.pattern = Pattern::Injective;
         self.legalize = Legalize::View(te);
         self
     }
 
-    /// Called as a packed function.
+    /// Lowers calls to a packed function.
     pub const fn packed(mut self, name: &'static str) -> Self {
         self.legalize = Legalize::Packed(name);
         self
     }
 
-    /// With an effect.
+    /// Marks the operator as having side effects.
     pub const fn impure(mut self) -> Self {
         self.pure = false;
         self
     }
 
-    /// With a result whose shape depends on values.
+    /// Marks the operator as having a result whose shape depends on values.
     pub const fn data_dependent(mut self) -> Self {
         self.data_dependent = true;
         self
     }
 
-    /// With a result that follows from the types of the operands.
+    /// Marks the operator as having a result that only depends on the types of the operands.
     pub const fn of_types(mut self) -> Self {
         self.of_types = true;
         self
     }
 
-    /// With sizes that must be numbers when a call is compiled.
+    /// Sets the sizes that must be constant when a call is compiled.
     pub const fn numbers(mut self, numbers: Numbers) -> Self {
         self.numbers = numbers;
         self
     }
 
-    /// With other names.
+    /// Sets the other names.
     pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
-    /// With the name of the NumPy function.
+    /// Sets the equivalent NumPy function.
     pub const fn numpy(mut self, name: &'static str) -> Self {
         self.numpy = Some(name);
         self
     }
 
-    /// With the names of ONNX operators.
+    /// Sets the corresponding ONNX operators.
     pub const fn onnx(mut self, names: &'static [&'static str]) -> Self {
         self.onnx = names;
         self
     }
 
-    /// With what it does not do, and why.
+    /// Sets the unsupported features, with reasons.
     pub const fn limits(mut self, text: &'static str) -> Self {
         self.limits = Some(text);
         self
     }
 
-    /// How it is written.
+    /// The signature of the operator.
     pub fn signature(&self) -> OpSignature {
         let operands = self.operands.iter().map(|s| operand(s)).collect();
-        // A data type is kept as one, however the declaration spells it.
+        // Data types are stored as such, even if the declaration spells them as strings.
         let value = |name: &str, default: Default| match default.value() {
             Some(AttrValue::Str(s)) if name.ends_with("dtype") => {
                 Some(s.parse().map_or(AttrValue::Str(s), AttrValue::DType))
@@ -277,7 +286,7 @@ impl OpDecl {
     }
 }
 
-/// The operand that a spec such as `x`, `x?`, `*xs` or `k?: size` declares.
+/// The operand that a declaration such as `x`, `x?`, `*xs` or `k?: size` denotes.
 pub(crate) fn operand(spec: &'static str) -> OperandSpec {
     let (name, word) = spec.split_once(": ").unwrap_or((spec, ""));
     let takes = Takes::of_word(word).unwrap_or_default();

@@ -1,9 +1,10 @@
-//! Calls of operators whose operands' rank or data type is known only when the program runs.
+//! Operator calls whose operands have a rank or data type that is only known at run time.
 //!
-//! Such a call becomes one of the packed function [`CALL_OPERATOR`], which is given the operator's name, the call as
-//! script over `a0`, `a1`, ... and the values of these: `R.call_packed("pliant.call_operator", R.str("relax.sum"),
-//! R.str("R.sum(a0, axis=[0])"), x)`. Whoever runs it writes the types that the values turn out to have in front
-//! ([`script`]) and has an ordinary function, in which a wrong operand is found as at compile time, and in the same words.
+//! Such a call becomes a call of the packed function [`CALL_OPERATOR`] with the operator's name,
+//! the call as a script over variables `a0`, `a1`, ..., and the values of these:
+//! `R.call_packed("pliant.call_operator", R.str("relax.sum"), R.str("R.sum(a0, axis=[0])"), x)`.
+//! The host adds the types of the actual values ([`script`]), which results in a normal function.
+//! Invalid operands are detected as at compile time, with the same messages.
 
 use pliant_ir::op::Op;
 use pliant_ir::print::expr_text;
@@ -12,11 +13,11 @@ use pliant_ir::{Attrs, DType, Span, Sym};
 
 use crate::registry::registry;
 
-/// The packed function that makes such calls.
+/// The packed function that executes such calls.
 pub const CALL_OPERATOR: &str = "pliant.call_operator";
 
-/// The call as script, and what its variables stand for. Literals stay in the script; a size that is computed is an
-/// operand of its own, `a3`, which the script names `n3`.
+/// The call as a script, and the operands for its variables. Literals remain in the script. A
+/// computed size is a separate operand `a3`, which the script names `n3`.
 pub fn describe(func: &mut Function, op: Op, args: &[Expr], attrs: &Attrs) -> (String, Vec<Expr>) {
     let mut d = Description { made: Function::empty(), operands: Vec::new() };
     let args: Vec<Expr> = args.iter().map(|&a| d.operand(func, a)).collect();
@@ -31,7 +32,7 @@ struct Description {
 }
 
 impl Description {
-    /// Recursion follows written tuples, whose depth the verifier bounds.
+    /// The recursion follows tuple expressions, whose depth the verifier limits.
     fn operand(&mut self, func: &mut Function, e: Expr) -> Expr {
         match func.expr(e).clone() {
             ExprData::Float(bits, dtype) => self.made.float_value(f64::from_bits(bits), dtype),
@@ -77,24 +78,25 @@ impl Description {
     }
 }
 
-/// What an operand turns out to be.
+/// The actual type of an operand.
 pub enum Operand {
-    /// A tensor; a dim that is not given gets a symbol of its own.
+    /// A tensor; an unspecified dim becomes a new symbol.
     Tensor(Vec<Option<i64>>, DType),
-    /// A shape; sizes as for a tensor.
+    /// A shape, with dims as for a tensor.
     Shape(Vec<Option<i64>>),
     /// An integer.
     Int,
-    /// A scalar of that type.
+    /// A scalar of the given type.
     Scalar(DType),
-    /// Several.
+    /// A tuple.
     Tuple(Vec<Operand>),
-    /// Anything else.
+    /// Any other value.
     Other,
 }
 
 impl Operand {
-    /// Its type as script; `name` begins the names of its symbols. Recursion follows nested tuples.
+    /// The type as a script. `name` is the prefix of its symbols' names. The recursion follows
+    /// nested tuples.
     fn text(&self, name: &str) -> String {
         let sizes = |dims: &[Option<i64>]| -> String {
             let size = |(i, d): (usize, &Option<i64>)| match d {
@@ -120,7 +122,7 @@ impl Operand {
     }
 }
 
-/// The function `main` that makes a call described as `text`, as script.
+/// A script with a function `main` that executes the call described by `text`.
 pub fn script(text: &str, operands: &[Operand]) -> String {
     let (mut params, mut symbols) = (Vec::with_capacity(operands.len()), String::new());
     for (k, operand) in operands.iter().enumerate() {

@@ -1,48 +1,48 @@
-//! The equation of an einsum: the labels of its operands' dims and of its result's.
+//! The equation of an einsum: the labels of the dims of its operands and its result.
 
-/// A dim's label: a letter, or a place of the ellipsis counted from the right.
+/// The label of a dim: a letter, or a position in the ellipsis counted from the right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
-    /// A place of the ellipsis, the last one 0.
+    /// A position in the ellipsis; the last one is 0.
     Ellipsis(usize),
     /// A letter.
     Letter(char),
 }
 
-/// A term as it is written; `None` stands for the ellipsis.
+/// A term as written; `None` is the ellipsis.
 type Term = Vec<Option<char>>;
 
-/// An equation as it is written.
+/// An equation as written.
 #[derive(Clone, Debug)]
 pub struct Terms {
     inputs: Vec<Term>,
-    /// None where nothing is said of the result.
+    /// `None` if the equation has no output term.
     output: Option<Term>,
 }
 
 /// The labels of each operand and of the result.
 #[derive(Clone, Debug)]
 pub struct Equation {
-    /// Those of each operand.
+    /// The labels of each operand.
     pub inputs: Vec<Vec<Label>>,
-    /// Those of the result.
+    /// The labels of the result.
     pub output: Vec<Label>,
 }
 
-/// Why an equation is none of some operands.
+/// The reason why an equation does not match the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// It has so many terms.
+    /// It has this number of terms.
     Count(usize),
-    /// This term has not the rank of its operand.
+    /// The rank of this term differs from that of its operand.
     Rank(usize),
 }
 
 impl Terms {
-    /// The equation that a text is, such as `"ij,jk->ik"`.
+    /// Parses an equation such as `"ij,jk->ik"`.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why the text is not an equation.
     pub fn parse(text: &str) -> Result<Terms, String> {
         let (inputs, output) = match text.split_once("->") {
             Some((inputs, output)) => (inputs, Some(parse_term(output)?)),
@@ -62,10 +62,10 @@ impl Terms {
         Ok(Terms { inputs, output })
     }
 
-    /// The labels of operands of these ranks.
+    /// The labels of operands with the given ranks.
     ///
     /// # Errors
-    /// Where there are no such operands.
+    /// If the equation does not match the operands.
     pub fn over(&self, ranks: &[usize]) -> Result<Equation, Misfit> {
         if self.inputs.len() != ranks.len() {
             return Err(Misfit::Count(self.inputs.len()));
@@ -118,7 +118,7 @@ fn parse_term(text: &str) -> Result<Term, String> {
     Ok(term)
 }
 
-/// The term with its ellipsis written out over so many dims.
+/// The term with its ellipsis expanded to the given number of dims.
 fn expanded(term: &Term, dims: usize) -> Vec<Label> {
     let mut out = Vec::new();
     for label in term {

@@ -1,4 +1,4 @@
-//! [`InferCtx`]: what a type rule sees of a call, and the words in which it says what does not fit.
+//! [`InferCtx`]: the context of type inference for a call, with helpers for error messages.
 
 use pliant_ir::op::{InferError, NULL_VALUE, Op};
 use pliant_ir::print::type_text;
@@ -7,41 +7,41 @@ use pliant_ir::{Attrs, DType, Sym};
 
 use crate::decl::{OpDecl, operand};
 
-/// A call whose type is wanted.
+/// A call whose type is inferred.
 pub struct InferCtx<'a> {
-    /// The function that holds the call.
+    /// The function that contains the call.
     pub func: &'a mut Function,
     /// The operator's declaration.
     pub decl: &'a OpDecl,
     /// The operands.
     pub args: &'a [Expr],
-    /// The attributes that were given.
+    /// The attributes of the call, without defaults.
     pub attrs: &'a Attrs,
-    /// The result types that were given.
+    /// The explicit result types.
     pub ty_args: &'a [Type],
 }
 
-/// What is known of a tensor operand.
+/// The known properties of a tensor operand.
 #[derive(Clone, Debug)]
 pub struct TensorTy {
-    /// Its shape as the type has it.
+    /// The shape, as in the type.
     pub shape: TensorShape,
-    /// Its dims, if all are known.
+    /// The dims, if all are known.
     pub dims: Option<Vec<Sym>>,
-    /// Its rank, if known.
+    /// The rank, if known.
     pub ndim: Option<usize>,
-    /// Its element type, if known.
+    /// The element type, if known.
     pub dtype: Option<DType>,
     /// Whether it is a scalar value rather than a tensor of rank 0.
     pub scalar: bool,
 }
 
-/// What is known of a list of sizes.
+/// The known properties of a list of sizes.
 #[derive(Clone, Debug)]
 pub struct SizesTy {
     /// The sizes, if all are known.
     pub dims: Option<Vec<Sym>>,
-    /// Their number, if known.
+    /// The number of sizes, if known.
     pub ndim: Option<usize>,
 }
 
@@ -72,7 +72,7 @@ impl InferCtx<'_> {
     /// Checks the number of operands against the declaration.
     ///
     /// # Errors
-    /// When one is missing or too many are given.
+    /// If an operand is missing, or there are too many.
     pub fn check_arity(&self) -> Result<(), InferError> {
         let specs: Vec<_> = self.decl.operands.iter().map(|s| operand(s)).collect();
         let required = specs.iter().filter(|s| !s.optional).count();
@@ -94,16 +94,16 @@ impl InferCtx<'_> {
         self.func.ty(self.args[i])
     }
 
-    /// Whether operand `i` is given (and is not `R.null_value()`).
+    /// Whether operand `i` is present (and not `R.null_value()`).
     pub fn has(&self, i: usize) -> bool {
         i < self.args.len() && !is_null(self.func, self.args[i])
     }
 
-    /// Operand `i` as a tensor; a scalar counts as one of rank 0, and an operand of unknown type as one of
-    /// which nothing is known.
+    /// Operand `i` as a tensor. A scalar counts as a tensor of rank 0. An operand of unknown type
+    /// is a tensor without known properties.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If it is something else.
     pub fn tensor(&self, i: usize) -> Result<TensorTy, InferError> {
         let ty = self.func.expr_ty(self.args[i]);
         let what = match self.func.expr(self.args[i]) {
@@ -114,10 +114,10 @@ impl InferCtx<'_> {
         Err(self.error(format!("{} must be a tensor, but is {what}", self.name(i))))
     }
 
-    /// A type as that of a tensor.
+    /// A type as a tensor type. `name` is the name of the operand for messages.
     ///
     /// # Errors
-    /// When it is something else; `name` says what has that type.
+    /// If it is something else.
     pub fn tensor_ty(
         &self,
         ty: Type,
@@ -152,11 +152,11 @@ impl InferCtx<'_> {
         }
     }
 
-    /// The fields of operand `i` as tensors; a variable of tuple type serves too. `None` when their number is
-    /// unknown.
+    /// The fields of operand `i`, a tuple expression or a variable of tuple type, as tensors.
+    /// `None` if their number is unknown.
     ///
     /// # Errors
-    /// When the operand is no tuple of tensors.
+    /// If the operand is not a tuple of tensors.
     pub fn tensors(&self, i: usize) -> Result<Option<Vec<TensorTy>>, InferError> {
         match self.ty(i) {
             TypeData::Any => Ok(None),
@@ -177,7 +177,7 @@ impl InferCtx<'_> {
     /// Operand `i` as a list of sizes: a shape, a tuple of integer scalars, or one integer scalar.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If it is something else.
     pub fn sizes(&self, i: usize) -> Result<SizesTy, InferError> {
         let known = |dims: Vec<Sym>| SizesTy { ndim: Some(dims.len()), dims: Some(dims) };
         let ty = self.func.expr_ty(self.args[i]);
@@ -215,10 +215,10 @@ impl InferCtx<'_> {
         }
     }
 
-    /// [`sizes`](Self::sizes) of a result: none of them is negative.
+    /// As [`sizes`](Self::sizes), for the shape of a result: no size may be negative.
     ///
     /// # Errors
-    /// When one is known to be.
+    /// If one is provably negative.
     pub fn new_sizes(&self, i: usize) -> Result<SizesTy, InferError> {
         let sizes = self.sizes(i)?;
         let known = sizes.dims.iter().flatten().filter_map(|&d| self.func.syms.as_int(d));
@@ -228,10 +228,10 @@ impl InferCtx<'_> {
         }
     }
 
-    /// The value of operand `i`, a `R.dtype`.
+    /// The value of operand `i`, an `R.dtype`.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If it is something else.
     pub fn dtype_operand(&self, i: usize) -> Result<DType, InferError> {
         match self.func.expr(self.args[i]) {
             ExprData::DType(d) => Ok(*d),
@@ -244,7 +244,7 @@ impl InferCtx<'_> {
 
     // ---- results ----
 
-    /// A tensor type from what is known.
+    /// A tensor type with the known properties.
     pub fn make(
         &mut self,
         dims: Option<Vec<Sym>>,
@@ -259,21 +259,21 @@ impl InferCtx<'_> {
         self.func.intern(TypeData::Tensor { shape, dtype })
     }
 
-    /// A tensor type of the same shape as an operand.
+    /// A tensor type with the same shape as an operand.
     pub fn like(&mut self, t: &TensorTy, dtype: Option<DType>) -> Type {
         self.func.intern(TypeData::Tensor { shape: t.shape.clone(), dtype })
     }
 
-    /// The type whose only value is the empty tuple.
+    /// The type of the empty tuple.
     pub fn unit(&mut self) -> Type {
         self.func.intern(TypeData::unit())
     }
 
-    /// The element type that two operands share: the known one where only one is known. A scalar takes the
-    /// tensor's.
+    /// The common element type of two operands. If only one type is known, it is that one. A scalar
+    /// adopts the type of a tensor.
     ///
     /// # Errors
-    /// When they differ.
+    /// If they differ.
     pub fn same_dtype(&self, i: usize, j: usize) -> Result<Option<DType>, InferError> {
         let (a, b) = (self.tensor(i)?, self.tensor(j)?);
         match (a.dtype, b.dtype) {
@@ -284,7 +284,7 @@ impl InferCtx<'_> {
                     .error(format!("{} is {x}, but {} is {y}", self.name(i), self.name(j)))
                     .with_help(format!("convert one of them: R.astype(..., dtype=\"{x}\")"))),
             },
-            // A scalar takes the type of a tensor, whatever that turns out to be.
+            // A scalar adopts the type of a tensor, even if that is unknown.
             (None, Some(_)) if b.scalar => Ok(None),
             (Some(_), None) if a.scalar => Ok(None),
             (x, y) => Ok(x.or(y)),
@@ -293,28 +293,28 @@ impl InferCtx<'_> {
 
     // ---- text ----
 
-    /// A size as text.
+    /// Formats a size.
     pub fn dim(&self, dim: Sym) -> String {
         self.func.syms.display(dim).to_string()
     }
 
-    /// A type as text.
+    /// Formats a type.
     pub fn text(&self, ty: Type) -> String {
         type_text(self.func, ty)
     }
 
-    /// The type of operand `i` as text.
+    /// Formats the type of operand `i`.
     pub fn ty_text(&self, i: usize) -> String {
         self.text(self.func.expr_ty(self.args[i]))
     }
 }
 
-/// Whether a scalar of type `scalar` may take a tensor's type.
+/// Whether a scalar of type `scalar` may adopt a tensor's type.
 fn adopts(scalar: DType, tensor: DType) -> bool {
     tensor.is_float() || (scalar.is_integer() && tensor.is_integer()) || scalar.is_bool()
 }
 
-/// Whether an operand is `R.null_value()`: a call of that operator.
+/// Whether an operand is a call of `R.null_value()`.
 pub(crate) fn is_null(func: &Function, e: Expr) -> bool {
     use pliant_ir::relax::Callee;
     matches!(func.expr(e), ExprData::Call { callee: Callee::Op(NULL_VALUE), .. })

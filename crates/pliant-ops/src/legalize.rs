@@ -1,4 +1,4 @@
-//! From a call of an operator to lower-level code: a loop function and how it is called, or a packed function.
+//! Lowers calls of operators to calls of loop functions or packed functions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,64 +16,65 @@ use crate::prove;
 use crate::registry::{Entry, registry};
 use crate::te::{self, Arg, Taken, TeError, VarMap};
 
-/// What a call becomes.
+/// The lowered form of a call.
 #[expect(
     clippy::large_enum_variant,
     reason = "nearly every call becomes the large one, and none is kept"
 )]
 #[derive(Clone, Debug)]
 pub enum Legalized {
-    /// `call_tir` of a new loop function.
+    /// A `call_tir` of a new loop function.
     Tir(TirCall),
-    /// `relax.reshape(input, shape)`, of the call's own type: a view, which the machine makes without a copy.
+    /// `relax.reshape(input, shape)` of the call's own type: a view, which the VM creates without
+    /// copying.
     Reshape {
         /// The tensor.
         input: Expr,
         /// The dims of the result: a shape value.
         shape: Expr,
     },
-    /// A call of a packed function with these operands, of the call's own type.
+    /// A call of a packed function with these operands and the call's own type.
     Packed {
         /// The registered name.
         name: &'static str,
-        /// The operands; those that are calls or tuple fields have yet to be bound.
+        /// The operands. Calls and tuple fields among them have to be bound by the caller.
         args: Vec<Expr>,
     },
 }
 
-/// A loop function and the operands that `call_tir` hands it.
+/// A loop function, and the operands of its `call_tir`.
 #[derive(Clone, Debug)]
 pub struct TirCall {
-    /// The function: inputs, outputs, then sizes.
+    /// The function; its parameters are the inputs, the outputs and the sizes.
     pub func: PrimFunc,
-    /// What to call it, if that is free.
+    /// The preferred name.
     pub name: Arc<str>,
-    /// The input tensors; those that are tuple fields have yet to be bound.
+    /// The input tensors. Tuple fields among them have to be bound by the caller.
     pub inputs: Vec<Expr>,
-    /// The sizes that follow the outputs.
+    /// The sizes passed after the outputs.
     pub tir_vars: Vec<Sym>,
     /// The types of the outputs.
     pub out_tys: Vec<Type>,
-    /// Whether the call yields a tuple even of one output.
+    /// Whether the call returns a tuple even if there is only one output.
     pub tuple: bool,
 }
 
-/// Why a call cannot be legalised.
+/// The reason why a call cannot be lowered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegalizeError {
-    /// What is wrong or missing.
+    /// Describes the problem.
     pub message: String,
-    /// Whether more would be possible if a shape or data type were known: after `R.match_cast`.
+    /// Whether the call can be lowered once a shape or data type is known: after an `R.match_cast`.
     pub unknown: bool,
 }
 
 impl LegalizeError {
-    /// An error that no further knowledge mends.
+    /// An error that is independent of unknown types.
     pub fn new(message: impl Into<String>) -> Self {
         LegalizeError { message: message.into(), unknown: false }
     }
 
-    /// An error for want of a known shape or data type.
+    /// An error caused by an unknown shape or data type.
     pub fn unknown(message: impl Into<String>) -> Self {
         LegalizeError { message: message.into(), unknown: true }
     }
@@ -103,23 +104,23 @@ impl From<TeError> for LegalizeError {
     }
 }
 
-/// A call whose loop form is wanted.
+/// A call to be lowered.
 pub struct LegalizeCtx<'a> {
-    /// The function that holds the call.
+    /// The function that contains the call.
     pub func: &'a mut Function,
     /// The operator's declaration.
     pub decl: &'a OpDecl,
     /// The operands.
     pub args: &'a [Expr],
-    /// The attributes that were given.
+    /// The attributes of the call, without defaults.
     pub attrs: &'a Attrs,
     /// The type of the call.
     pub ty: Type,
-    /// Which symbol is which size variable.
+    /// Maps symbols to size variables.
     pub vars: VarMap,
-    /// Whether indices that come as values are taken to be in range, so that nothing checks them.
+    /// Whether non-constant indices are assumed to be in range, so that they are not checked.
     pub trusted: bool,
-    /// The tensors that operands are, where the loop form is wanted over tensors that are there already.
+    /// The tensors of the operands, if the call is lowered over existing tensors.
     pub(crate) given: Option<&'a [(Expr, te::Tensor)]>,
     inputs: Vec<(te::Tensor, Expr)>,
     taken: Taken,
@@ -135,7 +136,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Its dims.
+    /// The dims.
     pub fn shape(&self) -> &[te::Expr] {
         match self {
             Value::Tensor(t) => t.shape(),
@@ -143,7 +144,7 @@ impl Value {
         }
     }
 
-    /// Its element type.
+    /// The element type.
     pub fn dtype(&self) -> DType {
         match self {
             Value::Tensor(t) => t.dtype(),
@@ -151,7 +152,7 @@ impl Value {
         }
     }
 
-    /// The element at the indices.
+    /// The element at the given indices.
     pub fn at(&self, indices: &[te::Expr]) -> te::Expr {
         match self {
             Value::Tensor(t) => t.at(indices),
@@ -161,7 +162,8 @@ impl Value {
 }
 
 impl<'a> LegalizeCtx<'a> {
-    /// A call of type `ty`, over placeholders, with indices checked.
+    /// Creates the context of a call of type `ty` with placeholders as operands and checked
+    /// indices.
     pub(crate) fn new(
         func: &'a mut Function,
         decl: &'a OpDecl,
@@ -185,7 +187,7 @@ impl<'a> LegalizeCtx<'a> {
         }
     }
 
-    /// The same call as type rules see it.
+    /// The type inference context of the same call.
     pub fn infer(&mut self) -> InferCtx<'_> {
         InferCtx {
             func: self.func,
@@ -201,13 +203,13 @@ impl<'a> LegalizeCtx<'a> {
         LegalizeError::new(format!("{}: {}", self.decl.name, message.as_ref()))
     }
 
-    /// A number over sizes as an int64 expression; a condition is 0 or 1. The loop function takes the conditionals in it as
-    /// arguments.
+    /// A term over sizes as an int64 expression; a condition is 0 or 1. Selects in it become
+    /// parameters of the loop function.
     pub fn size(&mut self, sym: Sym) -> te::Expr {
         te::cast(&self.symbolic(sym), te::Ty::I64)
     }
 
-    /// As [`Self::size`], where a condition is a bool.
+    /// As [`Self::size`], but a condition is a bool.
     fn symbolic(&mut self, sym: Sym) -> te::Expr {
         if self.given.is_none() {
             self.vars.name_conditionals(&self.func.syms, sym);
@@ -215,7 +217,8 @@ impl<'a> LegalizeCtx<'a> {
         te::from_sym(&self.func.syms, sym, &mut self.vars)
     }
 
-    /// The dims of a tensor as int64 expressions. The loop function takes their irregular parts as arguments.
+    /// The dims of a tensor as int64 expressions. Their irregular subterms become parameters of the
+    /// loop function.
     pub fn size_list(&mut self, dims: &[Sym]) -> Vec<te::Expr> {
         if self.given.is_none() {
             dims.iter().for_each(|&dim| self.vars.name_irregular(&self.func.syms, dim));
@@ -231,14 +234,14 @@ impl<'a> LegalizeCtx<'a> {
         te::Check { axes: Vec::new(), cond, message: check.message.into() }
     }
 
-    /// The symbolic integer that a size is.
+    /// The symbolic integer that a size expression represents.
     pub fn sym(&mut self, e: &te::Expr) -> Option<Sym> {
         te::to_sym(&mut self.func.syms, e, &mut self.vars)
     }
 
     // ---- operands ----
 
-    /// Whether operand `i` is given.
+    /// Whether operand `i` is present.
     pub fn has(&self, i: usize) -> bool {
         i < self.args.len() && !crate::infer::is_null(self.func, self.args[i])
     }
@@ -246,7 +249,7 @@ impl<'a> LegalizeCtx<'a> {
     /// The dims of operand `i`.
     ///
     /// # Errors
-    /// When they are not known.
+    /// If they are unknown.
     pub fn dims(&mut self, i: usize) -> Result<Vec<Sym>, LegalizeError> {
         let ctx = self.infer();
         let t = ctx.tensor(i)?;
@@ -256,20 +259,20 @@ impl<'a> LegalizeCtx<'a> {
         })
     }
 
-    /// Operand `i` as a value: a constant of rank 0 becomes part of the formula.
+    /// Operand `i` as a value. A constant of rank 0 becomes part of the expression.
     ///
     /// # Errors
-    /// When its shape or data type is not known.
+    /// If its shape or data type is unknown.
     pub fn value(&mut self, i: usize) -> Result<Value, LegalizeError> {
         let dims = self.dims(i)?;
         self.value_of_dims(i, &dims)
     }
 
-    /// [`value`](Self::value) of an operand whose dims are taken to be `dims`: the loop function checks them when
-    /// it runs.
+    /// As [`value`](Self::value), for an operand whose dims are assumed to be `dims`. The loop
+    /// function checks them at run time.
     ///
     /// # Errors
-    /// When its data type is not known.
+    /// If its data type is unknown.
     pub fn value_of_dims(&mut self, i: usize, dims: &[Sym]) -> Result<Value, LegalizeError> {
         if let Some(scalar) = self.scalar(self.args[i]) {
             return Ok(Value::Scalar(scalar));
@@ -277,19 +280,20 @@ impl<'a> LegalizeCtx<'a> {
         self.tensor_of_dims(i, dims).map(Value::Tensor)
     }
 
-    /// Operand `i` as a tensor, constants too.
+    /// Operand `i` as a tensor, even if it is constant.
     ///
     /// # Errors
-    /// When its shape or data type is not known.
+    /// If its shape or data type is unknown.
     pub fn tensor(&mut self, i: usize) -> Result<te::Tensor, LegalizeError> {
         let dims = self.dims(i)?;
         self.tensor_of_dims(i, &dims)
     }
 
-    /// Operand `i` as a tensor whose dims are taken to be `dims`: the loop function checks them when it runs.
+    /// Operand `i` as a tensor whose dims are assumed to be `dims`. The loop function checks them
+    /// at run time.
     ///
     /// # Errors
-    /// When its data type is not known.
+    /// If its data type is unknown.
     pub fn tensor_of_dims(&mut self, i: usize, dims: &[Sym]) -> Result<te::Tensor, LegalizeError> {
         let ctx = self.infer();
         let (op, name, t) = (ctx.op(), ctx.name(i), ctx.tensor(i)?);
@@ -310,16 +314,16 @@ impl<'a> LegalizeCtx<'a> {
     /// The fields of operand `i`, a tuple of tensors.
     ///
     /// # Errors
-    /// When a shape or data type is not known.
+    /// If a shape or data type is unknown.
     pub fn fields(&mut self, i: usize) -> Result<Vec<te::Tensor>, LegalizeError> {
         self.fields_of_dims(i, |_, own| own.to_vec())
     }
 
-    /// [`fields`](Self::fields) whose dims are taken to be `taken(place, own dims)`: the loop function checks them
-    /// when it runs.
+    /// As [`fields`](Self::fields), with dims assumed to be `taken(index, own dims)`. The loop
+    /// function checks them at run time.
     ///
     /// # Errors
-    /// When a shape or data type is not known.
+    /// If a shape or data type is unknown.
     pub fn fields_of_dims(
         &mut self,
         i: usize,
@@ -350,7 +354,7 @@ impl<'a> LegalizeCtx<'a> {
     /// Operand `i` as sizes.
     ///
     /// # Errors
-    /// When they are not known.
+    /// If they are unknown.
     pub fn sizes(&mut self, i: usize) -> Result<Vec<Sym>, LegalizeError> {
         let ctx = self.infer();
         let sizes = ctx.sizes(i)?;
@@ -360,8 +364,8 @@ impl<'a> LegalizeCtx<'a> {
         })
     }
 
-    /// Makes a placeholder for an input of the loop function, a value with a name and perhaps known dims. Where these
-    /// are not provably `dims`, the loop function checks them.
+    /// Creates a placeholder for an input of the loop function. `own` are its dims, if known. If
+    /// they are not provably `dims`, the loop function checks them.
     fn input(
         &mut self,
         (e, name, own): (Expr, &str, Option<&[Sym]>),
@@ -430,7 +434,7 @@ impl<'a> LegalizeCtx<'a> {
 
     // ---- results and attributes ----
 
-    /// The types of the outputs: the fields of a tuple, else the call's type.
+    /// The types of the outputs: the fields of a tuple type, else the call's type.
     pub fn out_tys(&self) -> Vec<Type> {
         match self.func.types.get(self.ty) {
             TypeData::Tuple(fields) => fields.to_vec(),
@@ -441,7 +445,7 @@ impl<'a> LegalizeCtx<'a> {
     /// The dims of output `k`.
     ///
     /// # Errors
-    /// When they are not known.
+    /// If they are unknown.
     pub fn out_dims(&mut self, k: usize) -> Result<Vec<Sym>, LegalizeError> {
         let dims =
             self.out_tys().get(k).and_then(|&t| self.func.types.get(t).dims().map(<[Sym]>::to_vec));
@@ -458,7 +462,7 @@ impl<'a> LegalizeCtx<'a> {
     /// The dims of output `k` as tensor expressions.
     ///
     /// # Errors
-    /// When they are not known.
+    /// If they are unknown.
     pub fn out_shape(&mut self, k: usize) -> Result<Vec<te::Expr>, LegalizeError> {
         let dims = self.out_dims(k)?;
         Ok(self.size_list(&dims))
@@ -467,7 +471,7 @@ impl<'a> LegalizeCtx<'a> {
     /// The element type of output `k`.
     ///
     /// # Errors
-    /// When it is not known.
+    /// If it is unknown.
     pub fn out_dtype(&self, k: usize) -> Result<DType, LegalizeError> {
         let dtype = self.out_tys().get(k).and_then(|&t| self.func.types.get(t).dtype());
         let name = self.decl.name;
@@ -482,17 +486,17 @@ impl<'a> LegalizeCtx<'a> {
     }
 }
 
-/// The name of the i-th input: `A`, `B`, ..., `Z`, then `A1` and so on.
+/// The name of the i-th input: `A`, `B`, ..., `Z`, `A1`, and so on.
 pub(crate) fn input_name(i: usize) -> String {
     let letter = char::from(b'A' + (i % 26) as u8);
     if i < 26 { letter.to_string() } else { format!("{letter}{}", i / 26) }
 }
 
-/// What a call of an operator becomes; `None` where it stays as it is, or the expression is no such call. A
-/// `relax.reshape` whose shape is written out stays.
+/// Lowers a call of an operator. `None` if it is not lowered here, or the expression is not such a
+/// call. A `relax.reshape` with a shape expression is not lowered.
 ///
 /// # Errors
-/// When a shape or data type is not known that the loop form needs.
+/// If a required shape or data type is unknown.
 pub fn legalize_call(func: &mut Function, call: Expr) -> Result<Option<Legalized>, LegalizeError> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(call) else {
         return Ok(None);
@@ -502,10 +506,10 @@ pub fn legalize_call(func: &mut Function, call: Expr) -> Result<Option<Legalized
     legalize(func, op, &args, &attrs, ty)
 }
 
-/// What `op(args, attrs)` of type `ty` becomes; `None` where it stays as it is.
+/// Lowers `op(args, attrs)` of type `ty`; `None` if it is not lowered here.
 ///
 /// # Errors
-/// When a shape or data type is not known that the loop form needs, or the operator is not declared.
+/// If a required shape or data type is unknown, or the operator is not declared.
 pub fn legalize(
     func: &mut Function,
     op: Op,
@@ -516,8 +520,8 @@ pub fn legalize(
     legalize_with(func, op, args, attrs, ty, false)
 }
 
-/// [`legalize`]; where indices that come as values are `trusted`, none is checked, and one outside its range reads or
-/// writes some other element of the tensor.
+/// As [`legalize`]. If non-constant indices are `trusted`, they are not checked, and an index out
+/// of range accesses another element of the tensor.
 ///
 /// # Errors
 /// As [`legalize`].
@@ -542,7 +546,7 @@ pub fn legalize_with(
     }
 }
 
-/// Whether the loop form of an operator is made from the shapes of its operands.
+/// Whether lowering an operator requires the shapes of its operands.
 pub fn needs_shapes(op: Op) -> bool {
     match registry().entry(op.0) {
         Some(Entry::Library { decl, .. }) => {
@@ -553,7 +557,7 @@ pub fn needs_shapes(op: Op) -> bool {
     }
 }
 
-/// Which sizes the operator of that name must know as numbers.
+/// The sizes that the operator with the given name requires as constants.
 pub fn numbers_of(name: &str) -> Numbers {
     match registry().entry(name) {
         Some(Entry::Library { decl, .. }) => decl.numbers,
@@ -561,8 +565,8 @@ pub fn numbers_of(name: &str) -> Numbers {
     }
 }
 
-/// [`legalize`] to a loop function, also of operators that the machine can do without a copy; `None` where the
-/// operator has no loop form.
+/// As [`legalize`], but always to a loop function, even for operators that the VM can execute as
+/// views. `None` if the operator has no tensor expression.
 ///
 /// # Errors
 /// As [`legalize`].
@@ -595,22 +599,22 @@ fn to_tir(
     tir_call_taken(func, name, (&inputs, &outputs, &taken), &vars, ty).map(Some)
 }
 
-/// What a call computes as tensor expressions.
+/// A call as tensor expressions.
 pub(crate) struct LoopForm {
-    /// The placeholders, and the operands that they stand for.
+    /// The placeholders with the operands that they represent.
     inputs: Vec<(te::Tensor, Expr)>,
     /// The results.
     pub(crate) outputs: Vec<te::Tensor>,
-    /// The dims that operands are taken to have.
+    /// The assumed dims of operands.
     pub(crate) taken: Taken,
-    /// Which symbol is which variable.
+    /// Maps symbols to variables.
     pub(crate) vars: VarMap,
 }
 
-/// The loop form of `op(args, attrs)`; `None` where the operator has none.
+/// The tensor expressions of `op(args, attrs)`; `None` if the operator has none.
 ///
 /// # Errors
-/// When a shape or data type is not known that it needs.
+/// If a required shape or data type is unknown.
 pub(crate) fn loop_form(
     func: &mut Function,
     decl: &OpDecl,
@@ -641,12 +645,12 @@ fn view(
             let message = format!("{}: sizes of x to find or to copy are not known", decl.name);
             return Err(LegalizeError::unknown(message));
         }
-        // The shape is a value of the program; the machine takes it as it comes.
+        // The shape is a run-time value, which the VM uses directly.
         return Ok(None);
     }
     let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
     if decl.name == "relax.squeeze" && !squeezed_unknown(&mut infer)?.is_empty() {
-        // Without elements, their number does not tell whether a size is 1.
+        // If the tensor is empty, the number of elements does not show whether a size is 1.
         let call = to_tir(func, Op(decl.name), args, attrs, ty, false)?;
         return Ok(call.map(Legalized::Tir));
     }
@@ -660,10 +664,11 @@ fn view(
     Ok(Some(Legalized::Reshape { input: args[0], shape }))
 }
 
-/// The loop function of `outputs`, which reads some of `inputs`, and how it is called.
+/// The loop function of `outputs` and its call. It reads some of the `inputs`.
 ///
 /// # Errors
-/// What [`te::create_prim_func`] says, and when a size belongs to no symbol of the function.
+/// Those of [`te::create_prim_func`]; also if a size does not correspond to a symbol of the
+/// function.
 pub(crate) fn tir_call(
     func: &mut Function,
     name: &str,
@@ -675,10 +680,10 @@ pub(crate) fn tir_call(
     tir_call_taken(func, name, (inputs, outputs, &Taken::default()), vars, ty)
 }
 
-/// The outputs, each computed for itself: a copy where one is an operand or another output.
+/// The outputs as separate stages: an output that is an operand or another output is copied.
 ///
 /// # Errors
-/// When one is a placeholder that is no operand, so that nothing computes it.
+/// If one is a placeholder that is not an operand.
 fn own_outputs(
     name: &str,
     inputs: &[(te::Tensor, Expr)],
@@ -700,7 +705,7 @@ fn own_outputs(
     Ok(own)
 }
 
-/// [`tir_call`] of inputs whose dims are taken to be others.
+/// As [`tir_call`], for inputs with assumed dims.
 fn tir_call_taken(
     func: &mut Function,
     name: &str,
@@ -710,7 +715,7 @@ fn tir_call_taken(
 ) -> Result<TirCall, LegalizeError> {
     let outputs = &own_outputs(name, inputs, outputs)?[..];
     let used: FxHashSet<te::Tensor> = te::placeholders_of(outputs).into_iter().collect();
-    // What is only checked is an input too.
+    // Inputs that are only checked must be passed, too.
     let wanted = |t: &te::Tensor| used.contains(t) || taken.declared.contains_key(t);
     let inputs: Vec<&(te::Tensor, Expr)> = inputs.iter().filter(|(t, _)| wanted(t)).collect();
     let args: Vec<Arg> = inputs.iter().map(|(t, _)| t).chain(outputs).map(Arg::from).collect();
@@ -734,8 +739,8 @@ fn tir_call_taken(
     Ok(TirCall { func: prim, name: name.into(), inputs, tir_vars, out_tys, tuple })
 }
 
-/// The operands of a packed function: those of the call and then the attributes as values, but a variadic operand
-/// comes last.
+/// The operands of a packed function: those of the call, followed by the attributes as values, and
+/// a variadic operand last.
 fn packed(
     func: &mut Function,
     decl: &OpDecl,
@@ -746,7 +751,7 @@ fn packed(
     let fixed = decl.operands.iter().position(|o| o.starts_with('*')).unwrap_or(args.len());
     let (fixed, rest) = args.split_at(fixed.min(args.len()));
     let mut args = fixed.to_vec();
-    // Attributes have places of their own, behind operands that are not given.
+    // Attributes have fixed positions, so absent operands before them are passed explicitly.
     let operands = decl.operands.iter().take_while(|o| !o.starts_with('*')).count();
     while args.len() < operands && !decl.attrs.is_empty() {
         args.push(func.tuple(&[]));

@@ -1,17 +1,17 @@
-//! The operators of Pliant: one declaration each, and the tensor expressions that give them meaning.
+//! The operators: their declarations, and the tensor expressions that define them.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`te`] | tensor expressions and the loop functions made from them |
-//! | [`decl`] | [`OpDecl`]: what is declared of an operator |
-//! | `ops` | the declarations, one file per group, and the table of all |
-//! | [`mod@registry`] | [`registry()`]: operators by name, as the IR wants them |
-//! | [`infer`], [`attrs`], [`rules`], [`prove`] | what type rules see, share, and can prove |
-//! | [`broadcast`] | broadcasting, by proof or at run time |
+//! | [`decl`] | [`OpDecl`]: the declaration of an operator |
+//! | `ops` | the declarations, one file per group, and the table of all operators |
+//! | [`mod@registry`] | [`registry()`]: operators by name, as required by the IR |
+//! | [`infer`], [`attrs`], [`rules`], [`prove`] | type inference: context, rules, proofs |
+//! | [`broadcast`] | broadcasting, proved statically or decided at run time |
 //! | [`equation`] | the labels of an einsum's dims |
-//! | [`dynamic`] | calls whose operands are known only at run time |
-//! | [`mod@legalize`] | from a call to a loop function |
-//! | [`mod@size_checks`] | which sizes a call runs at |
+//! | [`dynamic`] | calls whose operands have types only known at run time |
+//! | [`mod@legalize`] | lowers calls to loop functions |
+//! | [`mod@size_checks`] | the sizes for which a call is valid |
 //! | [`module_builder`] | [`ModuleBuilder`]: modules under construction, `emit_te` |
 //! | [`topi`] | operators as functions over tensor expressions |
 //! | [`user`] | operators registered from a tensor expression alone |

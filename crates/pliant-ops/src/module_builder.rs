@@ -1,4 +1,4 @@
-//! [`ModuleBuilder`]: a module under construction, and loop functions made from tensor expressions.
+//! [`ModuleBuilder`]: builds a module, and loop functions from tensor expressions.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::legalize::{LegalizeError, TirCall, tir_call};
 use crate::te;
 use crate::user::TeCall;
 
-/// A module under construction. Loop functions that are equal up to names are kept once.
+/// A module under construction. Loop functions that are equal up to names are stored once.
 #[derive(Debug, Default)]
 pub struct ModuleBuilder {
     module: IRModule,
@@ -21,12 +21,12 @@ pub struct ModuleBuilder {
 }
 
 impl ModuleBuilder {
-    /// An empty module.
+    /// Creates an empty module.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A module to be added to. Its own private loop functions serve equal ones added later.
+    /// Adds to an existing module. Its private loop functions are reused for equal ones.
     pub fn from_module(module: IRModule) -> Self {
         let mut builder = ModuleBuilder { module, prims: FxHashMap::default() };
         let private = |f: &PrimFunc| f.private;
@@ -42,7 +42,7 @@ impl ModuleBuilder {
         builder
     }
 
-    /// The module as it stands.
+    /// The module in its current state.
     pub fn module(&self) -> &IRModule {
         &self.module
     }
@@ -52,8 +52,8 @@ impl ModuleBuilder {
         self.module
     }
 
-    /// Adds a function under `hint` or a name made from it. A private loop function that is equal to one already
-    /// there is not added: the name of that one is returned.
+    /// Adds a function with the name `hint`, or a unique name derived from it. Returns the name. If
+    /// an equal private loop function exists already, its name is returned instead.
     pub fn add_func(&mut self, func: impl Into<BaseFunc>, hint: &str) -> Arc<str> {
         let func = func.into();
         let BaseFunc::Prim(prim) = &func else { return self.insert(func, hint) };
@@ -72,7 +72,7 @@ impl ModuleBuilder {
         name
     }
 
-    /// Replaces the function of that name, or adds it.
+    /// Replaces the function with the given name, or adds it.
     pub fn update_func(&mut self, name: impl Into<Arc<str>>, func: impl Into<BaseFunc>) {
         self.module.insert(name, func);
     }
@@ -83,19 +83,20 @@ impl ModuleBuilder {
         name
     }
 
-    /// Adds the loop function and makes the `call_tir` of it. Inputs that are calls or tuple fields have yet to be
-    /// bound: [`FunctionBuilder::operand`] does that.
+    /// Adds the loop function, and creates its `call_tir`. Inputs that are calls or tuple fields
+    /// have to be bound by [`FunctionBuilder::operand`].
     pub fn call_tir(&mut self, func: &mut Function, call: TirCall) -> Expr {
         let TirCall { func: prim, name, inputs, tir_vars, out_tys, tuple } = call;
         let name = self.add_func(prim, &name);
         call_tir(func, &name, &inputs, &tir_vars, &out_tys, tuple)
     }
 
-    /// A `call_tir` of the loop function of `f`, which gets a tensor for each operand. Size variables that no
-    /// operand's dim defines are handed over as `tir_vars`.
+    /// Creates a `call_tir` of a loop function that is built by `f` from one tensor per operand.
+    /// Size variables that are not defined by the dim of an operand are passed as `tir_vars`.
     ///
     /// # Errors
-    /// When an operand's shape or data type is not known, `f` fails, or its outputs are no well-formed stages.
+    /// If an operand's shape or data type is unknown, `f` fails, or its outputs are not well-formed
+    /// stages.
     pub fn call_te(
         &mut self,
         func: &mut Function,
@@ -107,10 +108,10 @@ impl ModuleBuilder {
         Ok(self.call_tir(func, call))
     }
 
-    /// The `call_tir` of outputs made with a [`TeCall`].
+    /// Creates the `call_tir` of outputs that were built with a [`TeCall`].
     ///
     /// # Errors
-    /// When the outputs are no well-formed stages over the inputs.
+    /// If the outputs are not well-formed stages over the inputs.
     pub fn finish_te(
         &mut self,
         func: &mut Function,
@@ -123,8 +124,8 @@ impl ModuleBuilder {
         Ok(self.call_tir(func, call))
     }
 
-    /// Binds [`call_te`](Self::call_te) in the function under construction. Operands are brought to normal form
-    /// first.
+    /// Binds the result of [`call_te`](Self::call_te) in the function under construction. Operands
+    /// are normalised first.
     ///
     /// # Errors
     /// As [`call_te`](Self::call_te).
@@ -141,11 +142,12 @@ impl ModuleBuilder {
     }
 }
 
-/// The loop function of `f`, which gets a tensor for each operand, and how it is called. Size variables that no
-/// operand's dim defines are handed over as `tir_vars`.
+/// The loop function that is built by `f` from one tensor per operand, and its call. Size variables
+/// that are not defined by the dim of an operand are passed as `tir_vars`.
 ///
 /// # Errors
-/// When an operand's shape or data type is not known, `f` fails, or its outputs are no well-formed stages.
+/// If an operand's shape or data type is unknown, `f` fails, or its outputs are not well-formed
+/// stages.
 pub fn te_call(
     func: &mut Function,
     hint: &str,
@@ -155,7 +157,7 @@ pub fn te_call(
     te_call_sized(func, hint, args, &[], |tensors, _| f(tensors))
 }
 
-/// The same of an `f` that gets these sizes too.
+/// As [`te_call`], where `f` also gets the given sizes.
 ///
 /// # Errors
 /// As [`te_call`].
@@ -196,7 +198,7 @@ pub fn call_tir(
     out_tys: &[Type],
     tuple: bool,
 ) -> Expr {
-    // Loop functions write into their arguments: their type is that of a function with effects.
+    // Loop functions write to their arguments, so their type is that of an impure function.
     let ret = func.intern(TypeData::Any);
     let callee_ty = func.intern(TypeData::Callable { params: None, ret, pure: false });
     let callee = func.global(name, callee_ty);

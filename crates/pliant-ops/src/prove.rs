@@ -1,11 +1,11 @@
-//! What can be proved about sizes while types are inferred. All symbols of shapes are at least 0.
+//! Proofs about sizes during type inference. All symbols in shapes are at least 0.
 
 use pliant_ir::relax::Function;
 use pliant_sym::{Analyzer, Facts, Proof, Sym};
 
-/// Whether two sizes are equal: yes, no, or unknown (`None`).
+/// Whether two sizes are equal, or `None` if that is unknown.
 pub fn equal(func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
-    // The common case, on the path of every broadcast.
+    // The common case, because every broadcast asks this.
     if a == b {
         return Some(true);
     }
@@ -15,12 +15,12 @@ pub fn equal(func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
     ask(func, &[a, b], |analyzer| analyzer.prove_eq(a, b))
 }
 
-/// Whether `a <= b`: yes, no, or unknown.
+/// Whether `a <= b`, or `None` if that is unknown.
 pub fn at_most(func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
     ask(func, &[a, b], |analyzer| analyzer.prove_le(a, b))
 }
 
-/// Whether `b` divides `a`: yes, no, or unknown.
+/// Whether `b` divides `a`, or `None` if that is unknown.
 pub fn divides(func: &mut Function, b: Sym, a: Sym) -> Option<bool> {
     let rest = func.syms.floormod(a, b);
     let zero = func.syms.int(0);

@@ -1,4 +1,4 @@
-//! The registry: the library's operators by name, and the user's.
+//! The registry: the operators of the library and of the user, by name.
 
 use std::sync::{LazyLock, PoisonError, RwLock};
 
@@ -12,21 +12,21 @@ use crate::infer::InferCtx;
 use crate::ops::GROUPS;
 use crate::user::UserOp;
 
-/// An operator with how it is written.
+/// An operator together with its signature.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// Of the library.
+    /// An operator of the library.
     Library {
-        /// Its declaration.
+        /// The declaration.
         decl: &'static OpDecl,
-        /// How it is written.
+        /// The signature: the operands and attributes as they are written in a call.
         signature: OpSignature,
     },
-    /// Registered by the user.
+    /// An operator registered by the user.
     User(UserOp),
 }
 
-/// All operators. There is one for the process: [`registry`].
+/// All operators. The process has one registry: [`registry`].
 pub struct Registry {
     library: FxHashMap<&'static str, Entry>,
     aliases: FxHashMap<&'static str, &'static str>,
@@ -42,13 +42,13 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     Registry { library, aliases, user: RwLock::default() }
 });
 
-/// The operators of this process.
+/// The registry of this process.
 pub fn registry() -> &'static Registry {
     &REGISTRY
 }
 
 impl Registry {
-    /// The operator of that full name, aliases resolved.
+    /// The operator with this full name. Aliases are resolved.
     pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
         if let Some(entry) = self.library.get(name) {
             return Some(entry);
@@ -59,7 +59,7 @@ impl Registry {
         self.user.read().unwrap_or_else(PoisonError::into_inner).get(name).copied()
     }
 
-    /// The declaration of a library operator.
+    /// The declaration of a library operator. `None` for an operator of the user.
     pub fn decl(&self, op: Op) -> Option<&'static OpDecl> {
         match self.entry(op.0)? {
             Entry::Library { decl, .. } => Some(decl),
@@ -72,7 +72,7 @@ impl Registry {
         GROUPS.iter().copied().flatten()
     }
 
-    /// The names of the user's operators, sorted.
+    /// The names of the operators that the user registered, sorted.
     pub fn user_ops(&self) -> Vec<&'static str> {
         let user = self.user.read().unwrap_or_else(PoisonError::into_inner);
         let mut names: Vec<&'static str> = user.keys().copied().collect();
@@ -80,10 +80,11 @@ impl Registry {
         names
     }
 
-    /// Whether an operator may have that full name beside the others.
+    /// Checks that an operator with this full name can be added.
     ///
     /// # Errors
-    /// When an operator stands where a group would be, or the other way round: one of both could not be reached.
+    /// If an operator would have the name of a group, or the other way round: one of the two could
+    /// not be reached as an attribute.
     pub(crate) fn room_for(&self, name: &str) -> Result<(), InferError> {
         for (dot, _) in name.match_indices('.').skip(1) {
             if self.entry(&name[..dot]).is_some() {
@@ -102,11 +103,12 @@ impl Registry {
         }
     }
 
-    /// Adds a user's operator or replaces the one of that name.
+    /// Adds an operator of the user, or replaces the one with that name.
     pub(crate) fn add_user(&self, op: UserOp) -> Op {
         let mut user = self.user.write().unwrap_or_else(PoisonError::into_inner);
         let name = op.name();
-        // Calls name operators for as long as the process lives, so a registration is never freed.
+        // Calls refer to operators for as long as the process lives, so a registration is never
+        // freed.
         user.insert(name, Box::leak(Box::new(Entry::User(op))));
         Op(name)
     }
@@ -170,7 +172,7 @@ impl OpRegistry for Registry {
     }
 }
 
-/// Refuses strings among the operands of what computes.
+/// Rejects strings among the operands of an operator that computes tensors.
 fn check_texts(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     if !matches!(ctx.decl.legalize, Legalize::Te(_) | Legalize::View(_)) {
         return Ok(());
@@ -186,7 +188,8 @@ fn check_texts(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Checks that each given attribute is declared and each required one given, and bools, integers and floats for what they are.
+/// Checks that each given attribute is declared, that each required attribute is given, and that
+/// bools, integers and floats have the declared kind.
 fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     for (key, _) in &ctx.attrs.0 {
         if !ctx.decl.attrs.iter().any(|(k, _)| **k == **key) {

@@ -1,4 +1,4 @@
-//! Type rules and formulas that several operators share.
+//! Type rules and formulas shared by several operators.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{TensorShape, Type};
@@ -10,16 +10,16 @@ use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::prove;
 use crate::te;
 
-/// The operands' types as text, for errors about two operands.
+/// The types of the operands as text, for errors that concern several operands.
 pub fn operand_types(ctx: &InferCtx<'_>) -> String {
     let one = |i: usize| format!("{} is {}", ctx.name(i), ctx.ty_text(i));
     (0..ctx.args.len()).map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The shape that these operands broadcast to; the element type is left open.
+/// The shape that these operands broadcast to. The element type of the result is left open.
 ///
 /// # Errors
-/// When shapes provably do not fit, naming the dims.
+/// If the shapes provably do not broadcast. The error names the dims.
 pub fn broadcast_of(ctx: &mut InferCtx<'_>, operands: &[usize]) -> Result<TensorTy, InferError> {
     let mut out = ctx.tensor(operands[0])?;
     for &i in &operands[1..] {
@@ -41,7 +41,7 @@ fn broadcast_two(ctx: &mut InferCtx<'_>, a: TensorTy, b: TensorTy) -> Result<Ten
                 scalar: a.scalar && b.scalar,
             }
         }
-        // A scalar changes no shape, whatever is known of it.
+        // A scalar does not change the shape, whatever is known about the other operand.
         (Some(x), None) if x.is_empty() => b,
         (None, Some(y)) if y.is_empty() => a,
         _ if a.shape == b.shape && matches!(a.shape, TensorShape::Var(_)) => a,
@@ -53,32 +53,33 @@ fn broadcast_two(ctx: &mut InferCtx<'_>, a: TensorTy, b: TensorTy) -> Result<Ten
     })
 }
 
-/// The shape and element type of a broadcasting operator over operands 0 and 1.
+/// The shape and element type that operands 0 and 1 broadcast to.
 ///
 /// # Errors
-/// When shapes or element types do not fit.
+/// If the shapes do not broadcast or the element types differ.
 pub fn broadcast(ctx: &mut InferCtx<'_>) -> Result<(TensorTy, Option<DType>), InferError> {
     let out = broadcast_of(ctx, &[0, 1])?;
     let dtype = ctx.same_dtype(0, 1)?;
     Ok((out, dtype))
 }
 
-/// The type rule of a broadcasting operator whose result has the operands' element type.
+/// The type rule of a broadcasting operator whose result has the element type of the operands.
 ///
 /// # Errors
-/// When shapes or element types do not fit.
+/// If the shapes do not broadcast or the element types differ.
 pub fn infer_broadcast(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let (out, dtype) = broadcast(ctx)?;
     Ok(ctx.like(&out, dtype))
 }
 
-/// The type rule of a broadcasting operator of floats.
+/// The type rule of a broadcasting operator that is defined on floats only.
 ///
 /// # Errors
-/// When shapes or element types do not fit.
+/// If an operand is not a tensor of floats, the shapes do not broadcast or the element types
+/// differ.
 pub fn infer_broadcast_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
-    // A scalar takes the tensor's type, whatever its own is.
+    // A scalar takes the type of the tensor, whatever its own type is.
     if !a.scalar {
         require_float(ctx, 0, &a)?;
     }
@@ -91,16 +92,16 @@ pub fn infer_broadcast_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError>
 /// The type rule of a broadcasting operator whose result is bool.
 ///
 /// # Errors
-/// When shapes or element types do not fit.
+/// If the shapes do not broadcast or the element types differ.
 pub fn infer_compare(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let (out, _) = broadcast(ctx)?;
     Ok(ctx.like(&out, Some(DType::Bool)))
 }
 
-/// The type rule of an elementwise operator of one operand.
+/// The type rule of an elementwise operator with one operand.
 ///
 /// # Errors
-/// When the operand is no tensor.
+/// If the operand is not a tensor.
 pub fn infer_unary(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let t = ctx.tensor(0)?;
     Ok(ctx.like(&t, t.dtype))
@@ -109,17 +110,17 @@ pub fn infer_unary(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
 /// The type rule of an elementwise operator that is defined on floats only.
 ///
 /// # Errors
-/// When the operand is no tensor of floats.
+/// If the operand is not a tensor of floats.
 pub fn infer_unary_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     Ok(ctx.like(&t, t.dtype))
 }
 
-/// Checks that an operand is of a float type, where its type is known.
+/// Checks that operand `i` has a float type, if its type is known.
 ///
 /// # Errors
-/// When it is not.
+/// If the type is known and is not a float type.
 pub fn require_float(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
         Some(d) if !d.is_float() => Err(ctx
@@ -129,10 +130,10 @@ pub fn require_float(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), I
     }
 }
 
-/// Checks that an operand is of numbers, where its type is known.
+/// Checks that operand `i` is a tensor of numbers, if its type is known.
 ///
 /// # Errors
-/// When it is of bools.
+/// If the operand is a tensor of bools.
 pub fn require_number(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
         Some(d) if d.is_bool() && !t.scalar => Err(ctx
@@ -145,7 +146,7 @@ pub fn require_number(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), 
 /// The type rule of a broadcasting operator that is defined on numbers only.
 ///
 /// # Errors
-/// When shapes or element types do not fit.
+/// If an operand is a tensor of bools, the shapes do not broadcast or the element types differ.
 pub fn infer_arithmetic(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     for i in [0, 1] {
         require_number(ctx, i, &ctx.tensor(i)?)?;
@@ -156,17 +157,17 @@ pub fn infer_arithmetic(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
 /// The type rule of an elementwise operator that is defined on numbers only.
 ///
 /// # Errors
-/// When the operand is no tensor of numbers.
+/// If the operand is not a tensor of numbers.
 pub fn infer_unary_number(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let t = ctx.tensor(0)?;
     require_number(ctx, 0, &t)?;
     Ok(ctx.like(&t, t.dtype))
 }
 
-/// Checks that an operand is of integers, where its type is known.
+/// Checks that operand `i` has an integer type, if its type is known.
 ///
 /// # Errors
-/// When it is not.
+/// If the type is known and is not an integer type.
 pub fn require_integer(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
         Some(d) if !d.is_integer() => {
@@ -176,10 +177,10 @@ pub fn require_integer(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(),
     }
 }
 
-/// Checks that an operand is of integers or bools, where its type is known.
+/// Checks that operand `i` has an integer type or bool, if its type is known.
 ///
 /// # Errors
-/// When it is not.
+/// If the operand has a float type.
 pub fn require_bits(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
         Some(d) if d.is_float() => Err(
@@ -189,10 +190,10 @@ pub fn require_bits(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), In
     }
 }
 
-/// Checks that an operand is a scalar: a scalar value or a tensor of rank 0.
+/// Checks that operand `i` is a scalar: a scalar value or a tensor of rank 0.
 ///
 /// # Errors
-/// When it has dims.
+/// If the operand has dims.
 pub fn require_scalar(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
     match ctx.tensor(i)?.ndim {
         Some(0) | None => Ok(()),
@@ -202,12 +203,12 @@ pub fn require_scalar(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
     }
 }
 
-// ---- loop forms ----
+// ---- tensor expressions ----
 
-/// A broadcasting operator by its formula over an element of each of these operands.
+/// A broadcasting operator given by a formula over one element of each of these operands.
 ///
 /// # Errors
-/// When a shape or element type is not known.
+/// If a shape or an element type is not known.
 pub fn te_broadcast_of(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,
@@ -226,10 +227,10 @@ pub fn te_broadcast_of(
     Ok(vec![target.checked(ctx, result)])
 }
 
-/// A broadcasting operator by its formula over two elements.
+/// A broadcasting operator given by a formula over two elements.
 ///
 /// # Errors
-/// When a shape or element type is not known.
+/// If a shape or an element type is not known.
 pub fn te_broadcast(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,
@@ -238,10 +239,10 @@ pub fn te_broadcast(
     te_broadcast_of(ctx, name, &[0, 1], |v| f(&v[0], &v[1]))
 }
 
-/// An elementwise operator by its formula over one element.
+/// An elementwise operator given by a formula over one element.
 ///
 /// # Errors
-/// When the shape or element type is not known.
+/// If the shape or the element type is not known.
 pub fn te_unary(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,
@@ -252,10 +253,11 @@ pub fn te_unary(
     Ok(vec![te::compute_named(shape, name, &["i0", "i1", "i2", "i3", "i4", "i5"], |i| f(&x.at(i)))])
 }
 
-/// [`te_unary`] of several steps on floats: those of 16 bits are computed in float32 and rounded once.
+/// [`te_unary`] for a formula of several float operations. Floats of 16 bits are computed in
+/// float32 and rounded once.
 ///
 /// # Errors
-/// As [`te_unary`].
+/// As for [`te_unary`].
 pub fn te_unary_steps(
     ctx: &mut LegalizeCtx<'_>,
     f: impl Fn(&te::Expr) -> te::Expr,
@@ -266,13 +268,15 @@ pub fn te_unary_steps(
     })
 }
 
-/// The type that floats of that type are computed in where there are several steps.
+/// The type in which formulas of several operations on `dtype` are computed: float32 for floats of
+/// 16 bits, otherwise `dtype`.
 pub fn wide_float(dtype: DType) -> DType {
     if matches!(dtype, DType::Float16 | DType::BFloat16) { DType::Float32 } else { dtype }
 }
 
-/// The size that two sizes must share: a constant wins over a symbol and the left over the right where equality
-/// cannot be proved; the loop function checks it when it runs. `None` when the two provably differ.
+/// The size that two dims of equal size have, or `None` if the two provably differ. If equality
+/// cannot be proved, the loop function checks it at run time. A constant is preferred to a symbol,
+/// and otherwise the left size to the right one.
 pub fn shared_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Option<Sym> {
     let (ca, cb) = (ctx.func.syms.as_int(a), ctx.func.syms.as_int(b));
     match prove::equal(ctx.func, a, b) {
@@ -286,7 +290,8 @@ pub fn numel(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Sym {
     ctx.func.syms.product(dims.iter().copied())
 }
 
-/// The tensor converted to a type, if it has another: sums of 16-bit floats are made in float32.
+/// The tensor converted to `dtype`, unless it already has that type. Sums of 16-bit floats, which
+/// are made in float32, are converted back with this function.
 pub fn te_converted(t: te::Tensor, dtype: DType) -> te::Tensor {
     if t.dtype() == dtype {
         return t;
@@ -294,22 +299,22 @@ pub fn te_converted(t: te::Tensor, dtype: DType) -> te::Tensor {
     te::compute(t.shape().to_vec(), "T_cast", |i| te::cast(&t.at(i), dtype))
 }
 
-/// A condition on sizes that could not be proved: the loop function checks it.
+/// A condition on sizes that could not be proved. The loop function checks it at run time.
 #[derive(Clone, Debug)]
 pub struct SizeCheck {
     /// A predicate over sizes.
     pub cond: Sym,
-    /// What to say where it does not hold, with `{0}`, `{1}`, ... for the values.
+    /// The error message, in which `{0}`, `{1}`, ... stand for the values.
     pub message: String,
-    /// The symbolic sizes whose values the message tells.
+    /// The symbolic sizes whose values the message shows.
     pub values: Vec<Sym>,
 }
 
-/// That a size is a multiple of another; what could not be proved is to be checked at run time
-/// ([`LegalizeCtx::check`]).
+/// Requires that `size` is a multiple of `by`. A requirement that cannot be proved is returned, to
+/// be checked at run time ([`LegalizeCtx::check`]).
 ///
 /// # Errors
-/// When it is provably none.
+/// If `size` provably is not a multiple of `by`.
 pub fn require_divisible(
     ctx: &mut InferCtx<'_>,
     size: Sym,
@@ -334,7 +339,7 @@ pub fn require_divisible(
         Some(true) => Ok(None),
         Some(false) => Err(ctx.error(message(&text, &by_text))),
         None => {
-            // Only 0 is a multiple of 0; nothing is divided by it to see that.
+            // Only 0 is a multiple of 0. The condition tests that without a division by 0.
             let syms = &mut ctx.func.syms;
             let one = syms.int(1);
             let divisor = if syms.as_int(by).is_some() { by } else { syms.max(by, one) };

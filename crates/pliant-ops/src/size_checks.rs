@@ -1,8 +1,9 @@
-//! [`size_checks`]: what a call asks of sizes when it runs, as predicates over the symbols of its function.
+//! [`size_checks`]: the conditions on sizes that a call checks at run time, as predicates over the
+//! symbols of its function.
 //!
-//! A type rule that can prove neither that sizes fit nor that they do not leaves the question to the loop function. What
-//! that one will check stands in its tensor expression, so nothing else need say it again: whoever wants to know which
-//! sizes a program runs at asks here.
+//! If a type rule can neither prove nor refute that sizes match, it leaves the check to the loop
+//! function. The tensor expression of the call states these checks, so they are not listed anywhere
+//! else. This module extracts them for passes that need to know the valid sizes of a program.
 
 use pliant_ir::Sym;
 use pliant_ir::op::Op;
@@ -16,9 +17,10 @@ use crate::ops::squeezed_unknown;
 use crate::registry::{Entry, registry};
 use crate::te::{self, ExprKind, Intrin, Stmt, TensorOp, VarMap};
 
-/// What must hold of sizes when the call runs and could not be proved. `args` are its operands, of which those that are
-/// not given are `R.null_value()` itself. Empty where nothing need be checked, the expression calls no operator of the
-/// library, or its loop form cannot be made.
+/// The conditions on sizes that could not be proved and must hold when the call runs. `args` are
+/// the operands of the call, and an absent operand is `R.null_value()`. The list is empty if no
+/// check is needed, if the expression is not a call of a library operator, or if its tensor
+/// expression cannot be built.
 pub fn size_checks(func: &mut Function, call: Expr, args: &[Expr]) -> Vec<Sym> {
     let ExprData::Call { callee: Callee::Op(op), attrs, .. } = func.expr(call) else {
         return Vec::new();
@@ -43,7 +45,7 @@ fn asked(func: &mut Function, op: Op, args: &[Expr], attrs: &Attrs, ty: Type) ->
                 let of_sizes = stage.checks.iter().filter(|c| c.axes.is_empty());
                 conds.extend(of_sizes.map(|c| c.cond.clone()));
             }
-            // What stands in a loop or a branch is about elements.
+            // Assertions inside loops and branches concern elements, not sizes.
             TensorOp::Extern(stage, _) => conds.extend(stage.body.iter().filter_map(|s| match s {
                 Stmt::Assert(cond, _) => Some(cond.clone()),
                 _ => None,
@@ -62,13 +64,15 @@ fn asked(func: &mut Function, op: Op, args: &[Expr], attrs: &Attrs, ty: Type) ->
     Some(found)
 }
 
-/// Whether a view is a loop function after all, which checks the sizes that it drops.
+/// Whether a view is lowered to a loop function after all, in order to check the sizes of the dims
+/// that it drops.
 fn stays_to_check(func: &mut Function, decl: &OpDecl, args: &[Expr], attrs: &Attrs) -> bool {
     let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
     decl.name == "relax.squeeze" && squeezed_unknown(&mut infer).is_ok_and(|open| !open.is_empty())
 }
 
-/// That a tensor has as many elements as its view; nothing where that is certain.
+/// The condition that a tensor has as many elements as its view. The inner `None` means that this
+/// is certain; the outer `None` means that dims are not known.
 fn same_elements(func: &mut Function, x: Expr, view: Type) -> Option<Option<Sym>> {
     let own = func.ty(x).dims()?.to_vec();
     let new = func.types.get(view).dims()?.to_vec();
@@ -79,7 +83,7 @@ fn same_elements(func: &mut Function, x: Expr, view: Type) -> Option<Option<Sym>
     Some(Some(func.syms.eq(own, new)))
 }
 
-/// A condition as a predicate over symbols; nothing where it is about elements.
+/// A condition as a predicate over symbols, or `None` if it concerns elements.
 fn predicate(syms: &mut SymArena, cond: &te::Expr, vars: &mut VarMap) -> Option<Sym> {
     let mut cond = cond;
     loop {
@@ -100,7 +104,8 @@ mod tests {
 
     use super::*;
 
-    /// What `op` over tensors of these dims asks, as text; names are symbols.
+    /// The conditions that `op` checks over tensors of these dims, as text. Names in dims are
+    /// symbols.
     fn asks(op: &str, operands: &[&[&str]], attrs: Attrs) -> Vec<String> {
         let mut b = FunctionBuilder::new(registry());
         let mut symbols: Vec<(String, Sym)> = Vec::new();

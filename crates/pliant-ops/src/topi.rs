@@ -1,5 +1,5 @@
-//! The operators as functions from tensor expressions to tensor expressions: the loop forms that legalisation makes
-//! calls into, over tensors that are there already.
+//! The operators as functions over tensor expressions. The functions are those that lower the
+//! operators' calls to loop functions, applied here to tensors that already exist.
 
 use pliant_ir::op::Op;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function};
@@ -11,11 +11,12 @@ use crate::registry::{Entry, registry};
 use crate::te::{self, VarMap};
 use crate::user::TeCall;
 
-/// The outputs of a call of an operator, whose operands are the tensors that `given` says. `vars` ties the sizes of
-/// those tensors to the symbols of the function.
+/// The outputs of a call of an operator whose operands are the tensors in `given`. `vars` maps the
+/// sizes of those tensors to the symbols of the function.
 ///
 /// # Errors
-/// When the operator has no tensor expression, an operand is an array, and what the operator says of its operands.
+/// If the operator has no tensor expression, if an operand is a constant array, or if the operator
+/// rejects its operands.
 pub fn outputs_over(
     func: &mut Function,
     call: Expr,
@@ -48,7 +49,7 @@ pub fn outputs_over(
     }
 }
 
-/// Whether an operator is a function over tensor expressions.
+/// Whether an operator can be used as a function over tensor expressions.
 pub fn has_te(op: Op) -> bool {
     match registry().decl(op) {
         Some(decl) => matches!(decl.legalize, Legalize::Te(_) | Legalize::View(_)),
@@ -56,7 +57,8 @@ pub fn has_te(op: Op) -> bool {
     }
 }
 
-/// A loop function has its constants as operands, so an array among tensor expressions has no place to go.
+/// Rejects constant arrays among the operands. A loop function receives such constants as operands,
+/// which a tensor expression cannot pass on.
 fn refuse_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), LegalizeError> {
     let array = |&e: &Expr| matches!(func.expr(e), ExprData::Constant(c) if func.const_tensor(*c).ndim() > 0);
     let among = |e: &Expr| match func.expr(*e) {
@@ -72,8 +74,9 @@ fn refuse_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), LegalizeE
 }
 
 impl LegalizeCtx<'_> {
-    /// The tensor that was given for an operand, with dims that it is taken to have; a number is a tensor of rank 0.
-    /// `None` where none was given.
+    /// The tensor given for an operand, viewed with the dims that it is assumed to have. A number
+    /// becomes a tensor of rank 0. `None` if no tensors are given or this operand is not among
+    /// them.
     pub(crate) fn given_tensor(&mut self, e: Expr, dims: &[Sym]) -> Option<te::Tensor> {
         let given = self.given?;
         let Some((_, tensor)) = given.iter().find(|(g, _)| *g == e) else {

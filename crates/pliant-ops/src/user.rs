@@ -1,4 +1,5 @@
-//! Operators that the user registers from a tensor expression alone: the type rule follows from it.
+//! Operators that the user registers with only a tensor expression. The type rule follows from the
+//! expression.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::legalize::{LegalizeError, TirCall, tir_call};
 use crate::registry::registry;
 use crate::te::{self, TeError, VarMap};
 
-/// An operand as the user's function sees it.
+/// An operand as it is passed to the user's function.
 #[derive(Clone, Debug)]
 pub enum TeArg {
     /// A tensor.
@@ -27,22 +28,23 @@ pub enum TeArg {
     Str(Arc<str>),
     /// A data type.
     DType(DType),
-    /// An operand that is left out.
+    /// An absent operand.
     None,
 }
 
-/// The user's function: operands and attributes to outputs.
+/// The user's function. It maps operands and attributes to outputs.
 pub type UserTe = dyn Fn(&[TeArg], &Attrs) -> Result<Vec<te::Tensor>, TeError> + Send + Sync;
 
 /// An operator to register.
 pub struct UserOpSpec {
-    /// Its full name; `relax.` is put before a name that lacks it.
+    /// The full name. `relax.` is prepended to a name without it.
     pub name: String,
-    /// The operands' keywords; one that may be left out ends in `?`, and the last may stand for any number: `*xs`.
+    /// The keywords of the operands. A name that ends in `?` is optional. The last name may begin
+    /// with `*` and then stands for any number of operands, such as `*xs`.
     pub operands: Vec<String>,
-    /// The attributes and their defaults; `None` marks a required one.
+    /// The attributes and their defaults. `None` marks a required attribute.
     pub attrs: Vec<(String, Option<AttrValue>)>,
-    /// What it computes.
+    /// The tensor expression.
     pub te: Box<UserTe>,
 }
 
@@ -59,10 +61,12 @@ impl fmt::Debug for UserOp {
     }
 }
 
-/// Registers a pure operator from a tensor expression. Registering a name again replaces its meaning.
+/// Registers an operator without side effects from a tensor expression. Registering a name again
+/// replaces the operator.
 ///
 /// # Errors
-/// When the name is one of the library's, is no dotted name, or is a group of operators or in an operator.
+/// If the name belongs to a library operator, is not a dotted name, is a group of operators, or is
+/// inside an operator.
 pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     let full =
         if spec.name.starts_with("relax.") { spec.name } else { format!("relax.{}", spec.name) };
@@ -88,7 +92,7 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     Ok(registry().add_user(UserOp { name, signature, te: spec.te }))
 }
 
-/// Names of operators live as long as the process.
+/// Leaks the text, because names of operators live as long as the process.
 fn leak(s: String) -> &'static str {
     Box::leak(s.into_boxed_str())
 }
@@ -102,8 +106,9 @@ impl UserOp {
         &self.signature
     }
 
-    /// The result's type: that of the outputs over placeholders of the operands' types. Where an operand's shape
-    /// is not known, so is the result's, and examples tell how many outputs there are.
+    /// The type of the result: that of the outputs over placeholders with the operands' types. If
+    /// the shape of an operand is not known, the shape of the result is not known either, and
+    /// example operands determine the number of outputs.
     pub(crate) fn infer(
         &self,
         func: &mut Function,
@@ -115,7 +120,7 @@ impl UserOp {
             Ok(outputs) => outputs,
             Err(e) if e.unknown => return Ok(self.infer_by_example(func, args, attrs)),
             Err(e) => {
-                // Whoever reports a type error names the operator.
+                // The caller that reports a type error adds the name of the operator.
                 let own = e.message.strip_prefix(self.name).and_then(|m| m.strip_prefix(": "));
                 return Err(InferError::new(own.unwrap_or(&e.message)));
             }
@@ -123,8 +128,8 @@ impl UserOp {
         call.out_ty(&outputs).map_err(|e| InferError::new(format!("{}: {e}", self.name)))
     }
 
-    /// The type of outputs over operands of which something is not known: what is missing of their types is made up, and
-    /// forgotten again.
+    /// The type of the outputs if something about the operands' types is not known. The missing
+    /// parts are filled in with examples, and the result's parts that depend on them are dropped.
     fn infer_by_example(&self, func: &mut Function, args: &[Expr], attrs: &Attrs) -> Type {
         for rank in EXAMPLE_RANKS {
             let mut call = TeCall::new(func);
@@ -205,40 +210,41 @@ impl UserOp {
     }
 }
 
-/// The operands of one tensor-expression call under construction: which tensor is which operand, and which size
-/// variable is which symbol.
+/// The operands of one tensor-expression call under construction. It maps tensors to operands, and
+/// size variables to symbols.
 pub struct TeCall<'f> {
     func: &'f mut Function,
-    /// The tensors made so far and the operands they stand for.
+    /// The tensors made so far, each with its operand.
     pub inputs: Vec<(te::Tensor, Expr)>,
-    /// Which symbol is which size variable.
+    /// The mapping between symbols and size variables.
     pub vars: VarMap,
-    /// The tensors that operands are, where they are no placeholders.
+    /// The tensors given for operands. Other operands become placeholders.
     given: &'f [(Expr, te::Tensor)],
-    /// How operands of unknown types are made up; without, they are an error.
+    /// How unknown types of operands are filled in. If it is `None`, an unknown type is an error.
     example: Option<Example>,
 }
 
-/// The ranks that examples try for operands of unknown rank, and the data type for those of unknown data type.
+/// The ranks that are tried for operands of unknown rank, and the data type that is used for an
+/// unknown data type.
 const EXAMPLE_RANKS: [usize; 5] = [1, 2, 3, 4, 0];
 const EXAMPLE_DTYPE: DType = DType::Float32;
 
-/// How operands of unknown types are made up.
+/// How unknown types of operands are filled in.
 #[derive(Clone, Copy)]
 struct Example {
-    /// The rank of those whose rank is not known.
+    /// The rank of operands whose rank is not known.
     rank: usize,
-    /// Whether a rank or a data type was made up.
+    /// Whether a rank or a data type has been filled in.
     made_up: bool,
 }
 
 impl<'f> TeCall<'f> {
-    /// A call without operands yet.
+    /// A call that has no operands yet.
     pub fn new(func: &'f mut Function) -> Self {
         TeCall::with_vars(func, VarMap::new())
     }
 
-    /// A call whose operands are these tensors.
+    /// A call whose operands are the tensors in `given`.
     pub(crate) fn over(
         func: &'f mut Function,
         vars: VarMap,
@@ -247,7 +253,8 @@ impl<'f> TeCall<'f> {
         TeCall { func, inputs: Vec::new(), vars, given, example: None }
     }
 
-    /// The same with size variables that already stand for symbols of the function.
+    /// A call without operands whose size variables in `vars` already stand for symbols of the
+    /// function.
     pub fn with_vars(func: &'f mut Function, vars: VarMap) -> Self {
         TeCall { func, inputs: Vec::new(), vars, given: &[], example: None }
     }
@@ -257,10 +264,10 @@ impl<'f> TeCall<'f> {
         self.func
     }
 
-    /// An operand as the user's function sees it.
+    /// An operand as it is passed to the user's function.
     ///
     /// # Errors
-    /// When its shape or data type is not known, or it is a function.
+    /// If the shape or data type of the operand is not known, or if the operand is a function.
     pub fn arg(&mut self, e: Expr) -> Result<TeArg, LegalizeError> {
         if crate::infer::is_null(self.func, e) {
             return Ok(TeArg::None);
@@ -302,8 +309,8 @@ impl<'f> TeCall<'f> {
         }
     }
 
-    /// A size as an int64 expression; a condition is 0 or 1. The irregular parts of a size are variables, which the loop
-    /// function takes as arguments.
+    /// A size as an int64 expression. A condition is 0 or 1. The irregular parts of a size become
+    /// variables, which the loop function takes as arguments.
     pub fn size(&mut self, size: Sym) -> te::Expr {
         if self.given.is_empty() {
             self.vars.name_irregular(&self.func.syms, size);
@@ -314,7 +321,7 @@ impl<'f> TeCall<'f> {
     /// A tensor operand as a placeholder (`te_tensor`).
     ///
     /// # Errors
-    /// When its shape or data type is not known.
+    /// If its shape or data type is not known.
     pub fn tensor(&mut self, e: Expr) -> Result<te::Tensor, LegalizeError> {
         if let Some((_, tensor)) = self.given.iter().find(|(g, _)| *g == e) {
             return Ok(tensor.clone());
@@ -347,15 +354,15 @@ impl<'f> TeCall<'f> {
         Ok(t)
     }
 
-    /// The inputs and the variables.
+    /// The tensors with their operands, and the mapping of the variables.
     pub fn finish(self) -> (Vec<(te::Tensor, Expr)>, VarMap) {
         (self.inputs, self.vars)
     }
 
-    /// The type of the outputs: a tensor type, or a tuple of them unless there is one.
+    /// The type of the outputs: a tensor type for one output, otherwise a tuple of tensor types.
     ///
     /// # Errors
-    /// When a dim is no symbolic integer.
+    /// If a dim is not a symbolic integer.
     pub fn out_ty(&mut self, outputs: &[te::Tensor]) -> Result<Type, TeError> {
         let mut tys = Vec::with_capacity(outputs.len());
         for t in outputs {

@@ -1,4 +1,4 @@
-//! Calls of functions, values about values, and the operators of the later stages: memory and machine.
+//! Calls of functions, properties of values, and operators of later stages: memory and the VM.
 
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::op::InferError;
@@ -150,7 +150,7 @@ pub static DECLS: &[OpDecl] = &[
     .impure(),
 ];
 
-/// The result type is what the call says.
+/// The result type is the explicit type of the call.
 fn given(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(match *ctx.ty_args {
         [] => ctx.func.intern(TypeData::Any),
@@ -175,7 +175,8 @@ fn infer_packed_inplace(ctx: &mut InferCtx<'_>) -> Inferred {
     overwriting(ctx, &inputs)
 }
 
-/// The stated types, where each output has an input of its own that it can overwrite, or -1 for none.
+/// The explicit types. For each output, there must be an input that it can overwrite, or -1 for
+/// none.
 fn overwriting(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> Inferred {
     let whole = given(ctx)?;
     let outputs = match ctx.func.types.get(whole) {
@@ -222,7 +223,8 @@ fn unit(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.unit())
 }
 
-/// The captured values are the function's last arguments; what remains are the closure's parameters.
+/// The captured values are the last arguments of the function. The remaining parameters are those
+/// of the closure.
 fn infer_make_closure(ctx: &mut InferCtx<'_>) -> Inferred {
     let captured = match ctx.ty(1) {
         TypeData::Tuple(fields) => Some(fields.len()),
@@ -241,7 +243,7 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> Inferred {
                 }
                 None => None,
             };
-            // What the captured values alone define is not known to callers.
+            // Symbols that are only defined by captured values are unknown to callers.
             let (ret, pure) = (*ret, *pure);
             let own = rest.as_deref().unwrap_or(&[]);
             let known: Vec<_> = own.iter().flat_map(|&ty| type_syms(ctx.func, ty)).collect();
@@ -257,7 +259,8 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(data))
 }
 
-/// The stated type, else what the closure returns for these arguments; arguments that cannot fit are refused.
+/// The explicit type, else the closure's result type for these arguments. Provably incompatible
+/// arguments are rejected.
 fn infer_invoke(ctx: &mut InferCtx<'_>) -> Inferred {
     let args = match ctx.ty(1) {
         TypeData::Tuple(fields) => Some(fields.to_vec()),
@@ -340,8 +343,8 @@ fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, Lega
     })])
 }
 
-/// Checks of a stage that is made of a tensor's sizes alone, since nobody computes the tensor then: no size is negative, and
-/// there are no more elements than 64 bits count.
+/// Checks for a stage that only depends on the sizes of a tensor, because the tensor is then never
+/// computed: no size is negative, and the number of elements fits 64 bits.
 fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym]) -> te::Tensor {
     let op = ctx.decl.name;
     let zero = ctx.func.syms.int(0);
@@ -359,7 +362,7 @@ fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym])
         let count =
             sizes.iter().fold(te::const_of(1.0, DType::Float64), |n, s| n * te::sizes::in_float(s));
         let cond = te::lt(&count, &te::const_of(2f64.powi(63), DType::Float64));
-        // What a computed size comes to may have wrapped.
+        // A computed size may have overflowed.
         let told = |(k, s)| if te::sizes::is_computed(s) { s.to_string() } else { te::told(s, k) };
         let told: Vec<String> = sizes.iter().enumerate().map(told).collect();
         let message = format!(
@@ -392,10 +395,10 @@ fn tensor_in_storage(ctx: &mut InferCtx<'_>) -> Inferred {
     allocated(ctx, 2, 3)
 }
 
-/// A tensor of the shape and the data type that two operands say.
+/// A tensor with the shape and the data type in two operands.
 fn allocated(ctx: &mut InferCtx<'_>, shape: usize, dtype: usize) -> Inferred {
     let dtype = ctx.dtype_operand(dtype)?;
-    // The shape may be a variable; then it names the shape more precisely than its rank.
+    // The shape may be a variable, which describes the shape more precisely than its rank.
     if let ExprData::Var(v) = *ctx.func.expr(ctx.args[shape])
         && ctx.ty(shape).dims().is_none()
     {

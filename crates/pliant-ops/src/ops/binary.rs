@@ -1,4 +1,4 @@
-//! Two-operand elementwise operators. Operands broadcast as in NumPy.
+//! Binary elementwise operators with NumPy broadcasting.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
@@ -97,7 +97,7 @@ pub static DECLS: &[OpDecl] = &[
         .numpy("logaddexp"),
 ];
 
-/// Whether not 0.
+/// Whether the value is nonzero.
 fn truth(x: &Expr) -> Expr {
     super::unary::convert(x, DType::Bool)
 }
@@ -116,7 +116,8 @@ fn infer_shift(ctx: &mut InferCtx<'_>) -> Inferred {
     infer_broadcast(ctx)
 }
 
-/// The larger, and what the smaller adds to it. Equal ones are told apart because infinities have no difference.
+/// The maximum plus a correction for the minimum. Equal operands are a special case, because
+/// infinities have no difference.
 fn log_add_exp(a: &Expr, b: &Expr) -> Expr {
     let (a, b) = te::match_types(a, b);
     let dtype = a.ty().dtype;
@@ -127,8 +128,9 @@ fn log_add_exp(a: &Expr, b: &Expr) -> Expr {
     te::cast(&te::select(&te::eq(&a, &b), &(&a + c(std::f64::consts::LN_2)), &apart), dtype)
 }
 
-/// NumPy's quotient of floats: what is left after the remainder is taken away, so that both fit together, where the
-/// quotient itself may round up to the next integer. The sign of a zero is that of the quotient.
+/// NumPy's quotient of floats: the quotient after subtracting the remainder, so that both are
+/// consistent. The plain quotient could round up to the next integer. A zero has the sign of the
+/// quotient.
 fn floor_divide(a: &Expr, b: &Expr) -> Expr {
     if !a.ty().dtype.is_float() {
         return te::floordiv(a, b);
@@ -143,7 +145,8 @@ fn floor_divide(a: &Expr, b: &Expr) -> Expr {
     te::select(&te::eq(&b, &c(0.0)), &(&a / &b), &exact)
 }
 
-/// The remainder of floats with the sign of the dividend, and whether its sign is not the divisor's.
+/// The remainder of floats with the sign of the dividend, and whether its sign differs from that of
+/// the divisor.
 fn remainder(a: &Expr, b: &Expr) -> (Expr, Expr) {
     let zero = te::const_of(0.0, a.ty().dtype);
     let r = te::fmod(a, b);
@@ -151,7 +154,7 @@ fn remainder(a: &Expr, b: &Expr) -> (Expr, Expr) {
     (r, moved)
 }
 
-/// NumPy's remainder: of floats, that of C, moved to the divisor's sign.
+/// NumPy's remainder: for floats, C's remainder adjusted to the sign of the divisor.
 fn modulo(a: &Expr, b: &Expr) -> Expr {
     if !a.ty().dtype.is_float() {
         return te::floormod(a, b);
@@ -161,7 +164,8 @@ fn modulo(a: &Expr, b: &Expr) -> Expr {
     te::select(&moved, &(&r + &b), &r)
 }
 
-/// Small constant powers are products, which are exact and fast; other powers of integers are products in a loop.
+/// Small constant powers are computed by multiplications, which are exact and fast; other integer
+/// powers by a loop of multiplications.
 fn power(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let exponent = ctx.scalar(ctx.args[1]).and_then(|e| e.as_int());
     if ctx.out_dtype(0)?.is_integer() && !exponent.is_some_and(|e| (1..=3).contains(&e)) {
@@ -183,7 +187,8 @@ fn power(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })
 }
 
-/// Powers of integers, which wrap around, by squaring. To a negative power only 1 and -1 are not less than 1.
+/// Powers of integers by squaring, with wrap-around. For negative exponents, the result is nonzero
+/// only for 1 and -1.
 fn integer_power(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (out, dtype, op) = (ctx.out_dims(0)?, ctx.out_dtype(0)?, ctx.decl.name);
     let mut target = Target::new(&out);

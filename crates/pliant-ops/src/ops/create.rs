@@ -1,4 +1,4 @@
-//! Tensors made from sizes and scalars, and the two triangles.
+//! Creation of tensors from sizes and scalars, and triangular matrices.
 
 pub mod special;
 
@@ -82,7 +82,7 @@ fn infer_shape(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(sizes.dims, sizes.ndim, Some(dtype)))
 }
 
-/// The data type of a result that no operand has one for.
+/// The data type of a result that cannot be derived from operands.
 fn needed_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     ctx.dtype("dtype")?
         .ok_or_else(|| ctx.error("dtype is needed: nothing else says what the elements are"))
@@ -114,7 +114,7 @@ fn scalar_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<DType>, InferEr
     }
 }
 
-/// What a tensor is filled with.
+/// The value with which a tensor is filled.
 enum Fill {
     Value(f64),
     Operand,
@@ -137,7 +137,7 @@ enum Bound {
     Float(f64),
 }
 
-/// Start, end and step, with what may be left out filled in.
+/// Start, end and step, with defaults for absent operands.
 fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[Bound; 3], InferError> {
     let mut given = Vec::new();
     for i in 0..ctx.args.len() {
@@ -177,7 +177,7 @@ fn int_length(ctx: &mut InferCtx<'_>, start: Sym, end: Sym, step: Sym) -> Result
     let span = if step > 0 { syms.sub(end, start) } else { syms.sub(start, end) };
     let step = syms.int(step.abs());
     let (len, zero) = (syms.ceildiv(span, step), syms.int(0));
-    // A length that cannot be negative stays as plain as the bounds are.
+    // A length that is provably non-negative needs no maximum with 0.
     if crate::prove::at_most(ctx.func, zero, len) == Some(true) {
         return Ok(len);
     }
@@ -205,7 +205,7 @@ fn infer_arange(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(vec![len]), None, Some(dtype.unwrap_or(DType::Float32))))
 }
 
-/// Refuses values that are known not to fit the data type of an `arange`.
+/// Rejects values that are provably not representable in the data type of an `arange`.
 fn check_fits(
     ctx: &InferCtx<'_>,
     dtype: DType,
@@ -254,7 +254,8 @@ fn te_arange(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })])
 }
 
-/// A stage that runs only where its integer type holds both ends of its values, if there are any.
+/// A stage that requires at run time that its integer type can represent the first and last value,
+/// if there are any.
 fn held(
     op: &str,
     out: te::Tensor,
@@ -302,7 +303,7 @@ fn te_triangle(
     let zero = te::int_of(0, x.dtype());
     Ok(vec![te::compute(x.shape().to_vec(), name, |i| {
         let (row, col) = (&i[i.len() - 2], &i[i.len() - 1]);
-        // Any integer is a diagonal: no sum with it may be formed.
+        // The diagonal can be any integer, so sums with it could overflow.
         te::select(&keep(&(col - row), &k), &x.at(i), &zero)
     })])
 }

@@ -1,4 +1,4 @@
-//! Choosing elements: by index, by range.
+//! Selection of elements by index and by range.
 
 pub mod dynamic;
 pub mod gather;
@@ -47,7 +47,7 @@ pub static DECLS: &[OpDecl] = &[
 
 const MODES: &[&str] = &["fast", "wrap", "clip", "nan"];
 
-/// The axis that is indexed; without one, the tensor must be a vector.
+/// The indexed axis. Without an axis, the tensor must be a vector.
 fn take_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     if !ctx.attr("axis").is_none() {
         return ctx.axis("axis", ndim);
@@ -104,7 +104,7 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         "fast" => out.with_check(safe::check(indices.shape(), |c| {
             safe::in_range("relax.take", &indices.at(c), axis, &size)
         })),
-        // Where the mode brings all indices into range, there must be a range.
+        // Modes that map all indices into the range require a non-empty range.
         _ => out.with_check(safe::check(indices.shape(), |_| {
             let message =
                 format!("relax.take: axis {axis} of size {size} is empty, so no index is in range");
@@ -115,7 +115,7 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- strided_slice ----
 
-/// One axis of a slice.
+/// The slice of one axis.
 pub(super) struct AxisSlice {
     axis: usize,
     pub(super) begin: Sym,
@@ -123,7 +123,7 @@ pub(super) struct AxisSlice {
     pub(super) len: Sym,
 }
 
-/// The slices over a tensor of known dims; `None` where a bound is not known.
+/// The slices of a tensor with known dims; `None` if a bound is unknown.
 fn slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>, InferError> {
     let inbound = ctx.bool("assume_inbound")?;
     let lists = (ctx.sizes(1)?, ctx.sizes(2)?, ctx.sizes(3)?);
@@ -160,13 +160,14 @@ fn slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>
     Ok(Some(out))
 }
 
-/// No step is longer than the first one that leaves any tensor there is.
+/// A longer step always leaves the tensor after the first element.
 const LONGEST_STEP: i64 = 1 << 48;
 
-/// No tensor has as many elements.
+/// No tensor has that many elements.
 const BEYOND: i64 = 1 << 62;
 
-/// First index and length as NumPy finds them: negative bounds count from the end, and all are clipped.
+/// First index and length by NumPy's rules: negative bounds count from the end, and all bounds are
+/// clipped.
 fn axis_slice(
     ctx: &mut InferCtx<'_>,
     axis: usize,
@@ -176,7 +177,8 @@ fn axis_slice(
 ) -> AxisSlice {
     let (low, high) = if step > 0 { (0, 0) } else { (-1, -1) };
     let mut bound = |b: Sym| {
-        // "To the end" is written as an integer larger (or smaller) than any size: no sum with it may be formed.
+        // "To the end" is often expressed by an integer that exceeds all sizes, with which sums
+        // could overflow.
         match ctx.func.syms.as_int(b) {
             Some(v) if v >= BEYOND => {
                 let high = ctx.func.syms.int(high);
@@ -191,7 +193,8 @@ fn axis_slice(
     let (begin, end) = if inbound {
         (begin, end)
     } else if step > 0 && prove::at_most(ctx.func, zero, begin) == Some(true) {
-        // Beyond the end or before the start there is nothing, and a length below 0 is none: only the end is clipped.
+        // Both a start beyond the end and a negative length give an empty slice, so only the end
+        // must be clipped.
         (begin, clip_above(ctx, end, dim))
     } else {
         (clip(ctx, begin, dim, low, high), clip(ctx, end, dim, low, high))
@@ -208,7 +211,7 @@ fn axis_slice(
     AxisSlice { axis, begin, step, len }
 }
 
-/// Refuses bounds that are provably outside of what they are said to be inside of.
+/// Rejects bounds that are provably out of the range that `assume_inbound` promises.
 fn check_inbound(
     ctx: &mut InferCtx<'_>,
     axis: usize,
@@ -216,7 +219,7 @@ fn check_inbound(
     (begin, end, step): (Sym, Sym, i64),
 ) -> Result<(), InferError> {
     for bound in [begin, end] {
-        // "To the end" is written as an integer larger (or smaller) than any size.
+        // "To the end" is often expressed by an integer that exceeds all sizes.
         if ctx.func.syms.as_int(bound).is_some_and(|v| !(-BEYOND..BEYOND).contains(&v)) {
             continue;
         }
@@ -237,7 +240,7 @@ fn check_inbound(
     Ok(())
 }
 
-/// The bound counted from the start.
+/// The bound relative to the start.
 fn from_start(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym) -> Sym {
     let zero = ctx.func.syms.int(0);
     match prove::at_most(ctx.func, zero, b) {
@@ -250,7 +253,7 @@ fn from_start(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym) -> Sym {
     }
 }
 
-/// The bound clipped to `low ..= dim + high`; what is proved to be inside stays as it is.
+/// The bound clipped to `low ..= dim + high`. A bound that is provably in range does not change.
 fn clip(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym, low: i64, high: i64) -> Sym {
     let (low, high) = (ctx.func.syms.int(low), ctx.func.syms.int(high));
     let most = ctx.func.syms.add(dim, high);

@@ -1,4 +1,4 @@
-//! What a tensor is made of, as values, and its memory seen as another tensor.
+//! Properties of tensors as values, and reinterpretation of a tensor's memory.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
@@ -141,7 +141,7 @@ fn te_same(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> 
     Ok(vec![te::compute(x.shape().to_vec(), "T_same", |i| x.at(i))])
 }
 
-/// Whether an operand is given, and not as an empty tuple, which stands for none as well.
+/// Whether an operand is present. An empty tuple counts as absent, too.
 fn given(ctx: &InferCtx<'_>, i: usize) -> bool {
     ctx.has(i) && !matches!(ctx.ty(i), TypeData::Tuple(fields) if fields.is_empty())
 }

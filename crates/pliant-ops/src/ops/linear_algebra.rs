@@ -1,5 +1,5 @@
-//! Matrix products. Each is one plain reduction block, `C[.., i, j] += A[.., i, k] * B[.., k, j]`, which
-//! schedules recognise.
+//! Matrix products. Each one is a plain reduction block,
+//! `C[.., i, j] += A[.., i, k] * B[.., k, j]`, which schedules recognise.
 
 pub mod einsum;
 
@@ -49,7 +49,7 @@ pub static DECLS: &[OpDecl] = &[
         .numpy("outer"),
 ];
 
-/// The element type of the result: the one asked for, else the operands'.
+/// The element type of the result: the requested one, else that of the operands.
 fn out_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
     let common = ctx.same_dtype(0, 1)?;
     require_number(ctx, 0, &ctx.tensor(0)?)?;
@@ -90,7 +90,7 @@ fn infer_matmul(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, dtype))
 }
 
-/// The size that is summed over.
+/// The size of the contracted dim.
 fn contracted(ctx: &mut InferCtx<'_>, p: Sym, q: Sym) -> Result<Sym, InferError> {
     shared_dim(ctx, p, q).ok_or_else(|| {
         let (p, q) = (ctx.dim(p), ctx.dim(q));
@@ -103,7 +103,8 @@ fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (x, y) = (ctx.dims(0)?, ctx.dims(1)?);
     let k = contracted(&mut ctx.infer(), x[x.len() - 1], y[y.len().saturating_sub(2)])?;
     let batch = out.len() - usize::from(x.len() > 1) - usize::from(y.len() > 1);
-    // Batch dims are broadcast; the others are taken to fit, which is checked at run time where it was not proved.
+    // Batch dims are broadcast. The others are assumed to be equal, which is checked at run time
+    // unless it is proved.
     let mut target = Target::new(&out[..batch]);
     let x_own = if x.len() > 1 { vec![x[x.len() - 2], k] } else { vec![k] };
     let y_own = if y.len() > 1 { vec![k, y[y.len() - 1]] } else { vec![k] };
@@ -126,7 +127,7 @@ fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(vec![te_converted(product, dtype)])
 }
 
-/// Names of the axes of a product: batch dims, then `i` and `j`.
+/// The names of the axes of a product: batch dims, then `i` and `j`.
 fn names(batch: usize, row: bool, col: bool) -> Vec<&'static str> {
     const BATCH: [&str; 6] = ["b0", "b1", "b2", "b3", "b4", "b5"];
     let mut names: Vec<&str> = BATCH.iter().copied().take(batch).collect();

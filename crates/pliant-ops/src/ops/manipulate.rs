@@ -1,4 +1,4 @@
-//! Operators that move elements or see them in another shape.
+//! Operators that move elements or change the shape.
 
 pub mod layout;
 pub mod parts;
@@ -109,8 +109,8 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> Inferred {
     let Some(mut dims) = sizes.dims else { return Ok(ctx.make(None, sizes.ndim, t.dtype)) };
     let int = |ctx: &InferCtx<'_>, d: Sym| ctx.func.syms.as_int(d);
     let old = t.dims;
-    // Of a tensor without elements 0 is a size like any other; but beside a size that is to be found it is copied, as
-    // where the sizes are symbols.
+    // For an empty tensor, 0 is a size like any other. With a size to infer, however, it copies the
+    // input's dim, as for symbolic sizes.
     let found = dims.iter().any(|&d| int(ctx, d) == Some(-1));
     let empty = !found && old.iter().flatten().any(|&d| int(ctx, d) == Some(0));
     let mut open = None;
@@ -139,7 +139,7 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, t.dtype))
 }
 
-/// Finds the size written as -1, and refuses what provably does not fit.
+/// Infers the size written as -1, and rejects provably incompatible shapes.
 fn fill_open(
     ctx: &mut InferCtx<'_>,
     old: &[Sym],
@@ -159,7 +159,7 @@ fn fill_open(
     };
     let others: Vec<Sym> =
         dims.iter().enumerate().filter(|(i, _)| *i != open).map(|(_, &d)| d).collect();
-    // A size on both sides says nothing about the open one, even where it is 0.
+    // A size on both sides does not affect the inferred one, even if it is 0.
     let (over, under) = ctx.func.syms.reduced_quotient(old, &others);
     let x = ctx.ty_text(0);
     if ctx.func.syms.as_int(under) == Some(0) {
@@ -220,14 +220,14 @@ fn infer_squeeze(ctx: &mut InferCtx<'_>) -> Inferred {
     }
 }
 
-/// The axes that are named and not known to have size 1.
+/// The squeezed axes that are not known to have size 1.
 pub fn squeezed_unknown(ctx: &mut InferCtx<'_>) -> Result<Vec<usize>, InferError> {
     let Some(dims) = ctx.tensor(0)?.dims else { return Ok(Vec::new()) };
     let axes = ctx.axes("axis", dims.len())?.unwrap_or_default();
     Ok(axes.into_iter().filter(|&k| ctx.func.syms.as_int(dims[k]) != Some(1)).collect())
 }
 
-/// As another shape of the same elements, where all that goes is known to be 1; else the loop function checks it.
+/// A view if all dropped dims are known to be 1. Otherwise the loop function checks them.
 fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let open = squeezed_unknown(&mut ctx.infer())?;
     if open.is_empty() {
@@ -253,8 +253,8 @@ fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(vec![out])
 }
 
-/// The same elements in row-major order: common leading dims keep their indices, the others go through the
-/// position in the rest.
+/// The same elements in row-major order: common leading dims keep their indices, and the others are
+/// mapped via the linear index of the remaining dims.
 pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (from, to) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let x = ctx.tensor(0)?;
@@ -329,7 +329,7 @@ fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> Inferred {
     };
     for (i, &d) in from.iter().enumerate() {
         let want = to[i + skip];
-        // Only the operand may be stretched: a dim of the shape that is 1 stays 1.
+        // Only the operand may be broadcast: a dim of 1 in the target shape remains 1.
         if !stretches_to(ctx.func, d, want) {
             let (x, d, want) = (ctx.ty_text(0), ctx.dim(d), ctx.dim(want));
             return Err(ctx.error(format!("a dim of size {d} does not broadcast to {want}: {x}")));
@@ -349,7 +349,7 @@ fn te_broadcast_to(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- repeat, tile ----
 
-/// How often, for each axis or all; `None` where it is not known yet.
+/// The number of repeats for each axis or for all axes; `None` if it is unknown.
 fn repeats(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<Sym>>, InferError> {
     let bad = "repeats must be an integer or a list of integers, none of them negative";
     let repeats = ctx.sizes_attr("repeats").map_err(|_| ctx.error(bad))?;

@@ -1,5 +1,5 @@
-//! The table of all operators, one file per group or family. To add an operator, write its declaration in the file of its
-//! group and give it a row in that file's `DECLS`.
+//! The table of all operators, with one file per group or family. To add an operator, write its
+//! declaration in the file of its group and add an entry to that file's `DECLS`.
 
 mod base;
 mod binary;
@@ -26,7 +26,7 @@ use crate::decl::OpDecl;
 
 pub use manipulate::squeezed_unknown;
 
-/// All operators of the library, group by group.
+/// All operators of the library by group.
 pub static GROUPS: &[&[OpDecl]] = &[
     base::DECLS,
     binary::DECLS,
@@ -73,7 +73,7 @@ pub static GROUPS: &[&[OpDecl]] = &[
     vision::roi::DECLS,
 ];
 
-/// The element of a tensor at a position among all, row by row.
+/// The element of a tensor at a linear index in row-major order.
 fn flat_at(x: &crate::te::Tensor, position: &crate::te::Expr) -> crate::te::Expr {
     use crate::te;
     let (mut rest, mut at) = (position.clone(), Vec::new());

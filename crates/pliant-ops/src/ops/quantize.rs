@@ -1,4 +1,5 @@
-//! quantize and dequantize: integers that stand for multiples of a scale, and drawing by given random numbers.
+//! quantize and dequantize: integers as multiples of a scale. Also sampling with given random
+//! numbers.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
@@ -49,7 +50,7 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- quantize, dequantize ----
 
-/// Checks scale and zero_point: scalars, or vectors of the size of the axis.
+/// Checks scale and zero_point: scalars, or vectors with the size of the axis.
 fn parameters(ctx: &mut InferCtx<'_>) -> Result<(), InferError> {
     let data = ctx.tensor(0)?;
     let axis = match data.ndim {
@@ -104,15 +105,15 @@ fn infer_dequantize(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&data, Some(out)))
 }
 
-/// A parameter as loops read it: a scalar, or along the axis, where one of size 1 serves all.
+/// A parameter: a scalar, or a vector along the axis. A vector of size 1 is broadcast.
 struct Parameter {
     value: Value,
-    /// Whether its size turned out to be 1, where that is not known before.
+    /// The condition that its size is 1, if that is unknown at compile time.
     one: Option<Expr>,
 }
 
 impl Parameter {
-    /// Operand `i`; the condition on its size, where that is open, goes to `checks`.
+    /// Operand `i`. If its size is not proved to be valid, a check is added to `checks`.
     fn of(
         ctx: &mut LegalizeCtx<'_>,
         i: usize,
@@ -141,7 +142,7 @@ impl Parameter {
         Ok(Parameter { value: ctx.value(i)?, one: Some(one) })
     }
 
-    /// Its value for the element at indices.
+    /// The value for the element at the given indices.
     fn at(&self, i: &[Expr], axis: usize) -> Expr {
         let along = || i.get(axis).cloned().unwrap_or_else(|| te::int(0));
         match (self.value.shape(), &self.one) {
@@ -153,7 +154,7 @@ impl Parameter {
     }
 }
 
-/// The data, its parameters and what these are to meet.
+/// The data, its parameters, and the required checks.
 struct Steps {
     x: Value,
     scale: Parameter,
@@ -171,7 +172,7 @@ impl Steps {
         Ok(Steps { x: ctx.value(0)?, scale, zero, axis, checks })
     }
 
-    /// The stage that computes this for each element.
+    /// The stage that computes `f` for each element.
     fn each(self, name: &str, f: impl Fn(Expr, Expr, Expr) -> Expr) -> Vec<te::Tensor> {
         let Steps { x, scale, zero, axis, checks } = self;
         let out = te::compute(x.shape().to_vec(), name, |i| {
@@ -189,7 +190,7 @@ fn quantized_axis(ctx: &mut LegalizeCtx<'_>) -> Result<usize, LegalizeError> {
 fn te_quantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let out = ctx.out_dtype(0)?;
     let steps = Steps::read(ctx)?;
-    // Float32 does not hold all integers of 32 bits.
+    // Float32 cannot represent all 32-bit integers.
     let wide = if out.size() == 4 || steps.x.dtype() == DType::Float64 {
         DType::Float64
     } else {
@@ -211,7 +212,7 @@ fn te_dequantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(steps.each("T_dequantize", |x, scale, zero| {
         let steps = match zero.ty().dtype.is_float() {
             true => te::cast(&x, wide) - te::cast(&zero, wide),
-            // The difference of two 32-bit integers needs more bits.
+            // The difference of two 32-bit integers may need more than 32 bits.
             false => te::cast(&(te::cast(&x, te::Ty::I64) - te::cast(&zero, te::Ty::I64)), wide),
         };
         te::cast(&(steps * te::cast(&scale, wide)), out)

@@ -1,7 +1,8 @@
 //! Recurrent layers with ONNX's semantics: relax.nn.lstm, relax.nn.gru, relax.nn.rnn.
 //!
-//! The products of the inputs with their weights are one stage for all steps; what depends on the state before runs
-//! step by step. TVM has no names for these operators; operands and results are those of ONNX, in its order.
+//! The products of the inputs with their weights are computed in one stage for all time steps;
+//! whatever depends on the previous state is computed step by step. TVM has no such operators.
+//! Operands and results are those of ONNX, in the same order.
 
 mod activation;
 mod cells;

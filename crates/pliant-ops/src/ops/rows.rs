@@ -1,38 +1,38 @@
-//! Operators that work row by row along one axis: the loops over all other axes, and calls of the kernels of rows
-//! (`pliant_tir::rows`).
+//! Operators that process rows along one axis: loops over all other axes, and calls of the row
+//! kernels (`pliant_tir::rows`).
 
 use pliant_ir::DType;
 use pliant_ir::tir::Intrin;
 
 use crate::te::{self, Body, Expr, Tensor, Ty};
 
-/// Elements whose rows are worth a thread's while.
+/// Minimum number of elements whose rows are worth distributing to another thread.
 const GRAIN: i64 = 2048;
 
 /// The rows of a tensor along an axis.
 pub(super) struct Rows {
-    /// The dims but that of the axis.
+    /// The dims except that of the axis.
     others: Vec<Expr>,
     axis: usize,
-    /// Elements of a row.
+    /// The number of elements of a row.
     pub(super) len: Expr,
 }
 
 impl Rows {
-    /// The rows of a tensor of that shape.
+    /// The rows of a tensor with the given shape.
     pub(super) fn new(shape: &[Expr], axis: usize) -> Rows {
         let mut others = shape.to_vec();
         let len = others.remove(axis);
         Rows { others, axis, len }
     }
 
-    /// The indices of place `k` of the row at these indices of the other dims.
+    /// The indices of element `k` of the row with the given indices of the other dims.
     pub(super) fn at(&self, row: &[Expr], k: &Expr) -> Vec<Expr> {
         [&row[..self.axis], std::slice::from_ref(k), &row[self.axis..]].concat()
     }
 
-    /// Runs over all rows, some of them at once: `scratch` makes the buffers that a thread works in, `each` gets them and
-    /// the row's indices of the other dims.
+    /// Emits a parallel loop over all rows. `scratch` allocates the buffers of a thread. `each`
+    /// gets them, and the row's indices of the other dims.
     pub(super) fn each<S>(
         &self,
         b: &mut Body,
@@ -51,7 +51,8 @@ impl Rows {
                 let mut rest = first + row;
                 let mut at = Vec::with_capacity(self.others.len());
                 for (k, dim) in self.others.iter().enumerate().rev() {
-                    // Where a dim is known to be 0 there are no rows to take apart.
+                    // If a dim is known to be 0, there are no rows, and the index must not be
+                    // divided by it.
                     let known = dim.is_const(0) || dim.is_const(1);
                     at.push(match k {
                         0 => rest.clone(),
@@ -61,7 +62,7 @@ impl Rows {
                     rest = if known { rest } else { te::floordiv(&rest, dim) };
                 }
                 let at: Vec<Expr> = at.iter().rev().map(|i| b.let_("at", i)).collect();
-                // Said once for a row, not for each of its elements.
+                // Asserted once per row rather than for each of its elements.
                 for (i, dim) in at.iter().zip(&self.others) {
                     let inside = te::and(&te::le(&te::int(0), i), &te::lt(i, dim));
                     b.assert(&inside, "a row lies outside of its tensor");
@@ -72,7 +73,8 @@ impl Rows {
     }
 }
 
-/// Calls the kernel `what` of rows of that type: the elements of the row, other numbers, and addresses.
+/// Calls the row kernel `what` for the given type, with the elements of the row, numbers, and
+/// addresses.
 pub(super) fn call(
     b: &mut Body,
     what: &str,
@@ -87,7 +89,7 @@ pub(super) fn call(
     b.evaluate(te::call_typed(Intrin::CallExtern, args, Ty::I64));
 }
 
-/// The first element of a scratch buffer of a row.
+/// The first element of a row's scratch buffer.
 pub(super) fn front(t: &Tensor) -> Expr {
     t.at(&[te::int(0)])
 }

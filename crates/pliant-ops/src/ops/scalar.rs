@@ -1,4 +1,4 @@
-//! Scalars out of other values: the element of a tensor, the turns of a range.
+//! Scalars from other values: the element of a tensor, the trip count of a range.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;

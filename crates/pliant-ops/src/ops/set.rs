@@ -1,4 +1,4 @@
-//! Operators whose result's shape depends on values. They are packed functions of the machine.
+//! Operators with results whose shape depends on values. They are packed functions of the VM.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;

@@ -1,4 +1,5 @@
-//! Discrete Fourier transforms: of a signal, and of windows along it. Complex numbers are a last dim of size 2.
+//! Discrete Fourier transforms of a signal, and of windows along it. Complex numbers are
+//! represented by a last dim of size 2.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -48,7 +49,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["STFT"]),
 ];
 
-/// The one size that operand `i` is; `None` where it is not known.
+/// The size in operand `i`; `None` if it is unknown.
 fn size(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
     let found = match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => one,
@@ -61,7 +62,7 @@ fn size(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
     }
 }
 
-/// Checks that the last dim holds real or complex numbers.
+/// Whether the last dim contains complex rather than real numbers; other sizes are rejected.
 fn complex(ctx: &InferCtx<'_>, last: Sym) -> Result<bool, InferError> {
     match ctx.func.syms.as_int(last) {
         Some(1) => Ok(false),
@@ -73,7 +74,7 @@ fn complex(ctx: &InferCtx<'_>, last: Sym) -> Result<bool, InferError> {
     }
 }
 
-/// `n // 2 + 1` frequencies where one side is wanted, else `n`.
+/// The number of frequencies: `n // 2 + 1` for a one-sided spectrum, else `n`.
 fn frequencies(ctx: &mut InferCtx<'_>, n: Sym) -> Result<Sym, InferError> {
     if !ctx.bool("onesided")? {
         return Ok(n);
@@ -118,12 +119,13 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, t.dtype))
 }
 
-/// The type of the parts while they are transformed.
+/// The type in which the transform is computed.
 fn wide(dtype: DType) -> DType {
     if dtype == DType::Float64 { dtype } else { DType::Float32 }
 }
 
-/// Transforms the `n` complex numbers whose parts `read` gives, in a scratch buffer of twice as many elements.
+/// Transforms `n` complex numbers, whose parts `read` returns, in a scratch buffer with `2 * n`
+/// elements.
 fn transform(
     b: &mut Body,
     line: &Tensor,
@@ -188,7 +190,7 @@ fn te_dft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- stft ----
 
-/// The length of a frame; `None` where it is not known.
+/// The length of a frame; `None` if it is unknown.
 fn frame_length(ctx: &mut InferCtx<'_>) -> Result<Option<Sym>, InferError> {
     let given = if ctx.has(3) { size(ctx, 3)? } else { None };
     if !ctx.has(2) {
@@ -251,7 +253,7 @@ fn te_stft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (step, n) = (ctx.size(step), ctx.size(frame));
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let wide = wide(dtype);
-    // Frames are rows along the axis of frequencies.
+    // Frames are rows along the frequency axis.
     let rows = Rows::new(&shape[..3], 2);
     Ok(te::extern_("T_stft", &[(shape, dtype)], |b, out| {
         rows.each(

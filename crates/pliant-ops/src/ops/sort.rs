@@ -1,5 +1,5 @@
-//! Ordering: sort, argsort, topk, median. All are stable: equal elements keep their order, also when descending. NaN
-//! comes after every number, in either direction.
+//! Sorting: sort, argsort, topk, median. All are stable: equal elements keep their order, also for
+//! descending order. NaN is last in both directions.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
@@ -65,14 +65,14 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- rows in order ----
 
-/// A row to sort: its length, element type and direction.
+/// The length, the element type and the direction of a row to be sorted.
 pub(super) struct Order<'e> {
     pub(super) len: &'e Expr,
     pub(super) dtype: DType,
     pub(super) descending: bool,
 }
 
-/// Buffers for the elements of a row and the places they come from.
+/// Buffers for the elements of a row and their original positions.
 pub(super) struct Row {
     pub(super) keys: Tensor,
     pub(super) places: Tensor,
@@ -93,7 +93,7 @@ pub(super) fn sort_row(b: &mut Body, row: &Row, order: &Order<'_>, key: impl Fn(
     order_row(b, row, order, (&te::int(0), order.len), key);
 }
 
-/// Fills the row with `key(i)` and brings what is from `part.0` up to `part.1` of its order there.
+/// Fills the row with `key(i)` and sorts it such that the positions `part.0 .. part.1` are correct.
 fn order_row(
     b: &mut Body,
     row: &Row,
@@ -107,7 +107,7 @@ fn order_row(
     rows::call(b, "order", order.dtype, order.len, &numbers, &addresses);
 }
 
-/// Orders a part of each row along the axis and hands it on with the indices of the other dims.
+/// Sorts a part of each row along the axis, and passes it on with the indices of the other dims.
 fn each_row(
     b: &mut Body,
     x: &Tensor,
@@ -145,7 +145,7 @@ fn infer_argsort(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, Some(dtype)))
 }
 
-/// The type of indices in the result.
+/// The index type of the result.
 fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     let dtype = ctx.dtype("dtype")?.unwrap_or(DType::Int32);
     if dtype.is_bool() {
@@ -162,12 +162,13 @@ fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     Ok(dtype)
 }
 
-/// The last place that an integer type holds, where it may not hold them all.
+/// The largest position that an integer type can represent; `None` if it can represent all
+/// positions.
 fn last_place(dtype: DType) -> Option<i64> {
     (dtype.is_integer() && dtype.bits() < 64).then(|| dtype.int_range().1)
 }
 
-/// Places in a row of elements that turns out too long for their type end the run.
+/// Asserts at run time that the index type can represent the positions in a row.
 fn check_places(b: &mut te::Body, op: &str, dtype: DType, len: &te::Expr) {
     if let Some(most) = last_place(dtype).filter(|_| len.as_int().is_none()) {
         let cond = te::le(len, &te::int(most + 1));
@@ -308,7 +309,7 @@ fn infer_median(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::Tuple([values, places].into())))
 }
 
-/// The middle of the elements along an axis that are sorted; there must be one, unless there are no rows.
+/// The index of the median in a sorted row. There must be an element, unless there are no rows.
 fn middle(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
     let some = te::gt(&shape[axis], &te::int(0));
     let others = shape.iter().enumerate().filter(|(k, _)| *k != axis);

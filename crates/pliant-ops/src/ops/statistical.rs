@@ -75,7 +75,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     reduced(ctx, dtype)
 }
 
-/// Bools are counted, as in NumPy; other types are kept.
+/// Bools are counted as in NumPy; other types are kept.
 fn infer_total(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let dtype = ctx.tensor(0)?.dtype;
     reduced(ctx, dtype.map(|d| if d.is_bool() { DType::Int64 } else { d }))
@@ -100,7 +100,7 @@ fn reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> Result<Type, InferEr
     let keepdims = ctx.bool("keepdims")?;
     let Some(ndim) = t.ndim else {
         let all = ctx.attr("axis").is_none() && !keepdims;
-        // A reduction over all axes has a known shape even of a tensor of which nothing is known.
+        // A reduction over all axes has a known shape even if the shape of the tensor is unknown.
         return Ok(ctx.make(all.then(Vec::new), None, dtype));
     };
     let axes = ctx.axes("axis", ndim)?.unwrap_or_else(|| (0..ndim).collect());
@@ -120,7 +120,7 @@ fn reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> Result<Type, InferEr
 
 // ---- loop forms ----
 
-/// A reduction under construction: which axes, and how output indices become input indices.
+/// A reduction: its axes, and the mapping between output and input indices.
 pub struct Axes {
     shape: Vec<Expr>,
     reduce: Vec<usize>,
@@ -128,10 +128,10 @@ pub struct Axes {
 }
 
 impl Axes {
-    /// The axes in the attributes, over a tensor of that shape.
+    /// Reads the axes from the attributes, for a tensor with the given shape.
     ///
     /// # Errors
-    /// When an axis is out of range.
+    /// If an axis is out of range.
     pub fn from_attrs(ctx: &mut LegalizeCtx<'_>, shape: &[Expr]) -> Result<Axes, LegalizeError> {
         let infer = ctx.infer();
         let reduce = infer.axes("axis", shape.len())?.unwrap_or_else(|| (0..shape.len()).collect());
@@ -139,12 +139,12 @@ impl Axes {
         Ok(Axes { shape: shape.to_vec(), reduce, keepdims })
     }
 
-    /// These axes, kept as dims of size 1 or not.
+    /// A reduction over the given axes. With `keepdims`, they remain as dims of size 1.
     pub fn new(shape: &[Expr], reduce: Vec<usize>, keepdims: bool) -> Axes {
         Axes { shape: shape.to_vec(), reduce, keepdims }
     }
 
-    /// How many elements make one output element.
+    /// The number of input elements per output element.
     pub fn count(&self) -> Expr {
         self.reduce.iter().fold(te::int(1), |acc, &i| acc * &self.shape[i])
     }
@@ -162,7 +162,7 @@ impl Axes {
         }
     }
 
-    /// The indices of the output element that an input element belongs to.
+    /// The indices of the output element to which an input element contributes.
     pub fn out_indices(&self, indices: &[Expr]) -> Vec<Expr> {
         let all = indices.iter().enumerate();
         match self.keepdims {
@@ -175,7 +175,7 @@ impl Axes {
         }
     }
 
-    /// The stage that reduces `f(input indices)`.
+    /// A stage that reduces `f(input indices)` over the axes.
     pub fn stage(&self, name: &str, reducer: Reducer, f: impl FnOnce(&[Expr]) -> Expr) -> Tensor {
         let axes: Vec<IterVar> = self
             .reduce
@@ -200,7 +200,8 @@ impl Axes {
     }
 }
 
-/// The type in which values are summed up: half precision loses too much, and a bool holds no count.
+/// The element type in which values are summed up: float32 for floats of 16 bits, which lose too
+/// much precision, and int64 for bools, which are counted.
 pub fn accumulator(dtype: DType) -> DType {
     match dtype {
         DType::Float16 | DType::BFloat16 => DType::Float32,
@@ -209,7 +210,8 @@ pub fn accumulator(dtype: DType) -> DType {
     }
 }
 
-/// A reduction of the elements; sums of half precision are made in float32 and converted at the end.
+/// A reduction of the elements. Sums and products are accumulated in the type of [`accumulator`]
+/// and converted at the end.
 fn simple(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> Outputs {
     let x = ctx.value(0)?;
     let axes = Axes::from_attrs(ctx, x.shape())?;
@@ -220,7 +222,7 @@ fn simple(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> Outputs {
     Ok(vec![narrowed(out, kept)])
 }
 
-/// The tensor converted to a type, if it has another.
+/// The tensor converted to `dtype`, unless it already has that type.
 fn narrowed(t: Tensor, dtype: DType) -> Tensor {
     if t.dtype() == dtype {
         return t;
@@ -254,7 +256,8 @@ fn mean(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(vec![te::compute(axes.out_shape(), "T_mean", |i| te::cast(&(sum.at(i) / count), dtype))])
 }
 
-/// The mean squared distance from the mean, in two passes: the difference of mean squares loses digits.
+/// The mean squared distance from the mean. It is computed in two passes, because the mean of
+/// squares minus the squared mean loses precision.
 fn variance_of(ctx: &mut LegalizeCtx<'_>, name: &str, finish: fn(&Expr) -> Expr) -> Outputs {
     let x = ctx.value(0)?;
     let axes = Axes::from_attrs(ctx, x.shape())?;
@@ -287,7 +290,7 @@ fn argmin(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     arg(ctx, "T_argmin", Reducer::Min)
 }
 
-/// The index over the last axis, or over all, by the kernel of rows.
+/// The index over the last axis or over all axes, computed row by row by a library kernel.
 fn arg_of_rows(name: &str, x: &Tensor, axes: &Axes, largest: bool, some: Check) -> Vec<Tensor> {
     let all = axes.reduce.len() == x.ndim();
     let count = axes.count();
@@ -317,8 +320,9 @@ fn arg_of_rows(name: &str, x: &Tensor, axes: &Axes, largest: bool, some: Check) 
     })
 }
 
-/// The extreme value first, then the least index that holds it (or a NaN): two plain reductions, which vectorise. Of
-/// rows whose elements are neighbours, a kernel does both at once.
+/// The index of the extreme element. One reduction computes the extreme value, and a second one the
+/// least index that holds it or a NaN. Both are plain reductions, which vectorise. For rows of
+/// neighbouring elements, a library kernel does both in one pass instead.
 fn arg(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> Outputs {
     let x: Value = ctx.value(0)?;
     let axes = Axes::from_attrs(ctx, x.shape())?;

@@ -75,7 +75,7 @@ fn infer_fma(ctx: &mut InferCtx<'_>) -> Inferred {
     require_number(ctx, 0, &ctx.tensor(0)?)?;
     let alike = [ctx.same_dtype(0, 1)?, ctx.same_dtype(0, 2)?, ctx.same_dtype(1, 2)?];
     let operands = [ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?];
-    // Scalars take the type of a tensor, where there is one.
+    // Scalars take the type of a tensor operand if there is one.
     let dtype = match operands.iter().all(|t| t.scalar) {
         true => alike[0],
         false => operands.iter().filter(|t| !t.scalar).find_map(|t| t.dtype),

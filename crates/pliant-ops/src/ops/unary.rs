@@ -122,7 +122,7 @@ fn te_astype(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError
     te_unary(ctx, "compute", |x| convert(x, dtype))
 }
 
-/// Conversion as NumPy's: to bool, whether not 0.
+/// Converts a value as NumPy does: a conversion to bool tests whether the value is not 0.
 pub fn convert(x: &Expr, dtype: DType) -> Expr {
     let from = x.ty().dtype;
     if dtype.is_bool() && !from.is_bool() {
@@ -144,12 +144,13 @@ fn sign(x: &Expr) -> Expr {
     te::select(&te::gt(x, &of(0)), &of(1), &negative)
 }
 
-/// Whether a float is of a class; integers all are or none is.
+/// A classification of floats, such as whether a value is NaN. For integers, the result is the
+/// constant `integers`.
 fn class(x: &Expr, f: fn(&Expr) -> Expr, integers: bool) -> Expr {
     if x.ty().dtype.is_float() { f(x) } else { te::bool_const(integers) }
 }
 
-/// Rounding leaves integers as they are.
+/// A rounding of floats. Integers stay unchanged.
 fn rounded(x: &Expr, f: fn(&Expr) -> Expr) -> Expr {
     if x.ty().dtype.is_float() { f(x) } else { x.clone() }
 }
@@ -178,7 +179,8 @@ fn te_clip(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> 
     })
 }
 
-/// A bound in the type of what it bounds: a constant beyond that type is its end.
+/// A bound of a clip in the type of the clipped value: an integer constant outside that type's
+/// range becomes the end of the range.
 fn bound(e: &Expr, dtype: DType) -> Expr {
     let ends = (te::min_value(dtype).as_int(), te::max_value(dtype).as_int());
     match (e.as_int(), ends) {

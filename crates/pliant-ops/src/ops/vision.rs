@@ -6,7 +6,8 @@ pub mod roi;
 
 use crate::te::{self, Expr};
 
-/// The intersection of two boxes over their union; corners come in any order.
+/// The area of the intersection of two boxes divided by the area of their union. The corners of
+/// each box may come in any order.
 fn overlap(a: &[Expr; 4], b: &[Expr; 4]) -> Expr {
     let zero = te::const_of(0.0, a[0].ty().dtype);
     let side =

@@ -1,4 +1,4 @@
-//! Between tensor expressions and the symbolic integers of a graph function.
+//! Conversions between tensor expressions and the symbolic integers of a graph function.
 
 use pliant_ir::tir::{BinOp, Intrin, Ty};
 use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar, Term};
@@ -9,12 +9,13 @@ use super::build::*;
 use super::expr::{Expr, ExprKind, Var};
 use super::walk::fold;
 
-/// Which symbol of a function is which variable of tensor expressions.
+/// A one-to-one mapping between symbols of a function and variables of tensor expressions.
+/// Variables may also stand for whole terms.
 #[derive(Clone, Debug, Default)]
 pub struct VarMap {
     to_te: FxHashMap<SymVar, Var>,
     to_sym: FxHashMap<Var, SymVar>,
-    /// Terms that stand as one variable, and which.
+    /// The terms that a variable stands for, with that variable.
     named: FxHashMap<Sym, Var>,
     terms: FxHashMap<Var, Sym>,
 }
@@ -25,13 +26,13 @@ impl VarMap {
         Self::default()
     }
 
-    /// Ties the two.
+    /// Maps the symbol and the variable to each other.
     pub fn bind(&mut self, sym: SymVar, var: Var) {
         self.to_sym.insert(var.clone(), sym);
         self.to_te.insert(sym, var);
     }
 
-    /// The variable that stands for a symbol, made if there is none.
+    /// The variable that stands for a symbol. It is created if there is none.
     pub fn te_var(&mut self, arena: &SymArena, sym: SymVar) -> Var {
         if let Some(var) = self.to_te.get(&sym) {
             return var.clone();
@@ -41,7 +42,7 @@ impl VarMap {
         var
     }
 
-    /// The symbol that a variable stands for, made if there is none.
+    /// The symbol that a variable stands for. It is created if there is none.
     pub fn sym_var(&mut self, arena: &mut SymArena, var: &Var) -> SymVar {
         if let Some(&sym) = self.to_sym.get(var) {
             return sym;
@@ -51,7 +52,8 @@ impl VarMap {
         sym
     }
 
-    /// Lets a variable of that name stand for a whole term wherever [`from_sym`] meets it.
+    /// Lets a new variable with this name stand for a whole term wherever [`from_sym`] meets the
+    /// term.
     pub fn name_term(&mut self, term: Sym, name: &str) {
         if !self.named.contains_key(&term) {
             let var = Var::size(name);
@@ -74,7 +76,7 @@ impl VarMap {
         }
     }
 
-    /// The symbol or the term that a variable stands for, if there is one.
+    /// The symbol or term that a variable stands for, if there is one.
     pub fn get_term(&self, arena: &mut SymArena, var: &Var) -> Option<Sym> {
         let symbol = self.get_sym(var).map(|v| arena.var(v));
         symbol.or_else(|| self.terms.get(var).copied())
@@ -86,8 +88,8 @@ impl VarMap {
     }
 }
 
-/// The symbolic integer that an integer expression over size variables is; `None` when it holds floats, tensor
-/// elements or intrinsics. Variables that stand for no symbol yet get a new one.
+/// An integer expression over size variables as a symbolic integer. `None` if it contains floats,
+/// tensor elements or other intrinsics. A variable that stands for no symbol yet gets a new one.
 pub fn to_sym(arena: &mut SymArena, expr: &Expr, vars: &mut VarMap) -> Option<Sym> {
     let mut memo = FxHashMap::default();
     fold(expr, &mut memo, |e, args: &[Sym]| sym_node(arena, e, args, vars).ok_or(())).ok()
@@ -107,7 +109,8 @@ fn sym_node(arena: &mut SymArena, e: &Expr, args: &[Sym], vars: &mut VarMap) -> 
             }
         },
         ExprKind::Binary(op, ..) => sym_binary(arena, *op, args[0], args[1])?,
-        // Sizes are exact integers: widening keeps them, and narrower ones do not occur in shapes.
+        // Sizes are exact integers, so widening casts preserve them. Narrower types do not occur in
+        // shapes.
         ExprKind::Cast(a) if e.ty() == Ty::I64 && DType::Int64.holds_all_of(a.ty().dtype) => {
             args[0]
         }
@@ -141,7 +144,7 @@ fn sym_binary(arena: &mut SymArena, op: BinOp, a: Sym, b: Sym) -> Option<Sym> {
     })
 }
 
-/// The expression that a symbolic integer is: int64, or bool for a predicate.
+/// A symbolic integer as an expression of type int64, or bool for a predicate.
 pub fn from_sym(arena: &SymArena, sym: Sym, vars: &mut VarMap) -> Expr {
     let mut memo: FxHashMap<Sym, Expr> = FxHashMap::default();
     let mut stack = vec![(sym, false)];
@@ -216,7 +219,8 @@ fn te_node(arena: &SymArena, sym: Sym, memo: &FxHashMap<Sym, Expr>, vars: &mut V
     }
 }
 
-/// The expression in the normal form of symbolic integers; itself where it is not one.
+/// The expression in the normal form of symbolic integers. An expression that is not a symbolic
+/// integer is returned unchanged.
 pub fn simplify(expr: &Expr) -> Expr {
     let (mut arena, mut vars) = (SymArena::new(), VarMap::new());
     match to_sym(&mut arena, expr, &mut vars) {

@@ -1,7 +1,7 @@
-//! Constants, operators with type matching, intrinsics and reductions.
+//! Constants, operators that convert their operands to one type, intrinsics and reductions.
 //!
-//! Constants of integers are folded where that does not overflow, and neutral operands fall away; so sizes and
-//! indices stay small. Floats are left as written, but for conversions of constants.
+//! Integer constants are folded where that does not overflow, and neutral operands are dropped, so
+//! sizes and indices stay small. Floats are not folded, except for conversions of constants.
 
 use std::ops;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub fn float(value: f64) -> Expr {
     Expr::new(ExprKind::Float(value), Ty::scalar(DType::Float32))
 }
 
-/// A constant of any element type; floats become integers by rounding towards zero.
+/// A constant of any element type. A float that becomes an integer is rounded towards zero.
 pub fn const_of(value: f64, dtype: DType) -> Expr {
     let kind = if dtype.is_float() { ExprKind::Float(value) } else { ExprKind::Int(value as i64) };
     Expr::new(kind, Ty::scalar(dtype))
@@ -40,12 +40,12 @@ pub fn int_of(value: i64, dtype: DType) -> Expr {
     Expr::new(kind, Ty::scalar(dtype))
 }
 
-/// A string, only as an argument of calls.
+/// A string. Only calls take it as an argument.
 pub fn string(value: impl Into<Arc<str>>) -> Expr {
     Expr::new(ExprKind::Str(value.into()), Ty::I64)
 }
 
-/// A new size variable, as [`Var::size`].
+/// A new size variable. See [`Var::size`].
 pub fn var(name: impl Into<Arc<str>>) -> Var {
     Var::size(name)
 }
@@ -54,7 +54,7 @@ pub fn var(name: impl Into<Arc<str>>) -> Var {
 pub fn max_value(dtype: DType) -> Expr {
     match dtype {
         DType::Bool => bool_const(true),
-        // The widest unsigned value does not fit the constant's 64 signed bits.
+        // The largest uint64 does not fit in the constant's 64 signed bits.
         DType::UInt64 => call(Intrin::BitwiseNot, vec![int_of(0, dtype)]),
         d if d.is_float() => const_of(f64::INFINITY, d),
         d if d.is_uint() => int_of((1i64 << d.bits()) - 1, d),
@@ -72,7 +72,7 @@ pub fn min_value(dtype: DType) -> Expr {
     }
 }
 
-/// The largest finite value of a type, or the smallest.
+/// The largest finite value of a type, or the smallest one if `largest` is false.
 pub fn finite_end(dtype: DType, largest: bool) -> Expr {
     match dtype.largest_float() {
         Some(most) => const_of(if largest { most } else { -most }, dtype),
@@ -83,7 +83,8 @@ pub fn finite_end(dtype: DType, largest: bool) -> Expr {
 
 // ---- conversion and type matching ----
 
-/// A conversion; constants are converted at once, and nothing happens when the type is already that one.
+/// A conversion to `ty`. Constants are converted at once. An expression that already has the type
+/// is returned unchanged.
 pub fn cast(e: &Expr, ty: impl Into<Ty>) -> Expr {
     let ty = ty.into();
     if e.ty() == ty {
@@ -106,7 +107,7 @@ pub fn cast(e: &Expr, ty: impl Into<Ty>) -> Expr {
     }
 }
 
-/// A float constant rounded to its type; the literal may be more precise.
+/// A float constant rounded to its type, because the literal may be more precise.
 fn rounded(v: f64, dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => f16_of(v).to_f64(),
@@ -116,7 +117,7 @@ fn rounded(v: f64, dtype: DType) -> f64 {
     }
 }
 
-/// Whether the integer is a value of an integer type.
+/// Whether an integer is in the range of an integer type.
 fn fits(v: i64, dtype: DType) -> bool {
     match dtype {
         DType::Int64 => true,
@@ -127,8 +128,10 @@ fn fits(v: i64, dtype: DType) -> bool {
     }
 }
 
-/// Both operands in one type. A constant takes the other's type; else float wins over integer over bool, and the
-/// wider wins; a signed and an unsigned integer meet in a signed one that holds both where there is one.
+/// Converts both operands to one type. A constant takes the type of the other operand. Otherwise a
+/// float type is preferred to an integer type and an integer type to bool, and a wider type to a
+/// narrower one. A signed and an unsigned integer are converted to a signed type that holds both,
+/// if there is one.
 pub fn match_types(a: &Expr, b: &Expr) -> (Expr, Expr) {
     if a.ty() == b.ty() {
         return (a.clone(), b.clone());
@@ -145,7 +148,7 @@ fn is_literal(e: &Expr) -> bool {
     matches!(e.kind(), ExprKind::Int(_) | ExprKind::Float(_))
 }
 
-/// Whether a constant may take the other operand's type without changing its value.
+/// Whether a constant can take the other operand's type without changing its value.
 fn adopts(literal: &Expr, dtype: DType) -> bool {
     match *literal.kind() {
         ExprKind::Int(v) => dtype.is_float() || fits(v, dtype),
@@ -155,19 +158,19 @@ fn adopts(literal: &Expr, dtype: DType) -> bool {
 
 // ---- two-operand operators ----
 
-/// A two-operand operator; the operands are brought to one type first.
+/// An operator over two operands, which are first converted to one type. Constants are folded.
 pub fn binary(op: BinOp, a: &Expr, b: &Expr) -> Expr {
     let (a, b) = operands(op, a, b);
     fold_binary(op, &a, &b).unwrap_or_else(|| node(op, a, b))
 }
 
-/// An operator over two operands, whatever they are: `1 + 2` stays a sum.
+/// An operator over two operands without any folding: `1 + 2` stays a sum.
 pub fn binary_as_written(op: BinOp, a: &Expr, b: &Expr) -> Expr {
     let (a, b) = operands(op, a, b);
     node(op, a, b)
 }
 
-/// The operands in the type that the operator takes.
+/// The operands converted to the type that the operator takes.
 fn operands(op: BinOp, a: &Expr, b: &Expr) -> (Expr, Expr) {
     let (a, b) = match_types(a, b);
     match op {
@@ -184,7 +187,8 @@ fn node(op: BinOp, a: Expr, b: Expr) -> Expr {
     Expr::new(ExprKind::Binary(op, a, b), ty)
 }
 
-/// The value of an operator over integer constants, or an operand where the other is neutral.
+/// The result of an operator over integer constants, or one operand if the other is neutral. `None`
+/// if nothing can be folded.
 fn fold_binary(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
     use BinOp::*;
     if a.ty().dtype.is_float() || a.ty().lanes != 1 {
@@ -255,13 +259,13 @@ macro_rules! binary_functions {
 }
 
 binary_functions! {
-    /// `a // b`, towards minus infinity.
+    /// `a // b`, rounded towards minus infinity.
     floordiv = FloorDiv;
     /// `a % b` with the sign of `b`.
     floormod = FloorMod;
-    /// Integer quotient towards zero.
+    /// The integer quotient rounded towards zero.
     truncdiv = Div;
-    /// Integer remainder with the sign of `a`.
+    /// The integer remainder with the sign of `a`.
     truncmod = Mod;
     /// The smaller of two values.
     minimum = Min;
@@ -279,14 +283,14 @@ binary_functions! {
     gt = Gt;
     /// `a >= b`.
     ge = Ge;
-    /// Both hold.
+    /// Logical and.
     and = And;
-    /// Either holds.
+    /// Logical or.
     or = Or;
 }
 
-/// `a / b` rounded towards plus infinity, as `-(-a // b)` for a negative constant `b`, and otherwise as
-/// `(a + b - 1) // b`, which is right for positive `b`.
+/// `a / b` rounded towards plus infinity. It is computed as `-(-a // b)` for a negative integer
+/// constant `b`, and otherwise as `(a + b - 1) // b`, which is correct for positive `b`.
 pub fn ceildiv(a: &Expr, b: &Expr) -> Expr {
     if b.as_int().is_some_and(|v| v < 0) && !b.ty().dtype.is_float() {
         return -&floordiv(&-a, b);
@@ -294,7 +298,7 @@ pub fn ceildiv(a: &Expr, b: &Expr) -> Expr {
     floordiv(&(a + &(b - &int_of(1, b.ty().dtype))), b)
 }
 
-/// All hold; true for none.
+/// The conjunction of all conditions. It is true if there are none.
 pub fn all<'e>(conds: impl IntoIterator<Item = &'e Expr>) -> Expr {
     conds.into_iter().fold(bool_const(true), |acc, c| and(&acc, c))
 }
@@ -344,7 +348,7 @@ impl ops::Neg for &Expr {
                 Expr::new(ExprKind::Int(-v), self.ty())
             }
             ExprKind::Float(v) => Expr::new(ExprKind::Float(-v), self.ty()),
-            // `0 - x` would turn 0.0 into 0.0; the sign of zero is kept by the product.
+            // `0 - x` is 0.0 for 0.0, whose negation is -0.0. The product has the right sign.
             _ if self.ty().dtype.is_float() => {
                 binary(BinOp::Mul, self, &const_of(-1.0, self.ty().dtype))
             }
@@ -385,7 +389,7 @@ pub fn not(a: &Expr) -> Expr {
     }
 }
 
-/// `cond ? a : b`, both evaluated.
+/// `cond ? a : b`, where both operands are evaluated.
 pub fn select(cond: &Expr, a: &Expr, b: &Expr) -> Expr {
     match cond.as_int() {
         Some(0) => match_types(a, b).1,
@@ -398,7 +402,8 @@ pub fn select(cond: &Expr, a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// `cond ? a : b`, evaluating only the chosen one: for reads that the condition guards.
+/// `cond ? a : b`, where only the chosen operand is evaluated. Use it for reads that the condition
+/// guards.
 pub fn if_then_else(cond: &Expr, a: &Expr, b: &Expr) -> Expr {
     match cond.as_int() {
         Some(_) => select(cond, a, b),
@@ -410,7 +415,7 @@ pub fn if_then_else(cond: &Expr, a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// A call of an intrinsic whose result has the type of its first operand (or is bool).
+/// A call of an intrinsic whose result has the type of its first operand, or bool for a predicate.
 pub fn call(intrin: Intrin, args: Vec<Expr>) -> Expr {
     let first = args.first().map_or(Ty::I64, Expr::ty);
     let ty = match intrin {
@@ -421,7 +426,7 @@ pub fn call(intrin: Intrin, args: Vec<Expr>) -> Expr {
     call_typed(intrin, args, ty)
 }
 
-/// A call of an intrinsic of that result type.
+/// A call of an intrinsic with the result type `ty`.
 pub fn call_typed(intrin: Intrin, args: Vec<Expr>, ty: Ty) -> Expr {
     Expr::new(ExprKind::Call(intrin, args), ty)
 }
@@ -451,13 +456,13 @@ unary_functions! {
     gelu = Gelu;
     /// Absolute value.
     abs = Abs;
-    /// Towards minus infinity.
+    /// Rounded towards minus infinity.
     floor = Floor;
-    /// Towards plus infinity.
+    /// Rounded towards plus infinity.
     ceil = Ceil;
-    /// Towards zero.
+    /// Rounded towards zero.
     trunc = Trunc;
-    /// To nearest, ties to even.
+    /// Rounded to the nearest integer, ties to even.
     round = Round;
     /// Sine.
     sin = Sin;
@@ -483,24 +488,26 @@ unary_functions! {
     atanh = Atanh;
     /// `log(1 + x)`.
     log1p = Log1p;
-    /// Whether NaN.
+    /// Whether the value is NaN.
     isnan = IsNan;
-    /// Whether infinite.
+    /// Whether the value is infinite.
     isinf = IsInf;
-    /// Whether neither NaN nor infinite.
+    /// Whether the value is neither NaN nor infinite.
     isfinite = IsFinite;
     /// Bitwise negation.
     bitwise_not = BitwiseNot;
 }
 
-/// A condition whose assertion tells these integers where its message says `{0}`, `{1}`, ...
+/// A condition with integers for its error message. The message of its assertion shows them where
+/// it says `{0}`, `{1}`, ...
 pub fn explain(cond: &Expr, values: &[Expr]) -> Expr {
     let cond = cast(cond, Ty::BOOL);
     let values = values.iter().map(|v| cast(v, Ty::I64));
     call(Intrin::Explain, std::iter::once(cond).chain(values).collect())
 }
 
-/// A size as a message tells it whose value number `k` it is: the number that it is, or its symbols and the value.
+/// A size as text for an error message, in which it has the number `k`: the constant, or the
+/// symbolic text with a reference to the value.
 pub fn told(size: &Expr, k: usize) -> String {
     match size.as_int() {
         Some(v) => v.to_string(),
@@ -530,9 +537,10 @@ binary_intrinsics! {
     bitwise_or = BitwiseOr;
     /// Bitwise exclusive or.
     bitwise_xor = BitwiseXor;
-    /// Shift left; 0 where the distance is not inside the width.
+    /// Shift left. The result is 0 if the distance is negative or not smaller than the width.
     shift_left = ShiftLeft;
-    /// Shift right, keeping the sign; where the distance is not inside the width, all that is left is the sign.
+    /// Arithmetic shift right. If the distance is negative or not smaller than the width, the
+    /// result consists of sign bits only.
     shift_right = ShiftRight;
 }
 
@@ -542,7 +550,8 @@ pub fn fma(a: &Expr, b: &Expr, c: &Expr) -> Expr {
     call(Intrin::Fma, vec![a, b, c])
 }
 
-/// The node with other operands, rebuilt through the folding constructors; itself when nothing changes.
+/// The node with other operands, rebuilt by the folding constructors. The node itself if no operand
+/// changes.
 pub(super) fn with_children(e: &Expr, children: &[Expr]) -> Expr {
     if e.children().iter().zip(children).all(|(old, new)| old.same_as(new)) {
         return e.clone();
@@ -583,7 +592,8 @@ pub fn reduce_axis_from(min: Expr, extent: Expr, name: impl Into<Arc<str>>) -> I
     IterVar { var: Var::size(name), min, extent: cast(&extent, Ty::I64), kind: IterKind::Reduce }
 }
 
-/// A reduction with any reducer; over no axes it is the source.
+/// A reduction with any reducer. Without axes, it is the source (combined with `init` if that is
+/// given).
 pub fn reduce(reducer: Reducer, source: &Expr, axes: &[IterVar], init: Option<Expr>) -> Expr {
     if axes.is_empty() {
         return match init {
@@ -595,27 +605,29 @@ pub fn reduce(reducer: Reducer, source: &Expr, axes: &[IterVar], init: Option<Ex
     Expr::new(ExprKind::Reduce(Arc::new(r)), source.ty())
 }
 
-/// The sum over the axes; 0 over none.
+/// The sum over the axes, or 0 if there are no elements.
 pub fn sum(source: &Expr, axes: &[IterVar]) -> Expr {
     reduce(Reducer::Sum, source, axes, None)
 }
 
-/// The product over the axes; 1 over none.
+/// The product over the axes, or 1 if there are no elements.
 pub fn prod(source: &Expr, axes: &[IterVar]) -> Expr {
     reduce(Reducer::Prod, source, axes, None)
 }
 
-/// The largest over the axes; minus infinity, or the smallest integer, over none. NaN if one is NaN.
+/// The maximum over the axes. Without elements, it is minus infinity or the smallest integer. It is
+/// NaN if any element is NaN.
 pub fn max(source: &Expr, axes: &[IterVar]) -> Expr {
     reduce(Reducer::Max, source, axes, None)
 }
 
-/// The smallest over the axes; infinity, or the largest integer, over none. NaN if one is NaN.
+/// The minimum over the axes. Without elements, it is infinity or the largest integer. It is NaN if
+/// any element is NaN.
 pub fn min(source: &Expr, axes: &[IterVar]) -> Expr {
     reduce(Reducer::Min, source, axes, None)
 }
 
-/// A reducer from a function of two values (commutative and associative) and its neutral value.
+/// A reducer from a commutative and associative function of two values and its neutral value.
 pub fn comm_reducer(identity: Expr, combine: impl FnOnce(&Expr, &Expr) -> Expr) -> Reducer {
     let (lhs, rhs) = (Var::new("x", identity.ty()), Var::new("y", identity.ty()));
     let result = combine(&lhs.expr(), &rhs.expr());
@@ -623,7 +635,7 @@ pub fn comm_reducer(identity: Expr, combine: impl FnOnce(&Expr, &Expr) -> Expr) 
 }
 
 impl Reducer {
-    /// What the reduction of no value is.
+    /// The result of a reduction over no values.
     pub fn identity(&self, dtype: DType) -> Expr {
         match self {
             Reducer::Sum => const_of(0.0, dtype),
@@ -634,7 +646,7 @@ impl Reducer {
         }
     }
 
-    /// Two values combined.
+    /// Combines two values.
     pub fn combine(&self, a: &Expr, b: &Expr) -> Expr {
         match self {
             Reducer::Sum => binary(BinOp::Add, a, b),

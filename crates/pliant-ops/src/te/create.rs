@@ -1,9 +1,10 @@
-//! [`create_prim_func`]: a loop function from tensors.
+//! [`create_prim_func`]: creates a loop function from tensors.
 //!
-//! Parameters come in the order of the arguments, tensors as handles bound to buffers. A size variable that stands
-//! alone in a dim of a tensor argument is defined by it; each other variable becomes an int64 parameter after all
-//! arguments, in order of appearance. Each stage is one loop nest around one block; stages that are not arguments
-//! live in buffers of a root block.
+//! The parameters come in the order of the arguments. Tensors are handles that are bound to
+//! buffers. If a dim of a tensor argument is a lone size variable, the argument defines that
+//! variable. Each other size variable becomes an int64 parameter after all arguments, in order of
+//! appearance. Each stage is one loop nest around one block. Stages that are not arguments are
+//! stored in buffers of a root block.
 
 use std::sync::Arc;
 
@@ -24,12 +25,13 @@ use super::sizes;
 use super::tensor::{Check, Compute, Tensor, TensorOp};
 use super::walk::{fold, free_vars, post_order, substitute, tree_and_nodes};
 
-/// The most terms that an expression of a stage has written out. Later steps walk and print loop functions as
-/// trees, so sharing that doubles at each level (`e = e * e`) would cost them exponential time.
+/// The maximum number of terms of a stage's expression written out as a tree. Later passes walk and
+/// print loop functions as trees, so an expression that shares its parts at each level
+/// (`e = e * e`) would take exponential time.
 pub const MAX_TERMS: u64 = 100_000;
 
-/// An expression of many distinct nodes, a long chain, is large without being shared, and costs what it says: it
-/// may have this many terms for each node.
+/// The number of terms allowed for each distinct node. A long chain of distinct nodes is large
+/// without sharing, and its cost is proportional to its size.
 const TERMS_PER_NODE: u64 = 8;
 
 /// An argument of the function under construction.
@@ -59,7 +61,7 @@ impl From<Var> for Arg {
     }
 }
 
-/// A function made from tensors.
+/// A loop function made from tensors.
 #[derive(Clone, Debug)]
 pub struct Created {
     /// The function.
@@ -68,12 +70,13 @@ pub struct Created {
     pub extra: Vec<Var>,
 }
 
-/// Dims of placeholders that the stages take to be others, which the loop function checks before anything else.
+/// Dims of placeholders that the stages assume to be equal to other sizes. The loop function checks
+/// this before anything else.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
     /// The dims that such placeholders have as arguments.
     pub declared: FxHashMap<Tensor, Vec<Expr>>,
-    /// That they are what the stages take them to be.
+    /// Checks that the declared dims are equal to the assumed ones.
     pub checks: Vec<Check>,
 }
 
@@ -87,25 +90,26 @@ impl Taken {
 /// The loop function that computes the stages among `args` from the placeholders among them.
 ///
 /// # Errors
-/// When a placeholder is read that is no argument, a reduction stands inside another expression, a tensor is read
-/// with a wrong number of indices, an argument appears twice, or an expression has more than [`MAX_TERMS`] terms
-/// because it shares its parts.
+/// If a placeholder that is not an argument is read, a reduction is nested in another expression, a
+/// tensor is read with a wrong number of indices, an argument appears twice, or an expression has
+/// more than [`MAX_TERMS`] terms because it shares its parts.
 pub fn create_prim_func(args: &[Arg]) -> Result<PrimFunc, TeError> {
     create_prim_func_with_vars(args).map(|c| c.func)
 }
 
-/// [`create_prim_func`], also telling which variables became parameters.
+/// [`create_prim_func`] that also returns the variables that became parameters.
 ///
 /// # Errors
-/// As [`create_prim_func`].
+/// As for [`create_prim_func`].
 pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<Created, TeError> {
     create_prim_func_taken(args, &Taken::default())
 }
 
-/// [`create_prim_func_with_vars`] of placeholders whose dims are taken to be others.
+/// [`create_prim_func_with_vars`] for placeholders whose dims are assumed to be equal to other
+/// sizes.
 ///
 /// # Errors
-/// As [`create_prim_func`].
+/// As for [`create_prim_func`].
 pub fn create_prim_func_taken(args: &[Arg], taken: &Taken) -> Result<Created, TeError> {
     let tensors: Vec<Tensor> = args
         .iter()
@@ -130,7 +134,7 @@ pub fn create_prim_func_taken(args: &[Arg], taken: &Taken) -> Result<Created, Te
     Ok(Created { func: create.f, extra })
 }
 
-/// All tensors that the roots are computed from, producers first, the roots included.
+/// All tensors that the roots are computed from, including the roots. Producers come first.
 pub(crate) fn stages_of(roots: &[Tensor]) -> Vec<Tensor> {
     let (mut order, mut done) = (Vec::new(), FxHashSet::default());
     let mut stack: Vec<(Tensor, bool)> = roots.iter().rev().map(|t| (t.clone(), false)).collect();
@@ -222,7 +226,7 @@ fn validate_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
 pub(super) const AS_STAGE: &str = "make the shared part a te.compute stage of its own";
 const AS_VARIABLE: &str = "pass the shared part as a variable of its own";
 
-/// Refuses a stage with an expression that is too large written out.
+/// Rejects a stage with an expression that has too many terms when written out.
 fn limit_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
     let value = || format!("the value of stage '{}'", t.name());
     let range = || format!("the range of an axis of stage '{}'", t.name());
@@ -245,7 +249,7 @@ fn limit_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
     Ok(())
 }
 
-/// Refuses an expression that is too large written out.
+/// Rejects an expression that has too many terms when written out.
 pub(super) fn limit(e: &Expr, what: impl Fn() -> String, advice: &str) -> Result<(), TeError> {
     let (terms, nodes) = tree_and_nodes(e);
     let most = MAX_TERMS.max(nodes.saturating_mul(TERMS_PER_NODE));
@@ -259,13 +263,13 @@ pub(super) fn limit(e: &Expr, what: impl Fn() -> String, advice: &str) -> Result
     )))
 }
 
-/// The value of a reduction after one more element.
+/// The value of a reduction after combining one more element.
 fn combine(r: &Reduce, acc: &Var, next: Var) -> Expr {
     let combined = r.reducer.combine(&acc.expr(), &next.expr());
     substitute(&combined, &[(next, r.source.clone())].into_iter().collect())
 }
 
-/// The variables that neither an argument nor a dim nor an axis defines, in order of appearance.
+/// The variables that are defined by no argument, dim or axis, in order of appearance.
 fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor], taken: &Taken) -> Vec<Var> {
     let mut bound: FxHashSet<Var> = FxHashSet::default();
     for arg in args {
@@ -279,7 +283,7 @@ fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor], taken: &Tak
     let mut extra = Vec::new();
     for stage in stages {
         if let TensorOp::Extern(stage, _) = stage.op() {
-            // What the statements define is theirs alone.
+            // Variables defined by the statements are local to the stage.
             bound.extend(super::create_extern::defined_vars(stage));
         }
     }
@@ -314,7 +318,8 @@ fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor], taken: &Tak
     extra
 }
 
-/// The function under construction, and what its variables and buffers stand for.
+/// The function under construction, with the mapping of the tensor expressions' variables and
+/// tensors to its own.
 pub(super) struct Create<'a> {
     pub(super) f: PrimFunc,
     pub(super) vars: FxHashMap<Var, tir::Var>,
@@ -366,7 +371,7 @@ impl Create<'_> {
         buffer
     }
 
-    /// A size, over the function's own variables.
+    /// A size over the variables of the function.
     pub(super) fn size(&mut self, e: &Expr) -> tir::Expr {
         let mut memo = FxHashMap::default();
         self.expr(e, &mut memo)
@@ -461,7 +466,7 @@ impl Create<'_> {
         Ok(self.close(nest, t.name().clone(), reads, vec![write], init, body))
     }
 
-    /// The init statement and the updated value of a reduction.
+    /// The initial store and the updated value of a reduction.
     fn reduction(
         &mut self,
         buffer: tir::Buffer,
@@ -473,11 +478,12 @@ impl Create<'_> {
         let init = r.init.clone().unwrap_or_else(|| r.reducer.identity(dtype));
         let init = self.made(cast(&init, dtype), nest);
         let init = self.f.store(buffer, indices, init);
-        // Two placeholders stand for the value so far and the next one while the reducer combines them.
+        // Two variables stand for the accumulated value and the next one while the reducer combines
+        // them.
         let (acc, next) = (Var::new("acc", dtype), Var::new("next", dtype));
         let combined = combine(r, &acc, next);
         let current = self.f.load(buffer, indices);
-        // The accumulator's nodes are found in the memo, so that its variable is never made.
+        // The accumulator's nodes are found in the memo, so no variable is created for it.
         post_order(&combined, |e| {
             if e.as_var() == Some(&acc) {
                 nest.memo.insert(e.id(), current);
@@ -487,7 +493,7 @@ impl Create<'_> {
         (init, value)
     }
 
-    /// Makes the loop variables and the block's axes.
+    /// Creates the loop variables and the axes of the block.
     fn open(&mut self, axes: &[&IterVar]) -> Nest {
         let mut nest = Nest::default();
         for axis in axes {
@@ -504,7 +510,7 @@ impl Create<'_> {
         nest
     }
 
-    /// Wraps the block and its loops around the body.
+    /// Wraps the body in the block and its loops.
     fn close(
         &mut self,
         nest: Nest,
@@ -525,7 +531,7 @@ impl Create<'_> {
             body,
             annotations: Vec::new(),
         };
-        // Axes may be shared by stages; each stage has variables of its own.
+        // Stages may share axes, but each stage has its own variables.
         for axis in &nest.axes {
             self.vars.remove(axis);
         }
@@ -563,13 +569,13 @@ impl Create<'_> {
         regions
     }
 
-    /// [`expr`](Self::expr) for an expression made on the way, which then lives as long as the memo.
+    /// [`expr`](Self::expr) for a temporary expression, which is kept alive as long as the memo.
     fn made(&mut self, e: Expr, nest: &mut Nest) -> tir::Expr {
         nest.kept.push(e.clone());
         self.expr(&e, &mut nest.memo)
     }
 
-    /// The expression over the function's own variables and buffers.
+    /// Converts an expression to the function's own variables and buffers.
     pub(super) fn expr(&mut self, e: &Expr, memo: &mut FxHashMap<usize, tir::Expr>) -> tir::Expr {
         let result: Result<tir::Expr, std::convert::Infallible> =
             fold(e, memo, |e, args: &[tir::Expr]| Ok(self.node(e, args)));
@@ -590,12 +596,13 @@ impl Create<'_> {
             ExprKind::Not(_) => tir::ExprData::Not(args[0]),
             ExprKind::Select(..) => tir::ExprData::Select(args[0], args[1], args[2]),
             ExprKind::Call(i, _) => {
-                // Where the type follows from the operands, the field is fixed, so that equal calls are one.
+                // If the type follows from the operands, the field has a fixed value, so that equal
+                // calls are the same node.
                 let explicit = i.result() == tir::intrin::IntrinResult::Explicit;
                 tir::ExprData::Call(*i, args.into(), if explicit { ty } else { Ty::I64 })
             }
             ExprKind::Load(t, _) => tir::ExprData::Load(self.buffers[t], args.into()),
-            // Validation leaves reductions only at the top of a stage, which handles them itself.
+            // Validation allows reductions only at the top of a stage, which handles them itself.
             ExprKind::Reduce(_) => return args[0],
             ExprKind::Ramp(..) => tir::ExprData::Ramp(args[0], args[1], ty.lanes),
             ExprKind::Broadcast(_) => tir::ExprData::Broadcast(args[0], ty.lanes),
@@ -612,6 +619,6 @@ struct Nest {
     axis_exprs: Vec<tir::Expr>,
     axes: Vec<Var>,
     memo: FxHashMap<usize, tir::Expr>,
-    /// Expressions made on the way: the memo's keys are addresses, so what they name must live.
+    /// Temporary expressions. The memo's keys are addresses, so the expressions must stay alive.
     kept: Vec<Expr>,
 }

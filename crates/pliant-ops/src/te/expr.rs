@@ -1,6 +1,7 @@
 //! Variables and nodes of tensor expressions.
 //!
-//! Chains of any length are user input (`x = x + 1` in a Python loop), so dropping never recurses.
+//! The user may build chains of any length, such as `x = x + 1` in a Python loop, so dropping an
+//! expression does not recurse.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use smallvec::SmallVec;
 
 use super::tensor::{Tensor, TensorNode};
 
-/// A scalar variable: a size, an index, a parameter. Two variables are equal only if they are the same one.
+/// A scalar variable: a size, an index or a parameter. Two variables are equal only if they are the
+/// same object.
 #[derive(Clone, Debug)]
 pub struct Var(Arc<VarNode>);
 
@@ -39,37 +41,37 @@ impl Var {
         Var(Arc::new(VarNode { name: name.into(), ty: ty.into(), kind: VarKind::Nonneg }))
     }
 
-    /// Whether it was made by [`Var::nonneg`].
+    /// Whether the variable was made by [`Var::nonneg`].
     pub fn is_nonneg(&self) -> bool {
         self.0.kind == VarKind::Nonneg
     }
 
-    /// A new variable that stands for the memory of a buffer: its address.
+    /// A new variable that holds the address of a buffer.
     pub fn handle(name: impl Into<Arc<str>>) -> Self {
         Var(Arc::new(VarNode { name: name.into(), ty: Ty::I64, kind: VarKind::Handle }))
     }
 
-    /// Whether it was made by [`Var::handle`].
+    /// Whether the variable was made by [`Var::handle`].
     pub fn is_handle(&self) -> bool {
         self.0.kind == VarKind::Handle
     }
 
-    /// A new size or index variable: int64.
+    /// A new size or index variable of type int64.
     pub fn size(name: impl Into<Arc<str>>) -> Self {
         Var::new(name, Ty::I64)
     }
 
-    /// Its name, for people; it need not be unique.
+    /// The name for display. It need not be unique.
     pub fn name(&self) -> &Arc<str> {
         &self.0.name
     }
 
-    /// Its type.
+    /// The type of the variable.
     pub fn ty(&self) -> Ty {
         self.0.ty
     }
 
-    /// Its address: a key for side tables while the variable lives.
+    /// The address of the variable, a key for side tables while the variable lives.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
@@ -99,52 +101,52 @@ impl Hash for Var {
 pub struct IterVar {
     /// The index variable.
     pub var: Var,
-    /// First value.
+    /// The first value.
     pub min: Expr,
-    /// Number of values.
+    /// The number of values.
     pub extent: Expr,
-    /// Spatial for output axes, reduce for those of a reduction.
+    /// Spatial for an axis of the output, reduce for an axis of a reduction.
     pub kind: IterKind,
 }
 
-/// How a reduction combines two values, and what it starts from.
+/// How a reduction combines two values, and its initial value.
 #[derive(Clone, Debug)]
 pub enum Reducer {
-    /// Sum from 0.
+    /// A sum that starts from 0.
     Sum,
-    /// Product from 1.
+    /// A product that starts from 1.
     Prod,
-    /// Largest, from minus infinity or the smallest integer.
+    /// The maximum. It starts from minus infinity or the smallest integer.
     Max,
-    /// Smallest, from infinity or the largest integer.
+    /// The minimum. It starts from infinity or the largest integer.
     Min,
-    /// A commutative, associative function of the user's.
+    /// A commutative and associative function given by the user.
     Custom(Arc<CustomReducer>),
 }
 
-/// A user's reducer: `result` over `lhs` and `rhs`, starting from `identity`.
+/// A reducer given by the user: `result` over `lhs` and `rhs`, with the initial value `identity`.
 #[derive(Clone, Debug)]
 pub struct CustomReducer {
-    /// The value so far.
+    /// The accumulated value.
     pub lhs: Var,
     /// The next value.
     pub rhs: Var,
-    /// Both combined.
+    /// The combination of both.
     pub result: Expr,
-    /// The start.
+    /// The initial value.
     pub identity: Expr,
 }
 
-/// A reduction. It stands only at the top of a stage's body.
+/// A reduction. It may occur only at the top of a stage's body.
 #[derive(Clone, Debug)]
 pub struct Reduce {
     /// How values are combined.
     pub reducer: Reducer,
-    /// The values.
+    /// The values to be combined.
     pub source: Expr,
     /// The axes that are reduced.
     pub axes: Vec<IterVar>,
-    /// The start, where it is not the reducer's own.
+    /// The initial value, if it differs from the reducer's own.
     pub init: Option<Expr>,
 }
 
@@ -158,49 +160,49 @@ pub(super) struct Node {
     ty: Ty,
 }
 
-/// What an expression is.
+/// The kinds of expressions.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// An integer or bool constant of the expression's type.
     Int(i64),
     /// A float constant of the expression's type.
     Float(f64),
-    /// A string, only as an argument of calls.
+    /// A string. Only calls take it as an argument.
     Str(Arc<str>),
     /// A variable.
     Var(Var),
-    /// A two-operand operator over operands of one type.
+    /// An operator over two operands of the same type.
     Binary(BinOp, Expr, Expr),
     /// A conversion to the expression's type.
     Cast(Expr),
     /// Logical negation.
     Not(Expr),
-    /// `c ? a : b`, both evaluated.
+    /// `c ? a : b`, where both operands are evaluated.
     Select(Expr, Expr, Expr),
     /// A call of an intrinsic.
     Call(Intrin, Vec<Expr>),
-    /// An element of a tensor, one index per dim.
+    /// An element of a tensor, with one index per dim.
     Load(Tensor, Vec<Expr>),
     /// A reduction.
     Reduce(Arc<Reduce>),
-    /// The vector `base, base + stride, ...`; lowered loop functions have them, stages do not.
+    /// The vector `base, base + stride, ...`. It occurs in lowered loop functions, not in stages.
     Ramp(Expr, Expr),
-    /// The scalar in every lane; lowered loop functions have them, stages do not.
+    /// A vector with the scalar in every lane. It occurs in lowered loop functions, not in stages.
     Broadcast(Expr),
 }
 
 impl Expr {
-    /// An expression of that type. Prefer the functions of this module, which find the type.
+    /// An expression of the type `ty`. Prefer the functions of this module, which derive the type.
     pub fn new(kind: ExprKind, ty: Ty) -> Self {
         Expr(Arc::new(Node { kind, ty }))
     }
 
-    /// What it is.
+    /// The kind of the expression.
     pub fn kind(&self) -> &ExprKind {
         &self.0.kind
     }
 
-    /// Its type.
+    /// The type of the expression.
     pub fn ty(&self) -> Ty {
         self.0.ty
     }
@@ -210,7 +212,7 @@ impl Expr {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The node's address: a key for side tables while the expression lives.
+    /// The address of the node, a key for side tables while the expression lives.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
@@ -223,7 +225,7 @@ impl Expr {
         }
     }
 
-    /// The variable, if the expression is one.
+    /// The variable, if the expression is a variable.
     pub fn as_var(&self) -> Option<&Var> {
         match self.kind() {
             ExprKind::Var(v) => Some(v),
@@ -231,7 +233,7 @@ impl Expr {
         }
     }
 
-    /// Whether this is the constant `value`, integer or float.
+    /// Whether this is the integer or float constant `value`.
     pub fn is_const(&self, value: i64) -> bool {
         match self.kind() {
             ExprKind::Int(v) => *v == value,
@@ -240,7 +242,7 @@ impl Expr {
         }
     }
 
-    /// The direct operands, in order. A tensor's body is not an operand of the load.
+    /// The direct operands, in order. The body of a loaded tensor is not an operand of the load.
     pub fn children(&self) -> SmallVec<[&Expr; 4]> {
         use ExprKind::*;
         match self.kind() {
@@ -254,13 +256,13 @@ impl Expr {
     }
 }
 
-/// A child taken out of a node that is being dropped.
+/// A child that was taken out of a node that is being dropped.
 pub(super) enum Orphan {
     Expr(Expr),
     Tensor(Tensor),
 }
 
-/// Moves the parts of a node that may lead to deep chains onto the stack.
+/// Moves the parts of a node that may be the start of deep chains onto the stack.
 fn disown(kind: ExprKind, stack: &mut Vec<Orphan>) {
     use ExprKind::*;
     match kind {
@@ -285,7 +287,7 @@ fn disown(kind: ExprKind, stack: &mut Vec<Orphan>) {
     }
 }
 
-/// Drops orphans one by one, so that the depth of what they own costs no stack.
+/// Drops orphans one by one, so that deep chains do not exhaust the call stack.
 pub(super) fn drop_orphans(mut stack: Vec<Orphan>) {
     while let Some(orphan) = stack.pop() {
         match orphan {

@@ -1,8 +1,9 @@
-//! Loop-level stages: tensors whose elements come from statements, for what no formula over output indices expresses:
-//! sorting, scans, scatters with duplicates, recurrences.
+//! Stages made of statements. They compute tensors that cannot be expressed by a formula over
+//! output indices: sorting, scans, scatters with duplicate indices, recurrences.
 //!
-//! [`extern_`] makes one: a function writes statements with a [`Body`] over the stage's outputs, its own scratch
-//! buffers and any other tensors. In a loop function it is one opaque block, so passes leave it as it is.
+//! [`extern_`] creates such a stage: a function writes statements with a [`Body`] over the stage's
+//! outputs, its own scratch buffers and any other tensors. In a loop function, the stage is one
+//! opaque block, so passes leave it unchanged.
 //!
 //! ```
 //! use pliant_ops::te;
@@ -29,54 +30,55 @@ use super::expr::{Expr, ExprKind, IterVar, Var};
 use super::tensor::{Tensor, TensorOp, placeholder};
 use super::walk::{post_order, read_from, substitute};
 
-/// A statement. What [`Stmt::Let`], [`Stmt::Alloc`] and [`Stmt::Assert`] introduce holds up to the end of the list
-/// that they stand in.
+/// A statement. The variables, buffers and assertions that [`Stmt::Let`], [`Stmt::Alloc`] and
+/// [`Stmt::Assert`] introduce are in effect up to the end of the enclosing list.
 #[derive(Clone, Debug)]
 pub enum Stmt {
     /// A loop over `0 .. extent`.
     For {
         /// The loop variable.
         var: Var,
-        /// The number of turns; none when negative.
+        /// The number of iterations. A negative number means none.
         extent: Expr,
-        /// How it runs.
+        /// How the iterations are executed.
         kind: ForKind,
         /// The body.
         body: Vec<Stmt>,
     },
     /// Repeats while the condition holds.
     While(Expr, Vec<Stmt>),
-    /// Choice.
+    /// A branch: the condition, the statements if it holds, and the statements if it does not.
     If(Expr, Vec<Stmt>, Vec<Stmt>),
     /// Gives a variable its value.
     Let(Var, Expr),
-    /// A scratch buffer, stood for by a placeholder.
+    /// A scratch buffer, represented by a placeholder.
     Alloc(Tensor),
-    /// Fails the run with the message where the condition is false; `{0}`, `{1}`, ... in the message are the values of
-    /// a condition made by [`explain`](super::explain).
+    /// Fails at run time with the message if the condition is false. In the message, `{0}`, `{1}`,
+    /// ... stand for the values of a condition made by [`explain`](super::explain).
     Assert(Expr, Arc<str>),
     /// Writes an element of an output or a scratch buffer.
     Store(Tensor, Vec<Expr>, Expr),
-    /// Evaluates a call for its effect.
+    /// Evaluates a call for its side effects.
     Evaluate(Expr),
 }
 
-/// A loop-level stage: several outputs written by one list of statements.
+/// A stage made of statements: several outputs written by one list of statements.
 #[derive(Debug)]
 pub struct Extern {
-    /// Its name.
+    /// The name of the stage.
     pub name: Arc<str>,
-    /// The outputs as the statements see them: placeholders of their shapes.
+    /// The outputs as the statements refer to them: placeholders with their shapes.
     pub outs: Vec<Tensor>,
-    /// The tensors that the statements read, without outputs and scratch buffers.
+    /// The tensors that the statements read, except for outputs and scratch buffers.
     pub inputs: Vec<Tensor>,
     /// The statements.
     pub body: Vec<Stmt>,
-    /// Whether it is a scan.
+    /// Whether the stage is a scan.
     pub scan: bool,
 }
 
-/// The outputs of a loop-level stage, of these shapes and types. `write` gets the outputs as buffers to store to.
+/// The outputs, of these shapes and types, of a stage made of statements. `write` receives the
+/// outputs as buffers to store to.
 pub fn extern_(
     name: &str,
     outputs: &[(Vec<Expr>, DType)],
@@ -94,12 +96,12 @@ pub fn extern_(
     extern_of(name, outs, body.stmts)
 }
 
-/// The outputs of a loop-level stage whose statements store to the placeholders `outs`.
+/// The outputs of a stage made of statements that store to the placeholders `outs`.
 pub fn extern_of(name: &str, outs: Vec<Tensor>, body: Vec<Stmt>) -> Vec<Tensor> {
     stage_of(name, outs, body, false)
 }
 
-/// The outputs of the stage that a tensor is an output of.
+/// All outputs of the stage that `tensor` is an output of.
 pub fn outputs_of(tensor: &Tensor) -> Vec<Tensor> {
     match tensor.op() {
         TensorOp::Extern(stage, _) => outputs(stage),
@@ -138,7 +140,7 @@ fn outputs(stage: &Arc<Extern>) -> Vec<Tensor> {
     stage.outs.iter().enumerate().map(output).collect()
 }
 
-/// Visits the statements in order, those inside others too.
+/// Visits all statements in order, including nested ones.
 pub fn for_each<'s>(stmts: &'s [Stmt], visit: &mut impl FnMut(&'s Stmt)) {
     let mut stack: Vec<&Stmt> = stmts.iter().rev().collect();
     while let Some(s) = stack.pop() {
@@ -178,7 +180,8 @@ pub fn with_parts(
     stmts.iter().map(one).collect()
 }
 
-/// The expressions of a statement itself, dims of a scratch buffer included.
+/// The expressions of the statement itself, without those of nested statements. The dims of a
+/// scratch buffer are included.
 pub fn exprs_of(s: &Stmt) -> Vec<&Expr> {
     match s {
         Stmt::For { extent, .. } => vec![extent],
@@ -195,18 +198,18 @@ pub struct Body {
     stmts: Vec<Stmt>,
 }
 
-/// A scalar that changes: a scratch buffer of one element.
+/// A mutable scalar: a scratch buffer with one element.
 #[derive(Clone, Debug)]
 pub struct Cell(Tensor);
 
 impl Cell {
-    /// Its value at the statement that holds this expression.
+    /// The value at the statement that contains this expression.
     pub fn get(&self) -> Expr {
         self.0.at(&[int(0)])
     }
 }
 
-/// Statements written by a function.
+/// The statements that a function writes.
 fn nested(write: impl FnOnce(&mut Body)) -> Vec<Stmt> {
     let mut body = Body::default();
     write(&mut body);
@@ -224,7 +227,7 @@ impl Body {
         self.looped(name, extent, ForKind::Serial, write);
     }
 
-    /// A loop whose turns are independent and large.
+    /// A parallel loop. Its iterations must be independent, and each should do much work.
     pub fn parallel(&mut self, name: &str, extent: &Expr, write: impl FnOnce(&mut Body, &Expr)) {
         self.looped(name, extent, ForKind::Parallel, write);
     }
@@ -241,7 +244,7 @@ impl Body {
         self.stmts.push(Stmt::For { var, extent: cast(extent, Ty::I64), kind, body });
     }
 
-    /// Loops over all indices of a shape, the last fastest.
+    /// Loops over all indices of a shape. The last index varies fastest.
     pub fn for_each(&mut self, shape: &[Expr], write: impl FnOnce(&mut Body, &[Expr])) {
         let vars: Vec<Var> = (0..shape.len()).map(|k| Var::size(format!("i{k}"))).collect();
         let indices: Vec<Expr> = vars.iter().map(Var::expr).collect();
@@ -253,7 +256,8 @@ impl Body {
         self.stmts.extend(body);
     }
 
-    /// Loops over axes, the last fastest. The body gets what stands for each axis's variable.
+    /// Loops over axes. The last axis varies fastest. The body receives the expression for each
+    /// axis's variable.
     pub fn over(&mut self, axes: &[IterVar], write: impl FnOnce(&mut Body, &FxHashMap<Var, Expr>)) {
         let extents: Vec<Expr> = axes.iter().map(|axis| axis.extent.clone()).collect();
         self.for_each(&extents, |b, turns| {
@@ -262,7 +266,7 @@ impl Body {
         });
     }
 
-    /// The value of a stage's formula: a reduction becomes loops that change a scratch scalar.
+    /// The value of a stage's formula. A reduction becomes loops that update a scratch scalar.
     pub fn value(&mut self, formula: &Expr) -> Expr {
         let ExprKind::Reduce(r) = formula.kind() else { return formula.clone() };
         let dtype = r.source.ty().dtype;
@@ -280,12 +284,12 @@ impl Body {
         self.stmts.push(Stmt::While(cast(cond, Ty::BOOL), nested(write)));
     }
 
-    /// What happens where the condition holds.
+    /// Executes statements if the condition holds.
     pub fn if_(&mut self, cond: &Expr, then: impl FnOnce(&mut Body)) {
         self.if_else(cond, then, |_| {});
     }
 
-    /// What happens where the condition holds, and where it does not.
+    /// Executes `then` if the condition holds, and `other` if it does not.
     pub fn if_else(
         &mut self,
         cond: &Expr,
@@ -300,7 +304,7 @@ impl Body {
         }
     }
 
-    /// A name for a value: it is computed here, once.
+    /// Computes a value once, at this statement, and names it.
     pub fn let_(&mut self, name: &str, value: &Expr) -> Expr {
         if matches!(value.kind(), ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_)) {
             return value.clone();
@@ -310,37 +314,37 @@ impl Body {
         var.expr()
     }
 
-    /// A scratch buffer, of undefined contents.
+    /// A scratch buffer with undefined contents.
     pub fn alloc(&mut self, name: &str, shape: &[Expr], dtype: DType) -> Tensor {
         let scratch = placeholder(shape.to_vec(), dtype, name);
         self.stmts.push(Stmt::Alloc(scratch.clone()));
         scratch
     }
 
-    /// A scalar that changes, with its first value.
+    /// A mutable scalar with an initial value.
     pub fn cell(&mut self, name: &str, first: &Expr) -> Cell {
         let cell = Cell(self.alloc(name, &[int(1)], first.ty().dtype));
         self.set(&cell, first);
         cell
     }
 
-    /// Changes a scalar.
+    /// Assigns a value to a mutable scalar.
     pub fn set(&mut self, cell: &Cell, value: &Expr) {
         self.store(&cell.0, &[int(0)], value);
     }
 
-    /// Writes an element; the value is converted to the buffer's type.
+    /// Writes an element. The value is converted to the buffer's type.
     pub fn store(&mut self, to: &Tensor, indices: &[Expr], value: &Expr) {
         let indices = indices.iter().map(|i| cast(i, Ty::I64)).collect();
         self.stmts.push(Stmt::Store(to.clone(), indices, cast(value, to.dtype())));
     }
 
-    /// Evaluates a call for its effect.
+    /// Evaluates a call for its side effects.
     pub fn evaluate(&mut self, call: Expr) {
         self.stmts.push(Stmt::Evaluate(call));
     }
 
-    /// Fails the run where the condition does not hold; what follows may rely on it.
+    /// Fails at run time if the condition does not hold. The following statements may rely on it.
     pub fn assert(&mut self, cond: &Expr, message: impl Into<Arc<str>>) {
         self.stmts.push(Stmt::Assert(cast(cond, Ty::BOOL), message.into()));
     }

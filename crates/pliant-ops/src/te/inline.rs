@@ -1,4 +1,5 @@
-//! Folding injective stages into their readers, so that a chain of formulas needs no temporaries.
+//! Inlining of injective stages into their readers, so that a chain of formulas needs no
+//! temporaries.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -8,13 +9,14 @@ use super::expr::{Expr, ExprKind, Var};
 use super::tensor::{Tensor, TensorOp};
 use super::walk::{fold, substitute, tree_size};
 
-/// Inlining stops where the reader would have more terms than this written out: each reader recomputes what it
-/// inlines, once for each use, and a formula that is read twice at each stage would double at each.
+/// The maximum number of terms of a stage after inlining, written out as a tree. Each use
+/// recomputes the inlined formula, so formulas that read the previous stage twice would double in
+/// size at each stage.
 const MAX_INLINED: u64 = 4_000;
 
-/// The outputs with every stage folded in that has no reduction and no check and is not an output itself.
-/// Stages that are read more than once are recomputed by each reader, so this is for cheap formulas;
-/// a stage remains where its readers would become too large.
+/// The outputs after inlining every stage that has no reduction and no check and is not an output
+/// itself. Each reader recomputes the stages that it inlines, so use this for cheap formulas. A
+/// stage remains if its readers would become too large.
 pub fn inline_injective(outputs: &[Tensor]) -> Vec<Tensor> {
     let kept: FxHashSet<&Tensor> = outputs.iter().collect();
     let mut rewritten: FxHashMap<Tensor, Rewritten> = FxHashMap::default();
@@ -34,7 +36,7 @@ pub fn inline_injective(outputs: &[Tensor]) -> Vec<Tensor> {
     outputs.iter().map(|t| rewritten.get(t).map_or(t, |r| &r.tensor).clone()).collect()
 }
 
-/// A stage after its producers have been folded in, and the terms of its value written out.
+/// A stage after its producers have been inlined, with the number of terms of its formula.
 struct Rewritten {
     tensor: Tensor,
     terms: u64,
@@ -42,7 +44,7 @@ struct Rewritten {
 
 type Done = FxHashMap<Tensor, Rewritten>;
 
-/// [`inline_below`] with as large producers as the budget of the reader allows.
+/// [`inline_below`] with the largest bound on producers for which the result stays below the limit.
 fn inline_into(e: &Expr, done: &Done, kept: &FxHashSet<&Tensor>) -> Expr {
     let mut most = MAX_INLINED;
     loop {
@@ -54,8 +56,8 @@ fn inline_into(e: &Expr, done: &Done, kept: &FxHashSet<&Tensor>) -> Expr {
     }
 }
 
-/// The expression with loads of injective stages replaced by their formulas, and of others by their new stage.
-/// Formulas of more than `most` terms are not folded in.
+/// The expression with loads of injective stages replaced by the formulas, and loads of other
+/// stages redirected to the rewritten stages. Formulas of more than `most` terms are not inlined.
 fn inline_below(e: &Expr, done: &Done, kept: &FxHashSet<&Tensor>, most: u64) -> Expr {
     let mut memo = FxHashMap::default();
     let result: Result<Expr, std::convert::Infallible> =

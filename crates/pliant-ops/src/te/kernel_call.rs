@@ -1,4 +1,4 @@
-//! Calls of library kernels in stages of statements.
+//! Calls of library kernels in stages made of statements.
 
 use pliant_ir::tir::{Intrin, Ty};
 use pliant_kernel_api::{AttrDefault, AttrType, Kernel};
@@ -8,7 +8,7 @@ use super::build::{call_typed, const_of, int, string};
 use super::expr::Expr;
 use super::tensor_view::TensorView;
 
-/// A call of a kernel under construction.
+/// A call of a library kernel under construction.
 pub struct KernelCall<'a> {
     kernel: &'static Kernel,
     operands: Vec<Option<TensorView<'a>>>,
@@ -16,7 +16,7 @@ pub struct KernelCall<'a> {
 }
 
 impl<'a> KernelCall<'a> {
-    /// A call without operands and with the defaults of the attributes.
+    /// A call without operands, with the defaults of the attributes.
     pub fn new(kernel: &'static Kernel) -> Self {
         let defaults = kernel.attrs.iter().flat_map(|attr| {
             let value = match attr.default {
@@ -30,7 +30,7 @@ impl<'a> KernelCall<'a> {
         KernelCall { kernel, operands: vec![None; kernel.operands.len()], numbers }
     }
 
-    /// Sets an operand: a whole tensor, or a view of its elements.
+    /// Sets an operand: a whole tensor or a view of its elements.
     ///
     /// # Panics
     /// If the kernel has no operand of that name.
@@ -43,7 +43,7 @@ impl<'a> KernelCall<'a> {
     /// Sets an operand that may be absent.
     ///
     /// # Panics
-    /// As [`Self::operand`].
+    /// As for [`Self::operand`].
     pub fn optional(self, name: &str, operand: Option<impl Into<TensorView<'a>>>) -> Self {
         match operand {
             Some(operand) => self.operand(name, operand),
@@ -51,7 +51,7 @@ impl<'a> KernelCall<'a> {
         }
     }
 
-    /// Sets the numbers of an attribute. A choice is its index, a bool 0 or 1.
+    /// Sets the numbers of an attribute. A choice is given as its index, a bool as 0 or 1.
     ///
     /// # Panics
     /// If the kernel has no attribute of that name, or its list has another length.
@@ -65,10 +65,10 @@ impl<'a> KernelCall<'a> {
         self
     }
 
-    /// Sets an attribute that is one of several texts.
+    /// Sets an attribute that is a choice between several texts.
     ///
     /// # Panics
-    /// If the kernel has no such attribute, or the attribute no such choice.
+    /// If the kernel has no such attribute, or if the attribute has no such choice.
     pub fn choice(self, name: &str, choice: &str) -> Self {
         let (attr, _) = self.kernel.attr(name).expect("the kernel has an attribute of this name");
         let AttrType::Choice(list) = attr.ty else { panic!("{name} is no choice") };
@@ -76,7 +76,7 @@ impl<'a> KernelCall<'a> {
         self.attr(name, &[int(index as i64)])
     }
 
-    /// The call, an expression for its effect.
+    /// The call as an expression, which is evaluated for its side effects.
     ///
     /// # Panics
     /// If a required operand or attribute is missing.

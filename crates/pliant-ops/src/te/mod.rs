@@ -1,24 +1,25 @@
-//! Tensor expressions: what an operator computes, written as a function from output indices to a scalar.
+//! Tensor expressions: the computation of an operator, written as a function from output indices to
+//! a scalar.
 //!
-//! A [`Tensor`] is a placeholder or the result of [`compute`]; an [`Expr`] is a scalar over index variables,
-//! size variables and tensor elements. Both are shared trees (`Arc`), free of any function:
-//! [`create_prim_func`] turns tensors into a loop function, and [`to_sym`] and [`from_sym`] carry sizes to and
-//! from the symbolic integers of a graph function.
+//! A [`Tensor`] is a placeholder or the result of [`compute`]. An [`Expr`] is a scalar over index
+//! variables, size variables and tensor elements. Both are shared trees (`Arc`) that belong to no
+//! function. [`create_prim_func`] turns tensors into a loop function. [`to_sym`] and [`from_sym`]
+//! convert sizes to and from the symbolic integers of a graph function.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `expr` | variables, nodes, constructors' types, deep-tree safe dropping |
+//! | `expr` | variables, nodes, their types, dropping without recursion |
 //! | `build` | constants, operators with type matching, intrinsics, reductions |
 //! | `tensor` | tensors, `placeholder`, `compute`, run-time checks of a stage |
 //! | `walk` | traversal without recursion, substitution, written-out size |
-//! | `extern_op` | [`extern_`]: stages of statements, and their builder |
+//! | `extern_op` | [`extern_`]: stages made of statements, and their builder |
 //! | `reduce_several` | [`compute_several`]: reductions of several values at once |
-//! | `scan` | [`scan`]: stages whose elements follow from those before them |
+//! | `scan` | [`scan`]: stages whose rows depend on the rows before them |
 //! | `create`, `create_extern` | [`create_prim_func`] |
 //! | `kernel_call` | [`KernelCall`]: calls of library kernels |
-//! | `tensor_view` | [`TensorView`]: operands of kernels with other dims and strides than the tensor's |
-//! | `inline` | folding injective stages into their readers |
-//! | `bridge` | to and from [`pliant_ir::Sym`] |
+//! | `tensor_view` | [`TensorView`]: views of tensors as operands of kernels |
+//! | `inline` | inlining of injective stages into their readers |
+//! | `bridge` | conversions to and from [`pliant_ir::Sym`] |
 //! | `print` | the text of an expression |
 //! | `sizes` | checks of computed sizes that may be negative |
 
@@ -63,7 +64,7 @@ pub use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};
 
 use std::fmt;
 
-/// What is wrong with a tensor expression. The text is for the user.
+/// An error in a tensor expression. The text is meant for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeError(pub String);
 

@@ -6,11 +6,12 @@ use pliant_ir::tir::BinOp;
 
 use super::expr::{Expr, ExprKind, Reducer, Var};
 
-/// Deeper operands are printed as `...`: the text is for people, and printing must not exhaust the stack.
+/// The maximum depth to print. Deeper operands are printed as `...`, so that printing does not
+/// exhaust the stack.
 const MAX_DEPTH: u32 = 64;
 
-/// After so many terms the rest is printed as `...`: shared operands are written at each use, so the text may be
-/// exponentially longer than the expression is in memory.
+/// The maximum number of terms to print. The rest is printed as `...`. A shared operand is printed
+/// at each use, so the text may be exponentially longer than the expression in memory.
 const MAX_PRINTED: u32 = 10_000;
 
 impl fmt::Display for Var {
@@ -25,7 +26,7 @@ impl fmt::Display for Expr {
     }
 }
 
-/// The output, and the number of terms that may still be written.
+/// The output, and the number of terms that may still be printed.
 struct Printer<'p, 'f> {
     f: &'p mut fmt::Formatter<'f>,
     left: u32,
@@ -37,7 +38,7 @@ impl fmt::Write for Printer<'_, '_> {
     }
 }
 
-/// The symbol and the precedence of an operator; `None` for those written as calls.
+/// The symbol and the precedence of an operator, or `None` for operators that are printed as calls.
 fn symbol(op: BinOp, float: bool) -> Option<(&'static str, u8)> {
     use BinOp::*;
     Some(match op {
@@ -142,7 +143,8 @@ fn write_args(name: &str, args: &[&Expr], f: &mut Printer<'_, '_>, depth: u32) -
     f.write_str(")")
 }
 
-/// The expressions between commas; one `...` stands for all that are not written any more.
+/// Prints the expressions separated by commas. After the limit, one `...` stands for all remaining
+/// expressions.
 fn write_list(list: &[&Expr], f: &mut Printer<'_, '_>, depth: u32) -> fmt::Result {
     for (i, e) in list.iter().enumerate() {
         f.write_str(if i > 0 { ", " } else { "" })?;

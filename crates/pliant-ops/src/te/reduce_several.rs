@@ -1,6 +1,7 @@
-//! Reductions of several values at once, such as the largest element together with its place.
+//! Reductions of several values at once, such as the largest element together with its index.
 //!
-//! A stage has one formula, so such a reduction is a stage of statements: loops around scalars that change.
+//! A computed stage has one formula, so such a reduction is a stage made of statements: loops that
+//! update mutable scalars.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::extern_op::{Cell, extern_};
 use super::tensor::Tensor;
 use super::walk::substitute;
 
-/// A commutative, associative function of two groups of values, and its neutral group.
+/// A commutative and associative function of two groups of values, with its neutral group.
 #[derive(Clone, Debug)]
 pub struct SeveralReducer {
     lhs: Vec<Var>,
@@ -24,10 +25,11 @@ pub struct SeveralReducer {
 }
 
 impl SeveralReducer {
-    /// The reducer of a function and its neutral values, whose types are those of the values.
+    /// A reducer from a function and its neutral values. The types of the values are those of the
+    /// neutral values.
     ///
     /// # Errors
-    /// When the function gives another number of values.
+    /// If the function returns another number of values.
     pub fn new(
         identity: Vec<Expr>,
         combine: impl FnOnce(&[Expr], &[Expr]) -> Vec<Expr>,
@@ -52,7 +54,7 @@ impl SeveralReducer {
         Ok(SeveralReducer { lhs, rhs, result: result.collect(), identity })
     }
 
-    /// Two groups of values combined.
+    /// Combines two groups of values.
     fn combine(&self, a: &[Expr], b: &[Expr]) -> Vec<Expr> {
         let pairs = self.lhs.iter().zip(a).chain(self.rhs.iter().zip(b));
         let map: FxHashMap<Var, Expr> = pairs.map(|(v, e)| (v.clone(), e.clone())).collect();
@@ -69,17 +71,17 @@ pub struct SeveralReduced {
     pub source: Vec<Expr>,
     /// The axes that are reduced.
     pub axes: Vec<IterVar>,
-    /// Which elements take part, where not all do.
+    /// The condition that selects the elements to be reduced. `None` selects all.
     pub cond: Option<Expr>,
-    /// The start, where it is not the neutral group.
+    /// The initial values, if they differ from the neutral group.
     pub init: Option<Vec<Expr>>,
 }
 
-/// Tensors of that shape whose elements at `idx` are the values of the reduction `f(idx)`. Their types are those of the
-/// neutral values.
+/// Tensors of the shape `shape`, whose elements at the indices `axes` are the values of the
+/// reduction. Their types are those of the neutral values.
 ///
 /// # Errors
-/// When values are missing or too many.
+/// If the number of values does not match the reducer.
 pub fn compute_several(
     shape: &[Expr],
     name: &str,

@@ -1,4 +1,5 @@
-//! [`scan`]: tensors whose rows follow from the rows before them, such as running sums and recurrent networks.
+//! [`scan`]: tensors whose rows depend on the rows before them, such as running sums and recurrent
+//! networks.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,13 +13,13 @@ use super::scan_order::{OpenReads, distance, open_reads};
 use super::tensor::{Compute, Tensor, TensorOp, placeholder};
 use super::walk::{post_order, read_from, substitute};
 
-/// The states after all steps: the first rows are those of `init`, and each later row is the row of `update` at that
-/// place, which reads rows before it of the placeholders `state`. Stages between the two have the steps as their first
-/// axis too.
+/// The states after all steps. The first rows are those of `init`. Each later row is the row of
+/// `update` at the same index, which reads earlier rows of the placeholders `state`. Intermediate
+/// stages that read a state also have the steps as their first axis.
 ///
 /// # Errors
-/// When numbers, ranks, types or sizes of the states do not fit together, or a stage that reads a state does not have
-/// the steps as its first axis.
+/// If the numbers, ranks, types or sizes of the states do not match, or if the first axis of a
+/// stage that reads a state is not the steps.
 pub fn scan(
     name: &str,
     init: &[Tensor],
@@ -52,7 +53,7 @@ pub fn scan(
         let mut shape = from.shape().to_vec();
         shape[0] = first.clone();
         body.for_each(&shape, |b, i| {
-            // A formula is evaluated here, so that there is nothing to read where there are no steps.
+            // The formula is evaluated in place, so that nothing is read if there are no steps.
             let value = match from.as_compute().filter(|stage| stage.checks.is_empty()) {
                 Some(stage) => b.value(&substitute(&stage.body, &places(stage, i))),
                 None => from.at(i),
@@ -68,7 +69,7 @@ pub fn scan(
                 write_row(b, name, (&seen[stage], formula, open), (&t, &first), &seen);
             }
         }
-        // An update that reads no state is no step of its own.
+        // An update that reads no state is copied row by row.
         for (k, u) in update.iter().enumerate().filter(|(_, u)| !steps.contains(u)) {
             let rest = &u.shape()[1..];
             b.for_each(rest, |b, i| {
@@ -122,7 +123,7 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
     Ok(())
 }
 
-/// The stages that read a state, directly or not, producers first.
+/// The stages that read a state, directly or indirectly. Producers come first.
 fn dependent(update: &[Tensor], state: &[Tensor]) -> Vec<Tensor> {
     let mut reads: FxHashSet<Tensor> = state.iter().cloned().collect();
     let mut steps = Vec::new();
@@ -162,12 +163,13 @@ fn too_late(name: &str, stage: &str) -> String {
     )
 }
 
-/// What stands for each axis of a stage at an element.
+/// The mapping of a stage's axes to the indices of an element.
 fn places(stage: &Compute, at: &[Expr]) -> FxHashMap<Var, Expr> {
     stage.axes.iter().map(|axis| axis.var.clone()).zip(at.iter().cloned()).collect()
 }
 
-/// The row of a stage at step `t`, with states and stages read from where they are written to.
+/// Writes the row of a stage at step `t`. States and intermediate stages are read from the buffers
+/// that hold them.
 fn write_row(
     b: &mut Body,
     name: &str,

@@ -1,4 +1,5 @@
-//! Which reads inside a scan may see a step that is not computed yet: what is not proved is checked when the scan runs.
+//! Finds the reads inside a scan that may access a step that is not computed yet. Reads that cannot
+//! be proved to be correct are checked when the scan runs.
 
 use pliant_ir::tir::Intrin;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,21 +10,24 @@ use super::expr::{Expr, ExprKind, IterVar};
 use super::tensor::{Compute, Tensor};
 use super::walk::fold;
 
-/// How many parts under conditions are told apart.
+/// The maximum number of pairs of a subexpression and its condition that are distinguished.
 const MOST_CONDITIONS: usize = 4096;
 
-/// A read of a state, or of a stage between the states, at a step that is not known to be computed.
+/// A read of a state, or of an intermediate stage, at a step that is not proved to be computed
+/// already.
 pub(super) struct Read {
-    /// The step that is read.
+    /// The index of the step that is read.
     place: Expr,
-    /// What holds where it is read, if that is not everywhere.
+    /// The condition under which the value is read. `None` if it is always read.
     given: Option<Expr>,
-    /// Whether it may be the reader's own step: stages of one step are computed in order.
+    /// Whether the reader's own step may be read, because the stages of one step are computed in
+    /// order.
     own: bool,
 }
 
 impl Read {
-    /// That the step is computed when step `t` of the reader is; stages between the states begin at step `first`.
+    /// The condition that the step has been computed when the reader computes step `t`.
+    /// Intermediate stages begin at step `first`.
     pub(super) fn in_time(&self, t: &Expr, first: &Expr) -> Expr {
         let early = match self.own {
             true => and(&le(first, &self.place), &le(&self.place, t)),
@@ -36,15 +40,16 @@ impl Read {
     }
 }
 
-/// How far a read is from the reader's own step, where that is a number.
+/// The constant distance between the step read and the reader's own step, or `None` if it is not
+/// constant.
 pub(super) fn distance(stage: &Compute, at: &[Expr]) -> Option<i64> {
     simplify(&(at.first()? - &stage.axes[0].var.expr())).as_int()
 }
 
-/// The reads of a stage that are not known to be in time, and the axes that it sums over.
+/// The reads of a stage that are not proved to be in time, and the axes that the stage reduces.
 pub(super) type OpenReads<'s> = (Vec<Read>, &'s [IterVar]);
 
-/// [`OpenReads`] of a stage.
+/// The [`OpenReads`] of a stage.
 pub(super) fn open_reads<'s>(
     stage: &'s Compute,
     states: &[Tensor],
@@ -59,7 +64,8 @@ pub(super) fn open_reads<'s>(
     };
     let (mut reads, mut memo) = (Vec::new(), FxHashMap::default());
     for root in &roots {
-        // Only what reads a step is walked: shared parts stand under many conditions.
+        // Only the subexpressions that read a step are walked, because shared subexpressions can
+        // occur under many conditions.
         let found: Result<bool, std::convert::Infallible> = fold(root, &mut memo, |e, parts| {
             let own = matches!(e.kind(), ExprKind::Load(t, _) if states.contains(t) || between.contains(t));
             Ok(own || parts.iter().any(|&part| part))
@@ -82,7 +88,7 @@ fn walk(
     let mut stack: Vec<(Expr, Option<Expr>)> = vec![(root.clone(), None)];
     let (mut seen, mut kept) = (FxHashSet::default(), Vec::new());
     while let Some((e, given)) = stack.pop() {
-        // What stands under too many conditions is checked as if it stood under none.
+        // Beyond the limit, a read is checked as if it were unconditional.
         let given = given.filter(|_| seen.len() < MOST_CONDITIONS);
         let key = (e.id(), given.as_ref().map(Expr::id));
         kept.extend(given.clone());

@@ -1,8 +1,8 @@
-//! Sizes that are computed and may turn out to be negative, or to leave 64 bits: the loop function checks them before
-//! anything else.
+//! Checks of computed sizes that may be negative or exceed 64 bits. The loop function makes these
+//! checks before anything else.
 //!
-//! Loops over no elements at all are right at size 0 and meaningless below it, and what is fused into a function is
-//! allocated nowhere, so nothing else would notice.
+//! A loop over no elements is correct for size 0 and meaningless for a negative size. Tensors that
+//! are fused away are never allocated, so nothing else would detect such a size.
 
 use pliant_ir::SymArena;
 use pliant_ir::tir::BinOp;
@@ -16,18 +16,20 @@ use super::expr::{Expr, ExprKind, Var};
 use super::tensor::{Check, Tensor, TensorOp};
 use super::walk::{free_vars, post_order};
 
-/// The bits of the largest size of a dim, and of the most elements that memory holds.
+/// The number of bits of the largest size of a dim, and of the largest number of elements in
+/// memory.
 const SIZE_BITS: u32 = 40;
 const MEMORY_BITS: u32 = 47;
 
-/// The bits that a size may need at most to do without a check.
+/// The maximum number of bits for which a size needs no check.
 const FREE_BITS: u32 = 61;
 
-/// The magnitude below which a size surely fits 64 bits, where it is computed in float64.
+/// A bound for sizes computed in float64. A size of smaller magnitude fits in 64 bits.
 const SURELY_FITS: f64 = (1u64 << 62) as f64;
 
-/// Checks of the dims of results and of the extents of reductions that are not provably at least 0, or may leave 64 bits.
-/// Variables are sizes; what is a dim of an operand has been one already.
+/// The checks of the dims of results and of the extents of reductions, unless they are provably at
+/// least 0 and fit in 64 bits. Variables are sizes, and each dim of an operand is known to be a
+/// valid size.
 pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
     let mut found = Finder {
         arena: SymArena::new(),
@@ -60,14 +62,15 @@ pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
 struct Finder {
     arena: SymArena,
     vars: VarMap,
-    /// Sizes that need no check: those of operands, and those that have one.
+    /// Sizes that need no check: sizes of operands and sizes that already have a check.
     known: FxHashSet<Sym>,
-    /// The factors of each operand's number of elements.
+    /// The factors of the number of elements of each operand.
     operands: Vec<Vec<Sym>>,
 }
 
 impl Finder {
-    /// Enters the dims of an operand, and the products of neighbouring ones: so many elements are in memory.
+    /// Records the dims of an operand and the products of neighbouring dims, which are valid sizes
+    /// because the operand is in memory.
     fn operand(&mut self, t: &Tensor) {
         let dims: Vec<Sym> = t
             .shape()
@@ -84,7 +87,7 @@ impl Finder {
         self.operands.push(dims.iter().flat_map(|&dim| self.factors(dim)).collect());
     }
 
-    /// Adds the checks of a size, unless it needs none or is not the same everywhere: over loop variables of `own`.
+    /// Adds the checks of a size, unless it needs none or depends on the loop variables `own`.
     fn check(&mut self, size: &Expr, own: &[Var], what: &str, list: &mut Vec<Check>) {
         if !is_computed(size) || free_vars(size).iter().any(|v| own.contains(v)) {
             return;
@@ -111,8 +114,8 @@ impl Finder {
         list.push(Check { axes: Vec::new(), cond, message: message.into() });
     }
 
-    /// Whether a size may need more than 64 bits, as far as its symbols and the operands tell. Quotients and the like are
-    /// taken for sizes.
+    /// Whether a size may need more than 64 bits, as far as its symbols and the operands show.
+    /// Quotients and other irregular terms are treated as sizes.
     fn may_overflow(&self, size: Sym) -> bool {
         match self.arena.kind(size) {
             SymKind::Sum { terms, .. } => terms.iter().any(|&(k, t)| self.bits(t, k) > FREE_BITS),
@@ -120,7 +123,7 @@ impl Finder {
         }
     }
 
-    /// How many bits a multiple of a product may need.
+    /// The maximum number of bits of `coefficient * product`.
     fn bits(&self, product: Sym, coefficient: i64) -> u32 {
         let factors = self.factors(product);
         let in_memory = self.operands.iter().any(|dims| {
@@ -144,7 +147,8 @@ impl Finder {
     }
 }
 
-/// Whether a size fits 64 bits, as a condition: it is computed in float64, which does not wrap.
+/// The condition that a size fits in 64 bits. It is computed in float64, which does not wrap
+/// around.
 fn fits(size: &Expr) -> Expr {
     let value = in_float(size);
     all(&[lt(&value, &float_of(SURELY_FITS)), lt(&float_of(-SURELY_FITS), &value)])
@@ -154,12 +158,13 @@ fn float_of(value: f64) -> Expr {
     const_of(value, DType::Float64)
 }
 
-/// Whether a size is computed, and may leave 64 bits: not a number or the size of an operand.
+/// Whether a size is computed and may exceed 64 bits: it is neither a constant nor the size of an
+/// operand.
 pub(crate) fn is_computed(size: &Expr) -> bool {
     !matches!(size.kind(), ExprKind::Int(_) | ExprKind::Var(_))
 }
 
-/// A size computed in float64, which does not wrap.
+/// A size computed in float64, which does not wrap around.
 pub(crate) fn in_float(e: &Expr) -> Expr {
     match e.kind() {
         ExprKind::Int(v) => float_of(*v as f64),

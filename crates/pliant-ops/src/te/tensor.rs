@@ -1,4 +1,4 @@
-//! Tensors: placeholders and computed stages.
+//! Tensors: placeholders, computed stages and stages made of statements.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::expr::{Expr, ExprKind, IterVar, Orphan, Var, drop_orphans};
 use super::extern_op::Extern;
 use super::walk::tensors_read;
 
-/// A tensor. Cloning shares it; two tensors are equal only if they are the same one.
+/// A tensor. Cloning shares it. Two tensors are equal only if they are the same object.
 #[derive(Clone, Debug)]
 pub struct Tensor(Arc<TensorNode>);
 
@@ -24,36 +24,36 @@ pub(super) struct TensorNode {
     op: TensorOp,
 }
 
-/// Where a tensor's elements come from.
+/// The source of a tensor's elements.
 #[derive(Clone, Debug)]
 pub enum TensorOp {
-    /// The caller.
+    /// The caller passes the tensor.
     Placeholder,
-    /// A formula.
+    /// A formula computes the elements.
     Compute(Compute),
-    /// Statements; the tensor is the output of that number.
+    /// Statements write the tensor, which is the output with this number.
     Extern(Arc<Extern>, usize),
 }
 
-/// A stage: one formula for all elements.
+/// A stage with one formula for all elements.
 #[derive(Clone, Debug)]
 pub struct Compute {
     /// The output axes, one per dim.
     pub axes: Vec<IterVar>,
-    /// The element at these axes; a reduction only at the top.
+    /// The element at these axes. A reduction may occur only at the top.
     pub body: Expr,
-    /// What must hold before the stage runs.
+    /// Conditions that must hold before the stage runs.
     pub checks: Vec<Check>,
 }
 
 /// A condition that is checked at run time before a stage, for all values of its axes.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// The axes it is checked over; none for a condition on sizes.
+    /// The axes for whose values the condition is checked. Empty for a condition on sizes.
     pub axes: Vec<IterVar>,
-    /// What must hold.
+    /// The condition.
     pub cond: Expr,
-    /// The message when it does not.
+    /// The message if the condition does not hold.
     pub message: Arc<str>,
 }
 
@@ -69,32 +69,32 @@ pub fn check_axes(shape: &[Expr]) -> Vec<IterVar> {
 }
 
 impl Tensor {
-    /// Its name.
+    /// The name.
     pub fn name(&self) -> &Arc<str> {
         &self.0.name
     }
 
-    /// Its dims: int64.
+    /// The dims, of type int64.
     pub fn shape(&self) -> &[Expr] {
         &self.0.shape
     }
 
-    /// Its rank.
+    /// The rank.
     pub fn ndim(&self) -> usize {
         self.0.shape.len()
     }
 
-    /// Its element type.
+    /// The element type.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 
-    /// Where its elements come from.
+    /// The source of the elements.
     pub fn op(&self) -> &TensorOp {
         &self.0.op
     }
 
-    /// The stage, if it is computed.
+    /// The formula stage, if the tensor is computed by one.
     pub fn as_compute(&self) -> Option<&Compute> {
         match &self.0.op {
             TensorOp::Compute(c) => Some(c),
@@ -102,12 +102,12 @@ impl Tensor {
         }
     }
 
-    /// Whether the caller supplies it.
+    /// Whether the caller passes the tensor.
     pub fn is_placeholder(&self) -> bool {
         matches!(self.0.op, TensorOp::Placeholder)
     }
 
-    /// The tensors that it is computed from directly, each once.
+    /// The tensors that this one is computed from directly, each once.
     pub fn inputs(&self) -> Vec<Tensor> {
         match &self.0.op {
             TensorOp::Placeholder => Vec::new(),
@@ -120,7 +120,7 @@ impl Tensor {
         }
     }
 
-    /// The element at `indices`. A wrong number of indices is reported by `create_prim_func`.
+    /// The element at `indices`. `create_prim_func` reports a wrong number of indices.
     pub fn at(&self, indices: &[Expr]) -> Expr {
         let indices = indices.iter().map(index).collect();
         Expr::new(ExprKind::Load(self.clone(), indices), Ty::scalar(self.dtype()))
@@ -129,7 +129,7 @@ impl Tensor {
     /// The element at `indices`.
     ///
     /// # Errors
-    /// When their number is not the rank.
+    /// If the number of indices is not the rank.
     pub fn try_at(&self, indices: &[Expr]) -> Result<Expr, TeError> {
         if indices.len() == self.ndim() {
             return Ok(self.at(indices));
@@ -138,7 +138,8 @@ impl Tensor {
         Err(TeError::new(format!("tensor {name} has {rank} dims, but is read with {got} indices")))
     }
 
-    /// The same stage with one more run-time check. A placeholder is returned as it is.
+    /// The same stage with one more run-time check. Only a computed stage takes a check; other
+    /// tensors are returned unchanged.
     pub fn with_check(&self, check: Check) -> Tensor {
         let TensorOp::Compute(stage) = self.op() else { return self.clone() };
         let mut stage = stage.clone();
@@ -146,12 +147,12 @@ impl Tensor {
         self.with_op(TensorOp::Compute(stage))
     }
 
-    /// The same tensor under another name. For placeholders this is a new placeholder.
+    /// The same tensor with another name. For a placeholder, this is a new placeholder.
     pub fn renamed(&self, name: impl Into<Arc<str>>) -> Tensor {
         Tensor::new(name.into(), self.0.shape.clone(), self.0.dtype, self.0.op.clone())
     }
 
-    /// The same name and shape with other contents.
+    /// A tensor with the same name and shape but another source.
     pub(super) fn with_op(&self, op: TensorOp) -> Tensor {
         Tensor::new(self.0.name.clone(), self.0.shape.clone(), self.0.dtype, op)
     }
@@ -180,7 +181,7 @@ impl Hash for Tensor {
 }
 
 impl TensorNode {
-    /// Moves what may lead to deep chains onto the stack.
+    /// Moves the parts that may be the start of deep chains onto the stack.
     pub(super) fn disown(node: &mut TensorNode, stack: &mut Vec<Orphan>) {
         match std::mem::replace(&mut node.op, TensorOp::Placeholder) {
             TensorOp::Placeholder => {}
@@ -188,7 +189,8 @@ impl TensorNode {
                 stack.push(Orphan::Expr(stage.body));
                 stack.extend(stage.checks.into_iter().map(|c| Orphan::Expr(c.cond)));
             }
-            // The inputs outlive the statements that read them, so dropping these ends no chain.
+            // The inputs outlive the statements that read them, so dropping the statements does not
+            // free a deep chain.
             TensorOp::Extern(stage, _) => {
                 if let Some(stage) = Arc::into_inner(stage) {
                     stack.extend(stage.inputs.into_iter().map(Orphan::Tensor));
@@ -206,18 +208,19 @@ impl Drop for TensorNode {
     }
 }
 
-/// An index or a dim as int64.
+/// An index or a dim converted to int64.
 fn index(e: &Expr) -> Expr {
     if e.ty() == Ty::I64 { e.clone() } else { cast(e, Ty::I64) }
 }
 
-/// A tensor that the caller supplies.
+/// A tensor that the caller passes.
 pub fn placeholder(shape: Vec<Expr>, dtype: DType, name: impl Into<Arc<str>>) -> Tensor {
     let shape = shape.iter().map(index).collect();
     Tensor::new(name.into(), shape, dtype, TensorOp::Placeholder)
 }
 
-/// A tensor of that shape whose element at `idx` is `f(idx)`. Its dtype is that of the element.
+/// A tensor of the given shape whose element at `idx` is `f(idx)`. Its dtype is that of the
+/// element.
 pub fn compute(
     shape: Vec<Expr>,
     name: impl Into<Arc<str>>,
@@ -228,7 +231,7 @@ pub fn compute(
     compute_named(shape, name, &names, f)
 }
 
-/// [`compute`] with names for the axes; axes without a name are called `ax0`, `ax1`, ...
+/// [`compute`] with names for the axes. Axes without a name are called `ax0`, `ax1`, ...
 pub fn compute_named(
     shape: Vec<Expr>,
     name: impl Into<Arc<str>>,
@@ -244,10 +247,10 @@ pub fn compute_named(
     compute_over(shape, name, &vars, &f(&indices))
 }
 
-/// A tensor of that shape whose element is `body` over variables, one for each dim.
+/// A tensor of the given shape whose element is `body` over the variables `vars`, one for each dim.
 ///
 /// # Panics
-/// When there are more dims than variables.
+/// If there are more dims than variables.
 pub fn compute_over(
     shape: Vec<Expr>,
     name: impl Into<Arc<str>>,

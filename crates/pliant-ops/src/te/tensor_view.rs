@@ -6,15 +6,15 @@ use super::build::{call, int};
 use super::expr::Expr;
 use super::tensor::Tensor;
 
-/// A view of the elements of a tensor: dims and strides of its own.
+/// A view of the elements of a tensor with its own dims and strides.
 #[derive(Clone)]
 pub struct TensorView<'a> {
     tensor: &'a Tensor,
     offset: Expr,
     dims: Vec<Expr>,
-    /// Count elements.
+    /// In elements.
     strides: Vec<Expr>,
-    /// Whether dims and strides are those of the tensor.
+    /// Whether the dims and strides are those of the tensor.
     whole: bool,
 }
 
@@ -42,7 +42,7 @@ impl TensorView<'_> {
         &self.dims
     }
 
-    /// The view whose dim `i` is dim `axes[i]` of this one.
+    /// A view whose dim `i` is dim `axes[i]` of this one.
     pub fn permute(mut self, axes: &[usize]) -> Self {
         self.dims = axes.iter().map(|&axis| self.dims[axis].clone()).collect();
         self.strides = axes.iter().map(|&axis| self.strides[axis].clone()).collect();
@@ -50,7 +50,7 @@ impl TensorView<'_> {
         self
     }
 
-    /// The view with a further dim of size 1 at `axis`.
+    /// A view with an additional dim of size 1 at `axis`.
     pub fn unsqueeze(mut self, axis: usize) -> Self {
         self.dims.insert(axis, int(1));
         self.strides.insert(axis, int(0));
@@ -58,8 +58,8 @@ impl TensorView<'_> {
         self
     }
 
-    /// The view with the part `start..start + outer * inner` of dim `axis` as two dims of sizes `outer` and `inner`. The part
-    /// lies inside the dim.
+    /// A view in which dim `axis` is restricted to the range `start..start + outer * inner` and
+    /// split into two dims of sizes `outer` and `inner`. The range must lie inside the dim.
     pub fn split_part(mut self, axis: usize, start: i64, outer: i64, inner: i64) -> Self {
         let step = self.strides[axis].clone();
         self.offset = &self.offset + &(int(start) * &step);
@@ -69,7 +69,8 @@ impl TensorView<'_> {
         self
     }
 
-    /// The view of `size` elements of dim `axis`: the element `first`, and then each `step`-th one.
+    /// A view of `size` elements of dim `axis`, beginning at `first` and taking each `step`-th
+    /// element.
     pub fn slice(mut self, axis: usize, first: i64, step: i64, size: Expr) -> Self {
         self.offset = &self.offset + &(int(first) * &self.strides[axis]);
         self.strides[axis] = &self.strides[axis] * int(step);
@@ -78,10 +79,10 @@ impl TensorView<'_> {
         self
     }
 
-    /// The view of a whole tensor as one dim.
+    /// A view of a whole tensor as one dim.
     ///
     /// # Panics
-    /// If this is a view of other dims than the tensor's.
+    /// If the dims of this view are not those of the tensor.
     pub fn flatten(mut self) -> Self {
         assert!(self.whole, "only a whole tensor is flattened");
         if self.dims.len() != 1 {
@@ -92,15 +93,15 @@ impl TensorView<'_> {
         self
     }
 
-    /// The view of the first element, without dims.
+    /// A view of the first element, without dims.
     pub fn scalar(mut self) -> Self {
         (self.dims, self.strides) = (Vec::new(), Vec::new());
         self.whole = self.tensor.ndim() == 0;
         self
     }
 
-    /// The view broadcast to these dims: its dims are the last ones, and dim `i` from the last is repeated where
-    /// `repeated[i]`.
+    /// A view broadcast to `dims`. The dims of this view become the last ones, and the `i`-th dim
+    /// from the end is repeated if `repeated[i]` is set.
     pub fn broadcast(mut self, dims: &[Expr], repeated: &[bool]) -> Self {
         for (stride, &repeated) in self.strides.iter_mut().rev().zip(repeated) {
             if repeated {
@@ -114,7 +115,7 @@ impl TensorView<'_> {
         self
     }
 
-    /// The arguments of a call for this operand, in the order of [`pliant_ir::tir::KernelCall`].
+    /// The arguments for this operand in a call, in the order of [`pliant_ir::tir::KernelCall`].
     pub(super) fn into_arguments(self) -> Vec<Expr> {
         let first = self.tensor.at(&vec![int(0); self.tensor.ndim()]);
         let address = call(Intrin::AddressOf, vec![first]);

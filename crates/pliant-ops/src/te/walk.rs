@@ -1,4 +1,5 @@
-//! Traversal of expressions without recursion: trees may be as deep as the user's loops made them.
+//! Traversal of expressions without recursion, because the user's loops may build trees of any
+//! depth.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -7,11 +8,12 @@ use super::build::with_children;
 use super::expr::{Expr, ExprKind, Var};
 use super::tensor::Tensor;
 
-/// Computes a value for each distinct node under `root`, operands first, and returns the root's. `memo` carries
-/// the values of nodes already seen, by [`Expr::id`]; it may be kept for further roots that live as long.
+/// Computes a value for each distinct node under `root`, operands first, and returns the value of
+/// the root. `memo` holds the values of the nodes visited so far, by [`Expr::id`]. It may be reused
+/// for further roots as long as all visited expressions live.
 ///
 /// # Errors
-/// The first error of `f`.
+/// The first error that `f` returns.
 pub fn fold<T: Clone, E>(
     root: &Expr,
     memo: &mut FxHashMap<usize, T>,
@@ -37,13 +39,13 @@ pub fn fold<T: Clone, E>(
     Ok(memo[&root.id()].clone())
 }
 
-/// The number of terms of the expression written out, where a shared node counts at each use. It stops at
-/// `u64::MAX`.
+/// The number of terms of the expression written out as a tree, in which a shared node counts at
+/// each use. The number saturates at `u64::MAX`.
 pub fn tree_size(root: &Expr) -> u64 {
     tree_and_nodes(root).0
 }
 
-/// [`tree_size`], and the number of distinct nodes.
+/// [`tree_size`] and the number of distinct nodes.
 pub(super) fn tree_and_nodes(root: &Expr) -> (u64, u64) {
     let mut memo = FxHashMap::default();
     let result: Result<u64, std::convert::Infallible> =
@@ -67,8 +69,8 @@ pub fn post_order(root: &Expr, mut visit: impl FnMut(&Expr)) {
     }
 }
 
-/// The expression with variables replaced. Nodes without any of them stay shared. The axes of a reduction are
-/// left as they are.
+/// The expression with variables replaced. Nodes without any of them stay shared. The axes of
+/// reductions are not changed.
 pub fn substitute(root: &Expr, map: &FxHashMap<Var, Expr>) -> Expr {
     let mut memo = FxHashMap::default();
     let result: Result<Expr, std::convert::Infallible> =
@@ -83,7 +85,7 @@ pub fn substitute(root: &Expr, map: &FxHashMap<Var, Expr>) -> Expr {
     }
 }
 
-/// The expression with elements read from other tensors instead.
+/// The expression with loads redirected to other tensors.
 pub fn read_from(root: &Expr, map: &FxHashMap<Tensor, Tensor>) -> Expr {
     let mut memo = FxHashMap::default();
     let result: Result<Expr, std::convert::Infallible> =
@@ -98,7 +100,7 @@ pub fn read_from(root: &Expr, map: &FxHashMap<Tensor, Tensor>) -> Expr {
     }
 }
 
-/// The variables under `root`, in order of appearance; axes of reductions count like any other.
+/// The variables under `root`, in order of appearance. Axes of reductions are included.
 pub fn free_vars(root: &Expr) -> Vec<Var> {
     let (mut seen, mut vars) = (FxHashSet::default(), Vec::new());
     post_order(root, |e| {

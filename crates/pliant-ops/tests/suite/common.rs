@@ -1,5 +1,5 @@
-//! Calls of operators written as text: `float32(n, 4)`, `float32[3]` (rank), `float32?`, `?`, `int(n + 1)`,
-//! `shape(n, 4)`, `<float32(2), float32(3)>` (tuple).
+//! Calls of operators whose operands are written as text: `float32(n, 4)`, `float32[3]` (a rank),
+//! `float32?`, `?`, `int(n + 1)`, `shape(n, 4)`, `<float32(2), float32(3)>` (a tuple).
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use pliant_ir::relax::{Expr, Function, FunctionBuilder, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType, Sym};
 use pliant_ops::registry;
 
-/// A function under construction and its symbols by name.
+/// A function under construction, and its symbols by name.
 pub struct Calls {
     pub builder: FunctionBuilder<'static>,
     syms: HashMap<String, Sym>,
@@ -24,7 +24,8 @@ impl Calls {
         self.builder.func_mut()
     }
 
-    /// A product, sum or difference of names and numbers, left to right: `n * 4 + 1`.
+    /// A product, sum or difference of names and numbers, evaluated from left to right:
+    /// `n * 4 + 1`.
     pub fn dim(&mut self, text: &str) -> Sym {
         let mut words = text.split_whitespace();
         let mut acc = self.atom(words.next().expect("a dim"));
@@ -73,7 +74,7 @@ impl Calls {
         TypeData::tensor_unknown(dtype(text.strip_suffix('?').expect("a tensor type")))
     }
 
-    /// The operand that the text describes: a parameter, or a value.
+    /// The operand that the text describes: a parameter or a value.
     pub fn arg(&mut self, text: &str) -> Expr {
         if text == "any" {
             return self.param(TypeData::Any);
@@ -125,7 +126,8 @@ pub fn infer(op: &str, args: &[&str], attrs: &Attrs) -> Result<String, String> {
     Ok(type_text(calls.func(), ty))
 }
 
-/// Attributes from text (`"none"` is a string, `none` is not): `axis=1`, `keepdims=true`, `axes=[0, 1]`, `mode=clip`, `epsilon=1e-5`, joined by `;`.
+/// Attributes from text, separated by `;`: `axis=1`, `keepdims=true`, `axes=[0, 1]`, `mode=clip`,
+/// `epsilon=1e-5`. `"none"` is a string, `none` is not.
 pub fn attrs(text: &str) -> Attrs {
     let mut out = Attrs::default();
     for pair in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {

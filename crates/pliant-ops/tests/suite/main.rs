@@ -1,4 +1,5 @@
-//! The integration tests of `pliant-ops`, one program: a file of its own for each would be linked for itself.
+//! The integration tests of `pliant-ops` in one binary, because every test file of its own would be
+//! linked separately.
 
 mod common;
 mod documents;

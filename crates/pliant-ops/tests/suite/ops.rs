@@ -1,5 +1,6 @@
-//! From calls to loop functions: each operator's function is well-formed, run-time checks stand where nothing was
-//! proved, equal functions are kept once, and a user's operator needs nothing but its tensor expression.
+//! Lowering of calls to loop functions: the function of each operator is well-formed, run-time
+//! checks exist where nothing was proved, equal functions are kept once, and an operator of the
+//! user needs only its tensor expression.
 
 use crate::common::{Calls, attrs};
 use pliant_ir::op::Takes;
@@ -137,7 +138,8 @@ fn what_is_not_proved_is_checked() {
     assert!(!text("add", &["float32(n)", "float32(n)"], "").contains("assert"));
     let add = text("add", &["float32(n)", "float32(m + 2)"], "");
     assert!(add.contains("assert n == 1 or n == m + 2"), "{add}");
-    // The second operand keeps its symbol in the signature, and is read as if it had the first one's.
+    // The second operand keeps its symbol in the signature, and is read with the symbol of the
+    // first one.
     let product = text("matmul", &["float32(n, k)", "float32(j, m)"], "");
     let told = "\"ShapeError: relax.matmul: dim 0 of x2, j = {0}, must be k = {1}\"";
     assert!(product.contains(&format!("assert T.explain(j == k, j, k), {told}")), "{product}");
@@ -153,7 +155,7 @@ fn sizes_that_no_operand_holds_are_handed_over() {
     assert_eq!((call.inputs.len(), call.tir_vars.len()), (0, 1));
     let call = tir_of("shape_to_tensor", &["shape(n, m)"], "");
     assert_eq!(call.tir_vars.len(), 2);
-    // The output's own dims define what they hold alone.
+    // The dims of the output define the variables that occur only there.
     assert_eq!(tir_of("zeros", &["shape(n, m)"], "").tir_vars.len(), 0);
 }
 
@@ -319,7 +321,7 @@ fn the_table_is_consistent() {
                 word.1
             );
         }
-        // A call has such an attribute in the place of an operand that follows all others.
+        // A call has such an attribute at the position of an operand that follows all others.
         let first = decl.attrs.first().map(|(name, _)| *name);
         assert!(decl.symbolic.is_none_or(|name| Some(name) == first), "{}", decl.name);
         let open = signature.operands.iter().any(|o| o.optional);

@@ -1,11 +1,12 @@
-//! Tensor expressions: folding, deep chains, and the structure of the loop functions made from them.
+//! Tensor expressions: constant folding, deep chains, and the structure of the loop functions made
+//! from them.
 
 use pliant_ir::tir::{self, BlockData, IterKind, PrimFunc, Stmt, StmtData, VarTy};
 use pliant_ops::te::{self, Arg, Expr, Tensor};
 use pliant_sym::SymArena;
 use pliant_tensor::DType::{self, Float32, Int64};
 
-/// Every block of the function, outermost first.
+/// All blocks of the function, outermost first.
 fn blocks(f: &PrimFunc) -> Vec<&BlockData> {
     fn walk<'f>(f: &'f PrimFunc, s: Stmt, out: &mut Vec<&'f BlockData>) {
         match f.stmt(s) {
@@ -177,7 +178,7 @@ fn integers_fold_and_types_meet() {
     assert_eq!(te::max_value(DType::UInt8).as_int(), Some(255));
 }
 
-/// An integer wrapped to this type.
+/// An integer wrapped to the range of this type.
 fn wrapped(v: i64, dtype: DType) -> i64 {
     match dtype {
         DType::Bool => (v != 0).into(),
@@ -277,7 +278,7 @@ fn sizes_go_to_symbols_and_back() {
     assert_eq!(te::simplify(&(n.expr() + n.expr() - n.expr() * 2)).as_int(), Some(0));
 }
 
-/// `e = e * e`, so often.
+/// `e = e * e`, repeated `levels` times.
 fn squared(e: Expr, levels: u32) -> Expr {
     (0..levels).fold(e, |e, _| &e * &e)
 }
@@ -338,7 +339,7 @@ fn inlining_ends_where_readers_become_large() {
     let stages = blocks(&f).len();
     assert!((3..30).contains(&stages), "{stages}");
 
-    // A reader that is large by itself takes in nothing, and remains within the limit of a stage.
+    // A reader that is large by itself inlines nothing and stays within the limit of a stage.
     let b = te::compute(vec![n.clone()], "B", |i| squared(a.at(i), 8));
     let c = te::compute(vec![n], "C", |i| squared(b.at(i), 12));
     let inlined = te::inline_injective(&[c]).remove(0);
@@ -365,10 +366,10 @@ fn a_stage_of_statements_is_one_block_and_writes_each_output_once() {
     assert_eq!(made[0].inputs(), std::slice::from_ref(&x));
     let f = te::create_prim_func(&[(&x).into(), (&made[0]).into(), (&made[1]).into()]).unwrap();
     assert!(pliant_ir::tir::verify::verify_prim_func(&f).is_empty());
-    // An output that nothing asks for has memory of its own.
+    // An output that is not an argument is allocated in the function.
     let f = te::create_prim_func(&[(&x).into(), (&made[1]).into()]).unwrap();
     assert!(pliant_ir::tir::verify::verify_prim_func(&f).is_empty());
-    // A stage of statements may read a stage, and a stage may read it.
+    // A stage made of statements may read a computed stage, and the other way round.
     let twice = te::compute(vec![n.expr()], "twice", |i| made[0].at(i) * 2);
     let f = te::create_prim_func(&[(&x).into(), (&twice).into()]).unwrap();
     assert!(pliant_ir::tir::verify::verify_prim_func(&f).is_empty());

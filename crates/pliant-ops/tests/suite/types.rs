@@ -1,9 +1,9 @@
-//! Type rules, as a table: call, then the type of the result or a part of the error.
+//! Type rules, as a table of calls with the type of the result or a part of the error.
 
 use crate::common::{attrs, infer};
 
-/// Checks `op | operands | attributes | expected`, a line each; an expected text that begins with `!` is a part of
-/// the error.
+/// Checks lines of the form `op | operands | attributes | expected`. An expected text that begins
+/// with `!` is a part of the error.
 pub fn check(table: &str) {
     for line in table.lines().map(str::trim).filter(|l| !l.is_empty()) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();

@@ -1,4 +1,5 @@
-//! Type rules of layers and images, as a table, and how they grow through many layers.
+//! Type rules of neural-network and image operators, as a table, and the growth of sizes through
+//! many layers.
 
 use pliant_ir::op::Op;
 
@@ -118,7 +119,8 @@ fn elementwise_of_what_is_unknown() {
     );
 }
 
-/// The sizes of fifty layers stay small formulas: what each adds is folded into one division.
+/// The sizes after fifty layers stay small formulas, because the division of each layer is folded
+/// into one.
 #[test]
 fn fifty_layers_stay_small() {
     let mut calls = Calls::new();

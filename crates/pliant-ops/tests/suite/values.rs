@@ -1,4 +1,4 @@
-//! What the loop functions compute, by running them step by step on small tensors.
+//! The results of the loop functions, which a simple interpreter runs on small tensors.
 
 #![allow(clippy::cloned_ref_to_slice_refs, reason = "lists of operands read alike")]
 
@@ -12,7 +12,7 @@ use pliant_ir::{DType, OpRegistry, relax};
 use pliant_ops::legalize::legalize_to_tir;
 use pliant_ops::{Legalized, legalize_call, registry};
 
-/// A tensor of numbers; integers and bools are held exactly.
+/// A tensor of numbers as float64. Integers of up to 53 bits and bools are held exactly.
 #[derive(Clone, Debug, PartialEq)]
 struct Array {
     shape: Vec<i64>,
@@ -83,7 +83,8 @@ impl Machine<'_> {
         offset as usize
     }
 
-    /// Runs a stage's init at all values of its spatial axes: also where the reduction axes have none.
+    /// Runs the initial store of a reduction for all values of its spatial axes, also if the
+    /// reduction axes are empty.
     fn start(&mut self, s: Stmt) -> Result<(), String> {
         let (mut s, mut loops) = (s, Vec::new());
         while let StmtData::For { var, min, extent, body, .. } = self.f.stmt(s) {
@@ -106,13 +107,13 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Runs a stage: its init, then its loops.
+    /// Runs a stage: the initial store, then the loops.
     fn stage(&mut self, s: Stmt) -> Result<(), String> {
         self.start(s)?;
         self.run(s)
     }
 
-    /// Runs a statement; the message of an assertion that fails is the error.
+    /// Runs a statement. The error is the message of a failed assertion.
     fn run(&mut self, s: Stmt) -> Result<(), String> {
         match self.f.stmt(s).clone() {
             StmtData::Seq(list) => list.into_iter().try_for_each(|s| self.stage(s)),
@@ -203,8 +204,8 @@ fn intrin(i: Intrin, args: &[f64]) -> f64 {
     }
 }
 
-/// Runs `op` over operands whose types are given as text, at these inputs. Output sizes that only the output
-/// defines come from `outs`.
+/// Runs `op` over operands whose types are given as text, with these inputs. Sizes that only the
+/// output defines come from `outs`.
 fn run(
     op: &str,
     args: &[&str],
@@ -254,7 +255,7 @@ fn run(
     Ok(f.buffer_map.values().skip(inputs.len()).map(|b| m.buffers[b].clone()).collect())
 }
 
-/// The only output.
+/// The only output of the operator.
 fn one(op: &str, args: &[&str], given: &str, inputs: &[Array], out: &[i64]) -> Vec<f64> {
     let mut outs = run(op, args, given, inputs, &[out]).unwrap_or_else(|e| panic!("{op}: {e}"));
     assert_eq!(outs.len(), 1);
@@ -334,7 +335,7 @@ fn moving_elements() {
         parts.iter().map(|p| p.data.clone()).collect::<Vec<_>>(),
         [vec![0.0], vec![1.0, 2.0], vec![3.0, 4.0]]
     );
-    // Parts have `ceil(n / k)` elements; the last ones have fewer or none.
+    // Each part has `ceil(n / k)` elements. The last parts have fewer or none.
     for (n, count, lengths) in [(5, 2, vec![3, 2]), (7, 3, vec![3, 3, 1]), (5, 4, vec![2, 2, 1, 0])]
     {
         let shapes: Vec<[i64; 1]> = lengths.iter().map(|&l| [l]).collect();
@@ -443,7 +444,8 @@ fn reductions() {
     close(&one("prod", ops, "", &[range(&[0, 3])], &[]), &[1.0]);
     close(&one("max", ops, "axis=1", &[x.clone()], &[2]), &[5.0, f64::NAN]);
     close(&one("max", ops, "axis=1", &[range(&[1, 0])], &[1]), &[f64::NEG_INFINITY]);
-    // Along other axes than the last: of rows, a kernel finds them.
+    // Over an axis that is not the last one. For the last axis, a library kernel computes the
+    // result.
     close(&one("argmax", ops, "axis=0", &[x.clone()], &[3]), &[0.0, 1.0, 1.0]);
     close(&one("argmin", ops, "axis=0;keepdims=true", &[x], &[1, 3]), &[1.0, 1.0, 0.0]);
     close(&one("mean", ops, "axis=1", &[range(&[2, 3])], &[2]), &[1.0, 4.0]);

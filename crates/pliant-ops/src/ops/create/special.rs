@@ -42,7 +42,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["HammingWindow"]),
 ];
 
-/// The one integer that operand `i` is; `None` where its value is not known.
+/// The integer value of operand `i`; `None` if it is unknown.
 fn integer(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
     match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => Ok(Some(one)),
@@ -119,7 +119,8 @@ fn te_window(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
     let turn = te::const_of(2.0 * std::f64::consts::PI, wide);
     let (alpha, beta) = (te::const_of(alpha, wide), te::const_of(beta, wide));
-    // A window of one element has no step; its element is that at the middle, 1 for the usual constants.
+    // A window of one element has no step. Its element is the central one, which is 1 for the usual
+    // constants.
     let lone = te::le(&n, &te::int(0));
     Ok(vec![te::compute(shape, "T_hamming_window", |i| {
         let at = te::cast(&i[0], wide) * &turn / te::cast(&te::maximum(&n, &te::int(1)), wide);

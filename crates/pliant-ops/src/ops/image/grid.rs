@@ -1,4 +1,4 @@
-//! Sampling of images at the places of a grid, and grids of affine maps.
+//! Sampling of images at the positions of a grid, and affine grids.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -103,7 +103,7 @@ fn infer_sample(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(out), None, t.dtype))
 }
 
-/// The batch that data and grid share; the grid has as many coordinates as the image dims.
+/// The common batch size of data and grid. The grid has one coordinate per spatial dim.
 fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sym, InferError> {
     let n = ctx.func.syms.int(dims.len() as i64 - 2);
     if shared_dim(ctx, grid[1], n).is_none() {
@@ -114,7 +114,7 @@ fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sy
         .ok_or_else(|| ctx.error(format!("the batches differ: {}", operand_types(ctx))))
 }
 
-/// Coordinates of one axis.
+/// The coordinates along one axis.
 struct Axis<'a> {
     spec: &'a Spec,
     size: Expr,
@@ -130,7 +130,7 @@ impl Axis<'_> {
         te::cast(e, self.dtype)
     }
 
-    /// The place in pixels of a coordinate between -1 and 1.
+    /// The position in pixels for a coordinate between -1 and 1.
     fn place(&self, g: &Expr) -> Expr {
         if self.spec.align {
             return (g + self.c(1.0)) * self.c(0.5) * self.float(&(&self.size - 1));
@@ -142,14 +142,14 @@ impl Axis<'_> {
         te::maximum(&te::minimum(x, &self.float(&(&self.size - 1))), &self.c(0.0))
     }
 
-    /// The place as it is seen where the image is mirrored at its border.
+    /// The position after reflection at the borders of the image.
     fn reflect(&self, x: &Expr) -> Expr {
         let (low, span) = match self.spec.align {
             true => (self.c(0.0), self.float(&(&self.size - 1))),
             false => (self.c(-0.5), self.float(&self.size)),
         };
         let away = te::abs(&(x - &low));
-        // An image of one pixel shows that pixel everywhere.
+        // An image of one pixel is constant.
         let by = te::maximum(&span, &self.c(1.0));
         let flips = te::floor(&(&away / &by));
         let rest = te::fmod(&away, &by);
@@ -158,7 +158,7 @@ impl Axis<'_> {
         self.clip(&seen)
     }
 
-    /// A place inside the image, but for zeros outside.
+    /// The position after handling of positions outside of the image, except for zero padding.
     fn inside(&self, x: &Expr) -> Expr {
         match self.spec.outside {
             Outside::Zeros => x.clone(),
@@ -167,7 +167,7 @@ impl Axis<'_> {
         }
     }
 
-    /// The pixels that a place is made of, as floats, with their weights.
+    /// The pixels that contribute to a position, as floats, with their weights.
     fn pixels(&self, g: &Expr) -> Vec<(Expr, Option<Expr>)> {
         let x = self.place(g);
         match self.spec.method {
@@ -208,7 +208,7 @@ fn te_sample(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         let mut terms: Vec<(Vec<Expr>, Expr, Option<Expr>)> =
             vec![(Vec::new(), te::bool_const(true), None)];
         for k in 0..n {
-            // x, the last dim of the image, is the first coordinate.
+            // The first coordinate is x, which corresponds to the last dim of the image.
             let coordinate = te::int((n - 1 - k) as i64);
             let at = [&i[..1], &[coordinate], &i[2..]].concat();
             let size = x.shape()[2 + k].clone();
@@ -290,7 +290,7 @@ fn te_affine(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         for k in 0..n {
             let (place, size) = (&i[2 + k], &shape[2 + k]);
             let coordinate = if align {
-                // A lone pixel stands in the middle.
+                // A single pixel is at the centre.
                 let gaps = te::maximum(&(size - 1), &te::int(1));
                 let along = te::cast(&(place * 2), wide) / te::cast(&gaps, wide) - &one;
                 te::select(&te::eq(size, &te::int(1)), &te::const_of(0.0, wide), &along)

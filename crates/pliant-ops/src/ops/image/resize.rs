@@ -1,7 +1,8 @@
-//! Resizing of images of 2 and 3 dims.
+//! Resizing of 2D and 3D images.
 //!
-//! A place in the result is a place in the data as a quotient of two integers, so that floor and round see ties where
-//! they are. Places and weights are found once for each index of an axis, not for each pixel.
+//! The position in the data for a position in the result is a quotient of two integers, so that
+//! floor and round detect ties exactly. Positions and weights are computed once per index of an
+//! axis, not per pixel.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -75,7 +76,7 @@ struct Spec {
     method: Method,
     mode: &'static str,
     rounding: &'static str,
-    /// First and last place of each dim that the result shows, as parts of the dim.
+    /// The first and last position of each dim in the region of interest, as fractions of the dim.
     roi: Vec<(f64, f64)>,
     alpha: f64,
     exclude: bool,
@@ -139,27 +140,27 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
     Ok(ctx.make(Some(dims), None, dtype))
 }
 
-/// Where the elements of one axis of the result come from.
+/// The source elements for one axis of the result.
 struct Source {
-    /// The place in the data, float64, for each index.
+    /// The float64 position in the data for each index.
     place: Tensor,
-    /// The elements of the axis of the data.
+    /// The size of the axis in the data.
     from: Expr,
-    /// The nearest element, or the one in front.
+    /// The nearest element, or the one before the position.
     base: Tensor,
     /// The weights of the neighbours.
     weights: Vec<Tensor>,
 }
 
 impl Spec {
-    /// The place in the data of index `i`, float64.
+    /// The float64 position in the data for index `i`.
     fn place(&self, k: usize, i: &Expr, from: &Expr, to: &Expr) -> Expr {
         let wide = |e: &Expr| te::cast(e, DType::Float64);
         let c = |v: f64| te::const_of(v, DType::Float64);
         let quotient = |a: &Expr, b: &Expr| wide(a) / wide(b);
         let half = quotient(&((i * 2 + 1) * from - to), &(to * 2));
         let many = te::gt(to, &te::int(1));
-        // A divisor that is 0 where there is one element, which then stands elsewhere.
+        // The divisor would be 0 for a single element, which is at another position.
         let gaps = te::maximum(&(to - 1), &te::int(1));
         match self.mode {
             "pytorch_half_pixel" => te::select(&many, &half, &c(0.0)),
@@ -176,7 +177,7 @@ impl Spec {
         }
     }
 
-    /// The nearest element of a place.
+    /// The element nearest to a position.
     fn nearest(&self, x: &Expr) -> Expr {
         let half = te::const_of(0.5, DType::Float64);
         match self.rounding {
@@ -218,7 +219,8 @@ impl Spec {
         Source { place, from: from.clone(), base, weights }
     }
 
-    /// Cubic weights; those of elements outside are left out where that is asked for, and the others made to sum to 1.
+    /// Cubic weights. If requested, elements outside are excluded and the other weights are
+    /// normalised.
     fn cubic(
         &self,
         base: &Tensor,
@@ -252,7 +254,7 @@ impl Spec {
 }
 
 impl Source {
-    /// The elements of the axis that index `i` is made of, with their weights.
+    /// The elements that contribute to index `i` of the axis, with their weights.
     fn elements(&self, i: &Expr) -> Vec<(Expr, Option<Expr>)> {
         let at = std::slice::from_ref(i);
         let (zero, last) = (te::int(0), &self.from - 1);
@@ -308,7 +310,7 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
 }
 
 impl Spec {
-    /// The element of the result: the sum of the elements it is made of, times their weights.
+    /// An element of the result: the weighted sum of its contributing elements.
     fn value(&self, x: &Tensor, i: &[Expr], sources: &[Source], wide: DType) -> Expr {
         let (batch, channel) = (&i[self.layout.axis('N')], &i[self.layout.axis('C')]);
         let axes = self.layout.spatial_axes();

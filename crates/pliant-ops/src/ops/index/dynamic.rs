@@ -1,4 +1,4 @@
-//! Slices whose bounds are tensors: the shape of the result depends on values.
+//! Slices with bounds in tensors: the shape of the result depends on values.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;

@@ -1,4 +1,4 @@
-//! Reading elements at indices that are values: gather_elements, gather_nd, index_tensor, bucketize.
+//! Gathering with non-constant indices: gather_elements, gather_nd, index_tensor, bucketize.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -62,7 +62,8 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- gather_elements ----
 
-/// Checks that indices have the rank of data and no dim but that of the axis that is provably larger.
+/// Checks that indices have the same rank as data, and that no dim except that of the axis is
+/// provably larger.
 pub(super) fn beside(
     ctx: &mut InferCtx<'_>,
     (data, name): (&TensorTy, &str),
@@ -90,7 +91,7 @@ pub(super) fn beside(
     Ok(Some(axis))
 }
 
-/// Checks for the dims of indices that are not proved to be inside those of the tensor.
+/// Checks for the dims of indices that are not provably within those of the tensor.
 pub(super) fn beside_checks(
     ctx: &mut LegalizeCtx<'_>,
     inner: &[Sym],
@@ -141,7 +142,7 @@ fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- gather_nd ----
 
-/// How many dims an index tuple names: the last dim of indices.
+/// The number of dims that an index tuple addresses: the last dim of indices.
 pub(super) fn tuple_len(
     ctx: &mut InferCtx<'_>,
     indices: &TensorTy,
@@ -224,7 +225,7 @@ fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- index_tensor ----
 
-/// The dims that the index tensors broadcast to; `None` where one is not known.
+/// The broadcast dims of the index tensors; `None` if one is unknown.
 pub(super) fn joined(
     ctx: &mut InferCtx<'_>,
     i: usize,
@@ -248,7 +249,7 @@ pub(super) fn joined(
     Ok(Some(list))
 }
 
-/// The dims of all index tensors broadcast together.
+/// The broadcast dims of all index tensors.
 pub(super) fn index_dims(
     ctx: &mut InferCtx<'_>,
     list: &[TensorTy],
@@ -314,7 +315,7 @@ fn infer_bucketize(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, Some(dtype)))
 }
 
-/// A binary search for the number of boundaries that come before the element.
+/// A binary search for the number of boundaries before the element.
 fn te_bucketize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (x, bounds) = (ctx.value(0)?, ctx.tensor(1)?);
     let (right, dtype) = (ctx.infer().bool("right")?, ctx.out_dtype(0)?);
@@ -328,7 +329,7 @@ fn te_bucketize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
                 let middle =
                     b.let_("middle", &te::floordiv(&(low.get() + high.get()), &te::int(2)));
                 let bound = bounds.at(&[safe::clamp(&middle, &count)]);
-                // Written so that a NaN element goes right of every boundary.
+                // The comparison is formulated such that NaN is after all boundaries.
                 let after = match right {
                     true => te::not(&te::lt(&value, &bound)),
                     false => te::not(&te::le(&value, &bound)),

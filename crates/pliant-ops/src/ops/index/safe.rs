@@ -1,8 +1,9 @@
-//! Indices that come as values: what is done with negative ones and with those outside.
+//! Non-constant indices: handling of negative ones and of those out of range.
 //!
-//! An index that counts from the end is brought into `0 .. size`; one outside fails the run with a message that names
-//! the operator, the index and the size. Reads and writes are clamped besides, so that they stay inside whatever
-//! order later stages run things in, and where the indices are trusted (the setting `relax.trust_indices`).
+//! An index relative to the end is normalised to `0 .. size`. An index out of range is a run-time
+//! error with the operator, the index and the size. Accesses are also clamped, so that they stay in
+//! bounds whatever order later stages execute them in, and if indices are trusted (the setting
+//! `relax.trust_indices`).
 
 use std::sync::Arc;
 
@@ -10,13 +11,13 @@ use pliant_tensor::{DType, Failed};
 
 use crate::te::{self, Body, Check, Expr};
 
-/// The index inside `0 .. size`, the nearest one where it is outside.
+/// The index clamped to `0 .. size`.
 pub fn clamp(index: &Expr, size: &Expr) -> Expr {
     te::maximum(&te::minimum(index, &(size - 1)), &te::int(0))
 }
 
-/// An index of any integer type as int64. An unsigned one beyond it, which is outside of every tensor, becomes the
-/// largest: it never counts from the end.
+/// An index of any integer type as int64. An unsigned index that exceeds int64, and therefore any
+/// tensor, becomes the largest int64, so that it never counts from the end.
 pub fn as_int64(index: &Expr) -> Expr {
     if index.ty().dtype != DType::UInt64 {
         return te::cast(index, te::Ty::I64);
@@ -24,13 +25,14 @@ pub fn as_int64(index: &Expr) -> Expr {
     te::cast(&te::minimum(index, &te::int_of(i64::MAX, DType::UInt64)), te::Ty::I64)
 }
 
-/// The index counted from the start, and inside.
+/// The normalised and clamped index.
 pub fn wrapped(index: &Expr, size: &Expr) -> Expr {
     let index = as_int64(index);
     clamp(&te::select(&te::lt(&index, &te::int(0)), &(&index + size), &index), size)
 }
 
-/// Whether the index lies in `-size .. size`, telling both where it does not; and the message.
+/// The condition that the index is in `-size .. size`, with the values for the message, and the
+/// message.
 pub fn in_range(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<str>) {
     let place = as_int64(index);
     let cond = te::and(&te::ge(&place, &-size), &te::lt(&place, size));
@@ -47,7 +49,7 @@ pub fn check(shape: &[Expr], cond: impl FnOnce(&[Expr]) -> (Expr, Arc<str>)) -> 
     Check { axes, cond, message }
 }
 
-/// In a list of statements: refuses an index outside, unless it is trusted, and gives it counted from the start.
+/// Emits a check of the index, unless it is trusted, and returns the normalised index.
 pub fn checked(
     b: &mut Body,
     op: &str,

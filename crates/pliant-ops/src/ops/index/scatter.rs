@@ -1,7 +1,7 @@
-//! Writing elements at indices that are values: scatter_elements, scatter_nd, index_put, slice_scatter.
+//! Scattering with non-constant indices: scatter_elements, scatter_nd, index_put, slice_scatter.
 //!
-//! Updates are applied in row-major order of the indices, so of several for one place with the reduction `update` the
-//! last one stays.
+//! Updates are applied in row-major order of the indices. With the reduction `update`, the last one
+//! of several updates of an element wins.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -65,7 +65,7 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Injective, te_slice_scatter),
 ];
 
-/// One update of one element.
+/// An update of one element.
 fn apply(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction: &str) {
     let old = to.at(at);
     let update = te::cast(update, to.dtype());
@@ -80,7 +80,8 @@ fn apply(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction: &str)
     b.store(to, at, &new);
 }
 
-/// The statements of a scatter: the checks, a copy of data, then each update; a mean divides at the end.
+/// The statements of a scatter: the checks, a copy of data, then each update. A mean is divided at
+/// the end.
 fn scatter(
     name: &str,
     data: &Tensor,
@@ -95,7 +96,7 @@ fn scatter(
             b.assert(&check.cond, check.message.clone());
         }
         let counts = mean.then(|| b.alloc("counts", &shape, DType::Int64));
-        // Half precision sums would lose what is added to a large sum.
+        // Half-precision sums would lose small addends to a large sum.
         let wide = super::super::statistical::accumulator(dtype);
         let sums = matches!(reduction, "mean" | "add" | "mul") && wide != dtype;
         let sums = sums.then(|| b.alloc("sums", &shape, wide));
@@ -134,7 +135,7 @@ fn reduction(ctx: &InferCtx<'_>) -> Result<&'static str, InferError> {
     Ok(found)
 }
 
-/// Refuses a shape that provably differs from what it must be.
+/// Rejects a shape that provably differs from the required one.
 fn same_dims(
     ctx: &mut InferCtx<'_>,
     i: usize,
@@ -268,7 +269,7 @@ fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- slice_scatter ----
 
-/// Start, end and step of the slice that src replaces; `None` where one is not known.
+/// The start, end and step of the slice that src replaces; `None` if one is unknown.
 fn slice_bounds(ctx: &InferCtx<'_>) -> Result<Option<[Sym; 3]>, InferError> {
     let mut bounds = Vec::with_capacity(3);
     for i in 2..5 {

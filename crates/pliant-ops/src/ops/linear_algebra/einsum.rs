@@ -1,7 +1,7 @@
 //! einsum: sums of products over labelled dims.
 //!
-//! Operands are joined from left to right, each time summing over the labels that nothing after needs, so that a
-//! chain of products costs what its products cost.
+//! Operands are contracted pairwise from left to right. Each step sums over the labels that are not
+//! needed later, so a chain of products has the cost of its single products.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -32,14 +32,14 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .numpy("einsum")
 .onnx(&["Einsum"])];
 
-/// The equation, with the call's subscripts as they are written.
+/// The equation, given by the call's subscripts.
 fn terms(ctx: &InferCtx<'_>) -> Result<Terms, InferError> {
     let value = ctx.attr("subscripts");
     let text = value.as_str().ok_or_else(|| ctx.error("subscripts must be a string"))?;
     Terms::parse(text).map_err(|message| ctx.error(message))
 }
 
-/// The labels of operands of these ranks.
+/// The labels of operands with these ranks.
 fn equation(ctx: &InferCtx<'_>, ranks: &[usize]) -> Result<Equation, InferError> {
     terms(ctx)?.over(ranks).map_err(|misfit| match misfit {
         Misfit::Count(want) => {
@@ -119,21 +119,21 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, Some(rank), dtype))
 }
 
-/// An operand, or what was joined so far, with the labels of its dims.
+/// An operand or an intermediate result, with the labels of its dims.
 struct Part {
     operand: Operand,
     labels: Vec<Label>,
 }
 
 impl Part {
-    /// The element where each label has the given index; dims of size 1 stretch.
+    /// The element for the given indices of labels. Dims of size 1 are broadcast.
     fn at(&self, index: &dyn Fn(Label) -> Expr) -> Expr {
         let at: Vec<Expr> = self.labels.iter().map(|&l| index(l)).collect();
         self.operand.at(&at)
     }
 }
 
-/// The operands, their dims broadcast to the sizes of their labels, and the checks that they fit.
+/// The operands with dims broadcast to the sizes of their labels, and the checks of their sizes.
 fn read_parts(
     ctx: &mut LegalizeCtx<'_>,
     eq: &Equation,
@@ -203,7 +203,7 @@ fn te_einsum(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let mut parts = parts.into_iter();
     let mut done = parts.next().ok_or_else(unknown)?;
     let mut checks = Some(checks);
-    // The first product checks what all of them read.
+    // The first product checks all operands.
     let mut product = |parts: &[&Part], keep: &[Label]| {
         let made = contract(parts, keep, &size, wide);
         checks.take().into_iter().flatten().fold(made, |t, check| t.with_check(check))

@@ -1,8 +1,8 @@
-//! layout_transform: elements moved by a map of their indices.
+//! layout_transform: moves elements by an index map.
 //!
-//! The map is a text, `lambda i, j: (j // 4, i, j % 4)`: sums, differences, products, quotients and remainders by
-//! constants of the indices and of constants. Its value for the last indices gives the new shape, as far as each
-//! expression is largest there.
+//! The map is a text, `lambda i, j: (j // 4, i, j % 4)`: sums, differences and products of indices
+//! and constants, and quotients and remainders by constants. Its value for the last indices
+//! determines the new shape, if each expression has its maximum there.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -39,13 +39,13 @@ enum Node {
     Op(char, Box<Node>, Box<Node>),
 }
 
-/// A map of indices: how many there are, and the new ones.
+/// An index map: the number of indices, and the new indices.
 struct IndexMap {
     inputs: usize,
     outputs: Vec<Node>,
 }
 
-/// How deep expressions nest.
+/// Maximum nesting depth of expressions.
 const MAX_DEPTH: usize = 64;
 
 struct Parser<'t> {
@@ -55,7 +55,7 @@ struct Parser<'t> {
     depth: usize,
 }
 
-/// Names, numbers and signs; `None` where something else stands.
+/// Names, numbers and operators; `None` if there is anything else.
 fn tokens(text: &str) -> Option<Vec<&str>> {
     let (mut out, mut rest) = (Vec::new(), text.trim_start());
     while let Some(c) = rest.chars().next() {
@@ -84,7 +84,7 @@ impl<'t> Parser<'t> {
         hit
     }
 
-    /// `lambda i, j:` or `i, j ->`.
+    /// Parses `lambda i, j:` or `i, j ->`.
     fn params(&mut self) -> Option<()> {
         self.take("lambda");
         while !self.take(":") && !self.take("->") {
@@ -101,7 +101,7 @@ impl<'t> Parser<'t> {
         Some(())
     }
 
-    /// The new indices, in parentheses, brackets or bare.
+    /// Parses the new indices, in parentheses, in brackets or bare.
     fn outputs(&mut self) -> Option<Vec<Node>> {
         let start = self.at;
         if self.take("(") || self.take("[") {
@@ -115,7 +115,7 @@ impl<'t> Parser<'t> {
             if self.at == self.tokens.len() {
                 return Some(out);
             }
-            // The parenthesis belonged to the first expression.
+            // The parenthesis is part of the first expression.
             self.at = start;
         }
         let mut out = vec![self.sum()?];
@@ -169,7 +169,7 @@ impl<'t> Parser<'t> {
         self.number()
     }
 
-    /// An index or a constant.
+    /// Parses an index or a constant.
     fn number(&mut self) -> Option<Node> {
         let token = self.peek();
         self.at += 1;
@@ -180,7 +180,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Whether quotients and remainders are by constants above 0.
+/// Whether quotients and remainders are by positive constants.
 fn divides_by_constants(node: &Node) -> bool {
     match node {
         Node::Op(op, a, b) => {
@@ -215,7 +215,7 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
     Ok(IndexMap { inputs, outputs })
 }
 
-/// The largest value of an expression, at most that of a remainder.
+/// The maximum value of an expression. For a remainder, this is at most the divisor minus 1.
 fn last(ctx: &mut InferCtx<'_>, node: &Node, ends: &[Sym]) -> Sym {
     match node {
         Node::Index(k) => ends[*k],

@@ -1,4 +1,4 @@
-//! Joining along an axis, and taking apart: concat, split.
+//! Concatenation and splitting along an axis: concat, split.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
@@ -49,7 +49,7 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- concat ----
 
-/// Tensors that are joined: of one rank and data type, as far as these are known. There is at least one.
+/// Tensors to be concatenated: one or more, of equal rank and data type as far as these are known.
 pub(super) struct Alike {
     pub(super) parts: Vec<TensorTy>,
     pub(super) ndim: Option<usize>,
@@ -65,10 +65,10 @@ fn some_tensors(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError>
     Ok(parts)
 }
 
-/// The tensors of operand 0, to be joined; `None` where their number is unknown.
+/// The tensors of operand 0 to be concatenated; `None` if their number is unknown.
 ///
 /// # Errors
-/// No tensors, and tensors that differ in rank or data type.
+/// If there are no tensors, or they differ in rank or data type.
 pub(super) fn alike(ctx: &InferCtx<'_>) -> Result<Option<Alike>, InferError> {
     let Some(parts) = some_tensors(ctx)? else { return Ok(None) };
     let ndim = parts.iter().find_map(|p| p.ndim);
@@ -128,8 +128,8 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, dtype))
 }
 
-/// The operands of `concat` in the form that is joined along `axis`, for a result with the dims `out`; flattened
-/// without an axis.
+/// The operands of `concat` in the form that is concatenated along `axis`, for a result with the
+/// dims `out`. Without an axis they are flattened.
 fn joined_parts(
     ctx: &mut LegalizeCtx<'_>,
     out: &[Sym],
@@ -161,7 +161,7 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         && ctx.given.is_none()
         && matches!(ctx.func.syms.kind(out[axis]), SymKind::Sum { .. } | SymKind::BigAdd(..))
     {
-        // The sum of so many sizes is the size of the result, whatever it is made of.
+        // Name the sum of many sizes as a whole: it equals the size of the result.
         ctx.vars.name_term(out[axis], "total");
     }
     let shape = ctx.size_list(&out);
@@ -169,7 +169,7 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         return Ok(concat_in_turn(&parts, &shape, axis));
     }
     Ok(vec![te::compute(shape, "T_concat", |i| {
-        // From the last part back: each is chosen where the index lies before its end.
+        // Select the part from last to first: a part is selected if the index is before its end.
         let mut starts = vec![te::int(0)];
         for p in &parts {
             let next = &starts[starts.len() - 1] + &p.shape()[axis];
@@ -187,13 +187,14 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })])
 }
 
-/// The most parts that one formula chooses from, once for each row: where each begins is a sum of the sizes before it.
+/// Maximum number of parts that are selected in one expression, once per row. The start of each one
+/// is a sum of the previous sizes.
 pub(super) const MOST_CHOICES: usize = 64;
 
-/// As [`MOST_CHOICES`], along the last axis, where each element chooses for itself.
+/// As [`MOST_CHOICES`], along the last axis, where the selection is done for each element.
 const MOST_CHOICES_OF_ELEMENTS: usize = 8;
 
-/// Parts copied one after the other: as much to compile for each, however many there are.
+/// Copies parts one after another. The code size per part is constant.
 fn concat_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
     te::extern_("T_concat", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
         let size = b.let_("size", &shape[axis]);
@@ -217,15 +218,15 @@ fn concat_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> 
 
 // ---- split ----
 
-/// Where an axis is cut.
+/// The positions at which an axis is cut.
 struct Cuts {
-    /// Where each part begins, and its size.
+    /// The start and the size of each part.
     parts: Vec<(Sym, Sym)>,
-    /// Indices that may turn out to be negative.
+    /// Indices that may be negative.
     signs: Vec<Sym>,
 }
 
-/// The cuts along the axis; `None` where they are not known yet.
+/// The cuts along the axis; `None` if they are unknown.
 fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
     let zero = ctx.func.syms.int(0);
     let indices = match ctx.sizes_attr("indices_or_sections")? {
@@ -248,7 +249,7 @@ fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
     Ok(Some(Cuts { parts: parts_at(ctx, &indices, dim), signs }))
 }
 
-/// The parts between indices, which are brought into the axis.
+/// The parts between indices, which are clipped to the axis.
 fn parts_at(ctx: &mut InferCtx<'_>, indices: &[Sym], dim: Sym) -> Vec<(Sym, Sym)> {
     let (mut parts, mut begin) = (Vec::new(), ctx.func.syms.int(0));
     for &index in indices {
@@ -263,7 +264,7 @@ fn parts_at(ctx: &mut InferCtx<'_>, indices: &[Sym], dim: Sym) -> Vec<(Sym, Sym)
     parts
 }
 
-/// The size of a part; where its end is before its beginning, it is empty.
+/// The size of a part; it is empty if its end is before its start.
 fn part_between(ctx: &mut InferCtx<'_>, begin: Sym, end: Sym) -> Sym {
     let len = ctx.func.syms.sub(end, begin);
     match prove::at_most(ctx.func, begin, end) {
@@ -275,7 +276,7 @@ fn part_between(ctx: &mut InferCtx<'_>, begin: Sym, end: Sym) -> Sym {
     }
 }
 
-/// The cuts into a number of parts: each has `ceil(n / k)` elements, and the last one the rest.
+/// Cuts into a number of parts: each has `ceil(n / k)` elements, and the last one the remainder.
 fn sections_of(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<Cuts, InferError> {
     let Some(count) = ctx.func.syms.as_int(sections) else { return Err(unknown_sections(ctx)) };
     if !(1..=1 << 16).contains(&count) {
@@ -308,7 +309,7 @@ fn infer_split(ctx: &mut InferCtx<'_>) -> Inferred {
         Some(Sizes::UnknownOne) => None,
         Some(list) => match list.count() {
             Some(indices) => Some(indices as i64 + 1),
-            // A shape of unknown length: as many results.
+            // A shape of unknown length determines the number of results.
             None => return Ok(ctx.func.intern(TypeData::Any)),
         },
         None => Some(0),

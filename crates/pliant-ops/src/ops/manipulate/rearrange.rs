@@ -1,4 +1,4 @@
-//! Operators that only choose where each element comes from: flip, stack, meshgrid, reverse_sequence.
+//! Operators that only rearrange elements: flip, stack, meshgrid, reverse_sequence.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -73,7 +73,7 @@ fn te_flip(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- stack ----
 
-/// Where the new axis goes.
+/// The position of the new axis.
 fn new_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     ctx.axis("axis", ndim + 1)
 }
@@ -121,7 +121,7 @@ fn te_stack(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })])
 }
 
-/// Parts copied one after the other: as much to compile for each, however many there are.
+/// Copies parts one after another. The code size per part is constant.
 fn stack_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
     te::extern_("T_stack", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
         for (k, part) in parts.iter().enumerate() {
@@ -136,7 +136,7 @@ fn stack_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
 
 // ---- meshgrid ----
 
-/// Which dim of the grid each operand runs along.
+/// The dim of the grid along which each operand varies.
 fn grid_dims(ctx: &InferCtx<'_>, count: usize) -> Result<Vec<usize>, InferError> {
     let mut dims: Vec<usize> = (0..count).collect();
     if ctx.choice("indexing", &["ij", "xy"])? == 1 && count > 1 {

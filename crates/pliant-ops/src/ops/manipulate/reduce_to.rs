@@ -1,4 +1,5 @@
-//! The inverse of broadcasting: collapse_sum_to, collapse_sum_like; and one_hot, which spreads indices out.
+//! The inverse of broadcasting: collapse_sum_to, collapse_sum_like. Also one_hot, which expands
+//! indices.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -48,18 +49,18 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- collapse_sum ----
 
-/// What becomes of a dim of data.
+/// How a dim of data is reduced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It stays.
+    /// It is kept.
     Kept,
-    /// It is summed up.
+    /// It is summed.
     Gone,
-    /// It is summed up where the size that is wanted turns out to be 1, and stays else.
+    /// It is summed if the target size is 1 at run time, else kept.
     Open,
 }
 
-/// What becomes of each dim of data, aligned at the right.
+/// How each dim of data is reduced, aligned at the right.
 fn fates(ctx: &mut InferCtx<'_>, from: &[Sym], to: &[Sym]) -> Result<Vec<Fate>, InferError> {
     let Some(skip) = from.len().checked_sub(to.len()) else {
         let data = ctx.ty_text(0);
@@ -133,7 +134,7 @@ fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             .enumerate()
             .map(|(i, axis)| match (fates[i], axis) {
                 (Fate::Gone, Some(axis)) => axis.var.expr(),
-                // One of both is 0.
+                // One of the two indices is 0.
                 (Fate::Open, Some(axis)) => &out[i - skip] + axis.var.expr(),
                 _ => out[i - skip].clone(),
             })
@@ -148,7 +149,7 @@ fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(vec![te::compute(shape, "T_cast", |i| te::cast(&sum.at(i), dtype))])
 }
 
-/// That a dim either stays or is wanted to be 1.
+/// The check that a dim is kept or has the target size 1.
 fn collapse_check(ctx: &LegalizeCtx<'_>, want: &Expr, have: &Expr) -> te::Check {
     let fits = te::or(&te::eq(want, &te::int(1)), &te::eq(want, have));
     let op = ctx.decl.name;

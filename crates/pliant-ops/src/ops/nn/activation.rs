@@ -1,4 +1,4 @@
-//! Activations, and dropout, which does nothing outside training.
+//! Activations, and dropout, which is the identity outside of training.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
@@ -82,7 +82,7 @@ fn gelu_tanh(x: &Expr) -> Expr {
     let c = |v: f64| te::const_of(v, x.ty().dtype);
     let cube = x * x * x;
     let twice = (x + cube * c(0.044715)) * c((8.0 / std::f64::consts::PI).sqrt());
-    // The logistic function loses no digits where 1 + tanh does.
+    // The logistic function is more precise where 1 + tanh cancels.
     x * te::sigmoid(&twice)
 }
 
@@ -90,7 +90,7 @@ fn relu6(x: &Expr) -> Expr {
     te::minimum(&relu(x), &te::int_of(6, x.ty().dtype))
 }
 
-/// `e^x - 1` by tanh, which loses no digits near 0.
+/// SELU, where `e^x - 1` is computed by tanh, which is precise near 0.
 fn selu(x: &Expr) -> Expr {
     const SCALE: f64 = 1.050_700_987_355_480_5;
     const ALPHA: f64 = 1.673_263_242_354_377_2;
@@ -111,12 +111,12 @@ fn te_leaky(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     te_unary_steps(ctx, |x| below_zero(x, &te::const_of(alpha, x.ty().dtype)))
 }
 
-/// x, or x times a slope below 0.
+/// `x` for non-negative values, else `x` times a slope.
 fn below_zero(x: &Expr, slope: &Expr) -> Expr {
     te::select(&te::lt(x, &te::int_of(0, x.ty().dtype)), &(x * slope), x)
 }
 
-/// The axis of the slopes, unless there is one slope for all.
+/// The axis of the slopes; `None` if there is one slope for all elements.
 fn prelu_axis(ctx: &mut InferCtx<'_>, ndim: usize) -> Result<Option<usize>, InferError> {
     let alpha = ctx.tensor(1)?;
     let one = match (&alpha.dims, alpha.ndim) {
@@ -171,7 +171,7 @@ fn infer_softplus(ctx: &mut InferCtx<'_>) -> Inferred {
     infer_unary_float(ctx)
 }
 
-/// The part that grows is kept apart, so that no exponential overflows.
+/// The linear part is separated, so that no exponential overflows.
 fn te_softplus(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let infer = ctx.infer();
     let (beta, threshold) = (infer.float("beta")?, infer.float("threshold")?);

@@ -1,4 +1,4 @@
-//! Attention: softmax of the scaled products of queries and keys, which weighs the values.
+//! Attention: the softmax of the scaled products of queries and keys, times the values.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -64,7 +64,7 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- types ----
 
-/// Where a query stops seeing keys.
+/// The alignment of the causal mask.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Causal {
     No,
@@ -98,7 +98,8 @@ fn masks(ctx: &InferCtx<'_>) -> Result<Masks, InferError> {
     Ok(Masks { scale, causal, window })
 }
 
-/// Sizes of queries, keys and values, each as its partner has it where that is not proved.
+/// The sizes of queries, keys and values. A size that is not provably equal to its counterpart is
+/// assumed to be.
 struct Sizes {
     batch: Sym,
     len: Sym,
@@ -110,7 +111,7 @@ struct Sizes {
     grouped: Option<SizeCheck>,
 }
 
-/// Checks ranks and types of queries, keys and values; their sizes, where all are known.
+/// Checks the ranks and types of queries, keys and values. Returns their sizes if all are known.
 fn sizes(ctx: &mut InferCtx<'_>) -> Result<(Option<Sizes>, Option<DType>), InferError> {
     let mut all: Vec<TensorTy> = Vec::new();
     for i in 0..3 {
@@ -210,12 +211,12 @@ fn infer_var_len(ctx: &mut InferCtx<'_>) -> Inferred {
 
 // ---- loop forms ----
 
-/// Queries, keys and values, and what is made of them.
+/// Queries, keys and values, and the derived tensors.
 struct Attention {
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    /// Query heads to one key head, where they are not as many.
+    /// The number of query heads per key head, if they differ.
     group: Option<Expr>,
     scale: Expr,
     wide: DType,
@@ -251,7 +252,7 @@ impl Attention {
         te::cast(&t.at(&at.map(Expr::clone)), self.wide)
     }
 
-    /// The result, given what is added to each score and whether its key is seen.
+    /// The result, given the addend of each score and whether its key is visible.
     fn output(
         &self,
         bias: impl Fn(&[Expr]) -> Option<Expr>,
@@ -287,7 +288,7 @@ impl Attention {
         });
         let zero = te::const_of(0.0, self.wide);
         let exps = te::compute(masked.shape().to_vec(), "attention_exp", |i| {
-            // Where no key is seen the largest score is no number to subtract.
+            // If no key is visible, the maximum score cannot be subtracted.
             let score = masked.at(i);
             let weight = te::exp(&(&score - largest.at(&i[..3])));
             te::select(&te::eq(&score, &lowest), &zero, &weight)
@@ -314,8 +315,8 @@ impl Attention {
     }
 }
 
-/// Whether a query at place `i` sees a key at place `j`, each counted in a sequence; `ahead` is how many more keys
-/// than queries there are.
+/// Whether the query at position `i` of a sequence sees the key at position `j`. `ahead` is the
+/// number of keys minus the number of queries.
 fn sees(masks: &Masks, i: &Expr, j: &Expr, ahead: &Expr) -> Expr {
     let own = match masks.causal {
         Causal::No => return te::bool_const(true),
@@ -350,7 +351,8 @@ fn te_attention(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(a.output(|i| bias.as_ref().map(|b| b.at(i)), |i| sees(&masks, &i[2], &i[3], &ahead)))
 }
 
-/// The sequences of queries or keys: where each starts, and to which one a place belongs.
+/// The sequences of queries or keys: the start of each one, and the sequence to which each position
+/// belongs.
 struct Sequences {
     starts: Tensor,
     of: Tensor,
@@ -368,7 +370,8 @@ impl Sequences {
         Sequences { starts, of }
     }
 
-    /// That each sequence lies inside, and the next one begins where it ends or later.
+    /// The check that each sequence is within the tensor, and starts at or after the end of the
+    /// previous one.
     fn check(starts: &Tensor, what: &str, len: &Expr) -> Check {
         safe::check(&[&starts.shape()[0] - 1], |c| {
             let at = |b: Expr| safe::as_int64(&starts.at(&[b]));
@@ -383,7 +386,7 @@ impl Sequences {
         })
     }
 
-    /// First place and length of a sequence; 0 and 0 where it is none.
+    /// The start and the length of a sequence; both 0 for a position outside of all sequences.
     fn range(&self, b: &Expr) -> (Expr, Expr) {
         let zero = te::int(0);
         let there = te::lt(b, &(&self.starts.shape()[0] - 1));
@@ -401,7 +404,7 @@ fn te_var_len(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let mut a = Attention::new(ctx, masks.scale)?;
     let own = ctx.dims(3)?;
     let starts = ctx.tensor(3)?;
-    // As many sequences of keys as of queries: the loop function checks it.
+    // There must be as many sequences of keys as of queries; the loop function checks that.
     let starts_k = if ctx.has(5) { ctx.tensor_of_dims(5, &own)? } else { starts.clone() };
     if !ctx.trusted {
         let of = [
@@ -418,7 +421,7 @@ fn te_var_len(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             let (b, other) = (queries.of.at(&[i[2].clone()]), keys.of.at(&[i[3].clone()]));
             let ((q, q_len), (k, k_len)) = (queries.range(&b), keys.range(&b));
             let (q_place, k_place) = (&i[2] - q, &i[3] - k);
-            // Places before the first sequence and after the last one belong to none.
+            // Positions before the first and after the last sequence belong to none.
             let inside = te::all([
                 &te::eq(&b, &other),
                 &te::lt(&b, &(&queries.starts.shape()[0] - 1)),

@@ -1,4 +1,4 @@
-//! Batch normalisation: by the statistics of the batch in training, else by moving ones.
+//! Batch normalisation: with the statistics of the batch in training, else with running ones.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
@@ -81,7 +81,7 @@ fn te_norm(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         });
         (sum, squares, count)
     });
-    // Mean and variance at a place on the axis.
+    // The mean and the variance for an index on the axis.
     let moments = |c: &[Expr]| match &of_batch {
         Some((sum, squares, count)) => (sum.at(c) / count, squares.at(c) / count),
         None => (te::cast(&params[2].at(c), wide), te::cast(&params[3].at(c), wide)),

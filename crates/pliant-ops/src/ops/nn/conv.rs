@@ -57,19 +57,19 @@ pub static DECLS: &[OpDecl] = &[
 
 /// The layouts of a convolution.
 pub struct Layouts {
-    /// Of the data.
+    /// The layout of the data.
     pub data: Layout,
-    /// Of the kernels.
+    /// The layout of the filter.
     pub kernel: Layout,
-    /// Of the result.
+    /// The layout of the result.
     pub out: Layout,
 }
 
 impl Layouts {
-    /// The layouts in the attributes, checked against the operands' ranks.
+    /// Reads the layouts from the attributes and checks them against the operands' ranks.
     ///
     /// # Errors
-    /// When one is no layout, or an operand has another rank.
+    /// If one is not a layout, or an operand has another rank.
     pub fn read(ctx: &InferCtx<'_>, n: usize) -> Result<Layouts, InferError> {
         let data = Layout::read(ctx, "data_layout", "NC", n)?;
         let kernel = Layout::read(ctx, "kernel_layout", "OI", n)?;
@@ -80,10 +80,10 @@ impl Layouts {
     }
 }
 
-/// The element type of the result. Operands of two types need one to be named.
+/// The element type of the result. Operands of different types require an explicit one.
 ///
 /// # Errors
-/// When the operands' types differ and none is named.
+/// If the operands' types differ and there is no explicit one.
 pub fn conv_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
     require_number(ctx, 0, &ctx.tensor(0)?)?;
     match ctx.dtype("out_dtype")? {
@@ -95,7 +95,7 @@ pub fn conv_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
 /// The number of groups, at least 1.
 ///
 /// # Errors
-/// When it is less.
+/// If it is less than 1.
 pub fn groups(ctx: &mut InferCtx<'_>) -> Result<Sym, InferError> {
     let groups = ctx.int("groups")?;
     ctx.in_range("groups", &[groups], 1)?;
@@ -129,7 +129,8 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
     Ok(ctx.make(Some(dims), None, dtype))
 }
 
-/// The channels of the data as the kernel has them, so that the loop function checks what was not proved.
+/// Lowers a convolution. The data is assumed to have the number of channels of the filter, which
+/// the loop function checks unless it is proved.
 fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
     let (mut data, kernel, out) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
     let dtype = ctx.out_dtype(0)?;

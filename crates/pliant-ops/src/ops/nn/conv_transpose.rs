@@ -1,5 +1,5 @@
-//! Transposed convolutions over 1 to 3 spatial dims: the data is spread out by the strides, and then convolved with
-//! the kernels turned over.
+//! Transposed convolutions over 1 to 3 spatial dims: the data is upsampled by the strides with
+//! zeros, and then convolved with the flipped filter.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -61,7 +61,7 @@ pub static DECLS: &[OpDecl] = &[
     row!("conv3d_transpose", 3, "NCDHW", "IODHW"),
 ];
 
-/// What is added behind the result, less than a stride or a dilation.
+/// The output padding at the end of each dim, which must be less than a stride or a dilation.
 fn output_padding(ctx: &InferCtx<'_>, window: &Window, n: usize) -> Result<Vec<i64>, InferError> {
     let extra = ctx.ints("output_padding", n, 0)?;
     for (k, &e) in extra.iter().enumerate() {
@@ -164,7 +164,7 @@ fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
     Ok(vec![te_converted(conv, dtype)])
 }
 
-/// The data with zeros between its elements and around them, as far as the windows over the result reach.
+/// The data with zeros between its elements and around them, as far as the windows extend.
 fn spread(
     x: &Tensor,
     axes: &[usize],

@@ -1,4 +1,5 @@
-//! Group and instance normalisation: over axes, and over the channels of a group or for each channel alone.
+//! Group and instance normalisation: over axes, and over the channels of a group or each channel
+//! separately.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -53,7 +54,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["InstanceNormalization"]),
 ];
 
-/// The channel axis and the axes that are averaged over.
+/// The channel axis, and the axes over which statistics are computed.
 fn axes(ctx: &InferCtx<'_>, ndim: usize) -> Result<(usize, Vec<usize>), InferError> {
     let channel = ctx.axis("channel_axis", ndim)?;
     let axes = ctx.axes("axes", ndim)?.unwrap_or_default();
@@ -111,23 +112,24 @@ fn te_group(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.check(c)))])
 }
 
-/// The sums of a group: one for each index on the axes that are kept, where the channel axis counts groups.
+/// The sums of groups: one for each index of the kept axes, where the channel axis counts groups.
 struct Sums {
     shape: Vec<Expr>,
     axes: Vec<usize>,
     channel: usize,
-    /// The groups, and the channels of each; each channel is one group where `each` is 1.
+    /// The number of groups, and the number of channels in each. If `each` is 1, each channel is a
+    /// group.
     groups: Expr,
     each: Expr,
 }
 
 impl Sums {
-    /// The dims that are kept, groups for channels.
+    /// The kept dims, with groups in place of channels.
     fn kept(&self) -> Vec<usize> {
         (0..self.shape.len()).filter(|a| !self.axes.contains(a)).collect()
     }
 
-    /// The indices of the sum that an element belongs to.
+    /// The indices of the sum to which an element belongs.
     fn place(&self, i: &[Expr]) -> Vec<Expr> {
         let group = |a: usize| {
             if a == self.channel { te::floordiv(&i[a], &self.each) } else { i[a].clone() }
@@ -168,7 +170,8 @@ impl Sums {
     }
 }
 
-/// The data normalised over the groups of channels (their number and size), or over each channel alone.
+/// Normalises the data over groups of channels (given by their number and size), or over each
+/// channel separately.
 fn normalised(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,

@@ -1,30 +1,31 @@
-//! Layouts: which dim of a tensor is which, written as letters (`NCHW`, `OIHW`).
+//! Layouts: the meaning of a tensor's dims, as letters (`NCHW`, `OIHW`).
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 
 use crate::infer::{InferCtx, TensorTy};
 
-/// What operators with layouts do not take.
+/// The unsupported features of operators with layouts.
 pub const LIMITS: &str = "layouts of blocked channels such as `NCHW16c`: each letter stands once, in any order, and \
                           blocks are the loops' own matter";
 
-/// The letters of the spatial dims of `n` dimensional images.
+/// The letters of the spatial dims of `n`-dimensional images.
 pub fn spatial(n: usize) -> &'static str {
     &"DHW"[3 - n..]
 }
 
-/// An order of dims.
+/// A permutation of dims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     letters: String,
 }
 
 impl Layout {
-    /// The layout in an attribute: `first` (two letters such as `NC`) and the spatial ones, in any order.
+    /// The layout in an attribute: `first` (two letters such as `NC`) and the spatial letters, in
+    /// any order.
     ///
     /// # Errors
-    /// When it is not made of these letters.
+    /// If it does not consist of these letters.
     pub fn read(
         ctx: &InferCtx<'_>,
         key: &str,
@@ -43,7 +44,7 @@ impl Layout {
         )))
     }
 
-    /// The layout of the result: the attribute `out_layout`, or that of the data where there is none.
+    /// The layout of the result: the attribute `out_layout`, or that of the data by default.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -60,17 +61,17 @@ impl Layout {
         Layout::read(ctx, "out_layout", first, n)
     }
 
-    /// The place of a letter.
+    /// The index of a letter.
     pub fn axis(&self, letter: char) -> usize {
         self.letters.find(letter).unwrap_or(0)
     }
 
-    /// The places of the spatial dims: depth, height, width.
+    /// The indices of the spatial dims: depth, height, width.
     pub fn spatial_axes(&self) -> Vec<usize> {
         spatial(self.letters.len() - 2).chars().map(|c| self.axis(c)).collect()
     }
 
-    /// One value for each dim, from those of the two first letters and the spatial ones.
+    /// Arranges one value per dim: those of the first two letters, and the spatial ones.
     pub fn arrange<T: Clone>(&self, (a, first): (char, T), second: T, spatial: &[T]) -> Vec<T> {
         let axes = self.spatial_axes();
         (0..self.letters.len())
@@ -85,7 +86,7 @@ impl Layout {
     /// Checks the rank of an operand against the layout.
     ///
     /// # Errors
-    /// When it is known to be another.
+    /// If it is known to be different.
     pub fn check(&self, ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
         match t.ndim {
             Some(ndim) if ndim != self.letters.len() => Err(ctx.error(format!(
@@ -99,7 +100,7 @@ impl Layout {
         }
     }
 
-    /// The spatial dims among all.
+    /// The spatial dims.
     pub fn spatial_of(&self, dims: &[Sym]) -> Vec<Sym> {
         self.spatial_axes().iter().map(|&a| dims[a]).collect()
     }

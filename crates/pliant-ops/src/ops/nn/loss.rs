@@ -1,4 +1,4 @@
-//! Losses.
+//! Loss functions.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -40,7 +40,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["NegativeLogLikelihoodLoss"]),
 ];
 
-/// The dims that two operands share, each as the other where that is not proved.
+/// The common dims of two operands. A dim that is not provably equal is assumed to be.
 fn same_dims(ctx: &mut InferCtx<'_>, a: &[Sym], b: &[Sym]) -> Result<Vec<Sym>, InferError> {
     let fit = a.len() == b.len();
     let dims: Option<Vec<Sym>> = a.iter().zip(b).map(|(&x, &y)| shared_dim(ctx, x, y)).collect();
@@ -123,7 +123,8 @@ fn infer_nll(ctx: &mut InferCtx<'_>) -> Inferred {
     })
 }
 
-/// The dims of the predictions without that of the classes: the second, or the only one.
+/// The dims of the predictions without that of the classes, which is the second one or the only
+/// one.
 fn without_class(dims: &[Sym]) -> Vec<Sym> {
     let class = usize::from(dims.len() > 1);
     dims.iter().enumerate().filter(|(i, _)| *i != class).map(|(_, &d)| d).collect()
@@ -144,12 +145,12 @@ impl Nll {
         safe::as_int64(&self.t.at(i))
     }
 
-    /// Whether the element counts: its target is not the ignored one.
+    /// Whether the element counts, because its target is not the ignored class.
     fn counts(&self, i: &[Expr]) -> Expr {
         te::ne(&self.target(i), &self.ignored)
     }
 
-    /// The weight of the element's class; 0 where it does not count.
+    /// The weight of the element's class; 0 if it does not count.
     fn weight(&self, i: &[Expr]) -> Expr {
         let weight = match &self.weights {
             Some(w) => te::cast(&w.at(&[self.target(i)]), self.wide),
@@ -169,7 +170,7 @@ impl Nll {
         te::if_then_else(&self.counts(i), &weighted, &te::const_of(0.0, self.wide))
     }
 
-    /// That targets that count are classes.
+    /// The check that counted targets are valid classes.
     fn check(&self, shape: &[Expr]) -> Check {
         let axes: Vec<IterVar> = shape
             .iter()

@@ -1,4 +1,4 @@
-//! Normalisations of neural networks.
+//! Layer and RMS normalisation.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -56,10 +56,10 @@ fn infer_norm(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, t.dtype))
 }
 
-/// A parameter has the dims of the data's axes.
+/// Checks that a parameter has the dims of the normalised axes.
 ///
 /// # Errors
-/// When it is of another type or rank, or a dim provably differs.
+/// If it has another type or rank, or a dim provably differs.
 pub(super) fn check_param(
     ctx: &mut InferCtx<'_>,
     i: usize,
@@ -86,7 +86,8 @@ pub(super) fn check_param(
 
 // ---- loop forms ----
 
-/// The data, the axes normalised over, and the parameters with the data's dims, which the loop function checks.
+/// The data, the normalised axes, and the parameters with the dims of the data, which the loop
+/// function checks.
 fn norm_operands(
     ctx: &mut LegalizeCtx<'_>,
 ) -> Result<(Value, Vec<usize>, Vec<Value>), LegalizeError> {
@@ -144,10 +145,10 @@ fn rms_norm(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })])
 }
 
-/// What is added to variances.
+/// The number added to variances.
 ///
 /// # Errors
-/// When the attribute is no number.
+/// If the attribute is not a number.
 pub(super) fn epsilon(
     ctx: &LegalizeCtx<'_>,
     dtype: pliant_ir::DType,

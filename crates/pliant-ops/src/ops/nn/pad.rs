@@ -1,4 +1,4 @@
-//! Padding: a constant, the data mirrored, its edge, or the data again.
+//! Padding: with a constant, by reflection, with the edge, or circular.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -32,7 +32,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .numpy("pad")
 .onnx(&["Pad"])];
 
-/// What stands in the padding.
+/// The contents of the padding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Constant,
@@ -57,7 +57,7 @@ fn mode(ctx: &InferCtx<'_>) -> Result<Mode, InferError> {
     ][place])
 }
 
-/// The elements before and after each axis; `None` where they are not known yet.
+/// The padding before and after each axis; `None` if it is unknown.
 fn widths(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<(Sym, Sym)>>, InferError> {
     let bad = "pad_width must be a list of integers, two for each axis";
     let sizes = ctx.sizes_attr("pad_width").map_err(|_| ctx.error(bad))?;
@@ -71,7 +71,7 @@ fn widths(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<(Sym, Sym)>>, InferError>
     Ok(Some(list.chunks(2).map(|p| (p[0], p[1])).collect()))
 }
 
-/// The least size of an axis that has something to show in its padding.
+/// The minimum size of an axis for which the padding is defined.
 fn least(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)) -> Sym {
     let syms = &mut ctx.func.syms;
     let (zero, one) = (syms.int(0), syms.int(1));
@@ -126,7 +126,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, t.dtype))
 }
 
-/// The place in the data that is shown at place `i` of an axis of `n` elements.
+/// The index in the data for index `i` of an axis of `n` elements.
 fn source(mode: Mode, i: &Expr, n: &Expr) -> Expr {
     let (zero, last) = (te::int(0), n - 1);
     match mode {

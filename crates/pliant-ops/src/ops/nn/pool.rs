@@ -1,4 +1,4 @@
-//! Pooling over 1 to 3 spatial dims: the largest or the mean of each window, and means over equal parts.
+//! Pooling over 1 to 3 spatial dims: the maximum or the mean of each window, and adaptive pooling.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -92,7 +92,7 @@ pub static DECLS: &[OpDecl] = &[
     adaptive!("adaptive_avg_pool3d", 3, "NCDHW"),
 ];
 
-/// What is made of a window.
+/// The reduction of a window.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Max,
@@ -107,7 +107,7 @@ fn layouts(ctx: &InferCtx<'_>, n: usize) -> Result<(Layout, Layout), InferError>
     Ok((data, out))
 }
 
-/// The windows, none of which lies in the padding alone.
+/// The windows. None of them may consist of padding only.
 fn windows(ctx: &InferCtx<'_>, n: usize) -> Result<(Window, Vec<i64>), InferError> {
     let (window, sizes) = (Window::read(ctx, n)?, ctx.ints("pool_size", n, 1)?);
     for (k, &size) in sizes.iter().enumerate() {
@@ -174,9 +174,9 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: Kind) -> Outputs {
     })])
 }
 
-/// The reduction of windows. Large windows are reduced along one spatial axis after the other, so that a window of `a * b`
-/// elements takes `a + b` steps. The innermost axis comes last: the passes before it read neighbouring elements for neighbouring
-/// results at every stride.
+/// The reduction of windows. Large windows are reduced along one spatial axis after the other, so
+/// that a window of `a * b` elements takes `a + b` steps. The innermost axis is last: the previous
+/// passes then read adjacent elements for adjacent results at every stride.
 struct Passes<'a> {
     window: &'a Window,
     axes: &'a [usize],
@@ -197,7 +197,7 @@ impl Passes<'_> {
         if elements <= steps {
             return self.pass(padded, &all, name, reduce);
         }
-        // A window of one element at each position changes nothing.
+        // A window of one element with stride 1 changes nothing.
         let last = all.len() - 1;
         let counts = |k: &usize| self.kernel[*k] > 1 || self.window.strides[*k] > 1 || *k == last;
         all.into_iter().filter(counts).fold(padded.clone(), |done, k| {
@@ -206,7 +206,7 @@ impl Passes<'_> {
         })
     }
 
-    /// Reduces windows along some spatial axes.
+    /// Reduces windows along some of the spatial axes.
     fn pass(
         &self,
         t: &Tensor,
@@ -231,7 +231,7 @@ impl Passes<'_> {
     }
 }
 
-/// A result in the layout of the output; itself if the data has that layout.
+/// Transposes a result to the output layout, unless the data has that layout.
 fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> Tensor {
     let places = out.spatial_axes();
     let same = data.axis('N') == out.axis('N')
@@ -247,7 +247,7 @@ fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> 
     })
 }
 
-/// How many elements of window `i` count.
+/// The number of counted elements in window `i`.
 fn counted(
     window: &Window,
     k: usize,
@@ -259,7 +259,7 @@ fn counted(
     let (before, after) = window.pads[k];
     let by = te::int(window.dilation[k]);
     let start = i * window.strides[k] - before;
-    // Places from the start up to an end, every `by`-th.
+    // The number of positions from the start to an end with step `by`.
     let until = |end: &Expr| te::minimum(&te::int(size), &te::ceildiv(&(end - &start), &by));
     if include {
         return if ceil { until(&(dim + after)) } else { te::int(size) };
@@ -275,7 +275,7 @@ fn counted(
 
 // ---- adaptive ----
 
-/// The sizes of the result: those asked for, or the data's.
+/// The sizes of the result: the requested ones, or those of the data.
 fn adaptive_sizes(ctx: &mut InferCtx<'_>, n: usize, own: &[Sym]) -> Result<Vec<Sym>, InferError> {
     if ctx.attr("output_size").is_none() {
         return Ok(own.to_vec());
@@ -297,18 +297,18 @@ fn infer_adaptive(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
     Ok(ctx.make(Some(dims), None, t.dtype))
 }
 
-/// A dim cut into parts.
+/// A dim that is divided into parts.
 struct Parts {
     dim: Expr,
     parts: Expr,
-    /// The elements of each part, where that is the same number for all.
+    /// The size of each part, if all are equal.
     equal: Option<Expr>,
     axis: IterVar,
 }
 
 impl Parts {
     fn new(ctx: &mut LegalizeCtx<'_>, dim: Sym, parts: Sym, name: &str) -> Parts {
-        // No part has elements of its own: any number of parts serves to say how large one would be.
+        // If there are no parts, any number of them can be used to compute a size.
         let parts = match ctx.func.syms.as_int(parts) {
             Some(0) => ctx.func.syms.int(1),
             _ => parts,
@@ -317,12 +317,12 @@ impl Parts {
         let each = ctx.func.syms.floordiv(dim, parts);
         let (dim, parts, each) = (ctx.size(dim), ctx.size(parts), ctx.size(each));
         let equal = even.then_some(each);
-        // A part that starts and ends inside an element has one more.
+        // A part whose bounds are not multiples has one more element.
         let most = equal.clone().unwrap_or_else(|| te::floordiv(&dim, &parts) + 2);
         Parts { dim, parts, equal, axis: te::reduce_axis(most, name) }
     }
 
-    /// First element, and how many, of part `i`.
+    /// The first element and the number of elements of part `i`.
     fn range(&self, i: &Expr) -> (Expr, Expr) {
         if let Some(each) = &self.equal {
             return (i * each, each.clone());

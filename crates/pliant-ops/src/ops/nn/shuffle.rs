@@ -1,4 +1,4 @@
-//! Elements of images moved: channels into pixels, and all into rows.
+//! Rearranges the elements of images: channels to pixels, and flattening.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;

@@ -1,4 +1,4 @@
-//! Softmax and its logarithm.
+//! Softmax and log-softmax.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -40,7 +40,8 @@ fn infer_softmax(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, t.dtype))
 }
 
-/// Largest value, exponentials of the differences to it, their sum: the parts of a softmax that cannot overflow.
+/// The parts of a softmax that cannot overflow: the maximum, the exponentials of the differences to
+/// it, and their sum.
 struct Softmax {
     x: Value,
     axes: Axes,
@@ -56,7 +57,7 @@ impl Softmax {
         Ok(Softmax { x, axes, largest })
     }
 
-    /// The element minus the largest of its row, in the type in which sums are made.
+    /// The element minus the maximum of its row, in the accumulation type.
     fn shifted(&self, i: &[Expr]) -> Expr {
         let wide = accumulator(self.x.dtype());
         te::cast(&self.x.at(i), wide) - te::cast(&self.largest.at(&self.axes.out_indices(i)), wide)

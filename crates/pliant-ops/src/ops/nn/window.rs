@@ -1,4 +1,4 @@
-//! Windows that move over images: strides, dilation and padding, and how many of them fit.
+//! Sliding windows: strides, dilation and padding, and the number of windows.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -7,29 +7,30 @@ use crate::infer::InferCtx;
 use crate::prove;
 use crate::te::{self, Expr, Tensor};
 
-/// How windows move over each spatial dim.
+/// The sliding window parameters of each spatial dim.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// Elements from one window to the next.
+    /// The distance between adjacent windows in elements.
     pub strides: Vec<i64>,
-    /// Elements from one element of a window to the next.
+    /// The distance between adjacent elements of a window.
     pub dilation: Vec<i64>,
-    /// Elements added before and after.
+    /// The number of elements added before and after.
     pub pads: Vec<(i64, i64)>,
 }
 
 impl Window {
-    /// The attributes `strides`, `dilation` and `padding`.
+    /// Reads the attributes `strides`, `dilation` and `padding`.
     ///
     /// # Errors
-    /// When there are not as many as dims, a stride or dilation is 0 or less, or padding is negative.
+    /// If their number differs from that of the dims, a stride or dilation is not positive, or a
+    /// padding is negative.
     pub fn read(ctx: &InferCtx<'_>, n: usize) -> Result<Window, InferError> {
         let strides = ctx.ints("strides", n, 1)?;
         let dilation = ctx.ints("dilation", n, 1)?;
         Ok(Window { strides, dilation, pads: padding(ctx, n)? })
     }
 
-    /// From the first to the last element of a window of this many elements.
+    /// The extent of a window with the given number of elements, including dilation.
     pub fn reach(&self, ctx: &mut InferCtx<'_>, axis: usize, kernel: Sym) -> Sym {
         let syms = &mut ctx.func.syms;
         let (one, step) = (syms.int(1), syms.int(self.dilation[axis]));
@@ -37,10 +38,11 @@ impl Window {
         syms.mul(gaps, step)
     }
 
-    /// How many windows fit; with `ceil`, also one that ends beyond the padding, if it starts before it.
+    /// The number of windows. With `ceil`, a window that starts within the padded data but ends
+    /// outside counts, too.
     ///
     /// # Errors
-    /// When a window is provably larger than the padded dim.
+    /// If a window is provably larger than the padded dim.
     pub fn count(
         &self,
         ctx: &mut InferCtx<'_>,
@@ -57,8 +59,8 @@ impl Window {
         let padded = syms.add(dim, pads);
         let room = syms.sub(padded, reach);
         let count = if ceil {
-            // Counting from the last place where a window may start: its end at the padding's, or its start before
-            // the end of the data and the padding in front, which ever comes first.
+            // The last window must start at the latest position from which it would end within the
+            // padding, rounded up, but before the end of the data and the leading padding.
             let whole = syms.int(stride - 1);
             let room = syms.add(room, whole);
             let front = syms.int(before);
@@ -85,8 +87,8 @@ impl Window {
         Ok(count)
     }
 
-    /// The tensor with its spatial axes padded by `fill`, as far as `count` windows read; itself where there is no
-    /// padding. Windows then start at `index * stride`.
+    /// Pads the spatial axes with `fill`, as far as `count` windows read. Without padding, the
+    /// tensor is unchanged. Windows then start at `index * stride`.
     pub fn padded(
         &self,
         x: &Tensor,
@@ -122,7 +124,8 @@ impl Window {
     }
 }
 
-/// The attribute `padding`: one for all sides, one for both sides of each dim, or all in front and then all behind.
+/// The attribute `padding`: one value for all sides, one per dim for both of its sides, or all
+/// leading ones followed by all trailing ones.
 fn padding(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(i64, i64)>, InferError> {
     let list = ctx.attr("padding").as_ints();
     let list = list.ok_or_else(|| ctx.error("padding must be an integer or a list of integers"))?;

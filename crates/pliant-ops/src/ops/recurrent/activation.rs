@@ -1,4 +1,4 @@
-//! The activations that ONNX's recurrent operators name, with their parameters.
+//! The activations of ONNX's recurrent operators, with their parameters.
 
 use pliant_ir::op::InferError;
 
@@ -13,7 +13,8 @@ pub(super) struct Activation {
     beta: f64,
 }
 
-/// Names with the values that alpha and beta have unless given; NaN where the activation takes none.
+/// The activations with the defaults of alpha and beta; NaN if the activation has no such
+/// parameter.
 const TABLE: &[(&str, f64, f64)] = &[
     ("Relu", f64::NAN, f64::NAN),
     ("Tanh", f64::NAN, f64::NAN),
@@ -45,14 +46,14 @@ impl Activation {
             "HardSigmoid" => te::maximum(&te::minimum(&(x * &alpha + beta), &one), &zero),
             "Elu" => te::select(&te::lt(x, &zero), &(alpha * (te::exp(x) - one)), x),
             "Softsign" => x / (one + te::abs(x)),
-            // log(1 + e^x), without overflow.
+            // `log(1 + e^x)` without overflow.
             "Softplus" => te::maximum(x, &zero) + te::log(&(one + te::exp(&-te::abs(x)))),
             _ => te::sigmoid(x),
         }
     }
 }
 
-/// The activations of each direction: those named in the attributes, else `usual` for each.
+/// The activations of each direction: those in the attributes, else the default `usual`.
 pub(super) fn activations(
     ctx: &InferCtx<'_>,
     usual: &[&'static str],
@@ -78,7 +79,8 @@ pub(super) fn activations(
             let known: Vec<&str> = TABLE.iter().map(|row| row.0).collect();
             ctx.error(format!("{name:?} is no activation; there are {}", known.join(", ")))
         })?;
-        // As ONNX has it, the lists hold values for those activations that take one, in order.
+        // As in ONNX, the lists contain values in order for those activations that have the
+        // parameter.
         let given = |usual: f64, list: &mut dyn Iterator<Item = f64>| {
             if usual.is_nan() { usual } else { list.next().unwrap_or(usual) }
         };

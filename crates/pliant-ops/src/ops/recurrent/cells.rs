@@ -1,9 +1,9 @@
-//! One step of each kind of cell.
+//! One time step of each kind of cell.
 
 use super::layer::{Kind, Net, State, Step};
 use crate::te::{self, Body, Expr};
 
-/// Computes the next output into `state.next`, and the next cell into `state.c`.
+/// Computes the next output in `state.next`, and the next cell state in `state.c`.
 pub(super) fn step(b: &mut Body, net: &Net, state: &State, s: &Step<'_>) {
     match net.kind {
         Kind::Lstm => lstm(b, net, state, s),
@@ -15,7 +15,7 @@ pub(super) fn step(b: &mut Body, net: &Net, state: &State, s: &Step<'_>) {
     }
 }
 
-/// Writes input and state products of the gates `from .. to` to the scratch buffer.
+/// Writes the sums of input and state products for the gates `from .. to` to the scratch buffer.
 fn products(b: &mut Body, net: &Net, state: &State, s: &Step<'_>, gates: (i64, i64)) {
     b.for_("g", &(&net.hidden * (gates.1 - gates.0)), |b, g| {
         let row = b.let_("row", &(&net.hidden * gates.0 + g));
@@ -52,7 +52,7 @@ fn lstm(b: &mut Body, net: &Net, state: &State, s: &Step<'_>) {
 
 fn gru(b: &mut Body, net: &Net, state: &State, s: &Step<'_>) {
     products(b, net, state, s, (0, 2));
-    // The reset state, in place of which the cell's buffer stands.
+    // The reset state is stored in the buffer of the cell state, which a GRU does not have.
     if !net.flag {
         b.for_("j", &net.hidden, |b, j| {
             let at = std::slice::from_ref(j);

@@ -1,4 +1,4 @@
-//! What the layers share: operands, directions, sequence lengths, and the loop over steps.
+//! Common code of the layers: operands, directions, sequence lengths, and the loop over time steps.
 
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
@@ -13,7 +13,7 @@ use crate::rules::{require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
 use pliant_tensor::Failed;
 
-/// Which layer.
+/// The kind of layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Lstm,
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// How many gates the weights hold.
+    /// The number of gates in the weights.
     pub fn gates(self) -> i64 {
         match self {
             Kind::Lstm => 4,
@@ -50,11 +50,11 @@ pub(super) struct Layer {
     inputs: Sym,
     hidden: Sym,
     directions: i64,
-    /// Whether the batch comes first.
+    /// Whether the batch is the first dim.
     batched: bool,
 }
 
-/// The element type that all operands share.
+/// The common element type of all operands.
 pub(super) fn check_types(ctx: &InferCtx<'_>, kind: Kind) -> Result<Option<DType>, InferError> {
     let x = ctx.tensor(0)?;
     require_float(ctx, 0, &x)?;
@@ -93,7 +93,7 @@ fn clip(ctx: &InferCtx<'_>) -> Result<Option<f64>, InferError> {
 }
 
 impl Layer {
-    /// The sizes, if they are known.
+    /// Reads the sizes; `None` if they are unknown.
     pub fn read(ctx: &mut InferCtx<'_>, kind: Kind) -> Result<Option<Layer>, InferError> {
         let (x, w, r) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims, ctx.tensor(2)?.dims);
         let (Some(x), Some(_), Some(r)) = (x, w, r) else { return Ok(None) };
@@ -158,10 +158,10 @@ impl Layer {
     }
 }
 
-/// The tensors of a layer under construction.
+/// The tensors of a layer.
 pub(super) struct Net {
     pub kind: Kind,
-    /// The products of the inputs with their weights, biases included: (direction, step, batch, gate).
+    /// The products of the inputs with their weights, plus biases: (direction, step, batch, gate).
     pub gates: Tensor,
     pub r: Tensor,
     pub b: Option<Tensor>,
@@ -170,20 +170,20 @@ pub(super) struct Net {
     pub hidden: Expr,
     pub wide: DType,
     pub clip: Option<f64>,
-    /// `input_forget` of the LSTM, `linear_before_reset` of the GRU.
+    /// `input_forget` of an LSTM, `linear_before_reset` of a GRU.
     pub flag: bool,
 }
 
-/// The state of one sequence: its output and its cell before and after a step.
+/// The state of one sequence: its output and its cell state, before and after a time step.
 pub(super) struct State {
     pub h: Tensor,
     pub c: Tensor,
     pub next: Tensor,
-    /// Scratch for the gates of a step.
+    /// Scratch memory for the gates of a time step.
     pub pre: Tensor,
 }
 
-/// The place of a step.
+/// The indices of a time step.
 pub(super) struct Step<'e> {
     pub d: usize,
     pub t: &'e Expr,
@@ -191,7 +191,7 @@ pub(super) struct Step<'e> {
 }
 
 impl Net {
-    /// The function `k` of direction `d`, after clipping.
+    /// The `k`-th activation of direction `d`, applied after clipping.
     pub fn act(&self, d: usize, k: usize, x: &Expr) -> Expr {
         let per = self.kind.usual().len();
         self.acts[d * per + k].apply(&self.clipped(x))
@@ -207,12 +207,12 @@ impl Net {
         }
     }
 
-    /// The position of element `j` of gate `gate`.
+    /// The index of element `j` of gate `gate`.
     pub fn gate(&self, gate: i64, j: &Expr) -> Expr {
         &self.hidden * gate + j
     }
 
-    /// The product of the state with the weights of one gate's element, added to a value.
+    /// The product of the state with the weights of one gate element, added to a value.
     pub fn product(&self, b: &mut Body, d: usize, row: &Expr, h: &Tensor, first: &Expr) -> Expr {
         let sum = b.cell("sum", first);
         b.for_("k", &self.hidden, |b, k| {
@@ -223,13 +223,13 @@ impl Net {
         sum.get()
     }
 
-    /// What the inputs contribute to an element of the gates.
+    /// The contribution of the inputs to a gate element.
     pub fn input(&self, s: &Step<'_>, row: &Expr) -> Expr {
         self.gates.at(&[te::int(s.d as i64), s.t.clone(), s.n.clone(), row.clone()])
     }
 }
 
-/// Operand `i` if it is given.
+/// Operand `i`, if it is present.
 fn optional(
     ctx: &mut LegalizeCtx<'_>,
     layer: &Layer,
@@ -243,7 +243,8 @@ fn optional(
     ctx.tensor_of_dims(i, &dims).map(Some)
 }
 
-/// The products of all inputs with their weights, as one stage; both biases are added where they always are.
+/// The products of all inputs with their weights as one stage. Biases are included where both are
+/// always added.
 fn input_gates(
     ctx: &mut LegalizeCtx<'_>,
     layer: &Layer,
@@ -268,7 +269,8 @@ fn input_gates(
     te::compute(shape, "T_gates", |i| {
         let own = te::cast(&bias.at(&[i[0].clone(), i[3].clone()]), wide);
         let state = te::cast(&bias.at(&[i[0].clone(), &i[3] + &rows]), wide);
-        // The reset gate of a GRU may apply to the bias of its last gate too, which is then added there.
+        // The reset gate of a GRU may also be applied to the recurrent bias of the last gate, which
+        // is then added at that point.
         let state = match kind {
             Kind::Gru => {
                 let last = te::ge(&i[3], &(&hidden * 2));
@@ -280,10 +282,10 @@ fn input_gates(
     })
 }
 
-/// The loop form of a layer.
+/// Lowers a layer.
 ///
 /// # Errors
-/// When a shape or data type is not known.
+/// If a shape or data type is unknown.
 pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> Result<Vec<Tensor>, LegalizeError> {
     let name = ctx.decl.name;
     let unknown = || LegalizeError::unknown(format!("{name}: a shape is not known"));
@@ -353,7 +355,8 @@ pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> Result<Vec<Tensor>
     }))
 }
 
-/// One sequence in one direction: the first state, its steps, the outputs after its end, the last state.
+/// One sequence in one direction: the initial state, its time steps, the outputs after its end, and
+/// the final state.
 fn sequence(
     b: &mut Body,
     net: &Net,

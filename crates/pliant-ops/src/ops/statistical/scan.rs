@@ -56,7 +56,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, dtype))
 }
 
-/// Totals are kept for all places after the axis at once, so that memory is read in its order.
+/// A running sum or product along an axis. The running totals of all positions in the dims after
+/// the axis are kept at once, so that memory is read in order.
 fn scan(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,
@@ -102,7 +103,7 @@ fn scan(
     }))
 }
 
-/// The position of an element among all, row by row.
+/// The position of an element in the flattened tensor, in row-major order.
 fn flat_position(x: &Tensor) -> impl Fn(&[Expr]) -> Expr {
     let shape = x.shape().to_vec();
     move |i: &[Expr]| i.iter().zip(&shape).fold(te::int(0), |acc, (i, d)| acc * d + i)

@@ -44,7 +44,7 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Opaque, te_multibox),
 ];
 
-/// Checks the rank of operand `i`.
+/// Checks that operand `i` has rank `want`, if its rank is known.
 pub(super) fn rank(ctx: &InferCtx<'_>, i: usize, want: usize) -> Result<TensorTy, InferError> {
     let t = ctx.tensor(i)?;
     match t.ndim {
@@ -56,7 +56,8 @@ pub(super) fn rank(ctx: &InferCtx<'_>, i: usize, want: usize) -> Result<TensorTy
     }
 }
 
-/// An attribute that is a place in a row; `None` for -1 where there may be none.
+/// An attribute that is an index into a row of `size` elements. A negative index means `None` where
+/// the attribute is `optional`.
 pub(super) fn place(
     ctx: &InferCtx<'_>,
     key: &str,
@@ -74,7 +75,8 @@ pub(super) fn place(
     Ok(Some(at))
 }
 
-/// Whether the last dim is known to hold the place; else it is checked when the stage runs.
+/// Asserts at run time that the last dim holds all of these indices, unless its size is constant:
+/// type inference has checked a constant size.
 pub(super) fn holds(b: &mut te::Body, op: &str, places: &[i64], size: &Expr) {
     if let Some(most) = places.iter().max().filter(|_| size.as_int().is_none()) {
         let cond = te::gt(size, &te::int(*most));
@@ -196,7 +198,7 @@ fn te_multibox(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             let at = &i[1] * 4 + k as i64;
             te::cast(&loc.at(&[i[0].clone(), at]), wide) * number(variances[k])
         };
-        // Along x, then along y: the centre and half the size.
+        // The x coordinates, then the y coordinates: the centre and half the size.
         let along = |k: usize| {
             let (low, high) = (edge(k as i64), edge(k as i64 + 2));
             let size = &high - &low;

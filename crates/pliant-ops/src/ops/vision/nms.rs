@@ -1,5 +1,5 @@
-//! Non-maximum suppression: of overlapping boxes the one with the highest score stays. Equal scores are taken in the
-//! order of the boxes.
+//! Non-maximum suppression: of boxes that overlap, the one with the highest score is kept. Boxes
+//! with equal scores are taken in their input order.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
@@ -156,7 +156,7 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             let message = format!("{op}: valid_count {{0}} is out of range for {{1}} boxes");
             let message = Failed::Index.mark(&message);
             b.assert(&te::explain(&inside, &[valid.clone(), s[1].clone()]), message);
-            // Boxes that are not valid come last.
+            // Invalid boxes are sorted last.
             sort_row(b, &row, &order, |k| {
                 let score = x.at(&[i.clone(), k.clone(), te::int(nms.score)]);
                 te::select(&te::lt(k, &valid), &score, &te::const_of(f64::NEG_INFINITY, x.dtype()))
@@ -168,7 +168,7 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     }))
 }
 
-/// One batch: keeps boxes by falling score and writes the results.
+/// Processes one batch: keeps boxes in descending order of their scores and writes the results.
 fn suppress(
     b: &mut Body,
     nms: &Nms,
@@ -300,7 +300,7 @@ fn infer_all(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
 }
 
-/// The one number that a value is.
+/// The value of a tensor with one element.
 fn only(value: &Value) -> Expr {
     let at: Vec<Expr> = value.shape().iter().map(|_| te::int(0)).collect();
     value.at(&at)

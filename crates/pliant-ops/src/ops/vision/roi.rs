@@ -1,6 +1,7 @@
-//! Regions of images brought to one size: roi_align, roi_pool.
+//! Regions of images resized to one size: roi_align, roi_pool.
 //!
-//! A region is a row (batch, x1, y1, x2, y2) of rois; the batch index of each is checked.
+//! A region is a row (batch, x1, y1, x2, y2) of the operand `rois`. The batch index of each region
+//! is checked at run time.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
@@ -53,7 +54,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["MaxRoiPool"]),
 ];
 
-/// Where channels, rows and columns stand.
+/// The dims that hold channels, rows and columns.
 #[derive(Clone, Copy)]
 struct Layout {
     channel: usize,
@@ -137,7 +138,7 @@ impl Pooling {
         te::cast(&self.rois.at(&[r.clone(), te::int(k)]), self.wide)
     }
 
-    /// The image that a region is of, checked.
+    /// The index of the image that region `r` belongs to, checked at run time.
     fn batch(&self, b: &mut Body, r: &Expr) -> Expr {
         let value = b.let_("image", &self.roi(r, 0));
         let images = &self.x.shape()[0];
@@ -162,7 +163,7 @@ impl Pooling {
         at
     }
 
-    /// Runs over all bins: `write(b, region, channel, row of bins, column of bins)`.
+    /// Loops over all bins and calls `write(b, region, channel, bin row, bin column)`.
     fn bins(&self, b: &mut Body, mut write: impl FnMut(&mut Body, &Expr, &Expr, &Expr, &Expr)) {
         let (r, c) = (&self.shape[0], &self.shape[self.at.channel]);
         let (h, w) = (te::int(self.pooled[0]), te::int(self.pooled[1]));
@@ -185,11 +186,11 @@ impl Pooling {
 
 // ---- roi_align ----
 
-/// The most samples along one side that are counted: their square is still an integer.
+/// The maximum number of samples counted along one side. Its square still fits in an integer.
 const MOST_SAMPLES: i64 = 1 << 30;
 
-/// Where a sample lies along one side: the pixels before and after it, the weight of the one after, and whether it is
-/// inside the image.
+/// The position of a sample along one side: the pixels before and after it, the weight of the pixel
+/// after it, and whether the sample is inside the image.
 struct Tap {
     low: Expr,
     high: Expr,
@@ -210,15 +211,16 @@ impl Pooling {
         Tap { low, high, weight, inside }
     }
 
-    /// The samples along one side that may lie in the image, the first and their number: what is outside counts as 0
-    /// and is not visited, so that the time is bounded by the image and not by the region.
+    /// The first sample along one side that may lie in the image, and the number of such samples.
+    /// Samples outside count as 0 and are not visited, so that the time is bounded by the size of
+    /// the image and not by that of the region.
     fn seen(
         &self,
         b: &mut Body,
         (from, length, samples): (&Expr, &Expr, &Expr),
         pixels: &Expr,
     ) -> (Expr, Expr) {
-        // Rounding moves the ends by less than two samples.
+        // Rounding moves both ends by less than two samples.
         const SLACK: f64 = 2.0;
         let count = te::cast(samples, self.wide);
         let sample = |at: &Expr| (at - from) * &count / length;
@@ -229,7 +231,7 @@ impl Pooling {
         let (one, slack) = (self.number(1.0), self.number(SLACK));
         let low = te::floor(&sample(&-one)) - &slack;
         let high = te::ceil(&sample(&te::cast(pixels, self.wide))) + slack;
-        // A region turned over has samples only where their number is given; all of them are visited.
+        // A reversed region has samples only if their number is given. All of them are visited.
         let forward = te::gt(length, &self.number(0.0));
         let low = b.let_("low_sample", &te::select(&forward, &within(&low), &te::int(0)));
         let high = te::select(&forward, &within(&high), samples);
@@ -267,7 +269,8 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> Outputs {
                 let size = b.let_("bin", &(length / p.number(count as f64)));
                 let samples = match ratio > 0 {
                     true => te::int(ratio),
-                    // Of a region that is not finite, or far larger than any image, the mean is 0 by any number.
+                    // A region that is not finite or is far larger than any image has the mean 0
+                    // for any number of samples.
                     false => te::cast(
                         &te::minimum(
                             &te::maximum(&te::ceil(&size), &p.number(0.0)),
@@ -320,7 +323,8 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(te::extern_("roi_pool", &[(p.shape.clone(), dtype)], |b, out| {
         p.bins(b, |b, r, c, ph, pw| {
             let n = p.batch(b, r);
-            // Corners are rounded half up; far ones would not fit an integer.
+            // Corners are rounded half up. Distant corners are clamped, because they would not fit
+            // in an integer.
             let corner = |k: i64| {
                 let at = te::floor(&(p.roi(r, k) * p.number(p.scale) + p.number(0.5)));
                 te::maximum(&te::minimum(&at, &p.number(1e9)), &p.number(-1e9))

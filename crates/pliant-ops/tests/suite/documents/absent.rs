@@ -1,6 +1,8 @@
-//! The field's operators, to be compared with the table: what is absent has its reason here.
+//! The operators of comparable compilers, to be compared with the table. Each operator that is
+//! absent here has a reason.
 
-/// The names that `R` has in the field's releases, group by group, without those that build the language itself.
+/// The names of operators that `R` has in released versions of comparable compilers, by group,
+/// without those that only construct the language itself.
 const FIELD: &str = "
     null_value call_tir call_tir_with_grad call_tir_inplace call_dps_packed call_py_func call_builtin_with_ctx
     make_closure invoke_closure invoke_pure_closure call_inplace_packed call_pure_packed print assert_op shape_of size
@@ -50,7 +52,7 @@ const FIELD: &str = "
     inspect.tensor_dtype_bits inspect.tensor_dtype_lanes inspect.tensor_byte_offset inspect.tensor_elem_offset
 ";
 
-/// Why operators are absent, by what their names begin with.
+/// The reasons why operators are absent, by prefixes of their names.
 pub const REASONS: &[(&[&str], &str)] = &[
     (
         &["call_tir_with_grad", "grad."],
@@ -61,7 +63,7 @@ pub const REASONS: &[(&[&str], &str)] = &[
     (&["ccl.", "dist."], "Programs run in one process; nothing is distributed."),
 ];
 
-/// The field's operators that the table lacks, each with its reason.
+/// The operators of comparable compilers that the table lacks, each with its reason.
 pub fn absent(has: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
     let missing = FIELD.split_whitespace().filter(|name| !has(name));
     missing

@@ -1,10 +1,10 @@
-//! The row that the tutorial adds to the table of `ops/binary.rs`.
+//! The table row that the tutorial adds to `ops/binary.rs`.
 
 use pliant_ops::decl::{OpDecl, Pattern};
 use pliant_ops::rules::{infer_broadcast_float, te_broadcast};
 use pliant_ops::te;
 
-/// A table with that row alone.
+/// A table with only that row.
 #[rustfmt::skip]
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.hypot", infer_broadcast_float, "sqrt(x1 * x1 + x2 * x2).")

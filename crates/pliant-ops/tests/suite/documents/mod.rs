@@ -1,5 +1,5 @@
-//! What is written from the table of operators: `docs/operators.md` and the stubs of `relax.op`. The tests fail where one
-//! is stale; with `PLIANT_BLESS=1` they write it.
+//! The files generated from the table of operators: `docs/operators.md` and the stubs of
+//! `relax.op`. The tests fail if a file is out of date. With `PLIANT_BLESS=1` they write the files.
 
 mod absent;
 mod hypot;
@@ -12,7 +12,7 @@ use std::path::Path;
 use pliant_ops::decl::Default;
 use pliant_ops::{OpDecl, registry};
 
-/// Compares a file with what it should hold, or writes it.
+/// Compares a file with the expected text, or writes it.
 fn check(path: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     if std::env::var_os("PLIANT_BLESS").is_some() {
@@ -40,7 +40,8 @@ fn the_operator_of_the_tutorial() {
     assert_eq!(types[0], floats("x1"));
 }
 
-/// The operators by group: what stands before the last point of a name, the ungrouped ones first.
+/// The operators by group, that is, by the part of the name before the last dot. Operators without
+/// a group come first.
 fn groups() -> Vec<(&'static str, Vec<&'static OpDecl>)> {
     let mut groups: Vec<(&str, Vec<&OpDecl>)> = Vec::new();
     for decl in registry().decls() {
@@ -59,16 +60,16 @@ fn short(decl: &OpDecl) -> &'static str {
     decl.name.strip_prefix("relax.").unwrap_or(decl.name)
 }
 
-/// A parameter of an operator as Python writes it.
+/// A parameter of an operator as written in Python.
 struct Param {
     name: String,
-    /// Its default as Python, if it has one.
+    /// The default in Python syntax, if there is one.
     default: Option<String>,
-    /// Whether it is given by keyword only.
+    /// Whether the parameter is keyword-only.
     keyword: bool,
-    /// The attribute's default; `None` of an operand.
+    /// The default of an attribute. `None` for an operand.
     attr: Option<Default>,
-    /// Whether it may be given by symbols.
+    /// Whether symbols are allowed as values.
     symbolic: bool,
 }
 
@@ -84,7 +85,7 @@ fn params(decl: &OpDecl) -> Vec<Param> {
     }
     for &(name, default) in decl.attrs {
         let value = python(default);
-        // A parameter without default after one with is given by keyword.
+        // A parameter without a default after one with a default is keyword-only.
         let keyword = keyword || (value.is_none() && list.iter().any(|p| p.default.is_some()));
         let symbolic = decl.symbolic == Some(name);
         list.push(Param {
@@ -99,7 +100,7 @@ fn params(decl: &OpDecl) -> Vec<Param> {
     list
 }
 
-/// A default as Python.
+/// A default in Python syntax.
 fn python(default: Default) -> Option<String> {
     Some(match default {
         Default::Required => return None,

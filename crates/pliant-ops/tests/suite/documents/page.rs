@@ -121,7 +121,7 @@ fn meaning(decl: &OpDecl) -> String {
     }
 }
 
-/// How it is called, with defaults.
+/// The signature with defaults, as in a Python call.
 fn signature(decl: &OpDecl) -> String {
     let mut parts = Vec::new();
     let mut starred = false;

@@ -1,4 +1,5 @@
-//! Which element types an operator takes: asked of its type rule, so that no list is kept.
+//! Determines the element types that an operator accepts by querying its type rule, so that no
+//! separate list must be maintained.
 
 use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -22,20 +23,21 @@ const TYPES: [DType; 13] = [
     DType::Float64,
 ];
 
-/// How much is known of the shape of the operand that is looked at: nothing, or its rank.
+/// What is known of the shape of the operand under test: nothing, or its rank.
 const KNOWN: [Option<usize>; 7] = [None, Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)];
 
-/// What the operand is, around its element type.
+/// Whether the operand is a tensor or a tuple of tensors.
 #[derive(Clone, Copy)]
 enum Kind {
     Tensor,
     Tuple,
 }
 
-/// What is known of an operand: nothing, or its kind, perhaps its rank, and its element type.
+/// What is known of an operand: nothing, or its kind, optionally its rank, and its element type.
 type Is = Option<(Kind, Option<usize>, DType)>;
 
-/// For each operand that is a tensor or a tuple of them, which element types the type rule takes, in words.
+/// For each operand that is a tensor or a tuple of tensors, the element types that the type rule
+/// accepts, in words.
 pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
     let mut list = Vec::new();
     for (k, spec) in decl.signature().operands.iter().enumerate() {
@@ -55,7 +57,8 @@ pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
     list
 }
 
-/// An operand that may be unknown beside a first operand of known rank, but may never be a tensor there, is none.
+/// Whether an operand can be of this kind. If the type rule accepts an unknown operand beside a
+/// first operand of known rank, but never accepts a tensor there, the operand is not of this kind.
 fn takes_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
     let open: Vec<usize> =
         (1..5).filter(|&rank| k > 0 && takes(decl, k, None, Some(rank))).collect();
@@ -69,7 +72,8 @@ fn takes_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
     open.is_empty() || open.iter().any(any)
 }
 
-/// A type is taken unless it is refused somewhere where another one is not.
+/// Whether a type is accepted. It is not if the type rule rejects it in a case in which it accepts
+/// another type.
 fn takes_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     let mut ever = false;
     for known in KNOWN {
@@ -83,7 +87,8 @@ fn takes_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     ever
 }
 
-/// Whether the type rule takes operand `k` so, with nothing known of the others but the rank of the first.
+/// Whether the type rule accepts operand `k` as described by `is`, if only the rank of the first of
+/// the other operands is known.
 fn takes(decl: &OpDecl, k: usize, is: Is, first: Option<usize>) -> bool {
     samples(decl).iter().any(|attrs| {
         let mut builder = FunctionBuilder::new(registry());
@@ -125,7 +130,7 @@ fn operand(builder: &mut FunctionBuilder<'static>, is: Is) -> Expr {
     builder.func_mut().var_expr(var)
 }
 
-/// Values for the attributes that must be given, of which one set or another serves.
+/// Sets of values for the required attributes. The operator accepts at least one of the sets.
 fn samples(decl: &OpDecl) -> Vec<Attrs> {
     let required: Vec<&str> = decl
         .attrs

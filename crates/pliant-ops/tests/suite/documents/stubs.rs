@@ -58,7 +58,7 @@ fn stub(group: &str, list: &[&'static OpDecl], nested: &[&str]) -> String {
     out
 }
 
-/// Aliases in this group of operators of others.
+/// Aliases in this group for operators of other groups.
 fn foreign(group: &str) -> Vec<(String, &'static OpDecl)> {
     let mut found = Vec::new();
     for decl in pliant_ops::registry().decls() {
