@@ -1,4 +1,5 @@
-//! `Analyzer`: symbolic integers in Python. Variables made by `te.size_var` or `tir.SizeVar` are not negative.
+//! `Analyzer`: symbolic integers in Python. Variables made by `te.size_var` or `tir.SizeVar` are
+//! assumed to be non-negative.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -29,14 +30,15 @@ struct State {
 }
 
 impl State {
-    /// The symbolic integer of an expression; `None` for floats, tensor elements and the like.
+    /// The symbolic integer of an expression. `None` if it contains floats, tensor elements or
+    /// other intrinsics.
     fn sym(&mut self, expr: &te::Expr) -> Option<Sym> {
         for var in te::free_vars(expr) {
             if self.vars.get_sym(&var).is_none() {
                 let sym = self.vars.sym_var(&mut self.arena, &var);
                 if var.is_nonneg() {
                     self.facts.assume_size(sym);
-                    // A scope that ends must not forget what holds always.
+                    // The fact is permanent, so it must survive the end of each open scope.
                     self.scopes.iter_mut().for_each(|facts| facts.assume_size(sym));
                 }
             }
@@ -75,7 +77,7 @@ impl Analyzer {
         Analyzer { state: Mutex::default() }
     }
 
-    /// The expression in its simplest form under the facts.
+    /// The expression simplified under the known facts.
     #[pyo3(signature = (expr, steps=2))]
     fn simplify<'py>(&self, expr: &Bound<'py, PyAny>, steps: u32) -> Result<Bound<'py, PyAny>> {
         let _ = steps;
@@ -90,17 +92,18 @@ impl Analyzer {
         Ok(wrap(expr.py(), simple)?)
     }
 
-    /// As `simplify`.
+    /// See `simplify`.
     fn rewrite_simplify<'py>(&self, expr: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         self.simplify(expr, 2)
     }
 
-    /// As `simplify`.
+    /// See `simplify`.
     fn canonical_simplify<'py>(&self, expr: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         self.simplify(expr, 2)
     }
 
-    /// Whether the condition is known to hold always. `False` also when that is not known.
+    /// Whether the condition is proved to hold always. `False` also if it can be neither proved nor
+    /// refuted.
     #[pyo3(signature = (cond, strength=0))]
     fn can_prove(&self, cond: &Bound<'_, PyAny>, strength: u32) -> Result<bool> {
         let _ = strength;
@@ -108,7 +111,7 @@ impl Analyzer {
         self.proves(|state| state.need(&cond))
     }
 
-    /// Whether `lhs == rhs` is known to hold always.
+    /// Whether `lhs == rhs` is proved to hold always.
     fn can_prove_equal(&self, lhs: &Bound<'_, PyAny>, rhs: &Bound<'_, PyAny>) -> Result<bool> {
         let (a, b) = (prim(lhs)?, prim(rhs)?);
         self.proves(|state| {
@@ -117,7 +120,7 @@ impl Analyzer {
         })
     }
 
-    /// Whether `expr < upper_bound` is known to hold always.
+    /// Whether `expr < upper_bound` is proved to hold always.
     fn can_prove_less(
         &self,
         expr: &Bound<'_, PyAny>,
@@ -130,7 +133,7 @@ impl Analyzer {
         })
     }
 
-    /// Whether `expr >= lower_bound` is known to hold always.
+    /// Whether `expr >= lower_bound` is proved to hold always.
     fn can_prove_greater_equal(
         &self,
         expr: &Bound<'_, PyAny>,
@@ -143,7 +146,7 @@ impl Analyzer {
         })
     }
 
-    /// The least and the greatest value that the expression can take, as far as known.
+    /// Bounds on the values that the expression can take.
     #[pyo3(signature = (expr, dom_map=None))]
     fn const_int_bound(
         &self,
@@ -165,7 +168,8 @@ impl Analyzer {
         })
     }
 
-    /// The values that the expression can take: `coeff * k + base` for some integers `k`, as far as known.
+    /// The values that the expression can take, in the form `coeff * k + base` for integers `k`.
+    /// The set may contain further values.
     fn modular_set(&self, expr: &Bound<'_, PyAny>) -> Result<ModularSet> {
         let e = prim(expr)?;
         guard(|| {
@@ -178,7 +182,7 @@ impl Analyzer {
         })
     }
 
-    /// Says that the variable stands for an expression, or lies in a range.
+    /// Declares that the variable is equal to an expression or lies in a range.
     #[pyo3(signature = (var, expr, allow_override=false))]
     fn bind(
         &self,
@@ -217,7 +221,7 @@ impl Analyzer {
         Ok(())
     }
 
-    /// Narrows what is known of a variable: a `ConstIntBound` or a `ModularSet`.
+    /// Adds a fact about a variable: a `ConstIntBound` or a `ModularSet`.
     #[pyo3(signature = (var, info, override_info=false))]
     fn update(
         &self,
@@ -272,7 +276,7 @@ fn variable(obj: &Bound<'_, PyAny>) -> Result<te::Var> {
     }
 }
 
-/// A condition that holds inside a `with` block.
+/// A condition that is assumed inside a `with` block.
 #[pyclass(frozen, module = "pliant.arith")]
 pub struct ConstraintScope {
     analyzer: Py<Analyzer>,
@@ -300,7 +304,7 @@ impl ConstraintScope {
     }
 }
 
-/// The least and the greatest value of an expression; `NEG_INF` and `POS_INF` where there is none.
+/// The smallest and the largest value of an expression. An unbounded end is `NEG_INF` or `POS_INF`.
 #[pyclass(frozen, eq, hash, module = "pliant.arith")]
 #[derive(PartialEq, Eq, Hash)]
 pub struct ConstIntBound {
@@ -332,7 +336,7 @@ impl ConstIntBound {
     }
 }
 
-/// The integers `coeff * k + base`; the one integer `base` when `coeff` is 0.
+/// The integers `coeff * k + base`. If `coeff` is 0, this is the single integer `base`.
 #[pyclass(frozen, eq, hash, module = "pliant.arith")]
 #[derive(PartialEq, Eq, Hash)]
 pub struct ModularSet {

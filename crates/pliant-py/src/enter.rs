@@ -1,5 +1,5 @@
-//! The way from Python into long-running Rust: the GIL is released, panics become exceptions, and Ctrl-C
-//! cancels.
+//! The entry from Python into long-running Rust code: the GIL is released, panics become
+//! exceptions, and Ctrl-C cancels.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use crate::error::{Error, Result};
 use crate::relax::home::BUSY;
 
-/// Runs `work` without the GIL. A panic inside becomes an `InternalError`; pending signals (Ctrl-C) are raised
-/// when the work is over.
+/// Runs `work` without the GIL. A panic in `work` becomes an `InternalError`. Pending signals
+/// (Ctrl-C) are raised after `work` has returned.
 ///
 /// # Errors
-/// What `work` fails with, `InternalError`, or `KeyboardInterrupt`.
+/// The error of `work`, `InternalError` or `KeyboardInterrupt`.
 pub fn enter<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     pliant_tensor::shortage::check()?;
     let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
@@ -24,10 +24,10 @@ pub fn enter<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -
     }
 }
 
-/// Runs short `work` with the GIL held; a panic inside becomes an `InternalError`.
+/// Runs short `work` with the GIL held. A panic in `work` becomes an `InternalError`.
 ///
 /// # Errors
-/// What `work` fails with, or `InternalError`.
+/// The error of `work`, or `InternalError`.
 pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result,

@@ -1,6 +1,7 @@
-//! Errors on their way to Python: [`Error`], and the exception class that each becomes.
+//! Errors passed to Python: [`Error`], and the exception class for each of its variants.
 //!
-//! The classes themselves are Python's (`pliant.error`), because several have two bases.
+//! The classes themselves are defined in Python (`pliant.error`), because several of them have two
+//! bases.
 
 use pliant_exec::ExecError;
 use pliant_pass::PassError;
@@ -13,49 +14,50 @@ use pyo3::types::{PyModule, PyType};
 
 use crate::runtime::interrupt::take_raised;
 
-/// What a function of this crate fails with.
+/// The error of functions in this crate.
 #[derive(Debug)]
 pub enum Error {
     /// An exception that Python code raised, or one already made.
     Python(PyErr),
     /// Script text that does not parse or verify.
     Script(ScriptProblem),
-    /// A module that does not compile; an operator whose operands cannot fit.
+    /// A module that does not compile, or an operator whose operands cannot be valid.
     Compile(String),
-    /// Something Pliant does not do.
+    /// A feature that Pliant does not support.
     Unsupported(String),
-    /// A run that failed.
+    /// A run-time failure.
     Vm(String),
     /// A run that exceeded its time limit.
     TimeLimit(String),
-    /// Something that a program asserts does not hold.
+    /// A failed assertion of the program.
     Assertion(String),
-    /// An index outside of what a program accesses.
+    /// An access with an index out of bounds in a program.
     Bounds(String),
     /// An integer division by zero in a program.
     Division(String),
     /// A call with the wrong number of arguments.
     Call(String),
-    /// An executable that is damaged, foreign or not valid.
+    /// An executable that is damaged, invalid or built by another version.
     Executable(String),
-    /// A value whose shape does not fit.
+    /// A value with the wrong shape.
     Shape(String),
-    /// A value whose dtype does not fit.
+    /// A value with the wrong dtype.
     DType(String),
     /// An argument of the wrong type.
     Type(String),
     /// An argument of the wrong value.
     Value(String),
-    /// A name that is not there.
+    /// An unknown name.
     Key(String),
     /// An index out of range.
     Index(String),
-    /// A bug of Pliant.
+    /// A bug in Pliant.
     Internal(String),
 }
 
 impl Error {
-    /// The same with words before its message; an exception of Python's gets them as a note.
+    /// The error with a prefix before its message. An exception raised by Python code gets the
+    /// prefix as a note.
     pub fn prefixed(self, words: &str) -> Error {
         let before = |text: String| format!("{words}{text}");
         match self {
@@ -69,7 +71,8 @@ impl Error {
         }
     }
 
-    /// The same with where it happened, a line for each place; an exception of Python's gets them as a note.
+    /// The error with a stack trace, one line for each entry. An exception raised by Python code
+    /// gets the trace as a note.
     fn traced(mut self, trace: &[TraceEntry]) -> Error {
         let places: Vec<String> = trace.iter().map(|entry| format!("  at {entry}")).collect();
         let places = places.join("\n");
@@ -100,16 +103,16 @@ impl Error {
     }
 }
 
-/// The first problem of a script, with where it is.
+/// The first problem of a script, with its source location.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptProblem {
-    /// What is wrong, in one line.
+    /// The problem in one line.
     pub message: String,
     /// The whole report, with the source line and the caret.
     pub rendered: String,
-    /// Whether the report tells of further problems.
+    /// Whether the report contains further problems.
     pub more: bool,
-    /// The file, and the line and column (from 1), where known.
+    /// The file, and the line and column (from 1), if known.
     pub place: Option<(String, u32, u32)>,
     /// The last column (exclusive, from 1) on that line.
     pub end_column: Option<u32>,
@@ -120,7 +123,7 @@ pub struct ScriptProblem {
 /// The result of a function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Defines a getter of a class of `pliant.error`, looked up once.
+/// Defines a function that returns a class of `pliant.error`. The class is looked up once.
 macro_rules! exception_classes {
     ($($fn:ident = $name:literal;)*) => {
         $(fn $fn(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
@@ -181,8 +184,8 @@ impl From<Error> for PyErr {
     }
 }
 
-/// A `ScriptError` is a `SyntaxError`: its arguments are the message and where it is, so that Python's own
-/// traceback shows the user's line with a caret.
+/// Creates a `ScriptError`. It is a `SyntaxError`: its arguments are the message and the source
+/// location, so Python's traceback shows the user's line with a caret.
 fn raise_script(problem: ScriptProblem) -> PyErr {
     Python::attach(|py| {
         let class = match script_error(py) {
@@ -197,7 +200,7 @@ fn raise_script(problem: ScriptProblem) -> PyErr {
             }
             None => PyErr::from_type(class.clone(), (problem.message,)),
         };
-        // Python's traceback shows the first problem; a note brings the others before the user's eyes.
+        // Python's traceback shows only the first problem, so a note shows the others.
         if problem.more {
             let _ = error.value(py).call_method1("add_note", (&problem.rendered,));
         }
@@ -254,7 +257,7 @@ impl From<VmError> for Error {
     }
 }
 
-/// A failed check by what it complains of.
+/// The error for a failed check of this kind.
 fn check_error(kind: CheckKind, text: String) -> Error {
     match kind {
         CheckKind::Shape => Error::Shape(text),
@@ -268,7 +271,7 @@ fn check_error(kind: CheckKind, text: String) -> Error {
     }
 }
 
-/// The exception that Python code raised somewhere inside the machine.
+/// The exception that Python code raised while the VM was running.
 fn python_error(error: &(dyn std::error::Error + 'static)) -> Option<PyErr> {
     let mut next = Some(error);
     while let Some(e) = next {
@@ -311,12 +314,13 @@ impl From<PassError> for Error {
     }
 }
 
-/// The exception with a line beneath its message; it keeps its own traceback.
+/// The exception with a note below its message. The exception keeps its own traceback.
 fn with_note(error: PyErr, note: &str) -> PyErr {
-    // A class that refuses notes keeps its message, which matters more.
+    // If a class rejects notes, the exception is raised without the note, because its message
+    // matters more.
     let _ = Python::attach(|py| {
         let value = error.value(py);
-        // An exception that passes through the same function at several depths says so once.
+        // An exception that passes through the same function at several depths gets the note once.
         let known: Vec<String> =
             value.getattr("__notes__").and_then(|notes| notes.extract()).unwrap_or_default();
         if known.iter().any(|known| known == note) {
@@ -327,7 +331,7 @@ fn with_note(error: PyErr, note: &str) -> PyErr {
     error
 }
 
-/// The diagnostics with the user's own lines.
+/// The diagnostics rendered with the user's source lines.
 fn compile_problem(e: &pliant_diag::Error) -> Error {
     let text = || {
         if e.diagnostics().iter().all(|d| d.span.is_none()) {
@@ -350,7 +354,7 @@ impl From<pyo3::CastError<'_, '_>> for Error {
     }
 }
 
-/// `from module import name`, for helpers that are written in Python.
+/// `from module import name`, for helper functions written in Python.
 pub fn import<'py>(py: Python<'py>, module: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
     PyModule::import(py, module)?.getattr(name)
 }

@@ -1,4 +1,4 @@
-//! Model files to modules: the importer of ONNX.
+//! The importer of ONNX model files.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::runtime::import::parse_dtype;
 use crate::runtime::ndarray::NDArray;
 use crate::sources::{add_graph, name_nodes};
 
-/// A module, its parameters by name, the names of its inputs and of its outputs, and what is told of its shapes: the
-/// symbols with those who constrain them, and warnings.
+/// A module, its parameters by name, the names of its inputs, the names of its outputs, and a
+/// report on shapes: the symbols with the nodes that constrain them, and warnings.
 type Parts<'py> = (IRModule, Bound<'py, PyDict>, Vec<String>, Vec<String>, (String, Vec<String>));
 
-/// Imports an ONNX model, a path or its bytes: the module, its parameters by name, and the names of inputs and outputs.
-/// `shapes` and `dtypes` give dims and element types of inputs in place of those of the file; dims are numbers or names of
-/// symbols.
+/// Imports an ONNX model from a path or from bytes. Returns the module, its parameters by name, and
+/// the names of inputs and outputs. `shapes` and `dtypes` override the dims and element types of
+/// inputs. Dims are numbers or names of symbols.
 #[pyfunction]
 #[pyo3(signature = (source, keep_params=false, shapes=None, dtypes=None, limits=None, facts=None))]
 pub fn import_onnx<'py>(
@@ -66,10 +66,11 @@ pub fn import_onnx<'py>(
     Ok((IRModule::wrap(imported.module), params, imported.inputs, imported.outputs, told))
 }
 
-/// A declared dim: its axis, its symbol, its least and its largest size.
+/// A declared dim: its axis, its symbol, its minimum and its maximum size.
 type Declared = (usize, Option<String>, Option<i64>, Option<i64>);
 
-/// What users say of shapes: dims of inputs, numbers that divide symbols, and whether symbols may be fixed.
+/// Facts about shapes given by the user: dims of inputs, divisors of symbols, and whether symbols
+/// may be replaced by fixed sizes.
 #[derive(Default, FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Facts {
@@ -87,7 +88,7 @@ fn dynamic_of(
     declared.into_iter().map(|(input, list)| (input, dims(list).collect())).collect()
 }
 
-/// Opens a path, or decodes bytes.
+/// Opens a model at a path, or decodes it from bytes.
 fn open(source: &Bound<'_, PyAny>, limits: Limits) -> Result<Model> {
     let py = source.py();
     if let Ok(bytes) = source.cast::<PyBytes>() {
@@ -98,14 +99,15 @@ fn open(source: &Bound<'_, PyAny>, limits: Limits) -> Result<Model> {
     enter(py, || Model::open(&path, limits).map_err(refused))
 }
 
-/// What is wrong with a model: the kind, the operator, the message, what would work instead, and the nodes.
+/// A finding about a model: the kind, the operator, the message, a suggested change, and the nodes.
 type Found = (&'static str, String, String, Option<String>, Vec<String>);
 
-/// What a check tells: findings, operators with their counts, the report as text, and files that were written.
+/// The result of a check: findings, operators with their counts, the report as text, and the files
+/// written.
 type Checked<'py> = (Vec<Found>, Bound<'py, PyDict>, String, Vec<PathBuf>);
 
-/// Checks an ONNX model: its findings, its operators with their counts, the report as text, and the files of the
-/// reduced models, which are written into `reduce`.
+/// Checks an ONNX model. Returns its findings, its operators with their counts, the report as text,
+/// and the paths of the reduced models, which are written into the directory `reduce`.
 #[pyfunction]
 #[pyo3(signature = (source, reduce=None, limits=None, allow_specialization=false))]
 pub fn check_onnx<'py>(
@@ -144,7 +146,7 @@ pub fn onnx_operators() -> Vec<(&'static str, &'static str)> {
     onnx::ops::all().map(|o| (o.domain, o.name)).collect()
 }
 
-/// The bounds of an import by their names, those that are left out as they are.
+/// The limits of an import, with those in `given` overridden by name.
 fn limits_of(given: Option<&Bound<'_, PyDict>>) -> Result<Limits> {
     let mut limits = Limits::default();
     let Some(given) = given else { return Ok(limits) };
@@ -181,7 +183,7 @@ fn dims_of(shapes: &Bound<'_, PyDict>) -> Result<IndexMap<String, Vec<DimSpec>>>
     Ok(out)
 }
 
-/// A dim that the user gives: a size, a name, or `None` and -1 for a symbol without one.
+/// A dim given by the user: a size, a name, or `None` or -1 for an unnamed symbol.
 fn dim_of(input: &str, dim: &Bound<'_, PyAny>) -> Result<DimSpec> {
     match dim.extract::<i64>() {
         _ if dim.is_none() => Ok(DimSpec::Any),
@@ -195,7 +197,8 @@ fn dim_of(input: &str, dim: &Bound<'_, PyAny>) -> Result<DimSpec> {
     }
 }
 
-/// A model that is wrong is the user's; one that is not supported is not.
+/// The error for a rejected model: an invalid model is a compile error, and an unsupported one an
+/// unsupported feature.
 fn refused(e: ImportError) -> Error {
     let text = e.to_string().trim_end().to_string();
     if e.is_invalid() { Error::Compile(text) } else { Error::Unsupported(text) }

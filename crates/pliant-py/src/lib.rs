@@ -1,7 +1,8 @@
-//! The extension module `pliant._core`: the Rust side of the Python package.
+//! The extension module `pliant._core`: the Rust part of the Python package.
 //!
-//! Surfaces without logic: every class here is a frozen handle to a value of another crate, and every function
-//! translates its arguments, calls one, and translates the result. Python files above add names and docs.
+//! This crate contains no compiler logic. Every class is a frozen handle to a value of another
+//! crate, and every function converts its arguments, calls one function and converts the result.
+//! The Python files of the package add names and documentation.
 
 mod arith;
 mod enter;
@@ -22,7 +23,7 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: pliant::Allocator = pliant::Allocator;
 
-/// The Rust side of the package.
+/// The Rust part of the package.
 #[pymodule]
 mod _core {
     #[pymodule_export]
@@ -133,7 +134,8 @@ mod _core {
         use crate::relax::user_op::register_te_op;
     }
 
-    /// Passes. Functions with a capital letter make passes that take parameters, under the passes' names.
+    /// Passes. A function with a capitalised name creates the pass of that name, and its arguments
+    /// are the parameters of the pass.
     #[pymodule]
     mod transform {
         #[pymodule_export]
@@ -163,7 +165,7 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::{PyDict, PyModule};
 
-    /// What programs call by name and what belongs to every process.
+    /// Registers the functions that programs call by name and prepares process-wide state.
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         pliant::prepare_for_shortage();
@@ -171,26 +173,28 @@ mod _core {
         Ok(())
     }
 
-    /// The command line `pliant` with these arguments, the program's name first; returns the exit status.
+    /// Runs the command line `pliant` with these arguments, of which the first is the name of the
+    /// program. Returns the exit status.
     #[pyfunction]
     fn cli_main(py: Python<'_>, argv: Vec<std::ffi::OsString>) -> crate::error::Result<i32> {
         crate::enter::enter(py, || Ok(pliant_cli::main(argv)))
     }
 
-    /// How many bytes Pliant may hold at once; with `None` the limit follows the machine.
+    /// Sets the maximum number of bytes that Pliant may hold at a time. With `None`, the limit
+    /// follows the memory of the machine.
     #[pyfunction]
     #[pyo3(signature = (bytes))]
     fn set_memory_limit(bytes: Option<usize>) {
         pliant::set_memory_limit(bytes);
     }
 
-    /// The limit that was set, and the bytes that are held now.
+    /// The memory limit that was set, and the number of bytes held now.
     #[pyfunction]
     fn memory_state() -> (Option<usize>, usize) {
         (pliant::memory_limit(), pliant::held_bytes())
     }
 
-    /// The version and how this extension was built.
+    /// The version and the build configuration of this extension.
     #[pyfunction]
     fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let info = PyDict::new(py);

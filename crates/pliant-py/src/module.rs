@@ -1,4 +1,4 @@
-//! `IRModule` in Python: named functions of both levels.
+//! `IRModule` in Python: named graph functions and loop functions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,7 +23,7 @@ use crate::relax::seq::Globals;
 use crate::relax::views::{attrs_dict, set_attrs, var_name};
 use crate::tir::seen::Seen;
 
-/// A module: functions by global name. Functions are shared and never change; the table can.
+/// A module: functions by global name. Functions are shared and immutable; the table is mutable.
 #[pyclass(frozen, module = "pliant.ir", weakref, mapping)]
 pub struct IRModule {
     module: Mutex<ir::IRModule>,
@@ -36,27 +36,27 @@ impl IRModule {
         Self::with_homes(module, KeptHomes::default())
     }
 
-    /// A module whose functions have those homes.
+    /// A module whose functions already have these homes.
     pub fn with_homes(module: ir::IRModule, homes: KeptHomes) -> IRModule {
         IRModule { module: Mutex::new(module), homes }
     }
 
-    /// The homes of its functions.
+    /// The homes of the module's functions.
     pub fn homes(&self) -> &KeptHomes {
         &self.homes
     }
 
-    /// A module that was made of this one's functions.
+    /// A module that shares functions with this one.
     fn derived(&self, module: ir::IRModule) -> IRModule {
         Self::with_homes(module, self.homes.clone())
     }
 
-    /// The module as it is now; functions are shared.
+    /// The current state of the module. Functions are shared.
     pub fn snapshot(&self) -> ir::IRModule {
         self.module.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A function of the module as an object.
+    /// A function of the module as a Python object.
     fn hand_out<'py>(
         &self,
         py: Python<'py>,
@@ -75,10 +75,10 @@ impl IRModule {
     }
 }
 
-/// The name of a function given as a string or a `GlobalVar`.
+/// The name of a function, given as a string or a `GlobalVar`.
 ///
 /// # Errors
-/// `TypeError` for anything else.
+/// `TypeError` for any other object.
 pub fn name_of(obj: &Bound<'_, PyAny>) -> Result<String> {
     if let Ok(s) = obj.cast::<PyString>() {
         return Ok(s.to_string());
@@ -125,7 +125,7 @@ impl IRModule {
         Ok(IRModule::with_homes(module, homes))
     }
 
-    /// A module of one function, which is called `main` unless it has a global symbol.
+    /// A module with one function. Its name is `main` unless it has a global symbol.
     #[staticmethod]
     fn from_expr(func: &Bound<'_, PyAny>) -> Result<Self> {
         let name: String = func.getattr("__name__")?.extract()?;
@@ -180,7 +180,7 @@ impl IRModule {
         Ok(PyList::new(py, vars)?.as_any().try_iter()?.into_any())
     }
 
-    /// The functions by their global variables.
+    /// A dict from global variables to functions.
     #[getter]
     fn functions<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -190,7 +190,7 @@ impl IRModule {
         Ok(dict)
     }
 
-    /// The functions with their global variables, in order.
+    /// Pairs of global variable and function, in order.
     fn functions_items<'py>(
         &self,
         py: Python<'py>,
@@ -202,12 +202,12 @@ impl IRModule {
             .collect()
     }
 
-    /// The functions with their global variables, in order.
+    /// Pairs of global variable and function, in order.
     fn items<'py>(&self, py: Python<'py>) -> Result<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
         self.functions_items(py)
     }
 
-    /// The global variable of that name.
+    /// The global variable with this name.
     fn get_global_var<'py>(&self, py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
         let module = self.snapshot();
         match module.get(name) {
@@ -246,7 +246,7 @@ impl IRModule {
         attrs_dict(py, &self.snapshot().attrs)
     }
 
-    /// The module with one more attribute, or with a dict of them.
+    /// The module with an additional attribute, or with a dict of additional attributes.
     #[pyo3(signature = (attr_key, attr_value=None))]
     fn with_attr(
         &self,
@@ -258,7 +258,7 @@ impl IRModule {
         Ok(self.derived(module))
     }
 
-    /// The module with the attributes of a dict as well.
+    /// The module with the attributes of a dict added.
     fn with_attrs(&self, attr_map: &Bound<'_, PyDict>) -> Result<IRModule> {
         self.with_attr(attr_map.as_any(), None)
     }
@@ -270,7 +270,7 @@ impl IRModule {
         self.derived(module)
     }
 
-    /// An attribute; `None` where there is none.
+    /// An attribute, or `None` if the module does not have it.
     fn get_attr<'py>(&self, py: Python<'py>, attr_key: &str) -> Result<Option<Bound<'py, PyAny>>> {
         let value = self.snapshot().attrs.get(attr_key).map(|v| attr_object(py, v)).transpose()?;
         Ok(value)
@@ -281,7 +281,7 @@ impl IRModule {
         self.attributes(py)
     }
 
-    /// What a module holds beside functions: nothing, since there is one device.
+    /// Global information beside functions. It is always empty, because there is one device.
     #[getter]
     fn global_infos<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         PyDict::new(py)
@@ -297,7 +297,7 @@ impl IRModule {
         self.snapshot().functions.iter().map(|(name, func)| self.hand_out(py, func, name)).collect()
     }
 
-    /// The function of that name; `default` where there is none.
+    /// The function with this name, or `default` if there is none.
     #[pyo3(signature = (name, default=None))]
     fn get<'py>(
         &self,
@@ -311,7 +311,8 @@ impl IRModule {
         }
     }
 
-    /// The module with other names of functions, in all calls as well: a dict from names or `GlobalVar`s to new ones.
+    /// The module with functions renamed, also in all calls. `replacements` maps names or
+    /// `GlobalVar`s to new ones.
     fn replace_global_vars(&self, replacements: &Bound<'_, PyDict>) -> Result<IRModule> {
         let mut module = self.snapshot();
         let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
@@ -338,12 +339,12 @@ impl IRModule {
         self.clone()
     }
 
-    /// Functions never change, so a module of its own with the same ones is a deep copy.
+    /// Functions are immutable, so a new module with the same functions is a deep copy.
     fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> IRModule {
         self.clone()
     }
 
-    /// The module as script. With `show_meta` large constants are written out.
+    /// The module as script text. With `show_meta`, large constants are included.
     #[pyo3(signature = (*, name=None, show_meta=false))]
     fn script(&self, name: Option<&str>, show_meta: bool) -> String {
         let mut options = PrintOptions { show_meta, ..PrintOptions::default() };
@@ -353,7 +354,7 @@ impl IRModule {
         print_module(&self.snapshot(), pliant_ops::registry(), &options)
     }
 
-    /// Prints the script, in colours on a terminal.
+    /// Prints the script, with colours on a terminal.
     #[pyo3(signature = (style=None, black_format=None))]
     fn show(&self, py: Python<'_>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
         let _ = black_format;
@@ -371,13 +372,13 @@ impl IRModule {
     }
 }
 
-/// Script with the colours of a terminal.
+/// Script text with terminal colours.
 #[pyfunction]
 pub fn highlight_script(text: &str) -> String {
     highlight(text)
 }
 
-/// A function for a module's table, where public functions stay public.
+/// A function for the table of a module. Public functions stay public.
 fn named_func(obj: &Bound<'_, PyAny>, globals: impl FnOnce() -> Globals) -> Result<ir::BaseFunc> {
     if let Ok(f) = obj.cast::<crate::te::prim_func::PrimFunc>() {
         return Ok(ir::BaseFunc::Prim(f.get().func.clone()));
@@ -385,7 +386,8 @@ fn named_func(obj: &Bound<'_, PyAny>, globals: impl FnOnce() -> Globals) -> Resu
     base_func(obj, globals)
 }
 
-/// The functions of a module that is made of all of them at once, in order: each may call any.
+/// The functions of a module that is created from all of them at once, in order. Each function may
+/// call any other.
 fn finished(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> Result<Vec<ir::BaseFunc>> {
     let (mut globals, order) = declare(entries);
     let mut made: Vec<Option<ir::BaseFunc>> = vec![None; entries.len()];
@@ -405,7 +407,8 @@ fn no_function(module: &ir::IRModule, name: &str) -> Error {
     Error::Key(format!("no function is called '{name}' (there are: {})", known.join(", ")))
 }
 
-/// The first difference between two modules or functions that is more than a name; `None` when there is none.
+/// The first difference between two modules or functions other than names, or `None` if there is
+/// none.
 #[pyfunction]
 pub fn structural_difference(
     lhs: &Bound<'_, PyAny>,
@@ -431,7 +434,7 @@ pub fn structural_difference(
     Ok(outcome.err().map(|d| d.to_string()))
 }
 
-/// A hash that structurally equal modules and functions share.
+/// A hash that is equal for structurally equal modules and functions.
 #[pyfunction]
 pub fn structural_hash(node: &Bound<'_, PyAny>) -> Result<u64> {
     Ok(match Comparable::of(node)? {
@@ -455,7 +458,7 @@ impl Comparable {
     }
 }
 
-/// What breaks the rules of the IR in a module, one line each; none for a well-formed one.
+/// The violations of the IR's rules in a module, one line each. Empty for a well-formed module.
 #[pyfunction]
 pub fn verify_module(module: &Bound<'_, IRModule>) -> Result<Vec<String>> {
     let module = module.get().snapshot();
@@ -463,7 +466,8 @@ pub fn verify_module(module: &Bound<'_, IRModule>) -> Result<Vec<String>> {
     Ok(problems.iter().map(ToString::to_string).collect())
 }
 
-/// What breaks the rules of the IR in a function, one line each; names of the module's functions are not checked.
+/// The violations of the IR's rules in a function, one line each. Names of other functions in the
+/// module are not checked.
 #[pyfunction]
 pub fn verify_function(func: &Bound<'_, PyAny>) -> Result<Vec<String>> {
     let problems = match named_func(func, Globals::default)? {
@@ -475,7 +479,7 @@ pub fn verify_function(func: &Bound<'_, PyAny>) -> Result<Vec<String>> {
     Ok(problems.iter().map(ToString::to_string).collect())
 }
 
-/// The names of graph functions that call each other, group by group.
+/// The groups of graph functions that are mutually recursive, by name.
 #[pyfunction]
 pub fn recursive_groups(module: &Bound<'_, IRModule>) -> Vec<Vec<String>> {
     let groups = pliant_opt::analysis::recursion::recursive_groups(&module.get().snapshot());

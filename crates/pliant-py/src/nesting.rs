@@ -1,13 +1,14 @@
-//! The bound on how deeply values may be nested in one another: conversions, comparisons and prints of them recurse.
+//! The limit on the nesting depth of values, because their conversion, comparison and printing are
+//! recursive.
 
 use std::cell::Cell;
 
 use crate::error::{Error, Result};
 
-/// The deepest nesting of tuples, types and lists.
+/// The maximum nesting depth of tuples, types and lists.
 pub const MAX_NESTING: u32 = 200;
 
-/// The error for what is nested more deeply.
+/// The error for a value that is nested too deeply.
 pub fn too_deep(what: &str) -> Error {
     Error::Value(format!("{what} are nested more than {MAX_NESTING} levels deep"))
 }
@@ -16,14 +17,14 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// One level of a recursive conversion; ends when dropped.
+/// One level of a recursive conversion. The level ends when this value is dropped.
 pub struct Level(());
 
 impl Level {
-    /// Goes one level deeper into nested values.
+    /// Enters one more level of nested values.
     ///
     /// # Errors
-    /// `ValueError` beyond [`MAX_NESTING`].
+    /// `ValueError` if the depth exceeds [`MAX_NESTING`].
     pub fn enter(what: &str) -> Result<Level> {
         let depth = DEPTH.get();
         if depth >= MAX_NESTING {

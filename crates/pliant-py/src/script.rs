@@ -1,4 +1,5 @@
-//! Script in Python: text and decorated sources to modules, through the parser that files use.
+//! Script in Python: parses texts and decorated sources to modules, with the same parser as for
+//! files.
 
 use pliant_diag::{Diagnostic, SourceFile};
 use pliant_ir::BaseFunc;
@@ -20,11 +21,11 @@ use crate::sources::{add_source, with_sources};
 use crate::te::prim_func::PrimFunc;
 use crate::tir::expr::PrimExpr;
 
-/// The Python program around a script: names, and `eval` for everything else.
+/// The Python environment of a script: names, and `eval` for all other expressions.
 struct PyEnv<'py> {
     names: Bound<'py, PyDict>,
     globals: Bound<'py, PyDict>,
-    /// The macros that the script may use, by place.
+    /// The macros that the script may use, by index.
     macros: Vec<Bound<'py, PyAny>>,
 }
 
@@ -49,7 +50,7 @@ impl HostEnv for PyEnv<'_> {
     }
 }
 
-/// A Python object as the parser sees it.
+/// A Python object as a value for the parser.
 fn host_value(obj: &Bound<'_, PyAny>, name: Option<&str>, depth: u32) -> HostValue {
     const MAX_DEPTH: u32 = 32;
     let other = || {
@@ -101,7 +102,7 @@ fn plain_value(obj: &Bound<'_, PyAny>, depth: u32) -> Option<HostValue> {
     None
 }
 
-/// What belongs to the language: its modules and names, expressions, functions.
+/// Values that belong to the language: its modules, names, expressions and functions.
 fn language_value(obj: &Bound<'_, PyAny>, name: Option<&str>) -> Option<HostValue> {
     if let Ok(module) = obj.cast::<PyModule>() {
         let path = module.name().ok()?.to_string();
@@ -149,7 +150,7 @@ fn language_value(obj: &Bound<'_, PyAny>, name: Option<&str>) -> Option<HostValu
     path.extract().ok().map(HostValue::Path)
 }
 
-/// Arrays become constants; NumPy's scalars and types the plain values that they are.
+/// Converts arrays to constants, and NumPy scalars and types to plain values.
 fn array_value(obj: &Bound<'_, PyAny>) -> Option<HostValue> {
     if obj.is_instance_of::<pyo3::types::PyType>()
         || obj.hasattr("itemsize").ok()? && obj.hasattr("kind").ok()?
@@ -167,7 +168,7 @@ fn array_value(obj: &Bound<'_, PyAny>) -> Option<HostValue> {
     crate::relax::convert::own(tensor).ok().map(HostValue::Tensor)
 }
 
-/// A size over variables of the program around.
+/// A size over variables of the surrounding program.
 fn host_sym(e: &te::Expr) -> Option<HostSym> {
     use std::hash::{Hash, Hasher};
     Some(match e.kind() {
@@ -195,7 +196,7 @@ fn host_sym(e: &te::Expr) -> Option<HostSym> {
     })
 }
 
-/// A macro of the program around a script: its text, and what is seen where it is defined.
+/// A macro of the surrounding program: its text, and the names visible at its definition.
 #[derive(FromPyObject)]
 struct PyMacro<'py> {
     text: String,
@@ -207,8 +208,9 @@ struct PyMacro<'py> {
     globals: Bound<'py, PyDict>,
 }
 
-/// Parses a text: a module, the name and module of a rewriter, or a function on its own. `first_line` and `dedent` place it in
-/// the user's file; `macros` are those that it may use.
+/// Parses a text and returns a module, the name and module of a rewriter, or a single function.
+/// `first_line` and `dedent` locate the text in the user's file. `macros` are the macros that the
+/// text may use.
 #[pyfunction]
 #[pyo3(signature = (text, file="<str>", first_line=1, dedent=0, names=None, globals=None, macros=None))]
 #[expect(clippy::too_many_arguments, reason = "each has a name in Python")]
@@ -265,7 +267,7 @@ pub fn parse_script<'py>(
     }
 }
 
-/// Raises what a script breaks of the rules of the IR, at its lines.
+/// Raises an error for violations of the IR's rules in a script, with their source lines.
 #[pyfunction]
 pub fn check_script(module: &Bound<'_, IRModule>) -> Result<()> {
     let module = module.get().snapshot();
@@ -273,7 +275,7 @@ pub fn check_script(module: &Bound<'_, IRModule>) -> Result<()> {
     if problems.is_empty() { Ok(()) } else { Err(Error::Script(problem(&problems))) }
 }
 
-/// The first error of a script as an exception, with the report of all.
+/// An exception for the first error of a script, with a report of all errors.
 fn problem(errors: &[Diagnostic]) -> ScriptProblem {
     let Some(first) = errors.first() else {
         return ScriptProblem {

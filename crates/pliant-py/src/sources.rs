@@ -1,17 +1,18 @@
-//! The texts of all scripts that Python parsed: spans in modules point into them.
+//! The texts of all scripts parsed from Python. Source locations in modules refer to them.
 //!
-//! Each text stands here once, however often it is parsed: a macro's is read with each script that uses it. Beyond a
-//! bound the oldest are forgotten; what was made of them has no lines any more.
+//! Each text is stored once, even if it is parsed repeatedly: the text of a macro is parsed with
+//! each script that uses it. Beyond a size limit, the oldest texts are dropped, and diagnostics for
+//! modules made from them no longer show source lines.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use pliant_diag::{FileId, SourceFile, SourceMap};
 
-/// How many bytes of text are kept.
+/// The maximum size of the stored texts in bytes.
 const MAX_BYTES: usize = 64 << 20;
 
-/// What each text costs besides.
+/// The assumed overhead of each text in bytes.
 const OVERHEAD: usize = 256;
 
 static SOURCES: Mutex<Option<Sources>> = Mutex::new(None);
@@ -35,7 +36,8 @@ impl Sources {
         id
     }
 
-    /// Forgets the oldest texts, but not the newest, where there are too many: a part at once.
+    /// Drops the oldest texts if there are too many, several at a time. The newest text is always
+    /// kept.
     fn forget(&mut self, limit: usize) {
         if self.bytes <= limit {
             return;
@@ -59,12 +61,12 @@ fn cost(file: &SourceFile) -> usize {
     file.text.len() + OVERHEAD
 }
 
-/// Adds a text that is parsed.
+/// Adds a text before it is parsed.
 pub fn add_source(file: SourceFile) -> FileId {
     with(|sources| sources.add(file, MAX_BYTES))
 }
 
-/// Adds a model, whose nodes are named once they have been read.
+/// Adds a model. Its nodes are named after they have been read.
 pub fn add_graph(name: &str) -> FileId {
     with(|sources| {
         sources.bytes += OVERHEAD;
@@ -72,7 +74,7 @@ pub fn add_graph(name: &str) -> FileId {
     })
 }
 
-/// Names the nodes of a model.
+/// Sets the names of a model's nodes.
 pub fn name_nodes(graph: FileId, names: &str) {
     with(|sources| {
         sources.bytes += names.len();
@@ -81,7 +83,7 @@ pub fn name_nodes(graph: FileId, names: &str) {
     });
 }
 
-/// Calls `work` with the texts that are kept.
+/// Calls `work` with the stored texts.
 pub fn with_sources<T>(work: impl FnOnce(&SourceMap) -> T) -> T {
     with(|sources| work(&sources.map))
 }
@@ -91,7 +93,7 @@ fn with<T>(work: impl FnOnce(&mut Sources) -> T) -> T {
     work(sources.get_or_insert_with(Sources::default))
 }
 
-/// How many texts are kept, and how many bytes they take.
+/// The number of stored texts, and their size in bytes.
 #[pyo3::pyfunction]
 pub fn source_texts() -> (usize, usize) {
     with(|sources| (sources.known.len(), sources.bytes))

@@ -1,4 +1,4 @@
-//! Questions about expressions and types, for `pliant.relax.analysis`.
+//! Analyses of expressions and types, for `pliant.relax.analysis`.
 
 use pliant_ir::relax::derive;
 use pliant_ir::relax::visit::{Uses, bindings};
@@ -23,7 +23,7 @@ use crate::relax::walk::{Step, walk};
 use crate::tir::classes::wrap as wrap_prim;
 use crate::tir::expr::prim;
 
-/// Each node once, in order.
+/// A list of nodes without duplicates, in order.
 #[derive(Default)]
 struct Found {
     seen: FxHashSet<Key>,
@@ -52,7 +52,7 @@ fn is_var(node: &NodeRef) -> bool {
     }
 }
 
-/// The callee of a call that is no operator.
+/// The callee of a call, unless the callee is an operator.
 fn callee(node: &NodeRef) -> Option<NodeRef> {
     match node.get() {
         Node::Call(call) => match &call.callee {
@@ -69,8 +69,9 @@ fn callee(node: &NodeRef) -> Option<NodeRef> {
     }
 }
 
-/// The variables or functions in an expression, each once, in order: `"all"`, `"bound"`, `"free"` or `"used"` variables,
-/// `"global"` functions named, `"called"` functions called.
+/// The variables or functions in an expression, each once, in order. `kind` selects `"all"`,
+/// `"bound"`, `"free"` or `"used"` variables, `"global"` functions that are referenced, or
+/// `"called"` functions that are called.
 #[pyfunction]
 pub fn find_vars<'py>(expr: &Bound<'py, PyAny>, kind: &str) -> Result<Vec<Bound<'py, PyAny>>> {
     let root = needed(expr)?;
@@ -110,7 +111,7 @@ pub fn find_vars<'py>(expr: &Bound<'py, PyAny>, kind: &str) -> Result<Vec<Bound<
     found.wrap(expr.py())
 }
 
-/// All expressions in an expression, operands before what uses them.
+/// All subexpressions of an expression. Operands come before their users.
 #[pyfunction]
 pub fn post_order<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
     let mut list = Vec::new();
@@ -121,7 +122,7 @@ pub fn post_order<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>
     list.into_iter().map(|n| wrap(expr.py(), n)).collect()
 }
 
-/// All bindings in an expression, in the order of the text.
+/// All bindings in an expression, in textual order.
 #[pyfunction]
 pub fn all_bindings<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
     let mut list = Vec::new();
@@ -133,10 +134,10 @@ pub fn all_bindings<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAn
     list.into_iter().map(|b| wrap_binding(expr.py(), b)).collect()
 }
 
-/// A variable and those whose values read it.
+/// A variable, and the variables whose values use it.
 type UseChain<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>);
 
-/// The variables of a block with those whose values read them, in order.
+/// The variables of a block, each with the variables whose values use it, in order.
 #[pyfunction]
 pub fn use_chains<'py>(block: &Bound<'py, BindingBlock>) -> Result<Vec<UseChain<'py>>> {
     let mut order = Found::default();
@@ -161,11 +162,12 @@ pub fn use_chains<'py>(block: &Bound<'py, BindingBlock>) -> Result<Vec<UseChain<
     order.list.into_iter().map(chain).collect()
 }
 
-/// A variable, those whose values read it, and its own value.
+/// A variable, the variables whose values use it, and its own value.
 type Use<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 
-/// The variables of the function that an expression stands in, parameters first: each with those whose values read it, and
-/// its own value. Nothing for a free-standing expression.
+/// The variables of the function that contains an expression, parameters first. Each comes with the
+/// variables whose values use it and with its own value. Empty for an expression that belongs to no
+/// function.
 #[pyfunction]
 pub fn uses_around<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Use<'py>>> {
     let node = needed(expr)?;
@@ -192,7 +194,8 @@ pub fn uses_around<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Use<'py>>> {
         .collect()
 }
 
-/// Whether a call in an expression has effects, but not those of the function called `own_name`.
+/// Whether an expression contains a call with side effects. Calls of the function named `own_name`
+/// are not counted.
 #[pyfunction]
 #[pyo3(signature = (expr, own_name=None))]
 pub fn has_impure_call(expr: &Bound<'_, PyAny>, own_name: Option<&str>) -> Result<bool> {
@@ -227,7 +230,8 @@ pub fn has_impure_call(expr: &Bound<'_, PyAny>, own_name: Option<&str>) -> Resul
 
 // ---- types ----
 
-/// Work on types in arenas of their own; symbols keep the variables that they stand for.
+/// A temporary function for computations on types. Its symbols stand for the same variables as in
+/// the original.
 struct Scratch(std::sync::Arc<Home>);
 
 impl Scratch {
@@ -242,7 +246,7 @@ impl Scratch {
     }
 }
 
-/// The least type that both types fit.
+/// The least common supertype of both types.
 #[pyfunction]
 pub fn struct_info_lca<'py>(
     lhs: &Bound<'py, PyAny>,
@@ -257,8 +261,8 @@ pub fn struct_info_lca<'py>(
     wrap_info(lhs.py(), info)
 }
 
-/// Whether every value of type `derived` is of type `base`: 3 when it is, 2 when the sizes decide, 1 when data types or
-/// ranks decide, 0 when no value is.
+/// Whether every value of type `derived` is of type `base`: 3 if it is, 2 if that depends on sizes
+/// only, 1 if it depends on data types or ranks, and 0 if no value is.
 #[pyfunction]
 pub fn struct_info_check(base: &Bound<'_, PyAny>, derived: &Bound<'_, PyAny>) -> Result<u8> {
     let (base, derived) = (sinfo(base)?, sinfo(derived)?);
@@ -276,7 +280,7 @@ pub fn struct_info_check(base: &Bound<'_, PyAny>, derived: &Bound<'_, PyAny>) ->
     })
 }
 
-/// The type with its dims forgotten.
+/// The type without its dims.
 #[pyfunction]
 pub fn static_struct_info<'py>(info: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     wrap_info(info.py(), without_dims(&sinfo(info)?))
@@ -304,7 +308,8 @@ fn without_dims(info: &SInfo) -> SInfo {
     }
 }
 
-/// The type with the variables of sizes replaced; dims that hold others, and variables of shapes, are forgotten.
+/// The type with size variables replaced. Dims that contain variables without a replacement are
+/// dropped, and so are shape variables.
 #[pyfunction]
 pub fn erase_struct_info<'py>(
     info: &Bound<'py, PyAny>,
@@ -333,7 +338,7 @@ pub fn erase_struct_info<'py>(
     wrap_info(info.py(), made)
 }
 
-/// The variables of sizes in a type: all, or those that a value of the type defines.
+/// The size variables in a type: all of them, or only those that a value of the type defines.
 #[pyfunction]
 pub fn struct_info_vars<'py>(
     info: &Bound<'py, PyAny>,
@@ -351,7 +356,7 @@ pub fn struct_info_vars<'py>(
     list.into_iter().map(|e| Ok(wrap_prim(info.py(), e)?)).collect()
 }
 
-/// The sizes in a type that cannot be negative, each once.
+/// The non-negative sizes in a type, each once.
 #[pyfunction]
 pub fn struct_info_dims<'py>(info: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
     let given = sinfo(info)?;
@@ -370,7 +375,7 @@ pub fn struct_info_dims<'py>(info: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, 
     list.into_iter().map(|e| Ok(wrap_prim(info.py(), e)?)).collect()
 }
 
-/// The type of a call of a function of that type with arguments of those types.
+/// The result type of a call of a function of type `func` with arguments of the types `args`.
 #[pyfunction]
 pub fn call_struct_info<'py>(
     func: &Bound<'py, PyAny>,
@@ -394,8 +399,8 @@ pub fn call_struct_info<'py>(
     wrap_info(func.py(), info)
 }
 
-/// The variables of sizes of a function: those that its parameters and `match_cast` define, or those that it reads
-/// without defining.
+/// The size variables of a function: those that its parameters and `match_cast` define, or those
+/// that it uses without defining them.
 #[pyfunction]
 pub fn symbolic_vars<'py>(func: &Bound<'py, PyAny>, free: bool) -> Result<Vec<Bound<'py, PyAny>>> {
     use pliant_ir::relax::visit;

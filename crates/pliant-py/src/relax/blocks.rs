@@ -1,4 +1,4 @@
-//! Sequences, blocks, bindings and choices in Python.
+//! Sequences, blocks, bindings and conditionals in Python.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub struct BindingBlock {
     pub block: BlockRef,
 }
 
-/// The bindings of a list.
+/// The bindings in a Python list.
 fn binding_list(list: &Bound<'_, PyAny>) -> Result<Vec<BindingRef>> {
     let one = |b: Bound<'_, PyAny>| match b.cast::<Binding>() {
         Ok(b) => Ok(b.get().binding.clone()),
@@ -86,7 +86,8 @@ impl BindingBlock {
         Ok(BindingBlock { block: BlockRef::free(false, binding_list(bindings)?) })
     }
 
-    /// `None`: what Python holds of a program does not keep where its text stood. Constructors take it as TVM's do.
+    /// Always `None`: Python objects do not record source locations. Constructors accept the
+    /// argument for compatibility with TVM.
     #[getter]
     fn span(&self) -> Option<Py<PyAny>> {
         None
@@ -104,12 +105,13 @@ impl BindingBlock {
         self.block.bindings().into_iter().map(|b| wrap_binding(py, b)).collect()
     }
 
-    /// Where two or more local functions follow each other: the first, and the one after the last.
+    /// The ranges of two or more consecutive local functions, as the index of the first one and the
+    /// index after the last one.
     fn _function_runs(&self) -> Vec<(usize, usize)> {
         self.block.function_runs()
     }
 
-    /// Whether both are the same block, binding by binding.
+    /// Whether both are the same block, compared binding by binding.
     fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<BindingBlock>().is_ok_and(|o| o.get().block.same(&self.block))
     }
@@ -137,7 +139,7 @@ impl BindingBlock {
     }
 }
 
-/// A block without effects and control flow.
+/// A block without side effects and control flow.
 #[pyclass(extends = BindingBlock, frozen, module = "pliant.relax")]
 pub struct DataflowBlock;
 
@@ -155,10 +157,10 @@ impl DataflowBlock {
     }
 }
 
-/// A block as an object of its class.
+/// A block as an instance of its Python class.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// An error of the Python interpreter.
 pub fn wrap_block(py: Python<'_>, block: BlockRef) -> Result<Bound<'_, PyAny>> {
     let dataflow = block.dataflow();
     let base = PyClassInitializer::from(BindingBlock { block });
@@ -169,10 +171,10 @@ pub fn wrap_block(py: Python<'_>, block: BlockRef) -> Result<Bound<'_, PyAny>> {
     })
 }
 
-/// A block of a home as an object.
+/// A block of a home as a Python object.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// An error of the Python interpreter.
 pub fn wrap_home_block<'py>(
     py: Python<'py>,
     home: &Arc<crate::relax::home::Home>,
@@ -181,7 +183,7 @@ pub fn wrap_home_block<'py>(
     wrap_block(py, BlockRef::new(BlockNode::In(home.clone(), block)))
 }
 
-/// A binding: a variable and its value, or a `match_cast`.
+/// A binding of a variable to a value or to the result of a `match_cast`.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
 pub struct Binding {
     /// The binding.
@@ -194,7 +196,8 @@ fn gone() -> Error {
 
 #[pymethods]
 impl Binding {
-    /// `None`: what Python holds of a program does not keep where its text stood. Constructors take it as TVM's do.
+    /// Always `None`: Python objects do not record source locations. Constructors accept the
+    /// argument for compatibility with TVM.
     #[getter]
     fn span(&self) -> Option<Py<PyAny>> {
         None
@@ -246,7 +249,7 @@ fn free_binding(
     Ok(Binding { binding: BindingRef::Free(Arc::new(FreeBinding { var, value, cast })) })
 }
 
-/// A variable and its value.
+/// A binding of a variable to a value.
 #[pyclass(extends = Binding, frozen, module = "pliant.relax")]
 pub struct VarBinding;
 
@@ -264,7 +267,8 @@ impl VarBinding {
     }
 }
 
-/// A check at run time that a value is of a type, which defines the sizes new in it.
+/// A run-time check that a value has a type. It defines the size variables that first occur in the
+/// type.
 #[pyclass(extends = Binding, frozen, module = "pliant.relax")]
 pub struct MatchCast;
 
@@ -283,7 +287,7 @@ impl MatchCast {
         Ok(PyClassInitializer::from(binding).add_subclass(MatchCast))
     }
 
-    /// The type that is checked.
+    /// The checked type.
     #[getter]
     fn struct_info<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let info = slf.as_super().binding.cast().ok_or_else(gone)?;
@@ -291,10 +295,10 @@ impl MatchCast {
     }
 }
 
-/// A binding as an object of its class.
+/// A binding as an instance of its Python class.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// An error of the Python interpreter.
 pub fn wrap_binding(py: Python<'_>, binding: BindingRef) -> Result<Bound<'_, PyAny>> {
     let cast = binding.is_cast();
     let base = PyClassInitializer::from(Binding { binding });
@@ -305,11 +309,11 @@ pub fn wrap_binding(py: Python<'_>, binding: BindingRef) -> Result<Bound<'_, PyA
     })
 }
 
-/// A choice by a scalar bool.
+/// A conditional on a scalar bool.
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct If;
 
-/// The parts of a choice.
+/// The condition and the two branches of a conditional.
 fn parts(node: &NodeRef) -> Result<[NodeRef; 3]> {
     match node.get() {
         Node::If(choice) => Ok(choice.parts()),
@@ -350,14 +354,14 @@ impl If {
         wrap(slf.py(), cond)
     }
 
-    /// Evaluated when the condition holds.
+    /// The branch that is evaluated if the condition holds.
     #[getter]
     fn true_branch<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let [_, branch, _] = parts(&slf.as_super().node)?;
         wrap(slf.py(), branch)
     }
 
-    /// Evaluated when it does not.
+    /// The branch that is evaluated if the condition does not hold.
     #[getter]
     fn false_branch<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let [_, _, branch] = parts(&slf.as_super().node)?;

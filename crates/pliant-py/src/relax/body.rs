@@ -1,4 +1,5 @@
-//! From the functions, sequences, blocks and bindings that Python built to a function's arenas.
+//! Converts functions, sequences, blocks and bindings that Python code built into the arenas of a
+//! function.
 
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ use crate::relax::seq::{
 };
 use crate::relax::sinfo::{SInfo, sinfo_of, to_type};
 
-/// The function that parts make, in a home of its own.
+/// Builds a function from its parts, in a new home.
 ///
 /// # Errors
-/// Variables that are neither parameters nor defined; what type rules say.
+/// If a variable is neither a parameter nor defined, or if a type rule fails.
 pub fn function(parts: &FuncParts, globals: Globals) -> Result<Arc<Home>> {
     let home = Home::building();
     {
@@ -45,7 +46,7 @@ pub fn function(parts: &FuncParts, globals: Globals) -> Result<Arc<Home>> {
 }
 
 impl HomeState {
-    /// A variable as a parameter.
+    /// A parameter from its variable.
     fn param(&mut self, node: &NodeRef) -> Result<ir::Var> {
         match node.get() {
             Node::Var(var) => {
@@ -56,7 +57,8 @@ impl HomeState {
                     )));
                 };
                 let ty = to_type(self, info)?;
-                // What was rewritten read the parameter before the function that has it was made.
+                // A rewritten body may have used the parameter before the function that declares it
+                // was created.
                 if self.keep_unknown
                     && let Some(e) = self.find(var.ident())
                     && let ExprData::Var(v) = *self.parts()?.0.expr(e)
@@ -76,7 +78,7 @@ impl HomeState {
         }
     }
 
-    /// The variable that an expression of a home is.
+    /// The variable that an expression of a home refers to, if the expression is a variable.
     fn var_of(&self, home: &Arc<Home>, e: ir::Expr) -> Result<Option<ir::Var>> {
         let of = |f: &ir::Function| match f.expr(e) {
             ExprData::Var(v) => Some(*v),
@@ -88,7 +90,7 @@ impl HomeState {
         Ok(home.lock().func().and_then(of))
     }
 
-    /// A variable of this function that is the user's.
+    /// A new variable of this function for a variable of the user.
     fn new_var(&mut self, var: &FreeVar, ty: ir::Type, dataflow: bool) -> Result<ir::Var> {
         let builder = self.builder()?;
         let name = builder.unique_name(&var.0.name);
@@ -98,14 +100,14 @@ impl HomeState {
         Ok(v)
     }
 
-    /// A variable that nothing defines here.
+    /// A variable that is not defined in this function.
     pub(super) fn add_unbound(&mut self, var: &FreeVar) -> Result<ir::Expr> {
         let ty = to_type(self, var.0.sinfo.as_ref().unwrap_or(&SInfo::Object))?;
         let v = self.new_var(var, ty, var.0.dataflow)?;
         Ok(self.parts()?.0.var_expr(v))
     }
 
-    /// The type of a result as it can be told outside: sizes that only the body knows do not leave it.
+    /// The type of a result as callers see it. Sizes that are defined only in the body are dropped.
     pub fn escaping(&mut self, ty: ir::Type, params: &[ir::Var]) -> Result<ir::Type> {
         let func = self.parts()?.0;
         let mut known = FxHashSet::default();
@@ -135,10 +137,10 @@ impl HomeState {
         }
     }
 
-    /// A sequence, its bindings added where the builder stands; its result.
+    /// Adds the bindings of a sequence at the builder's current position and returns its result.
     ///
     /// # Errors
-    /// As [`function`].
+    /// As for [`function`].
     pub fn body(&mut self, node: &NodeRef) -> Result<ir::Expr> {
         match node.get() {
             Node::Seq(SeqNode::Free { blocks, body }) => {
@@ -185,7 +187,8 @@ impl HomeState {
         Ok(())
     }
 
-    /// Adds bindings. The variables of consecutive local functions are in view in all of them.
+    /// Adds bindings. The variables of consecutive local functions are visible in all of those
+    /// functions.
     fn add_bindings(&mut self, bindings: &[BindingRef]) -> Result<()> {
         let mut i = 0;
         while i < bindings.len() {
@@ -210,7 +213,8 @@ impl HomeState {
     }
 
     fn is_function(&self, binding: &BindingRef) -> bool {
-        // What is native here is bound as it is; its home may be this one, which is locked.
+        // A native value is bound unchanged. It must not be inspected through its home, which may
+        // be this locked one.
         match binding {
             BindingRef::In(home, _) if self.is_native(home) => false,
             BindingRef::Free(b) => match b.value.get() {
@@ -223,8 +227,8 @@ impl HomeState {
         }
     }
 
-    /// Makes the variable of a local function known before its body, where its type is, and tells it where it was
-    /// taken over from another function.
+    /// Declares the variable of a local function before its body, if its type is known. Returns the
+    /// variable if it was imported from another function.
     fn declare(&mut self, binding: &BindingRef) -> Result<Option<ir::Var>> {
         let b = match binding {
             BindingRef::In(home, _) if self.is_native(home) => return Ok(None),
@@ -254,10 +258,10 @@ impl HomeState {
         Ok(None)
     }
 
-    /// Adds one binding where the builder stands.
+    /// Adds one binding at the builder's current position.
     ///
     /// # Errors
-    /// As [`function`].
+    /// As for [`function`].
     pub fn add_binding(&mut self, binding: &BindingRef) -> Result<ir::Binding> {
         let binding = match binding {
             BindingRef::In(home, b) if self.is_native(home) => *b,
@@ -279,7 +283,7 @@ impl HomeState {
         Ok(ir::Binding { var, value, cast: cast.into() })
     }
 
-    /// The variable taken over from another function that nothing has bound yet.
+    /// The variable imported from another function, if no binding defines it yet.
     fn declared(&mut self, home: &Arc<Home>, e: ir::Expr) -> Result<Option<ir::Var>> {
         let ident = home.lock().ident(e);
         let Some(here) = self.find(ident) else { return Ok(None) };
@@ -291,14 +295,15 @@ impl HomeState {
         .filter(|v| !builder.func().params().contains(v)))
     }
 
-    /// The variable that a binding of a value of that type defines.
+    /// The variable that a binding defines for a value of type `ty`.
     fn bound_var(&mut self, node: &NodeRef, ty: ir::Type) -> Result<ir::Var> {
         let in_dataflow = self.builder()?.in_dataflow();
         let var = match node.get() {
             Node::Var(var) => {
                 let declared = var.0.sinfo.as_ref().map(|i| to_type(self, i)).transpose()?;
                 let ty = declared.unwrap_or(ty);
-                // A local function was declared before its body; a variable may have been read before it was bound.
+                // A local function is declared before its body, and a variable may be used before
+                // it is bound.
                 if let Some(e) = self.find(var.ident())
                     && let ExprData::Var(v) = *self.parts()?.0.expr(e)
                 {
@@ -335,7 +340,7 @@ impl HomeState {
         Ok(var)
     }
 
-    /// A choice; its branches are sequences of their own.
+    /// A conditional. Its branches become sequences.
     pub(super) fn lower_if(&mut self, choice: &IfNode) -> Result<ir::Expr> {
         let cond = self.lower(&choice.cond)?;
         let cond = self.builder()?.operand(cond);
@@ -343,7 +348,7 @@ impl HomeState {
         for branch in [&choice.then_seq, &choice.else_seq] {
             self.builder()?.begin_seq();
             let result = self.body(branch);
-            // The sequence is closed whatever became of it.
+            // The sequence must be closed even if an error occurred.
             let e = match &result {
                 Ok(e) => *e,
                 Err(_) => cond,
@@ -377,7 +382,7 @@ impl HomeState {
     }
 
     fn local_body(&mut self, parts: &FuncParts) -> Result<(ir::Expr, Option<ir::Type>, bool)> {
-        // It has no name to the outside, whatever it was before.
+        // A local function has no public name, even if it had one before.
         let attrs = parts.attrs.iter().filter(|(key, _)| &***key != GLOBAL_SYMBOL);
         *self.builder()?.attrs_mut() = attrs.map(|(k, v)| (k.clone(), v.clone())).collect();
         let mut params = Vec::with_capacity(parts.params.len());
@@ -411,7 +416,7 @@ fn not_a_var(what: &str) -> Error {
 }
 
 impl FuncParts {
-    /// The type of the function, where it follows from the parameters and the declared result.
+    /// The type of the function, if it follows from the parameters and the declared result type.
     pub fn signature(&self) -> Option<SInfo> {
         let params: Option<Vec<SInfo>> = self.params.iter().map(sinfo_of).collect();
         let ret = self.ret.clone()?;

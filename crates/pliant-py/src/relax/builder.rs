@@ -1,4 +1,4 @@
-//! `BlockBuilder`: makes functions binding by binding. The Python class adds the context managers.
+//! `BlockBuilder`: builds functions binding by binding. The Python class adds the context managers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,7 +26,7 @@ use crate::relax::views::{in_func, set_attrs};
 use crate::te::prim_func::PrimFunc;
 use crate::te::tensor::Tensor;
 
-/// Makes the functions of a module, one at a time.
+/// Builds the functions of a module, one after the other.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
 pub struct BlockBuilder {
     state: Mutex<State>,
@@ -49,14 +49,14 @@ struct Current {
     attrs: FuncAttrs,
     private: bool,
     pure: Option<bool>,
-    /// The function was ended by `emit_func_output`.
+    /// Whether `emit_func_output` has ended the function.
     done: bool,
-    /// It is one that is being rewritten.
+    /// Whether the function is being rewritten.
     rewrite: bool,
 }
 
 impl BlockBuilder {
-    /// A builder that adds to a module.
+    /// A builder that adds functions to a module.
     pub(super) fn over(module: Option<&Bound<'_, IRModule>>) -> Self {
         let mut state = State::default();
         if let Some(module) = module {
@@ -81,7 +81,7 @@ impl BlockBuilder {
 }
 
 impl State {
-    /// Opens the rewriting of the function of that home.
+    /// Begins to rewrite the function of this home.
     pub(super) fn enter_rewrite(&mut self, home: &Arc<Home>) -> Result<()> {
         let derived = home.derive()?;
         derived.lock().globals.extend(self.globals.clone());
@@ -97,7 +97,7 @@ impl State {
         Ok(())
     }
 
-    /// Ends it.
+    /// Ends the rewriting.
     pub(super) fn exit_rewrite(&mut self) {
         if self.stack.last().is_some_and(|c| c.rewrite)
             && let Some(current) = self.stack.pop()
@@ -128,7 +128,7 @@ impl BlockBuilder {
         Self::over(module)
     }
 
-    /// Opens a function.
+    /// Begins a function.
     #[pyo3(signature = (name, params=None, attrs=None, pure=None, private=false))]
     fn _begin_function(
         &self,
@@ -162,7 +162,7 @@ impl BlockBuilder {
         Ok(())
     }
 
-    /// Closes the function; gives it up when it was not ended by `emit_func_output`.
+    /// Ends the function. Abandons it if `emit_func_output` was not called.
     fn _end_function(&self, failed: bool) -> Result<()> {
         let mut state = self.state();
         let Some(current) = state.stack.pop() else { return Ok(()) };
@@ -179,14 +179,14 @@ impl BlockBuilder {
         )))
     }
 
-    /// Opens a dataflow block.
+    /// Begins a dataflow block.
     fn _begin_dataflow(&self) -> Result<()> {
         let home = self.state().home()?;
         let mut inner = home.lock();
         inner.builder()?.begin_dataflow().map_err(|e| Error::Value(e.message))
     }
 
-    /// Closes the dataflow block.
+    /// Ends the dataflow block.
     fn _end_dataflow(&self) {
         if let Ok(home) = self.state().home()
             && let Ok(builder) = home.lock().builder()
@@ -201,7 +201,7 @@ impl BlockBuilder {
         self.bind(expr, name_hint, false)
     }
 
-    /// Binds an expression to a new variable that is seen after the dataflow block.
+    /// Binds an expression to a new variable that is visible after the dataflow block.
     #[pyo3(signature = (output, name_hint=""))]
     fn emit_output<'py>(
         &self,
@@ -211,7 +211,8 @@ impl BlockBuilder {
         self.bind(output, name_hint, true)
     }
 
-    /// Binds `match_cast(value, struct_info)`: a check at run time that defines the sizes new in it.
+    /// Binds `match_cast(value, struct_info)`: a run-time check that also defines the size
+    /// variables that first occur in the type.
     #[pyo3(signature = (value, struct_info, name_hint=""))]
     fn match_cast<'py>(
         &self,
@@ -238,7 +239,7 @@ impl BlockBuilder {
         wrap(value.py(), in_func(&home, e))
     }
 
-    /// Ends the function with its result and returns its global name.
+    /// Ends the function with its result and returns its global variable.
     #[pyo3(signature = (output, params=None))]
     fn emit_func_output<'py>(
         &self,
@@ -271,7 +272,7 @@ impl BlockBuilder {
         wrap(output.py(), NodeRef::new(Node::Global(name)))
     }
 
-    /// Adds a function, or finds an equal one, and returns its global name.
+    /// Adds a function, or finds an equal one, and returns its global variable.
     fn add_func<'py>(
         &self,
         func: &Bound<'py, PyAny>,
@@ -282,7 +283,7 @@ impl BlockBuilder {
             && given.get().given_name().is_none()
             && !made.attrs.contains_key(GLOBAL_SYMBOL)
         {
-            // A function that was put together here and has no name to the outside serves this module alone.
+            // A function that was built here and has no public name is private to the module.
             Arc::make_mut(made).private = true;
         }
         let mut guarded = self.state();
@@ -313,26 +314,26 @@ impl BlockBuilder {
         Ok(())
     }
 
-    /// The module as it stands.
+    /// The current module.
     fn get(&self) -> IRModule {
         let state = self.state();
         IRModule::with_homes(state.module.module().clone(), state.homes.clone())
     }
 
-    /// The module as it stands.
+    /// The current module.
     fn finalize(&self) -> IRModule {
         self.get()
     }
 
-    /// A name that no other variable of the function has.
+    /// A name that is not used by any other variable of the function.
     fn get_unique_name(&self, name_prefix: &str) -> Result<String> {
         let home = self.state().home()?;
         let mut inner = home.lock();
         Ok(inner.builder()?.unique_name(name_prefix).to_string())
     }
 
-    /// The placeholder that stands for an expression in tensor expressions; its name is the letter numbered
-    /// `index`.
+    /// The placeholder that stands for an expression in tensor expressions. Its name is the letter
+    /// with the number `index`.
     #[pyo3(signature = (expr, index=0))]
     fn te_tensor(&self, expr: &Bound<'_, PyAny>, index: u32) -> Result<Tensor> {
         let node = needed(expr)?;
@@ -357,7 +358,8 @@ impl BlockBuilder {
         })
     }
 
-    /// The `call_tir` of the loop function that computes tensors from placeholders of this function.
+    /// A `call_tir` of the loop function that computes these tensors from placeholders of this
+    /// function.
     #[pyo3(signature = (outputs, name_hint="te_func"))]
     fn _call_tensors<'py>(
         &self,
@@ -460,7 +462,7 @@ fn free_vars(params: &Bound<'_, PyAny>) -> Result<Vec<FreeVar>> {
     params.try_iter()?.map(|p| one(&p?)).collect()
 }
 
-/// Refuses variables of a dataflow block in an expression outside of it.
+/// Rejects variables of a dataflow block in an expression outside of that block.
 fn no_dataflow_vars(func: &ir::Function, e: ir::Expr) -> Result<()> {
     let vars = pliant_ir::relax::visit::operand_vars(func, e);
     let Some(var) = vars.into_iter().map(|v| func.var(v)).find(|v| v.dataflow) else {
@@ -515,17 +517,19 @@ fn finish(
     })
 }
 
-/// A function of either level from its Python object. `globals` are the types of the module's functions.
+/// A graph function or loop function from its Python object. `globals` are the types of the
+/// module's functions.
 ///
 /// # Errors
-/// `TypeError` for anything else.
+/// `TypeError` for any other object.
 pub fn base_func(obj: &Bound<'_, PyAny>, globals: impl FnOnce() -> Globals) -> Result<BaseFunc> {
     if let Ok(f) = obj.cast::<Function>() {
         return Ok(BaseFunc::Relax(ir_function_in(&f.as_super().get().node, globals)?));
     }
     if let Ok(f) = obj.cast::<PrimFunc>() {
         let func = &f.get().func;
-        // A loop function that nobody named serves this module alone, so equal ones are one.
+        // A loop function without a name becomes private to the module, so that equal ones can be
+        // merged.
         if func.private || func.attrs.contains_key(GLOBAL_SYMBOL) {
             return Ok(BaseFunc::Prim(func.clone()));
         }

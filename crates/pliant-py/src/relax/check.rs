@@ -1,9 +1,9 @@
-//! Runs the type rule of an operator when a call is built, so that invalid arguments are reported there and not when
-//! the call is emitted.
+//! Runs the type rule of an operator when a call is created, so that invalid arguments are reported
+//! at that line and not when the call is emitted.
 //!
-//! The rule sees attributes, literal operands (numbers, sizes, data types, tuples) and the types of all others.
-//! Operands of unknown type, such as calls that were not emitted, may be anything: only errors that do not depend on
-//! them are reported. The rule runs in a temporary function.
+//! The rule sees attributes, literal operands (numbers, sizes, data types, tuples) and the types of
+//! all others. Operands of unknown type, such as calls that were not emitted, may be anything: only
+//! errors that do not depend on them are reported. The rule runs in a temporary function.
 
 use pliant_ir::Op;
 use pliant_ir::op::{InferError, NULL_VALUE};
@@ -20,7 +20,8 @@ use crate::relax::sinfo::{Fields, SInfo, SShape, sinfo_of, to_type};
 /// Maximum depth of literal tuples whose fields are checked.
 const MAX_TUPLES: u32 = 4;
 
-/// Ranks to try for operands of unknown rank: for most rules, one of them reaches the checks of all attributes.
+/// Ranks to try for operands of unknown rank: for most rules, one of them reaches the checks of all
+/// attributes.
 const RANKS: [u32; 5] = [4, 3, 2, 1, 5];
 
 /// Checks the arguments of a call of a built-in operator. Other calls are not checked.
@@ -34,7 +35,8 @@ pub fn check_call(call: &CallNode) -> Result<()> {
         return Ok(());
     }
     match guard(|| check(op, call)) {
-        // Inside of an operator definition, types cannot be read: the rule runs when the call is emitted.
+        // Inside of an operator definition, types cannot be read: the rule runs when the call is
+        // emitted.
         Err(Error::Value(text)) if text == BUSY => Ok(()),
         checked => checked,
     }
@@ -94,8 +96,8 @@ fn of_rank(node: &NodeRef, rank: u32) -> NodeRef {
     NodeRef::new(Node::Var(FreeVar::new("x", Some(info), false)))
 }
 
-/// A stand-in for an operand: the operand itself if it is a literal, else a variable of its type. `None` for operands
-/// that have a meaning only in their function.
+/// A replacement for an operand in the check: the operand itself if it is a literal, otherwise a
+/// variable of its type. `None` for operands that are meaningful only in their function.
 fn stand_in(node: &NodeRef, depth: u32) -> Option<NodeRef> {
     Some(match node.get() {
         Node::Constant(_)
@@ -117,7 +119,7 @@ fn stand_in(node: &NodeRef, depth: u32) -> Option<NodeRef> {
                 ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => {
                     crate::relax::classes::call_op(NULL_VALUE.0, Vec::new())
                 }
-                // Rules inspect these operands themselves.
+                // Type rules inspect these operands themselves.
                 ExprData::Str(_) | ExprData::DType(_) | ExprData::Func(_) => return None,
                 ExprData::Global(_) | ExprData::Extern(_) => return None,
                 _ => {
@@ -141,7 +143,7 @@ fn variable(node: &NodeRef) -> NodeRef {
     NodeRef::new(Node::Var(FreeVar::new("x", Some(info), false)))
 }
 
-/// The type without shape variables, which belong to other functions.
+/// The type without shape variables, because these belong to other functions.
 fn closed(info: &SInfo) -> SInfo {
     match info {
         SInfo::Tensor(SShape::Var(_), dtype) => {
@@ -151,7 +153,7 @@ fn closed(info: &SInfo) -> SInfo {
             };
             SInfo::Tensor(shape, *dtype)
         }
-        // Recursion is bounded, since the depth of types is.
+        // The recursion is bounded, because the depth of types is.
         SInfo::Tuple(fields) => SInfo::Tuple(fields.iter().map(closed).collect::<Fields>()),
         _ => info.clone(),
     }

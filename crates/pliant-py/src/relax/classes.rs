@@ -1,4 +1,4 @@
-//! The Python classes of graph-level expressions: `Expr` and its kinds.
+//! The Python classes of graph-level expressions: `Expr` and its subclasses.
 
 use pliant_ir::relax::ExprData;
 use pliant_ir::{DType, Op};
@@ -41,7 +41,7 @@ fn binary<'py>(
     checked(py, call_op(op, args))
 }
 
-/// Checks the arguments of a call of a built-in operator, and wraps it.
+/// Checks the arguments of a call of a built-in operator and wraps the call.
 fn checked(py: Python<'_>, call: NodeRef) -> Result<Bound<'_, PyAny>> {
     if let Node::Call(call) = call.get() {
         check_call(call)?;
@@ -49,7 +49,7 @@ fn checked(py: Python<'_>, call: NodeRef) -> Result<Bound<'_, PyAny>> {
     wrap(py, call)
 }
 
-/// A call of an operator of the library by its full name.
+/// A call of a library operator, given by its full name.
 pub fn call_op(op: &'static str, args: Vec<NodeRef>) -> NodeRef {
     NodeRef::new(Node::Call(CallNode {
         callee: CalleeNode::Op(Op(op)),
@@ -59,7 +59,7 @@ pub fn call_op(op: &'static str, args: Vec<NodeRef>) -> NodeRef {
     }))
 }
 
-/// The fields or sizes of a tuple or shape that is written out.
+/// The fields of a tuple expression, or the sizes of a shape expression.
 fn written_out<'py>(expr: &Bound<'py, Expr>) -> Result<Option<Bound<'py, PyAny>>> {
     if expr.is_instance_of::<Tuple>() {
         return Ok(Some(expr.getattr("fields")?));
@@ -72,7 +72,8 @@ fn written_out<'py>(expr: &Bound<'py, Expr>) -> Result<Option<Bound<'py, PyAny>>
 
 #[pymethods]
 impl Expr {
-    /// `None`: what Python holds of a program does not keep where its text stood. Constructors take it as TVM's do.
+    /// Always `None`: Python objects do not record source locations. Constructors accept the
+    /// argument for compatibility with TVM.
     #[getter]
     fn span(&self) -> Option<Py<PyAny>> {
         None
@@ -82,7 +83,7 @@ impl Expr {
         slf
     }
 
-    /// Expressions never change, so each is its own copy.
+    /// Expressions are immutable, so the copy is the expression itself.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
         slf
     }
@@ -196,7 +197,7 @@ impl Expr {
         h.finish()
     }
 
-    /// A field of a tuple: the field itself where the tuple is written out.
+    /// A field of a tuple. For a tuple expression, this is the field itself.
     fn __getitem__<'py>(
         slf: &Bound<'py, Self>,
         index: &Bound<'py, PyAny>,
@@ -241,7 +242,8 @@ impl Expr {
         Ok(PyTuple::new(py, fields?)?.as_any().try_iter()?.into_any())
     }
 
-    /// Functions, tuples and shapes are true, like other objects; tensors and scalars have no known truth value.
+    /// Functions, tuples and shapes are true, like other Python objects. The truth value of tensors
+    /// and scalars is not known.
     fn __bool__(&self) -> Result<bool> {
         let elements = match self.node.get() {
             Node::Scalar(_) | Node::Prim(_) | Node::Constant(_) => true,
@@ -290,13 +292,13 @@ impl Expr {
         }
     }
 
-    /// The type; `None` where it is not known yet.
+    /// The type, or `None` if it is not known yet.
     #[getter]
     fn struct_info_<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         sinfo_of(&self.node).map(|info| wrap_info(py, info)).transpose()
     }
 
-    /// The type, under the name of later dialects.
+    /// The type, under its name in later TVM versions.
     #[getter]
     fn ty<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.struct_info(py)
@@ -320,7 +322,7 @@ impl Expr {
     }
 }
 
-/// The base of every expression object.
+/// The base-class initialiser for every expression object.
 pub(super) fn init(node: NodeRef) -> PyClassInitializer<Expr> {
     PyClassInitializer::from(Expr { node })
 }
@@ -333,7 +335,7 @@ where
     &slf.as_super().node
 }
 
-/// A variable. With `struct_info` it can be a parameter.
+/// A variable. It can be a parameter if it has a `struct_info`.
 #[pyclass(extends = Expr, subclass, frozen, module = "pliant.relax")]
 pub struct Var;
 
@@ -362,7 +364,7 @@ impl Var {
         crate::relax::views::var_name(node_of(&slf))
     }
 
-    /// What the variable is known by: itself.
+    /// The identity of the variable: the variable itself.
     #[getter]
     fn vid(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
@@ -394,7 +396,7 @@ impl DataflowVar {
     }
 }
 
-/// A function of the module, by name.
+/// A reference to a function of the module by name.
 #[pyclass(extends = Expr, frozen, module = "pliant.ir")]
 pub struct GlobalVar;
 
@@ -418,7 +420,7 @@ impl GlobalVar {
     }
 }
 
-/// A packed function, by its registered name.
+/// A reference to a packed function by its registered name.
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct ExternFunc;
 
@@ -473,7 +475,7 @@ impl Constant {
     }
 }
 
-/// A constant of a number, a list or an array.
+/// A constant from a number, a list or an array.
 #[pyfunction]
 #[pyo3(signature = (value, dtype=None))]
 pub fn relax_const<'py>(
@@ -489,7 +491,7 @@ pub fn relax_const<'py>(
         None => None,
     };
     let tensor = match (value.extract::<f64>(), dtype) {
-        // NumPy has no bfloat16, but numbers need no NumPy.
+        // NumPy has no bfloat16. A plain number is converted without NumPy.
         (Ok(v), Some(DType::BFloat16)) => crate::relax::convert::float_tensor(v, DType::BFloat16)?,
         _ => own(to_tensor(value, dtype)?)?,
     };
@@ -626,7 +628,7 @@ impl TupleGetItem {
         Ok(crate::relax::views::operands(slf.py(), node_of(&slf))?.get_item(0)?)
     }
 
-    /// Which field.
+    /// The index of the field.
     #[getter]
     fn index(slf: PyRef<'_, Self>) -> u32 {
         match node_of(&slf).get() {
@@ -666,7 +668,7 @@ impl Call {
         Ok(init(NodeRef::new(Node::Call(call)).checked()?).add_subclass(Call))
     }
 
-    /// The same call of another callee with other operands.
+    /// The same call with another callee and other operands.
     #[pyo3(signature = (op, args, sinfo_args=None))]
     fn _rebuilt<'py>(
         slf: PyRef<'py, Self>,
@@ -689,7 +691,7 @@ impl Call {
         wrap(slf.py(), NodeRef::new(Node::Call(call)))
     }
 
-    /// What is called.
+    /// The callee.
     #[getter]
     fn op<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         crate::relax::views::callee(slf.py(), node_of(&slf))
@@ -712,7 +714,7 @@ impl Call {
         crate::relax::views::attrs_dict(slf.py(), own.0.iter().map(|(k, v)| (k, v)))
     }
 
-    /// The types of the results that the call gives.
+    /// The explicit types of the results.
     #[getter]
     fn sinfo_args<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyTuple>> {
         info_tuple(slf.py(), &crate::relax::views::ty_args(node_of(&slf)))
@@ -726,10 +728,10 @@ fn callee_of(op: &Bound<'_, PyAny>) -> Result<CalleeNode> {
     })
 }
 
-/// The name of a global function or packed function given as such or as a string.
+/// The callee, given as a global function, a packed function, or the name of a packed function.
 ///
 /// # Errors
-/// `TypeError` for anything else.
+/// `TypeError` for any other object.
 pub fn callee_name(obj: &Bound<'_, PyAny>) -> Result<NodeRef> {
     if let Ok(s) = obj.cast::<PyString>() {
         return Ok(NodeRef::new(Node::Extern(s.to_string().into())));

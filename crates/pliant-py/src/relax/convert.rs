@@ -1,4 +1,4 @@
-//! Python values as operands, attributes and struct infos of the graph level.
+//! Converts Python values to operands, attributes and struct infos of the graph level.
 
 use pliant_ir::relax::derive;
 use pliant_ir::relax::{Expr, Function, Type};
@@ -19,10 +19,10 @@ use crate::runtime::shape::ShapeTuple;
 use crate::tir::classes::wrap;
 use crate::tir::expr::{PrimExpr, prim, try_prim};
 
-/// A whole number as a tensor of rank 0.
+/// An integer as a tensor of rank 0.
 ///
 /// # Errors
-/// A number that the data type cannot hold.
+/// If the data type cannot hold the number.
 pub fn int_tensor(v: i64, dtype: DType) -> Result<Tensor> {
     macro_rules! fit {
         ($($variant:ident => $ty:ty),*) => {
@@ -42,10 +42,10 @@ pub fn int_tensor(v: i64, dtype: DType) -> Result<Tensor> {
     }
 }
 
-/// A number as a tensor of rank 0; integers round towards zero.
+/// A number as a tensor of rank 0. For integer types, it is rounded towards zero.
 ///
 /// # Errors
-/// A number that the data type cannot hold.
+/// If the data type cannot hold the number.
 pub fn float_tensor(v: f64, dtype: DType) -> Result<Tensor> {
     Ok(match dtype {
         DType::Float16 => Tensor::scalar(f16_of(v))?,
@@ -56,21 +56,21 @@ pub fn float_tensor(v: f64, dtype: DType) -> Result<Tensor> {
     })
 }
 
-/// The type of a call of a function value.
+/// The result type of a call of a function value.
 ///
 /// # Errors
-/// Arguments that do not fit.
+/// If the arguments do not match the parameters.
 pub fn call_result(func: &mut Function, callee: Expr, args: &[Expr]) -> Result<Type> {
     let callable = func.expr_ty(callee);
     let args: Vec<Type> = args.iter().map(|&a| func.expr_ty(a)).collect();
     derive::derive_callable_ty(func, callable, &args).map_err(|e| Error::Compile(e.message))
 }
 
-/// A Python value as an operand: an expression, a number, a shape, a string, an array, a tuple of these. `None`
-/// for `None`.
+/// A Python value as an operand: an expression, a number, a shape, a string, an array, or a tuple
+/// of these. The result is `None` for the Python object `None`.
 ///
 /// # Errors
-/// `TypeError` for anything else.
+/// `TypeError` for any other object.
 pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
     if let Ok(e) = obj.cast::<PyExpr>() {
         return Ok(Some(e.get().node.clone()));
@@ -82,7 +82,7 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
         Node::Scalar(Scalar::Bool(obj.is_truthy()?))
     } else if obj.is_instance_of::<PyInt>() {
         match obj.extract::<u64>() {
-            // Only the unsigned type holds it.
+            // The value fits only in uint64.
             Ok(v) if i64::try_from(v).is_err() => Node::Constant(Tensor::scalar(v)?),
             _ => Node::Scalar(Scalar::Int(whole(obj)?)),
         }
@@ -107,15 +107,16 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
     Ok(Some(NodeRef::new(node)))
 }
 
-/// A Python int.
+/// A Python int as an int64.
 fn whole(obj: &Bound<'_, PyAny>) -> Result<i64> {
     obj.extract().map_err(|_| Error::Value(format!("{obj} does not fit 64 bits")))
 }
 
-/// Whether a value is of integers that are not all known: symbols, sizes of a shape that is a value.
+/// Whether a value consists of integers that are not all constant: size variables, or sizes of a
+/// shape value.
 ///
 /// # Errors
-/// Nesting that is too deep.
+/// If the nesting is too deep.
 pub fn is_symbolic(obj: &Bound<'_, PyAny>) -> Result<bool> {
     let open = |e: &te::Expr| e.as_int().is_none() && e.ty().dtype.is_integer();
     if let Ok(e) = obj.cast::<PrimExpr>() {
@@ -146,12 +147,13 @@ pub fn is_symbolic(obj: &Bound<'_, PyAny>) -> Result<bool> {
     Ok(false)
 }
 
-/// A constant's data must not change under the compiler's feet.
+/// A copy of a constant's data, unless it is read-only and contiguous. The data of a constant must
+/// not change later.
 pub fn own(tensor: Tensor) -> Result<Tensor> {
     if tensor.is_read_only() && tensor.is_contiguous() { Ok(tensor) } else { Ok(tensor.copy()?) }
 }
 
-/// A sequence of sizes is a shape, one of expressions a tuple.
+/// Converts a sequence: one of sizes to a shape, one of expressions to a tuple.
 fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
     let _level = Level::enter("tuples")?;
     let items: Vec<Bound<'_, PyAny>> = obj.try_iter()?.collect::<PyResult<_>>()?;
@@ -168,23 +170,23 @@ fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
     Ok(Node::Tuple(fields?))
 }
 
-/// An operand that must be there.
+/// An operand that is required.
 ///
 /// # Errors
-/// As [`operand`], and `TypeError` for `None`.
+/// As for [`operand`], and `TypeError` for `None`.
 pub fn needed(obj: &Bound<'_, PyAny>) -> Result<NodeRef> {
     operand(obj)?.ok_or_else(|| Error::Type("None is no operand of a tensor operator".into()))
 }
 
-/// The arguments of a call: a tuple or list, a `relax.Tuple`, or one expression.
+/// The arguments of a call, given as a tuple or list, a `relax.Tuple`, or one expression.
 ///
 /// # Errors
-/// As [`operand`].
+/// As for [`operand`].
 pub fn arg_list(obj: &Bound<'_, PyAny>) -> Result<Vec<NodeRef>> {
     if let Ok(e) = obj.cast::<PyExpr>() {
         match e.get().node.get() {
             Node::Tuple(fields) => return Ok(fields.clone()),
-            // A tuple of a function is given by its fields too.
+            // A tuple that belongs to a function also stands for its fields.
             _ if obj.is_instance_of::<crate::relax::classes::Tuple>() => {}
             _ => return Ok(vec![e.get().node.clone()]),
         }
@@ -195,7 +197,7 @@ pub fn arg_list(obj: &Bound<'_, PyAny>) -> Result<Vec<NodeRef>> {
 /// A Python value as an attribute.
 ///
 /// # Errors
-/// `TypeError` for what cannot be one.
+/// `TypeError` for a value that cannot be an attribute.
 pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
     let _level = Level::enter("attributes")?;
     if obj.is_none() {
@@ -260,14 +262,15 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
     Err(Error::Type(format!("{} cannot be an attribute", obj.repr()?)))
 }
 
-/// The number that a scalar of NumPy, or an array of no dims, holds. Data types have no dims either, and hold nothing.
+/// The number in a NumPy scalar or in an array of rank 0. NumPy data types also have an empty
+/// shape, but hold no number.
 fn numpy_number<'py>(obj: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
     let no_dims = |shape: Bound<'py, PyAny>| shape.cast::<PyTuple>().is_ok_and(|t| t.is_empty());
     let number = obj.getattr("shape").is_ok_and(no_dims) && obj.hasattr("item")?;
     Ok(if number { Some(obj.call_method0("item")?) } else { None })
 }
 
-/// A function of indices as the text of what it computes: `lambda i, j: (j // 4, i)`.
+/// A function of indices as the text of its result: `lambda i, j: (j // 4, i)`.
 fn index_map(function: &Bound<'_, PyAny>) -> Result<AttrValue> {
     let py = function.py();
     let signature = py.import("inspect")?.call_method1("signature", (function,))?;
@@ -289,7 +292,7 @@ fn index_map(function: &Bound<'_, PyAny>) -> Result<AttrValue> {
 /// An attribute as a Python value.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// An error of the Python interpreter.
 pub fn attr_object<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         AttrValue::None => py.None().into_bound(py),
@@ -312,10 +315,11 @@ pub fn attr_object<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'p
     })
 }
 
-/// A struct info argument: one, or a callable that makes one without arguments (`R.Object`, `R.Tensor`).
+/// A struct info argument: a struct info, or a callable that returns one if called without
+/// arguments (`R.Object`, `R.Tensor`).
 ///
 /// # Errors
-/// `TypeError` for anything else.
+/// `TypeError` for any other object.
 pub fn sinfo(obj: &Bound<'_, PyAny>) -> Result<SInfo> {
     if let Ok(info) = obj.cast::<StructInfo>() {
         return info.get().info.clone().checked();
@@ -332,10 +336,10 @@ pub fn sinfo(obj: &Bound<'_, PyAny>) -> Result<SInfo> {
     )))
 }
 
-/// One struct info, or a sequence of them.
+/// One struct info or a sequence of struct infos.
 ///
 /// # Errors
-/// As [`sinfo`].
+/// As for [`sinfo`].
 pub fn sinfo_list(obj: &Bound<'_, PyAny>) -> Result<Vec<SInfo>> {
     if obj.is_none() {
         return Ok(Vec::new());

@@ -1,4 +1,5 @@
-//! The types of functions that come into a module together, so that they may call each other in any order.
+//! The types of functions that are added to a module together, so that they may call each other in
+//! any order.
 
 use std::sync::Arc;
 
@@ -11,8 +12,9 @@ use crate::relax::seq::Globals;
 use crate::relax::sinfo::SInfo;
 use crate::relax::walk::{Step, walk};
 
-/// The types of the graph functions that tell theirs, and an order to finish all functions in: one whose type follows
-/// from its body comes after those that it calls, where there is such an order.
+/// The types of the graph functions that have a declared type, and an order in which to build all
+/// functions. A function whose type follows from its body comes after the functions that it calls,
+/// if such an order exists.
 pub fn declare(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> (Globals, Vec<usize>) {
     let mut known = Globals::default();
     let mut open: FxHashMap<Arc<str>, (usize, NodeRef)> = FxHashMap::default();
@@ -44,7 +46,7 @@ pub fn declare(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> (Globals, Vec<usize>
     (known, order)
 }
 
-/// The type of a function, where it does not take a look at its body.
+/// The type of a function, if it is known without inferring the type of its body.
 fn signature(node: &NodeRef) -> Option<SInfo> {
     let home = match node.get() {
         Node::Root(home) => home,
@@ -54,12 +56,12 @@ fn signature(node: &NodeRef) -> Option<SInfo> {
         },
         _ => return None,
     };
-    // The signature looks into the home, so the home must not be held.
+    // Computing the signature locks the home, so the lock must be released first.
     let func = home.lock().finished().cloned();
     func.as_ref().map(signature_of)
 }
 
-/// The functions of the module that an expression names.
+/// The functions of the module that an expression refers to.
 fn named_in(node: &NodeRef) -> Vec<Arc<str>> {
     let mut names = Vec::new();
     walk(node, |step| {

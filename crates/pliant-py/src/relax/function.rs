@@ -1,4 +1,5 @@
-//! `Function` in Python: a function of a module, a local one, or one that Python code built.
+//! `Function` in Python: a function of a module, a local function, or a function that Python code
+//! built.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,15 +27,15 @@ use crate::te::prim_func::PrimFunc;
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct Function {
     name: Option<Arc<str>>,
-    /// The module that it was taken from.
+    /// The module from which the function was taken.
     module: OnceLock<Py<IRModule>>,
 }
 
-/// What a function is, looked up.
+/// The representation of a function.
 enum View {
     /// A function expression of a home.
     In(Arc<Home>, ir::FuncId),
-    /// Parts.
+    /// The parts of a function that Python code built.
     Free,
 }
 
@@ -43,10 +44,10 @@ impl Function {
         init(node).add_subclass(Function { name, module: OnceLock::new() })
     }
 
-    /// A function as a Python object that knows what it was called.
+    /// A function as a Python object that knows its name.
     ///
     /// # Errors
-    /// Those of the interpreter.
+    /// An error of the Python interpreter.
     pub fn named<'py>(
         py: Python<'py>,
         func: Arc<IrFunction>,
@@ -56,10 +57,10 @@ impl Function {
         Bound::new(py, Self::initializer(node, Some(name.into())))
     }
 
-    /// A node that is a function as a Python object.
+    /// A function node as a Python object.
     ///
     /// # Errors
-    /// Those of the interpreter.
+    /// An error of the Python interpreter.
     pub fn of_node<'py>(
         py: Python<'py>,
         node: NodeRef,
@@ -68,28 +69,28 @@ impl Function {
         Bound::new(py, Self::initializer(node, name))
     }
 
-    /// What the function was called where it was found.
+    /// The name under which the function was found.
     pub fn given_name(&self) -> Option<Arc<str>> {
         self.name.clone()
     }
 
-    /// Says which module it was taken from; the first word holds.
+    /// Records the module from which the function was taken. Later calls have no effect.
     pub fn taken_from(&self, module: &Bound<'_, IRModule>) {
         let _ = self.module.set(module.clone().unbind());
     }
 
-    /// The module that it was taken from, and its name there.
+    /// The module from which the function was taken, and its name there.
     fn place<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, IRModule>, String)> {
         Some((self.module(py)?, self.given_name()?.to_string()))
     }
 
-    /// The module that it was taken from.
+    /// The module from which the function was taken.
     pub fn module<'py>(&self, py: Python<'py>) -> Option<Bound<'py, IRModule>> {
         self.module.get().map(|module| module.bind(py).clone())
     }
 }
 
-/// The home and function expression of a function.
+/// The home and the function expression of a function node.
 fn view(node: &NodeRef) -> View {
     match node.get() {
         Node::Root(home) => {
@@ -107,7 +108,7 @@ fn view(node: &NodeRef) -> View {
     }
 }
 
-/// The parts of a function that Python built.
+/// The parts of a function that Python code built.
 fn parts(node: &NodeRef) -> Result<&FuncParts> {
     match node.get() {
         Node::Func(func) => Ok(func.data()),
@@ -138,16 +139,16 @@ fn local_parts(home: &Arc<Home>, id: ir::FuncId) -> Result<FuncParts> {
     })
 }
 
-/// The home whose whole function a node is.
+/// The home that holds the function of a node as its root function.
 ///
 /// # Errors
-/// What building it fails with; a local function that stands in another.
+/// If the function cannot be built, or if it is a local function that captures variables.
 pub fn home_of(node: &NodeRef) -> Result<Arc<Home>> {
     match node.get() {
         Node::Root(home) => Ok(home.clone()),
         Node::Func(func) => func.home(),
         Node::InFunc(home, _) => {
-            // A local function that captures nothing stands on its own.
+            // A local function without captured variables can become a root function.
             let View::In(_, id) = view(node) else {
                 return Err(Error::Type("the expression is no function".into()));
             };
@@ -157,20 +158,20 @@ pub fn home_of(node: &NodeRef) -> Result<Arc<Home>> {
     }
 }
 
-/// The function of a module that a Python function is.
+/// The IR function of a Python function.
 ///
 /// # Errors
-/// As [`home_of`].
+/// As for [`home_of`].
 pub fn ir_function(node: &NodeRef) -> Result<Arc<IrFunction>> {
     let home = home_of(node)?;
     let func = home.lock().finished().cloned();
     func.ok_or_else(|| Error::Value("the function is not finished".into()))
 }
 
-/// As [`ir_function`]; calls by name have the types of a module's functions.
+/// [`ir_function`] with the types of the module's functions for calls by name.
 ///
 /// # Errors
-/// As [`home_of`].
+/// As for [`home_of`].
 pub fn ir_function_in(
     node: &NodeRef,
     globals: impl FnOnce() -> Globals,
@@ -214,7 +215,7 @@ fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
             let parts = FuncParts { attrs, private, ..data };
             Ok(NodeRef::new(Node::Func(FuncNode::new(parts))))
         }
-        // A local function stays one, with what it captures.
+        // A local function stays local, with its captured variables.
         Node::InFunc(..) => {
             let View::In(home, id) = view(node) else {
                 return Err(Error::Type("the expression is no function".into()));
@@ -231,7 +232,8 @@ fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
     }
 }
 
-/// The attributes with the name of a public function as its `global_symbol`, unless they have one.
+/// The attributes with `name` as the `global_symbol` of a public function, unless they already have
+/// one.
 pub fn with_symbol(mut attrs: FuncAttrs, name: Option<&str>) -> FuncAttrs {
     if let Some(name) = name.filter(|_| !attrs.contains_key(GLOBAL_SYMBOL)) {
         attrs.insert(GLOBAL_SYMBOL.into(), AttrValue::str(name));
@@ -241,7 +243,8 @@ pub fn with_symbol(mut attrs: FuncAttrs, name: Option<&str>) -> FuncAttrs {
 
 #[pymethods]
 impl Function {
-    /// A function of those parameters and that body. The type of the result is the body's unless given.
+    /// A function with the given parameters and body. The result type is that of the body unless it
+    /// is given.
     #[new]
     #[pyo3(signature = (params, body, ret_struct_info=None, is_pure=true, attrs=None, span=None, *, private=false))]
     fn new(
@@ -272,7 +275,8 @@ impl Function {
         Ok(Self::initializer(node, None))
     }
 
-    /// The function with parameters bound to constants: a dict from variables or names to tensors, arrays or constants.
+    /// The function with parameters bound to constants. `binding_map` maps variables or names to
+    /// tensors, arrays or constants.
     fn bind_params<'py>(
         slf: &Bound<'py, Self>,
         binding_map: &Bound<'py, PyAny>,
@@ -281,7 +285,8 @@ impl Function {
         Ok(bind.call1((slf, binding_map, slf.get().place(slf.py())))?)
     }
 
-    /// The function with values for symbolic sizes: a dict from variables or names to numbers or expressions over sizes.
+    /// The function with symbolic sizes replaced. `binding_map` maps variables or names to numbers
+    /// or expressions over sizes.
     fn bind_symbolic_vars<'py>(
         slf: &Bound<'py, Self>,
         binding_map: &Bound<'py, PyAny>,
@@ -341,7 +346,7 @@ impl Function {
         wrap_info(slf.py(), info)
     }
 
-    /// Whether calls have no effect but their result.
+    /// Whether calls of the function have no side effects.
     #[getter]
     fn is_pure(slf: PyRef<'_, Self>) -> Result<bool> {
         let node = &slf.as_super().node;
@@ -354,7 +359,7 @@ impl Function {
         })
     }
 
-    /// Whether only its module calls it.
+    /// Whether the function is visible only in its module.
     #[getter]
     fn private(slf: PyRef<'_, Self>) -> bool {
         let node = &slf.as_super().node;
@@ -365,7 +370,7 @@ impl Function {
         }
     }
 
-    /// The attributes. A function that is not private has its name as `global_symbol`.
+    /// The attributes. The name of a function that is not private is its `global_symbol`.
     #[getter]
     fn attrs<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let (py, node) = (slf.py(), &slf.as_super().node);
@@ -377,7 +382,7 @@ impl Function {
         attrs_dict(py, &with_symbol(attrs, name.as_deref()))
     }
 
-    /// The function with one more attribute, or with a dict of them.
+    /// The function with an additional attribute, or with a dict of additional attributes.
     #[pyo3(signature = (attr_key_or_dict, attr_value=None))]
     fn with_attr<'py>(
         slf: PyRef<'py, Self>,
@@ -390,7 +395,7 @@ impl Function {
         Ok(Self::of_node(slf.py(), with_attrs(node, attrs)?, slf.name.clone())?)
     }
 
-    /// The function with those attributes added.
+    /// The function with the attributes of a dict added.
     fn with_attrs<'py>(
         slf: PyRef<'py, Self>,
         attr_map: &Bound<'py, PyDict>,
@@ -398,7 +403,8 @@ impl Function {
         Self::with_attr(slf, attr_map.as_any(), None)
     }
 
-    /// The function without that attribute. Without `global_symbol` it is equal to one that was built without a name.
+    /// The function without an attribute. Without `global_symbol`, it is equal to a function that
+    /// was built without a name.
     fn without_attr<'py>(slf: PyRef<'py, Self>, attr_key: &str) -> Result<Bound<'py, Function>> {
         let node = &slf.as_super().node;
         let mut attrs = attrs_of(node);
@@ -408,8 +414,8 @@ impl Function {
         Ok(Self::of_node(slf.py(), node, name)?)
     }
 
-    /// The same function with other parameters and another body. The declared type of the result gives way where the
-    /// body's cannot fit it.
+    /// The same function with other parameters and another body. The declared result type is
+    /// replaced if the type of the body contradicts it.
     fn _rebuilt<'py>(
         slf: PyRef<'py, Self>,
         params: &Bound<'py, PyAny>,
@@ -443,14 +449,14 @@ impl Function {
         Ok(Self::of_node(py, NodeRef::new(Node::Func(FuncNode::new(data))).checked()?, name)?)
     }
 
-    /// Whether it is a function of its own, not a local one that stands in another.
+    /// Whether the function is not a local function inside another one.
     #[getter]
     fn _is_whole(slf: PyRef<'_, Self>) -> bool {
         matches!(slf.as_super().node.get(), Node::Root(_))
     }
 
-    /// The finished function: itself, unless it is one that Python built. Calls by name have the types of the builder's
-    /// module.
+    /// The function in finished form. A function that Python code built is converted, and calls by
+    /// name get the types of the builder's module. Other functions are returned unchanged.
     #[pyo3(signature = (builder=None))]
     fn _finished<'py>(
         slf: Bound<'py, Self>,
@@ -466,7 +472,7 @@ impl Function {
         Ok(Self::of_node(slf.py(), NodeRef::new(Node::Root(home)), name)?)
     }
 
-    /// The same function with variables and sizes of its own.
+    /// A copy of the function with fresh variables and size variables.
     fn _copied<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, Function>> {
         let func = ir_function(&slf.as_super().node)?;
         let copy = Arc::new(ir::visit::copy_function(&func));
@@ -474,14 +480,15 @@ impl Function {
         Ok(Self::of_node(slf.py(), node, slf.name.clone())?)
     }
 
-    /// What the function is called: its global symbol, else the name that it was written or found under.
+    /// The name of the function: its global symbol, or else the name under which it was written or
+    /// found.
     #[getter]
     fn __name__(slf: PyRef<'_, Self>) -> String {
         let symbol = symbol_of(&slf.as_super().node);
         symbol.or_else(|| slf.name.as_deref().map(String::from)).unwrap_or_else(|| "main".into())
     }
 
-    /// The function as script.
+    /// The function as script text.
     #[pyo3(signature = (show_meta=false, name=None))]
     fn script(slf: PyRef<'_, Self>, show_meta: bool, name: Option<&str>) -> Result<String> {
         let node = slf.as_super().node.clone();
@@ -491,7 +498,7 @@ impl Function {
         Ok(print_function(name.unwrap_or(&own), &func, pliant_ops::registry(), &options))
     }
 
-    /// Prints the script, in colours on a terminal.
+    /// Prints the script, with colours on a terminal.
     #[pyo3(signature = (style=None, black_format=None))]
     fn show(slf: PyRef<'_, Self>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
         let _ = black_format;
@@ -507,17 +514,18 @@ impl Function {
 
     fn __repr__(slf: PyRef<'_, Self>) -> String {
         let node = slf.as_super().node.clone();
-        // What captures variables of another function cannot be printed as a script of its own.
+        // A function that captures variables of another one cannot be printed as a script by
+        // itself.
         Self::script(slf, false, None).unwrap_or_else(|_| text(&node))
     }
 }
 
-/// The type of a function, free-standing.
+/// The type of a function, independent of any home.
 pub fn signature_of(func: &Arc<IrFunction>) -> SInfo {
     signature(&Home::done(func.clone()))
 }
 
-/// The type of the whole function of a home.
+/// The type of a home's root function.
 pub fn signature(home: &Arc<Home>) -> SInfo {
     let mut state = home.lock();
     let Some((params, ret, pure)) = state.func().map(|f| {
@@ -531,10 +539,10 @@ pub fn signature(home: &Arc<Home>) -> SInfo {
     SInfo::Func(Some(params), Arc::new(ret), pure)
 }
 
-/// A function of either level as an object.
+/// A graph function or loop function as a Python object.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// An error of the Python interpreter.
 pub fn wrap_func<'py>(py: Python<'py>, func: &BaseFunc, name: &str) -> Result<Bound<'py, PyAny>> {
     Ok(match func {
         BaseFunc::Relax(f) => Function::named(py, f.clone(), name)?.into_any(),

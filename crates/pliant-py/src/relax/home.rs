@@ -1,8 +1,8 @@
-//! [`Home`]: the function that expressions live in, while it is being built and afterwards.
+//! [`Home`]: holds the function that expressions belong to, during its construction and afterwards.
 //!
-//! A finished function has one home as long as Python holds any part of it, so that its parts are equal however they
-//! were come by. A function that is being rewritten lives in a *derived* home: a copy of the arenas of the one before
-//! it, in which the ids of that one stay good.
+//! A finished function has one home as long as Python holds any part of it, so equal parts compare
+//! equal however they were obtained. A function that is being rewritten lives in a *derived* home:
+//! a copy of the original function's arenas, in which the ids of the original stay valid.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,19 +20,20 @@ use crate::relax::import::Memo;
 use crate::relax::node::{Ident, Key, Node, NodeRef, fresh_uid};
 use crate::relax::sinfo::{SInfo, from_type};
 
-/// A function in Python's hands. Expression handles keep it alive.
+/// A function that Python objects refer to. Expression handles keep it alive.
 pub struct Home {
     state: Mutex<HomeState>,
-    /// The thread that holds the lock, as [`this_thread`] tells; 0 for none.
+    /// The thread that holds the lock, as a number from [`this_thread`], or 0 if no thread does.
     holder: AtomicUsize,
 }
 
-/// What is said where the thread that works on a function asks for it again, from Python code that the work calls: an
-/// operator's tensor expression, say. Whoever catches panics makes an error of it.
+/// The panic message if a thread locks a function that it has already locked. This happens in
+/// Python code called during construction, such as the tensor expression of a user's operator. The
+/// code that catches panics turns it into an error.
 pub const BUSY: &str = "the function that is being built cannot be read from inside of an operator's definition: \
     use the operands that the definition is given";
 
-/// A number that no other living thread has.
+/// A number that identifies this thread among all living threads.
 fn this_thread() -> usize {
     thread_local! {
         static MARK: u8 = const { 0 };
@@ -66,36 +67,38 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// A function, being built or finished, and what ties it to free-standing expressions.
+/// A function under construction or finished, with its links to expressions outside of it.
 pub struct HomeState {
     stage: Stage,
-    /// What tells it from all others.
+    /// A number that identifies the home.
     pub uid: u64,
-    /// The home that this one is derived from, and how many expressions both share.
+    /// The home that this one is derived from, and the number of expressions that both share.
     base: Option<(Arc<Home>, u32)>,
-    /// What expressions that were taken over from elsewhere are.
+    /// The identities of expressions that were imported from elsewhere.
     aliases: FxHashMap<ir::Expr, Ident>,
-    /// The other way round.
+    /// The inverse of `aliases`.
     known: FxHashMap<Ident, ir::Expr>,
-    /// What was taken over from other functions, by their `uid`.
+    /// The results of imports from other functions, by their `uid`.
     pub(super) memos: FxHashMap<u64, Memo>,
-    /// The types looked at so far, those without shape variables.
+    /// The converted types, except for those with shape variables.
     infos: FxHashMap<ir::Type, SInfo>,
-    /// Which symbol is which variable of tensor expressions.
+    /// The mapping between symbols and variables of tensor expressions.
     pub vars: VarMap,
     /// Placeholders that stand for expressions of this function.
     pub te_sources: Vec<(te::Tensor, ir::Expr)>,
-    /// Result types of the module's functions, for calls by name.
+    /// The types of the module's functions, for calls by name.
     pub globals: FxHashMap<Arc<str>, SInfo>,
-    /// Whether parameters were declared; else variables become parameters as they appear.
+    /// Whether the parameters are declared. If not, free variables become parameters when they
+    /// appear.
     pub params_fixed: bool,
-    /// Whether parameters may be without type: what is looked at only need not be complete.
+    /// Whether parameters may lack a type, because the function is only inspected.
     pub untyped_params: bool,
-    /// Whether variables that nothing defines are kept as they are: what is rewritten finds its place later.
+    /// Whether undefined variables are kept, because rewritten code is inserted later where they
+    /// are defined.
     pub keep_unknown: bool,
-    /// How deeply each tuple type is nested that a tuple was made of.
+    /// The nesting depths of the tuple types of tuples that were created.
     pub(super) depths: FxHashMap<ir::Type, u32>,
-    /// Whether a call with an effect was emitted.
+    /// Whether a call with side effects was emitted.
     pub impure: bool,
     pub(super) this: Weak<Home>,
 }
@@ -123,7 +126,8 @@ impl Home {
         home
     }
 
-    /// Makes the home of a function just finished the one that [`done`](Self::done) finds.
+    /// Registers this home of a function that was just finished, so that [`done`](Self::done)
+    /// returns it.
     pub fn enter(self: &Arc<Self>) {
         let key = self.lock().finished().map(|f| Arc::as_ptr(f) as usize);
         if let Some(key) = key {
@@ -131,10 +135,10 @@ impl Home {
         }
     }
 
-    /// A home to rewrite the function of this one in.
+    /// A derived home in which the function of this home can be rewritten.
     ///
     /// # Errors
-    /// When the function was given up.
+    /// If the construction of the function was abandoned.
     pub fn derive(self: &Arc<Self>) -> Result<Arc<Home>> {
         let mut guarded = self.lock();
         let state = &mut *guarded;
@@ -156,7 +160,8 @@ impl Home {
         Ok(home)
     }
 
-    /// The home of a function that differs from that of this one in its notes only: the parts of both are the same.
+    /// The home of a function that differs from the one of this home only in annotations. The parts
+    /// of both functions are identical.
     pub fn variant(self: &Arc<Self>, func: Arc<Function>) -> Arc<Home> {
         let home = Self::with(Stage::Done(func.clone()));
         let mut guarded = self.lock();
@@ -168,7 +173,7 @@ impl Home {
         {
             let mut made = home.lock();
             made.vars = state.vars.clone();
-            // Variants of variants hold the first, so that no chain of them grows.
+            // A variant of a variant is based on the first home, so that no chain builds up.
             made.base = match &state.base {
                 Some((base, shared)) if *shared == all => Some((base.clone(), all)),
                 _ => Some((self.clone(), all)),
@@ -203,15 +208,15 @@ impl Home {
         })
     }
 
-    /// What tells it from others while it lives.
+    /// The address of the home, which is unique while the home lives.
     pub fn address(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }
 
-    /// The state, locked.
+    /// Locks the state.
     ///
     /// # Panics
-    /// With [`BUSY`] where this thread holds the lock already: it would wait for itself.
+    /// With [`BUSY`] if this thread already holds the lock, because it would deadlock.
     pub fn lock(&self) -> Locked<'_> {
         let state = match self.state.try_lock() {
             Ok(guard) => guard,
@@ -221,7 +226,8 @@ impl Home {
             {
                 std::panic::resume_unwind(Box::new(BUSY.to_string()))
             }
-            // Its holder may run Python code (an operator of the user's) and want the GIL, so nobody waits with it.
+            // The holder may run Python code, such as an operator of the user, and need the GIL. So
+            // this thread must release the GIL while it waits.
             Err(TryLockError::WouldBlock) => Python::attach(|py| self.state.lock_py_attached(py))
                 .unwrap_or_else(PoisonError::into_inner),
         };
@@ -229,7 +235,7 @@ impl Home {
         Locked { home: self, state }
     }
 
-    /// The type of one of the function's expressions.
+    /// The type of an expression of the function.
     pub fn sinfo(self: &Arc<Self>, e: ir::Expr) -> SInfo {
         let mut guarded = self.lock();
         let state = &mut *guarded;
@@ -261,7 +267,7 @@ impl Drop for Home {
 }
 
 impl HomeState {
-    /// What an expression is, wherever it is copied to.
+    /// The identity of an expression, which copies of it share.
     pub fn ident(&self, e: ir::Expr) -> Ident {
         if let Some(&ident) = self.aliases.get(&e) {
             return ident;
@@ -272,7 +278,7 @@ impl HomeState {
         }
     }
 
-    /// What makes an expression the same as others.
+    /// The key by which expressions are compared.
     pub fn key(&self, e: ir::Expr) -> Key {
         match self.func().map(|f| (f, f.expr(e))) {
             Some((f, ir::ExprData::Global(s))) => Key::Global(f.str(*s).clone()),
@@ -281,7 +287,7 @@ impl HomeState {
         }
     }
 
-    /// The expression here that is the one of that identity.
+    /// The expression of this home with the given identity.
     pub fn find(&self, ident: Ident) -> Option<ir::Expr> {
         if let Some(&e) = self.known.get(&ident) {
             return Some(e);
@@ -293,26 +299,27 @@ impl HomeState {
         base.lock().find(ident).filter(|e| e.as_u32() < *shared)
     }
 
-    /// Notes that an expression is the one of that identity.
+    /// Records the identity of an expression.
     pub fn tie(&mut self, ident: Ident, e: ir::Expr) {
         self.aliases.insert(e, ident);
         self.known.insert(ident, e);
     }
 
-    /// Whether ids of that home are good here: its own, and those of the home that it is derived from.
+    /// Whether ids of `home` are valid here: that holds for this home and for the one that it is
+    /// derived from.
     pub fn is_native(&self, home: &Arc<Home>) -> bool {
         std::ptr::eq(Arc::as_ptr(home), self.this.as_ptr())
             || self.base.as_ref().is_some_and(|(base, _)| Arc::ptr_eq(base, home))
     }
 
-    /// Ends rewriting: what was made stays to be looked at.
+    /// Ends rewriting. The result can still be inspected.
     pub fn seal(&mut self) {
         if let Stage::Building(b) = std::mem::replace(&mut self.stage, Stage::Gone) {
             self.stage = Stage::Done(Arc::new(b.into_func()));
         }
     }
 
-    /// The function, as far as it is built.
+    /// The function, finished or under construction.
     pub fn func(&self) -> Option<&Function> {
         match &self.stage {
             Stage::Building(b) => Some(b.func()),
@@ -332,7 +339,7 @@ impl HomeState {
     /// The builder.
     ///
     /// # Errors
-    /// When the function is finished or was given up.
+    /// If the function is finished or was abandoned.
     pub fn builder(&mut self) -> Result<&mut FunctionBuilder<'static>> {
         match &mut self.stage {
             Stage::Building(b) => Ok(b),
@@ -343,10 +350,10 @@ impl HomeState {
         }
     }
 
-    /// The arenas, and the variables that stand for its symbols.
+    /// The function under construction, and the mapping of its symbols to variables.
     ///
     /// # Errors
-    /// As [`builder`](Self::builder).
+    /// As for [`builder`](Self::builder).
     pub fn parts(&mut self) -> Result<(&mut Function, &mut VarMap)> {
         match &mut self.stage {
             Stage::Building(b) => Ok((b.func_mut(), &mut self.vars)),
@@ -375,21 +382,22 @@ impl HomeState {
         }
     }
 
-    /// Gives the construction up.
+    /// Abandons the construction.
     pub fn give_up(&mut self) {
         if matches!(self.stage, Stage::Building(_)) {
             self.stage = Stage::Gone;
         }
     }
 
-    /// A type of the function, free-standing.
+    /// A type of the function, converted to a type that belongs to no function.
     pub fn sinfo_of(&mut self, ty: ir::Type) -> SInfo {
         if let Some(info) = self.infos.get(&ty) {
             return info.clone();
         }
         let info = self.make_sinfo(ty);
         let plain = self.func().is_some_and(|f| ir::visit::type_vars(f, ty).is_empty());
-        // A type that holds a variable holds this home, which must not hold itself.
+        // A type with a shape variable refers to this home. Caching it would create a reference
+        // cycle.
         if plain {
             self.infos.insert(ty, info.clone());
         }

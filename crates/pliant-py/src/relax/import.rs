@@ -1,5 +1,5 @@
-//! Taking parts of one function over into another: symbols that stand for the same variable of tensor expressions are
-//! one, and variables keep their identity.
+//! Imports parts of one function into another. Symbols for the same variable of tensor expressions
+//! are merged, and variables keep their identity.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::error::{Error, Result};
 use crate::relax::home::{Home, HomeState};
 
-/// What was taken over from one other function so far.
+/// The results of imports from one other function.
 #[derive(Default)]
 pub struct Memo {
     vars: FxHashMap<Var, Expr>,
@@ -20,11 +20,11 @@ pub struct Memo {
 }
 
 impl HomeState {
-    /// Runs `work` with an importer from the function of `home`. `needs` lists the variables of that function that must
-    /// be there.
+    /// Runs `work` with an importer from the function of `home`. `needs` lists the variables of
+    /// that function that must be defined here.
     ///
     /// # Errors
-    /// Variables that nothing defines here.
+    /// If one of these variables is not defined here.
     pub(super) fn import_with<T>(
         &mut self,
         home: &Arc<Home>,
@@ -72,40 +72,40 @@ impl HomeState {
         Ok(out)
     }
 
-    /// An expression of another function.
+    /// Imports an expression of another function.
     ///
     /// # Errors
-    /// Variables that nothing defines here.
+    /// If the expression uses a variable that is not defined here.
     pub(super) fn import(&mut self, home: &Arc<Home>, e: Expr) -> Result<Expr> {
         self.import_with(home, |f| needs_of(f, e), |i| i.expr(e))
     }
 
-    /// A block of another function.
+    /// Imports a block of another function.
     ///
     /// # Errors
-    /// As [`import`](Self::import).
+    /// As for [`import`](Self::import).
     pub(super) fn import_block(&mut self, home: &Arc<Home>, block: Block) -> Result<Block> {
         self.import_with(home, |f| block_needs(f, block), |i| i.block(block))
     }
 
-    /// A binding of another function.
+    /// Imports a binding of another function.
     ///
     /// # Errors
-    /// As [`import`](Self::import).
+    /// As for [`import`](Self::import).
     pub(super) fn import_binding(&mut self, home: &Arc<Home>, binding: Binding) -> Result<Binding> {
         let needs = |f: &Function| {
             let mut vars = needs_of(f, binding.value);
-            // A local function is in view in itself.
+            // A local function may refer to itself.
             vars.retain(|&v| v != binding.var);
             vars
         };
         self.import_with(home, needs, |i| i.binding(binding))
     }
 
-    /// A whole function as a local one.
+    /// Imports a whole function as a local function.
     ///
     /// # Errors
-    /// As [`import`](Self::import).
+    /// As for [`import`](Self::import).
     pub(super) fn import_root(&mut self, home: &Arc<Home>) -> Result<Expr> {
         self.import_with(
             home,
@@ -125,7 +125,7 @@ fn needs_of(f: &Function, e: Expr) -> Vec<Var> {
     vars
 }
 
-/// The variables that a block reads but does not define.
+/// The variables that a block uses without defining them.
 fn block_needs(f: &Function, block: Block) -> Vec<Var> {
     let mut bound = FxHashSet::default();
     let mut vars = Vec::new();

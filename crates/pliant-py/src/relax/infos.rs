@@ -1,4 +1,4 @@
-//! The Python classes of struct infos: what is known of a graph-level value before it runs.
+//! The Python classes of struct infos, the static types of graph-level values.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::runtime::import::parse_dtype;
 use crate::tir::classes::wrap as wrap_prim;
 use crate::tir::expr::{prim_list, tuple_of};
 
-/// The type of a graph-level value: what is known of it before it runs.
+/// The static type of a graph-level value.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
 pub struct StructInfo {
     /// The type.
@@ -29,7 +29,7 @@ impl StructInfo {
         slf
     }
 
-    /// Types never change, so each is its own copy.
+    /// Types are immutable, so the copy is the type itself.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
         slf
     }
@@ -43,7 +43,7 @@ impl StructInfo {
     }
 
     fn __hash__(&self) -> u64 {
-        // Equal infos print alike; that is all that hashing needs.
+        // Equal types have equal text, so hashing the text is sufficient.
         use std::hash::{Hash, Hasher};
         let mut h = rustc_hash::FxHasher::default();
         self.info.to_string().hash(&mut h);
@@ -72,7 +72,7 @@ impl ObjectStructInfo {
     }
 }
 
-/// The type of a scalar: its dtype, or its value where known.
+/// The type of a scalar, with its dtype or its value if known.
 #[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
 pub struct PrimStructInfo;
 
@@ -101,7 +101,7 @@ impl PrimStructInfo {
         slf.as_super().info.dtype().map(DType::name)
     }
 
-    /// The value, where known.
+    /// The value, if known.
     #[getter]
     fn value<'py>(slf: PyRef<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match &slf.as_super().info {
@@ -111,7 +111,7 @@ impl PrimStructInfo {
     }
 }
 
-/// The type of a shape: its dims, its rank, or nothing.
+/// The type of a shape, with its dims or its rank if known.
 #[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
 pub struct ShapeStructInfo;
 
@@ -125,13 +125,13 @@ impl ShapeStructInfo {
         Ok(info_init(SInfo::Shape(dims, ndim)).add_subclass(ShapeStructInfo))
     }
 
-    /// The dims, where known.
+    /// The dims, if known.
     #[getter]
     fn values<'py>(slf: PyRef<'py, Self>) -> Result<Option<Bound<'py, PyTuple>>> {
         slf.as_super().info.dims().map(|d| tuple_of(slf.py(), d)).transpose()
     }
 
-    /// The rank; -1 where unknown.
+    /// The rank, or -1 if unknown.
     #[getter]
     fn ndim(slf: PyRef<'_, Self>) -> i64 {
         slf.as_super().info.ndim().map_or(-1, |n| n as i64)
@@ -156,7 +156,7 @@ impl TensorStructInfo {
         Ok(info_init(tensor_info(shape, dtype, ndim)?).add_subclass(TensorStructInfo))
     }
 
-    /// The shape as an expression, where known.
+    /// The shape as an expression, if known.
     #[getter]
     fn shape<'py>(slf: PyRef<'py, Self>) -> Result<Option<Bound<'py, PyAny>>> {
         match &slf.as_super().info {
@@ -168,29 +168,29 @@ impl TensorStructInfo {
         }
     }
 
-    /// The rank; -1 where unknown.
+    /// The rank, or -1 if unknown.
     #[getter]
     fn ndim(slf: PyRef<'_, Self>) -> i64 {
         slf.as_super().info.ndim().map_or(-1, |n| n as i64)
     }
 
-    /// The device that the type names: none, since there is one.
+    /// The device in the type. Always `None`, because there is one device.
     #[getter]
     fn vdevice(_slf: PyRef<'_, Self>) -> Option<bool> {
         None
     }
 
-    /// The data type; empty where unknown.
+    /// The data type, or an empty string if unknown.
     #[getter]
     fn dtype(slf: PyRef<'_, Self>) -> &'static str {
         slf.as_super().info.dtype().map_or("", DType::name)
     }
 }
 
-/// A tensor's type from what Python code says of it.
+/// The type of a tensor from Python arguments.
 ///
 /// # Errors
-/// Dims that are no sizes; unknown dtypes.
+/// If a dim is not a size, or if the dtype is unknown.
 pub fn tensor_info(
     shape: Option<&Bound<'_, PyAny>>,
     dtype: Option<&Bound<'_, PyAny>>,
@@ -216,7 +216,8 @@ pub fn tensor_info(
     SInfo::Tensor(shape, dtype).checked()
 }
 
-/// The rank given by `ndim` or by the number of dims; `None` if neither is given. An `ndim` of -1 means not given.
+/// The rank given by `ndim` or by the number of dims. `None` if neither is given. An `ndim` of -1
+/// means that it is not given.
 ///
 /// # Errors
 /// `ShapeError` if they differ, or for an `ndim` below -1.
@@ -231,10 +232,10 @@ fn rank(ndim: i64, dims: Option<usize>) -> Result<Option<u32>> {
     }
 }
 
-/// Dims: integer expressions, constants not negative.
+/// Dims, which must be integer expressions. Constants must not be negative.
 ///
 /// # Errors
-/// `TypeError` for other expressions, `ShapeError` for negative constants.
+/// `TypeError` for other objects, `ShapeError` for float expressions and negative constants.
 pub fn dims_of(obj: &Bound<'_, PyAny>) -> Result<Vec<te::Expr>> {
     let dims = prim_list(obj)?;
     match dims.iter().find(|d| d.ty().dtype.is_float() || d.as_int().is_some_and(|v| v < 0)) {
@@ -284,7 +285,7 @@ impl FuncStructInfo {
         Ok(info_init(info).add_subclass(FuncStructInfo))
     }
 
-    /// The type of functions whose parameters are not known.
+    /// The type of functions with unknown parameters.
     #[staticmethod]
     #[pyo3(signature = (*, ret=None, derive_func=None, purity=false))]
     fn opaque_func<'py>(
@@ -303,7 +304,7 @@ impl FuncStructInfo {
         wrap_info(py, SInfo::Func(None, Arc::new(ret), purity).checked()?)
     }
 
-    /// The types of the parameters, where known.
+    /// The types of the parameters, if known.
     #[getter]
     fn params<'py>(slf: PyRef<'py, Self>) -> Result<Option<Bound<'py, PyTuple>>> {
         match &slf.as_super().info {
@@ -321,26 +322,26 @@ impl FuncStructInfo {
         }
     }
 
-    /// Whether calls have no effect but their result.
+    /// Whether calls of the function have no side effects.
     #[getter]
     fn purity(slf: PyRef<'_, Self>) -> bool {
         matches!(&slf.as_super().info, SInfo::Func(_, _, true))
     }
 }
 
-/// Types as a tuple of objects.
+/// Types as a tuple of Python objects.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// An error of the Python interpreter.
 pub fn info_tuple<'py>(py: Python<'py>, infos: &[SInfo]) -> Result<Bound<'py, PyTuple>> {
     let items: Result<Vec<_>> = infos.iter().map(|i| wrap_info(py, i.clone())).collect();
     Ok(PyTuple::new(py, items?)?)
 }
 
-/// A type as an object of its class.
+/// A type as an instance of its Python class.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// An error of the Python interpreter.
 pub fn wrap_info(py: Python<'_>, info: SInfo) -> Result<Bound<'_, PyAny>> {
     macro_rules! make {
         ($class:ident) => {

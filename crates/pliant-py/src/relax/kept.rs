@@ -1,5 +1,5 @@
-//! [`KeptHomes`]: what Python has seen of a module's functions, so that their parts stay the same as long as the module
-//! lives.
+//! [`KeptHomes`]: keeps the homes of a module's functions that Python code has accessed, so that
+//! their parts stay identical as long as the module lives.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +13,8 @@ use crate::relax::node::Node;
 use crate::te::prim_func::PrimFunc;
 use crate::tir::seen::Seen;
 
-/// Homes by the addresses of their functions, and what was seen of loop functions by theirs.
+/// Homes by the addresses of their functions, and the seen parts of loop functions by the addresses
+/// of these functions.
 #[derive(Default)]
 pub struct KeptHomes(Mutex<FxHashMap<usize, Arc<Home>>>, Mutex<FxHashMap<usize, Arc<Seen>>>);
 
@@ -23,14 +24,14 @@ impl KeptHomes {
         let Some(key) = home.lock().finished().map(address) else { return };
         let mut homes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         homes.insert(key, home);
-        // Functions that were replaced go when there are more of them than of those that are here.
+        // Homes of replaced functions are removed once they outnumber those of current functions.
         if homes.len() > 2 * module.functions.len() + 1 {
             let here: FxHashSet<usize> = module.relax_funcs().map(|(_, f)| address(f)).collect();
             homes.retain(|key, _| here.contains(key));
         }
     }
 
-    /// Keeps what was seen of a loop function of a module.
+    /// Keeps the seen parts of a loop function of a module.
     pub fn keep_seen(&self, seen: Arc<Seen>, module: &IRModule) {
         let mut kept = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(Arc::as_ptr(&seen.func) as usize, seen);
@@ -41,14 +42,15 @@ impl KeptHomes {
         }
     }
 
-    /// Keeps what Python has seen of a function that it holds and a module has taken over.
+    /// Keeps the home or seen parts of a function that Python code holds and that was added to a
+    /// module.
     pub fn keep_object(&self, obj: &Bound<'_, PyAny>, module: &IRModule) {
         if let Ok(func) = obj.cast::<PrimFunc>() {
             return self.keep_seen(func.get().seen(), module);
         }
         let Ok(func) = obj.cast::<Function>() else { return };
         let node = &func.as_super().get().node;
-        // A local function that came into a module on its own is another function there.
+        // A local function that is added to a module by itself becomes a different function.
         if let (Node::Root(_) | Node::Func(_), Ok(home)) = (node.get(), home_of(node)) {
             self.keep(home, module);
         }

@@ -1,5 +1,5 @@
-//! From free-standing expressions to a function's arenas: bindings are added as A-normal form needs them, and each type is
-//! inferred at once.
+//! Converts expressions that belong to no function into the arenas of a function. Bindings are
+//! added as A-normal form requires, and each type is inferred at once.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl HomeState {
     /// Adds a parameter.
     ///
     /// # Errors
-    /// A variable without type; dims that are no sizes.
+    /// If the variable has no type, or if a dim is not a size.
     pub fn add_param(&mut self, var: &FreeVar) -> Result<ir::Expr> {
         let ty = match &var.0.sinfo {
             Some(info) => to_type(self, info)?,
@@ -29,7 +29,7 @@ impl HomeState {
                 return Err(Error::Value(format!("parameter {} has no struct info", var.0.name)));
             }
         };
-        // An expression that is only looked at keeps the kinds of its variables.
+        // An expression that is only inspected keeps its dataflow variables.
         let dataflow = self.untyped_params && var.0.dataflow;
         let builder = self.builder()?;
         let param = builder.param(&var.0.name, ty);
@@ -39,7 +39,7 @@ impl HomeState {
         Ok(e)
     }
 
-    /// The function's expression for a free variable, if it has one.
+    /// The function's expression for a free variable, if there is one.
     pub fn free_expr(&self, var: &FreeVar) -> Option<ir::Expr> {
         self.find(var.ident())
     }
@@ -60,10 +60,10 @@ impl HomeState {
         self.add_param(var)
     }
 
-    /// The function's expression for a tree, bindings added as normal form needs them.
+    /// The function's expression for a tree. Bindings are added as A-normal form requires.
     ///
     /// # Errors
-    /// What type rules say; variables and expressions of other functions.
+    /// If a type rule fails, or if a variable or expression belongs to another function.
     pub fn lower(&mut self, root: &NodeRef) -> Result<ir::Expr> {
         if let Some(e) = self.lower_leaf(root)? {
             return Ok(e);
@@ -84,7 +84,7 @@ impl HomeState {
                 continue;
             }
             let e = self.lower_node(node, &memo)?;
-            // A shared inner call is computed once: it gets a variable.
+            // A shared inner call is computed once, so it is bound to a variable.
             let e = if node.id() == root.id() { e } else { self.builder()?.operand(e) };
             memo.insert(node.id(), e);
         }
@@ -140,7 +140,7 @@ impl HomeState {
         Ok(func.int_value(sym, e.ty().dtype))
     }
 
-    /// An inner node whose operands are lowered.
+    /// Converts an inner node whose operands have been converted.
     fn lower_node(
         &mut self,
         node: &NodeRef,
@@ -156,7 +156,7 @@ impl HomeState {
                 Ok(tuple)
             }
             Node::GetItem(tuple, index) => {
-                // A number is no node of its own here, and no tuple.
+                // A number has no entry in the memo, and it is not a tuple.
                 let tuple = memo.get(&tuple.id()).copied();
                 let tuple = tuple.ok_or_else(|| Error::Type(NO_TUPLE.into()))?;
                 let builder = self.builder()?;
@@ -185,14 +185,15 @@ impl HomeState {
         }
     }
 
-    /// Refuses a tuple of tuples of tuples ... that grew emission by emission: whatever reads its type recurses.
+    /// Rejects tuples whose nesting became too deep over several emissions, because code that reads
+    /// their types is recursive.
     fn check_depth(&mut self, tuple: ir::Expr) -> Result<()> {
         let Some(func) = self.func() else { return Ok(()) };
         let ty = func.expr_ty(tuple);
         let ir::TypeData::Tuple(fields) = func.types.get(ty) else { return Ok(()) };
         let depth_of = |ty: &ir::Type| match self.depths.get(ty) {
             Some(&depth) => depth,
-            // A tuple type that came as a whole, with its own bound.
+            // A tuple type that was not built here. Its depth was checked when it was created.
             None => u32::from(matches!(func.types.get(*ty), ir::TypeData::Tuple(_))),
         };
         let depth = fields.iter().map(depth_of).max().unwrap_or(0) + 1;
@@ -219,7 +220,7 @@ impl HomeState {
         }
         args.iter()
             .map(|arg| match arg.get() {
-                // Without a tensor beside it an integer is a size: `arange(0, n)`.
+                // Without a tensor among the operands, an integer is a size: `arange(0, n)`.
                 Node::Scalar(Scalar::Int(v)) if dtype.is_none() => {
                     let func = self.parts()?.0;
                     let value = func.syms.int(*v);
@@ -234,10 +235,11 @@ impl HomeState {
             .collect()
     }
 
-    /// The operands of an operator; its declaration says how numbers are converted. `memo` has the other, lowered operands.
+    /// The operands of an operator. The operator's declaration determines how numbers are
+    /// converted. `memo` holds the other operands, which are already converted.
     ///
     /// # Errors
-    /// Numbers that do not fit the data type that they are converted to.
+    /// If a number does not fit the data type to which it is converted.
     pub(super) fn lower_operands(
         &mut self,
         op: Op,
@@ -335,7 +337,7 @@ impl HomeState {
     }
 }
 
-/// The message of a type rule with the operator's name.
+/// The error of a type rule with the name of the operator.
 pub fn infer_error(op: pliant_ir::Op, e: &pliant_ir::op::InferError) -> Error {
     let help = e.help.as_ref().map(|h| format!(" (help: {h})")).unwrap_or_default();
     Error::Compile(format!("R.{}: {}{help}", op.short_name(), e.message))
@@ -349,7 +351,7 @@ fn default_dtype(s: Scalar) -> DType {
     }
 }
 
-/// A number as a tensor of rank 0 that fills a result of that type.
+/// A number as a tensor of rank 0 that fills a result with the given data type.
 fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
     match s {
         Scalar::Float(v) if dtype.is_integer() => {
@@ -363,11 +365,11 @@ fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
     }
 }
 
-/// What is said of a field of what is no tuple.
+/// The message for a field access to a value that is not a tuple.
 pub(crate) const NO_TUPLE: &str = "a tensor has no fields: its elements are taken by relax.op.take(x, indices, axis) \
                                    or relax.op.strided_slice(x, axes, begin, end)";
 
-/// A number as a tensor of rank 0. A float among integers stays a float32.
+/// A number as a tensor of rank 0. A float stays float32 if `dtype` is an integer type.
 fn scalar_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
     let dtype =
         if matches!(s, Scalar::Float(_)) && !dtype.is_float() { DType::Float32 } else { dtype };

@@ -1,10 +1,12 @@
-//! Free-standing expressions: trees that Python builds before a block builder takes them in.
+//! Expressions that belong to no function: trees that Python code builds before a block builder
+//! emits them.
 //!
-//! A node is shared and never changes. Once emitted, an expression is a function's ([`Node::InFunc`]): a home and
-//! an id. Trees may be as deep as the user's loops made them, so dropping never recurses.
+//! Nodes are shared and immutable. After an expression is emitted, it belongs to a function
+//! ([`Node::InFunc`]) and is identified by a home and an id. The user's loops may build trees of
+//! any depth, so dropping a tree does not recurse.
 //!
-//! Whether two nodes are one expression is told by their [`Key`]s: a variable that a rewritten function took over from
-//! the function before it has the same key in both.
+//! Two nodes are the same expression if their [`Key`]s are equal. A variable of a rewritten
+//! function has the same key as in the original function.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,19 +28,19 @@ pub struct NodeRef(Arc<NodeBox>);
 
 struct NodeBox(Node, u32);
 
-/// What an expression is.
+/// The kinds of expressions.
 pub enum Node {
-    /// A variable that the user made.
+    /// A variable created by the user.
     Var(FreeVar),
     /// An expression of a function.
     InFunc(Arc<Home>, ir::Expr),
-    /// A function of the module, by name.
+    /// A reference to a function of the module by name.
     Global(Arc<str>),
-    /// A packed function, by name.
+    /// A reference to a packed function by name.
     Extern(Arc<str>),
     /// A tensor constant.
     Constant(Tensor),
-    /// A Python number among tensors: it takes the dtype of the tensor beside it.
+    /// A Python number among tensor operands. It takes their dtype.
     Scalar(Scalar),
     /// A shape.
     Shape(Vec<te::Expr>),
@@ -54,26 +56,27 @@ pub enum Node {
     GetItem(NodeRef, u32),
     /// A call.
     Call(CallNode),
-    /// A choice.
+    /// A conditional.
     If(IfNode),
     /// Binding blocks and a result.
     Seq(SeqNode),
-    /// A function that Python built.
+    /// A function that Python code built.
     Func(FuncNode),
-    /// The whole function of a home.
+    /// The root function of a home.
     Root(Arc<Home>),
 }
 
-/// What an expression of a function or a variable of the user's is, wherever it is copied to.
+/// The identity of an expression of a function or of a user's variable. Copies have the same
+/// identity.
 pub type Ident = (u64, u32);
 
-/// A number that nothing else has.
+/// A number that is unique in this process.
 pub fn fresh_uid() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// What makes two nodes the same expression.
+/// The key that identifies an expression. The nodes of one expression have equal keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// A variable, or an expression of a function.
@@ -82,7 +85,7 @@ pub enum Key {
     Global(Arc<str>),
     /// A packed function, by name.
     Extern(Arc<str>),
-    /// A finished function, a sequence or another node, by address and part.
+    /// Any other node, such as a finished function or a sequence, by its address and part.
     Place(usize, u32),
 }
 
@@ -99,17 +102,17 @@ pub enum Scalar {
 
 /// A call.
 pub struct CallNode {
-    /// What is called.
+    /// The callee.
     pub callee: CalleeNode,
     /// The operands.
     pub args: Vec<NodeRef>,
     /// The attributes.
     pub attrs: Attrs,
-    /// The types of the results, where the callee does not tell.
+    /// The types of the results, if the callee does not determine them.
     pub ty_args: Vec<SInfo>,
 }
 
-/// What a call calls.
+/// The callee of a call.
 pub enum CalleeNode {
     /// An operator.
     Op(Op),
@@ -117,13 +120,13 @@ pub enum CalleeNode {
     Expr(NodeRef),
 }
 
-/// A variable that the user made; equal only to itself.
+/// A variable created by the user. It is equal only to itself.
 #[derive(Clone)]
 pub struct FreeVar(pub Arc<FreeVarData>);
 
-/// What a variable is.
+/// The data of a variable.
 pub struct FreeVarData {
-    /// What tells it from all others.
+    /// A number that identifies the variable.
     pub uid: u64,
     /// Its name.
     pub name: Arc<str>,
@@ -139,7 +142,7 @@ impl FreeVar {
         FreeVar(Arc::new(FreeVarData { uid: fresh_uid(), name: name.into(), sinfo, dataflow }))
     }
 
-    /// What the variable is, wherever it is copied to.
+    /// The identity of the variable, which its copies share.
     pub fn ident(&self) -> Ident {
         (self.0.uid, u32::MAX)
     }
@@ -152,20 +155,22 @@ impl NodeRef {
         NodeRef(Arc::new(NodeBox(node, depth)))
     }
 
-    /// How deeply the types and functions are nested that follow from the node; operands of operators do not count.
+    /// The nesting depth of the types and functions in the node. Operands of operators are not
+    /// counted.
     pub fn depth(&self) -> u32 {
         self.0.1
     }
 
-    /// The node itself, if it is not too deep for what recurses over types and functions.
+    /// Returns the node if its nesting is not too deep for code that recurses over types and
+    /// functions.
     ///
     /// # Errors
-    /// `ValueError` beyond [`MAX_NESTING`].
+    /// `ValueError` if the depth exceeds [`MAX_NESTING`].
     pub fn checked(self) -> Result<NodeRef> {
         if self.depth() > MAX_NESTING { Err(too_deep("tuples")) } else { Ok(self) }
     }
 
-    /// The field that a field access of a tuple expression gives.
+    /// The field that this node selects from a tuple expression, if it is such a field access.
     pub fn field(&self) -> Option<&NodeRef> {
         match self.get() {
             Node::GetItem(tuple, index) => match tuple.get() {
@@ -181,7 +186,7 @@ impl NodeRef {
         &self.0.0
     }
 
-    /// The node's identity while it lives.
+    /// The identity of the node, which is unique while the node lives.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
@@ -191,7 +196,7 @@ impl NodeRef {
         Arc::ptr_eq(&self.0, &other.0) || self.key() == other.key()
     }
 
-    /// What the node shares with every other node that is the same expression.
+    /// The key of the node, which is equal for all nodes of the same expression.
     pub fn key(&self) -> Key {
         match self.get() {
             Node::Var(v) => Key::Ident(v.ident()),

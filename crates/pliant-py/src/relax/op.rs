@@ -1,4 +1,4 @@
-//! Operators as Python functions, and the calls that are written in their own way (`call_tir`, ...).
+//! Operators as Python functions, and calls with a syntax of their own (`call_tir`, ...).
 
 use pliant_ir::op::{CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR, OperandSpec, Takes};
 use pliant_ir::{AttrValue, Attrs, Op, OpRegistry, OpSignature};
@@ -16,7 +16,8 @@ use crate::relax::node::{CallNode, CalleeNode, Node, NodeRef};
 use crate::relax::sinfo::SInfo;
 use crate::runtime::import::parse_dtype;
 
-// An operator: a function from expressions to a call. A doc comment here would stand before the `__doc__` of each.
+// An operator, which maps expressions to a call. A doc comment here would precede each operator's
+// `__doc__`.
 #[pyclass(frozen, module = "pliant.relax.op")]
 pub struct OpFunction {
     /// The operator.
@@ -67,8 +68,8 @@ impl OpFunction {
         doc
     }
 
-    /// The operands, then the attributes: `(name, kind, default)`, with the kinds `"operand"`, `"optional"`,
-    /// `"variadic"`, `"attr"` and `"required"`.
+    /// The operands, then the attributes, as `(name, kind, default)`. The kinds are `"operand"`,
+    /// `"optional"`, `"variadic"`, `"attr"` and `"required"`.
     #[getter]
     fn parameters<'py>(
         &self,
@@ -126,7 +127,7 @@ impl OpFunction {
         names
     }
 
-    /// The operator of that full name.
+    /// The operator with this full name.
     #[staticmethod]
     fn get(op_name: &str) -> Result<OpFunction> {
         get_op(op_name)
@@ -134,10 +135,11 @@ impl OpFunction {
 }
 
 impl OpFunction {
-    /// The call with these arguments.
+    /// A call with these arguments.
     ///
     /// # Errors
-    /// Arguments that the signature does not have, or lacks; values that are no operands or attributes.
+    /// If an argument does not match the signature, is missing, or is not a valid operand or
+    /// attribute.
     pub(crate) fn bind(
         &self,
         args: &Bound<'_, PyTuple>,
@@ -200,7 +202,8 @@ impl OpFunction {
         Ok(CallNode { callee: CalleeNode::Op(self.op), args, attrs, ty_args })
     }
 
-    /// Takes the value of an attribute, or where it is given by symbols and may be, the operand that it is then.
+    /// Sets an attribute. A value with symbols becomes an operand instead if the operator accepts
+    /// that.
     fn set_attr(
         &self,
         name: &str,
@@ -234,7 +237,7 @@ impl OpFunction {
     }
 
     fn operand(&self, spec: &OperandSpec, obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
-        // The data type of something new may be written as its name.
+        // The data type of a created tensor may be given by name.
         if spec.name == "dtype" && obj.is_instance_of::<PyString>() {
             let dtype = parse_dtype(obj).map_err(|e| e.prefixed(&self.place(spec)))?;
             return Ok(Some(NodeRef::new(Node::DType(dtype))));
@@ -243,7 +246,7 @@ impl OpFunction {
             Error::Type(m) => self.error(&format!("operand '{}': {m}", spec.name)),
             other => other.prefixed(&self.place(spec)),
         })?;
-        // Nothing in brackets is a shape only where one belongs.
+        // An empty list is a shape only if the operand takes sizes. Otherwise it is an empty tuple.
         if spec.takes != Takes::Sizes
             && matches!(given.as_ref().map(NodeRef::get), Some(Node::Shape(dims)) if dims.is_empty())
             && !obj.is_instance_of::<crate::relax::classes::Expr>()
@@ -260,7 +263,7 @@ impl OpFunction {
         format!("{}: operand '{}': ", self.op.short_name(), spec.name)
     }
 
-    /// Fills gaps among optional operands and cuts the ones left out at the end.
+    /// Fills gaps among optional operands and removes absent operands at the end.
     fn finish(&self, mut given: Vec<Option<NodeRef>>, variadic: bool) -> Result<Vec<NodeRef>> {
         if !variadic {
             while given.len() > 1 && given.last().is_some_and(Option::is_none) {
@@ -292,7 +295,7 @@ impl OpFunction {
         Ok(args)
     }
 
-    /// Attributes in the order of the declaration; required ones must be there.
+    /// Attributes in the order of the declaration. Required attributes must be given.
     fn canonical(&self, given: Attrs) -> Result<Attrs> {
         let mut list = Attrs::default();
         for (name, default) in &self.sig.attrs {
@@ -335,7 +338,7 @@ impl OpFunction {
     }
 }
 
-/// Attributes that are data types are kept as such.
+/// Converts the name of a data type in an attribute to a data type.
 fn dtype_attr(name: &str, value: &AttrValue) -> AttrValue {
     match value {
         AttrValue::Str(s) if name.ends_with("dtype") => match s.parse() {
@@ -346,7 +349,7 @@ fn dtype_attr(name: &str, value: &AttrValue) -> AttrValue {
     }
 }
 
-/// The operator of that full name.
+/// The operator with this full name.
 #[pyfunction]
 pub fn get_op(name: &str) -> Result<OpFunction> {
     let registry = pliant_ops::registry();
@@ -357,7 +360,7 @@ pub fn get_op(name: &str) -> Result<OpFunction> {
     }
 }
 
-/// The full names of all operators of the library and of the user, aliases included.
+/// The full names of all operators, including those of the user and aliases.
 #[pyfunction]
 pub fn op_names() -> Vec<String> {
     let registry = pliant_ops::registry();
@@ -375,7 +378,7 @@ fn call_node(op: Op, args: Vec<NodeRef>, ty_args: Vec<SInfo>) -> NodeRef {
     NodeRef::new(Node::Call(CallNode { callee, args, attrs: Attrs::default(), ty_args }))
 }
 
-/// A destination-passing call: of a loop function, or of a packed function (`packed`).
+/// A destination-passing call of a loop function, or of a packed function if `packed` is set.
 #[pyfunction]
 #[pyo3(signature = (packed, func, args, out_sinfo, tir_vars=None))]
 pub fn call_dps<'py>(
@@ -401,7 +404,7 @@ pub fn call_dps<'py>(
     wrap(func.py(), call_node(op, list, outs))
 }
 
-/// A call of a packed function; `pure` when the caller promises that it has no effect but its result.
+/// A call of a packed function. With `pure`, the caller promises that it has no side effects.
 #[pyfunction]
 #[pyo3(signature = (pure, func, *args, sinfo_args=None))]
 pub fn call_packed<'py>(

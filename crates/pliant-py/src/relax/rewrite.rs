@@ -1,4 +1,5 @@
-//! The part of `BlockBuilder` that mutators use: rewriting a function block by block, binding by binding.
+//! The part of `BlockBuilder` for mutators: rewrites a function block by block and binding by
+//! binding.
 
 use pliant_ir::relax::derive;
 use pyo3::prelude::*;
@@ -27,30 +28,31 @@ impl BlockRewriter {
         PyClassInitializer::from(BlockBuilder::over(module)).add_subclass(BlockRewriter)
     }
 
-    /// Opens the rewriting of a function, a block or a sequence: what follows is emitted into a copy of the function that
-    /// it stands in, and its own parts stay good.
+    /// Begins to rewrite a function, a block or a sequence. Later bindings are emitted into a copy
+    /// of the enclosing function, in which the original parts stay valid.
     fn _enter_rewrite(slf: PyRef<'_, Self>, part: &Bound<'_, PyAny>) -> Result<()> {
         let home = match part.cast::<BindingBlock>() {
             Ok(block) => block.get().block.home(),
             Err(_) => match needed(part)?.get() {
                 Node::Seq(seq) => seq.home(),
-                // A local function that captures something is rewritten where it stands.
+                // A local function that captures variables is rewritten inside its enclosing
+                // function.
                 Node::InFunc(home, _) => Some(home.clone()),
                 Node::Func(_) => None,
                 _ => Some(home_of(&needed(part)?)?),
             },
         };
-        // What was built from parts of no function is rewritten in a home of its own.
+        // Code that belongs to no function is rewritten in a new home.
         let home = home.unwrap_or_else(Home::building);
         slf.as_super().state().enter_rewrite(&home)
     }
 
-    /// Ends the rewriting opened last.
+    /// Ends the innermost rewriting.
     fn _exit_rewrite(slf: PyRef<'_, Self>) {
         slf.as_super().state().exit_rewrite();
     }
 
-    /// Opens a binding block, which `_end_block` closes.
+    /// Begins a binding block. `_end_block` ends it.
     fn _begin_binding_block(slf: PyRef<'_, Self>) -> Result<()> {
         let home = slf.as_super().state().home()?;
         let mut inner = home.lock();
@@ -58,7 +60,7 @@ impl BlockRewriter {
         Ok(())
     }
 
-    /// Opens a dataflow block, which `_end_block` closes.
+    /// Begins a dataflow block. `_end_block` ends it.
     fn _begin_dataflow_block(slf: PyRef<'_, Self>) -> Result<()> {
         let home = slf.as_super().state().home()?;
         let mut inner = home.lock();
@@ -66,7 +68,8 @@ impl BlockRewriter {
         Ok(())
     }
 
-    /// Closes the block opened last and returns it: `original` itself when it holds the very same bindings.
+    /// Ends the current block and returns it. Returns `original` itself if the block has exactly
+    /// the same bindings.
     #[pyo3(signature = (original=None))]
     fn _end_block<'py>(
         slf: PyRef<'_, Self>,
@@ -82,7 +85,7 @@ impl BlockRewriter {
             let first = blocks
                 .next()
                 .ok_or_else(|| Error::Value("no block is open: nothing can be ended".into()))?;
-            // Blocks opened inside the block are part of it.
+            // Blocks begun inside this block become part of it.
             for block in blocks {
                 let mut bindings = std::mem::take(&mut func.block_mut(block).bindings);
                 func.block_mut(first).bindings.append(&mut bindings);
@@ -96,20 +99,21 @@ impl BlockRewriter {
         }
     }
 
-    /// Whether the block that is open is a dataflow block.
+    /// Whether the current block is a dataflow block.
     fn current_block_is_dataflow(slf: PyRef<'_, Self>) -> Result<bool> {
         let home = slf.as_super().state().home()?;
         let mut inner = home.lock();
         Ok(inner.builder()?.in_dataflow())
     }
 
-    /// Adds a binding as it is.
+    /// Adds a binding unchanged.
     fn emit_normalized(slf: PyRef<'_, Self>, binding: &Bound<'_, Binding>) -> Result<()> {
         let home = slf.as_super().state().home()?;
         guard(|| home.lock().add_binding(&binding.get().binding).map(|_| ()))
     }
 
-    /// The expression in normal form with its type known; what it needs is bound where the builder stands.
+    /// Converts an expression to A-normal form and infers its type. Bindings that this requires are
+    /// added at the builder's current position.
     fn normalize<'py>(slf: PyRef<'_, Self>, expr: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let node = needed(expr)?;
         if let Ok(home) = slf.as_super().state().home() {
@@ -119,7 +123,8 @@ impl BlockRewriter {
         if !matches!(node.get(), Node::Call(_)) {
             return Ok(expr.clone());
         }
-        // Where no function is open, a call stands in one of its own, whose parameters are its variables.
+        // Without a current function, a call is placed in a new function whose parameters are the
+        // call's variables.
         let home = Home::building();
         let e = guard(|| {
             let mut state = home.lock();
@@ -131,7 +136,7 @@ impl BlockRewriter {
         wrap(expr.py(), in_func(&home, e))
     }
 
-    /// The value that a variable was bound to by this builder; `None` for others.
+    /// The value that this builder bound to a variable, or `None` if it did not bind the variable.
     fn lookup_binding<'py>(
         slf: PyRef<'_, Self>,
         var: &Bound<'py, PyAny>,
@@ -154,8 +159,9 @@ impl BlockRewriter {
         value.map(|e| wrap(var.py(), in_func(&home, e))).transpose()
     }
 
-    /// Binds another value to the variable of a binding. The variable stays if its type does; else there is another of
-    /// the same name, which is returned. The value is normalized first.
+    /// Binds a new value to the variable of a binding. If the type of the value differs, a new
+    /// variable of the same name is bound instead. Returns the bound variable. The value is first
+    /// converted to A-normal form.
     fn _rebind<'py>(
         slf: PyRef<'_, Self>,
         binding: &Bound<'py, Binding>,
@@ -178,7 +184,8 @@ impl BlockRewriter {
 }
 
 impl crate::relax::home::HomeState {
-    /// Binds a value to a variable, or to another of the same name where the types differ; the variable's expression.
+    /// Binds a value to a variable, or to a new variable of the same name if the types differ.
+    /// Returns the expression of the bound variable.
     fn rebind(
         &mut self,
         old: &crate::relax::seq::BindingRef,

@@ -1,6 +1,8 @@
-//! Free-standing sequences, blocks, bindings, choices and functions: what Python code builds functions from.
+//! Sequences, blocks, bindings, conditionals and functions that Python code builds before they
+//! belong to a function.
 //!
-//! Each may hold parts of functions that exist: a block, a binding, a sequence by home and id.
+//! Each may also refer to a part of an existing function: a block, a binding or a sequence, by home
+//! and id.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,7 +28,7 @@ pub enum SeqNode {
 }
 
 impl SeqNode {
-    /// How deeply types and functions are nested in it.
+    /// The nesting depth of the types and functions in the sequence.
     pub fn depth(&self) -> u32 {
         match self {
             SeqNode::In(..) => 0,
@@ -48,7 +50,7 @@ impl SeqNode {
         }
     }
 
-    /// The function that it stands in, or its parts do.
+    /// The home of the function that contains the sequence or its parts.
     pub fn home(&self) -> Option<Arc<Home>> {
         match self {
             SeqNode::In(home, _) => Some(home.clone()),
@@ -82,7 +84,7 @@ pub enum BlockNode {
         dataflow: bool,
         /// The bindings, in order.
         bindings: Vec<BindingRef>,
-        /// How deeply types and functions are nested in it.
+        /// The nesting depth of the types and functions in the block.
         depth: u32,
     },
 }
@@ -93,7 +95,7 @@ impl BlockRef {
         BlockRef(Arc::new(node))
     }
 
-    /// A block of those bindings.
+    /// A block with these bindings.
     pub fn free(dataflow: bool, bindings: Vec<BindingRef>) -> Self {
         let depth = bindings.iter().map(|b| b.value().map_or(0, |v| v.depth())).max().unwrap_or(0);
         BlockRef::new(BlockNode::Free { dataflow, bindings, depth })
@@ -131,8 +133,8 @@ impl BlockRef {
         }
     }
 
-    /// Where two or more local functions follow each other, so that each is in view in all of them: the first, and the
-    /// one after the last.
+    /// The ranges of two or more consecutive local functions, which are visible in each other. Each
+    /// range is the index of the first function and the index after the last one.
     pub fn function_runs(&self) -> Vec<(usize, usize)> {
         let funcs: Vec<bool> = match self.get() {
             BlockNode::In(home, b) => {
@@ -159,7 +161,7 @@ impl BlockRef {
         runs
     }
 
-    /// Whether both are one block, or hold the very same bindings.
+    /// Whether both are the same block or have exactly the same bindings.
     pub fn same(&self, other: &BlockRef) -> bool {
         if Arc::ptr_eq(&self.0, &other.0) {
             return true;
@@ -177,7 +179,7 @@ impl BlockRef {
         a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.same(b))
     }
 
-    /// The function that it stands in, or its parts do.
+    /// The home of the function that contains the block or its bindings.
     pub fn home(&self) -> Option<Arc<Home>> {
         match self.get() {
             BlockNode::In(home, _) => Some(home.clone()),
@@ -188,7 +190,7 @@ impl BlockRef {
         }
     }
 
-    /// What tells the block from others.
+    /// The identity of the block.
     pub fn address(&self) -> usize {
         match self.get() {
             BlockNode::In(home, b) => home.address().wrapping_add(b.as_u32() as usize),
@@ -202,15 +204,15 @@ impl BlockRef {
 pub enum BindingRef {
     /// A binding of a function.
     In(Arc<Home>, ir::Binding),
-    /// A variable and its value.
+    /// A binding that belongs to no function.
     Free(Arc<FreeBinding>),
 }
 
-/// A binding that Python built.
+/// A binding that Python code built.
 pub struct FreeBinding {
     /// The variable.
     pub var: NodeRef,
-    /// Its value.
+    /// The value.
     pub value: NodeRef,
     /// The type that a `match_cast` checks.
     pub cast: Option<SInfo>,
@@ -284,13 +286,13 @@ impl BindingRef {
     }
 }
 
-/// A choice.
+/// A conditional.
 pub struct IfNode {
     /// The condition.
     pub cond: NodeRef,
-    /// Evaluated when true.
+    /// The branch for a true condition.
     pub then_seq: NodeRef,
-    /// Evaluated when false.
+    /// The branch for a false condition.
     pub else_seq: NodeRef,
 }
 
@@ -304,7 +306,7 @@ impl IfNode {
 /// The types of a module's functions by name.
 pub type Globals = FxHashMap<Arc<str>, SInfo>;
 
-/// A function that Python built: its parts, and the function that they make, once it is asked for.
+/// A function that Python code built: its parts, and the function itself after its first use.
 pub struct FuncNode {
     data: FuncParts,
     made: OnceLock<Arc<Home>>,
@@ -317,20 +319,21 @@ pub struct FuncParts {
     pub params: Vec<NodeRef>,
     /// The body.
     pub body: NodeRef,
-    /// The type of the result; that of the body where not given.
+    /// The result type. `None` means the type of the body.
     pub ret: Option<SInfo>,
-    /// Whether calls have no effect but their result; follows from the calls where not given.
+    /// Whether calls have no side effects. `None` means that this follows from the calls in the
+    /// body.
     pub pure: Option<bool>,
     /// The attributes.
     pub attrs: FuncAttrs,
-    /// Whether only its module calls it.
+    /// Whether the function is visible only in its module.
     pub private: bool,
-    /// Whether the declared type of the result gives way where the body's cannot fit it.
+    /// Whether the declared result type is dropped if the type of the body contradicts it.
     pub adapt: bool,
 }
 
 impl FuncNode {
-    /// A function of those parts.
+    /// A function with these parts.
     pub fn new(data: FuncParts) -> Self {
         FuncNode { data, made: OnceLock::new() }
     }
@@ -340,18 +343,19 @@ impl FuncNode {
         &self.data
     }
 
-    /// The function that the parts make.
+    /// The home of the function, which is built on first use.
     ///
     /// # Errors
-    /// Variables that are neither parameters nor defined; what type rules say.
+    /// If a variable is neither a parameter nor defined, or if a type rule fails.
     pub fn home(&self) -> crate::error::Result<Arc<Home>> {
         self.home_in(Globals::default)
     }
 
-    /// The function that the parts make in a module: calls by name have the types of its functions.
+    /// The home of the function as part of a module. Calls by name get the types of the module's
+    /// functions.
     ///
     /// # Errors
-    /// As [`home`](Self::home).
+    /// As for [`home`](Self::home).
     pub fn home_in(&self, globals: impl FnOnce() -> Globals) -> crate::error::Result<Arc<Home>> {
         if let Some(home) = self.made.get() {
             return Ok(home.clone());
@@ -360,7 +364,7 @@ impl FuncNode {
         Ok(self.made.get_or_init(|| home).clone())
     }
 
-    /// The function that the parts make, if it was made.
+    /// The home of the function, if the function has been built.
     pub fn made(&self) -> Option<&Arc<Home>> {
         self.made.get()
     }

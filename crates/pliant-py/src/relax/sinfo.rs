@@ -1,4 +1,4 @@
-//! Struct infos: the types of graph-level values, free of any function.
+//! Struct infos: the types of graph-level values, represented independently of any function.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,24 +14,25 @@ use crate::relax::home::HomeState;
 use crate::relax::node::{Node, NodeRef};
 use crate::tir::expr::structural_equal;
 
-/// A type. Dims are free-standing expressions.
+/// A type. Dims are tensor expressions that belong to no function.
 #[derive(Clone)]
 pub enum SInfo {
     /// Any value.
     Object,
-    /// A scalar, with its value where known.
+    /// A scalar, with its value if known.
     Prim(DType, Option<te::Expr>),
-    /// A shape: its dims, or its rank, or nothing.
+    /// A shape, with its dims or its rank if known.
     Shape(Option<Vec<te::Expr>>, Option<u32>),
     /// A tensor.
     Tensor(SShape, Option<DType>),
     /// A tuple.
     Tuple(Fields),
-    /// A function: parameters if known, result, purity.
+    /// A function: the types of the parameters if known, the result type, and whether calls have no
+    /// side effects.
     Func(Option<Fields>, Arc<SInfo>, bool),
 }
 
-/// A list of types that knows how deeply they are nested.
+/// A list of types together with its nesting depth.
 #[derive(Clone)]
 pub struct Fields {
     items: Arc<[SInfo]>,
@@ -54,29 +55,29 @@ impl std::ops::Deref for Fields {
     }
 }
 
-/// What is known of a tensor's shape.
+/// The knowledge about a tensor's shape.
 #[derive(Clone)]
 pub enum SShape {
-    /// Every dim.
+    /// All dims are known.
     Dims(Vec<te::Expr>),
-    /// The value of a variable of shape type.
+    /// The shape is the value of a variable.
     Var(NodeRef),
     /// Only the rank.
     Rank(u32),
-    /// Nothing.
+    /// Nothing is known.
     Unknown,
 }
 
 impl SInfo {
-    /// The type itself, if it is not too deep for what recurses over types.
+    /// Returns the type if its nesting is not too deep for code that recurses over types.
     ///
     /// # Errors
-    /// `ValueError` beyond [`MAX_NESTING`].
+    /// `ValueError` if the depth exceeds [`MAX_NESTING`].
     pub fn checked(self) -> Result<SInfo> {
         if self.depth() > MAX_NESTING { Err(too_deep("struct infos")) } else { Ok(self) }
     }
 
-    /// How deeply types are nested in it.
+    /// The nesting depth of the type.
     pub fn depth(&self) -> u32 {
         match self {
             SInfo::Tuple(fields) => fields.depth + 1,
@@ -119,7 +120,7 @@ impl SInfo {
         }
     }
 
-    /// Whether both are the same type, dim by dim as written.
+    /// Whether both are the same type, with dims compared structurally.
     pub fn same(&self, other: &SInfo) -> bool {
         let dims_same = |a: &[te::Expr], b: &[te::Expr]| {
             a.len() == b.len() && a.iter().zip(b).all(|(x, y)| structural_equal(x, y))
@@ -174,7 +175,7 @@ fn shape_text(dims: &[te::Expr]) -> String {
     format!("({}{comma})", join(dims))
 }
 
-/// The text in the script's own notation.
+/// The text in script syntax.
 impl fmt::Display for SInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -217,10 +218,10 @@ impl fmt::Display for SInfo {
     }
 }
 
-/// The symbolic integer of a dim, in a function's arena.
+/// A dim as a symbolic integer in the arena of a function.
 ///
 /// # Errors
-/// `TypeError` for what is no integer expression over sizes.
+/// `TypeError` if the dim is not an integer expression over sizes.
 pub fn dim_to_sym(func: &mut Function, vars: &mut VarMap, dim: &te::Expr) -> Result<Sym> {
     if let Some(v) = dim.as_int() {
         return Ok(func.syms.int(v));
@@ -230,18 +231,18 @@ pub fn dim_to_sym(func: &mut Function, vars: &mut VarMap, dim: &te::Expr) -> Res
     })
 }
 
-/// The dims as symbolic integers of a function.
+/// Dims as symbolic integers of a function.
 ///
 /// # Errors
-/// As [`dim_to_sym`].
+/// As for [`dim_to_sym`].
 pub fn dims_to_syms(func: &mut Function, vars: &mut VarMap, dims: &[te::Expr]) -> Result<Vec<Sym>> {
     dims.iter().map(|d| dim_to_sym(func, vars, d)).collect()
 }
 
-/// The type in a function's arenas.
+/// A type in the arenas of a function.
 ///
 /// # Errors
-/// Dims that are no sizes; a shape variable of another function.
+/// If a dim is not a size, or if a shape variable belongs to another function.
 pub fn to_type(state: &mut HomeState, info: &SInfo) -> Result<Type> {
     let data = match info {
         SInfo::Object => TypeData::Any,
@@ -298,7 +299,8 @@ fn shape_var(state: &mut HomeState, node: &NodeRef) -> Result<ir::Var> {
     }
 }
 
-/// The type of a function's arena, free-standing. `wrap_var` makes the node of a shape variable.
+/// A type of a function as a type that is independent of the function. `wrap_var` creates the node
+/// of a shape variable.
 pub fn from_type(
     func: &Function,
     vars: &mut VarMap,
@@ -335,7 +337,7 @@ pub fn from_type(
     }
 }
 
-/// The type of a node that is in no function, where it follows from the node alone.
+/// The type of a node that belongs to no function, if the type follows from the node alone.
 pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
     Some(match node.get() {
         Node::Var(v) => v.0.sinfo.clone()?,
@@ -352,7 +354,8 @@ pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
             let fields: Option<Vec<SInfo>> = fields.iter().map(sinfo_of).collect();
             SInfo::Tuple(fields?.into_iter().collect())
         }
-        // A field of a tuple at hand is that field: chains of them are as long as the user's loops.
+        // A field access to a tuple expression has the type of the field. Chains of them are as
+        // long as the user's loops made them, so this must not recurse.
         Node::GetItem(..) if node.field().is_some() => {
             let mut node = node;
             while let Some(field) = node.field() {
@@ -378,7 +381,7 @@ pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
     })
 }
 
-/// The type of a node, where known.
+/// The type of a node, if known.
 pub fn sinfo_of(node: &NodeRef) -> Option<SInfo> {
     match node.get() {
         Node::InFunc(home, e) => Some(home.sinfo(*e)),

@@ -1,4 +1,5 @@
-//! Operators that users write in Python as a tensor expression: the type rule follows from it.
+//! Operators that users define in Python by a tensor expression. The type rule follows from the
+//! expression.
 
 use pliant_ir::{AttrValue, Attrs};
 use pliant_ops::te::{self, TeError};
@@ -12,8 +13,8 @@ use crate::relax::convert::{attr_object, attr_value};
 use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;
 
-/// Registers an operator: its operands' names, its attributes, each with a list of its default (empty for a required
-/// one), and what computes it.
+/// Registers an operator with the names of its operands, its attributes, and its Python function.
+/// The default of each attribute is given in a list, which is empty for a required attribute.
 #[pyfunction]
 pub fn register_te_op(
     name: String,
@@ -37,7 +38,7 @@ pub fn register_te_op(
     Ok(op.short_name().to_string())
 }
 
-/// The stages that the user's function makes of operands and attributes.
+/// The tensors that the user's function computes from operands and attributes.
 fn call(func: &Bound<'_, PyAny>, args: &[TeArg], attrs: &Attrs) -> Result<Vec<te::Tensor>> {
     let py = func.py();
     let args = args.iter().map(|a| object(py, a)).collect::<Result<Vec<_>>>()?;
@@ -65,7 +66,7 @@ fn call(func: &Bound<'_, PyAny>, args: &[TeArg], attrs: &Attrs) -> Result<Vec<te
         .collect()
 }
 
-/// An operand as the user's function takes it.
+/// An operand as it is passed to the user's function.
 fn object<'py>(py: Python<'py>, arg: &TeArg) -> Result<Bound<'py, PyAny>> {
     let _level = Level::enter("operands")?;
     Ok(match arg {
@@ -85,7 +86,7 @@ fn object<'py>(py: Python<'py>, arg: &TeArg) -> Result<Bound<'py, PyAny>> {
     })
 }
 
-/// What went wrong in the user's function, and on which line of it.
+/// The error in the user's function, with its source location.
 fn describe(py: Python<'_>, error: &PyErr) -> String {
     let place = || -> PyResult<String> {
         let mut traceback = error.traceback(py).map(Bound::into_any);

@@ -1,4 +1,4 @@
-//! Looking at expressions: texts, operands, attributes.
+//! Access to the texts, operands and attributes of expressions.
 
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ pub fn binding_text(binding: &BindingRef, depth: u32) -> String {
     }
 }
 
-/// The name of a variable or function; the contents of a string.
+/// The name of a variable or function, or the contents of a string.
 pub fn var_name(node: &NodeRef) -> String {
     match node.get() {
         Node::Var(v) => v.0.name.to_string(),
@@ -130,10 +130,10 @@ pub fn var_name(node: &NodeRef) -> String {
     }
 }
 
-/// The operands: arguments of a call, fields of a tuple, the tuple of a field.
+/// The operands: the arguments of a call, the fields of a tuple, or the tuple of a field access.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// An error of the Python interpreter.
 pub fn operands<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyTuple>> {
     let nodes: Vec<NodeRef> = match node.get() {
         Node::InFunc(home, e) => {
@@ -156,10 +156,10 @@ pub fn in_func(home: &Arc<Home>, e: ir::Expr) -> NodeRef {
     NodeRef::new(Node::InFunc(home.clone(), e))
 }
 
-/// What a call calls.
+/// The callee of a call.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// An error of the Python interpreter.
 pub fn callee<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyAny>> {
     let op = |op: pliant_ir::Op| Ok(Bound::new(py, crate::relax::op::get_op(op.0)?)?.into_any());
     match node.get() {
@@ -184,10 +184,10 @@ pub fn callee<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyAny>>
 /// Calls `visit` with the attributes of a call.
 ///
 /// # Errors
-/// Those of `visit`.
+/// The error of `visit`.
 pub fn with_attrs(node: &NodeRef, visit: impl FnOnce(&Attrs) -> Result<()>) -> Result<()> {
     match node.get() {
-        // One that is in no function yet has no defaults written out.
+        // The attributes of a call that belongs to no function do not contain the defaults yet.
         Node::Call(call) => match &call.callee {
             CalleeNode::Op(op) => {
                 let attrs = call.attrs.clone();
@@ -212,7 +212,7 @@ pub fn with_attrs(node: &NodeRef, visit: impl FnOnce(&Attrs) -> Result<()>) -> R
     }
 }
 
-/// The result types that a call gives.
+/// The explicit result types of a call.
 pub fn ty_args(node: &NodeRef) -> Vec<SInfo> {
     match node.get() {
         Node::Call(call) => call.ty_args.clone(),
@@ -228,10 +228,10 @@ pub fn ty_args(node: &NodeRef) -> Vec<SInfo> {
     }
 }
 
-/// Attributes as Python sees them: a dict whose items are its attributes.
+/// Attributes as a Python dict whose items can also be read as attributes.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// An error of the Python interpreter.
 pub fn attrs_dict<'a, 'py>(
     py: Python<'py>,
     attrs: impl IntoIterator<Item = (&'a Arc<str>, &'a AttrValue)>,
@@ -244,10 +244,10 @@ pub fn attrs_dict<'a, 'py>(
     Ok(CLASS.import(py, "pliant.ir.attrs", "Attrs")?.call1((dict,))?)
 }
 
-/// Sets one attribute, or those of a dict.
+/// Sets one attribute, or all attributes of a dict.
 ///
 /// # Errors
-/// `TypeError` for values that cannot be attributes.
+/// `TypeError` for a value that cannot be an attribute.
 pub fn set_attrs(
     attrs: &mut pliant_ir::attrs::FuncAttrs,
     key_or_dict: &Bound<'_, PyAny>,

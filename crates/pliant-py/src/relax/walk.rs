@@ -1,6 +1,7 @@
-//! Walking expressions wherever they live: functions of modules, trees that Python built, and mixtures of both.
+//! Traversal of expressions: in functions of modules, in trees that Python code built, and in
+//! mixtures of both.
 //!
-//! The walk has a stack of its own, so chains of calls and bindings may be as long as memory allows.
+//! The traversal uses an explicit stack, so chains of calls and bindings may be of any length.
 
 use std::sync::Arc;
 
@@ -11,11 +12,12 @@ use crate::relax::node::{CalleeNode, Node, NodeRef};
 use crate::relax::seq::{BindingRef, SeqNode};
 use crate::relax::views::in_func;
 
-/// What a walk meets, in the order of the text.
+/// The items that a traversal visits, in textual order.
 pub enum Step {
-    /// An expression, after all inside it.
+    /// An expression, after all its subexpressions.
     Expr(NodeRef),
-    /// The definition of a variable: a parameter before its function's body, a binding's after its value.
+    /// The definition of a variable. A parameter comes before the body of its function, and a bound
+    /// variable after its value.
     Def(NodeRef),
     /// A binding, before its value.
     Binding(BindingRef),
@@ -27,7 +29,7 @@ enum Work {
     Bind(BindingRef),
 }
 
-/// Calls `visit` with all that is in an expression, the expression itself last.
+/// Calls `visit` with everything inside an expression, and finally with the expression itself.
 pub fn walk(root: &NodeRef, mut visit: impl FnMut(Step)) {
     let mut stack = vec![Work::Enter(root.clone())];
     let mut parts = Vec::new();

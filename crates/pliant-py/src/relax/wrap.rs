@@ -1,4 +1,4 @@
-//! [`wrap`]: from a node to a Python object of the class that tells what it is.
+//! [`wrap`]: converts a node to a Python object of the matching class.
 
 use pliant_ir::relax::ExprData;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use crate::relax::classes::{
 use crate::relax::function::Function;
 use crate::relax::node::{Node, NodeRef};
 
-/// The class of an expression.
+/// The Python class of an expression.
 #[derive(Clone, Copy)]
 enum Class {
     Var,
@@ -38,7 +38,8 @@ fn class_of(node: &NodeRef) -> Class {
         Node::Var(_) => Class::Var,
         Node::InFunc(home, e) => {
             let state = home.lock();
-            // Only variables are handed out while a function is built, so that is what is left of one given up.
+            // An abandoned function has no expressions left. During its construction, only its
+            // variables were passed to Python code.
             state.func().map_or(Class::Var, |f| match f.expr(*e) {
                 ExprData::Var(v) if f.var(*v).dataflow => Class::DataflowVar,
                 ExprData::Var(_) => Class::Var,
@@ -72,10 +73,10 @@ fn class_of(node: &NodeRef) -> Class {
     }
 }
 
-/// An expression as an object of the class that tells what it is.
+/// An expression as an object of the matching Python class.
 ///
 /// # Errors
-/// Those of the interpreter; tuples nested too deeply.
+/// If tuples are nested too deeply, or an error of the Python interpreter.
 pub fn wrap(py: Python<'_>, node: NodeRef) -> Result<Bound<'_, PyAny>> {
     let node = node.checked()?;
     macro_rules! make {

@@ -1,4 +1,4 @@
-//! `Executable`: a compiled program; and `Model`, the short face.
+//! `Executable`, a compiled program, and `Model`, a simpler interface to it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,39 +40,39 @@ impl Executable {
         self.compiled.executable().as_text()
     }
 
-    /// The bytecode as a program for the executable builder.
+    /// The bytecode as a Python program that uses the executable builder.
     fn as_python(&self) -> String {
         self.compiled.executable().as_python()
     }
 
-    /// Functions, constants and registers, counted.
+    /// The numbers of functions, constants and registers, as text.
     fn stats(&self) -> String {
         self.compiled.executable().stats()
     }
 
-    /// How long each phase of the compilation took, as a table.
+    /// The duration of each compilation phase, as a table.
     fn timing(&self) -> String {
         self.compiled.stats().render()
     }
 
-    /// The module as the last pass left it; `None` for a loaded program.
+    /// The module after the last pass, or `None` for a loaded program.
     #[getter]
     fn module(&self) -> Option<IRModule> {
         self.compiled.module().cloned().map(IRModule::wrap)
     }
 
-    /// The names of the functions that can be called.
+    /// The names of the callable functions.
     #[getter]
     fn function_names(&self) -> Vec<String> {
         self.compiled.executable().vm_functions().map(|f| f.name.clone()).collect()
     }
 
-    /// Writes the program to a file that `pliant.runtime.load_module` reads.
+    /// Writes the program to a file. `pliant.runtime.load_module` reads it.
     fn export_library(&self, py: Python<'_>, file_name: PathBuf) -> Result<()> {
         enter(py, || Ok(self.compiled.save(&file_name)?))
     }
 
-    /// As `export_library`.
+    /// See `export_library`.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
         self.export_library(py, path)
     }
@@ -83,7 +83,7 @@ impl Executable {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Reads a program that `export_library` wrote.
+    /// Reads a program from a file that `export_library` wrote.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> Result<Executable> {
         let compiled = enter(py, || Ok(CompiledModule::load(&path)?))?;
@@ -104,7 +104,7 @@ impl Executable {
     }
 }
 
-/// Compile options from Python's keywords.
+/// Compile options from Python keyword arguments.
 fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions> {
     let text = |key: &str, default: &str| -> Result<String> {
         match kwargs.get_item(key)? {
@@ -153,7 +153,7 @@ fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions>
     Ok(options)
 }
 
-/// Whether the library's kernels may be used.
+/// Whether library kernels may be used.
 fn kernels(value: &Bound<'_, PyAny>) -> Result<bool> {
     let name: String = extracted("kernels", value)?;
     match &*name {
@@ -163,7 +163,7 @@ fn kernels(value: &Bound<'_, PyAny>) -> Result<bool> {
     }
 }
 
-/// What constant right operands of products are rounded to.
+/// The data type to which constant right operands of matrix products are rounded.
 fn precision(value: &Bound<'_, PyAny>) -> Result<&'static str> {
     let name: String = extracted("precision", value)?;
     match &*name {
@@ -173,14 +173,14 @@ fn precision(value: &Bound<'_, PyAny>) -> Result<&'static str> {
     }
 }
 
-/// How long the compilation may take.
+/// The time limit of the compilation.
 fn seconds(value: &Bound<'_, PyAny>) -> Result<Duration> {
     let seconds: f64 = extracted("seconds", value)?;
     let wrong = |_| Error::Value(format!("option 'seconds': {seconds} is no time that may pass"));
     Duration::try_from_secs_f64(seconds).map_err(wrong)
 }
 
-/// An option's value, with the option's name in the error where it is of another type.
+/// The value of an option. If it has the wrong type, the error contains the name of the option.
 fn extracted<'py, T: FromPyObjectOwned<'py>>(key: &str, value: &Bound<'py, PyAny>) -> Result<T> {
     value.extract::<T>().map_err(|e| {
         let e: PyErr = e.into();
@@ -188,7 +188,7 @@ fn extracted<'py, T: FromPyObjectOwned<'py>>(key: &str, value: &Bound<'py, PyAny
     })
 }
 
-/// A pipeline's name as it is, passes as the manager runs them.
+/// The pipeline: one given by name, or passes to be run by the pass manager.
 fn pipeline(value: &Bound<'_, PyAny>, kwargs: &Bound<'_, PyDict>) -> Result<Pipeline> {
     match (value.extract::<String>(), kwargs.get_item("context")?) {
         (Ok(name), _) => Ok(Pipeline::Named(name)),
@@ -215,7 +215,8 @@ const OPTIONS: &[&str] = &[
     "verify",
 ];
 
-/// Options of `pliant.compile` for ONNX models, which Python takes out before it comes here.
+/// Options of `pliant.compile` that apply to ONNX models only. Python code removes them before it
+/// calls this crate.
 const OF_ONNX: &[&str] = &["allow_specialization", "divisible", "dynamic_shapes", "limits"];
 
 fn no_option(key: &str) -> Error {
@@ -247,7 +248,7 @@ pub fn compile_module(
     Ok(Executable { compiled })
 }
 
-/// A compiled model: call it, at any shape.
+/// A compiled model. Calling it runs the model, with inputs of any valid shape.
 #[pyclass(frozen, subclass, module = "pliant", weakref)]
 pub struct Model {
     compiled: CompiledModule,
@@ -255,7 +256,7 @@ pub struct Model {
     entry: Option<u32>,
     entry_name: String,
     runs: AtomicU64,
-    /// What the importer told of the symbols, if one made the program.
+    /// The importer's report on the symbols, if the model was imported.
     shapes: Option<String>,
 }
 
@@ -285,8 +286,9 @@ impl Model {
         Ok(Model { compiled, machine, entry, entry_name, runs: AtomicU64::new(0), shapes })
     }
 
-    /// Runs the model. Keywords are inputs by name. `timeout` is the time limit of the run in seconds, unless an input has that
-    /// name (`run` takes the limit then); a run that exceeds it raises `TimeLimitError`.
+    /// Runs the model. Keyword arguments are inputs by name. `timeout` is the time limit of the run
+    /// in seconds; a run that exceeds it raises `TimeLimitError`. If an input has the name
+    /// `timeout`, the keyword passes that input, and `run` accepts the time limit.
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__<'py>(
         &self,
@@ -303,7 +305,7 @@ impl Model {
             && let Some(timeout) = kwargs.get_item(TIMEOUT)?
         {
             options = run_options(Some(&timeout))?;
-            // The dict is this call's own.
+            // The dict was created for this call, so it may be modified.
             kwargs.del_item(TIMEOUT)?;
         }
         self.machine.call(index, &self.in_order(args, kwargs)?, options)
@@ -328,7 +330,7 @@ impl Model {
         self.compiled.signatures().iter().map(|s| s.name.clone()).collect()
     }
 
-    /// What the model takes: name, dtype and dims, symbolic ones as strings.
+    /// The inputs of the model, with name, dtype and dims. Symbolic dims are strings.
     #[getter]
     fn inputs(&self) -> Vec<InputInfo> {
         let signature = self.compiled.signature(&self.entry_name);
@@ -337,28 +339,31 @@ impl Model {
             .unwrap_or_default()
     }
 
-    /// What the model gives.
+    /// The output of the model.
     #[getter]
     fn output(&self) -> Option<InputInfo> {
         self.compiled.signature(&self.entry_name).map(|s| InputInfo { info: s.output.clone() })
     }
 
-    /// The names of the inputs: those of the file that the model was imported from, else those of the parameters.
+    /// The names of the inputs: those in the model file if the model was imported, otherwise the
+    /// names of the parameters.
     #[getter]
     fn input_names(&self) -> Vec<String> {
         let signature = self.compiled.signature(&self.entry_name);
         signature.map_or_else(Vec::new, |s| s.feed_names().into_iter().map(String::from).collect())
     }
 
-    /// The names of the outputs in the file that the model was imported from; empty for other models.
+    /// The names of the outputs in the file from which the model was imported. Empty for other
+    /// models.
     #[getter]
     fn output_names(&self) -> Vec<String> {
         let signature = self.compiled.signature(&self.entry_name);
         signature.map_or_else(Vec::new, |s| s.output_names.clone())
     }
 
-    /// Runs the model on inputs by name and returns the outputs of those names, or all for `None`, as NumPy arrays: the
-    /// `run` of ONNX Runtime's sessions. `timeout` is the time limit of the run in seconds; a run that exceeds it raises
+    /// Runs the model on inputs by name and returns the outputs with these names as NumPy arrays,
+    /// or all outputs for `None`. This method is compatible with `run` of an ONNX Runtime session.
+    /// `timeout` is the time limit of the run in seconds; a run that exceeds it raises
     /// `TimeLimitError`.
     #[pyo3(signature = (output_names, feeds, *, timeout=None))]
     fn run<'py>(
@@ -384,7 +389,8 @@ impl Model {
         self.compiled.stats().explanation.to_string()
     }
 
-    /// Prints the symbols of the inputs with their ranges, and for an imported model the nodes that constrain them.
+    /// Prints the symbols of the inputs with their ranges. For an imported model, also prints the
+    /// nodes that constrain them.
     fn explain_shapes(&self, py: Python<'_>) -> Result<()> {
         let text = match &self.shapes {
             Some(text) => text.clone(),
@@ -394,7 +400,8 @@ impl Model {
         Ok(())
     }
 
-    /// What the model has done: compilations (1, whatever the shapes), runs, and how long compiling took.
+    /// Statistics of the model: the number of compilations (1 for all shapes), the number of runs,
+    /// and the compile time.
     fn stats(&self) -> ModelStats {
         let compile = self.compiled.stats();
         let runs = self.machine.vm.stats().invocations;
@@ -418,12 +425,12 @@ impl Model {
         Executable { compiled: self.compiled.clone() }
     }
 
-    /// As `save`: TVM's name for it.
+    /// See `save`. This is TVM's name for it.
     fn export_library(&self, py: Python<'_>, file_name: PathBuf) -> Result<()> {
         self.save(py, file_name)
     }
 
-    /// Writes the model to a file that `pliant.load` reads.
+    /// Writes the model to a file. `pliant.load` reads it.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
         enter(py, || Ok(self.compiled.save(&path)?))
     }
@@ -440,7 +447,7 @@ impl Model {
 }
 
 impl Model {
-    /// The symbols of the inputs and where they stand.
+    /// The symbols of the inputs, with the dims in which they occur.
     fn symbols_of_inputs(&self) -> String {
         let mut places: indexmap::IndexMap<String, Vec<String>> = indexmap::IndexMap::new();
         let inputs =
@@ -458,7 +465,7 @@ impl Model {
         places.iter().map(line).collect()
     }
 
-    /// The function of that name, or why there is none.
+    /// The function with this name, or the reason why there is none.
     fn function(&self, name: &str) -> Result<VMFunction, String> {
         match self.machine.vm.index_of(name) {
             Ok(index) => {
@@ -472,7 +479,7 @@ impl Model {
         }
     }
 
-    /// Whether the entry function has an input of that name.
+    /// Whether the entry function has an input with this name.
     fn has_input(&self, name: &str) -> bool {
         self.compiled
             .signature(&self.entry_name)
@@ -516,7 +523,7 @@ impl Model {
     }
 }
 
-/// What a function takes or gives in one place.
+/// An input or output of a function.
 #[pyclass(frozen, module = "pliant")]
 pub struct InputInfo {
     info: ValueInfo,
@@ -530,13 +537,13 @@ impl InputInfo {
         &self.info.name
     }
 
-    /// The data type; `None` where unknown.
+    /// The data type, or `None` if unknown.
     #[getter]
     fn dtype(&self) -> Option<&str> {
         self.info.dtype.as_deref()
     }
 
-    /// The dims: ints, and strings for symbolic ones; `None` where unknown.
+    /// The dims: ints, and strings for symbolic dims. `None` if unknown.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyTuple>>> {
         let Some(dims) = &self.info.shape else { return Ok(None) };
@@ -550,7 +557,7 @@ impl InputInfo {
         Ok(Some(PyTuple::new(py, dims?)?))
     }
 
-    /// The type as script.
+    /// The type in script syntax.
     #[getter]
     fn struct_info(&self) -> &str {
         &self.info.ty
@@ -564,20 +571,20 @@ impl InputInfo {
     }
 }
 
-/// What a model has done.
+/// Statistics of a model.
 #[pyclass(frozen, get_all, module = "pliant")]
 pub struct ModelStats {
-    /// How often it was compiled or loaded: once, whatever the shapes it ran at.
+    /// The number of times that the model was compiled or loaded. It is 1 regardless of the shapes.
     compilations: u64,
-    /// How often its functions ran.
+    /// The number of runs of its functions.
     runs: u64,
-    /// How long compiling took, in seconds.
+    /// The compile time in seconds.
     compile_seconds: f64,
-    /// Graph functions in the program.
+    /// The number of graph functions in the program.
     functions: usize,
-    /// Loop functions compiled to machine code.
+    /// The number of loop functions compiled to machine code.
     kernels: usize,
-    /// The phases of the compilation with their seconds.
+    /// The compilation phases with their durations in seconds.
     phases: Vec<(String, f64)>,
 }
 

@@ -1,4 +1,5 @@
-//! Devices. There is one, the CPU; the class exists so that code written for several runs.
+//! Devices. The CPU is the only device. The class exists so that programs written for several
+//! devices run unchanged.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -9,7 +10,7 @@ use crate::error::{Error, Result};
 #[pyclass(frozen, eq, hash, module = "pliant.runtime")]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Device {
-    /// The index; 0.
+    /// The index, which is always 0.
     #[pyo3(get)]
     device_id: i32,
 }
@@ -27,7 +28,7 @@ impl Device {
         pliant_tensor::DL_CPU
     }
 
-    /// Waits for nothing: calls return when the work is done.
+    /// Does nothing, because calls return only after their work is done.
     fn sync(&self) {}
 
     #[getter]
@@ -40,7 +41,7 @@ impl Device {
     }
 }
 
-/// The CPU. There is one: an index other than 0 is a mistake.
+/// The CPU. It is the only device, so an index other than 0 is an error.
 #[pyfunction]
 #[pyo3(signature = (dev_id=0))]
 pub fn cpu(dev_id: i32) -> Result<Device> {
@@ -52,7 +53,7 @@ pub fn cpu(dev_id: i32) -> Result<Device> {
     Ok(Device::CPU)
 }
 
-/// The device of that name: `"cpu"`, `"llvm"` or `"cpu:0"`.
+/// The device with this name: `"cpu"`, `"llvm"` or `"cpu:0"`.
 #[pyfunction]
 #[pyo3(signature = (dev, dev_id=0))]
 pub fn device(dev: &str, dev_id: i32) -> Result<Device> {
@@ -69,10 +70,11 @@ pub fn device(dev: &str, dev_id: i32) -> Result<Device> {
     }
 }
 
-/// Refuses what is not the CPU, where programs for several devices name one or a list of them.
+/// Rejects devices other than the CPU. Accepts a device or a list of devices, as programs for
+/// several devices pass them.
 ///
 /// # Errors
-/// `UnsupportedError` for other devices, `TypeError` for what is no device.
+/// `UnsupportedError` for other devices, `TypeError` for objects that are not devices.
 pub fn check_device(obj: &Bound<'_, PyAny>) -> Result<()> {
     if obj.is_instance_of::<Device>() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! DLPack capsules in both directions.
+//! Import and export of DLPack capsules.
 
 use std::ffi::CStr;
 
@@ -18,28 +18,30 @@ const NEW_USED: &CStr = c"used_dltensor_versioned";
 /// A tensor that shares the memory of an object with `__dlpack__`.
 ///
 /// # Errors
-/// What the producer raises, and devices, types or layouts that Pliant lacks.
+/// If the producer raises an exception, or if Pliant does not support the device, type or layout.
 pub fn from_object(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     let py = obj.py();
     let kwargs = PyDict::new(py);
     kwargs.set_item("max_version", (1, 0))?;
     let capsule = match obj.call_method("__dlpack__", (), Some(&kwargs)) {
-        // Producers before DLPack 1.0 do not know the argument.
+        // Producers that predate DLPack 1.0 do not accept the argument.
         Err(e) if e.is_instance_of::<PyTypeError>(py) => obj.call_method0("__dlpack__"),
         other => other,
     }?;
     from_capsule(&capsule)
 }
 
-/// Takes over the tensor of a capsule.
+/// Takes ownership of the tensor in a capsule.
 ///
 /// # Errors
-/// A capsule of another kind or already used; devices, types or layouts that Pliant lacks.
+/// If the capsule has another kind or was already consumed, or if Pliant does not support the
+/// device, type or layout.
 pub fn from_capsule(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     let capsule = obj.cast::<PyCapsule>()?;
     let ptr = capsule.as_ptr();
-    // SAFETY: the capsule is alive. The pointer under either name is the structure that the protocol says,
-    // and renaming the capsule passes its ownership to us.
+    // SAFETY: the capsule is alive. Under either name, its pointer refers to the structure that the
+    // protocol specifies. Renaming the capsule transfers ownership of the structure to this
+    // function.
     unsafe {
         if ffi::PyCapsule_IsValid(ptr, NEW.as_ptr()) != 0 {
             let managed =
@@ -58,13 +60,13 @@ pub fn from_capsule(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     Err(Error::Value("not a DLPack capsule, or one that was consumed before".into()))
 }
 
-/// A capsule that shares the tensor's memory, for a consumer of that DLPack version.
+/// A capsule that shares the memory of the tensor, for consumers of the given DLPack version.
 ///
 /// # Errors
-/// `ValueError` for a read-only tensor and an old consumer.
+/// `ValueError` if the tensor is read-only and the consumer uses the old version.
 pub fn to_capsule(py: Python<'_>, tensor: &Tensor, versioned: bool) -> Result<Py<PyAny>> {
-    // SAFETY: each pointer goes into a capsule under the name that the protocol says, with a destructor that
-    // frees it unless a consumer renamed the capsule.
+    // SAFETY: each pointer is stored in a capsule under the name that the protocol specifies. The
+    // destructor frees the structure unless a consumer has renamed the capsule.
     let capsule = unsafe {
         if versioned {
             let ptr = tensor.to_dlpack_versioned();
@@ -74,12 +76,12 @@ pub fn to_capsule(py: Python<'_>, tensor: &Tensor, versioned: bool) -> Result<Py
             ffi::PyCapsule_New(ptr.cast(), OLD.as_ptr(), Some(drop_old))
         }
     };
-    // SAFETY: a new reference, or null with an exception set.
+    // SAFETY: the pointer is a new reference, or null with an exception set.
     Ok(unsafe { Bound::from_owned_ptr_or_err(py, capsule) }?.unbind())
 }
 
 unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
-    // SAFETY: the capsule is alive in its destructor; under this name the structure is still ours.
+    // SAFETY: the capsule is alive in its destructor. Under this name, it still owns the structure.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, NEW.as_ptr()) == 0 {
             return;

@@ -1,4 +1,4 @@
-//! `ExecBuilder`: an executable written by hand, instruction by instruction.
+//! `ExecBuilder`: builds an executable instruction by instruction.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 use crate::runtime::compiled::Executable;
 use crate::runtime::value::to_value;
 
-/// Builds an executable by hand. `r(i)`, `imm(v)`, `c(i)` and `f(name)` make operands.
+/// Builds an executable by hand. `r(i)`, `imm(v)`, `c(i)` and `f(name)` create operands.
 #[pyclass(frozen, subclass, module = "pliant.relax")]
 pub struct ExecBuilder {
     state: Mutex<Option<exec::ExecBuilder>>,
 }
 
-/// An operand.
+/// An operand of an instruction.
 #[pyclass(frozen, module = "pliant.relax")]
 #[derive(Clone, Copy)]
 pub struct Operand {
@@ -52,7 +52,7 @@ impl ExecBuilder {
         Ok(Operand { arg: self.with(|b| b.imm(value))? })
     }
 
-    /// A constant by its index (see `convert_constant`).
+    /// A constant, by its index (see `convert_constant`).
     fn c(&self, index: u32) -> Operand {
         Operand { arg: exec::Arg::constant(index) }
     }
@@ -62,12 +62,12 @@ impl ExecBuilder {
         Ok(Operand { arg: self.with(|b| b.f(name))? })
     }
 
-    /// The register that results are thrown away in.
+    /// The register for discarded results.
     fn void_arg(&self) -> u32 {
         exec::Reg::VOID.0
     }
 
-    /// A value as a constant: an array, shape, number, string or dtype.
+    /// Adds a constant: an array, shape, number, string or dtype.
     fn convert_constant(&self, value: &Bound<'_, PyAny>) -> Result<Operand> {
         let constant = match to_value(value)? {
             Value::Tensor(t) => exec::Constant::Tensor(crate::relax::convert::own(t)?),
@@ -107,7 +107,8 @@ impl ExecBuilder {
         self.with(exec::ExecBuilder::end_function)
     }
 
-    /// Calls a function; `dst` is a register (an operand), or nothing to throw the result away.
+    /// Calls a function. `dst` is the register operand for the result, or `None` to discard the
+    /// result.
     #[pyo3(signature = (name, args=Vec::new(), dst=None))]
     fn emit_call(
         &self,
@@ -127,27 +128,28 @@ impl ExecBuilder {
         Ok(())
     }
 
-    /// Returns a register's value.
+    /// Returns the value of a register.
     fn emit_ret(&self, result: &Bound<'_, Operand>) -> Result<()> {
         let reg = register(result.get())?;
         self.with(|b| b.emit_ret(reg))?;
         Ok(())
     }
 
-    /// Jumps by that many instructions.
+    /// Jumps by the given number of instructions.
     fn emit_goto(&self, pc_offset: i32) -> Result<()> {
         self.with(|b| b.emit_goto(pc_offset))?;
         Ok(())
     }
 
-    /// Goes on if the register holds a true value, else jumps by that many instructions.
+    /// Continues if the register holds a true value, otherwise jumps by the given number of
+    /// instructions.
     fn emit_if(&self, cond: &Bound<'_, Operand>, false_offset: i32) -> Result<()> {
         let reg = register(cond.get())?;
         self.with(|b| b.emit_if(reg, false_offset))?;
         Ok(())
     }
 
-    /// The finished executable, validated.
+    /// Validates and returns the finished executable.
     fn get(&self, py: Python<'_>) -> Result<Executable> {
         let builder = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(builder) = builder else {

@@ -1,4 +1,4 @@
-//! `Model.run`: inputs and outputs by name, as ONNX Runtime's sessions take and give them.
+//! `Model.run`: inputs and outputs by name, compatible with sessions of ONNX Runtime.
 
 use pliant::Signature;
 use pliant_diag::suggest::did_you_mean;
@@ -8,10 +8,10 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use crate::error::{Error, Result};
 use crate::runtime::ndarray::{NDArray, as_numpy};
 
-/// The names of outputs that are asked for; none for all.
+/// The names of the requested outputs, or `None` for all outputs.
 ///
 /// # Errors
-/// `TypeError` for what is no list of names.
+/// `TypeError` if the argument is not a list of names.
 pub fn wanted(names: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
     if names.is_none() {
         return Ok(None);
@@ -24,10 +24,10 @@ pub fn wanted(names: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
     })
 }
 
-/// What is fed, by name.
+/// The inputs by name.
 ///
 /// # Errors
-/// `TypeError` for what is no dict from names.
+/// `TypeError` if the argument is not a dict with string keys.
 pub fn by_name<'py>(feeds: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>> {
     let dict = feeds.cast::<PyDict>().ok();
     let named = |d: &&Bound<'py, PyDict>| d.keys().iter().all(|k| k.cast::<PyString>().is_ok());
@@ -38,10 +38,10 @@ pub fn by_name<'py>(feeds: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>> {
     })
 }
 
-/// The fed values in the order of the parameters.
+/// The inputs in the order of the parameters.
 ///
 /// # Errors
-/// `ValueError` for inputs that are missing or not known.
+/// `ValueError` if an input is missing or unknown.
 pub fn arguments<'py>(
     signature: &Signature,
     feeds: &Bound<'py, PyDict>,
@@ -68,10 +68,10 @@ pub fn arguments<'py>(
     Ok(PyTuple::new(feeds.py(), values)?)
 }
 
-/// The results that were asked for, as NumPy arrays; all where `wanted` is `None`.
+/// The requested outputs as NumPy arrays, or all outputs if `wanted` is `None`.
 ///
 /// # Errors
-/// `ValueError` for outputs that are not known.
+/// `ValueError` if an output is unknown.
 pub fn results<'py>(
     signature: &Signature,
     wanted: Option<Vec<String>>,
@@ -80,7 +80,7 @@ pub fn results<'py>(
     let py = value.py();
     let names = &signature.output_names;
     let all: Vec<Bound<'py, PyAny>> = match value.cast::<PyTuple>() {
-        // A single output that is a sequence is a tuple too.
+        // A single output that is a sequence is also a tuple.
         Ok(tuple) if names.len() != 1 => tuple.iter().collect(),
         _ => vec![value.clone()],
     };
@@ -110,10 +110,10 @@ pub fn results<'py>(
     Ok(PyList::new(py, out)?)
 }
 
-/// The most dims that an array of NumPy has.
+/// The maximum rank of a NumPy array.
 const MOST_DIMS: usize = 64;
 
-/// A tensor as a NumPy array, a sequence as a list of them.
+/// Converts a tensor to a NumPy array, and a sequence to a list of arrays.
 fn plain<'py>(value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     if let Ok(array) = value.cast::<NDArray>() {
         let rank = array.get().tensor().ndim();

@@ -1,9 +1,10 @@
-//! The Python objects that a machine holds, where Python's garbage collector can see them.
+//! The Python objects that a VM refers to, made visible to Python's garbage collector.
 //!
-//! A machine calls Python functions, and an object that such a function belongs to may hold the machine. The collector
-//! finds that cycle only if each reference to a Python object has one owner that it can ask. So these references are
-//! [`Held`]'s, a Python object that all Python objects of the machine refer to; the machine itself finds them through the
-//! table that it shares with it, and they go with it.
+//! A VM calls Python functions, and the object that such a function belongs to may refer to the VM.
+//! The collector can find this reference cycle only if each reference to a Python object has
+//! exactly one owner that reports it. Therefore these references belong to [`Held`], a Python
+//! object that all Python handles of the VM refer to. The VM itself accesses them through a table
+//! that it shares with [`Held`], and they are dropped together with it.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,31 +17,32 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::runtime::packed::called;
 use crate::runtime::value::visit_kept;
 
-/// What a machine holds of Python.
+/// The Python objects that a VM refers to.
 #[derive(Default)]
 struct Objects {
     functions: Vec<Py<PyAny>>,
     instrument: Option<Py<PyAny>>,
 }
 
-/// The objects, as the machine finds them.
+/// The objects as the VM accesses them.
 #[derive(Default)]
 pub struct Table {
     objects: Mutex<Objects>,
     /// The Python object that owns them.
     owner: OnceLock<Py<PyWeakrefReference>>,
-    /// The machine, whose inputs and results are its own.
+    /// The VM, whose inputs and results belong to it.
     machine: OnceLock<WeakMachine>,
 }
 
-/// The owner of the Python objects that a machine holds.
+/// The owner of the Python objects that a VM refers to.
 #[pyclass(frozen, weakref, module = "pliant.relax")]
 pub struct Held(Arc<Table>);
 
 #[pymethods]
 impl Held {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Whoever locks the table has the GIL and makes no Python object meanwhile, so that nobody has it now.
+        // Code that locks the table holds the GIL and creates no Python object meanwhile. So the
+        // table is not locked while the collector runs.
         let Ok(objects) = self.0.objects.try_lock() else { return Ok(()) };
         objects.functions.iter().try_for_each(|f| visit.call(f))?;
         objects.instrument.iter().try_for_each(|f| visit.call(f))?;
@@ -62,7 +64,7 @@ impl Table {
     /// A table of these functions, and its owner.
     ///
     /// # Errors
-    /// Those of the interpreter.
+    /// An error of the Python interpreter.
     pub fn new(py: Python<'_>, functions: Vec<Py<PyAny>>) -> PyResult<(Arc<Table>, Py<Held>)> {
         let table = Arc::new(Table::default());
         table.objects().functions = functions;
@@ -71,24 +73,24 @@ impl Table {
         Ok((table, held.unbind()))
     }
 
-    /// Says which machine the table belongs to.
+    /// Records the VM to which the table belongs.
     pub fn belongs_to(&self, machine: &VirtualMachine) {
         let _ = self.machine.set(machine.downgrade());
     }
 
-    /// The table of a machine that Python made.
+    /// The table of a VM that was created from Python.
     pub fn of(vm: &VirtualMachine) -> Option<&Table> {
         let owned: &(dyn Any + Send + Sync) = &**vm.owned()?;
         owned.downcast_ref()
     }
 
-    /// The owner, if it lives.
+    /// The owner, if it is still alive.
     pub fn held(&self, py: Python<'_>) -> Option<Py<Held>> {
         let owner = self.owner.get()?.bind(py).upgrade_as::<Held>().ok()??;
         Some(owner.unbind())
     }
 
-    /// The function at that place as one of the machine's.
+    /// The function with this index as a packed function of the VM.
     pub fn function(self: &Arc<Self>, index: usize) -> PackedFunc {
         let table = self.clone();
         Arc::new(move |args| {
@@ -104,12 +106,12 @@ impl Table {
         })
     }
 
-    /// What watches the machine's calls.
+    /// The Python object that instruments the VM's calls.
     pub fn instrument(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.objects().instrument.as_ref().map(|f| f.clone_ref(py))
     }
 
-    /// Sets what watches the machine's calls.
+    /// Sets the Python object that instruments the VM's calls.
     pub fn set_instrument(&self, instrument: Option<Py<PyAny>>) {
         let old = std::mem::replace(&mut self.objects().instrument, instrument);
         drop(old);

@@ -1,4 +1,5 @@
-//! Foreign arrays as tensors, without a copy: the buffer protocol (NumPy) and DLPack (everyone else).
+//! Converts foreign arrays to tensors without copying: through the buffer protocol (NumPy) and
+//! through DLPack (other libraries).
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -12,32 +13,33 @@ use crate::error::{Error, Result};
 use crate::runtime::dlpack;
 use crate::runtime::ndarray::{NDArray, with_dtype};
 
-/// A `Py_buffer` that is released with the GIL held, whoever drops it.
+/// A `Py_buffer` that is always released with the GIL held.
 struct Buffer(Box<ffi::Py_buffer>);
 
-// SAFETY: the structure is plain data; releasing it attaches to the interpreter first.
+// SAFETY: the structure is plain data, and releasing it first attaches to the interpreter.
 unsafe impl Send for Buffer {}
-// SAFETY: shared access only reads.
+// SAFETY: shared access only reads the structure.
 unsafe impl Sync for Buffer {}
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: the buffer was filled by PyObject_GetBuffer and is released once, attached. During
-        // interpreter shutdown attaching fails and the memory goes with the process.
+        // SAFETY: PyObject_GetBuffer filled the buffer, and it is released once, attached to the
+        // interpreter. During interpreter shutdown attaching fails, and the process then frees the
+        // memory.
         Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(&mut *self.0) });
     }
 }
 
-/// Any array as a tensor that shares its memory: a Pliant array, an object with the buffer protocol, or one
-/// with `__dlpack__`. `None` when the object is none of these.
+/// A tensor that shares the memory of an array: a Pliant array, an object with the buffer protocol,
+/// or one with `__dlpack__`. `None` if the object is none of these.
 ///
 /// # Errors
-/// An element type, device or layout that Pliant does not have.
+/// If Pliant does not support the element type, device or layout.
 pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     if let Ok(array) = obj.cast::<NDArray>() {
         return Ok(Some(array.get().tensor().clone()));
     }
-    // SAFETY: a pointer to a live object.
+    // SAFETY: the pointer refers to a live object.
     if unsafe { ffi::PyObject_CheckBuffer(obj.as_ptr()) } != 0 {
         match from_buffer(obj)? {
             Some(tensor) => return Ok(Some(tensor)),
@@ -63,20 +65,22 @@ pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     from_array_interface(obj)
 }
 
-/// Whether this is a NumPy array of the bfloat16 of `ml_dtypes`, which has no buffer format.
+/// Whether the object is a NumPy array of the bfloat16 type of `ml_dtypes`, which has no buffer
+/// format.
 fn is_ml_bfloat16(obj: &Bound<'_, PyAny>) -> bool {
     let name = obj.getattr("dtype").and_then(|d| d.getattr("name"));
     name.is_ok_and(|n| n.extract::<&str>().is_ok_and(|n| n == "bfloat16"))
 }
 
-/// An array of bfloat16 over its bits.
+/// A bfloat16 tensor that is imported as an array of uint16.
 fn from_bits(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     let bits = obj.call_method1("view", ("uint16",))?;
     let tensor = from_buffer(&bits)?.ok_or_else(|| unknown_format(obj))?;
     with_dtype(&tensor, DType::BFloat16)
 }
 
-/// Whether this is a tensor with `requires_grad`, such as PyTorch's, which refuses to export its memory.
+/// Whether the object is a tensor with `requires_grad`, such as PyTorch's, which refuses to export
+/// its memory.
 fn requires_grad(obj: &Bound<'_, PyAny>) -> bool {
     let flag = obj.getattr(pyo3::intern!(obj.py(), "requires_grad"));
     flag.is_ok_and(|flag| flag.is_truthy().unwrap_or(false))
@@ -93,7 +97,8 @@ fn unknown_format(obj: &Bound<'_, PyAny>) -> Error {
     Error::DType(format!("arrays of {what} are not supported (supported: {})", known.join(", ")))
 }
 
-/// Objects with only `__array_interface__` or `__array__` go through NumPy, which borrows or converts them.
+/// Converts objects that have only `__array_interface__` or `__array__` through NumPy, which shares
+/// or copies the elements.
 fn from_array_interface(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     let py = obj.py();
     let has = |name: &str| obj.hasattr(name).unwrap_or(false);
@@ -104,13 +109,15 @@ fn from_array_interface(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     from_buffer(&array)?.map(Some).ok_or_else(|| unknown_format(&array))
 }
 
-/// A tensor over the memory of an object with the buffer protocol; `None` for a format that Pliant lacks.
+/// A tensor over the memory of an object with the buffer protocol, or `None` if Pliant does not
+/// support the format.
 fn from_buffer(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     let mut buffer = Box::new(ffi::Py_buffer::new());
-    // SAFETY: the object is alive, and the structure is ours to fill.
+    // SAFETY: the object is alive, and this function owns the structure.
     let rc = unsafe { ffi::PyObject_GetBuffer(obj.as_ptr(), &mut *buffer, ffi::PyBUF_RECORDS_RO) };
     if rc != 0 {
-        // NumPy has no buffer format for some types (bfloat16, datetime64); DLPack may.
+        // NumPy has no buffer format for some types (bfloat16, datetime64). DLPack may support
+        // them.
         let error = PyErr::fetch(obj.py());
         if error.is_instance_of::<PyValueError>(obj.py())
             || error.is_instance_of::<PyBufferError>(obj.py())
@@ -130,7 +137,8 @@ fn buffer_dtype(format: *mut c_char, itemsize: isize) -> Option<DType> {
     if format.is_null() {
         return (itemsize == 1).then_some(DType::UInt8);
     }
-    // SAFETY: a non-null format is a C string owned by the exporter as long as the buffer lives.
+    // SAFETY: a format that is not null is a C string that the exporter owns as long as the buffer
+    // lives.
     let format = unsafe { CStr::from_ptr(format) }.to_bytes();
     let code = match format {
         [c] | [b'@' | b'=' | b'<', c] => *c,
@@ -154,7 +162,7 @@ fn buffer_dtype(format: *mut c_char, itemsize: isize) -> Option<DType> {
     Some(dtype)
 }
 
-/// A tensor over a buffer; the buffer is released with the last tensor on it.
+/// A tensor over a buffer. The buffer is released together with the last tensor that shares it.
 fn view_buffer(buffer: Buffer, dtype: DType) -> Result<Tensor> {
     const MAX_INLINE: usize = 8;
     let view = &buffer.0;
@@ -168,10 +176,11 @@ fn view_buffer(buffer: Buffer, dtype: DType) -> Result<Tensor> {
         (big_shape, big_strides) = (vec![0; rank], vec![0; rank]);
         (&mut big_shape, &mut big_strides)
     };
-    // Byte offsets of the lowest and one past the highest element, in 128 bits: exporters may lie.
+    // The byte offsets of the first element and of the end of the last element in memory, in 128
+    // bits, because exporters may report invalid values.
     let (mut low, mut high, mut empty) = (0i128, item as i128, false);
     for axis in 0..rank {
-        // SAFETY: PyBUF_RECORDS_RO asks for shape and strides, which hold `ndim` values.
+        // SAFETY: PyBUF_RECORDS_RO requests shape and strides, which hold `ndim` values each.
         let (dim, stride) = unsafe { (*view.shape.add(axis), *view.strides.add(axis)) };
         if stride % item != 0 {
             return Err(Error::Unsupported(format!(
@@ -192,16 +201,17 @@ fn view_buffer(buffer: Buffer, dtype: DType) -> Result<Tensor> {
     let offset = usize::try_from(-low).map_err(|_| too_large())?;
     let first = view.buf.cast::<u8>().wrapping_sub(offset);
     let read_only = view.readonly != 0 as c_int;
-    // SAFETY: the exporter keeps the elements from the lowest to the highest valid until the buffer is
-    // released; a read-only buffer is only ever viewed read-only.
+    // SAFETY: the exporter keeps all elements between the lowest and the highest address valid
+    // until the buffer is released. A read-only buffer is only viewed as read-only.
     let storage = unsafe { Storage::from_foreign(first, len, read_only, move || drop(buffer)) };
     Ok(Tensor::from_storage_strided(storage, offset, shape, strides, dtype)?)
 }
 
-/// A tensor of anything that NumPy can make an array of: arrays (shared), scalars and nested lists (copied).
+/// A tensor of any object from which NumPy can create an array. Arrays are shared; scalars and
+/// nested lists are copied.
 ///
 /// # Errors
-/// `TypeError` for anything else.
+/// `TypeError` for any other object.
 pub fn to_tensor(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     if let Some(tensor) = borrow_tensor(obj)? {
         return match dtype {
@@ -212,7 +222,8 @@ pub fn to_tensor(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor>
     convert(obj, dtype)
 }
 
-/// Through `numpy.asarray`; Python floats become float32 and ints int64 unless told otherwise.
+/// Converts through `numpy.asarray`. Without an explicit type, Python floats become float32 and
+/// ints int64.
 fn convert(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     let py = obj.py();
     let name = match dtype {
@@ -232,7 +243,7 @@ fn convert(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     if kind == "O" {
         return Err(Error::Type(format!("cannot make a tensor of {}", obj.get_type().name()?)));
     }
-    // Lists of Python floats come out as float64, which almost nobody means.
+    // NumPy converts lists of Python floats to float64, which is rarely intended.
     let array = if dtype.is_none() && kind == "f" && obj.is_instance_of::<pyo3::types::PyList>() {
         array.call_method1("astype", ("float32",))?
     } else {
@@ -244,7 +255,7 @@ fn convert(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
 /// A dtype given as a string, a NumPy dtype or a NumPy scalar type.
 ///
 /// # Errors
-/// `DTypeError` for a type that Pliant lacks, `TypeError` for anything else.
+/// `DTypeError` for a type that Pliant does not support, `TypeError` for any other object.
 pub fn parse_dtype(obj: &Bound<'_, PyAny>) -> Result<DType> {
     let named = |name: &str| name.parse::<DType>().map_err(|e| Error::DType(e.to_string()));
     if let Ok(name) = obj.extract::<&str>() {

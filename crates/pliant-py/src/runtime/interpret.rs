@@ -1,4 +1,5 @@
-//! The reference interpreter, for tests: what a function of a module returns, without any compiler pass.
+//! The reference interpreter, for tests: computes the result of a function of a module without any
+//! compiler pass.
 
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ use crate::runtime::interrupt::{poll_signals, raised, take_raised};
 use crate::runtime::value::{from_value, to_value};
 use crate::sources::with_sources;
 
-/// Runs a function of a module in the reference interpreter. It calls the registered packed functions; functions go in
-/// and come out as Python callables.
+/// Runs a function of a module in the reference interpreter. Registered packed functions can be
+/// called. Function values are passed to and from Python as callables.
 #[pyfunction]
 #[pyo3(signature = (module, func, *args))]
 pub fn interpret<'py>(
@@ -32,26 +33,26 @@ pub fn interpret<'py>(
     Ok(from_value(py, run.given(value)?)?)
 }
 
-/// A module that is interpreted. Functions that a run gives are called in runs of their own.
+/// A module under interpretation. A function that a run returns is called in a separate run.
 struct Run {
     module: pliant_ir::IRModule,
 }
 
 impl Run {
-    /// A run that Ctrl-C stops.
+    /// Runs a function so that Ctrl-C can stop it.
     fn interruptible(self: &Arc<Self>, func: &Func, args: &[Value]) -> Result<Value> {
         let options = Options { watch: Some(poll_signals), ..Options::default() };
         let packed = Registered(self.clone());
         let result = run_func(&self.module, func, args, &packed, &options);
         match (result, raised()) {
-            // Also where the run ended before it looked.
+            // An exception is also reported if the run ended before it noticed the interruption.
             (_, Some(raised)) => Err(Error::Python(raised)),
             (Err(e), None) if e.kind == ErrorKind::Stopped => Err(Error::Python(take_raised())),
             (result, None) => result.map_err(|e| Error::Vm(with_sources(|s| e.with_lines(s)))),
         }
     }
 
-    /// A function of the machine's kind on values of the interpreter.
+    /// Calls a host function, which takes VM values, on values of the interpreter.
     fn call_host(
         self: &Arc<Self>,
         args: &[Value],
@@ -63,7 +64,7 @@ impl Run {
         self.taken(result).map_err(told)
     }
 
-    /// A value of the machine as one of the interpreter.
+    /// Converts a VM value to a value of the interpreter.
     fn taken(self: &Arc<Self>, value: Machine) -> Result<Value> {
         Ok(match value {
             Machine::None => Value::None,
@@ -93,7 +94,7 @@ impl Run {
         })
     }
 
-    /// A value of the interpreter as one of the machine.
+    /// Converts a value of the interpreter to a VM value.
     fn given(self: &Arc<Self>, value: Value) -> Result<Machine> {
         Ok(match value {
             Value::None => Machine::None,
@@ -123,7 +124,7 @@ impl Run {
         })
     }
 
-    /// A function of the module on values of the machine.
+    /// Calls a function of the module on VM values.
     fn call_own(
         self: &Arc<Self>,
         func: &Func,
@@ -136,7 +137,7 @@ impl Run {
     }
 }
 
-/// The packed functions of the registry.
+/// The registered packed functions.
 struct Registered(Arc<Run>);
 
 impl PackedFuncs for Registered {

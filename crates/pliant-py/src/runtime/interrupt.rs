@@ -1,9 +1,10 @@
-//! Ctrl-C while a program runs.
+//! Handling of Ctrl-C while a program runs.
 //!
-//! Python handles signals on its main thread only, between bytecodes, and that thread is inside the machine. So a
-//! watcher thread asks each running machine, a few times a second, to call back into Python from the thread that
-//! runs it; there pending signals are handled, and what a handler raises stops the run. A machine calls back between
-//! instructions only: for one that stays inside a kernel, the watcher listens for Ctrl-C itself and stops the kernel.
+//! Python handles signals only on its main thread, between bytecodes, and during a run that thread
+//! is inside the VM. A watcher thread therefore asks each running VM, a few times per second, to
+//! call back into Python on the thread that runs it. Pending signals are handled there, and an
+//! exception of a signal handler stops the run. A VM calls back only between instructions. If it
+//! stays inside a kernel for long, the watcher listens for Ctrl-C itself and stops the kernel.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,31 +17,31 @@ use pyo3::prelude::*;
 use super::sigint;
 
 const TICK: Duration = Duration::from_millis(50);
-/// Ticks without a run after which the watcher sleeps until it is woken.
+/// The number of ticks without a run after which the watcher sleeps until it is woken.
 const IDLE_TICKS: u32 = 40;
-/// Ticks that machines are busy before the watcher listens for Ctrl-C itself.
+/// The number of busy ticks after which the watcher listens for Ctrl-C itself.
 const LONG_TICKS: u32 = 3;
 
-/// The machines that the watcher looks after, and how many threads run each now.
+/// The VMs that the watcher monitors, each with the number of threads that run it now.
 type Watched = Vec<(VirtualMachine, Arc<AtomicU32>)>;
 
 static WATCHED: Mutex<Watched> = Mutex::new(Vec::new());
-/// Whether the watcher must be woken, or made.
+/// Whether the watcher must be woken or started.
 static ASLEEP: AtomicBool = AtomicBool::new(true);
 static WATCHER: Mutex<Option<Thread>> = Mutex::new(None);
 
-/// How many compilations and passes run now.
+/// The number of compilations and passes in progress.
 static COMPILING: AtomicU32 = AtomicU32::new(0);
-/// Whether Ctrl-C came while something was compiled, which may be inside a kernel that it folds.
+/// Whether Ctrl-C arrived during a compilation, which may be inside a kernel of constant folding.
 static STOP: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// What a signal handler raised during the run on this thread.
+    /// The exception that a signal handler raised during the run on this thread.
     static RAISED: std::cell::RefCell<Option<PyErr>> = const { std::cell::RefCell::new(None) };
 }
 
-/// How many threads run a machine now. The watcher shares the number and not this, so that it never is the last owner,
-/// whose drop takes the lock that the watcher holds.
+/// The number of threads that run a VM now. The watcher shares only the inner counter, so that it
+/// never drops the last reference to this value: the drop takes a lock that the watcher holds.
 #[derive(Default)]
 pub struct Activity(Arc<AtomicU32>);
 
@@ -48,7 +49,7 @@ pub struct Activity(Arc<AtomicU32>);
 pub struct Compiling(());
 
 impl Compiling {
-    /// Notes that one begins.
+    /// Marks the beginning of a compilation or pass.
     pub fn begin() -> Compiling {
         if COMPILING.fetch_add(1, Ordering::SeqCst) == 0 {
             STOP.store(false, Ordering::Relaxed);
@@ -68,7 +69,7 @@ impl Drop for Compiling {
 pub struct Running<'a>(&'a Activity);
 
 impl Activity {
-    /// Lets the watcher look after a machine as long as the result lives.
+    /// Lets the watcher monitor a VM as long as the result lives.
     pub fn watch(vm: &VirtualMachine) -> Arc<Activity> {
         vm.set_poll(Some(Arc::new(poll)));
         let activity = Arc::new(Activity::default());
@@ -77,7 +78,7 @@ impl Activity {
         activity
     }
 
-    /// Notes that a run begins.
+    /// Marks the beginning of a run.
     pub fn begin(&self) -> Running<'_> {
         self.0.fetch_add(1, Ordering::SeqCst);
         wake();
@@ -97,13 +98,14 @@ impl Drop for Activity {
         let ended: Vec<_> =
             watched.extract_if(.., |(_, runs)| Arc::ptr_eq(runs, &self.0)).collect();
         drop(watched);
-        // Machines own values of the user's, whose end may take locks.
+        // VMs own values of the user, whose destructors may take locks.
         drop(ended);
     }
 }
 
-/// Wakes the watcher for what was counted before. It says that it sleeps before it looks a last time, so that one of the
-/// two sees the other.
+/// Wakes the watcher after a counter has been incremented. The watcher sets the flag that it sleeps
+/// before it reads the counters for the last time, so at least one of the two sees the other's
+/// change.
 fn wake() {
     if ASLEEP.load(Ordering::SeqCst) {
         wake_sleeper();
@@ -121,7 +123,7 @@ fn wake_sleeper() {
             let builder = thread::Builder::new().name("pliant-signals".into());
             let spawned = pliant_pool::start_helper(builder, watch);
             *watcher = spawned.ok().map(|handle| handle.thread().clone());
-            // Without a thread to be had, the next run tries again.
+            // If no thread could be started, the next run tries again.
             ASLEEP.store(watcher.is_none(), Ordering::SeqCst);
         }
     }
@@ -131,8 +133,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A forked child has no watcher, and would wait for ever for a lock that the parent's held at that moment: the forking
-/// thread takes the locks before, and gives them back on both sides.
+/// A forked child has no watcher thread, and a lock held by the parent's watcher at the time of the
+/// fork would never be released. So the forking thread takes the locks before the fork and releases
+/// them in both processes.
 #[cfg(unix)]
 mod forks {
     use std::cell::RefCell;
@@ -163,12 +166,14 @@ mod forks {
         }
     }
 
-    /// From now on, forks take care of the watcher.
+    /// Installs handlers so that later forks are safe.
     pub fn prepare_for() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            // SAFETY: the handlers live as long as the process; they lock, unlock and store. No thread forks while it
-            // holds one of the locks, since none calls out meanwhile. Failure (no memory) leaves forks as they were.
+            // SAFETY: the handlers live as long as the process, and they only lock, unlock and
+            // store. No thread forks while it holds one of these locks, because the locked regions
+            // make no calls to unknown code. If registration fails for lack of memory, forks are
+            // not protected.
             let _ = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         });
     }
@@ -176,7 +181,7 @@ mod forks {
 
 #[cfg(not(unix))]
 mod forks {
-    /// Other systems do not fork.
+    /// Other systems have no fork.
     pub fn prepare_for() {}
 }
 
@@ -202,7 +207,8 @@ fn watch() {
     }
 }
 
-/// Asks all that runs now to call back into Python, or to `stop`; whether anything runs.
+/// Asks all running VMs and compilations to call back into Python, or to stop if `stop` is set.
+/// Returns whether anything runs.
 fn look(stop: bool) -> bool {
     let compiling = COMPILING.load(Ordering::SeqCst) > 0;
     if compiling && stop {
@@ -221,7 +227,8 @@ fn look(stop: bool) -> bool {
     active
 }
 
-/// Whether Ctrl-C raises `KeyboardInterrupt`: a handler of the user's may well let the run go on.
+/// Whether Ctrl-C raises `KeyboardInterrupt`. With a signal handler of the user, the run may have
+/// to continue.
 fn default_handler() -> bool {
     let is_default = |py: Python<'_>| -> PyResult<bool> {
         let signal = py.import("signal")?;
@@ -231,7 +238,7 @@ fn default_handler() -> bool {
     Python::try_attach(|py| is_default(py).unwrap_or(false)).unwrap_or(false)
 }
 
-/// Handles pending signals; whether to stop.
+/// Handles pending signals. Returns whether the run must stop.
 fn poll() -> bool {
     let raised = Python::try_attach(|py| py.check_signals().err()).flatten();
     match raised {
@@ -243,24 +250,24 @@ fn poll() -> bool {
     }
 }
 
-/// Handles pending signals, for compilations; whether to stop.
+/// Handles pending signals during a compilation. Returns whether it must stop.
 pub fn poll_signals() -> bool {
     poll() || STOP.load(Ordering::Relaxed)
 }
 
-/// Notes what Python code raised that is to end the run on this thread, as [`take_raised`] takes it.
+/// Stores an exception of Python code that ends the run on this thread. [`take_raised`] returns it.
 pub fn set_raised(error: PyErr) {
     RAISED.with_borrow_mut(|slot| *slot = Some(error));
 }
 
-/// What a signal handler raised on this thread and no run has given on.
+/// Takes the exception that a signal handler raised on this thread, if it has not been reported
+/// yet.
 pub fn raised() -> Option<PyErr> {
     RAISED.with_borrow_mut(Option::take)
 }
 
-/// What a signal handler raised during the run that was just interrupted, else
-/// `KeyboardInterrupt`. A signal that is still
-/// pending is handled now, so that it does not raise a second time.
+/// Takes the exception of a signal handler that interrupted the run, or a `KeyboardInterrupt` if
+/// there is none. A pending signal is handled now, so that it does not raise a second time.
 pub fn take_raised() -> PyErr {
     let raised = raised();
     let pending = || Python::try_attach(|py| py.check_signals().err()).flatten();

@@ -22,24 +22,24 @@ use crate::runtime::packed::PackedFunction;
 use crate::runtime::time_limit::run_options;
 use crate::runtime::value::{callable, from_value, to_value};
 
-/// A machine that Ctrl-C can stop.
+/// A VM that Ctrl-C can stop.
 pub struct Machine {
-    /// The machine.
+    /// The VM.
     pub vm: vm::VirtualMachine,
     activity: Arc<Activity>,
 }
 
 impl Machine {
-    /// Watches over a machine.
+    /// A VM that the watcher monitors.
     pub fn new(vm: vm::VirtualMachine) -> Arc<Machine> {
         let activity = Activity::watch(&vm);
         Arc::new(Machine { vm, activity })
     }
 
-    /// Runs a function of the machine with the arguments of a Python call.
+    /// Runs a function of the VM with the arguments of a Python call.
     ///
     /// # Errors
-    /// What the run fails with.
+    /// The error of the run.
     pub fn call<'py>(
         &self,
         index: u32,
@@ -66,7 +66,7 @@ impl Machine {
     /// The value of the argument for parameter `place`.
     ///
     /// # Errors
-    /// Values that the machine cannot take.
+    /// If the VM does not accept the value.
     fn argument(&self, index: u32, place: usize, arg: &Bound<'_, PyAny>) -> Result<Value> {
         match to_value(arg) {
             Ok(value) if may_be_other(&value) => Ok(self.as_declared(index, place, value, arg)),
@@ -78,14 +78,15 @@ impl Machine {
     /// The arguments of a function, in order.
     ///
     /// # Errors
-    /// Values that the machine cannot take.
+    /// If the VM does not accept a value.
     fn arguments(&self, name: &str, args: &Bound<'_, PyTuple>) -> Result<Vec<Value>> {
         let index = self.vm.index_of(name).map_err(|e| Error::Key(e.to_string()))?;
         args.iter().enumerate().map(|(i, a)| self.argument(index, i, &a)).collect()
     }
 
-    /// A scalar of another library where the parameter is a scalar or a shape (NumPy's are arrays without dims), and an
-    /// object that can be called where it is a function.
+    /// Converts an argument to the declared type of its parameter: scalars of other libraries (in
+    /// NumPy, arrays of rank 0) for scalars and shapes, and callable objects for functions. Other
+    /// arguments are unchanged.
     #[cold]
     fn as_declared(&self, index: u32, place: usize, value: Value, arg: &Bound<'_, PyAny>) -> Value {
         let Some(FuncDef::Vm(func)) = self.vm.executable().funcs().get(index as usize) else {
@@ -101,7 +102,7 @@ impl Machine {
         converted.unwrap_or(value)
     }
 
-    /// The error about an argument, with the parameter that it was given for.
+    /// The error for an argument, with the name of its parameter.
     #[cold]
     fn at_parameter(&self, index: u32, place: usize, error: Error) -> Error {
         let names = self.vm.function_names();
@@ -127,11 +128,11 @@ impl Machine {
         })
     }
 
-    /// The seconds of `repeat` measurements, each the mean of `number` runs, more where they last less than
-    /// `min_repeat_ms`.
+    /// The results of `repeat` measurements in seconds. Each is the mean of `number` runs, or of
+    /// more runs if these take less than `min_repeat_ms`.
     ///
     /// # Errors
-    /// Those of the runs; nothing to measure.
+    /// If a run fails, or if there is nothing to measure.
     fn with_timing(
         &self,
         py: Python<'_>,
@@ -143,7 +144,7 @@ impl Machine {
             return Err(Error::Value(format!("time_evaluator: {which} is at least 1, not 0")));
         }
         self.with_run(py, |vm| {
-            // One run to warm caches, pools and threads.
+            // One run warms up caches, pools and threads.
             run(vm)?;
             let mut results = Vec::new();
             let mut number = number;
@@ -167,10 +168,10 @@ impl Machine {
         })
     }
 
-    /// Runs `work` on the machine without the GIL, noted as a run.
+    /// Runs `work` on the VM without the GIL and marks it as a run.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// The error of `work`.
     pub fn with_run<T: Send>(
         &self,
         py: Python<'_>,
@@ -183,7 +184,7 @@ impl Machine {
     }
 }
 
-/// How deeply calls may nest, as Python says it.
+/// The maximum call depth from a Python argument.
 fn depth(value: &Bound<'_, PyAny>) -> Result<usize> {
     if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
         let class = value.get_type().name()?;
@@ -193,7 +194,7 @@ fn depth(value: &Bound<'_, PyAny>) -> Result<usize> {
     depth.ok_or_else(|| Error::Value(format!("max_depth must be a depth from 1 on, not {value}")))
 }
 
-/// Whether the value may have to become another one to fit its parameter.
+/// Whether the value may have to be converted for its parameter.
 fn may_be_other(value: &Value) -> bool {
     match value {
         Value::Tensor(tensor) => tensor.ndim() == 0,
@@ -202,13 +203,13 @@ fn may_be_other(value: &Value) -> bool {
     }
 }
 
-/// The number in a tensor without dims.
+/// The number in a tensor of rank 0.
 fn scalar(tensor: &Tensor) -> Option<Value> {
     let dtype = tensor.dtype();
     match tensor.ndim() {
         0 if dtype.is_bool() => tensor.to_i64_vec().ok().map(|v| Value::Bool(v[0] != 0)),
         0 if dtype.is_float() => tensor.to_f64_vec().ok().map(|v| Value::Float(v[0])),
-        // What lies beyond 63 bits stays a tensor, which no scalar parameter takes.
+        // An integer beyond 63 bits stays a tensor, which no scalar parameter accepts.
         0 => tensor
             .to_i64_vec()
             .ok()
@@ -218,7 +219,7 @@ fn scalar(tensor: &Tensor) -> Option<Value> {
     }
 }
 
-/// The shape whose dims are these integers, some of them in tensors without dims.
+/// The shape with these integers as dims. Some of them may be tensors of rank 0.
 fn shape(items: &[Value]) -> Option<Value> {
     let dim = |item: &Value| match item {
         Value::Int(dim) => Some(*dim),
@@ -232,22 +233,23 @@ fn shape(items: &[Value]) -> Option<Value> {
     dims.map(|dims| Value::shape(&dims))
 }
 
-/// One function of a machine; calling it runs it.
+/// One function of a VM. Calling it runs the function.
 #[pyclass(frozen, module = "pliant.relax")]
 pub struct VMFunction {
-    /// The machine.
+    /// The VM.
     pub machine: Arc<Machine>,
-    /// The function's index.
+    /// The index of the function.
     pub index: u32,
-    /// Its name.
+    /// The name of the function.
     pub name: String,
-    /// What the machine holds of Python.
+    /// The owner of the Python objects that the VM refers to.
     pub held: Option<Py<Held>>,
 }
 
 #[pymethods]
 impl VMFunction {
-    /// Runs the function. `timeout` is the time limit of the run in seconds; a run that exceeds it raises `TimeLimitError`.
+    /// Runs the function. `timeout` is the time limit of the run in seconds; a run that exceeds it
+    /// raises `TimeLimitError`.
     #[pyo3(signature = (*args, timeout=None))]
     fn __call__<'py>(
         &self,
@@ -280,7 +282,7 @@ impl VMFunction {
     }
 }
 
-/// Runs the functions of an executable at any shape, from any thread.
+/// Runs the functions of an executable for inputs of any valid shape, from any thread.
 #[pyclass(frozen, subclass, module = "pliant.relax", weakref)]
 pub struct VirtualMachine {
     machine: Arc<Machine>,
@@ -289,8 +291,8 @@ pub struct VirtualMachine {
 
 #[pymethods]
 impl VirtualMachine {
-    /// `functions` are packed functions for this machine alone; they come before registered ones. `max_depth` is how
-    /// deeply calls may nest (100,000 by default).
+    /// `functions` are packed functions for this VM only; they take precedence over registered
+    /// ones. `max_depth` is the maximum call depth (100,000 by default).
     #[new]
     #[pyo3(signature = (rt_mod, device=None, memory_cfg=None, profile=false, functions=None, max_depth=None))]
     fn new(
@@ -336,7 +338,8 @@ impl VirtualMachine {
         self.machine.vm.index_of(name).is_ok()
     }
 
-    /// How deeply calls of the program's functions may nest. What is set holds from the next call on.
+    /// The maximum depth of calls between the program's functions. A new value takes effect from
+    /// the next call.
     #[getter]
     fn max_depth(&self) -> usize {
         self.machine.vm.max_depth()
@@ -354,13 +357,13 @@ impl VirtualMachine {
         self.machine.vm.function_names().into_iter().map(String::from).collect()
     }
 
-    /// How many parameters a function takes.
+    /// The number of parameters of a function.
     fn get_function_arity(&self, func_name: &str) -> Result<usize> {
         self.machine.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
         Ok(self.machine.vm.params(func_name).map_or(0, <[_]>::len))
     }
 
-    /// The name of a function's parameter.
+    /// The name of a parameter of a function.
     fn get_function_param_name(&self, func_name: &str, index: usize) -> Result<String> {
         self.machine.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
         let params = self.machine.vm.params(func_name).unwrap_or_default();
@@ -368,7 +371,7 @@ impl VirtualMachine {
         param.ok_or_else(|| Error::Index(format!("'{func_name}' has {} parameters", params.len())))
     }
 
-    /// Keeps the arguments for `invoke_stateful`.
+    /// Stores arguments for `invoke_stateful`.
     #[pyo3(signature = (func_name, *args, **kwargs))]
     fn set_input(
         &self,
@@ -383,8 +386,8 @@ impl VirtualMachine {
         Ok(self.machine.vm.set_input(func_name, values)?)
     }
 
-    /// Calls a function with the arguments kept by `set_input`, and keeps its result. `timeout` is the time limit of the run
-    /// in seconds; a run that exceeds it raises `TimeLimitError`.
+    /// Calls a function with the arguments stored by `set_input` and stores its result. `timeout`
+    /// is the time limit of the run in seconds; a run that exceeds it raises `TimeLimitError`.
     #[pyo3(signature = (func_name, *, timeout=None))]
     fn invoke_stateful(
         &self,
@@ -401,8 +404,8 @@ impl VirtualMachine {
         Ok(from_value(py, self.machine.vm.get_outputs(func_name)?)?)
     }
 
-    /// Calls a closure that a function of this machine returned. `timeout` is the time limit of the run in seconds; a run that
-    /// exceeds it raises `TimeLimitError`.
+    /// Calls a closure that a function of this VM returned. `timeout` is the time limit of the run
+    /// in seconds; a run that exceeds it raises `TimeLimitError`.
     #[pyo3(signature = (closure, *args, timeout=None))]
     fn invoke_closure<'py>(
         &self,
@@ -417,8 +420,9 @@ impl VirtualMachine {
         Ok(from_value(args.py(), result)?)
     }
 
-    /// Calls `fn(callee, name, before, result, *args)` around each call of a program; `None` stops that. Returning
-    /// `VMInstrumentReturnKind.SKIP_RUN` (1) before a call leaves it out.
+    /// Calls `fn(callee, name, before, result, *args)` before and after each call of a program.
+    /// `None` removes the instrument. If the function returns `VMInstrumentReturnKind.SKIP_RUN` (1)
+    /// before a call, the call is skipped.
     fn set_instrument(&self, instrument: Option<Py<PyAny>>) {
         let table = Table::of(&self.machine.vm).and_then(|_| self.machine.vm.owned().cloned());
         let (Some(own), Some(any)) = (Table::of(&self.machine.vm), table) else { return };
@@ -435,7 +439,8 @@ impl VirtualMachine {
         self.machine.vm.set_instrument(is_set.then_some(watch));
     }
 
-    /// The seconds of `repeat` measurements, each the mean of `number` runs of `func_name(*args)`.
+    /// The results of `repeat` measurements in seconds, each the mean of `number` runs of
+    /// `func_name(*args)`.
     #[pyo3(signature = (func_name, args, number, repeat, min_repeat_ms))]
     fn _time(
         &self,
@@ -452,7 +457,7 @@ impl VirtualMachine {
         self.machine.with_timing(py, counts, |vm| vm.invoke_index(index, &values).map(drop))
     }
 
-    /// As `_time`, of a function with the inputs that `set_input` has kept.
+    /// Like `_time`, for a function with the arguments stored by `set_input`.
     fn _time_stateful(
         &self,
         py: Python<'_>,
@@ -529,7 +534,8 @@ fn instrumented(py: Python<'_>, f: &Py<PyAny>, event: &vm::CallEvent<'_>) -> vm:
         Ok(true) => vm::InstrumentAction::Skip,
         Ok(false) => vm::InstrumentAction::Continue,
         Err(e) => {
-            // There is no way to fail a run from here; Python shows what went wrong and the run goes on.
+            // An instrument cannot make a run fail. Python reports the exception, and the run
+            // continues.
             PyErr::from(e).write_unraisable(py, Some(f.bind(py)));
             vm::InstrumentAction::Continue
         }

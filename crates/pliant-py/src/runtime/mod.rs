@@ -1,4 +1,4 @@
-//! Run-time values: tensors, shapes, devices, packed functions, executables and machines.
+//! Run-time values: tensors, shapes, devices, packed functions, executables and VMs.
 
 pub mod compiled;
 pub mod device;

@@ -1,5 +1,5 @@
-//! `NDArray`: a tensor in Python. It speaks the buffer protocol and DLPack, so NumPy and others see its memory
-//! without a copy.
+//! `NDArray`: a tensor in Python. It supports the buffer protocol and DLPack, so NumPy and other
+//! libraries access its memory without copying.
 
 use std::ffi::{CStr, c_int, c_void};
 
@@ -65,13 +65,13 @@ impl NDArray {
         self.tensor.numel()
     }
 
-    /// The bytes of the elements.
+    /// The size of the elements in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.tensor.nbytes()
     }
 
-    /// Whether writing is forbidden.
+    /// Whether the array is read-only.
     #[getter]
     fn read_only(&self) -> bool {
         self.tensor.is_read_only()
@@ -135,12 +135,12 @@ impl NDArray {
         (pliant_tensor::DL_CPU, 0)
     }
 
-    /// A copy with its own memory.
+    /// A copy with separate memory.
     fn copy(&self) -> Result<NDArray> {
         Ok(NDArray { tensor: self.tensor.copy()? })
     }
 
-    /// Writes the elements of `source` (anything array-like of the same shape) into this array.
+    /// Copies the elements of `source`, an array-like object of the same shape, into this array.
     fn copyfrom<'py>(
         slf: &Bound<'py, Self>,
         source: &Bound<'py, PyAny>,
@@ -150,7 +150,8 @@ impl NDArray {
         Ok(slf.clone())
     }
 
-    /// Copies the elements into `target`, another array of the same shape, or returns a copy for a device.
+    /// Copies the elements into `target`, an array of the same shape. If `target` is a device,
+    /// returns a copy.
     fn copyto<'py>(
         slf: &Bound<'py, Self>,
         target: &Bound<'py, PyAny>,
@@ -163,7 +164,7 @@ impl NDArray {
         Ok(Bound::new(slf.py(), slf.get().copy()?)?.into_any())
     }
 
-    /// The array itself: all memory is host memory.
+    /// The array itself, because all memory is host memory.
     fn to(slf: &Bound<'_, Self>, device: &Bound<'_, PyAny>) -> Py<Self> {
         let _ = device;
         slf.clone().unbind()
@@ -206,7 +207,7 @@ impl NDArray {
         Ok(slf.get().tensor.to_f64_vec()?[0] != 0.0)
     }
 
-    /// The value of an array of one element.
+    /// The value of an array with one element.
     fn item<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
         Ok(as_numpy(slf)?.call_method0("item")?)
     }
@@ -227,12 +228,12 @@ impl NDArray {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> Result<()> {
-        // SAFETY: the interpreter hands over a structure to fill.
+        // SAFETY: the interpreter passes a structure to be filled.
         unsafe { fill_buffer(slf, view, flags) }
     }
 
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
-        // SAFETY: the structure was filled by `fill_buffer`, which put its box there.
+        // SAFETY: `fill_buffer` filled the structure and stored its box there.
         unsafe { drop(Box::from_raw((*view).internal.cast::<Exported>())) }
     }
 }
@@ -244,11 +245,11 @@ fn one_element(slf: &Bound<'_, NDArray>) -> Result<()> {
     }
 }
 
-/// A NumPy view of the array; its base is a memoryview that keeps the array alive. Elements of bfloat16 are those of the
-/// package `ml_dtypes`, which ONNX and JAX use, where that is installed.
+/// A NumPy view of the array. The base of the view is a memoryview that keeps the array alive.
+/// bfloat16 elements have the type from the package `ml_dtypes`, which ONNX and JAX also use.
 ///
 /// # Errors
-/// For bfloat16 without `ml_dtypes`.
+/// If the elements are bfloat16 and `ml_dtypes` is not installed.
 pub fn as_numpy<'py>(slf: &Bound<'py, NDArray>) -> Result<Bound<'py, PyAny>> {
     let py = slf.py();
     let numpy = py.import("numpy")?;
@@ -268,10 +269,10 @@ pub fn as_numpy<'py>(slf: &Bound<'py, NDArray>) -> Result<Bound<'py, PyAny>> {
     Ok(numpy.call_method1("asarray", (view,))?)
 }
 
-/// The same memory as elements of another type of the same size.
+/// A tensor over the same memory with another element type of the same size.
 ///
 /// # Errors
-/// Those of the tensor.
+/// If the tensor cannot be created.
 pub fn with_dtype(tensor: &Tensor, dtype: DType) -> Result<Tensor> {
     let (storage, offset) = (tensor.storage().clone(), tensor.byte_offset());
     let (shape, strides) = (tensor.shape(), tensor.strides());
@@ -293,14 +294,14 @@ fn assign(
     Ok(as_numpy(slf)?.set_item(index, value)?)
 }
 
-/// What an exported buffer points to.
+/// The data that an exported buffer refers to.
 struct Exported {
     shape: Vec<isize>,
     strides: Vec<isize>,
 }
 
 fn buffer_format(dtype: DType) -> Option<&'static CStr> {
-    // On 64-bit Unix NumPy's int64 is C `long`; elsewhere it is `long long`.
+    // On 64-bit Unix, NumPy's int64 is the C type `long`; elsewhere it is `long long`.
     let long = cfg!(all(target_pointer_width = "64", not(windows)));
     Some(match dtype {
         DType::Bool => c"?",
@@ -332,7 +333,7 @@ fn buffer_format(dtype: DType) -> Option<&'static CStr> {
 }
 
 /// # Safety
-/// `view` must be null or point to a structure to fill.
+/// `view` must be null or point to a structure that may be filled.
 unsafe fn fill_buffer(
     slf: Bound<'_, NDArray>,
     view: *mut ffi::Py_buffer,
@@ -361,8 +362,8 @@ unsafe fn fill_buffer(
     let data: *mut c_void = tensor.data_ptr().cast();
     let (rank, nbytes, read_only) = (tensor.ndim(), tensor.nbytes(), tensor.is_read_only());
     let wants = |flag: c_int| flags & flag == flag;
-    // SAFETY: the structure is ours to fill. The pointers into `exported` live until the buffer is released,
-    // and the memory as long as the owner that `obj` keeps alive.
+    // SAFETY: this function owns the structure. The pointers into `exported` are valid until the
+    // buffer is released, and the memory is valid as long as the owner, which `obj` keeps alive.
     unsafe {
         let view = &mut *view;
         view.buf = data;
@@ -392,7 +393,7 @@ unsafe fn fill_buffer(
     Ok(())
 }
 
-/// A new array with a copy of the elements of anything array-like.
+/// A new array with a copy of the elements of an array-like object.
 #[pyfunction]
 #[pyo3(signature = (arr, device=None, dtype=None))]
 pub fn array(
@@ -419,7 +420,8 @@ pub fn empty(
     Ok(NDArray { tensor: Tensor::zeros(&extract_shape(shape)?, dtype)? })
 }
 
-/// An array that shares the memory of anything with `__dlpack__`, the buffer protocol, or a DLPack capsule.
+/// An array that shares the memory of a DLPack capsule or of an object with `__dlpack__` or the
+/// buffer protocol.
 #[pyfunction]
 pub fn from_dlpack(obj: &Bound<'_, PyAny>) -> Result<NDArray> {
     if obj.is_instance_of::<pyo3::types::PyCapsule>() {

@@ -1,4 +1,5 @@
-//! Packed functions: Python functions that programs call by name, and any function as a Python callable.
+//! Packed functions: Python functions that programs call by name, and functions of all kinds as
+//! Python callables.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,23 +19,24 @@ use crate::runtime::machine::Machine;
 use crate::runtime::time_limit::run_options;
 use crate::runtime::value::{from_value, to_value, visit_captured};
 
-/// A function as a Python callable: registered, built in, or of a program.
+/// A function as a Python callable: a registered function, a built-in function, or a function of a
+/// program.
 #[pyclass(frozen, module = "pliant.runtime")]
 pub struct PackedFunction {
     /// The function.
     pub func: FuncValue,
-    /// The machine whose program the function belongs to: it lives as long as the callable.
+    /// The VM whose program contains the function. It lives at least as long as the callable.
     machine: Option<VirtualMachine>,
-    /// The same, watched for Ctrl-C from the first call on.
+    /// The same VM, monitored for Ctrl-C from the first call on.
     watched: OnceLock<Arc<Machine>>,
-    /// What the machine holds of Python.
+    /// The owner of the Python objects that the VM refers to.
     held: Option<Py<Held>>,
-    /// How many calls are going on: these may pass on what the function captured without the GIL.
+    /// The number of calls in progress. These may use the captured values without the GIL.
     calls: AtomicUsize,
 }
 
 impl PackedFunction {
-    /// The function as a callable, which may outlive all other handles to its machine.
+    /// The function as a callable, which may outlive all other handles of its VM.
     pub fn new(py: Python<'_>, func: FuncValue) -> PackedFunction {
         let machine = func.machine();
         let held = machine.as_ref().and_then(Table::of).and_then(|table| table.held(py));
@@ -42,7 +44,7 @@ impl PackedFunction {
     }
 }
 
-/// A call of a function that is going on.
+/// A call in progress.
 struct Going<'a>(&'a AtomicUsize);
 
 impl<'a> Going<'a> {
@@ -60,8 +62,8 @@ impl Drop for Going<'_> {
 
 #[pymethods]
 impl PackedFunction {
-    /// Calls the function. `timeout` is the time limit of the run in seconds, for functions of a program; a run that exceeds it
-    /// raises `TimeLimitError`.
+    /// Calls the function. `timeout` is the time limit of the run in seconds, which applies to
+    /// functions of a program; a run that exceeds it raises `TimeLimitError`.
     #[pyo3(signature = (*args, timeout=None))]
     fn __call__<'py>(
         &self,
@@ -71,7 +73,7 @@ impl PackedFunction {
         let py = args.py();
         let options = run_options(timeout)?;
         let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
-        // Begins and ends with the GIL held.
+        // The counter is incremented and decremented with the GIL held.
         let _going = Going::begin(&self.calls);
         let result = match &self.machine {
             Some(vm) => self
@@ -93,7 +95,8 @@ impl PackedFunction {
         format!("<pliant.PackedFunc {}>", self.func.name())
     }
 
-    /// What the function captured and nobody else holds. While it is being called that may change at any time.
+    /// Visits the captured objects that have no other owner. During a call these may change at any
+    /// time, so they are not visited then.
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
         self.held.iter().try_for_each(|held| visit.call(held))?;
         match self.calls.load(Ordering::Relaxed) {
@@ -103,16 +106,16 @@ impl PackedFunction {
     }
 }
 
-/// A Python callable as a function of the machine. It is called with the GIL; what it raises arrives at the
-/// caller of the program as it is.
+/// A Python callable as a packed function of the VM. It is called with the GIL held. Its exceptions
+/// reach the caller of the program unchanged.
 pub fn from_callable(callable: Py<PyAny>) -> PackedFunc {
     Arc::new(move |args: &[Value]| Python::attach(|py| called(callable.bind(py), args)))
 }
 
-/// Calls a Python callable for a machine.
+/// Calls a Python callable for a VM.
 ///
 /// # Errors
-/// What it raises; results that the machine cannot take.
+/// If the callable raises an exception, or if the VM does not accept its result.
 pub fn called(callable: &Bound<'_, PyAny>, args: &[Value]) -> std::result::Result<Value, VmError> {
     call_python(callable, args).map_err(|e| {
         let e: PyErr = e.into();
@@ -127,7 +130,7 @@ fn call_python(callable: &Bound<'_, PyAny>, args: &[Value]) -> Result<Value> {
     to_value(&result)
 }
 
-/// Registers a Python function under a name that programs call.
+/// Registers a Python function under a name, by which programs can call it.
 #[pyfunction]
 #[pyo3(signature = (name, func, replace=false))]
 pub fn registry_register(name: &str, func: Py<PyAny>, replace: bool) -> Result<()> {
@@ -148,16 +151,16 @@ fn packed_of(func: &PackedFunction) -> PackedFunc {
     Arc::new(move |args: &[Value]| func.call(args))
 }
 
-/// The function registered under a name.
+/// The function registered under this name.
 #[pyfunction]
 pub fn registry_get(py: Python<'_>, name: &str) -> Option<PackedFunction> {
     get_func(name).map(|f| PackedFunction::new(py, FuncValue::packed(name, f)))
 }
 
-/// Takes a function out of the registry; whether it was there.
+/// Removes a function from the registry. Returns whether it was registered.
 #[pyfunction]
 pub fn registry_remove(py: Python<'_>, name: &str) -> bool {
-    // Dropping the function may run Python code, which must not wait for us.
+    // Dropping the function may run Python code, which must not wait for this thread.
     let removed = unregister_func(name);
     let found = removed.is_some();
     py.detach(|| drop(removed));

@@ -54,10 +54,10 @@ impl ShapeTuple {
     }
 }
 
-/// The dims in a shape argument: a `ShapeTuple`, or a tuple or list of ints.
+/// The dims in a shape argument, which is a `ShapeTuple`, or a tuple or list of ints.
 ///
 /// # Errors
-/// `TypeError` for anything else.
+/// `TypeError` for any other object.
 pub fn extract_shape(obj: &Bound<'_, PyAny>) -> Result<Vec<i64>> {
     if let Ok(shape) = obj.cast::<ShapeTuple>() {
         return Ok(shape.get().0.clone());

@@ -1,10 +1,9 @@
-//! The arrival of Ctrl-C, seen from any thread.
+//! Detects Ctrl-C from any thread.
 //!
-//! Python notes a signal in its C handler and acts on it later, on the main thread. While that
-//! thread is inside one long
-//! kernel it cannot act, so for the time of such a run this module puts a handler of its own
-//! before Python's: it notes the
-//! arrival and passes the signal on. The watcher then stops the kernel through the machine's interrupt flag.
+//! Python records a signal in its C handler and acts on it later, on the main thread. While that
+//! thread is inside a long kernel, it cannot act. For the duration of such a run, this module
+//! installs its own handler in front of Python's. The handler records the signal and passes it on.
+//! The watcher then stops the kernel through the interrupt flag of the VM.
 
 #[cfg(unix)]
 pub use unix::{arrived, listen, stop_listening};
@@ -22,18 +21,21 @@ mod unix {
 
     static ARRIVED: AtomicBool = AtomicBool::new(false);
     static LISTENING: AtomicBool = AtomicBool::new(false);
-    /// The handler that ours stands before: its address, and whether it takes the signal's details.
+    /// The previously installed handler: its address, and whether it takes the details of the
+    /// signal.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     static NEXT_TAKES_INFO: AtomicBool = AtomicBool::new(false);
 
-    /// Notes the arrival and passes the signal on. Only atomics: a signal may come at any moment.
+    /// Records the signal and passes it on. It uses only atomics, because a signal may arrive at
+    /// any time.
     extern "C" fn on_sigint(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         ARRIVED.store(true, Ordering::Relaxed);
         let next = NEXT.load(Ordering::Relaxed);
         if next == SIG_DFL || next == SIG_IGN {
             return;
         }
-        // SAFETY: `next` is the handler that was installed for this signal, of the type that its flags say.
+        // SAFETY: `next` is the handler that was installed for this signal, and its flags determine
+        // its type.
         unsafe {
             if NEXT_TAKES_INFO.load(Ordering::Relaxed) {
                 let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = transmute(next);
@@ -45,10 +47,11 @@ mod unix {
         }
     }
 
-    /// The action now installed for Ctrl-C.
+    /// The action currently installed for Ctrl-C.
     fn installed() -> Option<sigaction> {
         let mut action = MaybeUninit::<sigaction>::uninit();
-        // SAFETY: a null new action only reads the present one, which is written on success.
+        // SAFETY: with a null new action, the call only reads the current one, which is written on
+        // success.
         unsafe {
             let status = libc::sigaction(SIGINT, ptr::null(), action.as_mut_ptr());
             (status == 0).then(|| action.assume_init())
@@ -59,7 +62,8 @@ mod unix {
         on_sigint as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize
     }
 
-    /// Puts the handler before the installed one. Does nothing where Ctrl-C is ignored or ends the process.
+    /// Installs the handler in front of the current one. Does nothing if Ctrl-C is ignored or ends
+    /// the process.
     pub fn listen() {
         if LISTENING.load(Ordering::Relaxed) {
             return;
@@ -80,7 +84,7 @@ mod unix {
         }
     }
 
-    /// Takes the handler away again, unless someone has put another one in its place.
+    /// Removes the handler, unless another one has replaced it.
     pub fn stop_listening() {
         if !LISTENING.swap(false, Ordering::Relaxed) {
             return;
@@ -93,17 +97,17 @@ mod unix {
         if !NEXT_TAKES_INFO.load(Ordering::Relaxed) {
             action.sa_flags &= !SA_SIGINFO;
         }
-        // SAFETY: this restores the action that was there before.
+        // SAFETY: the call restores the previous action.
         unsafe { libc::sigaction(SIGINT, &raw const action, ptr::null_mut()) };
     }
 
-    /// Whether Ctrl-C came since the last call.
+    /// Whether Ctrl-C arrived since the last call.
     pub fn arrived() -> bool {
         ARRIVED.swap(false, Ordering::Relaxed)
     }
 }
 
-/// Elsewhere a kernel runs to its end before Python sees the signal.
+/// On other systems, a kernel runs to its end before Python handles the signal.
 #[cfg(not(unix))]
 mod elsewhere {
     pub fn listen() {}

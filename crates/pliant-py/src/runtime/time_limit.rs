@@ -1,4 +1,4 @@
-//! The time limit of a run, as Python gives it: `timeout`, in seconds.
+//! The time limit of a run, given in Python as `timeout` in seconds.
 
 use std::time::Duration;
 
@@ -8,13 +8,14 @@ use pyo3::types::PyBool;
 
 use crate::error::{Error, Result};
 
-/// The keyword of calls.
+/// The keyword argument of calls.
 pub const TIMEOUT: &str = "timeout";
 
 /// The run options of a call with this timeout; `None` means no limit.
 ///
 /// # Errors
-/// `TypeError` for a value that is not a number, `ValueError` for one that is negative, infinite or NaN.
+/// `TypeError` for a value that is not a number, `ValueError` for one that is negative, infinite or
+/// NaN.
 pub fn run_options(timeout: Option<&Bound<'_, PyAny>>) -> Result<RunOptions> {
     let Some(value) = timeout.filter(|value| !value.is_none()) else {
         return Ok(RunOptions::default());

@@ -1,4 +1,4 @@
-//! Run-time values between Python and the machine.
+//! Conversion of run-time values between Python and the VM.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::runtime::ndarray::NDArray;
 use crate::runtime::packed::{PackedFunction, called};
 use crate::runtime::shape::ShapeTuple;
 
-/// A Python object that travels through the machine untouched.
+/// A Python object that the VM passes on unchanged.
 struct Opaque(Py<PyAny>);
 
-/// A value of the machine that Python can only pass on.
+/// A VM value that Python code can only pass on.
 #[pyclass(frozen, module = "pliant.runtime")]
 pub struct Object {
     value: Value,
@@ -32,11 +32,11 @@ impl Object {
     }
 }
 
-/// A Python object as a value: arrays share their memory, a sequence of ints is a shape, any other sequence a
-/// tuple, what can be called and is no class a function.
+/// A Python object as a VM value. Arrays share their memory. A sequence of ints becomes a shape,
+/// any other sequence a tuple, and a callable that is not a class a function.
 ///
 /// # Errors
-/// Arrays that Pliant cannot take; ints beyond 64 bits.
+/// If Pliant does not support an array, or if an int exceeds 64 bits.
 pub fn to_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
     if let Ok(array) = obj.cast::<NDArray>() {
         return Ok(Value::Tensor(array.get().tensor().clone()));
@@ -59,8 +59,8 @@ pub fn to_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
     if let Ok(text) = obj.cast::<PyString>() {
         return Ok(Value::str(&text.to_cow().map_err(Error::Python)?));
     }
-    // A class derived from list changes in place and has a state of its own: it travels as the object that it is. Named tuples
-    // and the like are values.
+    // An instance of a class derived from list is mutable and may have additional state, so it is
+    // passed on as an object. Named tuples and similar classes are values.
     if obj.is_instance_of::<PyTuple>() || obj.is_exact_instance_of::<PyList>() {
         return sequence(obj);
     }
@@ -99,7 +99,8 @@ fn other(obj: &Bound<'_, PyAny>) -> Result<Value> {
     Ok(Value::Object(Arc::new(Opaque(obj.clone().unbind()))))
 }
 
-/// A Python callable as a function value. The value and its function share the one reference to it.
+/// A Python callable as a function value. The value and its function share a single reference to
+/// the callable.
 fn function(obj: &Bound<'_, PyAny>, name: String) -> Value {
     let host = Arc::new(Opaque(obj.clone().unbind()));
     let callee = host.clone();
@@ -108,16 +109,17 @@ fn function(obj: &Bound<'_, PyAny>, name: String) -> Value {
     Value::Func(FuncValue::hosted(name, func, host))
 }
 
-/// Shows Python's garbage collector the objects that a function value captured and alone keeps alive.
+/// Reports to Python's garbage collector the captured objects that only this function value keeps
+/// alive.
 ///
 /// # Errors
-/// Those of the collector.
+/// The error of the collector's visitor.
 pub fn visit_captured(
     func: &FuncValue,
     visit: &PyVisit<'_>,
 ) -> std::result::Result<(), PyTraverseError> {
     let mut result = Ok(());
-    // Not `func` as it is: what it is, its holder may share.
+    // Only values without another holder are visited: `func` itself may be shared.
     sole_objects(func.sole_captured(), &mut |any| {
         if let (Ok(()), Some(object)) = (&result, opaque(any)) {
             result = visit.call(object);
@@ -126,10 +128,10 @@ pub fn visit_captured(
     result
 }
 
-/// The same for the inputs and results that a machine keeps.
+/// Like [`visit_captured`], for the inputs and results that a VM stores.
 ///
 /// # Errors
-/// Those of the collector.
+/// The error of the collector's visitor.
 pub fn visit_kept(
     machine: &VirtualMachine,
     visit: &PyVisit<'_>,
@@ -143,7 +145,7 @@ pub fn visit_kept(
     result
 }
 
-/// An object that can be called as a function value.
+/// A callable object as a function value.
 pub fn callable(obj: &Bound<'_, PyAny>) -> Option<Value> {
     if !obj.is_callable() {
         return None;
@@ -152,7 +154,8 @@ pub fn callable(obj: &Bound<'_, PyAny>) -> Option<Value> {
     Some(function(obj, name))
 }
 
-/// The name of what can be called: its own, or that of its class. Classes are objects.
+/// The name of a callable, or else the name of its class. `None` for classes, which are passed as
+/// objects.
 fn function_name(obj: &Bound<'_, PyAny>) -> Option<String> {
     if !obj.is_callable() || obj.is_instance_of::<PyType>() {
         return None;
@@ -161,15 +164,16 @@ fn function_name(obj: &Bound<'_, PyAny>) -> Option<String> {
     own.or_else(|| obj.get_type().name().ok()?.extract().ok())
 }
 
-/// A value as a Python object. A tuple that occurs several times in the value becomes one Python tuple.
+/// A value as a Python object. A tuple that occurs several times in the value becomes one Python
+/// tuple.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// An error of the Python interpreter.
 pub fn from_value(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     convert(py, value, &mut FxHashMap::default())
 }
 
-/// The converted tuples that are shared, by address.
+/// The converted shared tuples, by address.
 type Converted<'py> = FxHashMap<*const (), Bound<'py, PyAny>>;
 
 fn convert<'py>(
@@ -195,7 +199,7 @@ fn convert<'py>(
             let fields = items.iter().map(|v| convert(py, v.clone(), converted));
             let fields: PyResult<Vec<_>> = fields.collect();
             let tuple = PyTuple::new(py, fields?)?.into_any();
-            // Another holder may be another field of the same value.
+            // Another field of the same value may also refer to this tuple.
             if holders > 1 {
                 converted.insert(address, tuple.clone());
             }

@@ -13,7 +13,7 @@ use crate::tir::axes::{IterVar, iter_var_init, range};
 use crate::tir::classes::wrap;
 use crate::tir::expr::{prim, prim_list};
 
-/// A tensor that the caller supplies.
+/// A tensor that the caller passes.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype=None, name="placeholder"))]
 pub fn te_placeholder(
@@ -34,7 +34,8 @@ fn check_dims(shape: &[te::Expr]) -> Result<()> {
     }
 }
 
-/// A tensor of that shape whose element at `idx` is `fcompute(*idx)`; a list of them where that is several values.
+/// A tensor of the given shape whose element at `idx` is `fcompute(*idx)`. If `fcompute` returns
+/// several values, the result is a list of tensors.
 #[pyfunction]
 #[pyo3(signature = (shape, fcompute, name="compute", varargs_names=None))]
 pub fn te_compute<'py>(
@@ -65,7 +66,7 @@ pub fn te_compute<'py>(
     stage(&value, shape, &axes, name)
 }
 
-/// The stage of one value.
+/// The stage of a single value.
 fn stage<'py>(
     value: &Bound<'py, PyAny>,
     shape: Vec<te::Expr>,
@@ -77,8 +78,9 @@ fn stage<'py>(
     Ok(Bound::new(value.py(), Tensor { tensor })?.into_any())
 }
 
-/// The stage with a check before it: for all indices of `shape`, `check(*idx)` gives a condition that holds and then the
-/// integers that the message tells where it does not. `failed` is what it complains of: `shape` or `index`.
+/// The stage with a run-time check. For all indices of `shape`, `check(*idx)` returns a condition
+/// that must hold, followed by the integers to show in the message. `failed` is the kind of error:
+/// `shape` or `index`.
 #[pyfunction]
 pub fn te_checked<'py>(
     tensor: &Bound<'py, Tensor>,
@@ -101,7 +103,7 @@ pub fn te_checked<'py>(
     Ok(Bound::new(py, Tensor { tensor })?)
 }
 
-/// The names of the formula's parameters, where there is one per dim.
+/// The names of the formula's parameters, if there is one for each dim.
 fn axis_names(f: &Bound<'_, PyAny>, rank: usize) -> Result<Vec<String>> {
     let Ok(code) = f.getattr("__code__") else { return Ok(Vec::new()) };
     let count: usize = code.getattr("co_argcount")?.extract()?;
@@ -122,7 +124,7 @@ fn axis_names(f: &Bound<'_, PyAny>, rank: usize) -> Result<Vec<String>> {
     Ok(names[method..count].iter().take(rank).cloned().collect())
 }
 
-/// An axis to reduce over.
+/// An axis of a reduction.
 #[pyfunction]
 #[pyo3(signature = (dom, name="rv"))]
 pub fn te_reduce_axis<'py>(dom: &Bound<'py, PyAny>, name: &str) -> Result<Bound<'py, IterVar>> {
@@ -131,7 +133,8 @@ pub fn te_reduce_axis<'py>(dom: &Bound<'py, PyAny>, name: &str) -> Result<Bound<
     Ok(Bound::new(dom.py(), iter_var_init(axis))?)
 }
 
-/// A reduction by its name: `sum`, `prod`, `max` or `min`; of those elements only for which `cond` holds.
+/// A reduction by name: `sum`, `prod`, `max` or `min`. With `cond`, only elements for which it
+/// holds are reduced.
 #[pyfunction]
 #[pyo3(signature = (name, expr, axis, cond=None, init=None))]
 pub fn te_reduce<'py>(
@@ -164,7 +167,7 @@ fn reduced<'py>(
         return Err(Error::Type(text.into()));
     }
     if let Some(cond) = cond {
-        // What does not take part counts as the neutral value.
+        // An excluded element is replaced by the neutral value.
         let neutral = reducer.identity(source.ty().dtype);
         source = te::if_then_else(&te::cast(&prim(cond)?, te::Ty::BOOL), &source, &neutral);
     }
@@ -172,7 +175,7 @@ fn reduced<'py>(
     Ok(wrap(expr.py(), te::reduce(reducer, &source, &axes_of(axis)?, init))?)
 }
 
-/// A reduction with a function of two values and its neutral value.
+/// A reduction given by a function of two values and its neutral value.
 #[pyfunction]
 #[pyo3(signature = (combine, identity, expr, axis, cond=None, init=None))]
 pub fn te_reduce_with<'py>(

@@ -1,4 +1,4 @@
-//! `tir.PrimFunc`: a loop function in Python, and its making from tensors.
+//! `tir.PrimFunc`: a loop function in Python, and its creation from tensors.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub struct PrimFunc {
 }
 
 impl PrimFunc {
-    /// A function as a Python object that knows what it was called.
+    /// A function as a Python object that knows its name.
     pub fn named(func: Arc<tir::PrimFunc>, name: &str) -> PrimFunc {
         Self::of(Seen::of(func), Some(name.into()))
     }
@@ -38,20 +38,21 @@ impl PrimFunc {
         PrimFunc { func: seen.func.clone(), seen, name }
     }
 
-    /// What keeps the objects that its variables and buffers are.
+    /// The object that keeps the Python objects of the function's variables and buffers.
     pub fn seen(&self) -> Arc<Seen> {
         self.seen.clone()
     }
 
-    /// Its body in Python.
+    /// The body as a Python object.
     ///
     /// # Errors
-    /// Those of the interpreter.
+    /// An error of the Python interpreter.
     pub fn view<'py>(&self, py: Python<'py>) -> Result<&Bound<'py, PrimFuncBody>> {
         self.seen.body(py)
     }
 
-    /// What the function is called: its global symbol, else the name that it was written or found under.
+    /// The name of the function: its global symbol, or else the name under which it was written or
+    /// found.
     pub fn name(&self) -> String {
         let symbol = self.func.attrs.get(GLOBAL_SYMBOL).and_then(|v| v.as_str());
         symbol.or(self.name.as_deref()).unwrap_or("main").to_string()
@@ -66,7 +67,8 @@ pub fn te_create_prim_func(args: Vec<Bound<'_, PyAny>>) -> Result<PrimFunc> {
     Ok(PrimFunc::of(Seen::of(Arc::new(func)), None))
 }
 
-/// The function with parameters, buffers and variables that no other function shares.
+/// A copy of the function whose parameters, buffers and variables are not shared with other
+/// functions.
 #[pyfunction]
 pub fn tir_renew_defs(func: &Bound<'_, PrimFunc>) -> PrimFunc {
     let func = func.get();
@@ -91,12 +93,12 @@ impl PrimFunc {
         slf
     }
 
-    /// Functions never change, so each is its own copy.
+    /// Functions are immutable, so the copy is the function itself.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
         slf
     }
 
-    /// A function of variables, those of `buffer_map` being handles of buffers.
+    /// A function with these parameters. Those in `buffer_map` are handles of buffers.
     #[new]
     #[pyo3(signature = (params, body, ret_type=None, buffer_map=None, attrs=None))]
     fn new(
@@ -106,7 +108,7 @@ impl PrimFunc {
         buffer_map: Option<Bound<'_, PyDict>>,
         attrs: Option<&Bound<'_, PyAny>>,
     ) -> Result<PrimFunc> {
-        // Loop functions give nothing back, whatever type that is called.
+        // Loop functions return nothing, regardless of the given return type.
         let _ = ret_type;
         let buffer_map = buffer_map.unwrap_or_else(|| PyDict::new(body.py()));
         let made = PrimFunc::of(build(&params, &buffer_map, body)?, None);
@@ -116,13 +118,13 @@ impl PrimFunc {
         }
     }
 
-    /// The parameters: variables, those of tensors being handles, whose buffers `buffer_map` has.
+    /// The parameters. A tensor parameter is a handle, and `buffer_map` contains its buffer.
     #[getter]
     fn params(&self, py: Python<'_>) -> Result<Py<PyAny>> {
         Ok(self.view(py)?.get().params(py))
     }
 
-    /// What it gives back: nothing.
+    /// The return type. Always `None`, because loop functions return nothing.
     #[getter]
     fn ret_type(&self) {}
 
@@ -144,25 +146,25 @@ impl PrimFunc {
         Ok(Self::of(rebuild(&self.func, view, new_body)?, Some(self.name().into())))
     }
 
-    /// Whether both are the very same function.
+    /// Whether both are the same function object.
     fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
         self.__eq__(other)
     }
 
-    /// The attributes. A function that is not private has its name as `global_symbol`.
+    /// The attributes. The name of a function that is not private is its `global_symbol`.
     #[getter]
     fn attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let name = self.name.as_deref().filter(|_| !self.func.private);
         attrs_dict(py, &with_symbol(self.func.attrs.clone(), name))
     }
 
-    /// Whether only its module calls it.
+    /// Whether the function is visible only in its module.
     #[getter]
     fn is_private(&self) -> bool {
         self.func.private
     }
 
-    /// The function with one more attribute, or with a dict of them.
+    /// The function with an additional attribute, or with a dict of additional attributes.
     #[pyo3(signature = (attr_key_or_dict, attr_value=None))]
     fn with_attr(
         &self,
@@ -172,17 +174,17 @@ impl PrimFunc {
         let mut func = (*self.func).clone();
         let named = func.attrs.contains_key(GLOBAL_SYMBOL);
         set_attrs(&mut func.attrs, attr_key_or_dict, attr_value)?;
-        // A private function that gets a name for the outside is public.
+        // A private function that gets a global symbol becomes public.
         func.private &= named || !func.attrs.contains_key(GLOBAL_SYMBOL);
         Ok(Self::of(self.seen.alike(func), self.name.clone()))
     }
 
-    /// The function with the attributes of a dict as well.
+    /// The function with the attributes of a dict added.
     fn with_attrs(&self, attr_map: &Bound<'_, PyDict>) -> Result<PrimFunc> {
         self.with_attr(attr_map.as_any(), None)
     }
 
-    /// The function without an attribute. Without `global_symbol` it is private.
+    /// The function without an attribute. Without `global_symbol`, it is private.
     fn without_attr(&self, attr_key: &str) -> PrimFunc {
         let mut func = (*self.func).clone();
         func.attrs.shift_remove(attr_key);
@@ -190,13 +192,13 @@ impl PrimFunc {
         Self::of(self.seen.alike(func), self.name.clone())
     }
 
-    /// What the function is called.
+    /// The name of the function.
     #[getter]
     fn __name__(&self) -> String {
         self.name()
     }
 
-    /// The function as script.
+    /// The function as script text.
     #[pyo3(signature = (show_meta=false, name=None))]
     fn script(&self, show_meta: bool, name: Option<&str>) -> String {
         let options = PrintOptions { show_meta, ..PrintOptions::default() };
@@ -204,7 +206,7 @@ impl PrimFunc {
         print_prim_func(name.unwrap_or(&own), &self.func, &options)
     }
 
-    /// Prints the script, in colours on a terminal.
+    /// Prints the script, with colours on a terminal.
     #[pyo3(signature = (style=None, black_format=None))]
     fn show(&self, py: Python<'_>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
         let _ = black_format;

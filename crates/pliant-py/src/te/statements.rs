@@ -1,4 +1,4 @@
-//! `te.extern`, `te.scan` and reductions of several values: stages of statements.
+//! `te.extern`, `te.scan` and reductions of several values: stages made of statements.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ fn wrapped(made: Vec<te::Tensor>) -> Vec<Tensor> {
     made.into_iter().map(|tensor| Tensor { tensor }).collect()
 }
 
-/// The outputs of a statement of `pliant.tir.stmt` that stores to the placeholders `outs`.
+/// The outputs of a stage made of a statement of `pliant.tir.stmt`, which stores to the
+/// placeholders `outs`.
 #[pyfunction]
 pub fn te_extern(
     name: &str,
@@ -39,8 +40,8 @@ pub fn te_extern(
     guard(|| Ok(wrapped(te::extern_of(name, tensors(&outs), stmts))))
 }
 
-/// The outputs of a loop function: its first buffers are the inputs, the others the outputs. Its sizes are those of the
-/// inputs.
+/// The outputs of a loop function applied to tensors. Its first buffers are the inputs, and the
+/// others are the outputs. Its sizes are bound to those of the inputs.
 #[pyfunction]
 pub fn te_extern_primfunc(
     py: Python<'_>,
@@ -80,7 +81,7 @@ fn map_tensor(map: &mut FxHashMap<te::Tensor, te::Tensor>, own: &te::Tensor, new
     map.insert(own.clone(), new.clone());
 }
 
-/// Lets the sizes of a parameter be those of an input; where one is no variable, it is checked.
+/// Binds the sizes of a parameter to those of an input. A size that is not a variable is checked.
 fn bind(
     name: &str,
     own: &te::Tensor,
@@ -110,7 +111,7 @@ fn bind(
     Ok(())
 }
 
-/// The states of a scan after all its steps.
+/// The states of a scan after all steps.
 #[pyfunction]
 pub fn te_scan(
     name: &str,
@@ -122,7 +123,7 @@ pub fn te_scan(
     guard(|| Ok(wrapped(te::scan(name, &init, &update, &state).map_err(compile_error)?)))
 }
 
-/// Appends what a statement of `pliant.tir.stmt` is to a list.
+/// Appends a statement of `pliant.tir.stmt` to a list.
 fn statement(obj: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     let _level = Level::enter("statements")?;
     let field = |name: &str| -> Result<Bound<'_, PyAny>> { Ok(obj.getattr(name)?) };
@@ -171,7 +172,7 @@ fn statement(obj: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     Ok(())
 }
 
-/// A block: names for the values of its axes, its buffers, and what it starts with before its body.
+/// A block: the values of its axes, its buffers, its init statement and its body.
 fn block(realize: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     let block = realize.getattr("block")?;
     let mut body = Vec::new();
@@ -197,7 +198,7 @@ fn block(realize: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     statement(&block.getattr("body")?, &mut body)?;
     let predicate = te::cast(&prim(&realize.getattr("predicate")?)?, te::Ty::BOOL);
     if predicate.is_const(1) {
-        // Scratch buffers live to the end of the list that they stand in.
+        // Scratch buffers live to the end of the enclosing list.
         list.extend(body);
     } else {
         list.push(Stmt::If(predicate, body, Vec::new()));
@@ -211,7 +212,7 @@ fn nested(obj: &Bound<'_, PyAny>) -> Result<Vec<Stmt>> {
     Ok(list)
 }
 
-/// A loop that starts anywhere is one from 0 whose variable is the sum.
+/// Converts a loop to a loop from 0, whose variable is added to the start.
 fn loop_of(obj: &Bound<'_, PyAny>) -> Result<Stmt> {
     use pliant_ir::tir::ForKind;
     let var = variable(&obj.getattr("loop_var")?)?;
@@ -243,7 +244,7 @@ fn buffer(obj: &Bound<'_, PyAny>) -> Result<te::Tensor> {
     Ok(tensor.cast::<Tensor>().map_err(PyErr::from)?.get().tensor.clone())
 }
 
-/// What a reducer of several values makes of them; a field of it is what one of them is reduced to.
+/// The result of a reducer of several values. A field of it is the reduction of one of the values.
 #[pyclass(frozen, module = "pliant.te")]
 pub struct TupleReduction {
     pub(super) reduced: SeveralReduced,
@@ -267,7 +268,8 @@ impl TupleReduction {
     }
 }
 
-/// A reduction of several values: the function of two groups of values, the neutral group, the values and the axes.
+/// A reduction of several values, given by a function of two groups of values, the neutral group,
+/// the values and the axes.
 #[pyfunction]
 #[pyo3(signature = (combine, identity, exprs, axis, cond=None, init=None))]
 pub fn te_reduce_several(
@@ -307,7 +309,8 @@ pub fn te_reduce_several(
     Ok(TupleReduction { reduced, field: None })
 }
 
-/// The stages of a formula that gave several values: a reduction of several, or a sequence of values.
+/// The stages of a formula that returns several values: a reduction of several values or a sequence
+/// of values.
 pub(super) fn several<'py>(
     py: Python<'py>,
     name: &str,

@@ -1,4 +1,4 @@
-//! `te.Tensor`: placeholders, stages and how they come about.
+//! `te.Tensor`: placeholders, stages and their operations.
 
 use pliant_ops::te::{self, ExprKind};
 use pyo3::prelude::*;
@@ -42,13 +42,13 @@ impl Tensor {
         self.tensor.name().to_string()
     }
 
-    /// How the tensor comes about.
+    /// The operation that produces the tensor.
     #[getter]
     fn op<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         operation(py, &self.tensor)
     }
 
-    /// Which output of its operation this is.
+    /// The index of this tensor among the outputs of its operation.
     #[getter]
     fn value_index(&self) -> usize {
         match self.tensor.op() {
@@ -66,7 +66,7 @@ impl Tensor {
         self.element(indices.py(), indices.as_any())
     }
 
-    /// A tensor is true, whatever its sizes.
+    /// A tensor is true, regardless of its sizes.
     fn __bool__(&self) -> bool {
         true
     }
@@ -141,7 +141,7 @@ impl Tensor {
         broadcast("divide", other, slf.as_any())
     }
 
-    /// Iterating over a tensor would not end: the first dim is symbolic.
+    /// Iteration over a tensor would not terminate, because its first dim is symbolic.
     fn __iter__(&self) -> Result<Py<PyAny>> {
         Err(Error::Type(format!("tensor {} cannot be iterated over", self.tensor.name())))
     }
@@ -165,7 +165,7 @@ impl Tensor {
     }
 }
 
-/// An operator between tensors and scalars, element by element.
+/// An elementwise operator on tensors and scalars.
 fn broadcast<'py>(
     name: &str,
     a: &Bound<'py, PyAny>,
@@ -183,34 +183,34 @@ impl Tensor {
         Ok(wrap(py, self.load(&prim_list(index)?)?)?)
     }
 
-    /// The element at those indices.
+    /// The element at these indices.
     ///
     /// # Errors
-    /// `IndexError` where their number is not the rank.
+    /// `IndexError` if the number of indices is not the rank.
     pub fn load(&self, indices: &[te::Expr]) -> Result<te::Expr> {
         self.tensor.try_at(indices).map_err(|e| Error::Index(e.to_string()))
     }
 }
 
-/// How a tensor comes about: a placeholder or a stage.
+/// The operation that produces a tensor: a placeholder or a stage.
 #[pyclass(frozen, subclass, module = "pliant.te")]
 pub struct Operation {
     tensor: te::Tensor,
 }
 
-/// The caller supplies it.
+/// A placeholder: the caller passes the tensor.
 #[pyclass(extends = Operation, frozen, module = "pliant.te")]
 pub struct PlaceholderOp;
 
-/// A formula.
+/// A stage given by a formula.
 #[pyclass(extends = Operation, frozen, module = "pliant.te")]
 pub struct ComputeOp;
 
-/// Statements, or a call.
+/// A stage given by statements or a call.
 #[pyclass(extends = Operation, frozen, subclass, module = "pliant.te")]
 pub struct ExternOp;
 
-/// Statements that compute the rows of states from those before them.
+/// A scan: statements that compute the rows of states from earlier rows.
 #[pyclass(extends = ExternOp, frozen, module = "pliant.te")]
 pub struct ScanOp;
 
@@ -265,7 +265,7 @@ impl Operation {
         self.tensor.inputs().into_iter().map(|tensor| Tensor { tensor }).collect()
     }
 
-    /// The tensor of that number.
+    /// The output with this index.
     fn output(&self, index: usize) -> Result<Tensor> {
         let outputs = te::outputs_of(&self.tensor);
         match outputs.get(index) {

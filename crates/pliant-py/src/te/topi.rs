@@ -1,4 +1,5 @@
-//! Operators over `te` tensors: the loop forms that legalisation uses, under the operators' own signatures.
+//! Operators on `te` tensors, with the operators' own signatures. The tensor expressions are those
+//! to which calls are lowered.
 
 use pliant_ir::relax::TypeData;
 use pliant_ops::{te, topi};
@@ -15,7 +16,8 @@ use crate::relax::op::OpFunction;
 use crate::relax::sinfo::{SInfo, SShape};
 use crate::te::tensor::Tensor;
 
-/// The tensors that an operator computes of tensors, numbers and shapes: one, or a list where its result is a tuple.
+/// The tensors that an operator computes from tensors, numbers and shapes: one tensor, or a list if
+/// the operator returns a tuple.
 #[pyfunction]
 #[pyo3(signature = (op, *args, **kwargs))]
 pub fn te_operator<'py>(
@@ -44,13 +46,13 @@ pub fn te_operator<'py>(
     }
 }
 
-/// Whether an operator is a function over tensors of `te`.
+/// Whether an operator can be applied to tensors of `te`.
 #[pyfunction]
 pub fn has_te(op: &Bound<'_, OpFunction>) -> bool {
     topi::has_te(op.get().op)
 }
 
-/// The tensors among the arguments, each with the variable that stands for it.
+/// The tensor arguments, each with the variable that stands for it.
 #[derive(Default)]
 struct Operands(Vec<(FreeVar, te::Tensor)>);
 
@@ -80,7 +82,8 @@ impl Operands {
         var
     }
 
-    /// The outputs of the call, made in a function of its own, and whether they are a tuple.
+    /// The outputs of the call, which is created in a temporary function, and whether they form a
+    /// tuple.
     fn outputs(&self, call: NodeRef) -> Result<(Vec<te::Tensor>, bool)> {
         let home = Home::building();
         let mut locked = home.lock();

@@ -1,4 +1,4 @@
-//! `Range` and `IterVar`: ranges of integers, and the axes of stages and blocks.
+//! `Range` and `IterVar`: ranges of integers and axes of stages and blocks.
 
 use pliant_ops::te::{self, IterKind};
 use pyo3::prelude::*;
@@ -16,24 +16,24 @@ pub struct IterVar {
 
 #[pymethods]
 impl IterVar {
-    /// The axis of a block that only counts.
+    /// A block axis with independent iterations.
     #[classattr]
     #[pyo3(name = "DataPar")]
     const DATA_PAR: u8 = 0;
-    /// The axis of a block that is reduced over.
+    /// A block axis that is reduced.
     #[classattr]
     #[pyo3(name = "CommReduce")]
     const COMM_REDUCE: u8 = 2;
-    /// The axis of a block whose values come in order.
+    /// A block axis whose iterations are executed in order.
     #[classattr]
     #[pyo3(name = "Ordered")]
     const ORDERED: u8 = 3;
-    /// The axis of a block that does as it likes.
+    /// A block axis without any guarantees.
     #[classattr]
     #[pyo3(name = "Opaque")]
     const OPAQUE: u8 = 4;
 
-    /// An axis over a range; `var` may be the name of a new variable.
+    /// An axis over a range. `var` may be the name of a new variable.
     #[new]
     #[pyo3(signature = (dom, var, iter_type=0, thread_tag="", span=None))]
     fn new(
@@ -66,7 +66,7 @@ impl IterVar {
         Ok(iter_var_init(te::IterVar { var, min, extent, kind }))
     }
 
-    /// What it does: `DataPar`, `CommReduce` or `Opaque`.
+    /// The kind of the axis: `DataPar`, `CommReduce` or `Opaque`.
     #[getter]
     fn iter_type(&self) -> u8 {
         match self.iter.kind {
@@ -76,7 +76,7 @@ impl IterVar {
         }
     }
 
-    /// The threads it runs over: none.
+    /// The thread tag. Always empty, because axes are not bound to threads.
     #[getter]
     fn thread_tag(&self) -> &'static str {
         ""
@@ -94,7 +94,7 @@ impl IterVar {
         Range { min: self.iter.min.clone(), extent: self.iter.extent.clone() }
     }
 
-    /// `"S"` for output axes, `"R"` for reduced ones.
+    /// `"S"` for output axes, `"R"` for reduced axes.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.iter.kind {
@@ -120,7 +120,8 @@ fn end(min: &te::Expr, extent: &te::Expr) -> te::Expr {
     te::simplify(&(min + extent))
 }
 
-/// A range of integers: `min`, and `extent` values from there. `Range(end)` and `Range(begin, end)` as in Python.
+/// A range of integers with `extent` values from `min` on. `Range(end)` and `Range(begin, end)` are
+/// as in Python.
 #[pyclass(frozen, module = "pliant.ir")]
 pub struct Range {
     /// The first value.
@@ -144,7 +145,7 @@ impl Range {
         }
     }
 
-    /// The range of that start and length.
+    /// The range with this start and length.
     #[staticmethod]
     fn from_min_extent(min_value: &Bound<'_, PyAny>, extent: &Bound<'_, PyAny>) -> Result<Range> {
         Ok(Range { min: prim(min_value)?, extent: prim(extent)? })
@@ -167,10 +168,10 @@ impl Range {
     }
 }
 
-/// A range argument: a `Range`, or a pair `(begin, end)`.
+/// A range argument: a `Range` or a pair `(begin, end)`.
 ///
 /// # Errors
-/// `TypeError` for anything else.
+/// `TypeError` for any other object.
 pub fn range(obj: &Bound<'_, PyAny>) -> Result<(te::Expr, te::Expr)> {
     if let Ok(r) = obj.cast::<Range>() {
         return Ok((r.get().min.clone(), r.get().extent.clone()));
@@ -185,7 +186,7 @@ pub fn range(obj: &Bound<'_, PyAny>) -> Result<(te::Expr, te::Expr)> {
     }
 }
 
-/// An axis is its variable wherever an expression is expected.
+/// An axis behaves like its variable wherever an expression is expected.
 pub fn iter_var_init(iter: te::IterVar) -> PyClassInitializer<IterVar> {
     let expr = iter.var.expr();
     PyClassInitializer::from(PrimExpr { expr }).add_subclass(IterVar { iter })

@@ -1,7 +1,8 @@
-//! The bodies of loop functions in Python: statements as objects of `pliant.tir.stmt`, and back into a function's arenas.
+//! Bodies of loop functions in Python: converts them to objects of `pliant.tir.stmt`.
 //!
-//! Elements of buffers are elements of placeholder tensors, one per buffer. A [`PrimFuncBody`] remembers which variable
-//! and buffer of the function stands behind each, so that what is rebuilt keeps them.
+//! Each buffer is represented by a placeholder tensor, and its elements by elements of that tensor.
+//! A [`PrimFuncBody`] records the variable and buffer of the function for each object, so that
+//! rebuilt functions keep them.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;
 use crate::tir::seen::Objects;
 
-/// The body of a loop function, and what ties it to the function.
+/// The body of a loop function, with the mapping of its objects to the function.
 #[pyclass(frozen, module = "pliant.tir")]
 pub struct PrimFuncBody {
     func: Arc<IrPrimFunc>,
@@ -32,10 +33,11 @@ pub struct PrimFuncBody {
 }
 
 impl PrimFuncBody {
-    /// Reads the body of a function, some of whose variables and buffers are objects already.
+    /// Reads the body of a function. Some of its variables and buffers may already have Python
+    /// objects.
     ///
     /// # Errors
-    /// Those of the interpreter.
+    /// An error of the Python interpreter.
     pub(super) fn read(py: Python<'_>, ir: &Arc<IrPrimFunc>, known: &Objects) -> Result<Self> {
         let mut reader = Reader {
             py,
@@ -86,10 +88,10 @@ impl PrimFuncBody {
 }
 
 impl PrimFuncBody {
-    /// The placeholders that the parameters are, in order.
+    /// The placeholders of the parameters, in order.
     ///
     /// # Errors
-    /// A parameter that is a number.
+    /// If a parameter is a scalar.
     pub(crate) fn parameters(&self) -> Result<Vec<te::Tensor>> {
         let tensor = |param: &Var| {
             let buffer = self.func.buffer_map.get(param)?;
@@ -103,7 +105,7 @@ impl PrimFuncBody {
     }
 }
 
-/// Makes Python objects of a function's arenas.
+/// Creates Python objects from the arenas of a function.
 struct Reader<'a, 'py> {
     py: Python<'py>,
     func: &'a IrPrimFunc,
@@ -138,7 +140,7 @@ impl<'py> Reader<'_, 'py> {
         Ok(self.classes.getattr("Buffer")?.call1((tensor,))?)
     }
 
-    /// An expression; operands first, with a stack of its own.
+    /// An expression. Operands are converted first, with an explicit stack.
     fn expr(&mut self, root: Expr) -> Result<te::Expr> {
         let mut stack = vec![(root, false)];
         while let Some((e, ready)) = stack.pop() {
@@ -211,7 +213,7 @@ impl<'py> Reader<'_, 'py> {
         Ok(dict.into_any())
     }
 
-    /// A statement. Recurses into bodies, whose depth the verifier bounds.
+    /// A statement. Recurses into bodies, whose depth the verifier limits.
     fn stmt(&mut self, s: Stmt) -> Result<Bound<'py, PyAny>> {
         let py = self.py;
         match self.func.stmt(s).clone() {
@@ -334,7 +336,7 @@ pub fn tir_operands<'py>(
 
 fn operands(e: &te::Expr) -> Vec<te::Expr> {
     match e.kind() {
-        // The axes of a reduction are no operands, so it is one whole.
+        // The axes of a reduction are not operands, so a reduction is treated as a leaf.
         ExprKind::Reduce(_) => Vec::new(),
         _ => e.children().into_iter().cloned().collect(),
     }
@@ -355,7 +357,7 @@ pub fn tir_with_operands<'py>(
     let one = |i: usize| list[i].clone();
     let made = guard(|| {
         Ok(match old.kind() {
-            // Vectors stay as they are written: nothing is folded in them.
+            // Operators on vectors are not folded.
             ExprKind::Binary(op, ..) if old.ty().lanes > 1 => {
                 te::Expr::new(ExprKind::Binary(*op, one(0), one(1)), old.ty())
             }

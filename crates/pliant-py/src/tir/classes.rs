@@ -1,4 +1,4 @@
-//! The classes that tell what a scalar expression is, and their constructors, which fold nothing.
+//! The classes of scalar expressions and their constructors, which do not fold constants.
 
 use pliant_ops::te::{self, BinOp, ExprKind, Intrin};
 use pliant_tensor::DType;
@@ -11,7 +11,7 @@ use crate::tir::expr::{PrimExpr, int_const, prim, prim_list, refuse_zero_divisor
 use crate::tir::functions::{buffer_of, check_arity};
 use crate::tir::vector::{Broadcast, Ramp};
 
-/// Defines classes that Python does not make.
+/// Defines classes without a Python constructor.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         $($(#[$doc])*
@@ -21,11 +21,11 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A reduction; `te.sum`, `te.max` and `te.comm_reducer` make them.
+    /// A reduction. `te.sum`, `te.max` and `te.comm_reducer` create reductions.
     Reduce;
 }
 
-/// Defines the classes of two-operand operators, and which class each operator is.
+/// Defines the classes of binary operators, and the mapping from operators to classes.
 macro_rules! operators {
     ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
         $($(#[$doc])*
@@ -63,49 +63,50 @@ operators! {
     Sub = Sub;
     /// A product.
     Mul = Mul;
-    /// A quotient: exact for floats, towards zero for integers.
+    /// A quotient, rounded towards zero for integers.
     Div = Div;
     /// The remainder of an integer `Div`.
     Mod = Mod;
-    /// A quotient towards minus infinity.
+    /// A quotient rounded towards minus infinity.
     FloorDiv = FloorDiv;
     /// The remainder of a `FloorDiv`.
     FloorMod = FloorMod;
-    /// The smaller.
+    /// The minimum of two values.
     Min = Min;
-    /// The larger.
+    /// The maximum of two values.
     Max = Max;
-    /// Equal.
+    /// Whether two values are equal.
     EQ = Eq;
-    /// Not equal.
+    /// Whether two values differ.
     NE = Ne;
-    /// Less.
+    /// Whether the first value is less than the second.
     LT = Lt;
-    /// Less or equal.
+    /// Whether the first value is less than or equal to the second.
     LE = Le;
-    /// Greater.
+    /// Whether the first value is greater than the second.
     GT = Gt;
-    /// Greater or equal.
+    /// Whether the first value is greater than or equal to the second.
     GE = Ge;
-    /// Both.
+    /// Logical and.
     And = And;
-    /// Either.
+    /// Logical or.
     Or = Or;
 }
 
-/// The base of an object of a class that tells what the expression is.
+/// The base-class initialiser of an expression object.
 fn of(expr: te::Expr) -> PyClassInitializer<PrimExpr> {
     PyClassInitializer::from(PrimExpr { expr })
 }
 
-/// What the type of a new variable is: a data type, the address of memory (`"handle"`, `ir.PointerType`), or nothing said.
+/// A new variable. Its type is a data type, an address (`"handle"`, `ir.PointerType`), or the
+/// default.
 fn new_var(
     name: &str,
     dtype: Option<&Bound<'_, PyAny>>,
     plain: fn(&str, DType) -> te::Var,
 ) -> Result<te::Expr> {
     let Some(dtype) = dtype else { return Ok(plain(name, DType::Int64).expr()) };
-    // `ir.PrimType` and `ir.PointerType` say what they stand for.
+    // `ir.PrimType` and `ir.PointerType` have this attribute.
     let dtype = dtype.getattr_opt("var_dtype")?.unwrap_or_else(|| dtype.clone());
     let is_handle = dtype.extract::<String>().is_ok_and(|text| text == "handle");
     Ok(if is_handle { te::Var::handle(name) } else { plain(name, parse_dtype(&dtype)?) }.expr())
@@ -129,7 +130,7 @@ impl Var {
     }
 }
 
-/// A size: a variable that is not negative.
+/// A size: a non-negative variable.
 #[pyclass(extends = Var, frozen, module = "pliant.tir")]
 pub struct SizeVar;
 
@@ -184,7 +185,7 @@ impl FloatImm {
     }
 }
 
-/// A string, only as an argument of calls.
+/// A string. Only calls take it as an argument.
 #[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
 pub struct StringImm;
 
@@ -218,7 +219,7 @@ impl Cast {
     }
 }
 
-/// Negation.
+/// Logical negation.
 #[pyclass(extends = PrimExpr, frozen, subclass, module = "pliant.tir")]
 pub struct Not;
 
@@ -238,7 +239,7 @@ impl Not {
     }
 }
 
-/// One of two values, both evaluated.
+/// A choice between two values, both of which are evaluated.
 #[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
 pub struct Select;
 
@@ -266,7 +267,8 @@ pub struct Call;
 
 #[pymethods]
 impl Call {
-    /// A call of an intrinsic by its name, with or without `tir.` before it, whose result is of that type.
+    /// A call of an intrinsic, given by its name with or without the prefix `tir.`. `dtype` is the
+    /// type of the result.
     #[new]
     #[pyo3(signature = (dtype, op, args, span=None))]
     fn new(
@@ -295,7 +297,7 @@ impl Call {
     }
 }
 
-/// What a call takes: strings too.
+/// An argument of a call. Strings are allowed.
 fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Expr> {
     match obj.extract::<String>() {
         Ok(text) => Ok(te::string(text)),
@@ -329,7 +331,7 @@ impl ProducerLoad {
     }
 }
 
-/// An expression as an object of the class that tells what it is.
+/// An expression as an object of the matching Python class.
 pub fn wrap(py: Python<'_>, expr: te::Expr) -> PyResult<Bound<'_, PyAny>> {
     macro_rules! make {
         ($class:ident) => {

@@ -1,7 +1,7 @@
-//! `PrimExpr`: a scalar expression in Python, a handle to a free-standing tensor expression.
+//! `PrimExpr`: a scalar expression in Python, which is a handle to a tensor expression.
 //!
-//! The subclasses, of [`crate::tir::classes`], only tell what an expression is (`isinstance(e, tir.Var)`); all methods stand in
-//! the base.
+//! The subclasses in [`crate::tir::classes`] only distinguish kinds of expressions
+//! (`isinstance(e, tir.Var)`). The base class defines all methods.
 
 use std::hash::{Hash, Hasher};
 
@@ -16,17 +16,17 @@ use crate::error::{Error, Result};
 use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;
 
-/// A scalar expression: a size, an index, an element.
+/// A scalar expression: a size, an index or an element.
 #[pyclass(subclass, frozen, module = "pliant.tir", weakref)]
 pub struct PrimExpr {
     /// The expression.
     pub expr: te::Expr,
 }
 
-/// A constant of a type that holds it.
+/// A constant of the given type.
 ///
 /// # Errors
-/// `ValueError` for one that does not.
+/// `ValueError` if the type cannot hold the value.
 pub fn int_const(value: i64, dtype: DType) -> Result<te::Expr> {
     if !dtype.is_float() && !dtype.has_int(value) || dtype == DType::UInt64 && value < 0 {
         return Err(Error::Value(format!("{dtype} does not hold {value}")));
@@ -34,15 +34,15 @@ pub fn int_const(value: i64, dtype: DType) -> Result<te::Expr> {
     Ok(te::int_of(value, dtype))
 }
 
-/// The refusal of a divisor that is zero.
+/// The error for a division by zero.
 pub fn by_zero() -> Error {
     pyo3::exceptions::PyZeroDivisionError::new_err("division of an expression by zero").into()
 }
 
-/// Refuses the integer zero as what an operator divides by.
+/// Rejects a division by the integer constant zero.
 ///
 /// # Errors
-/// `ZeroDivisionError`.
+/// `ZeroDivisionError` if `b` is the integer constant zero and `op` divides.
 pub fn refuse_zero_divisor(op: BinOp, b: &te::Expr) -> Result<()> {
     let divides = matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
     if divides && !b.ty().dtype.is_float() && b.is_const(0) {
@@ -51,10 +51,10 @@ pub fn refuse_zero_divisor(op: BinOp, b: &te::Expr) -> Result<()> {
     Ok(())
 }
 
-/// The variable that an argument is.
+/// The variable that an argument represents.
 ///
 /// # Errors
-/// `TypeError` for anything else.
+/// `TypeError` for any other object.
 pub fn variable(obj: &Bound<'_, PyAny>) -> Result<te::Var> {
     match prim(obj)?.as_var() {
         Some(var) => Ok(var.clone()),
@@ -62,10 +62,10 @@ pub fn variable(obj: &Bound<'_, PyAny>) -> Result<te::Var> {
     }
 }
 
-/// The expression that an argument is: a `PrimExpr`, an axis, a number or a bool.
+/// The expression that an argument represents: a `PrimExpr`, an axis, a number or a bool.
 ///
 /// # Errors
-/// `TypeError` for anything else.
+/// `TypeError` for any other object.
 pub fn prim(obj: &Bound<'_, PyAny>) -> Result<te::Expr> {
     match try_prim(obj)? {
         Some(expr) => Ok(expr),
@@ -76,7 +76,7 @@ pub fn prim(obj: &Bound<'_, PyAny>) -> Result<te::Expr> {
     }
 }
 
-/// The expression that an argument is, `None` for what cannot be one.
+/// The expression that an argument represents, or `None` if it cannot be converted.
 pub fn try_prim(obj: &Bound<'_, PyAny>) -> Result<Option<te::Expr>> {
     if let Ok(e) = obj.cast::<PrimExpr>() {
         return Ok(Some(e.get().expr.clone()));
@@ -109,10 +109,10 @@ pub fn try_prim(obj: &Bound<'_, PyAny>) -> Result<Option<te::Expr>> {
     }
 }
 
-/// A list of expressions: a sequence of them, or one alone.
+/// A list of expressions: a sequence of them or a single one.
 ///
 /// # Errors
-/// `TypeError` where an item is no expression.
+/// `TypeError` if an item is not an expression.
 pub fn prim_list(obj: &Bound<'_, PyAny>) -> Result<Vec<te::Expr>> {
     if let Some(e) = try_prim(obj)? {
         return Ok(vec![e]);
@@ -127,7 +127,7 @@ pub fn prim_list(obj: &Bound<'_, PyAny>) -> Result<Vec<te::Expr>> {
     items.map(|item| prim(&item?)).collect()
 }
 
-/// `a op other`, or `other op a` when reflected; `NotImplemented` for what is no expression.
+/// `a op other`, or `other op a` if `reflected`. `NotImplemented` if `other` is not an expression.
 fn binary_op<'py>(
     py: Python<'py>,
     op: BinOp,
@@ -149,7 +149,7 @@ fn binary_op<'py>(
     Ok(wrap(py, te::binary(op, a, b))?)
 }
 
-/// An operator on the bits of integers.
+/// A bitwise operator on integers.
 fn bitwise<'py>(
     intrin: Intrin,
     a: &te::Expr,
@@ -174,7 +174,7 @@ impl PrimExpr {
         slf
     }
 
-    /// Expressions never change, so each is its own copy.
+    /// Expressions are immutable, so the copy is the expression itself.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
         slf
     }
@@ -340,7 +340,7 @@ impl PrimExpr {
         self.expr.to_string()
     }
 
-    /// The data type, as a string; `"handle"` for the address of memory.
+    /// The data type as a string. `"handle"` for an address.
     #[getter]
     fn dtype(&self) -> String {
         match self.expr.as_var() {
@@ -366,7 +366,7 @@ impl PrimExpr {
         binary_op(other.py(), BinOp::Eq, &self.expr, other, false)
     }
 
-    /// Whether both are one node.
+    /// Whether both are the same node.
     fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<PrimExpr>().is_ok_and(|o| same_node(&self.expr, &o.get().expr))
     }
@@ -386,7 +386,7 @@ impl PrimExpr {
         self.name()
     }
 
-    /// The value of a constant; what a conversion converts or a broadcast repeats.
+    /// The value of a constant, or the operand of a conversion or broadcast.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         Ok(match self.expr.kind() {
@@ -428,7 +428,7 @@ impl PrimExpr {
         }
     }
 
-    /// The operands of a call; the indices of an element.
+    /// The operands of a call.
     #[getter]
     fn args<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
         match self.expr.kind() {
@@ -437,7 +437,7 @@ impl PrimExpr {
         }
     }
 
-    /// What the node is known by while it lives: variables by themselves, others by their place.
+    /// The identity of the node while it lives. All nodes of a variable have the same identity.
     #[getter]
     fn _node_id(&self) -> usize {
         match self.expr.kind() {
@@ -467,7 +467,7 @@ impl PrimExpr {
         }
     }
 
-    /// The intrinsic that a call names.
+    /// The intrinsic that is called.
     #[getter]
     fn op<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         match self.expr.kind() {
@@ -480,7 +480,7 @@ impl PrimExpr {
     }
 }
 
-/// Expressions as a tuple of objects.
+/// Expressions as a tuple of Python objects.
 pub fn tuple_of<'py>(py: Python<'py>, exprs: &[te::Expr]) -> Result<Bound<'py, PyTuple>> {
     let items: PyResult<Vec<_>> = exprs.iter().map(|e| wrap(py, e.clone())).collect();
     Ok(PyTuple::new(py, items?)?)
@@ -491,7 +491,8 @@ fn no_attribute(e: &PrimExpr, name: &str) -> Error {
     Error::Python(pyo3::exceptions::PyAttributeError::new_err(text))
 }
 
-/// The truth of an expression: that of a constant; whether both sides of `==` or `!=` are the same.
+/// The truth value of an expression: the value of a constant, or for `==` and `!=` the comparison
+/// of the operands' structure.
 fn truth(e: &te::Expr) -> Result<bool> {
     match e.kind() {
         ExprKind::Int(v) => Ok(*v != 0),
@@ -512,7 +513,8 @@ fn same_node(a: &te::Expr, b: &te::Expr) -> bool {
 /// Whether both have the same structure over the same variables and tensors.
 pub fn structural_equal(a: &te::Expr, b: &te::Expr) -> bool {
     let mut stack = vec![(a.clone(), b.clone())];
-    // Shared subexpressions are compared once: there can be exponentially many paths to them.
+    // Each pair of shared subexpressions is compared once, because there can be exponentially many
+    // paths to them.
     let mut seen = FxHashSet::default();
     while let Some((a, b)) = stack.pop() {
         if a.same_as(&b) || !seen.insert((a.id(), b.id())) {
@@ -546,7 +548,7 @@ fn same_head(a: &ExprKind, b: &ExprKind) -> bool {
     }
 }
 
-/// A hash that agrees with [`structural_equal`].
+/// A hash that is consistent with [`structural_equal`].
 fn structural_hash(e: &te::Expr) -> u64 {
     let mut memo = FxHashMap::default();
     let hashed: std::result::Result<u64, std::convert::Infallible> =

@@ -1,4 +1,4 @@
-//! Functions over scalar expressions, by name. `pliant.tir` wraps each with its own documentation.
+//! Functions over scalar expressions, by name. `pliant.tir` wraps each with a documented function.
 
 use pliant_ops::te::{self, BinOp, ExprKind, Intrin};
 use pliant_tensor::DType;
@@ -11,7 +11,7 @@ use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;
 use crate::tir::expr::{by_zero, int_const, prim, refuse_zero_divisor};
 
-/// A two-operand operator by its name (`add`, `floordiv`, `min`, `eq`, ...).
+/// A binary operator by name (`add`, `floordiv`, `min`, `eq`, ...).
 #[pyfunction]
 pub fn tir_binary<'py>(
     name: &str,
@@ -43,7 +43,7 @@ pub fn tir_binary<'py>(
     Ok(wrap(a.py(), te::binary(op, &x, &y))?)
 }
 
-/// An intrinsic by its name (`exp`, `sqrt`, `if_then_else`, ...).
+/// An intrinsic by name (`exp`, `sqrt`, `if_then_else`, ...).
 #[pyfunction]
 #[pyo3(signature = (name, *args))]
 pub fn tir_call<'py>(
@@ -68,10 +68,10 @@ pub fn tir_call<'py>(
     Ok(wrap(py, expr)?)
 }
 
-/// Refuses a call with too many or too few arguments.
+/// Rejects a call with a wrong number of arguments.
 ///
 /// # Errors
-/// `TypeError`.
+/// `TypeError` if the number of arguments is wrong.
 pub fn check_arity(intrin: Intrin, count: usize) -> Result<()> {
     match intrin.arity() {
         Some(arity) if arity != count => {
@@ -82,7 +82,7 @@ pub fn check_arity(intrin: Intrin, count: usize) -> Result<()> {
     }
 }
 
-/// The buffer that an argument is: a `tir.Buffer` or a tensor.
+/// The buffer that an argument represents: a `tir.Buffer` or a tensor.
 pub fn buffer_of(obj: &Bound<'_, PyAny>) -> Result<Option<te::Tensor>> {
     if let Ok(tensor) = obj.cast::<Tensor>() {
         return Ok(Some(tensor.get().tensor.clone()));
@@ -91,13 +91,14 @@ pub fn buffer_of(obj: &Bound<'_, PyAny>) -> Result<Option<te::Tensor>> {
     Ok(tensor.cast::<Tensor>().ok().map(|t| t.get().tensor.clone()))
 }
 
-/// The address of a buffer: that of its first element.
+/// The address of a buffer, which is that of its first element.
 fn address(buffer: &te::Tensor) -> te::Expr {
     let first = buffer.at(&vec![te::int(0); buffer.ndim()]);
     te::call_typed(Intrin::AddressOf, vec![first], te::Ty::I64)
 }
 
-/// A call of a linked symbol, or of a registered packed function. A buffer is handed over as its address.
+/// A call of a linked symbol, or of a registered packed function if `packed` is set. A buffer is
+/// passed as its address.
 #[pyfunction]
 #[pyo3(signature = (packed, dtype, name, *args))]
 pub fn tir_call_extern<'py>(
@@ -121,7 +122,7 @@ pub fn tir_call_extern<'py>(
     Ok(wrap(py, te::call_typed(intrin, list, parse_dtype(dtype)?.into()))?)
 }
 
-/// An intrinsic whose result type is given by the call.
+/// An intrinsic whose result type is explicit in the call.
 #[pyfunction]
 pub fn tir_call_typed<'py>(
     name: &str,
@@ -135,7 +136,7 @@ pub fn tir_call_typed<'py>(
     Ok(wrap(arg.py(), te::call_typed(intrin, vec![prim(arg)?], ty))?)
 }
 
-/// `ceil(a / b)` for a `b` that is a constant or positive.
+/// `ceil(a / b)`. `b` must be constant or positive.
 #[pyfunction]
 pub fn tir_ceildiv<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     let divisor = prim(b)?;
@@ -151,7 +152,7 @@ pub fn tir_not<'py>(a: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     Ok(wrap(a.py(), te::not(&prim(a)?))?)
 }
 
-/// One of two values, both evaluated.
+/// A choice between two values, both of which are evaluated.
 #[pyfunction]
 pub fn tir_select<'py>(
     cond: &Bound<'py, PyAny>,
@@ -177,7 +178,8 @@ pub fn tir_const<'py>(
     Ok(wrap(value.py(), expr)?)
 }
 
-/// The largest (`max` true) or smallest value of a data type, finite for floats.
+/// The largest value of a data type if `max` is set, otherwise the smallest one. For floats, the
+/// value is finite.
 #[pyfunction]
 pub fn tir_limit<'py>(
     py: Python<'py>,
@@ -188,7 +190,7 @@ pub fn tir_limit<'py>(
     Ok(wrap(py, te::finite_end(dtype, max))?)
 }
 
-/// The expression with variables replaced, given as pairs.
+/// The expression with variables replaced. `pairs` are pairs of a variable and its replacement.
 #[pyfunction]
 pub fn tir_substitute<'py>(
     expr: &Bound<'py, PyAny>,
@@ -213,10 +215,11 @@ pub fn tir_free_vars<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyA
     Ok(vars.iter().map(|v| wrap(py, v.expr())).collect::<PyResult<_>>()?)
 }
 
-/// The body of a `Let` with the value for the variable.
+/// The body of a `Let` with the variable replaced by its value.
 ///
 /// # Errors
-/// When the value calls a packed or extern function: each place that reads the variable would call it again.
+/// If the value calls a packed or extern function, because each use of the variable would repeat
+/// the call.
 #[pyfunction]
 pub fn tir_let<'py>(
     var: &Bound<'py, PyAny>,
@@ -236,7 +239,7 @@ pub fn tir_let<'py>(
     tir_substitute(body, vec![(var.clone(), value.clone())])
 }
 
-/// Whether a loop function only gives its input another shape.
+/// Whether a loop function only reshapes its input.
 #[pyfunction]
 pub fn has_reshape_pattern(func: &Bound<'_, crate::te::prim_func::PrimFunc>) -> bool {
     pliant_opt::analysis::has_reshape_pattern::has_reshape_pattern(&func.get().func)

@@ -1,4 +1,4 @@
-//! From statements of `pliant.tir.stmt` to a loop function's arenas.
+//! Converts statements of `pliant.tir.stmt` to the arenas of a loop function.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::tir::seen::{Objects, Seen};
 /// The function with another body.
 ///
 /// # Errors
-/// Objects that are no statements; reductions and computed tensors in expressions.
+/// If an object is not a statement, or if an expression contains a reduction or a computed tensor.
 pub fn rebuild(func: &PrimFunc, view: &PrimFuncBody, body: &Bound<'_, PyAny>) -> Result<Arc<Seen>> {
     let writer = Writer {
         func: func.clone(),
@@ -36,10 +36,10 @@ pub fn rebuild(func: &PrimFunc, view: &PrimFuncBody, body: &Bound<'_, PyAny>) ->
     writer.finish(body)
 }
 
-/// A function of those parameters, which are variables; `buffers` are those that handles stand for.
+/// A function with these parameters, which are variables. `buffers` maps handles to buffers.
 ///
 /// # Errors
-/// As [`rebuild`]; parameters that are no variables, and ones that stand there twice.
+/// As for [`rebuild`], and if a parameter is not a variable or occurs twice.
 pub fn build(
     params: &[Bound<'_, PyAny>],
     buffers: &Bound<'_, PyDict>,
@@ -85,7 +85,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// The function with that body.
+    /// The function with the given body.
     fn finish(mut self, body: &Bound<'_, PyAny>) -> Result<Arc<Seen>> {
         self.func.body = self.stmt(body)?;
         let problems = pliant_ir::tir::verify::verify_prim_func(&self.func);
@@ -138,7 +138,7 @@ impl Writer {
         self.expr(&e)
     }
 
-    /// Where a loop begins or how far it goes: a number of Python's is of the type of its variable.
+    /// The start or extent of a loop. A Python int gets the type of the loop variable.
     fn bound(&mut self, var: &Bound<'_, PyAny>, obj: &Bound<'_, PyAny>) -> Result<Expr> {
         let ty = variable(var)?.ty();
         let e = prim(obj)?;
@@ -151,7 +151,7 @@ impl Writer {
         }
     }
 
-    /// An expression; operands first, with a stack of its own.
+    /// An expression. Operands are converted first, with an explicit stack.
     fn expr(&mut self, root: &te::Expr) -> Result<Expr> {
         let mut stack = vec![(root.clone(), false)];
         while let Some((e, ready)) = stack.pop() {
@@ -164,7 +164,7 @@ impl Writer {
                 continue;
             }
             let made = self.node(&e)?;
-            // The expression is kept, so that its address stays its own.
+            // The expression is kept alive, so that its address stays unique.
             self.exprs.insert(e.id(), (e, made));
         }
         Ok(self.exprs[&root.id()].1)
@@ -183,7 +183,7 @@ impl Writer {
             ExprKind::Select(c, a, b) => ExprData::Select(get(self, c), get(self, a), get(self, b)),
             ExprKind::Call(intrin, args) => {
                 let args = args.iter().map(|a| get(self, a)).collect();
-                // Where the type follows from the operands, the node does not name it.
+                // If the type follows from the operands, the node does not store it.
                 let explicit = intrin.result() == IntrinResult::Explicit;
                 ExprData::Call(*intrin, args, if explicit { e.ty() } else { Ty::I64 })
             }
@@ -314,7 +314,7 @@ impl Writer {
     }
 
     fn regions(&mut self, list: &Bound<'_, PyAny>) -> Result<Option<Vec<BufferRegion>>> {
-        // What a block does not say is no empty list.
+        // An unstated region is not the same as an empty list.
         if list.is_none() || list.hasattr("unstated")? {
             return Ok(None);
         }

@@ -1,5 +1,5 @@
-//! [`Seen`]: what Python has seen of a loop function: the objects that its variables and buffers are, which stay the same
-//! for as long as the function is held, by Python or by a module.
+//! [`Seen`]: the Python objects of the variables and buffers of a loop function. They stay the same
+//! as long as Python code or a module holds the function.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -14,45 +14,46 @@ use crate::tir::body::PrimFuncBody;
 /// The objects of variables and buffers.
 #[derive(Clone, Default)]
 pub struct Objects {
-    /// Those of variables.
+    /// The objects of variables.
     pub vars: FxHashMap<Var, te::Var>,
-    /// Those of buffers.
+    /// The objects of buffers.
     pub tensors: FxHashMap<Buffer, te::Tensor>,
 }
 
-/// What functions share that differ in their attributes alone.
+/// The data shared by functions that differ only in their attributes.
 #[derive(Default)]
 struct Shared {
     objects: Objects,
     body: OnceLock<Py<PrimFuncBody>>,
 }
 
-/// A loop function with its objects.
+/// A loop function with its Python objects.
 pub struct Seen {
-    /// The function, which stays where it is as long as this is found under its address.
+    /// The function. Its address is the key of this entry, so it must stay alive as long as the
+    /// entry.
     pub func: Arc<PrimFunc>,
     shared: Arc<Shared>,
 }
 
-/// All that is held, by the addresses of the functions.
+/// All live entries, by the addresses of the functions.
 fn all() -> MutexGuard<'static, FxHashMap<usize, Weak<Seen>>> {
     static ALL: OnceLock<Mutex<FxHashMap<usize, Weak<Seen>>>> = OnceLock::new();
     ALL.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Seen {
-    /// What was seen of that function.
+    /// The entry of a function, which is created if there is none.
     pub fn of(func: Arc<PrimFunc>) -> Arc<Seen> {
         let known = all().get(&(Arc::as_ptr(&func) as usize)).and_then(Weak::upgrade);
         known.unwrap_or_else(|| Self::enter(func, Arc::default()))
     }
 
-    /// A function with other attributes.
+    /// An entry for the same function with other attributes.
     pub fn alike(&self, func: PrimFunc) -> Arc<Seen> {
         Self::enter(Arc::new(func), self.shared.clone())
     }
 
-    /// A new function whose variables and buffers are those objects.
+    /// An entry for a new function whose variables and buffers have these objects.
     pub fn with(func: PrimFunc, objects: Objects) -> Arc<Seen> {
         Self::enter(Arc::new(func), Arc::new(Shared { objects, body: OnceLock::new() }))
     }
@@ -68,16 +69,16 @@ impl Seen {
         seen
     }
 
-    /// The body in Python.
+    /// The body as a Python object.
     ///
     /// # Errors
-    /// Those of the interpreter.
+    /// An error of the Python interpreter.
     pub fn body<'py>(&self, py: Python<'py>) -> Result<&Bound<'py, PrimFuncBody>> {
         if let Some(body) = self.shared.body.get() {
             return Ok(body.bind(py));
         }
         let body = Bound::new(py, PrimFuncBody::read(py, &self.func, &self.shared.objects)?)?;
-        // Another thread may have been faster; its objects are everybody's then.
+        // If another thread was faster, its objects are used.
         Ok(self.shared.body.get_or_init(|| body.unbind()).bind(py))
     }
 }

@@ -1,4 +1,4 @@
-//! Vectors of lowered loop functions: `Ramp` and `Broadcast`.
+//! Vectors in lowered loop functions: `Ramp` and `Broadcast`.
 
 use pliant_ops::te::{self, ExprKind};
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use crate::tir::expr::{PrimExpr, prim};
 #[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
 pub struct Ramp;
 
-/// A scalar in every lane of a vector.
+/// A vector with the same scalar in every lane.
 #[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
 pub struct Broadcast;
 
@@ -44,19 +44,19 @@ impl Ramp {
         Ok(made.add_subclass(Ramp))
     }
 
-    /// The first lane.
+    /// The value of the first lane.
     #[getter]
     fn base(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         part(slf.py(), &slf.as_super().expr, 0)
     }
 
-    /// What each lane adds to the one before.
+    /// The difference between neighbouring lanes.
     #[getter]
     fn stride(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         part(slf.py(), &slf.as_super().expr, 1)
     }
 
-    /// How many lanes there are.
+    /// The number of lanes.
     #[getter]
     fn lanes(slf: PyRef<'_, Self>) -> u16 {
         slf.as_super().expr.ty().lanes
@@ -72,7 +72,7 @@ impl Broadcast {
         Ok(made.add_subclass(Broadcast))
     }
 
-    /// How many lanes there are.
+    /// The number of lanes.
     #[getter]
     fn lanes(slf: PyRef<'_, Self>) -> u16 {
         slf.as_super().expr.ty().lanes

@@ -1,4 +1,5 @@
-//! Passes that hand parts of a graph to other code generators, with patterns and generators from Python.
+//! Passes that offload parts of a graph to external code generators, with patterns and generators
+//! written in Python.
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ use crate::runtime::packed::from_callable;
 use crate::transform::core_pass::CorePass;
 use crate::transform::py_pass::raised;
 
-/// A pattern with a name: `(name, pattern, {name: pattern of a part}, check)`.
+/// A named pattern: `(name, pattern, {name: subpattern}, check)`.
 type Row<'py> =
     (String, PyRef<'py, PatternNode>, Vec<(String, PyRef<'py, PatternNode>)>, Option<Py<PyAny>>);
 
@@ -50,7 +51,8 @@ fn fusion_pattern(row: Row<'_>) -> FusionPattern {
     }
 }
 
-/// Calls a check with what it sees of a match: the value, its named parts, the bindings inside.
+/// Calls a check with the details of a match: the matched value, its named subexpressions and the
+/// bindings inside.
 fn run_check(check: &Py<PyAny>, seen: &mut PatternCheck<'_>) -> Result<bool, PassError> {
     Python::attach(|py| {
         let answer = (|| -> Result<bool> {
@@ -72,7 +74,7 @@ fn run_check(check: &Py<PyAny>, seen: &mut PatternCheck<'_>) -> Result<bool, Pas
     })
 }
 
-/// `FuseOpsByPattern` with patterns of Python.
+/// `FuseOpsByPattern` with patterns from Python.
 #[pyfunction]
 pub fn fuse_ops_by_pattern(
     patterns: Vec<Bound<'_, PyAny>>,
@@ -98,19 +100,20 @@ fn known_pattern(name: &str) -> Result<FusionPattern> {
     })
 }
 
-/// Adds patterns to the table of all backends.
+/// Adds patterns to the global table of backend patterns.
 #[pyfunction]
 pub fn register_backend_patterns(patterns: Vec<Row<'_>>) {
     register_patterns(patterns.into_iter().map(fusion_pattern).collect());
 }
 
-/// The names of the registered patterns that start with `prefix`, in the order in which they are tried.
+/// The names of the registered patterns that start with `prefix`, in the order in which they are
+/// tried.
 #[pyfunction]
 pub fn backend_patterns(prefix: &str) -> Vec<String> {
     patterns_with_prefix(prefix).into_iter().map(|p| p.name).collect()
 }
 
-/// `RunCodegen` with the options of backends.
+/// `RunCodegen` with options for the backends.
 #[pyfunction]
 pub fn run_codegen(
     target_options: &Bound<'_, PyDict>,
@@ -132,8 +135,8 @@ pub fn run_codegen(
     Ok(CorePass::of(RunCodegen { target_options: all, entry_functions }))
 }
 
-/// A code generator written in Python: `generate(functions, options, module)` gives for each function the name of a
-/// packed function or a callable.
+/// A code generator written in Python. `generate(functions, options, module)` returns for each
+/// function the name of a packed function or a callable.
 struct PyCodegen(Py<PyAny>);
 
 impl ExternalCodegen for PyCodegen {
@@ -174,7 +177,8 @@ impl PyCodegen {
     }
 }
 
-/// The packed function that a code generator names, or one that is registered for what it returns.
+/// The packed function that a code generator returned by name, or a callable that is registered
+/// under a new name.
 fn generated(one: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
     if let Ok(symbol) = one.cast::<PyString>() {
         return Ok(Generated::symbol(symbol.to_string()));
@@ -185,7 +189,7 @@ fn generated(one: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
             one.get_type().name()?
         )));
     }
-    // Programs of several modules live side by side: each function has a name of its own.
+    // Programs from several modules may coexist, so each function gets a unique name.
     let func = from_callable(one.clone().unbind());
     let symbol = (0u64..)
         .map(|i| if i == 0 { name.to_string() } else { format!("{name}_{i}") })
@@ -196,11 +200,11 @@ fn generated(one: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
 /// Registers the code generator of a backend.
 #[pyfunction]
 pub fn register_backend_codegen(name: &str, generate: Py<PyAny>) {
-    // What was registered before is Python's and dropped with the GIL held.
+    // The previous generator is a Python object, so it must be dropped with the GIL held.
     drop(register_codegen(name, Arc::new(PyCodegen(generate))));
 }
 
-/// The backends that have code generators.
+/// The names of the backends with code generators.
 #[pyfunction]
 pub fn backend_codegens() -> Vec<String> {
     codegens()

@@ -1,4 +1,4 @@
-//! What a `pliant.transform.PassContext` means to the passes in Rust.
+//! The conversion of a `pliant.transform.PassContext` to a context of the Rust passes.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -14,16 +14,17 @@ use crate::runtime::interrupt::poll_signals;
 use crate::transform::instrument::to_instrument;
 
 thread_local! {
-    /// The contexts of the Python passes that run on this thread, outer ones first: the Python object and what it
-    /// means. A pass that such a pass calls runs under the same instruments.
+    /// The contexts of the Python passes that run on this thread, outermost first: each Python
+    /// object with its Rust context. A pass called by such a pass runs with the same instruments.
     static RUNNING: RefCell<Vec<(Py<PyAny>, PassContext)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps the context of a Python pass for the passes that it calls, as long as it lives.
+/// Keeps the context of a Python pass available to the passes that it calls, until this value is
+/// dropped.
 pub struct Running;
 
 impl Running {
-    /// From now on, and until the value is dropped.
+    /// Makes the context available until the returned value is dropped.
     pub fn begin(object: Py<PyAny>, ctx: &PassContext) -> Running {
         RUNNING.with_borrow_mut(|list| list.push((object, ctx.clone())));
         Running
@@ -32,16 +33,17 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The end of Python objects may run Python code, so it comes after the borrow.
+        // Dropping Python objects may run Python code, so the borrow must end first.
         let last = RUNNING.with_borrow_mut(Vec::pop);
         drop(last);
     }
 }
 
-/// The settings of a Python context, put into compile options: what they say already stays.
+/// Copies the settings of a Python context into compile options. Settings that are already set are
+/// kept.
 ///
 /// # Errors
-/// Values of the wrong type, settings that do not exist.
+/// If a value has the wrong type, or if a setting does not exist.
 pub fn fill(options: &mut CompileOptions, context: &Bound<'_, PyAny>) -> Result<()> {
     if options.opt_level.is_none() {
         options.opt_level = Some(context.getattr("opt_level")?.extract()?);
@@ -65,10 +67,11 @@ fn names(context: &Bound<'_, PyAny>, attribute: &str) -> Result<Vec<String>> {
     Ok(context.getattr(attribute)?.extract()?)
 }
 
-/// What a Python context means: that of the Python pass around, if it is the same, so that its instruments go on.
+/// The Rust context of a Python context. If the enclosing Python pass runs under the same Python
+/// context, its Rust context is reused, so that the same instruments continue.
 ///
 /// # Errors
-/// As [`fill`].
+/// As for [`fill`].
 pub fn of(context: &Bound<'_, PyAny>) -> Result<PassContext> {
     let running = RUNNING.with_borrow(|list| {
         let (object, ctx) = list.last()?;
@@ -84,7 +87,8 @@ pub fn of(context: &Bound<'_, PyAny>) -> Result<PassContext> {
     Ok(ctx)
 }
 
-/// `PLIANT_DUMP_IR` for passes that are called one by one: they number their files together.
+/// The instrument for `PLIANT_DUMP_IR` when passes are called individually. All passes share it, so
+/// that their files are numbered consecutively.
 fn dump_from_environment() -> Option<Arc<DumpIr>> {
     static LAST: Mutex<Option<(PathBuf, Arc<DumpIr>)>> = Mutex::new(None);
     let dir = PathBuf::from(std::env::var_os("PLIANT_DUMP_IR").filter(|d| !d.is_empty())?);

@@ -1,4 +1,4 @@
-//! [`CorePass`]: a pass written in Rust, as Python holds it.
+//! [`CorePass`]: the Python handle of a pass written in Rust.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct CorePass {
 }
 
 impl CorePass {
-    /// A pass with its parameters set, for the constructors in [`super`].
+    /// A pass whose parameters are set, for the constructors in [`super`].
     pub fn of(pass: impl ModulePass + 'static) -> CorePass {
         CorePass { pass: Arc::new(pass) }
     }
@@ -23,7 +23,7 @@ impl CorePass {
 
 #[pymethods]
 impl CorePass {
-    /// The pass or pipeline of that name or other name.
+    /// The pass or pipeline with this name or alias.
     #[new]
     fn new(name: &str) -> Result<Self> {
         match pliant::find_pass(name) {
@@ -44,7 +44,7 @@ impl CorePass {
         self.pass.name()
     }
 
-    /// The lowest optimisation level that runs it.
+    /// The lowest optimisation level at which a sequence runs the pass.
     #[getter]
     fn opt_level(&self) -> u8 {
         self.pass.opt_level()

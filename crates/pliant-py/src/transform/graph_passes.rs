@@ -1,4 +1,5 @@
-//! Constructors of the graph passes that take parameters, under the passes' names and with TVM's argument names.
+//! Constructors of the graph passes with parameters, with the names of the passes and TVM's
+//! argument names.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ use crate::transform::core_pass::CorePass;
 use crate::transform::param_value::param_value;
 use crate::transform::py_pass::raised;
 
-/// A name: a string, or an object that has one (a variable of either level).
+/// A name, given as a string or as an object that has one (a graph-level or loop-level variable).
 fn name_of(obj: &Bound<'_, PyAny>, what: &str) -> Result<Arc<str>> {
     if let Ok(name) = obj.cast::<PyString>() {
         return Ok(name.to_str()?.into());
@@ -47,8 +48,8 @@ fn name_of(obj: &Bound<'_, PyAny>, what: &str) -> Result<Arc<str>> {
     Err(Error::Type(format!("{what} is a name or a variable, not {kind}")))
 }
 
-/// Makes parameters of a function values: tensors, numbers, shapes, strings, tuples of such. Keys are names, variables or
-/// indices of parameters.
+/// Binds parameters of a function to values: tensors, numbers, shapes, strings, and tuples of
+/// these. Keys are names, variables or indices of parameters.
 #[pyfunction]
 #[pyo3(name = "BindParams")]
 pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<CorePass> {
@@ -63,8 +64,8 @@ pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<Core
     Ok(CorePass::of(BindParams { func_name: func_name.into(), params: list }))
 }
 
-/// Gives symbolic sizes values, in one function or in all. Keys are names or `tir.Var`s; values are integers or integer
-/// expressions, whose variables are the function's sizes of their names.
+/// Binds symbolic sizes to values, in one function or in all. Keys are names or `tir.Var`s. Values
+/// are integers or integer expressions, whose variables refer to sizes of the function by name.
 #[pyfunction]
 #[pyo3(name = "BindSymbolicVars", signature = (binding_map, func_name=None))]
 pub fn bind_symbolic_vars(
@@ -93,7 +94,7 @@ pub fn bind_symbolic_vars(
     Ok(CorePass::of(BindSymbolicVars { binding_map: list, func_name }))
 }
 
-/// An integer expression over sizes; `None` for others.
+/// An integer expression over sizes, or `None` for other expressions.
 fn size_term(e: &te::Expr) -> Option<SizeTerm> {
     let mut arena = SymArena::new();
     let size = te::to_sym(&mut arena, e, &mut VarMap::new())?;
@@ -103,7 +104,8 @@ fn size_term(e: &te::Expr) -> Option<SizeTerm> {
     Some(SizeTerm { arena: arena.into(), size })
 }
 
-/// Makes the parameters of a model, those from the attribute `num_input` on, one tuple.
+/// Combines the parameters of a model, from the index given by the attribute `num_input` on, into
+/// one tuple.
 #[pyfunction]
 #[pyo3(name = "BundleModelParams", signature = (param_tuple_name=None))]
 pub fn bundle_model_params(param_tuple_name: Option<String>) -> CorePass {
@@ -112,7 +114,7 @@ pub fn bundle_model_params(param_tuple_name: Option<String>) -> CorePass {
     CorePass::of(BundleModelParams { param_tuple_name: name })
 }
 
-/// Makes dataflow blocks of runs of at least so many bindings without effects.
+/// Converts sequences of at least `min_size` bindings without side effects to dataflow blocks.
 #[pyfunction]
 #[pyo3(name = "ConvertToDataflow", signature = (min_size=2))]
 pub fn convert_to_dataflow(min_size: i64) -> Result<CorePass> {
@@ -122,7 +124,8 @@ pub fn convert_to_dataflow(min_size: i64) -> Result<CorePass> {
     Ok(CorePass::of(ConvertToDataflow { min_size }))
 }
 
-/// Removes bindings that nothing needs, and functions that neither the public ones nor these reach.
+/// Removes unused bindings and functions that are not reachable from public functions or
+/// `entry_functions`.
 #[pyfunction]
 #[pyo3(name = "DeadCodeElimination", signature = (entry_functions=None))]
 pub fn dead_code_elimination(entry_functions: Option<Vec<String>>) -> CorePass {
@@ -130,22 +133,23 @@ pub fn dead_code_elimination(entry_functions: Option<Vec<String>>) -> CorePass {
     CorePass::of(DeadCodeElimination { entry_functions })
 }
 
-/// Computes once what several bindings compute; with `call_only`, calls alone are merged.
+/// Merges bindings that compute the same value. With `call_only`, only calls are merged.
 #[pyfunction]
 #[pyo3(name = "EliminateCommonSubexpr", signature = (call_only=false))]
 pub fn eliminate_common_subexpr(call_only: bool) -> CorePass {
     CorePass::of(EliminateCommonSubexpr { call_only })
 }
 
-/// Computes what depends on constants alone, values of up to so many elements.
+/// Evaluates constant expressions whose values have at most `max_elements` elements.
 #[pyfunction]
 #[pyo3(name = "FoldConstant", signature = (max_elements=None))]
 pub fn fold_constant(max_elements: Option<u64>) -> CorePass {
     CorePass::of(FoldConstant { max_elements, ..FoldConstant::default() })
 }
 
-/// Lifts what depends on a model's parameters alone into a function of its own: one for each function, one for all
-/// (`shared_transform=True`), or one for those of the given names.
+/// Lifts computations that depend only on the parameters of a model into separate functions: one
+/// for each function, one for all functions (`shared_transform=True`), or one for the functions
+/// with the given names.
 #[pyfunction]
 #[pyo3(name = "LiftTransformParams", signature = (shared_transform=None))]
 pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Result<CorePass> {
@@ -173,8 +177,8 @@ pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Res
     Ok(CorePass::of(LiftTransformParams { shared }))
 }
 
-/// Sorts the bindings of dataflow blocks: `order` is "depth-first" or "breadth-first", `direction` (also called
-/// `starting_location`) "from-inputs" or "from-outputs".
+/// Sorts the bindings of dataflow blocks. `order` is "depth-first" or "breadth-first". `direction`
+/// (or `starting_location`) is "from-inputs" or "from-outputs".
 #[pyfunction]
 #[pyo3(name = "TopologicalSort", signature = (order="depth-first", direction="from-inputs", starting_location=None))]
 pub fn topological_sort(
@@ -199,7 +203,8 @@ fn unknown(what: &str, value: &str, known: &str) -> Error {
     Error::Value(format!("TopologicalSort: there is no {what} '{value}' (there are: {known})"))
 }
 
-/// Gives parameters the struct infos that `sinfo_func(var)` returns (`None` keeps one) and infers the rest again.
+/// Gives parameters the struct infos that `sinfo_func(var)` returns, and infers all other types
+/// again. A parameter keeps its type if the function returns `None`.
 #[pyfunction]
 #[pyo3(name = "UpdateParamStructInfo")]
 pub fn update_param_struct_info(sinfo_func: Bound<'_, PyAny>) -> Result<CorePass> {
@@ -218,14 +223,14 @@ pub fn update_param_struct_info(sinfo_func: Bound<'_, PyAny>) -> Result<CorePass
     Ok(CorePass::of(UpdateParamStructInfo { sinfo_func: Arc::new(types) }))
 }
 
-/// Asks Python for the types of a function's parameters.
+/// Calls a Python function for the types of a function's parameters.
 fn param_types(
     sinfo_func: &Bound<'_, PyAny>,
     func: &mut Function,
 ) -> std::result::Result<Vec<(Var, Type)>, Error> {
     let params = func.params().to_vec();
     let exprs: Vec<_> = params.iter().map(|&p| func.var_expr(p)).collect();
-    // What Python sees is a copy: it may keep the variables as long as it likes.
+    // Python code receives a copy, so it may keep the variables for any length of time.
     let home = Home::done(Arc::new(func.clone()));
     let mut out = Vec::new();
     for (&param, &e) in params.iter().zip(&exprs) {
@@ -242,7 +247,8 @@ fn param_types(
     Ok(out)
 }
 
-/// A struct info as a type of the function. Its nesting is checked, so recursion is bounded.
+/// A struct info as a type of the function. The recursion is bounded, because the nesting depth is
+/// checked.
 fn type_of(func: &mut Function, vars: &mut VarMap, info: &SInfo) -> Result<Type> {
     let all = |func: &mut Function, vars: &mut VarMap, list: &[SInfo]| -> Result<Box<[Type]>> {
         list.iter().map(|t| type_of(func, vars, t)).collect()

@@ -1,4 +1,4 @@
-//! Instruments: those written in Rust as Python holds them, and those written in Python.
+//! Instruments: Python handles of those written in Rust, and those written in Python.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,19 +25,19 @@ enum Kind {
 
 #[pymethods]
 impl CoreInstrument {
-    /// Measures passes.
+    /// An instrument that measures the duration of passes.
     #[staticmethod]
     fn timing() -> Self {
         CoreInstrument { kind: Kind::Timing(Arc::new(Timing::new())) }
     }
 
-    /// Writes the module after every pass into a directory.
+    /// An instrument that writes the module after every pass into a directory.
     #[staticmethod]
     fn dump(dir: PathBuf) -> Self {
         CoreInstrument { kind: Kind::Dump(Arc::new(DumpIr::new(dir))) }
     }
 
-    /// What was measured, as a table.
+    /// The measurements as a table.
     fn render(&self) -> String {
         match &self.kind {
             Kind::Timing(timing) => timing.render(),
@@ -45,7 +45,7 @@ impl CoreInstrument {
         }
     }
 
-    /// What was measured: name, depth and seconds of each pass.
+    /// The measurements: name, nesting depth and duration in seconds of each pass.
     fn entries(&self) -> Vec<(String, usize, f64)> {
         match &self.kind {
             Kind::Timing(timing) => timing
@@ -57,7 +57,7 @@ impl CoreInstrument {
         }
     }
 
-    /// Forgets what was measured.
+    /// Clears the measurements.
     fn reset(&self) {
         if let Kind::Timing(timing) = &self.kind {
             timing.reset();
@@ -65,11 +65,11 @@ impl CoreInstrument {
     }
 }
 
-/// An instrument of a context: written in Rust, or an object with any of the methods `should_run`, `run_before_pass`
-/// and `run_after_pass`.
+/// An instrument of a context: one written in Rust, or an object with any of the methods
+/// `should_run`, `run_before_pass` and `run_after_pass`.
 ///
 /// # Errors
-/// `TypeError` for a class where its instance is meant.
+/// `TypeError` if the object is a class and not an instance.
 pub fn to_instrument(object: &Bound<'_, PyAny>) -> Result<Arc<dyn Instrument>> {
     if object.is_instance_of::<pyo3::types::PyType>() {
         return Err(Error::Type(format!(
@@ -90,7 +90,8 @@ pub fn to_instrument(object: &Bound<'_, PyAny>) -> Result<Arc<dyn Instrument>> {
 pub struct PyInstrument(Py<PyAny>);
 
 impl PyInstrument {
-    /// Calls a method with the module and what is known of the pass; `None` where the object lacks it.
+    /// Calls a method with the module and information on the pass. Returns `None` if the object
+    /// does not have the method.
     fn call(
         &self,
         method: &str,
@@ -106,7 +107,7 @@ impl PyInstrument {
                 let module = Bound::new(py, PyModule::wrap(module.clone()))?;
                 let args = PyTuple::new(py, [module.into_any(), info])?;
                 let answer = callback.call1(args)?;
-                // Only `should_run` is asked; one that says nothing does not mean no.
+                // Only the result of `should_run` is used. `None` does not mean false.
                 Ok(Some(answer.is_none() || answer.is_truthy()?))
             };
             call().map_err(|e| {

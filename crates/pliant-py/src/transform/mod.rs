@@ -1,8 +1,10 @@
-//! Passes in Python: those of the tables by name, the user's own, sequences of both, and what runs them.
+//! Passes in Python: built-in passes by name, passes of the user, sequences of both, and the
+//! functions that run them.
 //!
-//! Every run, of a pass alone or of a compilation, goes through `ModulePass::apply`: it alone skips, watches, verifies
-//! and tells failures. A pass written in Python is a [`PyPass`](py_pass::PyPass) there, an instrument written in
-//! Python a [`PyInstrument`](instrument::PyInstrument).
+//! Every run, of a single pass or of a compilation, goes through `ModulePass::apply`. Only this
+//! function skips passes, calls instruments, verifies modules and reports failures. A pass written
+//! in Python is a [`PyPass`](py_pass::PyPass), and an instrument written in Python is a
+//! [`PyInstrument`](instrument::PyInstrument).
 
 pub mod byoc;
 pub mod context;
@@ -21,8 +23,8 @@ use crate::error::{Error, Result};
 use crate::module::IRModule;
 use crate::runtime::interrupt::Compiling;
 
-/// Runs a pass on a module under a context: watched and verified as the context says. Its level and the names that are
-/// disabled choose among the passes of a sequence only.
+/// Runs a pass on a module with the instruments and verification of a context. The optimisation
+/// level and the disabled passes of the context only affect the passes in a sequence.
 #[pyfunction]
 pub fn apply_pass(
     one: &Bound<'_, PyAny>,
@@ -45,11 +47,11 @@ pub fn apply_pass(
         let _compiling = Compiling::begin();
         Ok(pass.apply(module, &ctx)?)
     })?;
-    // Functions that the pass left alone stay the same objects.
+    // Functions that the pass did not change stay the same Python objects.
     Ok(IRModule::with_homes(module, homes))
 }
 
-/// The passes and pipelines by name: name, other names, what it does, and what it works on.
+/// The passes and pipelines: name, aliases, description, and level.
 #[pyfunction]
 pub fn pass_table() -> Vec<(&'static str, Vec<&'static str>, &'static str, &'static str)> {
     let level = |level| match level {
@@ -65,19 +67,19 @@ pub fn pass_table() -> Vec<(&'static str, Vec<&'static str>, &'static str, &'sta
         .collect()
 }
 
-/// What to tell of a name that no pass or pipeline has; `None` for one that there is.
+/// The error message for a name that is not a pass or pipeline. `None` for a known name.
 #[pyfunction]
 pub fn unknown_pass(name: &str) -> Option<String> {
     pliant::unknown_pass(name)
 }
 
-/// The settings that a context takes: name, the values' type, what it does.
+/// The settings of a context: name, type of the values, description.
 #[pyfunction]
 pub fn config_table() -> Vec<(String, String, String)> {
     config::keys().into_iter().map(|k| (k.name, k.kind.name().to_string(), k.doc)).collect()
 }
 
-/// Registers a setting for passes of one's own.
+/// Registers a setting for passes of the user.
 #[pyfunction]
 pub fn register_config(name: String, kind: &str, doc: String) -> Result<()> {
     let Some(kind) = config::ConfigKind::parse(kind) else {
@@ -88,7 +90,7 @@ pub fn register_config(name: String, kind: &str, doc: String) -> Result<()> {
     config::register(config::ConfigKey { name, kind, doc }).map_err(Error::Value)
 }
 
-/// Raises `ValueError` for a setting that does not exist or does not take the value.
+/// Raises `ValueError` if a setting does not exist or does not accept the value.
 #[pyfunction]
 pub fn check_config(name: &str, value: &Bound<'_, PyAny>) -> Result<()> {
     let value = crate::relax::convert::attr_value(value)?;

@@ -1,4 +1,4 @@
-//! What `BindParams` binds a parameter to: an object of Python's, or a value of the graph level that is written out.
+//! The values to which `BindParams` can bind a parameter: Python objects and graph-level constants.
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, Function};
 use pliant_ops::te::{self, ExprKind};
@@ -14,11 +14,12 @@ use crate::relax::node::{Node, NodeRef, Scalar};
 use crate::runtime::import::to_tensor;
 use crate::runtime::shape::ShapeTuple;
 
-/// The value of an argument: what is a tensor by DLPack or NumPy, a number, a string, a `Shape`, a sequence of such, or an
-/// expression of these.
+/// The value of an argument: a tensor (through DLPack or NumPy), a number, a string, a `Shape`, a
+/// sequence of these, or an expression made of these.
 ///
 /// # Errors
-/// `TypeError` for expressions that are computed; what makes a tensor of an object raises.
+/// `TypeError` for expressions that need to be computed, and any error of the conversion to a
+/// tensor.
 pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
     let _level = Level::enter("tuples")?;
     if let Ok(e) = obj.cast::<Expr>() {
@@ -36,7 +37,7 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
     if let Ok(text) = obj.cast::<PyString>() {
         return Ok(ParamValue::Str(text.to_str()?.into()));
     }
-    // Numbers and lists of numbers are tensors where the parameter is one.
+    // Numbers and lists of numbers become tensors if the parameter is a tensor.
     let other = if obj.is_instance_of::<PyTuple>() || obj.is_instance_of::<PyList>() {
         let items: Result<_> = obj.try_iter()?.map(|item| param_value(&item?)).collect();
         Some(ParamValue::List(items?))
@@ -53,7 +54,7 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
     } else {
         None
     };
-    // The module keeps the tensor; the caller may write into an array of its own afterwards.
+    // The module keeps the tensor, so it must not share memory that the caller may modify later.
     let tensor = to_tensor(obj, None).and_then(own);
     match (other, tensor) {
         (Some(other), Ok(tensor)) => Ok(ParamValue::Either(tensor, other.into())),
@@ -62,7 +63,7 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
     }
 }
 
-/// Whether an object is a bool, of Python or of NumPy.
+/// Whether an object is a bool of Python or NumPy.
 fn is_bool(obj: &Bound<'_, PyAny>) -> Result<bool> {
     if obj.is_instance_of::<PyBool>() {
         return Ok(true);
@@ -72,7 +73,7 @@ fn is_bool(obj: &Bound<'_, PyAny>) -> Result<bool> {
         && obj.getattr_opt("shape")?.is_some_and(|s| s.len().is_ok_and(|n| n == 0)))
 }
 
-/// The value that an expression writes out; `None` for others.
+/// The value of a constant expression, or `None` for other expressions.
 fn of_node(node: &NodeRef) -> Result<Option<ParamValue>> {
     let _level = Level::enter("tuples")?;
     Ok(match node.get() {

@@ -1,4 +1,4 @@
-//! [`PyPass`]: a pass written in Python, as the manager in Rust runs it.
+//! [`PyPass`]: a pass written in Python, as the Rust pass manager runs it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::runtime::interrupt::set_raised;
 use crate::transform::context::Running;
 use crate::transform::core_pass::CorePass;
 
-/// A pass written in Python: an object with `transform_module(mod, ctx)`, or a callable that takes the module.
+/// A pass written in Python: an object with `transform_module(mod, ctx)`, or a callable that takes
+/// the module.
 pub struct PyPass {
     object: Py<PyAny>,
     context: Py<PyAny>,
@@ -25,10 +26,10 @@ pub struct PyPass {
     requires: Vec<Arc<dyn ModulePass>>,
 }
 
-/// A Python pass, sequence, list of passes, name or callable as a pass.
+/// Converts a Python pass, sequence, list of passes, name or callable to a pass.
 ///
 /// # Errors
-/// `TypeError` for what cannot be called with a module; names of passes that do not exist.
+/// `TypeError` if the object cannot be called with a module, and an error for an unknown name.
 pub fn to_pass(one: &Bound<'_, PyAny>, context: &Bound<'_, PyAny>) -> Result<Arc<dyn ModulePass>> {
     let _level = Level::enter("passes")?;
     let py = one.py();
@@ -127,7 +128,7 @@ fn not_a_pass(one: &Bound<'_, PyAny>) -> Result<Error> {
     }))
 }
 
-/// What Python code raised, as a failure of a pass: an interruption stops the run as Ctrl-C does.
+/// The failure of a pass that raised a Python exception. An interruption stops the run like Ctrl-C.
 pub fn raised(py: Python<'_>, error: PyErr, origin: String) -> PassError {
     if !error.is_instance_of::<PyException>(py) {
         set_raised(error);

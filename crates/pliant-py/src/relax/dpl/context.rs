@@ -1,4 +1,4 @@
-//! Contexts: several patterns with uses between them.
+//! Contexts: several patterns with use constraints between them.
 
 use std::sync::Arc;
 
@@ -45,7 +45,8 @@ fn context(
     Ok(ctx)
 }
 
-/// What a context matches in a dataflow block, as pairs; `None` for no match.
+/// Matches a context in a dataflow block. Returns pairs of pattern and expression, or `None` if
+/// there is no match.
 #[pyfunction]
 pub fn pattern_match_block<'py>(
     patterns: Vec<PyRef<'py, PatternNode>>,
@@ -67,8 +68,9 @@ pub fn pattern_match_block<'py>(
     found.map(|found| pairs(block.py(), home, &found)).transpose()
 }
 
-/// Replaces what a context matches in the dataflow blocks of a function by what `callback(pairs, bindings)` returns: a
-/// dict from variables to their values from now on; an empty one or `None` leaves a match alone.
+/// Replaces matches of a context in the dataflow blocks of a function. `callback(pairs, bindings)`
+/// returns a dict from variables to their new values. An empty dict or `None` leaves the match
+/// unchanged.
 #[pyfunction]
 pub fn pattern_rewrite_bindings<'py>(
     patterns: Vec<PyRef<'py, PatternNode>>,
@@ -115,7 +117,8 @@ pub fn pattern_rewrite_bindings<'py>(
     if count == 0 { Ok(func.clone()) } else { sealed(py, &home, func) }
 }
 
-/// What the callback replaces a match by; `None` where it leaves it alone.
+/// The replacement that the callback returns for a match, or `None` if it leaves the match
+/// unchanged.
 fn answer(
     home: &Arc<Home>,
     callback: &Bound<'_, PyAny>,
@@ -132,7 +135,7 @@ fn answer(
     if made.is_empty() { Ok(None) } else { replacement(home, made).map(Some) }
 }
 
-/// The values of a block's variables.
+/// The values of the variables of a block.
 fn block_values<'py>(
     py: Python<'py>,
     home: &Arc<Home>,
@@ -151,7 +154,8 @@ fn block_values<'py>(
     Ok(dict)
 }
 
-/// The replacement that a dict of variables and expressions is. What the expressions share is computed once.
+/// Converts a dict from variables to expressions to a replacement. Shared subexpressions are
+/// computed once.
 fn replacement(home: &Arc<Home>, made: &Bound<'_, PyDict>) -> Result<BlockReplacement> {
     let mut vars: Vec<Var> = Vec::new();
     let mut values: Vec<NodeRef> = Vec::new();

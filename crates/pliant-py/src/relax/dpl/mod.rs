@@ -1,7 +1,7 @@
-//! The dataflow pattern language in Python: [`PatternNode`], what matches, and what rewrites.
+//! The dataflow pattern language in Python: [`PatternNode`], matching and rewriting.
 //!
-//! Python's `DFPattern` holds a [`PatternNode`] and gives the names; what callbacks get and return are views of the
-//! function that is being rewritten.
+//! The Python class `DFPattern` holds a [`PatternNode`] and defines the public names. The arguments
+//! and results of callbacks are views of the function that is being rewritten.
 
 mod context;
 mod pattern;
@@ -25,7 +25,7 @@ use crate::relax::convert::needed;
 use crate::relax::home::Home;
 use crate::relax::views::in_func;
 
-/// What a match found, as a list of pairs of a pattern and an expression.
+/// The result of a match as a list of pairs of pattern and expression.
 pub(super) fn pairs<'py>(
     py: Python<'py>,
     home: &Arc<Home>,
@@ -39,7 +39,7 @@ pub(super) fn pairs<'py>(
     Ok(list)
 }
 
-/// A user's error of the pattern language as the value error that it is in Python.
+/// An error of the pattern language as a `ValueError`, if the user caused it.
 pub(super) fn user(error: PassError) -> Error {
     match error {
         PassError::User(_) => Error::Value(error.to_string()),
@@ -47,7 +47,7 @@ pub(super) fn user(error: PassError) -> Error {
     }
 }
 
-/// The variable of a home that a Python expression is.
+/// The variable of a home that a Python expression refers to.
 pub(super) fn variable(home: &Arc<Home>, obj: &Bound<'_, PyAny>) -> Result<Var> {
     let node = needed(obj)?;
     let mut state = home.lock();

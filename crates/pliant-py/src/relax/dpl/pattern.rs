@@ -1,4 +1,4 @@
-//! [`PatternNode`]: a pattern as Python holds it.
+//! [`PatternNode`]: the Python handle of a pattern.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -21,15 +21,15 @@ use crate::relax::infos::dims_of;
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::sinfo::{dims_to_syms, to_type};
 
-/// A pattern: equal only to itself.
+/// A pattern. It is equal only to itself.
 #[pyclass(frozen, module = "pliant.relax.dpl")]
 pub struct PatternNode {
     /// The pattern.
     pub pattern: Pattern,
 }
 
-/// The keys of size variables in patterns. A pattern may outlive every expression with its variables, so that
-/// their keys live as long as the process.
+/// The key of a size variable in patterns. A pattern may outlive every expression that contains its
+/// variables, so keys are kept for the lifetime of the process.
 fn key_of(var: &te::Var) -> u64 {
     static KEYS: LazyLock<Mutex<FxHashMap<te::Var, u64>>> = LazyLock::new(Mutex::default);
     let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +37,7 @@ fn key_of(var: &te::Var) -> u64 {
     *keys.entry(var.clone()).or_insert(next)
 }
 
-/// The arena of a function's symbols with their keys.
+/// A copy of a function's symbols, with the key of each.
 fn keyed(func: &Function, vars: &mut VarMap) -> (Arc<SymArena>, Arc<[u64]>) {
     let symbols: Vec<SymVar> = func.syms.vars().collect();
     let keys = symbols.into_iter().map(|v| key_of(&vars.te_var(&func.syms, v))).collect();
@@ -62,7 +62,7 @@ fn type_of(info: &Bound<'_, PyAny>) -> Result<TypePattern> {
     Ok(TypePattern::of(func, ty, &arena, &keys))
 }
 
-/// A pattern of one kind, unless it can never match.
+/// A pattern of the given kind. Returns an error if the pattern can never match.
 fn made(kind: PatternKind) -> Result<PatternNode> {
     let pattern = Pattern::new(kind);
     match check_one(&pattern, pliant_ops::registry()) {
@@ -120,7 +120,7 @@ impl PatternNode {
         made(PatternKind::Constant)
     }
 
-    /// The pattern of an expression that is written out.
+    /// The pattern that matches exactly this expression.
     #[staticmethod]
     fn literal(expr: &Bound<'_, PyAny>) -> Result<Self> {
         let node = needed(expr)?;
@@ -145,7 +145,7 @@ impl PatternNode {
         made(PatternKind::GetItem(tuple.pattern.clone(), index.map(field).transpose()?))
     }
 
-    /// A call of what the pattern matches.
+    /// A pattern for calls of a callee that this pattern matches.
     fn call(&self, args: Vec<PyRef<'_, PatternNode>>, more: bool) -> Result<Self> {
         made(PatternKind::Call { callee: self.pattern.clone(), args: list_of(args), more })
     }
@@ -183,14 +183,14 @@ impl PatternNode {
         made(PatternKind::Type(self.pattern.clone(), type_of(info)?))
     }
 
-    /// Copies of patterns, which share what the patterns share.
+    /// Copies of patterns. Subpatterns that are shared stay shared.
     #[staticmethod]
     fn dup(patterns: Vec<PyRef<'_, PatternNode>>) -> Vec<PatternNode> {
         let copies = Pattern::dup_all(&list_of(patterns));
         copies.into_iter().map(|pattern| PatternNode { pattern }).collect()
     }
 
-    /// What tells the pattern from others while it lives.
+    /// The identity of the pattern, which is unique while the pattern lives.
     #[getter]
     fn id(&self) -> usize {
         self.pattern.id()
@@ -200,8 +200,9 @@ impl PatternNode {
         describe(&self.pattern)
     }
 
-    /// What each pattern inside matches in an expression, or `None`. With `look_through`, variables of a function are
-    /// looked through; operands of a free-standing expression always are.
+    /// Matches an expression. Returns pairs of pattern and expression for each subpattern, or
+    /// `None` if there is no match. With `look_through`, variables of a function are replaced by
+    /// their values. This always happens for an expression that belongs to no function.
     fn matches<'py>(
         &self,
         expr: &Bound<'py, PyAny>,

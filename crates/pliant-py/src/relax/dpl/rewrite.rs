@@ -1,4 +1,4 @@
-//! Rewriting with Python callbacks, match by match, and with templates.
+//! Rewriting with Python callbacks for each match, and with templates.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::relax::home::Home;
 use crate::relax::node::NodeRef;
 use crate::relax::views::in_func;
 
-/// Emits an expression where a rewrite needs it: its bindings, and its value.
+/// Emits a replacement expression. Returns the bindings that it needs and its value.
 fn emitted(home: &Arc<Home>, node: &NodeRef, dataflow: bool) -> Result<(Vec<Binding>, Expr)> {
     let mut state = home.lock();
     state.builder()?.begin_block(dataflow);
@@ -65,7 +65,7 @@ fn named<'py>(
     Ok(new.into_any())
 }
 
-/// Which functions work in place, as far as is known of a function: those of the module that it is in.
+/// The functions known to work in place: those of the module that contains this function.
 pub(super) fn writers(
     func: &Bound<'_, PyAny>,
     module: Option<&Bound<'_, IRModule>>,
@@ -75,8 +75,10 @@ pub(super) fn writers(
     Some(Writers::of(&module))
 }
 
-/// Replaces what patterns match in a function by what `callback(rule, expr, pairs)` returns, until none does; the
-/// expression itself or `None` leaves a match alone. `module` is what the function is in, unless it was taken from there.
+/// Replaces matches of patterns in a function with the results of `callback(rule, expr, pairs)`
+/// until nothing matches. A result that is the expression itself or `None` leaves the match
+/// unchanged. `module` is the module that contains the function. It is needed only if the function
+/// was not taken from that module.
 #[pyfunction]
 #[pyo3(signature = (patterns, callback, func, module=None))]
 pub fn pattern_rewrite_calls<'py>(
@@ -126,7 +128,7 @@ pub fn pattern_rewrite_calls<'py>(
     Ok(new)
 }
 
-/// Refuses what callbacks have made of a function if it uses a variable where that is not in view.
+/// Rejects a rewritten function that uses a variable outside its scope.
 fn whole(func: &Bound<'_, PyAny>) -> Result<()> {
     let func = ir_function(&needed(func)?)?;
     let problems = verify_function(&func, None, pliant_ops::registry());
@@ -154,7 +156,7 @@ fn answer(
     Ok(())
 }
 
-/// A rule written as two functions.
+/// A rewrite rule that is given by two functions: a pattern and a replacement.
 #[pyclass(frozen, module = "pliant.relax.dpl")]
 pub struct TemplateRule(Template);
 
@@ -168,13 +170,14 @@ impl TemplateRule {
         Ok(TemplateRule(template))
     }
 
-    /// What the rule looks for.
+    /// The pattern of the rule.
     #[getter]
     fn pattern(&self) -> PatternNode {
         PatternNode { pattern: self.0.pattern.clone() }
     }
 
-    /// Applies rules to a function until none fits. `module` is what the function is in, unless it was taken from there.
+    /// Applies rules to a function until none matches. `module` is the module that contains the
+    /// function. It is needed only if the function was not taken from that module.
     #[staticmethod]
     #[pyo3(signature = (rules, func, module=None))]
     fn apply<'py>(
