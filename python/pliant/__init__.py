@@ -1,11 +1,12 @@
-"""Pliant: a tensor compiler for programs whose shapes are not known until they run.
+"""Pliant: a tensor compiler for programs with shapes that are unknown until run time.
 
 >>> import pliant
 >>> model = pliant.compile(module)      # once, with its shapes as symbols
 >>> model(x)                            # at any shape
 
-The names follow Apache TVM's: ``pliant.script`` (``I``, ``R``, ``T``), ``pliant.relax``, ``pliant.te``,
-``pliant.tir``, ``pliant.arith``, ``pliant.runtime``. Submodules are imported when they are first used.
+The names follow Apache TVM: ``pliant.script`` (``I``, ``R``, ``T``), ``pliant.relax``,
+``pliant.te``, ``pliant.tir``, ``pliant.arith``, ``pliant.runtime``. A submodule is imported on
+first use.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from pliant.error import (
     VMError,
 )
 
-# The extension's submodules can be imported by their full names.
+# Makes the extension's submodules importable by their full names.
 sys.modules["pliant._core.relax"] = _core.relax
 sys.modules["pliant._core.transform"] = _core.transform
 
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 __version__: str = _core.build_info()["version"]
 
 TVMError = PliantError
-"""The name that code written for TVM catches."""
+"""The name of :class:`PliantError` in code written for TVM."""
 
 _SUBMODULES = frozenset(
     {

@@ -1,4 +1,4 @@
-"""The console script ``pliant``: the Rust command line, in the wheel."""
+"""The console script ``pliant``: the Rust command line as an entry point of the wheel."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ def main() -> int:
     """Runs the command line with ``sys.argv`` and returns its exit status."""
     from pliant import _core
 
-    # Python would only note Ctrl-C and never get to look at it.
+    # Python's handler only records Ctrl-C and would never run, because control stays in Rust.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Runtimes that a model is compared with are those of this Python.
+    # The reference runtimes to compare a model with run in this Python interpreter.
     os.environ.setdefault("PLIANT_PYTHON", sys.executable)
     return _core.cli_main(sys.argv)
 

@@ -1,4 +1,4 @@
-"""Modules of loop functions alone: what calls them from Python."""
+"""Modules that contain only loop functions: adds functions that call them from Python."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ _relax = _core.relax
 
 
 def with_callers(mod: IRModule) -> IRModule:
-    """A module of loop functions alone gets, for each, a graph function of its name that calls it with the caller's own
-    tensors: outputs too are given by the caller. Any other module is returned as it is."""
+    """Adds callers to a module that contains only loop functions. For each loop function, it adds a
+    graph function of the same name that calls the loop function with the tensors of the caller,
+    including its outputs. Any other module is returned unchanged."""
     functions = mod.functions_items()
     if not functions or any(isinstance(func, _relax.Function) for _, func in functions):
         return mod
@@ -47,7 +48,7 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 
 def _params(func: PrimFunc) -> list[Var]:
-    """Graph variables of the types of a loop function's parameters."""
+    """Graph variables with the types of a loop function's parameters."""
     buffers = {var._node_id: buffer for var, buffer in func.buffer_map.items()}
     params: list[Var] = []
     for var in func.params:

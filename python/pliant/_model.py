@@ -1,4 +1,5 @@
-"""The short face: compile a module once, call it at any shape."""
+"""The simple interface: compile a module once, and call the model with inputs of any valid
+shape."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ class OnnxModel(Protocol):
 
 
 def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
-    """The module; a function on its own as a module of one function."""
+    """Converts an argument to a module. A single function becomes a module with one function."""
     if isinstance(mod, IRModule):
         return mod
     if isinstance(mod, _core.relax.Function | PrimFunc):
@@ -37,20 +38,29 @@ def compile(
     target: str | Target | None = None,
     **options: Any,
 ) -> Model:
-    """Compiles a module, a function, a script file (``.py``) or an ONNX model (``.onnx``, its bytes, or a ``ModelProto``)
-    into a model that is called at any shape. ``model(x, timeout=0.5)`` stops a run that takes longer than that many seconds, with a
+    """Compiles a module, a function, a script file (``.py``) or an ONNX model (``.onnx``, its
+    bytes, or a ``ModelProto``) to a model, which can be called with inputs of any valid shape.
+    ``model(x, timeout=0.5)`` stops a run that takes longer than 0.5 seconds with a
     ``TimeLimitError``.
 
-    Options: ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``, ``verify``,
-    ``dump_dir``, ``config``, ``instruments``, ``exec_mode``, ``kernels`` (``"off"``: generated loops
-    do what the library's kernels would), ``precision`` (``"bf16"``: constant right operands of products of float32 are rounded to
-    bfloat16, which halves them, and where the machine has tile registers so are left operands of five rows and more; sums stay
-    float32; needs the kernels), ``seconds`` (how long it may take). They add to the present
-    ``PassContext``. ``config={"winograd": "4x4"}`` multiplies convolutions of 3 x 3 by larger tiles, faster and with some twenty times
-    the rounding error; ``"off"`` multiplies plainly. For ONNX models also ``dynamic_shapes``, ``divisible``, ``allow_specialization`` and ``limits`` (see
+    Options:
+
+    - ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``,
+      ``verify``, ``dump_dir``, ``config``, ``instruments`` and ``exec_mode``.
+    - ``kernels``: ``"off"`` replaces the library kernels by generated loops.
+    - ``precision``: ``"bf16"`` rounds constant right operands of float32 matrix products to
+      bfloat16, which halves their size. On machines with tile registers, left operands with at
+      least five rows are rounded too. Sums stay float32. This option requires the library kernels.
+    - ``seconds``: the time limit of the compilation.
+    - ``config={"winograd": "4x4"}`` uses larger tiles for 3 x 3 convolutions, which is faster but
+      has about twenty times the rounding error. ``"off"`` disables the Winograd algorithm.
+
+    These options are added to the current ``PassContext``. ONNX models also accept
+    ``dynamic_shapes``, ``divisible``, ``allow_specialization`` and ``limits`` (see
     :func:`pliant.frontend.onnx.from_onnx`).
 
-    Loop functions without a graph function that calls them are called with all their tensors, outputs too.
+    A loop function that no graph function calls takes all its tensors as arguments, including
+    outputs.
     """
     program: Any = mod
     shapes: str | None = None
@@ -72,8 +82,8 @@ def compile(
 def build(
     mod: IRModule | Function | PrimFunc, target: str | Target | None = None, name: str | None = None, **options: Any
 ) -> Model:
-    """TVM's name for :func:`compile`, mostly for loop functions: ``build(mod)["main"](a, b, out)``. ``name`` is what a
-    function on its own is called."""
+    """TVM's name for :func:`compile`, mostly used for loop functions: ``build(mod)["main"](a, b,
+    out)``. If ``mod`` is a single function, ``name`` is its name."""
     options.pop("target_host", None)
     if name is not None and not isinstance(mod, IRModule):
         mod = mod.with_attr("global_symbol", name)
@@ -83,7 +93,7 @@ def build(
 def compile_module(
     mod: IRModule | Function | PrimFunc, target: str | Target | None, options: dict[str, Any]
 ) -> _core.Executable:
-    """Compiles under the present pass context."""
+    """Compiles under the current pass context."""
     from pliant.relax.pipeline import as_pipeline
     from pliant.transform._context import compiling
 
@@ -115,5 +125,5 @@ def _read(path: str) -> Any:
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """Loads a model that ``Model.save`` or ``export_library`` wrote."""
+    """Loads a model from a file that ``Model.save`` or ``export_library`` wrote."""
     return Model(_core.Executable.load(os.fspath(path)))

@@ -1,4 +1,4 @@
-"""Showing script on a terminal."""
+"""Printing of scripts on a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pliant import _core
 
 
 def show(text: str, style: str | None = None, file: TextIO | None = None) -> None:
-    """Prints script, in colours when the output is a terminal (and ``NO_COLOR`` is not set)."""
+    """Prints a script. The output has colours if it is a terminal and ``NO_COLOR`` is not set."""
     out = file or sys.stdout
     colour = style != "none" and "NO_COLOR" not in os.environ and out.isatty()
     print(_core.highlight_script(text) if colour else text, file=out)

@@ -1,4 +1,5 @@
-"""The exceptions of Pliant. All derive from :class:`PliantError`, and each also from the built-in that fits."""
+"""The exceptions of Pliant. All derive from :class:`PliantError`, and most also from the built-in
+exception for the same kind of error."""
 
 from __future__ import annotations
 
@@ -26,33 +27,35 @@ class PliantError(Exception):
 
 
 class ScriptError(PliantError, SyntaxError):
-    """A script does not parse or verify. ``filename``, ``lineno``, ``offset`` and ``text`` tell where.
+    """A script does not parse or is not valid. ``filename``, ``lineno``, ``offset`` and ``text``
+    are the source location.
 
-    ``rendered`` holds the full report, with the source line, a caret and advice.
+    ``rendered`` contains the full report, with the source line, a caret and advice.
     """
 
     rendered: str = ""
 
 
 class CompileError(PliantError):
-    """A module does not compile, or an operator's operands cannot fit together."""
+    """A module does not compile, or the operands of an operator cannot be valid."""
 
 
 class UnsupportedError(PliantError, NotImplementedError):
-    """Something that Pliant does not do, named."""
+    """Pliant does not support a feature. The message names the feature."""
 
 
 class VMError(PliantError, RuntimeError):
-    """A run failed."""
+    """A run-time error."""
 
 
 class TimeLimitError(VMError, TimeoutError):
-    """A run exceeded the ``timeout`` of its call and was stopped. The message names the function, the limit in seconds and, where
-    known, the lines of the source or the nodes that were running. Ctrl-C raises ``KeyboardInterrupt`` instead."""
+    """A run exceeded the ``timeout`` of its call and was stopped. The message names the function
+    and the limit in seconds. If known, it also names the source lines or nodes that were running.
+    Ctrl-C raises ``KeyboardInterrupt`` instead."""
 
 
 class AssertionFailed(VMError, AssertionError):
-    """Something that a program asserts does not hold."""
+    """An assertion of a program failed."""
 
 
 class DivisionError(VMError, ZeroDivisionError):
@@ -60,23 +63,25 @@ class DivisionError(VMError, ZeroDivisionError):
 
 
 class CallError(PliantError, TypeError):
-    """A function was called with the wrong number of arguments, or with a value that is no tensor where one is due."""
+    """A function was called with the wrong number of arguments, or with a value of the wrong
+    kind."""
 
 
 class ExecutableError(PliantError, ValueError):
-    """A saved executable is damaged, foreign or not valid."""
+    """A saved executable is damaged, invalid or written by another version."""
 
 
 class ShapeError(PliantError, ValueError):
-    """A value's shape does not fit: wrong rank, a dim that disagrees, a size that overflows."""
+    """A value has the wrong shape: a wrong rank, a dim that disagrees with another one, or a size
+    that overflows."""
 
 
 class BoundsError(ShapeError, IndexError):
-    """An index lies outside of what a program reads or writes."""
+    """A program accesses an index that is out of bounds."""
 
 
 class DTypeError(PliantError, TypeError):
-    """A value's data type does not fit."""
+    """A value has the wrong data type."""
 
 
 class InternalError(PliantError):

@@ -1,4 +1,4 @@
-"""Arrays, under the names that older code uses."""
+"""Arrays, under the module name of older TVM versions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Pliant as a backend of the package ``onnx``: ``onnx.backend.base.Backend`` for its tests and for tools that take one.
+"""Pliant as a backend of the package ``onnx``. It implements ``onnx.backend.base.Backend`` for the
+test suite of ``onnx`` and for tools that use backends.
 
 >>> import pliant.onnx_backend as backend
 >>> backend.prepare(onnx.load("model.onnx")).run([x])
 
-It needs the package ``onnx``, which nothing else of Pliant does.
+This module requires the package ``onnx``. The rest of Pliant does not.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from pliant._model import compile as compile_model
 
 __all__ = ["PliantBackend", "PliantBackendRep", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
 
-# What the runners of tests hand through, which is theirs to look at.
+# Options of the test runners, which Pliant does not use.
 _TEST_OPTIONS = ("rtol", "atol")
 
 
 class PliantBackendRep(BackendRep):
-    """A compiled model that takes arrays and gives arrays."""
+    """A compiled model that takes and returns arrays."""
 
     def __init__(self, model: Model, graph: onnx.GraphProto) -> None:
         self.model = model
         self._outputs = list(graph.output)
 
     def run(self, inputs: Any, *, timeout: float | None = None, **kwargs: Any) -> tuple[Any, ...]:
-        """Runs on a sequence of inputs in order, or a mapping by name. Sequences are lists of arrays, and an optional
-        without a value is ``None``. ``timeout`` is the time limit of the run in seconds; a run that exceeds it raises
-        ``TimeLimitError``."""
+        """Runs the model on a sequence of inputs in order, or on a mapping of inputs by name. ONNX
+        sequences are lists of arrays, and an absent optional value is ``None``. ``timeout`` is the
+        time limit of the run in seconds; a run that exceeds it raises ``TimeLimitError``."""
         if kwargs:
             raise TypeError(f"run takes no options but timeout, got {', '.join(kwargs)}")
         names = self.model.input_names
@@ -51,11 +52,11 @@ class PliantBackendRep(BackendRep):
 
 
 class PliantBackend(Backend):
-    """Compiles models for the processor of this machine."""
+    """Compiles models for the CPU of this machine."""
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether all of the model can be imported."""
+        """Whether the whole model can be imported."""
         from pliant.error import CompileError, UnsupportedError
         from pliant.frontend.onnx import from_onnx
 
@@ -71,8 +72,9 @@ class PliantBackend(Backend):
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PliantBackendRep:
-        """Compiles the model; ``kwargs`` are those of ``pliant.compile``. Tools that take a backend run a model at the
-        sizes that it has, so that its symbols may be fixed unless ``allow_specialization`` says otherwise."""
+        """Compiles the model. ``kwargs`` are options of ``pliant.compile``. Tools that use backends
+        run a model at its own sizes, so symbols may be replaced by fixed sizes unless
+        ``allow_specialization`` is set to ``False``."""
         if not cls.supports_device(device):
             raise ValueError(f"there is no device '{device}': Pliant runs on 'CPU'")
         options = {k: v for k, v in kwargs.items() if k not in _TEST_OPTIONS}
@@ -86,7 +88,8 @@ class PliantBackend(Backend):
     def run_node(
         cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        """Runs one node; ``opset_version`` says which version of the operator it is, the newest otherwise."""
+        """Runs a single node. ``opset_version`` is the version of the operator set; the default is
+        the newest version."""
         version = kwargs.pop("opset_version", None)
         names = [n for n in node.input if n]
         given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
@@ -105,12 +108,12 @@ class PliantBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Only the CPU."""
+        """Whether the device is the CPU, which is the only supported device."""
         return device.split(":")[0] == "CPU"
 
 
 def newest(node: onnx.NodeProto) -> int:
-    """The newest version of the operator sets that knows the node's operator."""
+    """The newest version of the operator set that contains the node's operator."""
     if onnx.defs.has(node.op_type, node.domain):
         version: int = onnx.defs.get_schema(node.op_type, domain=node.domain).since_version
         return version
@@ -118,8 +121,9 @@ def newest(node: onnx.NodeProto) -> int:
 
 
 def fed(value: Any) -> Any:
-    """An input as the machine takes it. Integers of less than 8 bits stand in bytes, and floats of 8 and less by their
-    codes; NumPy knows both from ``ml_dtypes``."""
+    """Converts an input to a value that the runtime accepts. Integers of less than 8 bits are
+    stored in bytes, and floats of at most 8 bits as their codes. NumPy supports both through
+    ``ml_dtypes``."""
     if value is None:
         return None
     if isinstance(value, list | tuple):
@@ -132,7 +136,7 @@ def fed(value: Any) -> Any:
 
 
 def told(value: Any, declared: onnx.TypeProto) -> Any:
-    """A result in the element type that the model declares for it."""
+    """Converts a result to the element type that the model declares for it."""
     element = declared.tensor_type.elem_type
     if not isinstance(value, np.ndarray) or not element:
         return value

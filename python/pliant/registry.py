@@ -26,11 +26,12 @@ def register_func(func_name: str, f: F, override: bool = False) -> F: ...
 @overload
 def register_func(func_name: F, f: None = None, override: bool = False) -> F: ...
 def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
-    """Registers a function under a name that programs call; also a decorator.
+    """Registers a function under a name, by which programs can call it. Also works as a decorator.
 
-    Programs call it with run-time values (tensors as ``NDArray``); arrays that it returns are shared, not copied. A
-    function in destination-passing style writes into its last argument and returns nothing. A name ``relax.ext.backend`` is that of
-    a backend's code generator: see ``relax.backend.register_codegen``.
+    Programs call the function with run-time values (tensors as ``NDArray``). Arrays that it returns
+    are shared and not copied. A function in destination-passing style writes into its last argument
+    and returns nothing. Names of the form ``relax.ext.backend`` are reserved for code generators of
+    backends: see ``relax.backend.register_codegen``.
     """
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)
@@ -60,7 +61,7 @@ def get_global_func(name: str, allow_missing: bool = False) -> PackedFunction | 
 
 
 def remove_global_func(name: str) -> None:
-    """Takes a function out of the registry."""
+    """Removes a function from the registry."""
     if not _core.registry_remove(name):
         raise ValueError(f"no function is registered as '{name}'")
 

@@ -1,4 +1,4 @@
-"""What newer versions of TVM call :mod:`pliant.arith`."""
+"""The name of :mod:`pliant.arith` in newer versions of TVM."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Targets: what a program is compiled for. Pliant compiles for the CPU that it runs on."""
+"""Compilation targets. Pliant compiles for the CPU on which it runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ _KINDS = {"llvm": "cranelift", "c": "cranelift", "cpu": "cranelift", "cranelift"
 
 
 class Target:
-    """A target by its name: ``"cranelift"``, ``"llvm"`` or ``"cpu"``. Options after the name are accepted.
+    """A target, given by its name: ``"cranelift"``, ``"llvm"`` or ``"cpu"``. Options after the name
+    are accepted.
 
-    ``"llvm"`` names the CPU in scripts written for TVM; this build compiles it with Cranelift.
+    ``"llvm"`` names the CPU in scripts written for TVM. This build compiles for it with Cranelift.
     """
 
     def __init__(self, target: str | Target | dict[str, object] = "cranelift", host: object = None) -> None:

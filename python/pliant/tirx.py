@@ -1,4 +1,4 @@
-"""What newer versions of TVM call :mod:`pliant.tir`."""
+"""The name of :mod:`pliant.tir` in newer versions of TVM."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The extension module: the Rust side of the package. A test compares this file with the module."""
+"""The extension module: the Rust part of the package. A test compares this file with the module."""
 
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
@@ -16,7 +16,7 @@ DTypeLike: TypeAlias = Any
 PrimExprLike: TypeAlias = PrimExpr | SupportsIndex | SupportsFloat
 
 class PrimExpr:
-    """A scalar expression: a size, an index, an element."""
+    """A scalar expression: a size, an index or an element."""
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: Any) -> Self: ...
     def __abs__(self) -> PrimExpr: ...
@@ -108,11 +108,11 @@ class Analyzer:
     def update(self, var: PrimExpr, info: Any, override_info: bool = False) -> None: ...
 
 class And(PrimExpr):
-    """Both."""
+    """Logical and."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Broadcast(PrimExpr):
-    """A scalar in every lane of a vector."""
+    """A vector with the same scalar in every lane."""
     def __new__(cls, value: Any, lanes: int) -> Self: ...
     @property
     def lanes(self) -> int: ...
@@ -126,7 +126,8 @@ class Cast(PrimExpr):
     def __new__(cls, dtype: DTypeLike, value: Any, span: Any = None) -> Self: ...
 
 class ConstIntBound:
-    """The least and the greatest value of an expression; `NEG_INF` and `POS_INF` where there is none."""
+    """The smallest and the largest value of an expression. An unbounded end is `NEG_INF` or
+    `POS_INF`."""
     def __new__(cls, min_value: int, max_value: int) -> Self: ...
     NEG_INF: int
     POS_INF: int
@@ -144,7 +145,7 @@ class ConstIntBound:
     def min_value(self) -> int: ...
 
 class ConstraintScope:
-    """A condition that holds inside a `with` block."""
+    """A condition that is assumed inside a `with` block."""
     def __enter__(self) -> None: ...
     def __exit__(self, *exc: Any) -> None: ...
 
@@ -167,15 +168,15 @@ class Device:
     def sync(self) -> None: ...
 
 class Div(PrimExpr):
-    """A quotient: exact for floats, towards zero for integers."""
+    """A quotient, rounded towards zero for integers."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class EQ(PrimExpr):
-    """Equal."""
+    """Whether two values are equal."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class ExecBuilder:
-    """Builds an executable by hand. `r(i)`, `imm(v)`, `c(i)` and `f(name)` make operands."""
+    """Builds an executable by hand. `r(i)`, `imm(v)`, `c(i)` and `f(name)` create operands."""
     def __new__(cls) -> Self: ...
     def _begin_function(self, name: str, num_inputs: int, param_names: list[str] | None) -> None: ...
     def _end_function(self) -> None: ...
@@ -215,7 +216,7 @@ class FloatImm(PrimExpr):
     def __new__(cls, dtype: DTypeLike, value: Any, span: Any = None) -> Self: ...
 
 class FloorDiv(PrimExpr):
-    """A quotient towards minus infinity."""
+    """A quotient rounded towards minus infinity."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class FloorMod(PrimExpr):
@@ -223,15 +224,16 @@ class FloorMod(PrimExpr):
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class GE(PrimExpr):
-    """Greater or equal."""
+    """Whether the first value is greater than or equal to the second."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class GT(PrimExpr):
-    """Greater."""
+    """Whether the first value is greater than the second."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class IRModule:
-    """A module: functions by global name. Functions are shared and never change; the table can."""
+    """A module: functions by global name. Functions are shared and immutable; the table is
+    mutable."""
     def __new__(cls, functions: Any = None, attrs: Any = None) -> Self: ...
     def __contains__(self, key: Any, /) -> bool: ...
     def __copy__(self) -> IRModule: ...
@@ -271,7 +273,7 @@ class IRModule:
     def without_attr(self, attr_key: str) -> IRModule: ...
 
 class InputInfo:
-    """What a function takes or gives in one place."""
+    """An input or output of a function."""
     def __repr__(self) -> str: ...
     @property
     def dtype(self) -> str | None: ...
@@ -306,19 +308,19 @@ class IterVar(PrimExpr):
     def var(self) -> Var: ...
 
 class LE(PrimExpr):
-    """Less or equal."""
+    """Whether the first value is less than or equal to the second."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class LT(PrimExpr):
-    """Less."""
+    """Whether the first value is less than the second."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Max(PrimExpr):
-    """The larger."""
+    """The maximum of two values."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Min(PrimExpr):
-    """The smaller."""
+    """The minimum of two values."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Mod(PrimExpr):
@@ -326,7 +328,7 @@ class Mod(PrimExpr):
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Model:
-    """A compiled model: call it, at any shape."""
+    """A compiled model. Calling it runs the model, with inputs of any valid shape."""
     def __contains__(self, key: Any, /) -> Any: ...
     def __new__(cls, executable: Executable, shapes: str | None = None) -> Self: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -352,7 +354,7 @@ class Model:
     def stats(self) -> ModelStats: ...
 
 class ModelStats:
-    """What a model has done."""
+    """Statistics of a model."""
     def __repr__(self) -> str: ...
     @property
     def compilations(self) -> int: ...
@@ -368,7 +370,7 @@ class ModelStats:
     def runs(self) -> int: ...
 
 class ModularSet:
-    """The integers `coeff * k + base`; the one integer `base` when `coeff` is 0."""
+    """The integers `coeff * k + base`. If `coeff` is 0, this is the single integer `base`."""
     def __new__(cls, coeff: int, base: int) -> Self: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ge__(self, value: Any, /) -> Any: ...
@@ -425,22 +427,22 @@ class NDArray:
     def to(self, device: Any) -> NDArray: ...
 
 class NE(PrimExpr):
-    """Not equal."""
+    """Whether two values differ."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Not(PrimExpr):
-    """Negation."""
+    """Logical negation."""
     def __new__(cls, a: Any, span: Any = None) -> Self: ...
 
 class Object:
-    """A value of the machine that Python can only pass on."""
+    """A VM value that Python code can only pass on."""
     def __repr__(self) -> str: ...
 
 class Operand:
-    """An operand."""
+    """An operand of an instruction."""
 
 class Operation:
-    """How a tensor comes about: a placeholder or a stage."""
+    """The operation that produces a tensor: a placeholder or a stage."""
     def __repr__(self) -> str: ...
     @property
     def axis(self) -> list[IterVar]: ...
@@ -457,28 +459,30 @@ class Operation:
     def reduce_axis(self) -> list[IterVar]: ...
 
 class PlaceholderOp(Operation):
-    """The caller supplies it."""
+    """A placeholder: the caller passes the tensor."""
 
 class ComputeOp(Operation):
-    """A formula."""
+    """A stage given by a formula."""
 
 class ExternOp(Operation):
-    """Statements, or a call."""
+    """A stage given by statements or a call."""
 
 class ScanOp(ExternOp):
-    """Statements that compute the rows of states from those before them."""
+    """A scan: statements that compute the rows of states from earlier rows."""
 
 class TupleReduction:
-    """What a reducer of several values makes of them; a field of it is what one of them is reduced to."""
+    """The result of a reducer of several values. A field of it is the reduction of one of the
+    values."""
     def __getitem__(self, key: int, /) -> TupleReduction: ...
     def __len__(self) -> int: ...
 
 class Or(PrimExpr):
-    """Either."""
+    """Logical or."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class PackedFunction:
-    """A function as a Python callable: registered, built in, or of a program."""
+    """A function as a Python callable: a registered function, a built-in function, or a function of
+    a program."""
     def __call__(self, *args: Any, timeout: float | None = None) -> Any: ...
     def __repr__(self) -> str: ...
     @property
@@ -521,7 +525,7 @@ class PrimFunc:
     def without_attr(self, attr_key: str) -> PrimFunc: ...
 
 class PrimFuncBody:
-    """The body of a loop function, and what ties it to the function."""
+    """The body of a loop function, with the mapping of its objects to the function."""
     @property
     def body(self) -> Any: ...
     @property
@@ -544,7 +548,8 @@ class Ramp(PrimExpr):
     def stride(self) -> PrimExpr: ...
 
 class Range:
-    """A range of integers: `min`, and `extent` values from there. `Range(end)` and `Range(begin, end)` as in Python."""
+    """A range of integers with `extent` values from `min` on. `Range(end)` and `Range(begin, end)`
+    are as in Python."""
     def __new__(cls, begin: Any, end: Any = None) -> Self: ...
     def __repr__(self) -> str: ...
     @property
@@ -555,10 +560,10 @@ class Range:
     def min(self) -> PrimExpr: ...
 
 class Reduce(PrimExpr):
-    """A reduction; `te.sum`, `te.max` and `te.comm_reducer` make them."""
+    """A reduction. `te.sum`, `te.max` and `te.comm_reducer` create reductions."""
 
 class Select(PrimExpr):
-    """One of two values, both evaluated."""
+    """A choice between two values, both of which are evaluated."""
     def __new__(cls, condition: Any, true_value: Any, false_value: Any, span: Any = None) -> Self: ...
 
 class ShapeTuple:
@@ -583,11 +588,11 @@ class Var(PrimExpr):
     def __new__(cls, name: str = 'tindex', dtype: Any = None, span: Any = None) -> Self: ...
 
 class SizeVar(Var):
-    """A size: a variable that is not negative."""
+    """A size: a non-negative variable."""
     def __new__(cls, name: str = 'size', dtype: Any = None, span: Any = None) -> Self: ...
 
 class StringImm(PrimExpr):
-    """A string, only as an argument of calls."""
+    """A string. Only calls take it as an argument."""
     def __new__(cls, value: str, span: Any = None) -> Self: ...
 
 class Sub(PrimExpr):
@@ -632,7 +637,7 @@ class Tensor:
     def value_index(self) -> int: ...
 
 class VMFunction:
-    """One function of a machine; calling it runs it."""
+    """One function of a VM. Calling it runs the function."""
     def __call__(self, *args: Any, timeout: float | None = None) -> Any: ...
     @property
     def __name__(self) -> str: ...
@@ -641,7 +646,7 @@ class VMFunction:
     def params(self) -> list[str]: ...
 
 class VirtualMachine:
-    """Runs the functions of an executable at any shape, from any thread."""
+    """Runs the functions of an executable for inputs of any valid shape, from any thread."""
     max_depth: int
     def __new__(cls, rt_mod: Executable, device: Any = None, memory_cfg: Any = None, profile: bool = False, functions: Any = None, max_depth: int | None = None) -> Self: ...
     def __contains__(self, key: Any, /) -> bool: ...
@@ -660,19 +665,21 @@ class VirtualMachine:
     def set_instrument(self, instrument: Callable[..., Any] | None) -> None: ...
 
 def array(arr: Any, device: Any = None, dtype: DTypeLike | None = None) -> NDArray:
-    """A new array with a copy of the elements of anything array-like."""
+    """A new array with a copy of the elements of an array-like object."""
 
 def set_memory_limit(bytes: int | None) -> None:
-    """How many bytes Pliant may hold at once; with ``None`` the limit follows the machine."""
+    """Sets the maximum number of bytes that Pliant may hold at a time. With ``None``, the limit
+    follows the memory of the machine."""
 
 def memory_state() -> tuple[int | None, int]:
-    """The limit that was set, and the bytes that are held now."""
+    """The memory limit that was set, and the number of bytes held now."""
 
 def build_info() -> dict[str, Any]:
-    """The version and how this extension was built."""
+    """The version and the build configuration of this extension."""
 
 def cli_main(argv: list[str]) -> int:
-    """The command line `pliant` with these arguments, the program's name first; returns the exit status."""
+    """Runs the command line `pliant` with these arguments, of which the first is the name of the
+    program. Returns the exit status."""
 
 def compile_module(module: IRModule, kwargs: Any) -> Executable:
     """Compiles a module."""
@@ -681,114 +688,126 @@ def cpu(dev_id: int = 0) -> Device:
     """The CPU."""
 
 def device(dev: str, dev_id: int = 0) -> Device:
-    """The device of that name: `"cpu"`, `"llvm"` or `"cpu:0"`."""
+    """The device with this name: `"cpu"`, `"llvm"` or `"cpu:0"`."""
 
 def empty(shape: Any, dtype: DTypeLike | None = None, device: Any = None) -> NDArray:
     """An array of zeros."""
 
 def from_dlpack(obj: Any) -> NDArray:
-    """An array that shares the memory of anything with `__dlpack__`, the buffer protocol, or a DLPack capsule."""
+    """An array that shares the memory of a DLPack capsule or of an object with `__dlpack__` or the
+    buffer protocol."""
 
 def has_reshape_pattern(func: PrimFunc) -> bool:
-    """Whether a loop function only gives its input another shape."""
+    """Whether a loop function only reshapes its input."""
 
 def highlight_script(text: str) -> str:
-    """Script with the colours of a terminal."""
+    """Script text with terminal colours."""
 
 def import_onnx(source: str | bytes, keep_params: bool = False, shapes: dict[str, list[int | str]] | None = None, dtypes: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, facts: dict[str, Any] | None = None) -> tuple[IRModule, dict[str, NDArray], list[str], list[str], tuple[str, list[str]]]:
-    """Imports an ONNX model: the module, its parameters by name, the names of inputs and outputs, and what is told of shapes: the symbols, and warnings."""
+    """Imports an ONNX model. Returns the module, its parameters by name, the names of inputs and
+    outputs, and a report on shapes: the symbols, and warnings."""
 
 def check_onnx(source: str | bytes, reduce: str | PathLike[str] | None = None, limits: dict[str, Any] | None = None, allow_specialization: bool = False) -> tuple[list[tuple[str, str, str, str | None, list[str]]], dict[str, int], str, list[PathLike[str]]]:
-    """Checks an ONNX model: its findings, its operators with their counts, the report as text, and reduced models."""
+    """Checks an ONNX model. Returns its findings, its operators with their counts, the report as
+    text, and the paths of the reduced models."""
 
 def onnx_operators() -> list[tuple[str, str]]:
     """The operators that can be imported, as domain and name."""
 
 def interpret(module: IRModule, func: str, *args: Any) -> Any:
-    """Runs a function of a module in the reference interpreter. Packed functions are not known to it."""
+    """Runs a function of a module in the reference interpreter. Registered packed functions can be
+    called."""
 
 def source_texts() -> tuple[int, int]:
-    """How many texts are kept, and how many bytes they take."""
+    """The number of stored texts, and their size in bytes."""
 
 def check_script(module: IRModule) -> None:
-    """Raises what a script breaks of the rules of the IR, at its lines."""
+    """Raises an error for violations of the IR's rules in a script, with their source lines."""
 
 def parse_script(text: str, file: str = '<str>', first_line: int = 1, dedent: int = 0, names: dict[str, Any] | None = None, globals: dict[str, Any] | None = None, macros: list[Any] | None = None) -> Any:
-    """Parses a text: a module, or a function on its own. `first_line` and `dedent` place it in the user's file; `macros`
-    are those that it may use."""
+    """Parses a text and returns a module, the name and module of a rewriter, or a single function.
+    `first_line` and `dedent` locate the text in the user's file. `macros` are the macros that the
+    text may use."""
 
 def registry_get(name: str) -> PackedFunction | None:
-    """The function registered under a name."""
+    """The function registered under this name."""
 
 def registry_names() -> list[str]:
     """The names of all registered functions."""
 
 def registry_register(name: str, func: Any, replace: bool = False) -> None:
-    """Registers a Python function under a name that programs call."""
+    """Registers a Python function under a name, by which programs can call it."""
 
 def registry_remove(name: str) -> bool:
-    """Takes a function out of the registry; whether it was there."""
+    """Removes a function from the registry. Returns whether it was registered."""
 
 def structural_difference(lhs: Any, rhs: Any) -> str | None:
-    """The first difference between two modules or functions that is more than a name; `None` when there is none."""
+    """The first difference between two modules or functions other than names, or `None` if there is
+    none."""
 
 def structural_hash(node: Any) -> int:
-    """A hash that structurally equal modules and functions share."""
+    """A hash that is equal for structurally equal modules and functions."""
 
 def has_te(op: Any) -> bool:
-    """Whether an operator is a function over tensors of `te`."""
+    """Whether an operator can be applied to tensors of `te`."""
 
 def te_checked(tensor: Tensor, shape: Any, check: Any, failed: str, message: str) -> Tensor:
-    """The stage with a check before it: for all indices of `shape`, `check(*idx)` gives a condition that holds and then the
-    integers that the message tells where it does not. `failed` is what it complains of: `shape` or `index`."""
+    """The stage with a run-time check. For all indices of `shape`, `check(*idx)` returns a
+    condition that must hold, followed by the integers to show in the message. `failed` is the kind
+    of error: `shape` or `index`."""
 
 def te_compute(shape: Any, fcompute: Callable[..., Any], name: str = 'compute', varargs_names: list[str] | None = None) -> Any:
-    """A tensor of that shape whose element at `idx` is `fcompute(*idx)`; a list of them where that is several values."""
+    """A tensor of the given shape whose element at `idx` is `fcompute(*idx)`. If `fcompute` returns
+    several values, the result is a list of tensors."""
 
 def te_create_prim_func(args: Any) -> PrimFunc:
     """The loop function that computes the stages among `args` from the placeholders among them."""
 
 def te_extern(name: str, outs: list[Tensor], body: Any) -> list[Tensor]:
-    """The outputs of a statement of `pliant.tir.stmt` that stores to the placeholders `outs`."""
+    """The outputs of a stage made of a statement of `pliant.tir.stmt`, which stores to the
+    placeholders `outs`."""
 
 def te_extern_primfunc(inputs: list[Tensor], func: PrimFunc) -> list[Tensor]:
-    """The outputs of a loop function: its first buffers are the inputs, the others the outputs."""
+    """The outputs of a loop function applied to tensors. Its first buffers are the inputs, and the
+    others are the outputs."""
 
 def te_operator(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """The tensors that an operator computes of tensors, numbers and shapes."""
+    """The tensors that an operator computes from tensors, numbers and shapes."""
 
 def te_placeholder(shape: Any, dtype: DTypeLike | None = None, name: str = 'placeholder') -> Tensor:
-    """A tensor that the caller supplies."""
+    """A tensor that the caller passes."""
 
 def te_reduce(name: str, expr: Any, axis: Any, cond: Any = None, init: Any = None) -> PrimExpr:
-    """A reduction by its name: `sum`, `prod`, `max` or `min`; of those elements only for which `cond` holds."""
+    """A reduction by name: `sum`, `prod`, `max` or `min`. With `cond`, only elements for which it
+    holds are reduced."""
 
 def te_reduce_axis(dom: Any, name: str = 'rv') -> IterVar:
-    """An axis to reduce over."""
+    """An axis of a reduction."""
 
 def te_reduce_several(combine: Any, identity: Any, exprs: Any, axis: Any, cond: Any = None, init: Any = None) -> TupleReduction:
-    """A reduction of several values: the function of two groups of values, the neutral group, the values and the axes."""
+    """A reduction of several values, given by a function of two groups of values, the neutral
+    group, the values and the axes."""
 
 def te_reduce_with(combine: Any, identity: Any, expr: Any, axis: Any, cond: Any = None, init: Any = None) -> PrimExpr:
-    """A reduction with a function of two values and its neutral value."""
+    """A reduction given by a function of two values and its neutral value."""
 
 def te_scan(name: str, init: list[Tensor], update: list[Tensor], state: list[Tensor]) -> list[Tensor]:
-    """The states of a scan after all its steps."""
+    """The states of a scan after all steps."""
 
 def tir_binary(name: str, a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """A two-operand operator by its name (`add`, `floordiv`, `min`, `eq`, ...)."""
+    """A binary operator by name (`add`, `floordiv`, `min`, `eq`, ...)."""
 
 def tir_call(name: str, *args: Any) -> PrimExpr:
-    """An intrinsic by its name (`exp`, `sqrt`, `if_then_else`, ...)."""
+    """An intrinsic by name (`exp`, `sqrt`, `if_then_else`, ...)."""
 
 def tir_call_extern(packed: bool, dtype: DTypeLike, name: str, *args: Any) -> PrimExpr:
-    """A call of a linked symbol, or of a registered packed function."""
+    """A call of a linked symbol, or of a registered packed function if `packed` is set."""
 
 def tir_call_typed(name: str, dtype: DTypeLike, arg: Any) -> PrimExpr:
-    """An intrinsic whose result type is given by the call."""
+    """An intrinsic whose result type is explicit in the call."""
 
 def tir_ceildiv(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """`ceil(a / b)` for a positive `b`."""
+    """`ceil(a / b)`. `b` must be constant or positive."""
 
 def tir_const(value: Any, dtype: DTypeLike | None = None) -> PrimExpr:
     """A constant of a data type."""
@@ -797,37 +816,43 @@ def tir_free_vars(expr: Any) -> list[PrimExpr]:
     """The variables of an expression, in order of appearance."""
 
 def tir_let(var: Any, value: Any, body: Any) -> PrimExpr:
-    """The body of a `Let` with the value for the variable.
+    """The body of a `Let` with the variable replaced by its value.
 
-    # Errors
-    When the value calls a packed or extern function: each place that reads the variable would call it again."""
+    Raises an error if the value calls a packed or extern function, because each use of the variable
+    would repeat the call.
+    """
 
 def tir_limit(dtype: DTypeLike, max: bool) -> PrimExpr:
-    """The largest (`max` true) or smallest value of a data type."""
+    """The largest value of a data type if `max` is set, otherwise the smallest one. For floats, the
+    value is finite."""
 
 def tir_not(a: PrimExprLike) -> PrimExpr:
     """Logical negation."""
 
 def tir_select(cond: Any, a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """One of two values, both evaluated."""
+    """A choice between two values, both of which are evaluated."""
 
 def tir_substitute(expr: Any, pairs: list[tuple[PrimExpr, Any]]) -> PrimExpr:
-    """The expression with variables replaced, given as pairs."""
+    """The expression with variables replaced. `pairs` are pairs of a variable and its
+    replacement."""
 
 def verify_module(module: IRModule) -> list[str]:
-    """What breaks the rules of the IR in a module, one line each; none for a well-formed one."""
+    """The violations of the IR's rules in a module, one line each. Empty for a well-formed
+    module."""
 
 def recursive_groups(module: IRModule) -> list[list[str]]:
-    """The names of graph functions that call each other, group by group."""
+    """The groups of graph functions that are mutually recursive, by name."""
 
 def verify_function(func: Any) -> list[str]:
-    """What breaks the rules of the IR in a function, one line each; names of the module's functions are not checked."""
+    """The violations of the IR's rules in a function, one line each. Names of other functions in
+    the module are not checked."""
 
 def tir_operands(expr: PrimExpr) -> list[PrimExpr]:
     """The direct operands of a scalar expression."""
 
 def tir_renew_defs(func: PrimFunc) -> PrimFunc:
-    """The function with parameters, buffers and variables that no other function shares."""
+    """A copy of the function whose parameters, buffers and variables are not shared with other
+    functions."""
 
 def tir_with_operands(expr: PrimExpr, operands: Sequence[PrimExpr]) -> PrimExpr:
     """The same scalar expression with other operands."""

@@ -10,7 +10,7 @@ from pliant.ir.attrs import Attrs
 DTypeLike: TypeAlias = Any
 
 class Binding:
-    """A binding: a variable and its value, or a `match_cast`."""
+    """A binding of a variable to a value or to the result of a `match_cast`."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ge__(self, value: Any, /) -> Any: ...
     def __gt__(self, value: Any, /) -> Any: ...
@@ -22,18 +22,20 @@ class Binding:
     def same_as(self, other: Any) -> bool: ...
     @property
     def span(self) -> None:
-        """`None`: what Python holds of a program does not keep where its text stood. Constructors take it as TVM's do."""
+        """Always `None`: Python objects do not record source locations. Constructors accept the
+        argument for compatibility with TVM."""
     @property
     def value(self) -> Expr: ...
     @property
     def var(self) -> Var: ...
 
 class VarBinding(Binding):
-    """A variable and its value."""
+    """A binding of a variable to a value."""
     def __new__(cls, var: Var, value: Any, span: Any = None) -> Self: ...
 
 class MatchCast(Binding):
-    """A check at run time that a value is of a type, which defines the sizes new in it."""
+    """A run-time check that a value has a type. It defines the size variables that first occur in
+    the type."""
     def __new__(cls, var: Var, value: Any, struct_info: Any, span: Any = None) -> Self: ...
     @property
     def struct_info(self) -> StructInfo: ...
@@ -57,14 +59,15 @@ class BindingBlock:
     def same_as(self, other: Any) -> bool: ...
     @property
     def span(self) -> None:
-        """`None`: what Python holds of a program does not keep where its text stood. Constructors take it as TVM's do."""
+        """Always `None`: Python objects do not record source locations. Constructors accept the
+        argument for compatibility with TVM."""
 
 class DataflowBlock(BindingBlock):
-    """A block without effects and control flow."""
+    """A block without side effects and control flow."""
     def __new__(cls, bindings: Sequence[Binding], span: Any = None) -> Self: ...
 
 class BlockBuilder:
-    """Makes the functions of a module, one at a time."""
+    """Builds the functions of a module, one after the other."""
     def __new__(cls, module: IRModule | None = None) -> Self: ...
     def _begin_dataflow(self) -> None: ...
     def _begin_function(self, name: str, params: Any = None, attrs: Any = None, pure: bool | None = None, private: bool = False) -> None: ...
@@ -135,7 +138,8 @@ class Expr:
     def same_as(self, other: Any) -> bool: ...
     @property
     def span(self) -> None:
-        """`None`: what Python holds of a program does not keep where its text stood. Constructors take it as TVM's do."""
+        """Always `None`: Python objects do not record source locations. Constructors accept the
+        argument for compatibility with TVM."""
     @property
     def struct_info(self) -> Any: ...
     @property
@@ -169,7 +173,7 @@ class DataTypeImm(Expr):
     def value(self) -> str: ...
 
 class Var(Expr):
-    """A variable. With `struct_info` it can be a parameter."""
+    """A variable. It can be a parameter if it has a `struct_info`."""
     def __new__(cls, name_hint: str, struct_info: Any = None, span: Any = None) -> Self: ...
     @property
     def name(self) -> str: ...
@@ -183,13 +187,13 @@ class DataflowVar(Var):
     def __new__(cls, name_hint: str, struct_info: Any = None, span: Any = None) -> Self: ...
 
 class ExternFunc(Expr):
-    """A packed function, by its registered name."""
+    """A reference to a packed function by its registered name."""
     def __new__(cls, global_symbol: str) -> Self: ...
     @property
     def global_symbol(self) -> str: ...
 
 class StructInfo:
-    """The type of a graph-level value: what is known of it before it runs."""
+    """The static type of a graph-level value."""
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: Any) -> Self: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -247,7 +251,7 @@ class Function(Expr):
     def without_attr(self, attr_key: str) -> Function: ...
 
 class GlobalVar(Expr):
-    """A function of the module, by name."""
+    """A reference to a function of the module by name."""
     def __new__(cls, name_hint: str) -> Self: ...
     @property
     def name(self) -> str: ...
@@ -255,7 +259,7 @@ class GlobalVar(Expr):
     def name_hint(self) -> str: ...
 
 class If(Expr):
-    """A choice by a scalar bool."""
+    """A conditional on a scalar bool."""
     def __new__(cls, cond: Any, true_branch: Any, false_branch: Any, span: Any = None) -> Self: ...
     @property
     def cond(self) -> Expr: ...
@@ -269,7 +273,7 @@ class ObjectStructInfo(StructInfo):
     def __new__(cls) -> Self: ...
 
 class OpFunction:
-    """An operator: a function from expressions to a call."""
+    """An operator, which maps expressions to a call."""
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ge__(self, value: Any, /) -> Any: ...
@@ -292,16 +296,16 @@ class OpFunction:
     def parameters(self) -> list[tuple[str, str, Any]]: ...
 
 class PatternNode:
-    """A pattern: equal only to itself."""
+    """A pattern. It is equal only to itself."""
     def __repr__(self) -> str: ...
     def and_(self, other: PatternNode) -> PatternNode: ...
     def call(self, args: list[PatternNode], more: bool) -> PatternNode:
-        """A call of what the pattern matches."""
+        """A pattern for calls of a callee that this pattern matches."""
     @staticmethod
     def constant() -> PatternNode: ...
     @staticmethod
     def dup(patterns: list[PatternNode]) -> list[PatternNode]:
-        """Copies of patterns, which share what the patterns share."""
+        """Copies of patterns. Subpatterns that are shared stay shared."""
     @staticmethod
     def extern_func(name: str | None) -> PatternNode: ...
     @staticmethod
@@ -314,13 +318,14 @@ class PatternNode:
     def has_struct_info(self, info: Any) -> PatternNode: ...
     @property
     def id(self) -> int:
-        """What tells the pattern from others while it lives."""
+        """The identity of the pattern, which is unique while the pattern lives."""
     @staticmethod
     def literal(expr: Any) -> PatternNode:
-        """The pattern of an expression that is written out."""
+        """The pattern that matches exactly this expression."""
     def matches(self, expr: Any, look_through: bool) -> list[tuple[PatternNode, Expr]] | None:
-        """What each pattern inside matches in an expression, or `None`. With `look_through`, variables of a function are
-        looked through; operands of a free-standing expression always are."""
+        """Matches an expression. Returns pairs of pattern and expression for each subpattern, or
+        `None` if there is no match. With `look_through`, variables of a function are replaced by
+        their values. This always happens for an expression that belongs to no function."""
     def not_(self) -> PatternNode: ...
     @staticmethod
     def op(name: str) -> PatternNode: ...
@@ -335,7 +340,7 @@ class PatternNode:
     def wildcard() -> PatternNode: ...
 
 class PrimStructInfo(StructInfo):
-    """The type of a scalar: its dtype, or its value where known."""
+    """The type of a scalar, with its dtype or its value if known."""
     def __new__(cls, dtype: DTypeLike | None = None, value: Any = None) -> Self: ...
     @property
     def dtype(self) -> str: ...
@@ -363,7 +368,7 @@ class ShapeExpr(Expr):
     def values(self) -> tuple[PrimExpr, ...]: ...
 
 class ShapeStructInfo(StructInfo):
-    """The type of a shape: its dims, its rank, or nothing."""
+    """The type of a shape, with its dims or its rank if known."""
     def __new__(cls, values: Any = None, ndim: int = -1) -> Self: ...
     @property
     def ndim(self) -> int: ...
@@ -377,14 +382,15 @@ class StringImm(Expr):
     def value(self) -> str: ...
 
 class TemplateRule:
-    """A rule written as two functions."""
+    """A rewrite rule that is given by two functions: a pattern and a replacement."""
     def __new__(cls, pattern: Any, replacement: Any) -> Self: ...
     @staticmethod
     def apply(rules: list[TemplateRule], func: Any, module: IRModule | None = None) -> Any:
-        """Applies rules to a function until none fits. `module` is what the function is in, unless it was taken from there."""
+        """Applies rules to a function until none matches. `module` is the module that contains the
+        function. It is needed only if the function was not taken from that module."""
     @property
     def pattern(self) -> PatternNode:
-        """What the rule looks for."""
+        """The pattern of the rule."""
 
 class TensorStructInfo(StructInfo):
     """The type of a tensor."""
@@ -419,19 +425,19 @@ class TupleStructInfo(StructInfo):
     def fields(self) -> tuple[StructInfo, ...]: ...
 
 def all_bindings(expr: Any) -> list[Binding]:
-    """All bindings in an expression, in the order of the text."""
+    """All bindings in an expression, in textual order."""
 
 def call_dps(packed: bool, func: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Expr:
-    """A destination-passing call: of a loop function, or of a packed function (`packed`)."""
+    """A destination-passing call of a loop function, or of a packed function if `packed` is set."""
 
 def call_packed(pure: bool | None, func: Any, *args: Any, sinfo_args: Any = None) -> Expr:
-    """A call of a packed function; `pure` when the caller promises that it has no effect but its result."""
+    """A call of a packed function. With `pure`, the caller promises that it has no side effects."""
 
 def get_op(name: str) -> Any:
-    """The operator of that full name."""
+    """The operator with this full name."""
 
 def op_names() -> list[str]:
-    """The full names of all operators of the library and of the user, aliases included."""
+    """The full names of all operators, including those of the user and aliases."""
 
 def pattern_match_block(
     patterns: list[PatternNode],
@@ -439,7 +445,8 @@ def pattern_match_block(
     same_shape: list[list[PatternNode]],
     block: Any,
 ) -> list[tuple[PatternNode, Expr]] | None:
-    """What a context matches in a dataflow block, as pairs; `None` for no match."""
+    """Matches a context in a dataflow block. Returns pairs of pattern and expression, or `None` if
+    there is no match."""
 
 def pattern_rewrite_bindings(
     patterns: list[PatternNode],
@@ -448,61 +455,69 @@ def pattern_rewrite_bindings(
     callback: Any,
     func: Any,
 ) -> Any:
-    """Replaces what a context matches in the dataflow blocks of a function by what `callback(pairs, bindings)` returns: a
-    dict from variables to their values from now on; an empty one or `None` leaves a match alone."""
+    """Replaces matches of a context in the dataflow blocks of a function. `callback(pairs,
+    bindings)` returns a dict from variables to their new values. An empty dict or `None` leaves the
+    match unchanged."""
 
 def pattern_rewrite_calls(
     patterns: list[PatternNode], callback: Any, func: Any, module: IRModule | None = None
 ) -> Any:
-    """Replaces what patterns match in a function by what `callback(rule, expr, pairs)` returns, until none does; the
-    expression itself or `None` leaves a match alone. `module` is what the function is in, unless it was taken from there."""
+    """Replaces matches of patterns in a function with the results of `callback(rule, expr, pairs)`
+    until nothing matches. A result that is the expression itself or `None` leaves the match
+    unchanged. `module` is the module that contains the function. It is needed only if the function
+    was not taken from that module."""
 
 def register_te_op(name: str, operands: list[str], attrs: list[tuple[str, list[Any]]], func: Any) -> str:
-    """Registers an operator: its operands' names, its attributes, each with a list of its default (empty for a required
-    one), and what computes it."""
+    """Registers an operator with the names of its operands, its attributes, and its Python
+    function. The default of each attribute is given in a list, which is empty for a required
+    attribute."""
 
 def relax_const(value: Any, dtype: DTypeLike | None = None) -> Constant:
-    """A constant of a number, a list or an array."""
+    """A constant from a number, a list or an array."""
 
 def call_struct_info(func: Any, args: list[Any]) -> StructInfo:
-    """The type of a call of a function of that type with arguments of those types."""
+    """The result type of a call of a function of type `func` with arguments of the types `args`."""
 
 def erase_struct_info(info: Any, shape_var_map: list[tuple[Any, Any]]) -> StructInfo:
-    """The type with the variables of sizes replaced; dims that hold others, and variables of shapes, are forgotten."""
+    """The type with size variables replaced. Dims that contain variables without a replacement are
+    dropped, and so are shape variables."""
 
 def find_vars(expr: Any, kind: str) -> list[Any]:
-    """The variables or functions in an expression, each once, in order: `"all"`, `"bound"`, `"free"` or `"used"` variables,
-    `"global"` functions named, `"called"` functions called."""
+    """The variables or functions in an expression, each once, in order. `kind` selects `"all"`,
+    `"bound"`, `"free"` or `"used"` variables, `"global"` functions that are referenced, or
+    `"called"` functions that are called."""
 
 def has_impure_call(expr: Any, own_name: str | None = None) -> bool:
-    """Whether a call in an expression has effects, but not those of the function called `own_name`."""
+    """Whether an expression contains a call with side effects. Calls of the function named
+    `own_name` are not counted."""
 
 def post_order(expr: Any) -> list[Expr]:
-    """All expressions in an expression, operands before what uses them."""
+    """All subexpressions of an expression. Operands come before their users."""
 
 def static_struct_info(info: Any) -> StructInfo:
-    """The type with its dims forgotten."""
+    """The type without its dims."""
 
 def struct_info_check(base: Any, derived: Any) -> int:
-    """Whether every value of type `derived` is of type `base`: 3 when it is, 2 when the sizes decide, 1 when data types or
-    ranks decide, 0 when no value is."""
+    """Whether every value of type `derived` is of type `base`: 3 if it is, 2 if that depends on
+    sizes only, 1 if it depends on data types or ranks, and 0 if no value is."""
 
 def struct_info_dims(info: Any) -> list[PrimExpr]:
-    """The sizes in a type that cannot be negative, each once."""
+    """The non-negative sizes in a type, each once."""
 
 def struct_info_lca(lhs: Any, rhs: Any) -> StructInfo:
-    """The least type that both types fit."""
+    """The least common supertype of both types."""
 
 def struct_info_vars(info: Any, definable: bool) -> list[TirVar]:
-    """The variables of sizes in a type: all, or those that a value of the type defines."""
+    """The size variables in a type: all of them, or only those that a value of the type defines."""
 
 def symbolic_vars(func: Any, free: bool) -> list[TirVar]:
-    """The variables of sizes of a function: those that its parameters and `match_cast` define, or those that it reads
-    without defining."""
+    """The size variables of a function: those that its parameters and `match_cast` define, or those
+    that it uses without defining them."""
 
 def use_chains(block: BindingBlock) -> list[tuple[Var, list[Var]]]:
-    """The variables of a block with those whose values read them, in order."""
+    """The variables of a block, each with the variables whose values use it, in order."""
 
 def uses_around(expr: Expr) -> list[tuple[Var, list[Var], Expr | None]]:
-    """The variables of the function that an expression stands in, parameters first: each with those whose values read it, and
-    its own value. Nothing for a free-standing expression."""
+    """The variables of the function that contains an expression, parameters first. Each comes with
+    the variables whose values use it and with its own value. Empty for an expression that belongs
+    to no function."""

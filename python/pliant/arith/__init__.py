@@ -1,12 +1,13 @@
-"""Symbolic integers: simplify expressions and prove facts about them.
+"""Symbolic integers: simplifies expressions and proves facts about them.
 
 >>> ana = Analyzer()
 >>> n = tir.SizeVar("n")
 >>> ana.can_prove((n * 4) // 4 == n)
 True
 
-A variable is any integer, unless it is a ``SizeVar`` (not negative), bound to a range, or inside a
-``constraint_scope``. "Not proved" is not "false": the prover is never wrong, but it may not know.
+A variable may have any integer value unless it is a ``SizeVar`` (not negative), is bound to a
+range, or is constrained by a ``constraint_scope``. "Not proved" does not mean "false": every proof
+is correct, but not every true fact can be proved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Models of other frameworks as modules."""
+"""Importers of models from other frameworks."""
 
 from __future__ import annotations
 

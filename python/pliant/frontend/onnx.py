@@ -1,10 +1,11 @@
-"""ONNX models as modules, every symbolic dimension kept.
+"""Imports ONNX models as modules and keeps all symbolic dims.
 
 >>> from pliant.frontend.onnx import from_onnx
 >>> module = from_onnx("model.onnx")
 >>> model = pliant.compile(module)
 
-``pliant.compile("model.onnx")`` does both. ``check("model.onnx")`` tells everything that is in the way of it.
+``pliant.compile("model.onnx")`` does both. ``check("model.onnx")`` reports everything that prevents
+compilation.
 """
 
 from __future__ import annotations
@@ -24,29 +25,30 @@ from pliant.frontend._params import hold_params
 __all__ = ["Finding", "Limits", "Report", "check", "from_onnx", "operators"]
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
-"""A path, or the bytes of a model. A ``ModelProto`` of the package ``onnx`` is taken too."""
+"""A path, or the bytes of a model. A ``ModelProto`` of the package ``onnx`` is also accepted."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a file may ask for before it is refused. The defaults let every model through that fits a machine; a
-    service that takes files from strangers sets its own."""
+    """The resource limits of an import. A file that exceeds a limit is rejected. The defaults
+    accept every model that fits the machine. A service that accepts untrusted files should set
+    lower limits."""
 
     file_bytes: int | None = None
-    """Bytes of the model file, external data not counted."""
+    """The maximum size of the model file in bytes, without external data."""
     decoded_bytes: int | None = None
-    """Bytes that the file's messages take once they are decoded, weights not counted."""
+    """The maximum size of the decoded messages in bytes, without weights."""
     tensor_bytes: int | None = None
-    """Bytes of one tensor."""
+    """The maximum size of one tensor in bytes."""
     rank: int | None = None
-    """Dims of one tensor, 64 unless it is set."""
+    """The maximum rank of a tensor. The default is 64."""
     nodes: int | None = None
-    """Nodes of all graphs together, functions written out."""
+    """The maximum number of nodes in all graphs together, after inlining of functions."""
     depth: int | None = None
-    """Graphs inside graphs, and functions inside functions."""
+    """The maximum nesting depth of graphs and functions."""
     seconds: float | None = None
-    """How long an import may take, and in ``pliant.compile`` the compilation after it. It is looked at between nodes,
-    passes and functions."""
+    """The time limit of the import in seconds. In ``pliant.compile``, the following compilation is
+    included. The limit is checked between nodes, passes and functions."""
 
     def __post_init__(self) -> None:
         for name, value in self.given().items():
@@ -56,7 +58,7 @@ class Limits:
                 raise ValueError(f"Limits: {name} must be from 0 to 2**63 - 1, got {value}")
 
     def given(self) -> dict[str, Any]:
-        """Those that are set."""
+        """The limits that are set."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -73,25 +75,29 @@ def from_onnx(
     divisible: Mapping[str, int] | None = None,
     allow_specialization: bool = False,
 ) -> IRModule:
-    """Imports an ONNX model, whose graph becomes the function ``main``.
+    """Imports an ONNX model. Its graph becomes the function ``main``.
 
-    Named dims become symbols; nothing is specialised. ``shape_dict`` gives dims of inputs in place of those that the
-    file declares: numbers, names of symbols, or ``None`` for a symbol without a name. ``dtype_dict`` gives element types in which inputs are fed, one for all
-    or by name; they are converted to those that the file declares. With ``keep_params_in_input`` the initializers become
-    parameters behind the inputs, and ``detach_params`` tells them; else they are constants. ``limits`` are for files from strangers.
+    Named dims become symbols, and none is replaced by a fixed size. ``shape_dict`` overrides the
+    declared dims of inputs with numbers, names of symbols, or ``None`` for a symbol without a name.
+    ``dtype_dict`` gives the element types in which inputs are passed, one for all inputs or by
+    name. Inputs are converted to the types that the file declares. With ``keep_params_in_input``,
+    the initializers become parameters after the inputs, and ``detach_params`` returns them;
+    otherwise they are constants. ``limits`` should be set for untrusted files.
 
-    ``dynamic_shapes`` declares single dims: ``{"x": {0: "batch", 1: ("seq", 1, 4096)}}``, or a list with an entry for
-    each dim; entries are names, names with a range, sizes, ``torch.export.Dim`` objects, or ``None`` for what the file
-    says. ``divisible`` adds that a number divides a symbol. Ranges and divisors are checked when the model runs. A
-    declared symbol that the model fixes fails with the node, the way of the symbol and where the size comes from; with
-    ``allow_specialization=True`` it is a warning. The names that the file gives dims (``dim_param``) declare symbols too.
+    ``dynamic_shapes`` declares individual dims: ``{"x": {0: "batch", 1: ("seq", 1, 4096)}}``, or a
+    list with an entry for each dim. An entry is a name, a name with a range, a size, a
+    ``torch.export.Dim`` object, or ``None`` for the dim in the file. ``divisible`` maps symbols to
+    numbers that divide them. Ranges and divisors are checked when the model runs. If the model
+    requires a fixed size for a declared symbol, the import fails with the node, the path of the
+    symbol and the origin of the size. With ``allow_specialization=True``, this is only a warning.
+    Names of dims in the file (``dim_param``) also declare symbols.
 
-    Raises ``CompileError`` for a file that breaks ONNX's rules and ``UnsupportedError`` for what is not supported,
-    with every node that is concerned.
+    Raises ``CompileError`` for a file that violates ONNX's rules and ``UnsupportedError`` for
+    unsupported features, with all affected nodes.
     """
     if opset is not None:
         raise TypeError("opset is not taken: the model says which it uses")
-    del sanitize_input_names  # Names are made valid always.
+    del sanitize_input_names  # Names are always made valid.
     module, _ = import_model(
         model,
         shape_dict,
@@ -116,7 +122,7 @@ def import_model(
     divisible: Mapping[str, int] | None = None,
     allow_specialization: bool = False,
 ) -> tuple[IRModule, str]:
-    """As :func:`from_onnx`, with the text of ``explain_shapes``."""
+    """Like :func:`from_onnx`, but also returns the text for ``explain_shapes``."""
     source, bounds = source_of(model), _limits(limits)
     if not isinstance(allow_specialization, bool):
         raise TypeError(f"allow_specialization: expected True or False, got {allow_specialization!r}")
@@ -141,7 +147,7 @@ def import_model(
 
 
 def _mapping(argument: str, given: Any, what: str) -> Mapping[str, Any]:
-    """An argument that must be a mapping from names."""
+    """Checks an argument that must be a mapping with string keys."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
@@ -158,7 +164,7 @@ def _limits(limits: Limits | None) -> dict[str, Any]:
 
 
 def _dims(name: str, dims: Any) -> list[Any]:
-    """The dims that ``shape_dict`` gives an input."""
+    """The dims of an input in ``shape_dict``."""
     if isinstance(dims, str) or not isinstance(dims, Sequence):
         raise TypeError(f"shape_dict of '{name}': expected a list of sizes and names, got {dims!r}")
     for axis, dim in enumerate(dims):
@@ -181,7 +187,7 @@ _LARGEST = 2**63 - 1
 
 
 def declared_dims(name: str, dims: Any) -> list[tuple[int, str | None, int | None, int | None]]:
-    """Axis, symbol, least and largest size of each dim that is declared."""
+    """The axis, symbol, minimum and maximum size of each declared dim."""
     if dims is not None and not isinstance(dims, Mapping | list | tuple):
         raise TypeError(f"dynamic_shapes of '{name}': expected a dict by axis or a list of dims, got {dims!r}")
     entries = dims.items() if isinstance(dims, Mapping) else enumerate(dims or ())
@@ -213,7 +219,7 @@ def declared_dims(name: str, dims: Any) -> list[tuple[int, str | None, int | Non
 
 
 def _is_size(text: str) -> bool:
-    """Whether a text is a size, a name, or arithmetic over names."""
+    """Whether a text is a size, a name, or an arithmetic expression over names."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -244,7 +250,8 @@ def _declared(entry: Any) -> tuple[str | None, int | None, int | None] | None:
     if isinstance(entry, tuple) and 1 <= len(entry) <= 3 and isinstance(entry[0], str):
         name, least, largest = (*entry, None, None)[:3]
         return name, least, largest
-    # torch.export.Dim.AUTO and DYNAMIC are symbols without a name; STATIC is what the file says.
+    # torch.export.Dim.AUTO and DYNAMIC are symbols without a name; STATIC keeps the dim of the
+    # file.
     hint = getattr(getattr(entry, "type", None), "name", None)
     if hint in ("AUTO", "DYNAMIC"):
         return None, getattr(entry, "min", None), getattr(entry, "max", None)
@@ -253,7 +260,7 @@ def _declared(entry: Any) -> tuple[str | None, int | None, int | None] | None:
     symbol = getattr(entry, "__name__", None)
     if isinstance(symbol, str):
         largest = getattr(entry, "max", None)
-        # Dims without a bound have the largest integer there.
+        # The maximum of unbounded dims is the largest integer.
         bounded = isinstance(largest, int) and largest < 2**31
         return symbol, getattr(entry, "min", None), largest if bounded else None
     return None
@@ -261,36 +268,37 @@ def _declared(entry: Any) -> tuple[str | None, int | None, int | None] | None:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that keeps a model from being compiled, with all nodes that it concerns."""
+    """A problem that prevents the compilation of a model, with all affected nodes."""
 
     kind: str
-    """``"unsupported"``, or ``"invalid"`` where the file breaks a rule of ONNX."""
+    """``"unsupported"``, or ``"invalid"`` if the file violates a rule of ONNX."""
     operator: str
-    """The operator, with its domain where that is not ONNX's own; empty when it is the file or the graph."""
+    """The operator, with its domain unless that is ONNX's own. Empty if the problem concerns the
+    file or the graph."""
     message: str
-    """What is wrong."""
+    """The problem."""
     help: str | None
-    """What would work instead."""
+    """A change that would solve the problem."""
     nodes: list[str]
     """The nodes, as ``op_type 'name'``."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What :func:`check` found; as text it is what ``pliant check`` prints."""
+    """The result of :func:`check`. As text, it is the output of ``pliant check``."""
 
     findings: list[Finding]
-    """What keeps the model from being compiled; empty when nothing does."""
+    """The problems that prevent compilation. Empty if there are none."""
     operators: dict[str, int]
-    """How often each operator occurs."""
+    """The number of occurrences of each operator."""
     text: str = field(repr=False)
-    """The whole report, for people."""
+    """The whole report as text."""
     reduced: list[Path] = field(default_factory=list)
-    """The models that show single findings, where they were asked for."""
+    """The reduced models for individual findings, if they were requested."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing keeps the model from being compiled."""
+        """Whether nothing prevents compilation."""
         return not self.findings
 
     def __str__(self) -> str:
@@ -304,27 +312,28 @@ def check(
     *,
     allow_specialization: bool = False,
 ) -> Report:
-    """Everything that keeps a model from being compiled, in one report: unsupported operators, attributes and element
-    types with their nodes, and rules of ONNX that the file breaks.
+    """Reports everything that prevents the compilation of a model: unsupported operators,
+    attributes and element types with their nodes, and violations of ONNX's rules.
 
-    Nodes behind one that fails are checked as far as the file says what types they read. With ``reduce``, a directory,
-    a model is written for each finding that shows it alone. That the model fixes a symbol which it declares is a finding,
-    and with ``allow_specialization=True`` a note in the text.
+    Nodes after a failing node are checked as far as the file declares the types of their inputs. If
+    ``reduce`` is a directory, a minimal model is written there for each finding. A declared symbol
+    for which the model requires a fixed size is a finding. With ``allow_specialization=True``, it
+    is only a note in the text.
 
-    Raises ``CompileError`` for what is no ONNX model at all.
+    Raises ``CompileError`` if the file is not an ONNX model.
     """
     found, counts, text, files = _core.check_onnx(source_of(model), reduce, _limits(limits), allow_specialization)
     return Report([Finding(*f) for f in found], counts, text, [Path(f) for f in files])
 
 
 def operators() -> list[str]:
-    """The operators that can be imported; those that are not ONNX's own with their domain. ``docs/onnx.md`` lists them
-    with the versions that are taken."""
+    """The operators that can be imported. Operators outside ONNX's own domain are listed with their
+    domain. ``docs/onnx.md`` lists them with the supported versions."""
     return sorted(f"{domain}.{name}" if domain else name for domain, name in _core.onnx_operators())
 
 
 def source_of(model: Source | Any) -> str | bytes:
-    """What the importer reads: a path or bytes."""
+    """The input for the importer: a path or bytes."""
     if isinstance(model, bytes | bytearray | memoryview):
         return bytes(model)
     if isinstance(model, str | os.PathLike):

@@ -1,4 +1,5 @@
-"""Modules, global variables, structural equality; instruments of passes in :mod:`pliant.ir.instrument`."""
+"""Modules, global variables and structural equality. Instruments of passes are in
+:mod:`pliant.ir.instrument`."""
 
 from __future__ import annotations
 
@@ -30,21 +31,21 @@ if TYPE_CHECKING:
 
 
 class BaseFunc(ABC):
-    """A function of a module, of either level."""
+    """The abstract base of functions of a module: graph functions and loop functions."""
 
 
 BaseFunc.register(_core.relax.Function)
 BaseFunc.register(_core.PrimFunc)
 
 class Array(ABC):
-    """What holds a sequence of IR: lists and tuples. ``Array(items)`` is a list."""
+    """The abstract base of sequences of IR: lists and tuples. ``Array(items)`` is a list."""
 
     def __new__(cls, items: Sequence[Any] = ()) -> Any:
         return list(items)
 
 
 class Map(ABC):
-    """What holds IR by keys: dicts. ``Map(items)`` is a dict."""
+    """The abstract base of mappings of IR: dicts. ``Map(items)`` is a dict."""
 
     def __new__(cls, items: Mapping[Any, Any] | None = None) -> Any:
         return dict(items or {})
@@ -65,12 +66,13 @@ class PrimType:
 
     @property
     def var_dtype(self) -> str:
-        """What a ``tir.Var`` of this type is declared as."""
+        """The type in which a ``tir.Var`` of this type is declared."""
         return self.dtype
 
 
 class PointerType:
-    """The type of a variable that stands for memory: ``tir.Var("p", PointerType(PrimType("float32")))`` is a handle."""
+    """The type of a variable that holds an address: ``tir.Var("p",
+    PointerType(PrimType("float32")))`` is a handle."""
 
     __slots__ = ("element_type", "storage_scope")
 
@@ -80,7 +82,7 @@ class PointerType:
 
     @property
     def var_dtype(self) -> str:
-        """What a ``tir.Var`` of this type is declared as."""
+        """The type in which a ``tir.Var`` of this type is declared."""
         return "handle"
 
 
@@ -118,22 +120,22 @@ def __getattr__(name: str) -> Any:
 
 
 def structural_equal(lhs: Comparable, rhs: Comparable, map_free_vars: bool = False) -> bool:
-    """Whether both are the same up to the names of variables: modules, functions, graph-level expressions, struct infos,
-    statements, scalar expressions, and lists and dicts of these. Free variables and buffers are themselves unless
-    ``map_free_vars`` lets them stand for each other."""
+    """Whether both are equal except for the names of variables. Compares modules, functions,
+    graph-level expressions, struct infos, statements, scalar expressions, and lists and dicts of
+    these. A free variable or buffer is equal only to itself unless ``map_free_vars`` is set."""
     return difference(lhs, rhs, map_free_vars) is None
 
 
 def assert_structural_equal(lhs: Comparable, rhs: Comparable, map_free_vars: bool = False) -> None:
-    """Raises ``ValueError`` that tells the first difference, and shows both sides there, unless both are the same up to
-    names."""
+    """Raises ``ValueError`` if the two differ in more than names. The message describes the first
+    difference and shows both scripts there."""
     found = difference(lhs, rhs, map_free_vars)
     if found is not None:
         raise ValueError(f"StructuralEqual check failed: {found}{_both_sides(lhs, rhs)}")
 
 
 def structural_hash(node: Comparable, map_free_vars: bool = False) -> int:
-    """A hash that structurally equal pieces share."""
+    """A hash that is equal for structurally equal nodes."""
     return _hash(node, map_free_vars)
 
 
@@ -142,7 +144,8 @@ def _script(side: Any) -> str:
 
 
 def _without_names(lines: list[str]) -> list[str]:
-    """The lines with what they define called by its number, so that names alone make no difference."""
+    """The lines with defined names replaced by numbers, so that lines that differ only in names are
+    equal."""
     numbers: dict[str, str] = {}
     for line in lines:
         defined = r"(\w+):" if line.lstrip().startswith("def ") else r"^\s*(\w+)(?=:| =)"
@@ -152,7 +155,7 @@ def _without_names(lines: list[str]) -> list[str]:
 
 
 def _both_sides(lhs: Any, rhs: Any, context: int = 2) -> str:
-    """Both scripts around the first line in which they differ by more than names."""
+    """Both scripts around the first line in which they differ in more than names."""
     if not (hasattr(lhs, "script") and hasattr(rhs, "script")):
         return ""
     left, right = (_script(side).splitlines() for side in (lhs, rhs))

@@ -1,4 +1,5 @@
-"""What two pieces of a program differ in, up to the names of variables; and a hash that equal pieces share."""
+"""The first structural difference between two parts of a program, and a hash that is equal for
+structurally equal parts."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ _DEFINES = ("loop_var", "var")
 
 
 def difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
-    """The first difference in words; ``None`` where there is none."""
+    """A description of the first difference, or ``None`` if there is none."""
     return _Comparison(map_free_vars).of(lhs, rhs)
 
 
 class _Comparison:
-    """Which variable and buffer of the right side stands for which of the left side, and what is compared with them."""
+    """A comparison with a mapping between the variables and buffers of both sides."""
 
     def __init__(self, map_free_vars: bool) -> None:
         self.map_free_vars = map_free_vars
@@ -101,7 +102,7 @@ class _Comparison:
         return None
 
     def _define(self, a: Any, b: Any) -> bool:
-        """Lets a variable stand for another from here on."""
+        """Maps a variable to another one from here on."""
         if a.dtype != b.dtype or type(a) is not type(b):
             return False
         self._right[b._node_id], self._left[a._node_id] = a, b
@@ -129,7 +130,7 @@ class _Comparison:
         return self._define(a, b) if self.map_free_vars else bool(a.same_as(b))
 
     def _scalars(self, lhs: Any, rhs: Any) -> bool:
-        """Whether two scalar expressions are the same, node by node."""
+        """Whether two scalar expressions are equal, compared node by node."""
         stack = [(lhs, rhs)]
         done: set[tuple[Any, Any]] = set()
         while stack:
@@ -151,7 +152,7 @@ class _Comparison:
         return True
 
     def _same_heads(self, a: Any, b: Any, operands: list[Any]) -> bool:
-        """Whether two expressions are the same but for their operands."""
+        """Whether two expressions are equal except for their operands."""
         read = getattr(a, "buffer", None)
         if read is not None:
             return self._buffers(read, b.buffer)
@@ -161,7 +162,7 @@ class _Comparison:
 
 
 def structural_hash(node: Any, map_free_vars: bool) -> int:
-    """A hash that equal pieces share."""
+    """A hash that is equal for structurally equal nodes."""
     if isinstance(node, _core.IRModule | _core.PrimFunc | _relax.Function):
         return _core.structural_hash(node)
     if _is_part(node):
@@ -175,7 +176,7 @@ def _hash(marks: Iterable[Any]) -> int:
 
 
 def _marks(node: Any, map_free_vars: bool) -> list[Any]:
-    """What equal pieces have in common, in order."""
+    """The properties in which equal nodes agree, in order."""
     if isinstance(node, Mapping):
         return sorted((str(_key(k)), structural_hash(v, map_free_vars)) for k, v in node.items())
     if isinstance(node, list | tuple):
@@ -197,14 +198,14 @@ def _constant(part: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Enumerations as numbers, ranges as pairs."""
+    """Converts enumeration values to numbers, and ranges to pairs."""
     if isinstance(value, _core.Range):
         return [value.min, value.extent]
     return int(value) if isinstance(value, int) else value
 
 
 def _type_fields(info: Any) -> list[Any] | None:
-    """What a type is made of; ``None`` where it has no parts to compare."""
+    """The parts of a type, or ``None`` if it has no parts to compare."""
     kind = type(info).__name__
     if kind == "TensorStructInfo":
         dims = None if info.shape is None else list(getattr(info.shape, "values", [])) or None
@@ -222,7 +223,7 @@ def _is_part(obj: Any) -> bool:
 
 
 def _as_expr(part: Any) -> Any:
-    """A block or a binding as a sequence of it alone."""
+    """A block or a binding as a sequence that contains only it."""
     if isinstance(part, _relax.Binding):
         part = _relax.BindingBlock([part])
     return _relax.SeqExpr([part], _relax.Tuple([])) if isinstance(part, _relax.BindingBlock) else part
@@ -233,7 +234,7 @@ def _is_statement(obj: Any) -> bool:
 
 
 def _fields(obj: Any) -> tuple[str, ...]:
-    """The fields of statements and of what they hold."""
+    """The fields of a statement or of an object in a statement."""
     own: tuple[str, ...] = getattr(type(obj), "_fields", ())
     if own or type(obj).__module__ != "pliant.tir.stmt":
         return own

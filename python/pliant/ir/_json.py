@@ -1,4 +1,4 @@
-"""Modules and functions as JSON: the script inside, which parses back."""
+"""Modules and functions as JSON. The JSON contains the script, which can be parsed again."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def save_json(node: IRModule | PrimFunc | _core.relax.Function) -> str:
 
 
 def load_json(json_str: str) -> Any:
-    """What :func:`save_json` wrote.
+    """Loads text that :func:`save_json` wrote.
 
-    Raises ``ValueError`` for other text, and ``ScriptError`` where the script inside is not valid.
+    Raises ``ValueError`` for other text, and ``ScriptError`` if the contained script is not valid.
     """
     try:
         data = json.loads(json_str)

@@ -21,7 +21,8 @@ def _refused(name: str) -> Callable[..., NoReturn]:
 
 
 class Attrs(dict[str, Any]):
-    """Attributes by name: ``call.attrs.axes``, ``func.attrs["Composite"]``. A dict that does not change."""
+    """Attributes by name, in an immutable dict: ``call.attrs.axes``,
+    ``func.attrs["Composite"]``."""
 
     __slots__ = ()
 

@@ -1,4 +1,5 @@
-"""Instruments: what watches passes. Give them to ``PassContext(instruments=[...])`` or ``pliant.compile``."""
+"""Instruments, which observe passes. Pass them to ``PassContext(instruments=[...])`` or
+``pliant.compile``."""
 
 from __future__ import annotations
 
@@ -29,27 +30,28 @@ __all__ = [
 
 
 class PassInstrument:
-    """Watches passes: override what you need. Passes of every kind are seen, alone, in sequences and in compilations."""
+    """The base of instruments, whose methods may be overridden. An instrument observes passes of
+    all kinds: alone, in sequences and in compilations."""
 
     def enter_pass_ctx(self) -> None:
-        """The context is entered."""
+        """Called when the context is entered."""
 
     def exit_pass_ctx(self) -> None:
-        """The context is left."""
+        """Called when the context is exited."""
 
     def should_run(self, mod: IRModule, info: PassInfo) -> bool:
-        """Whether a pass should run; not asked of passes that the context requires."""
+        """Whether a pass should run. Not called for passes that the context requires."""
         return True
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        """Called with what a pass receives."""
+        """Called with the input of a pass."""
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        """Called with what a pass made."""
+        """Called with the result of a pass."""
 
 
 def pass_instrument(pi_cls: Any = None) -> Any:
-    """Makes an instrument of a class that has any of the methods of :class:`PassInstrument`.
+    """Makes an instrument from a class that defines any of the methods of :class:`PassInstrument`.
 
     >>> @pass_instrument
     ... class Count:
@@ -76,7 +78,7 @@ def pass_instrument(pi_cls: Any = None) -> Any:
 
 
 class PassTimingInstrument(PassInstrument):
-    """Measures passes. A pass that runs inside another one stands beneath it."""
+    """Measures the duration of passes. A pass that runs inside another one is listed below it."""
 
     def __init__(self) -> None:
         self._core = CoreInstrument.timing()
@@ -85,11 +87,12 @@ class PassTimingInstrument(PassInstrument):
         self._core.reset()
 
     def render(self) -> str:
-        """The times as an indented table, since the context was entered."""
+        """The durations since the context was entered, as an indented table."""
         return self._core.render()
 
     def entries(self) -> list[tuple[str, int, float]]:
-        """The times: name, depth and seconds of each pass, in the order of their starts."""
+        """The durations: name, nesting depth and seconds of each pass, in the order in which they
+        started."""
         return self._core.entries()
 
 
@@ -103,7 +106,7 @@ class DumpIR(PassInstrument):
 
 
 class PassPrintingInstrument(PassInstrument):
-    """Prints the module before and after the passes of these names."""
+    """Prints the module before and after the passes with these names."""
 
     def __init__(
         self, print_before_pass_names: Sequence[str] = (), print_after_pass_names: Sequence[str] = ()
@@ -141,7 +144,8 @@ def _print(when: str, mod: IRModule, info: PassInfo) -> None:
 
 
 class WellFormedInstrument(PassInstrument):
-    """Verifies the module before the first pass and after every pass, and names the pass that broke it."""
+    """Verifies the module before the first pass and after every pass. The error names the pass that
+    made the module invalid."""
 
     def __init__(self, check_struct_info: bool = True) -> None:
         self.check_struct_info = check_struct_info

@@ -1,4 +1,4 @@
-"""Modules, under the module's name that code written for TVM imports from."""
+"""Modules, under the module name used by code written for TVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The names of :mod:`pliant.transform`, where code written for TVM also looks for them."""
+"""The names of :mod:`pliant.transform`, in a second place where code written for TVM expects
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The graph level: expressions, struct infos, the block builder, building and running."""
+"""The graph level: expressions, struct infos, the block builder, and functions to build and run
+programs."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ _CLASSES = [
 ]
 globals().update({name: getattr(_relax, name) for name in _CLASSES})
 
-# The names of TVM 0.26 for the same types.
+# The names of the same types in TVM 0.26.
 _ALIASES = {
     "AnyType": "ObjectStructInfo",
     "FuncType": "FuncStructInfo",
@@ -163,18 +164,20 @@ __all__ = [
 
 
 def const(value: Any, dtype: str | None = None) -> Constant:
-    """A constant of a number, a list or an array. Python ints are int32 and floats float32 unless said."""
+    """A constant from a number, a list or an array. By default, Python ints become int32 and floats
+    float32."""
     return _relax.relax_const(value, dtype)
 
 
 def get_shape_of(expr: Any) -> Expr:
-    """The shape of a tensor: as its type tells it, else the call that finds it out when the program runs."""
+    """The shape of a tensor: the shape in its type if known, otherwise a call that computes it at
+    run time."""
     shape = getattr(expr.struct_info, "shape", None)
     return _relax.OpFunction.get("relax.shape_of")(expr) if shape is None else shape
 
 
 def extern(name: str) -> ExternFunc:
-    """A packed function, by its registered name."""
+    """A packed function, given by its registered name."""
     return _relax.ExternFunc(name)
 
 

@@ -1,6 +1,7 @@
-"""Functions with parameters or sizes bound, as the methods of ``relax.Function`` make them.
+"""Functions with bound parameters or sizes, for the methods of ``relax.Function``.
 
-``place`` is the module that a function was taken from, with its name there: the functions that it calls are in it.
+``place`` is the module from which a function was taken and its name there. The module contains the
+functions that it calls.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ def bind_params(func: Any, binding_map: Mapping[Any, Any], place: _Place | None 
 
 
 def bind_symbolic_vars(func: Any, binding_map: Mapping[Any, Any], place: _Place | None = None) -> Any:
-    """The function with values for symbolic sizes: numbers or expressions over sizes."""
+    """The function with symbolic sizes replaced by numbers or expressions over sizes."""
     module, name = _around(func, place)
     return transform.BindSymbolicVars(dict(binding_map), name)(module)[name]
 
 
 def _around(func: Any, place: _Place | None) -> tuple[Any, str]:
-    """A module with the function in it, and its name there."""
+    """A module that contains the function, and the name of the function there."""
     if place is None:
         return _core.IRModule({"main": func}), "main"
     module, name = place

@@ -1,4 +1,4 @@
-"""Legalisation of operators by the user's own functions."""
+"""Lowering of operators by functions of the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pliant.relax.expr_functor import PyExprMutator, mutator
 
 
 def legalize_by_map(mod: IRModule, rules: Mapping[str, Callable[..., Any]], skip: set[str]) -> IRModule:
-    """The module with each call of an operator of ``rules`` that is not in ``skip`` replaced by what its function makes."""
+    """Replaces calls of operators by the results of the user's functions. ``rules`` maps names of
+    operators to functions. Operators in ``skip`` are not replaced."""
 
     @mutator
     class Legalizer(PyExprMutator):

@@ -1,15 +1,16 @@
-"""A sequence of numbers in which a place is found, and one put after another, without a walk over all of it."""
+"""A sequence of numbers with fast comparison of positions and fast insertion, without a scan of the
+whole sequence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-# A walk over so many is cheap.
+# The maximum length of a chunk, which is short enough to be scanned.
 _LONGEST = 512
 
 
 class _Chunk:
-    """A piece of the sequence."""
+    """A contiguous part of the sequence."""
 
     __slots__ = ("at", "items")
 
@@ -19,7 +20,7 @@ class _Chunk:
 
 
 class Order:
-    """Numbers, each once, in an order of their own."""
+    """A sequence of distinct numbers."""
 
     def __init__(self, items: Iterable[int] = ()) -> None:
         items = list(items)
@@ -32,12 +33,12 @@ class Order:
             yield from chunk.items
 
     def place(self, item: int) -> tuple[int, int]:
-        """What compares as the places of two numbers do."""
+        """The position of a number as a key that can be compared."""
         chunk = self._chunk_of[item]
         return chunk.at, chunk.items.index(item)
 
     def insert_after(self, before: int | None, item: int) -> None:
-        """Puts a new number right after another, or first."""
+        """Inserts a new number after another one, or at the beginning."""
         chunk = self._chunks[0] if before is None else self._chunk_of[before]
         chunk.items.insert(0 if before is None else chunk.items.index(before) + 1, item)
         self._chunk_of[item] = chunk
@@ -50,5 +51,5 @@ class Order:
                 later.at = at
 
     def remove(self, item: int) -> None:
-        """Takes a number out."""
+        """Removes a number."""
         self._chunk_of.pop(item).items.remove(item)

@@ -1,4 +1,4 @@
-"""``DataflowBlockRewrite``: changes a dataflow block inside a function binding by binding."""
+"""``DataflowBlockRewrite``: edits a dataflow block inside a function binding by binding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _relax = _core.relax
 
 
 class _Replace(PyExprMutator):
-    """Replaces the bindings of one block, and uses of variables everywhere after it."""
+    """Replaces the bindings of one block, and the uses of replaced variables everywhere after
+    it."""
 
     def __init__(self, block: DataflowBlock, bindings: list[Binding], replaced: dict[Var, Var]) -> None:
         super().__init__()
@@ -50,15 +51,16 @@ class DataflowBlockRewrite:
         self._dfb = dfb
         self._bindings: dict[int, Binding] = dict(enumerate(dfb.bindings))
         self._order = Order(self._bindings)
-        # The binding of each variable of the block, and how many there are of each name.
+        # The number of the binding of each variable in the block, and the number of variables with
+        # each name.
         self._numbers: dict[Var, int] = {b.var: number for number, b in self._bindings.items()}
         self._names: dict[str, int] = {}
         for var in self._numbers:
             self._names[var.name_hint] = self._names.get(var.name_hint, 0) + 1
-        # From where on a name made of a stem and a number may be free.
+        # The lowest suffix for each stem that may yield a free name.
         self._free: dict[str, int] = {}
         self._next = len(self._bindings)
-        # How many bindings read each variable, once somebody wants to know.
+        # The number of bindings that use each variable, computed on first use.
         self._counts: dict[Var, int] | None = None
         self._replaced: dict[Var, Var] = {}
         self._changed = False
@@ -89,7 +91,8 @@ class DataflowBlockRewrite:
                 counts[var] = counts.get(var, 0) + step
 
     def replace_all_uses(self, old_var: Var, new_var: Var) -> None:
-        """Lets every use of ``old_var`` read ``new_var``. The binding of ``old_var`` stays until it is removed."""
+        """Replaces every use of ``old_var`` by ``new_var``. The binding of ``old_var`` stays until
+        it is removed."""
         new = self._resolve(new_var)
         if new.same_as(old_var):
             return
@@ -99,7 +102,7 @@ class DataflowBlockRewrite:
             self._counts[new] = self._counts.get(new, 0) + self._counts.pop(old_var, 0)
 
     def add_binding(self, binding: Binding) -> None:
-        """Adds a binding right after those that it reads."""
+        """Adds a binding directly after the bindings that it uses."""
         var = binding.var
         if var in self._numbers:
             raise ValueError(f"{var.name_hint} is bound already in the block")
@@ -113,7 +116,8 @@ class DataflowBlockRewrite:
         self._changed = True
 
     def add(self, expr: Any, name: str | None = None, is_dfvar: bool = False) -> None:
-        """Adds a binding, or an expression under a variable that is seen after the block unless ``is_dfvar``."""
+        """Adds a binding, or binds an expression to a new variable. The variable is visible after
+        the block unless ``is_dfvar`` is set."""
         if isinstance(expr, _relax.Binding):
             self.add_binding(expr)
             return
@@ -141,10 +145,11 @@ class DataflowBlockRewrite:
         self._changed = True
 
     def remove_unused(self, var: Var, allow_undef: bool = False) -> None:
-        """Removes the binding of a variable that nothing reads.
+        """Removes the binding of an unused variable.
 
-        Raises ``ValueError`` when the variable is read, is seen outside the block, or is not bound in it (unless
-        ``allow_undef``)."""
+        Raises ``ValueError`` if the variable is used, is visible outside the block, or is not bound
+        in it (unless ``allow_undef``).
+        """
         number = self._numbers.get(var)
         if number is None:
             if not allow_undef:
@@ -157,7 +162,7 @@ class DataflowBlockRewrite:
         self._drop(number)
 
     def remove_all_unused(self) -> None:
-        """Removes every binding of a dataflow variable that nothing reads."""
+        """Removes the bindings of all unused dataflow variables."""
         counts = self._uses()
         for number in reversed(list(self._order)):
             var = self._bindings[number].var
@@ -176,15 +181,15 @@ class DataflowBlockRewrite:
         return root, mutator.found
 
     def mutated_dfb(self) -> BindingBlock:
-        """The block as it is now."""
+        """The current block."""
         return self._mutated()[1]
 
     def mutated_root_fn(self) -> Function:
-        """The function with the block as it is now."""
+        """The function with the current block."""
         return self._mutated()[0]
 
     def mutate_irmodule(self, irmodule: IRModule) -> IRModule:
-        """A module in which the function is replaced by the one with the block as it is now."""
+        """A copy of a module in which the function contains the current block."""
         result = irmodule.clone()
         for var, func in irmodule.functions_items():
             if isinstance(func, _relax.Function) and func.same_as(self._root):

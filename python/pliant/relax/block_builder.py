@@ -1,4 +1,4 @@
-"""The block builder: makes the functions of a module binding by binding."""
+"""The block builder: builds the functions of a module binding by binding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _stack() -> list[BlockBuilder]:
 
 
 class FunctionScope:
-    """``with bb.function(name, params):`` opens a function and closes it at the end."""
+    """``with bb.function(name, params):`` begins a function and ends it."""
 
     def __init__(self, builder: BlockBuilder, *args: Any) -> None:
         self._builder = builder
@@ -42,7 +42,7 @@ class FunctionScope:
 
 
 class DataflowScope:
-    """``with bb.dataflow():`` opens a dataflow block and closes it at the end."""
+    """``with bb.dataflow():`` begins a dataflow block and ends it."""
 
     def __init__(self, builder: BlockBuilder) -> None:
         self._builder = builder
@@ -56,7 +56,8 @@ class DataflowScope:
 
 
 class BlockBuilder(_relax.BlockRewriter):
-    """Makes the functions of a module binding by binding, in A-normal form, inferring types as it goes.
+    """Builds the functions of a module binding by binding, in A-normal form, with type inference
+    for each binding.
 
     >>> bb = BlockBuilder()
     >>> n = tir.Var("n", "int64")
@@ -71,7 +72,7 @@ class BlockBuilder(_relax.BlockRewriter):
 
     @staticmethod
     def current() -> BlockBuilder | None:
-        """The builder whose function is open in this thread."""
+        """The builder with the innermost open function in this thread."""
         stack = _stack()
         return stack[-1] if stack else None
 
@@ -83,19 +84,20 @@ class BlockBuilder(_relax.BlockRewriter):
         private: bool = False,
         pure: bool | None = None,
     ) -> FunctionScope:
-        """Opens a function. Without ``params``, variables become parameters as they appear, or are given to
-        ``emit_func_output``. Whether it is pure follows from its calls unless said."""
+        """Begins a function. Without ``params``, free variables become parameters when they appear,
+        or the parameters are given to ``emit_func_output``. By default, the function is pure if its
+        calls have no side effects."""
         return FunctionScope(self, name, params, attrs, pure, private)
 
     def dataflow(self) -> DataflowScope:
-        """Opens a dataflow block."""
+        """Begins a dataflow block."""
         return DataflowScope(self)
 
     def call_te(
         self, func: Callable[..., Any], *args: Any, te_attrs: dict[str, Any] | None = None, **kwargs: Any
     ) -> Expr:
-        """The call of the loop function that ``func(*args)`` describes; tensors in ``args`` (in lists, tuples
-        and dicts too) become ``te`` placeholders."""
+        """A call of the loop function that ``func(*args)`` defines. Tensors in ``args`` (also
+        inside lists, tuples and dicts) are replaced by ``te`` placeholders."""
         hint = kwargs.pop("primfunc_name_hint", None) or getattr(func, "__name__", "te_func")
         kwargs.pop("primfunc_attrs", None)
         if not str(hint).isidentifier():
@@ -139,13 +141,13 @@ class BlockBuilder(_relax.BlockRewriter):
         return tensor
 
     def emit_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
-        """Emits the call of the loop function that ``func(*args)`` describes (see :meth:`call_te`)."""
+        """Emits a call of the loop function that ``func(*args)`` defines (see :meth:`call_te`)."""
         name_hint = kwargs.pop("name_hint", "")
         return self.emit(self.call_te(func, *args, **kwargs), name_hint)
 
 
 def te_tensor(expr: Expr, name: str = "rxplaceholder") -> Tensor:
-    """The ``te`` placeholder that stands for an expression of known shape in the function that is open."""
+    """The ``te`` placeholder for an expression of known shape in the current function."""
     builder = BlockBuilder.current()
     if builder is None:
         raise ValueError("te_tensor needs an open function: call it inside 'with bb.function(...)'")

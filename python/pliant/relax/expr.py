@@ -1,4 +1,4 @@
-"""The classes of expressions, under the module's name that code written for TVM imports from."""
+"""The classes of expressions, under the module name used by code written for TVM."""
 
 from __future__ import annotations
 

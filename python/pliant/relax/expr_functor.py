@@ -1,4 +1,4 @@
-"""Visitors and mutators over the graph level.
+"""Visitors and mutators of the graph level.
 
 >>> @mutator
 ... class ReplaceAdd(PyExprMutator):
@@ -9,9 +9,10 @@
 ...         return call
 >>> new = ReplaceAdd(mod).visit_expr(mod["main"])    # the very same function when nothing changed
 
-Each kind of expression has a method whose name ends in an underscore; overriding one changes what is done with that kind,
-and ``super()`` or ``visit_expr_post_order`` does what is done by default. Bindings are visited in a loop: the depth of
-Python's stack follows the nesting of branches and functions, never the number of bindings.
+Each kind of expression has a method whose name ends in an underscore. A subclass overrides it to
+change the handling of that kind. ``super()`` or ``visit_expr_post_order`` performs the default
+handling. Bindings are visited in a loop, so the depth of Python's stack depends on the nesting of
+branches and functions and not on the number of bindings.
 """
 
 from __future__ import annotations
@@ -84,10 +85,11 @@ def _method_of(expr: Any) -> str:
 
 
 class ExprFunctor:
-    """Calls the method of an expression's kind. What none overrides raises ``NotImplementedError``."""
+    """Dispatches to the method for the kind of an expression. A method that is not overridden
+    raises ``NotImplementedError``."""
 
     def visit_expr(self, expr: Any) -> Any:
-        """Visits an expression of whatever kind."""
+        """Visits an expression of any kind."""
         return getattr(self, _method_of(expr))(expr)
 
     def _missing(self, method: str) -> Any:
@@ -142,7 +144,7 @@ class ExprFunctor:
         return self._missing("visit_data_type_imm_")
 
     def visit_binding(self, binding: Binding) -> None:
-        """Visits a binding of either kind."""
+        """Visits a binding of any kind."""
         if isinstance(binding, _relax.MatchCast):
             self.visit_match_cast_(binding)
         else:
@@ -155,7 +157,7 @@ class ExprFunctor:
         self._missing("visit_match_cast_")
 
     def visit_binding_block(self, block: BindingBlock) -> Any:
-        """Visits a block of either kind."""
+        """Visits a block of any kind."""
         if isinstance(block, _relax.DataflowBlock):
             return self.visit_dataflow_block_(block)
         return self.visit_binding_block_(block)
@@ -167,7 +169,7 @@ class ExprFunctor:
         return self._missing("visit_dataflow_block_")
 
     def visit_var_def(self, var: Var) -> Any:
-        """Visits the definition of a variable of either kind."""
+        """Visits the definition of a variable of any kind."""
         if isinstance(var, _relax.DataflowVar):
             return self.visit_dataflow_var_def_(var)
         return self.visit_var_def_(var)
@@ -179,7 +181,7 @@ class ExprFunctor:
         return self._missing("visit_dataflow_var_def_")
 
 
-# What a class overrides to be shown the sizes inside types.
+# The methods that a class overrides in order to visit the sizes inside types.
 _TYPE_METHODS = ("visit_shape_expr_", "visit_prim_expr", "visit_struct_info", "visit_expr_dep_struct_info_field")
 
 
@@ -188,9 +190,10 @@ def _looks_at_types(cls: type, base: type) -> bool:
 
 
 class PyExprVisitor(ExprFunctor):
-    """Visits everything inside an expression, in the order of the text, and returns nothing.
+    """Visits everything inside an expression in textual order. Returns nothing.
 
-    The shapes inside types are visited when the class overrides ``visit_shape_expr_`` or one of the methods for types.
+    The shapes inside types are visited if the class overrides ``visit_shape_expr_`` or one of the
+    methods for types.
     """
 
     _types = False
@@ -200,11 +203,11 @@ class PyExprVisitor(ExprFunctor):
         cls._types = _looks_at_types(cls, PyExprVisitor)
 
     def visit_expr(self, expr: Any) -> None:
-        """Visits an expression of whatever kind."""
+        """Visits an expression of any kind."""
         getattr(self, _method_of(expr))(expr)
 
     def visit_span(self, span: Any) -> None:
-        """Visits a place in the source."""
+        """Visits a source location."""
 
     def visit_prim_expr(self, expr: Any) -> None:
         """Visits a size or a scalar."""
@@ -318,9 +321,9 @@ class PyExprVisitor(ExprFunctor):
 
 
 class PyExprMutator(ExprFunctor):
-    """Rewrites a function binding by binding. ``builder_`` stands where the visit stands: what a method emits comes before
-    the binding that is being visited. What did not change is returned as the very same object.
-    """
+    """Rewrites a function binding by binding. ``builder_`` is positioned at the binding that is
+    being visited, so a method emits its bindings before that binding. Parts that do not change are
+    returned as the same objects."""
 
     builder_: BlockBuilder
 
@@ -330,11 +333,12 @@ class PyExprMutator(ExprFunctor):
         self._depth = 0
         # The variable of the local function that is visited next.
         self._own: Var | None = None
-        # What the definitions of local functions that see each other became, before they are visited.
+        # The new definitions of local functions in a group that can refer to each other, before
+        # they are visited.
         self._declared: dict[Var, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
-        # A class whose __init__ does not call this one's has a builder of its own all the same.
+        # A subclass whose __init__ does not call this one also gets a builder.
         if name in ("builder_", "_remap", "_depth", "_own", "_declared"):
             PyExprMutator.__init__(self)
             return self.__dict__[name]
@@ -343,10 +347,10 @@ class PyExprMutator(ExprFunctor):
     # ---- expressions ----
 
     def visit_expr(self, expr: Any) -> Any:
-        """Visits an expression of whatever kind; a whole function is rewritten in a scope of its own."""
+        """Visits an expression of any kind. A whole function is rewritten in a separate scope."""
         if isinstance(expr, _relax.Function) and (self._depth == 0 or expr._is_whole):
             if not expr._is_whole and _relax.find_vars(expr, "free"):
-                # A local function that captures something has no meaning of its own.
+                # A local function that captures variables cannot be separated from its function.
                 return self._on_its_own(expr, self.visit_function_)
             return self._visit_whole(expr)
         if self._depth == 0 and isinstance(expr, _relax.SeqExpr):
@@ -354,7 +358,8 @@ class PyExprMutator(ExprFunctor):
         return getattr(self, _method_of(expr))(expr)
 
     def visit_binding_block(self, block: BindingBlock) -> Any:
-        """Visits a block of either kind; one that is given by itself is rewritten in a scope of its own."""
+        """Visits a block of any kind. A block that is passed to the mutator directly is rewritten
+        in a separate scope."""
         visit = super().visit_binding_block
         return visit(block) if self._depth else self._on_its_own(block, visit)
 
@@ -379,13 +384,13 @@ class PyExprMutator(ExprFunctor):
             self.builder_._exit_rewrite()
 
     def visit_expr_post_order(self, expr: Any) -> Any:
-        """Visits what is inside an expression and returns the expression made of the results: what the methods do by
-        default."""
+        """Visits the parts of an expression and rebuilds the expression from the results. This is
+        the default handling of the methods."""
         return getattr(PyExprMutator, _method_of(expr))(self, expr)
 
     def visit_with_new_scope(self, expr: Any, params: Sequence[Var] | None = None) -> Any:
-        """Visits an expression so that what is emitted meanwhile comes into a sequence of its own. ``params`` may say whose
-        body it is; nothing depends on it."""
+        """Visits an expression and collects the emitted bindings in a separate sequence. ``params``
+        is accepted for compatibility and not used."""
         if isinstance(expr, _relax.SeqExpr):
             return self.visit_expr(expr)
         self.builder_._begin_binding_block()
@@ -427,7 +432,7 @@ class PyExprMutator(ExprFunctor):
         params = op.params
         new_params = [self._param(param) for param in params]
         if own is not None and own not in self._remap and not _unchanged(params, new_params):
-            # What the function calls itself by has its type from here on.
+            # From here on, recursive calls refer to a variable with the new type.
             infos = [param.struct_info for param in new_params]
             info = _relax.FuncStructInfo(infos, op.ret_struct_info, op.is_pure)
             self._remap[own] = type(own)(own.name_hint, info)
@@ -506,7 +511,8 @@ class PyExprMutator(ExprFunctor):
         self.reemit_binding(binding, self.visit_expr(old), old)
 
     def reemit_binding(self, binding: Binding, new_value: Any, old_value: Any = None) -> None:
-        """Emits a binding with another value. Where the type of the value differs, what follows reads another variable."""
+        """Emits a binding with another value. If the type of the value differs, later uses refer to
+        a new variable."""
         old_value = binding.value if old_value is None else old_value
         var = binding.var
         new_var = self._definition(var)
@@ -521,8 +527,10 @@ class PyExprMutator(ExprFunctor):
             self.set_var_remap(var, bound)
 
     def _own_calls(self, var: Var, func: Function) -> tuple[Var, Function]:
-        """A local function that calls itself, with the calls following its type; and the variable that has the type."""
-        # The type of the result may follow from that of the calls, so it is looked at again.
+        """Adapts recursive calls of a local function to its new type. Returns the variable with
+        this type, and the function."""
+        # The result type may depend on the type of the recursive calls, so the adaptation is
+        # repeated.
         for _ in range(3):
             info = func.struct_info
             if var.struct_info_ == info or var not in _relax.find_vars(func, "free"):
@@ -557,8 +565,9 @@ class PyExprMutator(ExprFunctor):
     # ---- local functions that see each other ----
 
     def _visit_group(self, members: list[Binding]) -> None:
-        """Visits local functions that follow each other: what an earlier one calls a later one by has to be what the later
-        one is bound to in the end, whose type is known only then."""
+        """Visits consecutive local functions. An earlier function may call a later one, whose
+        variable and type are final only after it has been visited. The calls are adapted
+        afterwards."""
         first = {member.var: self._declare(member) for member in members}
         if self.builder_.current_block_is_dataflow():
             self.builder_._begin_dataflow_block()
@@ -571,7 +580,7 @@ class PyExprMutator(ExprFunctor):
         stale = {read: now for read, now in names.items() if not _same(read, now)}
         values = [binding.value for binding in emitted]
         final: list[Any] = [binding.var for binding in emitted]
-        # A type of a result may follow from that of the calls, so it is looked at again.
+        # The result types may depend on the types of the calls, so the adaptation is repeated.
         for _ in range(3):
             if not stale:
                 break
@@ -594,8 +603,8 @@ class PyExprMutator(ExprFunctor):
                     self.set_var_remap(old, bound)
 
     def _declare(self, member: Binding) -> Any:
-        """Defines a local function's parameters and variable before any function of its group is visited; what the
-        others call it by meanwhile."""
+        """Defines the parameters and the variable of a local function before any function of its
+        group is visited. Returns the variable by which the others refer to it meanwhile."""
         var = member.var
         func: Any = member.value
         params = func.params
@@ -613,7 +622,7 @@ class PyExprMutator(ExprFunctor):
         return new
 
     def _definition(self, var: Var) -> Any:
-        """What the definition of a variable becomes."""
+        """The new definition of a variable."""
         if self._declared and var in self._declared:
             return self._declared.pop(var)
         return self.visit_var_def(var)
@@ -627,27 +636,29 @@ class PyExprMutator(ExprFunctor):
     # ---- variables ----
 
     def set_var_remap(self, vid: Var, var: Expr) -> None:
-        """Lets ``var`` stand for every later use of ``vid``: a variable, or its ``vid``."""
+        """Replaces every later use of ``vid`` by ``var``. ``vid`` is a variable or its ``vid``."""
         self._remap[vid] = var
 
     def get_var_remap(self, vid: Var) -> Expr:
-        """What stands for a variable.
+        """The replacement of a variable.
 
-        Raises ``KeyError`` when nothing does."""
+        Raises ``KeyError`` if there is none.
+        """
         return self._remap[vid]
 
     def lookup_binding(self, var: Var) -> Expr | None:
-        """The value that a variable was bound to in what was emitted so far."""
+        """The value that an emitted binding binds to a variable, or ``None``."""
         return self.builder_.lookup_binding(var)
 
     def with_struct_info(self, var: Var, struct_info: StructInfo) -> Var:
-        """The variable itself if its type is that, else one of the same name with that type."""
+        """The variable itself if it has this type, otherwise a new variable with the same name and
+        this type."""
         if var.struct_info_ is not None and var.struct_info_ == struct_info:
             return var
         return type(var)(var.name_hint, struct_info)
 
     def visit_span(self, span: Any) -> Any:
-        """Visits a place in the source."""
+        """Visits a source location."""
         return span
 
 
@@ -668,14 +679,14 @@ ExprMutatorBase = PyExprMutator
 
 
 def visitor(cls: _Class) -> _Class:
-    """Marks a subclass of ``PyExprVisitor`` (code written for TVM needs the mark)."""
+    """Marks a subclass of ``PyExprVisitor``. Code written for TVM uses this decorator."""
     if not issubclass(cls, PyExprVisitor):
         raise TypeError(f"@visitor marks a subclass of PyExprVisitor, which {cls.__name__} is not")
     return cls
 
 
 def mutator(cls: _Class) -> _Class:
-    """Marks a subclass of ``PyExprMutator`` (code written for TVM needs the mark)."""
+    """Marks a subclass of ``PyExprMutator``. Code written for TVM uses this decorator."""
     if not issubclass(cls, PyExprMutator):
         raise TypeError(f"@mutator marks a subclass of PyExprMutator, which {cls.__name__} is not")
     return cls

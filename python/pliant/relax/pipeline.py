@@ -1,4 +1,4 @@
-"""Named sequences of passes: those of Pliant, and those that you register."""
+"""Named sequences of passes: the pipelines of Pliant, and pipelines that the user registers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def list_pipelines() -> list[str]:
 
 
 def register_pipeline(name: str) -> Callable[[F], F]:
-    """Registers a pipeline under a name that :func:`get_pipeline`, ``relax.build`` and ``pliant.compile`` know.
+    """Registers a pipeline under a name for :func:`get_pipeline`, ``relax.build`` and
+    ``pliant.compile``.
 
     >>> @relax.register_pipeline("mine")
     ... def mine():
@@ -50,8 +51,8 @@ def register_pipeline(name: str) -> Callable[[F], F]:
 
 
 def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
-    """The pipeline of that name: ``zero`` (graph level only), ``minimum`` (lowering only), ``default`` (both), or one
-    that was registered, made with the arguments."""
+    """The pipeline with this name: ``zero`` (graph level only), ``minimum`` (lowering only),
+    ``default`` (both), or a registered pipeline, which is created with the arguments."""
     make = _registered.get(name)
     if make is not None:
         made = make(**kwargs)
@@ -69,7 +70,8 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
 
 
 def as_pipeline(pipeline: Any) -> Any:
-    """What a compilation takes as its pipeline: a name of Pliant's own as it is, anything else as a pass."""
+    """Converts a pipeline argument of a compilation. The name of one of Pliant's pipelines is kept,
+    and anything else becomes a pass."""
     if isinstance(pipeline, str):
         return pipeline if pipeline in _own_names() else get_pipeline(pipeline)
     if pipeline is None or callable(pipeline) or isinstance(pipeline, list | tuple):

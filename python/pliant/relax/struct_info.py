@@ -1,4 +1,4 @@
-"""The types of the graph level, under the module's name that code written for TVM imports from."""
+"""The types of the graph level, under the module name used by code written for TVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The passes on the graph, by name: ``relax.transform.LegalizeOps()(mod)``; and what makes passes of your own."""
+"""The graph passes by name, such as ``relax.transform.LegalizeOps()(mod)``, and the decorators for
+user-defined passes."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ __all__ += ["FusionPattern", "PatternCheckContext", *(name for name in dir(trans
 
 
 class DataflowBlockPass(ModulePass):
-    """A pass over each dataflow block, made by :func:`dataflowblock_pass`."""
+    """A pass over each dataflow block, created by :func:`dataflowblock_pass`."""
 
 
 def _over_blocks(transform: Callable[..., Any], name: str, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -61,8 +62,9 @@ def dataflowblock_pass(
     required: Sequence[Any] | None = None,
     traceable: bool = False,
 ) -> Any:
-    """Makes a pass of a function ``(block, mod, ctx) -> block`` over dataflow blocks, or of a class with
-    ``transform_dataflowblock(self, block, mod, ctx)``. The variables that leave the block stay what they are."""
+    """Makes a pass from a function ``(block, mod, ctx) -> block`` over dataflow blocks, or from a
+    class with ``transform_dataflowblock(self, block, mod, ctx)``. The output variables of the block
+    are preserved."""
     return _BLOCK.decorate(pass_func, opt_level, name, required, traceable)
 
 
@@ -71,13 +73,14 @@ def LegalizeOps(
     skip_ops: Sequence[str] | None = None,
     enable_warning: bool = False,
 ) -> Pass:
-    """Makes the pass that turns operators into calls of loop functions.
+    """Creates the pass that lowers operators to calls of loop functions.
 
-    ``customize_legalize_map`` says by operator name how calls of it are legalised instead: ``f(bb, call)`` returns the
-    expression that takes the call's place, made with ``bb.call_te``, ``bb.emit_te`` or operators, which are legalised
-    in turn. A call that ``f`` returns as it is stays for the library. Operators of ``skip_ops`` are left alone.
+    ``customize_legalize_map`` maps names of operators to functions that lower their calls instead.
+    ``f(bb, call)`` returns the expression that replaces the call. It can be built with
+    ``bb.call_te``, ``bb.emit_te`` or operators, which are lowered in turn. If ``f`` returns the
+    call unchanged, the library lowers it. Operators in ``skip_ops`` are not lowered.
 
-    Raises ``ValueError`` for names that are no operators.
+    Raises ``ValueError`` for names that are not operators.
     """
     if isinstance(skip_ops, str) or not isinstance(skip_ops, Sequence | set | frozenset | None):
         raise TypeError(f"LegalizeOps: skip_ops: a list of names of operators, not {type(skip_ops).__name__}")
@@ -99,7 +102,7 @@ def LegalizeOps(
 
 
 def UpdateParamType(type_func: Callable[[Any], Any]) -> Pass:
-    """``UpdateParamStructInfo`` under its newer name."""
+    """The newer name of ``UpdateParamStructInfo``."""
     made: Pass = transform.UpdateParamStructInfo(type_func)
     return made
 

@@ -1,4 +1,4 @@
-"""Helpers for those who write passes."""
+"""Helper functions for passes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ _relax = _core.relax
 
 
 def copy_with_new_vars(func: Function) -> Function:
-    """The same function with parameters, variables and sizes of its own."""
+    """A copy of the function with fresh parameters, variables and size variables."""
     return func._copied()
 
 
 def convert_to_expr(value: Any) -> Any:
-    """A Python value as an expression: numbers as scalars, strings, tuples and lists of these, sizes as shapes."""
+    """Converts a Python value to an expression: numbers to scalars, strings, tuples and lists of
+    these to the corresponding expressions, and sizes to shapes."""
     if isinstance(value, _relax.Expr | _relax.OpFunction):
         return value
     if isinstance(value, bool | int | float | _core.PrimExpr):
@@ -35,8 +36,9 @@ def convert_to_expr(value: Any) -> Any:
 def gen_call_tir_inputs(
     func: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> tuple[PrimFunc, Tuple, list[StructInfo], ShapeExpr | None]:
-    """The loop function that ``func(*args)`` describes in tensor expressions, and what ``R.call_tir`` of it takes: the
-    tuple of its inputs, the types of its outputs, and the sizes to pass beside them, if any."""
+    """The loop function that ``func(*args)`` defines by tensor expressions, and the arguments for
+    an ``R.call_tir`` of it: the tuple of its inputs, the types of its outputs, and the additional
+    sizes, if any."""
     from pliant.relax.block_builder import BlockBuilder
 
     builder = BlockBuilder.current()

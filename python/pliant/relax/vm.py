@@ -1,4 +1,4 @@
-"""Building executables and running them."""
+"""Functions and classes to build and run executables."""
 
 from __future__ import annotations
 
@@ -42,11 +42,12 @@ def build(
     exec_mode: str = "bytecode",
     **options: Any,
 ) -> Executable:
-    """Builds a module, at whatever stage it is, into an executable.
+    """Builds a module at any stage of lowering into an executable.
 
-    ``relax_pipeline`` is the passes on the graph: a name (``"default"``, ``"zero"``, ``"minimum"``, or one registered
-    with ``relax.register_pipeline``), a pass or a list of passes. After passes of your own come the lowering ones, which
-    leave alone what is lowered already. The present ``PassContext`` and its instruments watch over all of them.
+    ``relax_pipeline`` is the pipeline for the graph: a name (``"default"``, ``"zero"``,
+    ``"minimum"``, or one registered with ``relax.register_pipeline``), a pass or a list of passes.
+    After a user-defined pipeline, the lowering passes run; they do not change code that is already
+    lowered. The current ``PassContext`` and its instruments apply to all passes.
     """
     if params:
         raise UnsupportedError("params: pass them as constants of the module")
@@ -61,7 +62,7 @@ def build(
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """Measured times, in seconds."""
+    """Measured times in seconds."""
 
     results: list[float]
     mean: float = field(init=False)
@@ -83,24 +84,25 @@ class BenchmarkResult:
 
 
 class VMInstrumentReturnKind(IntEnum):
-    """What an instrument answers before a call."""
+    """The possible results of an instrument before a call."""
 
     NO_OP = 0
     SKIP_RUN = 1
 
 
 class VirtualMachine(_core.VirtualMachine):
-    """Runs the functions of an executable, at any shape and from any thread: ``vm["main"](x)``.
+    """Runs the functions of an executable with inputs of any valid shape, from any thread:
+    ``vm["main"](x)``.
 
-    ``vm["main"](x, timeout=0.5)`` stops a run that takes longer than that many seconds, with a ``TimeLimitError``;
-    ``invoke_stateful`` and ``invoke_closure`` take ``timeout`` too.
+    ``vm["main"](x, timeout=0.5)`` stops a run that takes longer than 0.5 seconds with a
+    ``TimeLimitError``. ``invoke_stateful`` and ``invoke_closure`` also accept ``timeout``.
 
-    ``functions`` are packed functions for this machine alone. ``max_depth`` is how deeply calls of the program's functions
-    may nest, 100,000 by default; a recursion beyond it ends with a ``VMError``. Calls in tail position do not nest.
-    ``vm.max_depth = n`` changes it.
+    ``functions`` are packed functions for this VM only. ``max_depth`` is the maximum depth of calls
+    between the program's functions, 100,000 by default. A deeper recursion fails with a
+    ``VMError``. Tail calls do not increase the depth. ``vm.max_depth = n`` changes the limit.
     """
 
-    # A misspelt name is an error.
+    # With slots, setting a misspelt attribute is an error.
     __slots__ = ("_saved",)
     _saved: dict[str, Callable[[], Any]]
 
@@ -125,13 +127,14 @@ class VirtualMachine(_core.VirtualMachine):
 
     @property
     def module(self) -> VirtualMachine:
-        """The machine itself, for code that measures ``vm.module.time_evaluator``."""
+        """The VM itself, for code that calls ``vm.module.time_evaluator``."""
         return self
 
     def save_function(
         self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any
     ) -> None:
-        """Keeps a function with its arguments under another name, to be called without arguments but a ``timeout`` in seconds."""
+        """Stores a function together with its arguments under another name. The stored function
+        takes no arguments except a ``timeout`` in seconds."""
         func = super().__getitem__(func_name)
         if kwargs:
             names = func.params[len(args) :]
@@ -152,8 +155,9 @@ class VirtualMachine(_core.VirtualMachine):
         min_repeat_ms: float = 0,
         **options: Any,
     ) -> Callable[..., BenchmarkResult]:
-        """A function that measures ``func_name(*args)``: ``repeat`` times the mean of ``number`` runs. That of
-        ``"invoke_stateful"`` takes the name of the function, whose inputs ``set_input`` has kept."""
+        """Returns a function that measures ``func_name(*args)``. It takes ``repeat`` measurements,
+        each the mean of ``number`` runs. For ``"invoke_stateful"``, its argument is the name of a
+        function with inputs stored by ``set_input``."""
 
         def measure(*args: Any) -> BenchmarkResult:
             if func_name == "invoke_stateful" and func_name not in self:
@@ -190,11 +194,11 @@ class ExecBuilder(_core.ExecBuilder):
     def function(
         self, func_name: str, num_inputs: int = 0, param_names: list[str] | None = None
     ) -> _FunctionScope:
-        """Opens a function; its inputs are in the first registers."""
+        """Begins a function. Its inputs are in the first registers."""
         return _FunctionScope(self, func_name, num_inputs, param_names)
 
     def emit_call(
         self, name: str, args: Sequence[Operand | Any] | None = None, dst: Operand | None = None
     ) -> None:
-        """Calls a function. Arguments that are no operands become constants."""
+        """Calls a function. Arguments that are not operands become constants."""
         super().emit_call(name, list(args or ()), dst)

@@ -1,4 +1,4 @@
-"""Building executables, under the module's name that code written for TVM imports from."""
+"""Functions to build executables, under the module name used by code written for TVM."""
 
 from __future__ import annotations
 

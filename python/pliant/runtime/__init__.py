@@ -29,7 +29,7 @@ __all__ = [
 
 
 def tensor(arr: Any, device: Device | None = None, dtype: str | None = None) -> NDArray:
-    """A new tensor with a copy of the elements of anything array-like."""
+    """A new tensor with a copy of the elements of an array-like object."""
     return _core.array(arr, device, dtype)
 
 
@@ -39,12 +39,19 @@ def empty(shape: Any, dtype: str = "float32", device: Device | None = None) -> N
 
 
 def set_memory_limit(bytes: int | None) -> None:
-    """How many bytes tensors of Pliant may take at once: a run that needs more ends with a ``VMError``. At first, and with
-    ``None``, the limit follows the machine, the process's control groups and its own limits (``ulimit -v``): nine tenths of
-    what is held and of what they have left when more is asked for. The environment variable ``PLIANT_MEMORY_LIMIT`` sets one for processes:
-    a number of bytes, or of multiples of 1024 with ``K``, ``M``, ``G`` or ``T`` behind it (``4G``); where it is anything else, whatever
-    takes memory ends with an error that says so. Weights that are mapped from
-    files and arrays of other libraries do not count."""
+    """Sets the maximum number of bytes that Pliant's tensors may take at a time. A run that needs
+    more fails with a ``VMError``.
+
+    By default, and with ``None``, the limit follows the memory of the machine, the control groups
+    of the process and its own limits (``ulimit -v``). It is nine tenths of the sum of the memory
+    that is held and the memory that these leave at the time of an allocation.
+
+    The environment variable ``PLIANT_MEMORY_LIMIT`` sets the initial limit. Its value is a number
+    of bytes, or a number followed by ``K``, ``M``, ``G`` or ``T`` for multiples of 1024 (``4G``).
+    With an invalid value, every allocation fails with an error that says so.
+
+    Memory-mapped weights and arrays of other libraries are not counted.
+    """
     if bytes is not None and (isinstance(bytes, bool) or not isinstance(bytes, int)):
         raise TypeError(f"set_memory_limit: expected a number of bytes or None, got {bytes!r}")
     if bytes is not None and not 1 <= bytes < 2**63:
@@ -53,15 +60,17 @@ def set_memory_limit(bytes: int | None) -> None:
 
 
 def memory_limit() -> int | None:
-    """The limit that was set, in bytes; ``None`` where it follows the machine."""
+    """The limit that was set in bytes, or ``None`` if the limit follows the memory of the
+    machine."""
     return _core.memory_state()[0]
 
 
 def held_bytes() -> int:
-    """Bytes that tensors of Pliant take now, with the free blocks that are kept for the next run."""
+    """The number of bytes that Pliant's tensors take now, including free blocks that are kept for
+    later runs."""
     return _core.memory_state()[1]
 
 
 def load_module(path: str) -> Any:
-    """Loads an executable saved by ``export_library``. Its bytes are validated; nothing in it is trusted."""
+    """Loads an executable saved by ``export_library``. The file is validated and not trusted."""
     return _core.Executable.load(path)

@@ -1,4 +1,4 @@
-"""Data types as code written for TVM takes them apart."""
+"""Data types with the properties that code written for TVM reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["DataType", "DataTypeCode"]
 
 
 class DataTypeCode(IntEnum):
-    """DLPack's codes of kinds of elements."""
+    """DLPack's codes for the kinds of elements."""
 
     INT = 0
     UINT = 1
@@ -32,12 +32,12 @@ _KINDS = {
 
 
 class DataType(str):
-    """The name of a data type, such as ``float32``, with what it says: ``type_code``, ``bits`` and ``lanes``.
+    """The name of a data type, such as ``float32``, with its ``type_code``, ``bits`` and ``lanes``.
 
     >>> DataType("int8").bits
     8
 
-    Raises ``ValueError`` for names of no data type.
+    Raises ``ValueError`` for a name that is not a data type.
     """
 
     __slots__ = ("bits", "lanes", "type_code")
@@ -55,13 +55,15 @@ class DataType(str):
 
     @property
     def itemsize(self) -> int:
-        """The bytes of an element."""
+        """The size of an element in bytes."""
         return self.bits // 8
 
     def with_lanes(self, lanes: int) -> DataType:
-        """The type itself for one lane. Tensors hold no vectors, so there are no others.
+        """The type itself for one lane. Elements of tensors are not vectors, so there are no other
+        types.
 
-        Raises ``ValueError`` for more lanes."""
+        Raises ``ValueError`` for more than one lane.
+        """
         if lanes != 1:
             raise ValueError(f"{self}x{lanes}: elements of tensors have one lane")
         return self

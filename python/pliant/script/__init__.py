@@ -1,4 +1,4 @@
-"""The script: TVMScript as text and as decorated Python.
+"""The script language: TVMScript as text and as decorated Python.
 
 >>> from pliant.script import ir as I, relax as R, tir as T
 >>> @I.ir_module
@@ -7,8 +7,8 @@
 ...     def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
 ...         return R.add(x, x)
 
-The decorators read the source of what they decorate; ``from_source`` reads a text. Names and expressions that are not
-the language's own are looked up in the Python program around.
+The decorators read the source of the decorated object. ``from_source`` reads a text. Names and
+expressions that are not part of the language are evaluated in the surrounding Python program.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ def from_source(
     *,
     file: str = "<str>",
 ) -> IRModule | Function | PrimFunc | PatternMatchingRewriter:
-    """Parses a text, or the source of a class or function: a module, or a function on its own. A text of a class under
-    ``@R.rewriter`` gives the rewriter.
+    """Parses a text, or the source of a class or function. Returns a module or a single function. A
+    class decorated with ``@R.rewriter`` in the text yields the rewriter.
 
-    ``extra_vars`` are names that the text may use. Raises :class:`pliant.ScriptError` that points at the line.
+    ``extra_vars`` are additional names for the text. Raises :class:`pliant.ScriptError` with the
+    line of the error.
     """
     if not isinstance(program, str):
         frame = inspect.currentframe()

@@ -1,4 +1,5 @@
-"""From decorated classes and functions to IR: their source, and the Python program around it."""
+"""Converts decorated classes and functions to IR: reads their source and the surrounding Python
+names."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from pliant.error import ScriptError
 
 
 def in_class_body(frame: FrameType) -> bool:
-    """Whether the frame is the body of a class: its decorator reads the functions inside."""
+    """Whether the frame is the body of a class. In that case, the decorator of the class reads the
+    functions inside."""
     return "__qualname__" in frame.f_locals and "__module__" in frame.f_locals
 
 
@@ -30,14 +32,15 @@ def parse(obj: type | FunctionType, frame: FrameType, check_well_formed: bool = 
     used = macros_used(text, [names, frame.f_globals])
     result = _core.parse_script(text, file, max(first, 1), dedent, names, frame.f_globals, used)
     if isinstance(result, tuple):
-        result = result[1]  # The module of a rewriter, whose decorator makes the rewriter.
+        result = result[1]  # The module of a rewriter. Its decorator creates the rewriter.
     if check_well_formed:
         check(result, file)
     return result
 
 
 class Macro:
-    """Statements that scripts use by the name of the macro; see :func:`pliant.script.relax.macro`."""
+    """Statements that scripts insert by the name of the macro. See
+    :func:`pliant.script.relax.macro`."""
 
     def __init__(self, func: FunctionType, frame: FrameType, hygienic: bool) -> None:
         lines, first = source_of(func)
@@ -46,7 +49,7 @@ class Macro:
         self.file = inspect.getsourcefile(func) or "<unknown>"
         self.first_line = max(first, 1)
         self.hygienic = hygienic
-        # What names mean now: later assignments around the macro change nothing.
+        # The current values of the names. Later assignments do not affect the macro.
         self.names = captured(func, frame)
         self.globals = {n: frame.f_globals[n] for n in _identifiers(self.text) if n in frame.f_globals}
         self.__name__ = func.__name__
@@ -60,12 +63,13 @@ class Macro:
 
 
 def _identifiers(text: str) -> Iterable[str]:
-    """The names in a text, each once, in order."""
+    """The identifiers in a text, each once, in order."""
     return dict.fromkeys(re.findall(r"[^\W\d]\w*", text))
 
 
 def macros_used(text: str, scopes: list[dict[str, Any]]) -> list[Macro]:
-    """The macros that a text may use by the names of these scopes, the innermost first, and those that they use."""
+    """The macros that a text may refer to through the names of these scopes (innermost first), and
+    the macros that those refer to."""
     found: list[Macro] = []
     work = [(text, scopes)]
     while work:
@@ -80,11 +84,12 @@ def macros_used(text: str, scopes: list[dict[str, Any]]) -> list[Macro]:
 
 
 def decorated_source(obj: type | FunctionType, frame: FrameType) -> tuple[list[str], int] | None:
-    """The lines of a class whose decorator ``frame`` is calling and the number of the first: of several classes of one name
-    in a scope, ``inspect`` finds the first only before Python 3.13."""
+    """The source lines of a class whose decorator is being called in ``frame``, and the number of
+    the first line. Before Python 3.13, ``inspect`` finds only the first of several classes with the
+    same name in a scope."""
     if not isinstance(obj, type):
         return None
-    # As `inspect` does: the file may be another one by now.
+    # Like `inspect`: the file may have changed since it was cached.
     linecache.checkcache(frame.f_code.co_filename)
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     for name, decorators, last in _decorated_classes("".join(lines)):
@@ -95,7 +100,8 @@ def decorated_source(obj: type | FunctionType, frame: FrameType) -> tuple[list[s
 
 @functools.lru_cache(maxsize=8)
 def _decorated_classes(text: str) -> list[tuple[str, range, int]]:
-    """The classes with decorators in a file: their names, the lines of the decorators and the last one."""
+    """The decorated classes in a file: the name, the lines of the decorators, and the last line of
+    each."""
     try:
         nodes = ast.walk(ast.parse(text))
     except (SyntaxError, ValueError):
@@ -105,7 +111,7 @@ def _decorated_classes(text: str) -> list[tuple[str, range, int]]:
 
 
 def source_of(obj: type | FunctionType) -> tuple[list[str], int]:
-    """The lines of a class or function and the number of the first."""
+    """The source lines of a class or function, and the number of the first line."""
     try:
         return inspect.getsourcelines(obj)
     except (OSError, TypeError) as error:
@@ -119,7 +125,8 @@ def _strip(line: str, dedent: int) -> str:
 
 
 def captured(obj: type | FunctionType, frame: FrameType) -> dict[str, Any]:
-    """The local names around a class or function: those of the frame, and what its functions capture."""
+    """The local names visible to a class or function: those of the frame, and those captured by its
+    functions."""
     names = dict(frame.f_locals) if frame.f_locals is not frame.f_globals else {}
     functions = [obj] if isinstance(obj, FunctionType) else list(vars(obj).values())
     for function in functions:
@@ -129,13 +136,13 @@ def captured(obj: type | FunctionType, frame: FrameType) -> dict[str, Any]:
             try:
                 names.setdefault(name, cell.cell_contents)
             except ValueError:
-                # The variable has no value yet.
+                # The variable has not been assigned yet.
                 pass
     return names
 
 
 def check(result: Any, file: str) -> None:
-    """Raises ``ScriptError`` for what parses but breaks the rules of the IR."""
+    """Raises ``ScriptError`` for a script that parses but violates the rules of the IR."""
     module = result if isinstance(result, _core.IRModule) else _core.IRModule.from_expr(result)
     try:
         _core.check_script(module)

@@ -1,7 +1,7 @@
 """Names of the script language as Python objects.
 
-A script is read from its source, so these objects mean nothing by themselves: they exist for annotations that Python
-evaluates, for linters, and to tell the parser which name of the language a Python name stands for.
+A script is read from its source, so these objects have no function at run time. They exist for
+annotations that Python evaluates, for linters, and to map Python names to names of the language.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class ScriptName:
-    """A name of the script language. Calling, indexing and attributes make further names."""
+    """A name of the script language. Calls, subscripts and attributes of it yield further names."""
 
     __slots__ = ("__pliant_path__",)
 

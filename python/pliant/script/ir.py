@@ -12,7 +12,8 @@ _PATH = "pliant.script.ir"
 
 
 def ir_module(mod: type | None = None, check_well_formed: bool = True, **options: Any) -> Any:
-    """Makes a module of a class whose functions are decorated with ``R.function`` and ``T.prim_func``."""
+    """Makes a module from a class whose functions are decorated with ``R.function`` and
+    ``T.prim_func``."""
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:

@@ -1,4 +1,4 @@
-"""The languages of the script, under the module's name that code written for TVM imports from."""
+"""The script languages, under the module name used by code written for TVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``R``: graph functions. Operators and struct infos also work outside scripts, as ``pliant.relax``'s."""
+"""``R``: graph functions. Operators and struct infos also work outside scripts, as in
+``pliant.relax``."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ _relax = _core.relax
 def function(
     f: FunctionType | None = None, pure: bool = True, private: bool = False, check_well_formed: bool = True
 ) -> Any:
-    """Makes a graph function of a Python function's source. Inside a class, the class's decorator reads it."""
+    """Makes a graph function from the source of a Python function. Inside a class, the decorator of
+    the class reads the source."""
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
@@ -39,11 +41,12 @@ def function(
 
 
 def macro(*args: Any, hygienic: bool = True) -> Any:
-    """Makes a macro of a Python function: a script that calls it reads its statements as if they were written there.
+    """Makes a macro from a Python function. A call in a script is replaced by the macro's
+    statements.
 
-    Names in a hygienic macro mean what they mean where the macro is defined, at that time; in others, what they mean
-    where it is used. A ``return`` at the end gives the value of the use. Arguments may be values of the graph and all
-    that scripts know: sizes, strings, data types.
+    Names in a hygienic macro refer to the values at its definition. Names in other macros refer to
+    the values at the use. A ``return`` at the end gives the value of the call. Arguments may be
+    values of the graph and all values that scripts support, such as sizes, strings and data types.
 
     >>> @R.macro
     ... def scaled(x, factor):
@@ -72,7 +75,7 @@ macro.__pliant_path__ = f"{_PATH}.macro"  # type: ignore[attr-defined]
 
 
 def rewriter(cls: type) -> Any:
-    """Makes a rewriter of a class with the functions ``pattern`` and ``replacement``."""
+    """Makes a rewriter from a class with the functions ``pattern`` and ``replacement``."""
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
@@ -81,7 +84,8 @@ def rewriter(cls: type) -> Any:
 
 
 def rewriter_of(module: IRModule, name: str) -> PatternMatchingRewriter:
-    """The rewriter of that name whose ``pattern`` and ``replacement`` are functions of a module."""
+    """The rewriter with this name, given by the functions ``pattern`` and ``replacement`` of a
+    module."""
     from pliant.relax.dpl.rewrite import PatternMatchingRewriter
     from pliant.transform import PassInfo
 
@@ -97,13 +101,14 @@ function.__pliant_path__ = f"{_PATH}.function"  # type: ignore[attr-defined]
 
 
 class _Deferred(ScriptName):
-    """A struct info whose sizes have a meaning only inside a script: ``R.Tensor(("n", 4))`` evaluated by Python."""
+    """A struct info with sizes that are meaningful only inside a script: ``R.Tensor(("n", 4))``
+    evaluated by Python."""
 
     __slots__ = ()
 
 
 def _only_in_script(value: Any) -> bool:
-    """Whether a list contains strings as sizes, or struct infos that have such sizes."""
+    """Whether a list contains strings as sizes, or struct infos with such sizes."""
     if isinstance(value, list | builtins.tuple):
         return any(isinstance(item, builtins.str) or _only_in_script(item) for item in value)
     return isinstance(value, ScriptName) and not isinstance(value, _Info)
@@ -112,8 +117,9 @@ def _only_in_script(value: Any) -> bool:
 class _Info(ScriptName):
     """A struct info constructor that can also be called outside a script.
 
-    Sizes given as strings have a meaning only inside a script, where the call is parsed from the source; outside, they
-    give a placeholder. Arguments that are invalid in scripts too raise ``TypeError``, ``ValueError`` or ``PliantError``.
+    Sizes given as strings are meaningful only inside a script, where the call is parsed from the
+    source. Outside, they yield a placeholder. Arguments that are also invalid in scripts raise
+    ``TypeError``, ``ValueError`` or ``PliantError``.
     """
 
     __slots__ = ("_make",)
@@ -191,7 +197,7 @@ def tuple(*fields: Any) -> Any:
 
 
 def ExternFunc(name: Any) -> Any:
-    """A packed function, by its registered name."""
+    """A packed function, given by its registered name."""
     return _relax.ExternFunc(name)
 
 

@@ -1,4 +1,5 @@
-"""``R``, for editors: the operators with their signatures; the rest of the language is what its pages say."""
+"""``R``, for editors: the operators with their signatures. All other names have no declared
+types."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``T``: loop functions. Scalar functions also work outside scripts, as ``pliant.tir``'s."""
+"""``T``: loop functions. Scalar functions also work outside scripts, as in ``pliant.tir``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _DTYPES = {
 def prim_func(
     f: FunctionType | None = None, private: bool = False, check_well_formed: bool = True, **options: Any
 ) -> Any:
-    """Makes a loop function of a Python function's source. Inside a class, the class's decorator reads it."""
+    """Makes a loop function from the source of a Python function. Inside a class, the decorator of
+    the class reads the source."""
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:

@@ -1,4 +1,4 @@
-"""What newer versions of TVM call :mod:`pliant.script.tir`."""
+"""The name of :mod:`pliant.script.tir` in newer versions of TVM."""
 
 import sys
 

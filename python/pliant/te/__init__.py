@@ -1,4 +1,4 @@
-"""Tensor expressions: what an operator computes, as a function from output indices to a scalar.
+"""Tensor expressions: the computation of an operator as a function from output indices to a scalar.
 
 >>> n = te.size_var("n")
 >>> A = te.placeholder((n, 4), name="A")
@@ -68,14 +68,14 @@ def var(name: str = "tindex", dtype: str = "int64") -> Var:
 
 
 def size_var(name: str = "size", dtype: str = "int64") -> Var:
-    """A new size: a variable that is not negative."""
+    """A new size variable, which is not negative."""
     return _core.SizeVar(name, dtype)
 
 
 def placeholder(
     shape: Sequence[PrimExprLike] | PrimExprLike, dtype: str = "float32", name: str = "placeholder"
 ) -> Tensor:
-    """A tensor that the caller supplies."""
+    """A tensor that the caller passes."""
     return _core.te_placeholder(shape, dtype, name)
 
 
@@ -87,43 +87,46 @@ def compute(
     attrs: dict[str, object] | None = None,
     varargs_names: Sequence[str] | None = None,
 ) -> Any:
-    """A tensor of that shape whose element at ``idx`` is ``fcompute(*idx)``.
+    """A tensor with the given shape whose element at ``idx`` is ``fcompute(*idx)``.
 
-    Where that is a tuple or list of values, or a reduction of several (:func:`comm_reducer`), it is a list of tensors.
-    The axes are named after the parameters of ``fcompute``. ``tag`` and ``attrs`` are accepted and have no effect.
+    If ``fcompute`` returns a tuple or list of values, or a reduction of several values
+    (:func:`comm_reducer`), the result is a list of tensors. The axes are named after the parameters
+    of ``fcompute``. ``tag`` and ``attrs`` are accepted and have no effect.
     """
     return _core.te_compute(shape, fcompute, name, list(varargs_names) if varargs_names else None)
 
 
 def tag_scope(tag: str) -> AbstractContextManager[None]:
-    """Accepted for programs that tag their stages; tags have no effect."""
+    """Accepted for programs that tag their stages. Tags have no effect."""
     return nullcontext()
 
 
 def reduce_axis(dom: Range | tuple[PrimExprLike, PrimExprLike], name: str = "rv") -> IterVar:
-    """An axis to reduce over the range ``dom``: a ``Range`` or ``(begin, end)``."""
+    """An axis of a reduction over the range ``dom``: a ``Range`` or ``(begin, end)``."""
     return _core.te_reduce_axis(dom, name)
 
 
 def sum(expr: PrimExprLike, axis: Axis, where: Any = None, init: Any = None) -> PrimExpr:
-    """The sum over the axes; 0 over none. Elements count for which ``where`` holds, onto ``init``."""
+    """The sum over the axes, or 0 if they are empty. Only elements for which ``where`` holds are
+    added. ``init`` is the initial value."""
     return _core.te_reduce("sum", expr, axis, where, init)
 
 
 def prod(expr: PrimExprLike, axis: Axis, where: Any = None, init: Any = None) -> PrimExpr:
-    """The product over the axes; 1 over none. Elements count for which ``where`` holds, onto ``init``."""
+    """The product over the axes, or 1 if they are empty. Only elements for which ``where`` holds
+    are multiplied. ``init`` is the initial value."""
     return _core.te_reduce("prod", expr, axis, where, init)
 
 
 def max(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:
-    """The largest over the axes; with two scalars, the larger of them."""
+    """The maximum over the axes. With two scalars, the larger of them."""
     if _is_axis(axis):
         return _core.te_reduce("max", expr, axis, where, init)
     return _core.tir_binary("max", expr, axis)
 
 
 def min(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:
-    """The smallest over the axes; with two scalars, the smaller of them."""
+    """The minimum over the axes. With two scalars, the smaller of them."""
     if _is_axis(axis):
         return _core.te_reduce("min", expr, axis, where, init)
     return _core.tir_binary("min", expr, axis)
@@ -138,10 +141,11 @@ def _is_axis(axis: object) -> bool:
 def comm_reducer(
     fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
 ) -> Callable[..., Any]:
-    """A reduction with a commutative, associative function.
+    """A reduction given by a commutative and associative function.
 
-    Of one value: ``fcombine(x, y)``, and ``fidentity(dtype)`` is its neutral value. Of several at once: ``fcombine`` gets
-    two tuples and gives one, and ``fidentity(*dtypes)`` gives the neutral ones.
+    For one value, ``fcombine(x, y)`` combines two values, and ``fidentity(dtype)`` returns the
+    neutral value. For several values at once, ``fcombine`` takes two tuples and returns one, and
+    ``fidentity(*dtypes)`` returns the neutral values.
 
     >>> argmax = te.comm_reducer(
     ...     lambda x, y: (tir.Select(x[1] >= y[1], x[0], y[0]), tir.Select(x[1] >= y[1], x[1], y[1])),
@@ -168,10 +172,12 @@ def scan(
     tag: str = "",
     attrs: dict[str, object] | None = None,
 ) -> Any:
-    """The states after all steps, which the first dim counts; there may be any number of them.
+    """The states after all steps of a scan. The first dim counts the steps. There may be any number
+    of states.
 
-    The first rows are those of ``init``; each later one is the row of ``update`` at that place, which reads rows before
-    it of the placeholder. ``inputs``, ``tag`` and ``attrs`` are accepted and have no effect.
+    The first rows are those of ``init``. Each later row is the row of ``update`` at the same index,
+    which reads earlier rows of the placeholder. ``inputs``, ``tag`` and ``attrs`` are accepted and
+    have no effect.
 
     >>> s = te.placeholder((n, 4))
     >>> first = te.compute((1, 4), lambda _, i: X[0, i])
@@ -194,11 +200,12 @@ def extern(
     tag: str = "",
     attrs: dict[str, object] | None = None,
 ) -> Any:
-    """Tensors that statements write, or a packed function: ``fcompute(ins, outs)`` gives the statement (see
-    :mod:`pliant.tir.ir_builder`) or the call (:func:`pliant.tir.call_packed`).
+    """Tensors that are written by statements or by a packed function. ``fcompute(ins, outs)``
+    returns the statement (see :mod:`pliant.tir.ir_builder`) or the call
+    (:func:`pliant.tir.call_packed`).
 
-    ``shape`` is one shape, or a list of shapes for several outputs. ``dtype`` is that of the inputs unless given.
-    ``tag`` and ``attrs`` are accepted and have no effect.
+    ``shape`` is one shape, or a list of shapes for several outputs. ``dtype`` is that of the inputs
+    by default. ``tag`` and ``attrs`` are accepted and have no effect.
 
     >>> te.extern((n,), [A], lambda ins, outs: tir.call_packed("my.sort", ins[0], outs[0]), dtype="float32")
     """
@@ -226,9 +233,11 @@ def extern(
 
 
 def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc) -> Any:
-    """The outputs of a loop function, whose first buffers are the inputs and the others its outputs.
+    """The outputs of a loop function applied to tensors. Its first buffers are the inputs, and the
+    others are its outputs.
 
-    Its sizes are those of the inputs. It is a stage as it stands: nothing inside it is scheduled.
+    The sizes of the function are bound to those of the inputs. The function becomes one opaque
+    stage, which is not scheduled.
     """
     made = _core.te_extern_primfunc(list(input_tensors), primfunc)
     return made[0] if len(made) == 1 else made
@@ -237,6 +246,6 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc) -> Any:
 def create_prim_func(ops: Sequence[Tensor | PrimExpr]) -> PrimFunc:
     """The loop function that computes the stages among ``ops`` from the placeholders among them.
 
-    Size variables that no buffer defines by itself become extra parameters.
+    A size variable that no buffer defines as a lone dim becomes an extra parameter.
     """
     return _core.te_create_prim_func(list(ops))

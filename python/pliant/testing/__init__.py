@@ -14,19 +14,21 @@ __all__ = ["assert_allclose", "interpret", "main"]
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True) -> None:
-    """Raises ``AssertionError`` unless both have the same shape and elements within the tolerances."""
+    """Raises ``AssertionError`` unless both have the same shape and their elements agree within the
+    tolerances."""
     left, right = np.asanyarray(actual), np.asanyarray(desired)
     np.testing.assert_allclose(left.shape, right.shape)
     np.testing.assert_allclose(left, right, rtol=rtol, atol=atol, verbose=verbose)
 
 
 def interpret(module: _core.IRModule, *args: Any, func: str = "main") -> Any:
-    """What a function returns in the reference interpreter, which compiles nothing: slow, obvious and strict."""
+    """The result of a function in the reference interpreter, which is slow and strict and does not
+    compile the module."""
     return _core.interpret(module, func, *args)
 
 
 def main() -> NoReturn:
-    """Runs the tests of the file that calls it, with pytest and the arguments of the command line, and exits."""
+    """Runs the tests in the calling file with pytest and the command-line arguments, and exits."""
     import pytest
 
     frame = inspect.currentframe()

@@ -1,7 +1,8 @@
 """Scalar expressions and loop functions.
 
-A :class:`PrimExpr` is a size, an index or an element. Python's operators build new ones (``//`` and ``%`` round
-towards minus infinity, as on Python's ints), and the functions of this module build the rest.
+A :class:`PrimExpr` is a size, an index or an element. Python operators on it create new
+expressions. ``//`` and ``%`` round towards minus infinity, as for Python's ints. The functions of
+this module create all other expressions.
 """
 
 from __future__ import annotations
@@ -144,5 +145,5 @@ def __getattr__(name: str) -> Any:
 
 
 def var(name: str, dtype: str = "int64") -> Var:
-    """A new variable, as the older programs make it. Sizes and indices are int64."""
+    """A new variable, under its name in older TVM versions. Sizes and indices are int64."""
     return Var(name, dtype)

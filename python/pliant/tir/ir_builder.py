@@ -1,4 +1,5 @@
-"""Statements written one after the other: ``ib = tir.ir_builder.create()``, and ``ib.get()`` for all of them.
+"""A builder that appends statements one by one. ``ib = tir.ir_builder.create()`` creates it, and
+``ib.get()`` returns the resulting statement.
 
 >>> ib = tir.ir_builder.create()
 >>> out = ib.buffer_ptr(outs[0])
@@ -31,12 +32,13 @@ from pliant.tir.stmt import (
     decl_buffer,
 )
 
-# A statement, or what makes one of the statement that follows it.
+# A statement, or a function that wraps the statements after it.
 _Item = Stmt | Callable[[Stmt], Stmt]
 
 
 class BufferVar:
-    """A buffer whose elements are read and written by index: one for each dim, or one among all elements."""
+    """A buffer whose elements are accessed by subscripts: with one index for each dim, or with one
+    flat index."""
 
     def __init__(self, builder: IRBuilder, buffer: Buffer) -> None:
         self._builder = builder
@@ -49,7 +51,7 @@ class BufferVar:
 
     @property
     def tensor(self) -> Tensor:
-        """The elements, for expressions."""
+        """The placeholder tensor of the buffer, for use in expressions."""
         return self.buffer.tensor
 
     def asobject(self) -> Buffer:
@@ -78,13 +80,14 @@ class BufferVar:
 
 
 class IRBuilder:
-    """Writes statements one after the other; ``with`` scopes nest them."""
+    """Appends statements one by one. ``with`` scopes nest them."""
 
     def __init__(self) -> None:
         self._open: list[list[_Item]] = [[]]
 
     def emit(self, stmt: Stmt | PrimExpr | Callable[[Stmt], Stmt]) -> None:
-        """Appends a statement, or a call for its effect. A function is given what follows and makes one of it."""
+        """Appends a statement, or a call that is evaluated for its side effects. A function
+        receives the statement that follows and returns a statement that contains it."""
         self._open[-1].append(Evaluate(stmt) if isinstance(stmt, PrimExpr) else stmt)
 
     def _close(self) -> Stmt:
@@ -97,7 +100,7 @@ class IRBuilder:
         return _sequence(done)
 
     def get(self) -> Stmt:
-        """All statements, as one."""
+        """All statements, combined into one."""
         if len(self._open) != 1:
             raise ValueError("a scope of the builder is still open")
         stmt = self._close()
@@ -108,7 +111,7 @@ class IRBuilder:
     def for_range(
         self, begin: Any, end: Any, name: str = "i", dtype: str | None = None, kind: str = "serial"
     ) -> Iterator[Var]:
-        """A loop over ``begin .. end``: serial, parallel, vectorized or unrolled."""
+        """A loop over ``begin .. end``. ``kind`` is serial, parallel, vectorized or unrolled."""
         names = {k.name.lower(): k for k in ForKind} | {"vectorize": ForKind.VECTORIZED, "unroll": ForKind.UNROLLED}
         if kind not in names:
             raise ValueError(f"a loop is one of {', '.join(names)}, not '{kind}'")
@@ -127,14 +130,15 @@ class IRBuilder:
 
     @contextmanager
     def if_scope(self, cond: Any) -> Iterator[None]:
-        """What happens where the condition holds."""
+        """Executes the statements inside if the condition holds."""
         self._open.append([])
         yield
         self.emit(IfThenElse(cond, self._close()))
 
     @contextmanager
     def else_scope(self) -> Iterator[None]:
-        """What happens where the condition of the ``if_scope`` just closed does not hold."""
+        """Executes the statements inside if the condition of the preceding ``if_scope`` does not
+        hold."""
         last = self._open[-1][-1] if self._open[-1] else None
         if not isinstance(last, IfThenElse) or last.else_case is not None:
             raise ValueError("else_scope follows an if_scope")
@@ -144,28 +148,28 @@ class IRBuilder:
         self._open[-1][-1] = IfThenElse(last.condition, last.then_case, other)
 
     def let(self, var_name: str, value: Any) -> Var:
-        """A name for a value, which is computed here, once."""
+        """Computes a value once, at this point, and names it."""
         value = _core.tir_const(value)
         var = _core.Var(var_name, value.dtype)
         self.emit(lambda body: LetStmt(var, value, body))
         return var
 
     def assert_(self, condition: Any, message: str) -> None:
-        """Fails the run with the message where the condition does not hold."""
+        """Fails at run time with the message if the condition does not hold."""
         self.emit(lambda body: AssertStmt(condition, message, body))
 
     def allocate(self, dtype: str, shape: Any, name: str = "buf", axis_separators: Any = None, scope: str = "") -> BufferVar:
-        """A scratch buffer, of undefined contents, for what follows."""
+        """A scratch buffer with undefined contents, for the statements that follow."""
         buffer = decl_buffer(shape if isinstance(shape, list | tuple) else [shape], dtype, name)
         self.emit(lambda body: Allocate(buffer, body))
         return BufferVar(self, buffer)
 
     def buffer_ptr(self, buf: Buffer | Tensor, shape: Sequence[Any] | None = None) -> BufferVar:
-        """A buffer whose elements are read and written by index."""
+        """A buffer whose elements are accessed by subscripts."""
         return BufferVar(self, buf if isinstance(buf, Buffer) else Buffer(buf))
 
     def likely(self, expr: Any) -> PrimExpr:
-        """The condition, which is nearly always true."""
+        """Marks a condition that is nearly always true."""
         return _core.tir_call("likely", expr)
 
 

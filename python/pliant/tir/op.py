@@ -1,4 +1,4 @@
-"""Functions over scalar expressions. Numbers are accepted wherever expressions are."""
+"""Functions on scalar expressions. Numbers are accepted wherever expressions are."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ __all__ = [
 
 
 class Op(str):
-    """An intrinsic by its name, ``"tir.exp"``: what ``call.op`` is."""
+    """The name of an intrinsic, such as ``"tir.exp"``. ``call.op`` has this type."""
 
     __slots__ = ()
 
@@ -104,20 +104,21 @@ class Op(str):
 
     @staticmethod
     def get(op_name: str) -> Op:
-        """The intrinsic of that name."""
+        """The intrinsic with this name."""
         return Op(op_name)
 
     def same_as(self, other: object) -> bool:
-        """Whether both are one intrinsic."""
+        """Whether both are the same intrinsic."""
         return self == other
 
 
 class Let:
-    """``Let(var, value, body)`` is ``body`` with the value for the variable, computed once: expressions share their parts,
-    so there is no node of this kind.
+    """``Let(var, value, body)`` returns ``body`` with the variable replaced by the value. The value
+    is still computed only once, because expressions share their parts. Therefore there is no node
+    of this kind.
 
-    :raises UnsupportedError: when the value calls a packed or extern function, which must happen once:
-        ``tir.LetStmt`` around the statement says that.
+    :raises UnsupportedError: if the value calls a packed or extern function, because such a call
+    must happen exactly once. Use ``tir.LetStmt`` around the statement instead.
     """
 
     def __new__(cls, var: PrimExpr, value: PrimExprLike, body: PrimExpr) -> PrimExpr:  # type: ignore[misc]
@@ -125,7 +126,7 @@ class Let:
 
 
 def call_intrin(dtype: str, func_name: str, *args: PrimExprLike | str) -> PrimExpr:
-    """A call of an intrinsic by its name, whose result is of that type: ``tir.Call``."""
+    """A call of an intrinsic by name. ``dtype`` is the type of the result. See ``tir.Call``."""
     return _core.Call(dtype, func_name, list(args))
 
 
@@ -146,18 +147,18 @@ def exp10(x: PrimExprLike) -> PrimExpr:
 
 
 def hypot(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
-    """``sqrt(x1^2 + x2^2)``, without overflow in between; NaN where one is NaN."""
+    """``sqrt(x1^2 + x2^2)``, without intermediate overflow. NaN if one operand is NaN."""
     a, b = abs(_core.tir_const(x1)), abs(_core.tir_const(x2))
     large, small = max(a, b), min(a, b)
     zero, one = const(0, large.dtype), const(1, large.dtype)
     part = small / if_then_else(large > zero, large, one)
-    # Two infinities have no quotient.
+    # The quotient of two infinities is NaN.
     part = if_then_else(small == large, if_then_else(large > zero, one, zero), part)
     return large * sqrt(one + part * part)
 
 
 def copysign(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
-    """``x1`` with the sign of ``x2``, of floats of the same type."""
+    """``x1`` with the sign of ``x2``. Both are floats of the same type."""
     a, b = _core.tir_const(x1), _core.tir_const(x2)
     bits = _bits_of(a.dtype)
     sign = const(-(1 << (int(bits[3:]) - 1)), bits)
@@ -169,13 +170,14 @@ def copysign(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
 
 
 def nextafter(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
-    """The float next to ``x1`` on the way to ``x2``; ``x2`` where they are equal, NaN where one is NaN."""
+    """The float next to ``x1`` in the direction of ``x2``. It is ``x2`` if both are equal, and NaN
+    if one of them is NaN."""
     a = _core.tir_const(x1)
     b = _core.tir_const(x2).astype(a.dtype)
     bits = _bits_of(a.dtype)
     zero, one = const(0, a.dtype), const(1, bits)
     least = copysign(reinterpret(a.dtype, one), b)
-    # The bits of positive floats count up; those of negative ones count up away from 0.
+    # The bit pattern of a float grows with its distance from 0, regardless of the sign.
     outward = (a > zero) == (b > a)
     step = reinterpret(a.dtype, reinterpret(bits, a) + if_then_else(outward, one, -one))
     moved = if_then_else(a == zero, least, step)
@@ -184,9 +186,9 @@ def nextafter(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
 
 
 def ldexp(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
-    """``x1 * 2^x2`` of an integer ``x2``."""
+    """``x1 * 2^x2`` for an integer ``x2``."""
     value = _core.tir_const(x1)
-    # In four factors, so that none overflows before the product does.
+    # The power is applied in four factors, so that no factor overflows before the product does.
     power_of_two = min(max(_core.tir_const(x2).astype("int32"), -4400), 4400)
     quarter = floordiv(power_of_two, 4)
     for part in (quarter, quarter, quarter, power_of_two - quarter * 3):
@@ -195,9 +197,10 @@ def ldexp(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
 
 
 def _bits_of(dtype: str) -> str:
-    """The integer type as wide as a float type.
+    """The integer type with the same width as a float type.
 
-    Raises ``TypeError`` where it is none."""
+    Raises ``TypeError`` if ``dtype`` is not a float type.
+    """
     found = {"float16": "int16", "bfloat16": "int16", "float32": "int32", "float64": "int64"}.get(dtype)
     if found is None:
         raise TypeError(f"{dtype} is no type of floats")
@@ -355,12 +358,12 @@ def clz(x: PrimExprLike) -> PrimExpr:
 
 
 def bitwise_not(x: PrimExprLike) -> PrimExpr:
-    """The bits of ``x``, negated."""
+    """The bitwise complement of ``x``."""
     return _core.tir_call("bitwise_not", x)
 
 
 def likely(x: PrimExprLike) -> PrimExpr:
-    """``x``, a condition that is nearly always true."""
+    """Marks a condition ``x`` that is nearly always true."""
     return _core.tir_call("likely", x)
 
 
@@ -380,7 +383,7 @@ def multiply(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
 
 
 def floordiv(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """``a // b``, towards minus infinity."""
+    """``a // b``, rounded towards minus infinity."""
     return _core.tir_binary("floordiv", a, b)
 
 
@@ -390,7 +393,7 @@ def floormod(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
 
 
 def truncdiv(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The integer quotient towards zero."""
+    """The integer quotient rounded towards zero."""
     return _core.tir_binary("truncdiv", a, b)
 
 
@@ -410,17 +413,17 @@ def fmod(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
 
 
 def bitwise_and(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The bits that both have."""
+    """The bitwise and of two integers."""
     return _core.tir_call("bitwise_and", a, b)
 
 
 def bitwise_or(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The bits that either has."""
+    """The bitwise or of two integers."""
     return _core.tir_call("bitwise_or", a, b)
 
 
 def bitwise_xor(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The bits that one of both has."""
+    """The bitwise exclusive or of two integers."""
     return _core.tir_call("bitwise_xor", a, b)
 
 
@@ -430,7 +433,7 @@ def shift_left(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
 
 
 def shift_right(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """``a >> b``, keeping the sign of signed integers."""
+    """``a >> b``. The sign of signed integers is preserved."""
     return _core.tir_call("shift_right", a, b)
 
 
@@ -444,7 +447,7 @@ def ceildiv(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
 
 
 def div(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The quotient: exact for floats, towards zero for integers."""
+    """The quotient. For integers, it is rounded towards zero."""
     return _core.tir_binary("div", a, b)
 
 
@@ -477,12 +480,12 @@ def fma(a: PrimExprLike, b: PrimExprLike, c: PrimExprLike) -> PrimExpr:
 
 
 def if_then_else(cond: PrimExprLike, t: PrimExprLike, f: PrimExprLike) -> PrimExpr:
-    """``t`` where ``cond`` holds, else ``f``; only the chosen one is evaluated."""
+    """``t`` if ``cond`` holds, otherwise ``f``. Only the chosen operand is evaluated."""
     return _core.tir_call("if_then_else", cond, t, f)
 
 
 def all(*args: PrimExprLike) -> PrimExpr:
-    """All conditions hold."""
+    """Whether all conditions hold."""
     result = _core.tir_const(True)
     for arg in args:
         result = _core.tir_binary("and", result, arg)
@@ -490,7 +493,7 @@ def all(*args: PrimExprLike) -> PrimExpr:
 
 
 def any(*args: PrimExprLike) -> PrimExpr:
-    """At least one condition holds."""
+    """Whether at least one condition holds."""
     result = _core.tir_const(False)
     for arg in args:
         result = _core.tir_binary("or", result, arg)
@@ -498,7 +501,7 @@ def any(*args: PrimExprLike) -> PrimExpr:
 
 
 def const(value: builtins.int | builtins.float | builtins.bool, dtype: str | None = None) -> PrimExpr:
-    """A constant; of the Python value's own type unless ``dtype`` is given."""
+    """A constant. ``dtype`` is the type of the Python value by default."""
     return _core.tir_const(value, dtype)
 
 
@@ -508,7 +511,8 @@ def max_value(dtype: str) -> PrimExpr:
 
 
 def min_value(dtype: str) -> PrimExpr:
-    """The smallest finite value of a data type: of floats, the negative one of the largest size."""
+    """The smallest finite value of a data type. For floats, this is the negative value with the
+    largest magnitude."""
     return _core.tir_limit(dtype, False)
 
 
@@ -518,7 +522,7 @@ def infinity(dtype: str) -> PrimExpr:
 
 
 def reinterpret(dtype: str, value: PrimExprLike) -> PrimExpr:
-    """The bits of a value as another type of that size."""
+    """The bits of a value reinterpreted as another type of the same size."""
     return _core.tir_call_typed("reinterpret", dtype, value)
 
 

@@ -1,6 +1,7 @@
-"""Statements of loop functions: what :attr:`pliant.tir.PrimFunc.body` is made of.
+"""Statements of loop functions, which form :attr:`pliant.tir.PrimFunc.body`.
 
-Statements never change: a pass builds new ones and puts them into a function with ``func.with_body(body)``.
+Statements are immutable. A pass builds new ones and inserts them into a function with
+``func.with_body(body)``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pliant._core import IterVar, PrimExpr, ProducerLoad, Range, Tensor
 
 
 class ForKind(IntEnum):
-    """How a loop runs."""
+    """The execution mode of a loop."""
 
     SERIAL = 0
     PARALLEL = 1
@@ -23,7 +24,8 @@ class ForKind(IntEnum):
 
 
 class Buffer:
-    """A buffer: memory with a shape and a data type. Two are equal when they are the same memory."""
+    """A buffer: memory with a shape and a data type. Two buffers are equal if they are the same
+    memory."""
 
     __slots__ = ("tensor",)
 
@@ -46,19 +48,19 @@ class Buffer:
         return self.tensor.dtype
 
     def scope(self) -> str:
-        """Where the memory is: there is one place."""
+        """The memory scope. Always ``"global"``, because there is one kind of memory."""
         return "global"
 
     def __getitem__(self, indices: Any) -> PrimExpr:
         return self.tensor[indices]
 
     def vload(self, begin: Any, dtype: str | None = None) -> PrimExpr:
-        """The element at those indices; ``dtype``, where it is named, is the buffer's."""
+        """The element at these indices. ``dtype``, if given, must be the type of the buffer."""
         self._of_own_type("vload", dtype)
         return ProducerLoad(self, begin)
 
     def vstore(self, begin: Any, value: Any) -> BufferStore:
-        """The statement that writes an element, or those of a ramp of indices."""
+        """A statement that writes one element, or the elements at a ramp of indices."""
         return BufferStore(self, value, begin if isinstance(begin, list | tuple) else [begin])
 
     def _of_own_type(self, what: str, dtype: str | None) -> None:
@@ -83,20 +85,20 @@ class Buffer:
 
 
 def decl_buffer(shape: Sequence[Any], dtype: str = "float32", name: str = "buffer", *, scope: str = "") -> Buffer:
-    """A new buffer. There is one kind of memory: ``scope`` is ``""`` or ``"global"``."""
+    """A new buffer. There is one kind of memory, so ``scope`` must be ``""`` or ``"global"``."""
     if scope not in ("", "global"):
         raise ValueError(f"decl_buffer: scope is '' or 'global', not {scope!r}")
     return Buffer(_core.te_placeholder(list(shape), dtype, name))
 
 
 class Unstated(list[Any]):
-    """No regions: a block that does not say what it reads or writes."""
+    """The regions of a block that does not state what it reads or writes."""
 
     unstated = True
 
 
 class BufferRegion:
-    """A part of a buffer: a range of each dim."""
+    """A part of a buffer, given by a range for each dim."""
 
     __slots__ = ("buffer", "region")
 
@@ -106,13 +108,13 @@ class BufferRegion:
 
 
 class Stmt:
-    """A statement. Its fields are named in ``_fields``, in the order of the constructor."""
+    """A statement. ``_fields`` contains the names of its fields in the order of the constructor."""
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()
 
     def same_as(self, other: object) -> bool:
-        """Whether both are the very same statement."""
+        """Whether both are the same statement object."""
         return self is other
 
     def __repr__(self) -> str:
@@ -120,7 +122,7 @@ class Stmt:
 
 
 class SeqStmt(Stmt):
-    """Statements one after the other."""
+    """A sequence of statements."""
 
     __slots__ = _fields = ("seq",)
 
@@ -169,7 +171,7 @@ class While(Stmt):
 
 
 class IfThenElse(Stmt):
-    """A choice."""
+    """A branch."""
 
     __slots__ = _fields = ("condition", "then_case", "else_case")
 
@@ -180,7 +182,7 @@ class IfThenElse(Stmt):
 
 
 class LetStmt(Stmt):
-    """Gives a variable its value for the body."""
+    """Defines a variable with a value for the body."""
 
     __slots__ = _fields = ("var", "value", "body")
 
@@ -202,7 +204,7 @@ class BufferStore(Stmt):
 
 
 class Allocate(Stmt):
-    """A buffer that lives during the body."""
+    """Allocates a buffer that lives during the body."""
 
     __slots__ = _fields = ("buffer", "body")
 
@@ -212,7 +214,7 @@ class Allocate(Stmt):
 
 
 class Evaluate(Stmt):
-    """Evaluates an expression for its effect."""
+    """Evaluates an expression for its side effects."""
 
     __slots__ = _fields = ("value",)
 
@@ -221,7 +223,7 @@ class Evaluate(Stmt):
 
 
 class AssertStmt(Stmt):
-    """Fails the run with the message where the condition is false."""
+    """Fails at run time with the message if the condition is false."""
 
     __slots__ = _fields = ("condition", "message", "body")
 
@@ -232,7 +234,8 @@ class AssertStmt(Stmt):
 
 
 class Block(Stmt):
-    """A block: the unit of scheduling. Its body sees only its axes, not the loops around it."""
+    """A block, the unit of scheduling. Its body refers only to its own axes and not to the
+    enclosing loops."""
 
     __slots__ = _fields = (
         "iter_vars",
@@ -270,7 +273,7 @@ class Block(Stmt):
 
 
 class BlockRealize(Stmt):
-    """Runs a block with values for its axes, where the predicate holds."""
+    """Executes a block with values for its axes, if the predicate holds."""
 
     __slots__ = _fields = ("iter_values", "predicate", "block")
 
@@ -281,7 +284,7 @@ class BlockRealize(Stmt):
 
 
 def range_of(start: PrimExpr, extent: PrimExpr) -> Range:
-    """The range of that many values from ``start``."""
+    """The range of ``extent`` values from ``start`` on."""
     return Range.from_min_extent(start, extent)
 
 

@@ -1,6 +1,6 @@
-"""Walking and rewriting statements of loop functions.
+"""Traversal and rewriting of statements of loop functions.
 
-Python's stack follows the nesting of loops and blocks; expressions are walked with a stack of their own.
+Nested loops and blocks are traversed recursively. Expressions are traversed with an explicit stack.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def _parts(node: _Node) -> list[_Node]:
 
 
 def post_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node], Any]) -> None:
-    """Calls ``fvisit`` with every statement and expression inside a node and itself, parts before what they are part
-    of. Shared expressions are visited once."""
+    """Calls ``fvisit`` with every statement and expression inside a node, and finally with the node
+    itself. Children come before their parents. A shared expression is visited once."""
     seen: set[Any] = set()
     stack: list[tuple[_Node, bool]] = [(_root(stmt), False)]
     while stack:
@@ -60,7 +60,7 @@ def post_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node],
 
 
 def pre_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node], bool]) -> None:
-    """Calls ``fvisit`` with a node and then, if it returns true, with all inside it."""
+    """Calls ``fvisit`` with a node, and with everything inside it if the call returns true."""
     stack: list[_Node] = [_root(stmt)]
     while stack:
         node = stack.pop()
@@ -69,7 +69,8 @@ def pre_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node], 
 
 
 def _node(made: _Node, old: _Node) -> _Node:
-    """What a callback returned in place of a node: a statement for a statement, an expression for an expression."""
+    """Checks the result of a callback that replaces a node: a statement must be replaced by a
+    statement, and an expression by an expression."""
     kind = PrimExpr if isinstance(old, PrimExpr) else Stmt
     if not isinstance(made, kind):
         raise TypeError(f"what stands for a {_class_name(old)} is a {kind.__name__}, not {made!r}")
@@ -77,7 +78,7 @@ def _node(made: _Node, old: _Node) -> _Node:
 
 
 class _Rewrite:
-    """Rebuilds what changed inside a node."""
+    """Rebuilds a node with the replacements that the callbacks return."""
 
     def __init__(
         self,
@@ -133,7 +134,7 @@ class _Rewrite:
         return self._done[root._node_id][1]
 
     def _value(self, value: Any) -> Any:
-        # An axis is an expression too: its variable, which is no use of it.
+        # An axis is also an expression, but its variable is a definition and not a use.
         if isinstance(value, IterVar):
             dom = value.dom
             new = self._range(dom)
@@ -163,7 +164,7 @@ class _Rewrite:
         fields = [getattr(node, field) for field in node._fields]
         new = []
         for field, value in zip(node._fields, fields, strict=True):
-            # The variable that a statement defines is no use of it.
+            # The variable that a statement defines is not a use.
             new.append(value if field in ("loop_var", "var") else self._value(value))
         if all(a is b for a, b in zip(fields, new, strict=True)):
             return node
@@ -181,9 +182,10 @@ def ir_transform(
     postorder: Callable[[_Node], _Node | None] | None,
     only_enable: Sequence[str] | None = None,
 ) -> Any:
-    """Rewrites a statement or the body of a function. ``preorder`` may return what stands for a node, which is then not
-    entered; ``postorder`` gets each node with its parts rewritten, and may return what stands for it. ``only_enable``
-    names the kinds that are asked about (``"tir.For"``). The very same object is returned when nothing changed."""
+    """Rewrites a statement or the body of a function. ``preorder`` may return a replacement for a
+    node; the replacement is not traversed. ``postorder`` receives each node after its parts have
+    been rewritten, and may return a replacement. ``only_enable`` restricts the callbacks to kinds
+    of nodes (``"tir.For"``). If nothing changes, the same object is returned."""
     from pliant import tir
 
     only = None if only_enable is None else frozenset(only_enable)
@@ -199,9 +201,11 @@ def ir_transform(
 
 
 def substitute(node: Any, vmap: Mapping[PrimExpr, Any] | Callable[[PrimExpr], Any]) -> Any:
-    """A statement, an expression or a function with variables replaced. The variables that loops and blocks define stay.
+    """A statement, an expression or a function with variables replaced. Variables that loops and
+    blocks define are not replaced.
 
-    ``vmap`` is a dict, or a function that gives what a variable becomes, ``None`` where it stays.
+    ``vmap`` is a dict, or a function that returns the replacement of a variable, or ``None`` to
+    keep the variable.
     """
     if callable(vmap):
         given = ((var, vmap(var)) for var in _variables(node))
@@ -218,12 +222,13 @@ def substitute(node: Any, vmap: Mapping[PrimExpr, Any] | Callable[[PrimExpr], An
 
 
 def renew_defs(func: PrimFunc) -> PrimFunc:
-    """The same function with parameters, buffers and variables of its own: objects that no other function shares."""
+    """A copy of the function with fresh parameters, buffers and variables, which are not shared
+    with other functions."""
     return _core.tir_renew_defs(func)
 
 
 def _variables(node: Any) -> list[PrimExpr]:
-    """The variables that a node mentions, each once."""
+    """The variables that occur in a node, each once."""
     seen: dict[int, PrimExpr] = {}
 
     def visit(expr: _Node) -> None:

@@ -1,11 +1,16 @@
-"""The operators as tensor expressions, for ``bb.emit_te``, operators and loop functions of your own.
+"""The operators as tensor expressions, for ``bb.emit_te``, user-defined operators and loop
+functions.
 
-Every operator of ``relax.op`` that has a loop form is here under its own name and with its own signature, made from its
-declaration: ``topi.add(a, b)``, ``topi.nn.softmax(x)``, ``topi.image.resize2d(x, size)``. It is the loop form that
-legalisation uses. What the field writes otherwise than ``relax.op`` stands in :mod:`pliant.topi.names`,
-:mod:`pliant.topi.nn`, :mod:`pliant.topi.image` and :mod:`pliant.topi.vision`: other names and orders of arguments for the
-same operators. Functions of the field that are no operators are formulas in :mod:`pliant.topi.transform`. The field's
-modules ``topi.math``, ``broadcast``, ``reduction`` and ``tensor`` have the names that ``topi`` has.
+Every operator of ``relax.op`` with a tensor expression has a function here with the same name and
+signature, generated from its declaration: ``topi.add(a, b)``, ``topi.nn.softmax(x)``,
+``topi.image.resize2d(x, size)``. The function builds the same tensor expression to which calls of
+the operator are lowered.
+
+If TVM's ``topi`` uses another name or order of arguments than ``relax.op``, the function is defined
+in :mod:`pliant.topi.names`, :mod:`pliant.topi.nn`, :mod:`pliant.topi.image` or
+:mod:`pliant.topi.vision`. Functions of TVM's ``topi`` that are not operators are defined in
+:mod:`pliant.topi.transform`. The modules ``topi.math``, ``broadcast``, ``reduction`` and ``tensor``
+have the same names as ``topi`` itself.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What a formula asks of sizes and of indices that only a run knows: refused at once where it is known, else checked
-before the formula runs."""
+"""Requirements on sizes and indices. A violation that is known when the expression is built raises
+an exception. Other requirements are checked at run time before the stage runs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ __all__ = ["indices_within", "sizes_agree", "sizes_hold"]
 
 
 def sizes_hold(stage: Tensor, condition: Any, message: str, *told: Any) -> Tensor:
-    """``stage``, which runs only where ``condition`` holds; ``{0}``, ``{1}``, ... in the message are the sizes ``told``.
+    """``stage`` with the requirement that ``condition`` holds. The placeholders ``{0}``, ``{1}``
+    and so on in the message stand for the sizes ``told``.
 
-    Raises ``ValueError`` where it is known not to hold."""
+    Raises ``ValueError`` if the condition is known not to hold.
+    """
     (known,) = get_const_tuple([simplify(condition)])
     if isinstance(known, (bool, int)):
         if known:
@@ -25,9 +27,11 @@ def sizes_hold(stage: Tensor, condition: Any, message: str, *told: Any) -> Tenso
 
 
 def sizes_agree(stage: Tensor, name: str, *pairs: tuple[str, Any, Any]) -> Tensor:
-    """``stage``, which runs only where sizes are what they have to be: each with what it is the size of, and the other one.
+    """``stage`` with the requirement that the sizes in each pair are equal. A pair is a
+    description, the size, and the expected size.
 
-    Raises ``ValueError`` where they are known to differ."""
+    Raises ``ValueError`` if the sizes are known to differ.
+    """
     for what, size, wanted in pairs:
         message = f"{name}: {what} has the size {{0}}, not {{1}}"
         stage = sizes_hold(stage, tir.const(size) == wanted, message, size, wanted)
@@ -35,7 +39,8 @@ def sizes_agree(stage: Tensor, name: str, *pairs: tuple[str, Any, Any]) -> Tenso
 
 
 def indices_within(stage: Tensor, indices: Tensor, name: str, axis: int, size: Any) -> Tensor:
-    """``stage``, which runs only where all indices lie in ``0 .. size``: an axis of what ``name`` reads."""
+    """``stage`` with the requirement that all indices lie in ``0 .. size``, the size of axis
+    ``axis`` that ``name`` reads."""
 
     def within(*i: Any) -> Any:
         index = indices(*i).astype("int64")

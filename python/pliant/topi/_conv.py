@@ -1,4 +1,4 @@
-"""Convolutions under the names that tell their layouts."""
+"""Convolutions under names that contain the layout."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _list(value: Any, n: int) -> list[Any]:
 
 
 def _padding(padding: Any, kernel: Sequence[Any], dilation: Any) -> Any:
-    """How much before and after each dim: as given, or as ``"VALID"`` (nothing) and ``"SAME"`` (as many places as the
-    input has at stride 1) say."""
+    """The padding before and after each dim. ``"VALID"`` means no padding, and ``"SAME"`` means the
+    padding that preserves the size at stride 1. Other values are returned unchanged."""
     if not isinstance(padding, str):
         return padding
     if padding == "VALID":
@@ -75,8 +75,9 @@ def _convolve(
 
 
 def conv2d(data: Tensor, weight: Tensor, *positional: Any, **options: Any) -> Tensor:
-    """``relax.op.nn.conv2d``. Where the sixth argument is a layout and no number of groups, the arguments are the field's:
-    strides, padding, dilation, ``data_layout``, ``kernel_layout`` (that which goes with it by default), ``out_dtype``."""
+    """``relax.op.nn.conv2d``. If the sixth argument is a layout instead of a number of groups, the
+    arguments are those of TVM's ``topi``: strides, padding, dilation, ``data_layout``,
+    ``kernel_layout`` (derived from ``data_layout`` by default), ``out_dtype``."""
     if len(positional) < 4 or not isinstance(positional[3], str):
         return find("nn.conv2d")(data, weight, *positional, **options)
     strides, padding, dilation, layout, *rest = positional
@@ -90,8 +91,8 @@ def conv2d(data: Tensor, weight: Tensor, *positional: Any, **options: Any) -> Te
     return _convolve(data, weight, strides, padding, dilation, 1, out_dtype, layout, kernel_layout)
 
 
-def unpack_NCHWc_to_nchw(packed_out: Tensor, out_dtype: str) -> Tensor:  # noqa: N802 (the field's name)
-    """Images whose channels stand in blocks, as images of channels before the dims."""
+def unpack_NCHWc_to_nchw(packed_out: Tensor, out_dtype: str) -> Tensor:  # noqa: N802 (TVM's name)
+    """Converts images with blocked channels (NCHWc) to the layout NCHW."""
     n, chunks, height, width, block = packed_out.shape
 
     def element(i: Any, c: Any, h: Any, w: Any) -> Any:
@@ -100,7 +101,7 @@ def unpack_NCHWc_to_nchw(packed_out: Tensor, out_dtype: str) -> Tensor:  # noqa:
     return te.compute((n, chunks * block, height, width), element, name="output_unpack")
 
 
-def conv2d_NCHWc(  # noqa: N802 (the field's name)
+def conv2d_NCHWc(  # noqa: N802 (TVM's name)
     data: Tensor,
     kernel: Tensor,
     stride: Any,
@@ -110,7 +111,8 @@ def conv2d_NCHWc(  # noqa: N802 (the field's name)
     out_layout: str,
     out_dtype: str = "float32",
 ) -> Tensor:
-    """``conv2d`` of images whose channels stand in blocks, by kernels of layout OIHWio; the result has the kernel's blocks."""
+    """``conv2d`` of images with blocked channels and filters of layout OIHWio. The result has the
+    channel blocks of the filter."""
     if data.ndim != 5 or kernel.ndim != 6:
         raise ValueError(f"conv2d_NCHWc: {data.ndim} and {kernel.ndim} dims, but 5 and 6 are needed")
     for name, given in (("layout", layout), ("out_layout", out_layout)):
@@ -139,7 +141,7 @@ def conv1d_ncw(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv1d`` of channels before the dim."""
+    """``conv1d`` in layout NCW."""
     return _convolve(data, kernel, strides, padding, dilation, 1, out_dtype, "NCW", "OIW")
 
 
@@ -151,48 +153,48 @@ def conv1d_nwc(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv1d`` of channels after the dim, with kernels of layout WIO."""
+    """``conv1d`` in layout NWC, with filters of layout WIO."""
     return _convolve(data, kernel, strides, padding, dilation, 1, out_dtype, "NWC", "WIO")
 
 
 def conv2d_nchw(
-    Input: Tensor,  # noqa: N803 (the field's names)
+    Input: Tensor,  # noqa: N803 (TVM's names)
     Filter: Tensor,  # noqa: N803
     stride: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv2d`` of channels before the dims."""
+    """``conv2d`` in layout NCHW."""
     return _convolve(Input, Filter, stride, padding, dilation, 1, out_dtype, "NCHW", "OIHW")
 
 
 def conv2d_nhwc(
-    Input: Tensor,  # noqa: N803 (the field's names)
+    Input: Tensor,  # noqa: N803 (TVM's names)
     Filter: Tensor,  # noqa: N803
     stride: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv2d`` of channels after the dims, with kernels of layout HWIO."""
+    """``conv2d`` in layout NHWC, with filters of layout HWIO."""
     return _convolve(Input, Filter, stride, padding, dilation, 1, out_dtype, "NHWC", "HWIO")
 
 
 def conv2d_hwcn(
-    Input: Tensor,  # noqa: N803 (the field's names)
+    Input: Tensor,  # noqa: N803 (TVM's names)
     Filter: Tensor,  # noqa: N803
     stride: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv2d`` of images along the last dim, with kernels of layout HWIO."""
+    """``conv2d`` in layout HWCN, with filters of layout HWIO."""
     return _convolve(Input, Filter, stride, padding, dilation, 1, out_dtype, "HWCN", "HWIO")
 
 
 def conv3d_ncdhw(
-    Input: Tensor,  # noqa: N803 (the field's names)
+    Input: Tensor,  # noqa: N803 (TVM's names)
     Filter: Tensor,  # noqa: N803
     stride: Any = 1,
     padding: Any = 0,
@@ -200,12 +202,12 @@ def conv3d_ncdhw(
     groups: int = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv3d`` of channels before the dims."""
+    """``conv3d`` in layout NCDHW."""
     return _convolve(Input, Filter, stride, padding, dilation, groups, out_dtype, "NCDHW", "OIDHW")
 
 
 def conv3d_ndhwc(
-    Input: Tensor,  # noqa: N803 (the field's names)
+    Input: Tensor,  # noqa: N803 (TVM's names)
     Filter: Tensor,  # noqa: N803
     stride: Any = 1,
     padding: Any = 0,
@@ -213,12 +215,12 @@ def conv3d_ndhwc(
     groups: int = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv3d`` of channels after the dims, with kernels of layout DHWIO."""
+    """``conv3d`` in layout NDHWC, with filters of layout DHWIO."""
     return _convolve(Input, Filter, stride, padding, dilation, groups, out_dtype, "NDHWC", "DHWIO")
 
 
 def group_conv2d_nchw(
-    Input: Tensor,  # noqa: N803 (the field's names)
+    Input: Tensor,  # noqa: N803 (TVM's names)
     Filter: Tensor,  # noqa: N803
     stride: Any = 1,
     padding: Any = 0,
@@ -226,12 +228,12 @@ def group_conv2d_nchw(
     groups: int = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv2d`` of channels in groups."""
+    """Grouped ``conv2d`` in layout NCHW."""
     return _convolve(Input, Filter, stride, padding, dilation, groups, out_dtype, "NCHW", "OIHW")
 
 
 def group_conv2d_nhwc(
-    Input: Tensor,  # noqa: N803 (the field's names)
+    Input: Tensor,  # noqa: N803 (TVM's names)
     Filter: Tensor,  # noqa: N803
     stride: Any = 1,
     padding: Any = 0,
@@ -239,33 +241,35 @@ def group_conv2d_nhwc(
     groups: int = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv2d`` of channels in groups, which stand after the dims, with kernels of layout HWIO."""
+    """Grouped ``conv2d`` in layout NHWC, with filters of layout HWIO."""
     return _convolve(Input, Filter, stride, padding, dilation, groups, out_dtype, "NHWC", "HWIO")
 
 
 def depthwise_conv2d_nchw(
-    Input: Tensor,  # noqa: N803 (the field's names)
+    Input: Tensor,  # noqa: N803 (TVM's names)
     Filter: Tensor,  # noqa: N803
     stride: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv2d`` of each channel on its own; the filter is of shape (channels, multiplier, height, width)."""
+    """Depthwise ``conv2d`` in layout NCHW. The filter has the shape (channels, multiplier, height,
+    width)."""
     channels, multiplier, *window = Filter.shape
     kernel = find("reshape")(Filter, [channels * multiplier, 1, *window])
     return group_conv2d_nchw(Input, kernel, stride, padding, dilation, get_const_int(channels), out_dtype)
 
 
 def depthwise_conv2d_nhwc(
-    Input: Tensor,  # noqa: N803 (the field's names)
+    Input: Tensor,  # noqa: N803 (TVM's names)
     Filter: Tensor,  # noqa: N803
     stride: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv2d`` of each channel on its own; the filter is of shape (height, width, channels, multiplier)."""
+    """Depthwise ``conv2d`` in layout NHWC. The filter has the shape (height, width, channels,
+    multiplier)."""
     *window, channels, multiplier = Filter.shape
     kernel = find("reshape")(Filter, [*window, 1, channels * multiplier])
     return group_conv2d_nhwc(Input, kernel, stride, padding, dilation, get_const_int(channels), out_dtype)
@@ -293,29 +297,29 @@ def conv1d_transpose_ncw(
     out_dtype: str | None = None,
     output_padding: Any = 0,
 ) -> Tensor:
-    """``conv1d_transpose`` of channels before the dim."""
+    """``conv1d_transpose`` in layout NCW."""
     return _transposed(data, kernel, stride, padding, out_dtype, output_padding)
 
 
 def conv2d_transpose_nchw(
-    Input: Tensor,  # noqa: N803 (the field's names)
+    Input: Tensor,  # noqa: N803 (TVM's names)
     Filter: Tensor,  # noqa: N803
     strides: Any = 1,
     padding: Any = 0,
     out_dtype: str | None = None,
     output_padding: Any = 0,
 ) -> Tensor:
-    """``conv2d_transpose`` of channels before the dims."""
+    """``conv2d_transpose`` in layout NCHW."""
     return _transposed(Input, Filter, strides, padding, out_dtype, output_padding)
 
 
 def conv3d_transpose_ncdhw(
-    Input: Tensor,  # noqa: N803 (the field's names)
+    Input: Tensor,  # noqa: N803 (TVM's names)
     Filter: Tensor,  # noqa: N803
     strides: Any = 1,
     padding: Any = 0,
     out_dtype: str | None = None,
     output_padding: Any = 0,
 ) -> Tensor:
-    """``conv3d_transpose`` of channels before the dims."""
+    """``conv3d_transpose`` in layout NCDHW."""
     return _transposed(Input, Filter, strides, padding, out_dtype, output_padding)

@@ -1,4 +1,5 @@
-"""Operators of the library as functions over ``te`` tensors: the very loop forms that legalisation uses."""
+"""Operators of the library as functions on ``te`` tensors. They build the same tensor expressions
+to which calls of the operators are lowered."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ _relax = _core.relax
 
 
 class TeOperator:
-    """An operator over ``te`` tensors. Its signature and documentation are those of the operator in ``relax.op``."""
+    """An operator on ``te`` tensors. Its signature and documentation are those of the operator in
+    ``relax.op``."""
 
     def __init__(self, op: Any) -> None:
         self._op = op
@@ -22,7 +24,7 @@ class TeOperator:
         self.__doc__ = op.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The tensor that it computes; a list of them where the operator gives a tuple."""
+        """The computed tensor, or a list of tensors if the operator returns a tuple."""
         return _core.te_operator(self._op, *args, **kwargs)
 
     @property
@@ -34,16 +36,17 @@ class TeOperator:
 
 
 def names(prefix: str = "") -> list[str]:
-    """The operators with a loop form whose names start so, without the prefix."""
+    """The operators that have a tensor expression and whose names start with the prefix, without
+    the prefix."""
     start = f"relax.{prefix}"
     found = (n for n in _relax.op_names() if n.startswith(start))
     return sorted({n[len(start) :] for n in found if _core.has_te(_relax.get_op(n))})
 
 
 def find(path: str) -> Any:
-    """The operator of that name, or the group of operators.
+    """The operator or the group of operators with this name.
 
-    Raises :class:`AttributeError` where there is none, or it has no loop form.
+    Raises :class:`AttributeError` if there is none, or if it has no tensor expression.
     """
     try:
         op = _relax.get_op(path)
@@ -57,14 +60,16 @@ def find(path: str) -> Any:
 
 
 def accumulator(dtype: str) -> str:
-    """The type in which sums over elements of a type are made: halves lose too much."""
+    """The type in which elements of a type are summed up. Floats of 16 bits lose too much
+    precision."""
     return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
 def axis_of(axis: int, ndim: int) -> int:
-    """An axis counted from the first one.
+    """The axis counted from the first one.
 
-    Raises ``ValueError`` where there is none."""
+    Raises ``ValueError`` if there is no such axis.
+    """
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of range for {ndim} dims")
     return axis % ndim
@@ -87,7 +92,7 @@ class Group(ModuleType):
 
 
 def names_of_topi(name: str) -> Any:
-    """A name of ``topi`` in one of the modules that the field sorts it into."""
+    """A name of ``topi``, for one of TVM's submodules of ``topi``."""
     if name.startswith("__"):
         raise AttributeError(name)
     return getattr(importlib.import_module("pliant.topi"), name)

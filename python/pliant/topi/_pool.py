@@ -1,4 +1,4 @@
-"""Pooling under the field's names."""
+"""Pooling under the names of TVM's ``topi``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pool1d(
     layout: str = "NCW",
     count_include_pad: bool = True,
 ) -> Tensor:
-    """``max_pool1d`` or ``avg_pool1d``."""
+    """``max_pool1d`` or ``avg_pool1d``, depending on ``pool_type``."""
     return _pool(1, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
 
 
@@ -54,7 +54,7 @@ def pool2d(
     layout: str = "NCHW",
     count_include_pad: bool = True,
 ) -> Tensor:
-    """``max_pool2d`` or ``avg_pool2d``."""
+    """``max_pool2d`` or ``avg_pool2d``, depending on ``pool_type``."""
     return _pool(2, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
 
 
@@ -69,12 +69,12 @@ def pool3d(
     layout: str = "NCDHW",
     count_include_pad: bool = True,
 ) -> Tensor:
-    """``max_pool3d`` or ``avg_pool3d``."""
+    """``max_pool3d`` or ``avg_pool3d``, depending on ``pool_type``."""
     return _pool(3, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
 
 
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """The largest or the mean over height and width."""
+    """The maximum or the mean over height and width."""
     axes = [i for i, c in enumerate(layout) if c in "HW"]
     if pool_type not in ("max", "avg"):
         raise ValueError(f"pool_type is 'max' or 'avg', not '{pool_type}'")
@@ -93,7 +93,7 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str) -> Te
     shape = list(data.shape)
     windows = []
     for axis, size in zip(axes, sizes, strict=True):
-        # The widest window; those that are narrower leave its last places out.
+        # The extent of the widest window. Narrower windows skip their last positions.
         windows.append(te.reduce_axis((0, tir.floordiv(data.shape[axis] + size - 1, size) + 1), f"r{axis}"))
         shape[axis] = size
 
@@ -110,15 +110,15 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str) -> Te
 
 
 def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW") -> Tensor:
-    """The largest or the mean of so many nearly equal parts of one dim."""
+    """The maximum or the mean of ``output_size`` nearly equal parts of one dim."""
     return _adaptive(data, output_size, pool_type, layout)
 
 
 def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """The largest or the mean of so many nearly equal parts of height and width."""
+    """The maximum or the mean of ``output_size`` nearly equal parts of height and width."""
     return _adaptive(data, output_size, pool_type, layout)
 
 
 def adaptive_pool3d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW") -> Tensor:
-    """The largest or the mean of so many nearly equal parts of three dims."""
+    """The maximum or the mean of ``output_size`` nearly equal parts of three dims."""
     return _adaptive(data, output_size, pool_type, layout)

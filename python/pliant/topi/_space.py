@@ -1,4 +1,5 @@
-"""What spreads or folds the places of images, under the field's names: padding, dilation, blocks."""
+"""Functions that pad, dilate or rearrange the positions of images, under the names of TVM's
+``topi``."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ __all__ = [
 def pad(
     data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int] | None = None, pad_value: float = 0.0, name: str = "PadInput"
 ) -> Tensor:
-    """``data`` between so many values before and after along each axis."""
+    """``data`` with ``pad_value`` added before and after the elements along each axis.
+    ``pad_after`` is equal to ``pad_before`` by default."""
     after = pad_before if pad_after is None else pad_after
     width = [w for pair in zip(pad_before, after, strict=True) for w in pair]
     return find("nn.pad")(data, pad_width=width, pad_value=pad_value)
@@ -39,8 +41,9 @@ def mirror_pad(
     mode: str = "SYMMETRIC",
     name: str = "MirrorPadInput",
 ) -> Tensor:
-    """``data`` between its own mirror images along each axis: with the edge (``"SYMMETRIC"``) or without it
-    (``"REFLECT"``). More than there is to mirror cannot be added."""
+    """``data`` extended by its mirror images along each axis: with the edge (``"SYMMETRIC"``) or
+    without it (``"REFLECT"``). The padding must not exceed the number of elements that can be
+    mirrored."""
     after = pad_before if pad_after is None else pad_after
     if mode not in ("SYMMETRIC", "REFLECT") or not len(pad_before) == len(after) == data.ndim:
         raise ValueError(f"mirror_pad: mode '{mode}', {len(pad_before)} and {len(after)} widths for {data.ndim} dims")
@@ -64,7 +67,8 @@ def mirror_pad(
 
 
 def dilate(data: Tensor, strides: Sequence[int], dilation_value: float = 0.0, name: str = "DilatedInput") -> Tensor:
-    """``data`` with ``dilation_value`` between its elements, which come ``strides`` apart along each axis."""
+    """``data`` with ``dilation_value`` inserted between its elements, which become ``strides``
+    apart along each axis."""
     if len(strides) != data.ndim or any(s < 1 for s in strides):
         raise ValueError(f"dilate: strides {list(strides)} for {data.ndim} dims: one of each, above 0")
     between = tir.const(dilation_value, data.dtype)
@@ -74,7 +78,7 @@ def dilate(data: Tensor, strides: Sequence[int], dilation_value: float = 0.0, na
         value = data(*(tir.floordiv(k, s) for k, s in zip(i, strides, strict=True)))
         return tir.if_then_else(tir.all(*met), value, between) if met else value
 
-    # An axis without elements stays without.
+    # An empty axis stays empty.
     shape = [tir.max((dim - 1) * s + 1, 0) if s > 1 else dim for dim, s in zip(data.shape, strides, strict=True)]
     return te.compute(shape, element, name=name)
 
@@ -91,7 +95,7 @@ def upsampling(
     align_corners: bool = False,
     output_shape: Sequence[Any] | None = None,
 ) -> Tensor:
-    """Images so many times as high and wide: ``resize2d``."""
+    """Images scaled in height and width by ``resize2d``."""
     mode = "align_corners" if align_corners else "asymmetric"
     return _upsampled("resize2d", data, [scale_h, scale_w], layout, method, mode, output_shape)
 
@@ -106,7 +110,7 @@ def upsampling3d(
     coordinate_transformation_mode: str = "half_pixel",
     output_shape: Sequence[Any] | None = None,
 ) -> Tensor:
-    """Volumes so many times as deep, high and wide: ``resize3d``."""
+    """Volumes scaled in depth, height and width by ``resize3d``."""
     scales = [scale_d, scale_h, scale_w]
     return _upsampled("resize3d", data, scales, layout, method, coordinate_transformation_mode, output_shape)
 
@@ -130,7 +134,7 @@ def _upsampled(
 
 
 def _scaled(dim: Any, scale: float) -> Any:
-    """A size so many times as large, rounded."""
+    """A size multiplied by a scale and rounded."""
     if float(scale).is_integer():
         return dim * int(scale)
     above, below = float(scale).as_integer_ratio()
@@ -147,13 +151,14 @@ def _blocks(layout: str, block_size: int) -> tuple[int, int, int]:
 
 
 def _whole(made: Tensor, name: str, axis: int, dim: Any, part: int) -> Tensor:
-    """``made`` of parts of an axis, of which none is left over."""
+    """``made`` with the requirement that the axis of size ``dim`` is a multiple of ``part``."""
     message = f"topi.nn.{name}: axis {axis} of size {{0}} is no multiple of {part}"
     return sizes_hold(made, tir.floormod(dim, part) == 0, message, dim)
 
 
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Tensor:
-    """Channels as blocks of places: the block's place counts before the new channel (``"DCR"``) or after (``"CRD"``)."""
+    """Moves channels to blocks of positions. The position in the block is the outer part of the
+    channel index (``"DCR"``) or the inner part (``"CRD"``)."""
     c, h, w = _blocks(layout, block_size)
     if mode not in ("DCR", "CRD"):
         raise ValueError(f"mode is 'DCR' or 'CRD', not '{mode}'")
@@ -173,7 +178,8 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
 
 
 def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tensor:
-    """Blocks of places as channels; the block's place counts before the old channel."""
+    """Moves blocks of positions to channels. The position in the block is the outer part of the
+    channel index."""
     c, h, w = _blocks(layout, block_size)
     depth = data.shape[c]
     shape = list(data.shape)
@@ -206,7 +212,8 @@ def space_to_batch_nd(
     pad_after: Sequence[int],
     pad_value: float = 0.0,
 ) -> Tensor:
-    """The places of the padded dims after the first one, folded into the batch, the first dim, in blocks."""
+    """Pads the dims after the first one and moves the positions inside their blocks to the first
+    dim, the batch."""
     _above_zero("space_to_batch_nd", block_shape)
     n = len(block_shape)
     rest = [0] * (data.ndim - 1 - n)
@@ -234,7 +241,8 @@ def space_to_batch_nd(
 def batch_to_space_nd(
     data: Tensor, block_shape: Sequence[int], crop_begin_list: Sequence[int], crop_end_list: Sequence[int]
 ) -> Tensor:
-    """The batch, the first dim, unfolded into blocks of the dims after it, of which the ends are cut off."""
+    """Moves positions inside blocks from the first dim, the batch, to the dims after it, and crops
+    these dims at both ends."""
     _above_zero("batch_to_space_nd", block_shape)
     n, count = len(block_shape), 1
     for b in block_shape:

@@ -1,4 +1,5 @@
-"""The field's module of operators that broadcast: the names of :mod:`pliant.topi`."""
+"""The names of :mod:`pliant.topi`, for code that imports broadcasting operators from this module as
+in TVM."""
 
 from pliant.topi._operator import names_of_topi
 

@@ -1,4 +1,5 @@
-"""Operators of images as tensor expressions, with the field's orders of arguments over those of ``relax.op.image``."""
+"""Image operators as tensor expressions. They have the order of arguments of TVM's ``topi`` and use
+the operators of ``relax.op.image``."""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ def resize1d(
     out_dtype: str | None = None,
     output_shape: None = None,
 ) -> Tensor:
-    """Rows of another width: ``resize2d`` of one row each. ``roi`` is empty, or the part that the result shows."""
+    """Resizes the width of 1-d data with ``resize2d``. ``roi`` is empty, or the region to which the
+    result is restricted."""
     at = layout.index("W")
     tall = find("expand_dims")(data, [at])
     width = size[0] if isinstance(size, Sequence) else size
@@ -97,7 +99,8 @@ def resize2d(
     out_dtype: str | None = None,
     output_shape: None = None,
 ) -> Tensor:
-    """Images of another size: ``relax.op.image.resize2d``. ``roi`` is empty, or the part that the result shows."""
+    """Resizes images with ``relax.op.image.resize2d``. ``roi`` is empty, or the region to which the
+    result is restricted."""
     return _resize(
         "resize2d", data, roi, size, layout, method, coordinate_transformation_mode, rounding_method, bicubic_alpha,
         bicubic_exclude, extrapolation_value, out_dtype, output_shape,
@@ -118,7 +121,8 @@ def resize3d(
     out_dtype: str | None = None,
     output_shape: None = None,
 ) -> Tensor:
-    """Volumes of another size: ``relax.op.image.resize3d``. ``roi`` is empty, or the part that the result shows."""
+    """Resizes volumes with ``relax.op.image.resize3d``. ``roi`` is empty, or the region to which
+    the result is restricted."""
     return _resize(
         "resize3d", data, roi, size, layout, method, coordinate_transformation_mode, rounding_method, bicubic_alpha,
         bicubic_exclude, extrapolation_value, out_dtype, output_shape,
@@ -133,14 +137,16 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool = True,
 ) -> Tensor:
-    """Images at the places of a grid: ``relax.op.image.grid_sample``, with corners aligned unless said."""
+    """Samples images at the positions of a grid with ``relax.op.image.grid_sample``. Corners are
+    aligned by default."""
     return find("image.grid_sample")(
         data, grid, method=method, layout=layout, padding_mode=padding_mode, align_corners=align_corners
     )
 
 
 def affine_grid(data: Tensor, target_shape: Sequence[Any]) -> Tensor:
-    """The places that affine maps send each pixel to: ``relax.op.image.affine_grid`` with corners aligned."""
+    """The positions to which affine maps send each pixel: ``relax.op.image.affine_grid`` with
+    aligned corners."""
     return find("image.affine_grid")(data, list(target_shape), align_corners=True)
 
 
@@ -154,8 +160,9 @@ def crop_and_resize(
     extrapolation_value: float | None = None,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """Boxes cut out of images and brought to one size; ``boxes`` are rows ``y1, x1, y2, x2`` between 0 and 1, and
-    ``box_indices`` the images that they are of. Pixels outside an image have ``extrapolation_value``, 0 by default."""
+    """Crops boxes from images and resizes them to one size. ``boxes`` are rows ``y1, x1, y2, x2``
+    between 0 and 1, and ``box_indices`` are the indices of their images. Pixels outside an image
+    have the value ``extrapolation_value``, 0 by default."""
     if layout not in ("NCHW", "NHWC") or method not in ("bilinear", "nearest_neighbor"):
         raise ValueError(f"crop_and_resize: layout '{layout}' and method '{method}'")
     rows, columns, channels = (layout.index(c) for c in "HWC")
@@ -197,6 +204,6 @@ def crop_and_resize(
     made = te.compute(shape, element, name="T_crop_and_resize")
     height, width = data.shape[rows], data.shape[columns]
     message = f"{name}: there is nothing to cut out of images of {{0}} x {{1}} pixels"
-    # Without boxes, nothing is cut out.
+    # Without boxes, the images may be empty.
     made = sizes_hold(made, tir.any(boxes.shape[0] < 1, tir.all(height > 0, width > 0)), message, height, width)
     return indices_within(made, box_indices, name, 0, data.shape[0])

@@ -1,6 +1,6 @@
-"""Operators under the names, or with the orders of arguments, that tensor expressions are written with in the field.
+"""Operators for which TVM's ``topi`` uses another name or order of arguments than ``relax.op``.
 
-Each is a line over the operator of the library; where the field and ``relax.op`` agree, there is nothing here.
+Each function only calls the operator of the library.
 """
 
 from __future__ import annotations
@@ -56,14 +56,17 @@ __all__ = [
 
 
 def identity(x: Tensor) -> Tensor:
-    """The same elements as a stage of its own."""
+    """The same elements in a new stage."""
     return te.compute(x.shape, lambda *i: x(*i), name="identity")
 
 
 def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
-    """The elements without dims of size 1: those at ``axis``, or all known to be 1.
+    """The elements without dims of size 1: those at ``axis``, or by default all dims that are known
+    to be 1.
 
-    A dim at ``axis`` of another size is an error: ``ValueError`` where it is known, else of the run."""
+    If a dim at ``axis`` has another size, ``ValueError`` is raised if the size is known; otherwise
+    the error occurs at run time.
+    """
     dims = list(a.shape)
     sizes = [d if isinstance(d, int) else getattr(d, "value", None) for d in dims]
     if axis is None:
@@ -81,7 +84,7 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
 
 
 def cast(x: Tensor, dtype: str) -> Tensor:
-    """The elements as another data type: ``astype``."""
+    """The elements converted to another data type: ``astype``."""
     return find("astype")(x, dtype=dtype)
 
 
@@ -96,7 +99,7 @@ def log10(x: Tensor) -> Tensor:
 
 
 def ceil_log2(x: Tensor) -> Tensor:
-    """The logarithm to base 2, rounded up; of integers above 0 exactly."""
+    """The logarithm to base 2, rounded up. It is exact for positive integers."""
     if not x.dtype.startswith(("int", "uint")):
         return te.compute(x.shape, lambda *i: tir.ceil(tir.log2(x(*i))), name="T_ceil_log2")
     return te.compute(
@@ -105,17 +108,17 @@ def ceil_log2(x: Tensor) -> Tensor:
 
 
 def fast_exp(x: Tensor) -> Tensor:
-    """``exp``, which runs over vectors as it is."""
+    """``exp``. It is always vectorised, so there is no separate fast version."""
     return find("exp")(x)
 
 
 def fast_tanh(x: Tensor) -> Tensor:
-    """``tanh``, which runs over vectors as it is."""
+    """``tanh``. It is always vectorised, so there is no separate fast version."""
     return find("tanh")(x)
 
 
 def fast_erf(x: Tensor) -> Tensor:
-    """``erf``, which runs over vectors as it is."""
+    """``erf``. It is always vectorised, so there is no separate fast version."""
     return find("erf")(x)
 
 
@@ -125,17 +128,18 @@ def relu(x: Tensor) -> Tensor:
 
 
 def full(shape: Sequence[Any], dtype: str, fill_value: Any) -> Tensor:
-    """A tensor of one value."""
+    """A tensor filled with one value."""
     return find("full")(shape, fill_value, dtype=dtype)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
-    """The numbers from ``start`` up to ``stop`` in steps; from 0 up to ``start`` where there is no ``stop``."""
+    """The numbers from ``start`` (inclusive) to ``stop`` (exclusive) in steps. Without ``stop``,
+    the numbers from 0 to ``start``."""
     return find("arange")(*((0, start) if stop is None else (start, stop)), step, dtype=dtype)
 
 
 def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
-    """The sum of tensors."""
+    """The elementwise sum of tensors."""
     if not xs:
         raise ValueError("elemwise_sum: there is nothing to add up")
     add = find("add")
@@ -149,27 +153,30 @@ def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
 
 
 def all(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements over axes are not 0."""
+    """Whether all elements over the axes are non-zero."""
     return cast(find("min")(cast(cast(data, "bool"), "uint8"), axis, keepdims), "bool")
 
 
 def any(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether any element over axes is not 0."""
+    """Whether any element over the axes is non-zero."""
     return cast(find("max")(cast(cast(data, "bool"), "uint8"), axis, keepdims), "bool")
 
 
 def collapse_sum(data: Tensor, target_shape: Sequence[Any]) -> Tensor:
-    """The sum over the dims that broadcasting to the shape would have added: ``collapse_sum_to``."""
+    """The sum over the dims that broadcasting to ``target_shape`` would add:
+    ``collapse_sum_to``."""
     return find("collapse_sum_to")(data, target_shape)
 
 
 def argmax(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
-    """The place of the largest element along an axis, as int32: the first one, or the last."""
+    """The index of the largest element along an axis as int32: the first such index, or the last
+    one if ``select_last_index`` is set."""
     return _extreme("argmax", data, axis, keepdims, select_last_index)
 
 
 def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
-    """The place of the smallest element along an axis, as int32: the first one, or the last."""
+    """The index of the smallest element along an axis as int32: the first such index, or the last
+    one if ``select_last_index`` is set."""
     return _extreme("argmin", data, axis, keepdims, select_last_index)
 
 
@@ -185,7 +192,7 @@ def _extreme(name: str, data: Tensor, axis: int | None, keepdims: bool, last: bo
 
 
 def _backwards(data: Tensor) -> Tensor:
-    """The elements from the last to the first."""
+    """The elements in reverse order."""
     return te.compute(data.shape, lambda *i: data(*(d - 1 - k for d, k in zip(data.shape, i, strict=True))))
 
 
@@ -195,8 +202,8 @@ def _backwards(data: Tensor) -> Tensor:
 def matmul(
     a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False, out_dtype: str | None = None
 ) -> Tensor:
-    """The matrix product of the last two dims, batch dims broadcast; of matrices turned over where that is said. Sums are
-    made in ``out_dtype``."""
+    """The matrix product over the last two dims, with broadcast batch dims. ``transp_a`` and
+    ``transp_b`` transpose the operands. Sums are computed in ``out_dtype``."""
     return find("matmul")(_turned(a) if transp_a else a, _turned(b) if transp_b else b, out_dtype=out_dtype)
 
 
@@ -207,7 +214,8 @@ def _turned(x: Tensor) -> Tensor:
 
 
 def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
-    """The sum of products over axes of both: so many last ones of ``a`` and first ones of ``b``, or two lists."""
+    """The sum of products over axes of both tensors. ``axes`` is a number of last axes of ``a`` and
+    first axes of ``b``, or two lists of axes."""
     if isinstance(axes, int):
         axes = (range(a.ndim - axes, a.ndim), range(axes))
     own, other = ([axes[0]], [axes[1]]) if isinstance(axes[0], int) else (list(axes[0]), list(axes[1]))
@@ -249,7 +257,8 @@ def ndarray_size(array: Tensor, dtype: str = "int32") -> Tensor:
 
 
 def expand_dims(a: Tensor, axis: int | Sequence[int], num_newaxis: int = 1) -> Tensor:
-    """``a`` with new dims of size 1: so many from ``axis`` on, or one at each of a list."""
+    """``a`` with new dims of size 1: ``num_newaxis`` dims from ``axis`` on, or one dim at each axis
+    of a list."""
     if not isinstance(axis, int):
         return find("expand_dims")(a, list(axis))
     first = axis_of(axis, a.ndim + 1)
@@ -257,17 +266,17 @@ def expand_dims(a: Tensor, axis: int | Sequence[int], num_newaxis: int = 1) -> T
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
-    """The axes in another order; reversed by default: ``permute_dims``."""
+    """The axes in another order, reversed by default: ``permute_dims``."""
     return find("permute_dims")(a, axes)
 
 
 def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors one after the other along an axis: ``concat``."""
+    """Tensors concatenated along an axis: ``concat``."""
     return find("concat")(list(a_tuple), axis=axis)
 
 
 def tile(a: Tensor, reps: Any) -> Tensor:
-    """The whole tensor so many times along each axis."""
+    """The tensor repeated along each axis."""
     return find("tile")(a, reps)
 
 
@@ -279,7 +288,8 @@ def strided_slice(
     axes: Sequence[int] | None = None,
     slice_mode: str = "end",
 ) -> Tensor:
-    """A slice along axes, the first ones by default; with ``slice_mode="size"``, ``end`` are lengths."""
+    """A slice along axes, by default the first ones. With ``slice_mode="size"``, ``end`` contains
+    sizes."""
     axes = list(range(len(begin))) if axes is None else list(axes)
     if slice_mode == "size":
         begins = [_core.tir_const(b) for b in begin]
@@ -292,13 +302,13 @@ def strided_slice(
 
 
 def trilu(data: Tensor, k: int, upper: bool) -> Tensor:
-    """The upper or lower triangle."""
+    """The upper or lower triangle of matrices."""
     return find("triu" if upper else "tril")(data, k)
 
 
 def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "fast") -> Tensor:
-    """The elements at ``indices`` along an axis, of the flat tensor by default; indices out of range are an error
-    unless ``mode`` is ``"clip"`` or ``"wrap"``."""
+    """The elements at ``indices`` along an axis, or of the flattened tensor by default. Indices out
+    of range are an error unless ``mode`` is ``"clip"`` or ``"wrap"``."""
     if batch_dims != 0:
         raise NotImplementedError("topi.take with batch_dims: gather_nd has them")
     if axis is None:
@@ -307,18 +317,19 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, 
 
 
 def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
-    """The elements along an axis where the indices say: ``gather_elements``."""
+    """The elements along an axis at the positions given by ``indices``: ``gather_elements``."""
     return find("gather_elements")(data, indices, axis=axis)
 
 
 def gather_nd(a: Tensor, indices: Tensor) -> Tensor:
-    """The slices at index tuples, which stand along the first dim of ``indices``; in ``relax.op``, along the last."""
+    """The slices at index tuples. The tuples are stored along the first dim of ``indices``; in
+    ``relax.op``, they are stored along the last dim."""
     return find("gather_nd")(a, _first_to_last(indices))
 
 
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "update") -> Tensor:
-    """``data`` with slices put at index tuples, which stand along the first dim of ``indices``; in ``relax.op``, along
-    the last."""
+    """``data`` with slices updated at index tuples. The tuples are stored along the first dim of
+    ``indices``; in ``relax.op``, they are stored along the last dim."""
     return find("scatter_nd")(data, _first_to_last(indices), updates, reduction=mode)
 
 
@@ -327,7 +338,7 @@ def _first_to_last(indices: Tensor) -> Tensor:
 
 
 def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str) -> Tensor:
-    """``on_value`` at the indices along a new axis, ``off_value`` elsewhere."""
+    """``on_value`` at the given indices along a new axis, and ``off_value`` elsewhere."""
     on, off = (tir.const(v, dtype) for v in (on_value, off_value))
     return find("one_hot")(indices, on, off, depth=depth, axis=axis)
 
@@ -336,14 +347,14 @@ def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: in
 
 
 def sort(data: Tensor, axis: int = -1, is_ascend: bool = True) -> Tensor:
-    """The elements in order along an axis."""
+    """The elements sorted along an axis."""
     return find("sort")(data, axis=axis, descending=not is_ascend)
 
 
 def argsort(
     data: Tensor, valid_count: None = None, axis: int = -1, is_ascend: bool = True, dtype: str = "float32"
 ) -> Tensor:
-    """The indices that put the elements in order along an axis."""
+    """The indices that sort the elements along an axis."""
     if valid_count is not None:
         raise NotImplementedError("topi.argsort with valid_count")
     return cast(find("argsort")(data, axis=axis, descending=not is_ascend, dtype="int64"), dtype)
@@ -352,12 +363,13 @@ def argsort(
 def topk(
     data: Tensor, k: int = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int64"
 ) -> Any:
-    """The ``k`` largest elements along an axis, or the smallest, their indices, or both."""
+    """The ``k`` largest elements along an axis (or the smallest ones if ``is_ascend`` is set),
+    their indices, or both."""
     return find("topk")(data, k=k, axis=axis, ret_type=ret_type, largest=not is_ascend, dtype=dtype)
 
 
 def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False, dtype: str = "int64") -> Tensor:
-    """The place of each value among sorted ones: ``bucketize``."""
+    """The insertion index of each value in a sorted sequence: ``bucketize``."""
     return cast(find("bucketize")(values, sorted_sequence, right=right), dtype)
 
 

@@ -1,4 +1,4 @@
-"""The field's module of reductions: the names of :mod:`pliant.topi`."""
+"""The names of :mod:`pliant.topi`, for code that imports reductions from this module as in TVM."""
 
 from pliant.topi._operator import names_of_topi
 

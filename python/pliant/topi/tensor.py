@@ -1,4 +1,5 @@
-"""The field's module of functions that make tensors: the names of :mod:`pliant.topi`."""
+"""The names of :mod:`pliant.topi`, for code that imports tensor constructors from this module as in
+TVM."""
 
 from pliant.topi._operator import names_of_topi
 

@@ -1,4 +1,5 @@
-"""Functions of the field that move and place elements and are no operators of the library: each a formula over ``te``."""
+"""Functions of TVM's ``topi`` that move elements and are not operators of the library. Each is a
+formula over ``te``."""
 
 from __future__ import annotations
 
@@ -30,14 +31,15 @@ __all__ = [
 
 
 def reinterpret(x: Tensor, dtype: str) -> Tensor:
-    """The bits of the elements as another data type of the same width."""
+    """The bits of the elements reinterpreted as another data type of the same width."""
     return te.compute(x.shape, lambda *i: tir.reinterpret(dtype, x(*i)), name="T_reinterpret")
 
 
 def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Tensor:
     """``a`` repeated along new axes at ``axis``, so that its shape is that of ``shape_like``.
 
-    Raises ``ValueError`` where the ranks do not fit."""
+    Raises ``ValueError`` if the ranks do not match.
+    """
     ndim = shape_like.ndim
     new = {axis_of(k, ndim) for k in ([axis] if isinstance(axis, int) else axis)}
     if a.ndim + len(new) != ndim:
@@ -49,9 +51,12 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Ten
 
 
 def unravel_index(indices: Tensor, shape: Sequence[Any] | Tensor) -> Tensor:
-    """The coordinates of flat indices into a tensor of that shape, one row for each of its dims.
+    """The coordinates of flat indices into a tensor of the given shape, with one row for each of
+    its dims.
 
-    The shape may be a vector of a known number of sizes. Raises ``ValueError`` where their number is not known."""
+    The shape may be a vector with a known number of sizes. Raises ``ValueError`` if that number is
+    not known.
+    """
     dims = [shape(k).astype("int64") for k in range(get_const_int(shape.shape[0]))] if isinstance(shape, Tensor) else list(shape)
 
     def coordinate(k: Any, *i: Any) -> Any:
@@ -67,20 +72,22 @@ def unravel_index(indices: Tensor, shape: Sequence[Any] | Tensor) -> Tensor:
 
 
 def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
-    """The elements at tensors of indices, which broadcast with one another: ``index_tensor``."""
+    """The elements at tensors of indices, which broadcast with each other: ``index_tensor``."""
     return find("index_tensor")(data, list(indices))
 
 
 def invert_permutation(data: Tensor) -> Tensor:
-    """The permutation that undoes one: a vector with ``i`` at ``data[i]``."""
+    """The inverse of a permutation: a vector with ``i`` at index ``data[i]``."""
     places = te.compute(data.shape, lambda i: i.astype(data.dtype), name="T_places")
     return find("scatter_elements")(find("zeros_like")(data), data, places, axis=0)
 
 
 def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axis: int = 0) -> Tensor:
-    """``data`` with ``mask_value`` behind the valid steps of each sequence.
+    """``data`` with ``mask_value`` after the valid steps of each sequence.
 
-    Steps stand along ``axis``, 0 or 1, sequences along the other of the two; ``valid_length`` is a vector."""
+    The steps are stored along ``axis``, which is 0 or 1, and the sequences along the other of the
+    two axes. ``valid_length`` is a vector.
+    """
     if axis not in (0, 1) or data.ndim < 2 or valid_length.ndim != 1:
         raise ValueError(
             f"sequence_mask: axis {axis} of {data.ndim} dims and lengths of {valid_length.ndim}:"
@@ -99,9 +106,11 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
 def strided_set(
     a: Tensor, v: Tensor, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None = None
 ) -> Tensor:
-    """``a`` with ``v`` at the places of a slice along the first axes, as ``a[begin:end:strides] = v``.
+    """``a`` with ``v`` at the positions of a slice along the first axes: ``a[begin:end:strides] =
+    v``.
 
-    Negative places count from the end; strides are above 0."""
+    Negative positions count from the end. Strides must be positive.
+    """
     steps = [1] * len(begin) if strides is None else list(strides)
     if not len(begin) == len(end) == len(steps) <= a.ndim or v.ndim != a.ndim or any(s < 1 for s in steps):
         raise ValueError(
@@ -131,9 +140,12 @@ def strided_set(
 def dynamic_strided_slice(
     a: Tensor, begin: Tensor, end: Tensor, strides: Tensor, output_shape: Sequence[Any]
 ) -> Tensor:
-    """The slice from ``begin`` on in steps of ``strides``, one of each for each axis, of the shape that the caller knows.
+    """The slice from ``begin`` on in steps of ``strides``, which have one element for each axis.
+    The caller gives its shape.
 
-    ``end`` is not read: ``output_shape`` says the same. ``relax.op.dynamic_strided_slice`` computes the shape."""
+    ``end`` is not used, because ``output_shape`` determines the slice.
+    ``relax.op.dynamic_strided_slice`` computes the shape itself.
+    """
     starts = [tir.max(tir.min(begin(k).astype("int64"), a.shape[k]), 0) for k in range(a.ndim)]
 
     def element(*i: Any) -> Any:
@@ -143,7 +155,8 @@ def dynamic_strided_slice(
 
 
 def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]) -> Tensor:
-    """All windows over the axes from ``axis`` on: their places first, then what is in them."""
+    """All windows over the axes from ``axis`` on. The dims of the result are first the positions of
+    the windows and then the elements in them."""
     axis = axis_of(axis, data.ndim)
     n = data.ndim - axis
     if len(window_shape) != n or len(strides) != n:
@@ -164,8 +177,8 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
 def sparse_to_dense(
     sparse_indices: Tensor, output_shape: Sequence[Any], sparse_values: Tensor, default_value: float = 0
 ) -> Tensor:
-    """A tensor of ``default_value`` with ``sparse_values`` at ``sparse_indices``: one index, a vector of them, or a row
-    for each."""
+    """A tensor of ``default_value`` with ``sparse_values`` at ``sparse_indices``, which is one
+    index, a vector of indices, or a matrix with one index tuple in each row."""
     shape = list(output_shape)
     count = 1 if sparse_indices.ndim == 0 else sparse_indices.shape[0]
     rows = find("reshape")(sparse_indices, [count, len(shape)])
@@ -175,10 +188,13 @@ def sparse_to_dense(
 
 
 def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0, align: str = "RIGHT_LEFT") -> Tensor:
-    """Matrices with other diagonals: the one at ``k`` (0 is the main one, above are positive), or those of a range.
+    """Matrices with replaced diagonals: the diagonal ``k`` (0 is the main diagonal, positive ones
+    are above it), or all diagonals of a range.
 
-    Several diagonals stand along the next to last dim of ``diagonal``, the highest first; shorter ones at the left or
-    right of their row as ``align`` says, first of those above the main one, then of those below."""
+    Several diagonals are stored along the second to last dim of ``diagonal``, the highest one
+    first. ``align`` gives the alignment of shorter diagonals in their rows (left or right), first
+    for the diagonals above the main one and then for those below.
+    """
     low, high = (k, k) if isinstance(k, int) else k
     sides = align.split("_")
     if low > high or len(sides) != 2 or not {*sides} <= {"LEFT", "RIGHT"}:
@@ -207,10 +223,12 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
 
 
 def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = None, **options: Any) -> Tensor:
-    """The elements in another layout: from ``"NCHW"`` to ``"NCHW4c"``, where a small letter is a part of its axis of so
-    many elements. With one argument, ``relax.op.layout_transform`` by an index map.
+    """The elements in another layout, such as from ``"NCHW"`` to ``"NCHW4c"``. A lower-case letter
+    is a block of its axis with the number of elements before it. With one argument, this is
+    ``relax.op.layout_transform`` with an index map.
 
-    Raises ``ValueError`` where the layouts have different axes; sizes must be multiples of the parts."""
+    Raises ``ValueError`` if the layouts have different axes. Sizes must be multiples of the blocks.
+    """
     if dst_layout is None:
         return find("layout_transform")(array, src_layout, **options)
     source, target = _layout(src_layout), _layout(dst_layout)
@@ -240,7 +258,8 @@ def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = No
 
 
 Layout = list[tuple[str, int]]
-"""The letters of a layout, with how many elements the part of a small one has; 0 for a large one."""
+"""The letters of a layout. A lower-case letter comes with the number of elements in its block, an
+upper-case letter with 0."""
 
 
 def _layout(text: str) -> Layout:
@@ -257,14 +276,14 @@ def _parts(layout: Layout, letter: str) -> int:
 
 
 def _after(layout: Layout, k: int) -> int:
-    """How many elements of its axis one step along position ``k`` of a layout is: a whole part, wherever the part
-    stands, or one."""
+    """The number of elements of the axis in one step along position ``k`` of a layout: the number
+    of elements in all blocks of the axis for an upper-case letter, and 1 for a block."""
     letter, part = layout[k]
     return 1 if part else _parts(layout, letter)
 
 
 def _taken(index: Any, layout: Layout, k: int) -> Any:
-    """The part of an axis' index that position ``k`` of a layout counts."""
+    """The index along position ``k`` of a layout, computed from the index along the axis."""
     size, step = layout[k][1], _after(layout, k)
     index = tir.floordiv(index, step) if step != 1 else index
     return tir.floormod(index, size) if size else index

@@ -1,4 +1,4 @@
-"""What code around ``topi`` asks of sizes."""
+"""Helper functions on sizes and indices, as in TVM's ``topi.utils``."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ __all__ = [
 
 
 def simplify(expr: Any) -> Any:
-    """The expression in a simpler form; numbers as they are."""
+    """The simplified expression. Numbers are returned unchanged."""
     return arith.Analyzer().simplify(expr) if isinstance(expr, PrimExpr) else expr
 
 
 def get_const_int(expr: Any) -> int:
-    """The integer that an expression is.
+    """The integer value of an expression.
 
-    Raises ``ValueError`` where its value is known only at run time."""
+    Raises ``ValueError`` if the value is known only at run time.
+    """
     value = simplify(expr)
     number = value if isinstance(value, int) else getattr(value, "value", None)
     if number is None:
@@ -46,19 +47,19 @@ def get_const_int(expr: Any) -> int:
 
 
 def get_const_tuple(in_tuple: Sequence[Any]) -> tuple[Any, ...]:
-    """The sizes, as integers where they are known."""
+    """The sizes, as integers if they are known."""
     values = [simplify(v) for v in in_tuple]
     return tuple(v if isinstance(v, int) else getattr(v, "value", v) for v in values)
 
 
 def equal_const_int(expr: Any, value: int) -> bool:
-    """Whether an expression is known to be that integer."""
+    """Whether an expression is known to be equal to an integer."""
     known = simplify(expr)
     return (known if isinstance(known, int) else getattr(known, "value", None)) == value
 
 
 def prod(x: Sequence[Any]) -> Any:
-    """The product; 1 of none."""
+    """The product of the elements, or 1 if there are none."""
     result: Any = 1
     for factor in x:
         result = result * factor
@@ -71,26 +72,27 @@ def ceil_div(a: Any, b: Any) -> Any:
 
 
 def is_empty_shape(shape: Sequence[Any]) -> bool:
-    """Whether a size is known to be 0."""
+    """Whether some size is known to be 0."""
     return any(equal_const_int(dim, 0) for dim in shape)
 
 
 def is_dynamic_shape(shape: Sequence[Any]) -> bool:
-    """Whether a size is known only at run time."""
+    """Whether some size is known only at run time."""
     return not all(isinstance(dim, int) for dim in get_const_tuple(shape))
 
 
 def swap(arr: Sequence[Any], axis: int) -> list[Any]:
-    """The sizes with the last one and the one at an axis exchanged."""
+    """The sizes with the last one and the one at ``axis`` exchanged."""
     out = list(arr)
     out[axis], out[-1] = out[-1], out[axis]
     return out
 
 
 def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
-    """The largest power of 2 that divides a number above 0 and is at most ``max_value``.
+    """The largest power of 2 that divides a positive number and is at most ``max_value``.
 
-    Raises ``ValueError`` where the number is not above 0."""
+    Raises ``ValueError`` if the number is not positive.
+    """
     if n < 1:
         raise ValueError(f"{n} is not above 0")
     factor = n & -n
@@ -103,7 +105,7 @@ def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
 
 
 def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
-    """The flat index of an element of a tensor of that shape."""
+    """The flat index of an element in a tensor of the given shape."""
     flat: Any = 0
     for index, dim in zip(indices, shape, strict=True):
         flat = flat * dim + index
@@ -111,7 +113,7 @@ def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
 
 
 def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
-    """The indices of the element at a flat index of a tensor of that shape."""
+    """The indices of the element at a flat index in a tensor of the given shape."""
     indices = []
     for dim in reversed(shape):
         indices.append(tir.floormod(idx, dim))
@@ -120,7 +122,7 @@ def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
 
 
 def within_index(b: Any, e: Any, s: Any, i: Any) -> Any:
-    """Whether an index is one of ``range(b, e, s)``."""
+    """Whether an index is in ``range(b, e, s)``."""
     step = tir.max(tir.abs(s), 1)
     forward = tir.all(s > 0, i >= b, i < e)
     backward = tir.all(s < 0, i <= b, i > e)
@@ -131,12 +133,12 @@ def within_index(b: Any, e: Any, s: Any, i: Any) -> Any:
 
 
 def const_vector(vector: Any, name: str = "const_vector") -> Tensor:
-    """The numbers of a vector, written into the formula: for a few of them."""
+    """A vector of numbers as constants in the formula. It should be short."""
     return _written_out(np.asarray(vector), 1, name)
 
 
 def const_matrix(matrix: Any, name: str = "const_matrix") -> Tensor:
-    """The numbers of a matrix, written into the formula: for a few of them."""
+    """A matrix of numbers as constants in the formula. It should be small."""
     return _written_out(np.asarray(matrix), 2, name)
 
 

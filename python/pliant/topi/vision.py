@@ -1,4 +1,5 @@
-"""Operators of detection as tensor expressions: those of ``relax.op.vision``, and the field's other names for them."""
+"""Detection operators as tensor expressions: those of ``relax.op.vision``, and other names for them
+from TVM's ``topi``."""
 
 from __future__ import annotations
 
@@ -34,17 +35,17 @@ def _align(layout: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: flo
 def roi_align_nchw(
     data: Tensor, rois: Tensor, pooled_size: int | Sequence[int], spatial_scale: float, mode: Any, sample_ratio: int = -1
 ) -> Tensor:
-    """``roi_align`` of channels before the dims; ``mode`` is ``"avg"`` (0) or ``"max"`` (1)."""
+    """``roi_align`` in layout NCHW. ``mode`` is ``"avg"`` (0) or ``"max"`` (1)."""
     return _align("NCHW", data, rois, pooled_size, spatial_scale, mode, sample_ratio)
 
 
 def roi_align_nhwc(
     data: Tensor, rois: Tensor, pooled_size: int | Sequence[int], spatial_scale: float, mode: Any, sample_ratio: int = -1
 ) -> Tensor:
-    """``roi_align`` of channels after the dims; ``mode`` is ``"avg"`` (0) or ``"max"`` (1)."""
+    """``roi_align`` in layout NHWC. ``mode`` is ``"avg"`` (0) or ``"max"`` (1)."""
     return _align("NHWC", data, rois, pooled_size, spatial_scale, mode, sample_ratio)
 
 
 def roi_pool_nchw(data: Tensor, rois: Tensor, pooled_size: int | Sequence[int], spatial_scale: float) -> Tensor:
-    """``roi_pool`` of channels before the dims."""
+    """``roi_pool`` in layout NCHW."""
     return find("vision.roi_pool")(data, rois, pooled_size=pooled_size, spatial_scale=spatial_scale)

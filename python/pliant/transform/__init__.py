@@ -1,4 +1,4 @@
-"""Passes: module to module. Those of the tables by name, your own, and sequences.
+"""Passes, which map modules to modules: built-in passes by name, passes of the user, and sequences.
 
 >>> mod = relax.transform.LegalizeOps()(mod)
 >>> seq = Sequential([relax.transform.ToNonDataflow(), my_pass, relax.transform.CallTIRRewrite()])
@@ -50,7 +50,7 @@ __all__ = [
 
 
 def get_pass(name: str) -> Pass:
-    """The pass or pipeline of that name, with its default parameters."""
+    """The pass or pipeline with this name, with its default parameters."""
     try:
         return CoreBackedPass(CorePass(name))
     except ValueError:
@@ -63,12 +63,12 @@ def get_pass(name: str) -> Pass:
 
 
 def list_passes() -> list[tuple[str, str]]:
-    """The passes of the tables: name and what each does."""
+    """The built-in passes, each with its name and description."""
     return [(name, doc) for name, _, doc, level in _core.transform.pass_table() if level != "pipeline"]
 
 
 def _with_option(name: str, error: TypeError) -> str:
-    """What is wrong with the options of a pass, with its name and that of the option."""
+    """The error message for an invalid option, with the names of the pass and the option."""
     text = str(error)
     options = re.findall(r"while processing '(\w+)'", " ".join(getattr(error, "__notes__", ())))
     place = "".join(f"{option}: " for option in options[:1])
@@ -76,7 +76,8 @@ def _with_option(name: str, error: TypeError) -> str:
 
 
 def _constructor(name: str) -> Any:
-    """The constructor of a pass: that of the extension where it takes parameters."""
+    """The constructor of a pass. A pass with parameters has a constructor in the extension
+    module."""
     made = getattr(_core.transform, name, None)
     if name[:1].isupper() and made is not None and not inspect.isclass(made):
 

@@ -1,4 +1,4 @@
-"""The passes that hand parts of a graph to other code generators."""
+"""The passes that offload parts of a graph to external code generators."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from pliant.transform._pass import CoreBackedPass
 
 
 class FuseOpsByPattern(CoreBackedPass):
-    """Makes a function of what matches each pattern, with the attribute ``Composite``, the pattern's name; with
-    ``annotate_codegen`` it becomes a local function of one with the attribute ``Codegen``.
+    """Makes a function from the code that each pattern matches. The function gets the attribute
+    ``Composite`` with the name of the pattern. With ``annotate_codegen``, it becomes a local
+    function inside a function with the attribute ``Codegen``.
 
-    A pattern is ``(name, pattern[, annotation_patterns[, check]])`` or the name of a registered one. The patterns are tried one after the
-    other. ``check(context)`` refuses matches; it sees ``context.matched_expr``, ``annotated_expr`` and ``matched_bindings``.
+    A pattern is ``(name, pattern[, annotation_patterns[, check]])`` or the name of a registered
+    pattern. The patterns are tried in order. ``check(context)`` may reject matches; it can inspect
+    ``context.matched_expr``, ``annotated_expr`` and ``matched_bindings``.
     """
 
     def __init__(
@@ -27,7 +29,8 @@ class FuseOpsByPattern(CoreBackedPass):
 
 
 class RunCodegen(CoreBackedPass):
-    """Lets the code generators of backends take the functions with the attribute ``Codegen``."""
+    """Compiles the functions with the attribute ``Codegen`` by the code generators of their
+    backends."""
 
     def __init__(
         self,

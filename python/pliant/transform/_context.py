@@ -1,4 +1,4 @@
-"""`PassContext`: what passes run under."""
+"""`PassContext`: the settings for passes."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ _OWN_NAMES: set[str] = set()
 
 
 def know(name: str) -> None:
-    """Notes the name of a pass of the user's own: contexts that name it are right."""
+    """Records the name of a user's pass, so that contexts may refer to it without a warning."""
     _OWN_NAMES.add(name)
 
 
 def _passes(value: Any, what: str) -> list[str]:
-    """Names of passes. One that no pass has is probably misspelt, and would do nothing in silence."""
+    """Names of passes. Warns about an unknown name, because it is probably misspelt and would have
+    no effect."""
     names = _names(value, what)
     for name in names:
         told = None if name in _OWN_NAMES else _core.transform.unknown_pass(name)
@@ -63,7 +64,7 @@ def _passes(value: Any, what: str) -> list[str]:
 
 
 def _users_level() -> int:
-    """How many frames above the caller the first one outside of this package is."""
+    """The number of frames between the caller and the first frame outside this package."""
     level, frame = 1, inspect.currentframe()
     frame = frame.f_back if frame else None
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("pliant", "contextlib"):
@@ -72,12 +73,14 @@ def _users_level() -> int:
 
 
 class PassContext:
-    """What passes run under, in a ``with`` block: the optimisation level, passes to leave out or to force, settings,
-    and instruments. A name that no pass has is warned about; those of one's own passes count once they are made.
+    """The settings for passes in a ``with`` block: the optimisation level, disabled and required
+    passes, configuration and instruments. Unknown pass names cause a warning; names of user-defined
+    passes are known after the passes are created.
 
-    Each thread has its own; the innermost one counts alone. Instruments are objects with any of the methods of
-    :class:`pliant.ir.instrument.PassInstrument`. ``PassContext.list_configs()`` tells the settings; a pass of one's
-    own adds to them with :func:`register_config_option`.
+    Each thread has its own stack of contexts, and only the innermost context is used. Instruments
+    are objects with any of the methods of :class:`pliant.ir.instrument.PassInstrument`.
+    ``PassContext.list_configs()`` lists the configuration options. User-defined passes can add
+    options with :func:`register_config_option`.
     """
 
     def __init__(
@@ -103,7 +106,7 @@ class PassContext:
 
     @staticmethod
     def current() -> PassContext:
-        """The context that is open in this thread, else the thread's default one."""
+        """The innermost context of this thread, or the default context of the thread."""
         stack = _stack()
         if stack:
             return stack[-1]
@@ -114,7 +117,7 @@ class PassContext:
 
     @staticmethod
     def list_configs() -> dict[str, dict[str, str]]:
-        """The settings: the type of each, and what it does."""
+        """The configuration options with their types and descriptions."""
         return {name: {"type": kind, "doc": doc} for name, kind, doc in _core.transform.config_table()}
 
     def __enter__(self) -> PassContext:
@@ -130,8 +133,9 @@ class PassContext:
         _exit_all(self.instruments)
 
     def override_instruments(self, instruments: Sequence[Any] | None) -> None:
-        """Puts other instruments in the place of this context's. Where the context is in force, as the thread's default one
-        always is, the old ones are left and the new ones entered."""
+        """Replaces the instruments of this context. If the context is active, as the default
+        context of a thread always is, the old instruments are exited and the new ones are
+        entered."""
         fresh = _instruments(instruments)
         if self not in _stack() and self is not getattr(_local, "default", None):
             self.instruments = fresh
@@ -175,7 +179,8 @@ def _enter_all(instruments: Sequence[Any]) -> None:
 
 
 def _exit_all(instruments: Sequence[Any]) -> None:
-    """All of them, whatever some raise; the first exception is raised in the end."""
+    """Exits all instruments, even if some raise an exception. The first exception is raised at the
+    end."""
     first: BaseException | None = None
     for one in instruments:
         try:
@@ -190,8 +195,9 @@ def _exit_all(instruments: Sequence[Any]) -> None:
 
 @contextlib.contextmanager
 def compiling(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The options of a compilation under the present context: what they say wins, what they add is added. Inside, the
-    joined context is the present one."""
+    """The options of a compilation, combined with the current context. Options of the compilation
+    override those of the context, and lists are joined. Inside the block, the combined context is
+    the current one."""
     outer = PassContext.current()
     own = _instruments(options.pop("instruments", None))
     level = options.pop("opt_level", None)
@@ -213,7 +219,8 @@ def compiling(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def register_config_option(key: str, value_type: type | str = "any", doc: str = "") -> None:
-    """Lets contexts take a setting for passes of one's own, which read it as ``ctx.config.get(key)``.
+    """Adds a configuration option for user-defined passes, which read it as
+    ``ctx.config.get(key)``.
 
     ``value_type`` is ``bool``, ``int``, ``str`` or ``"any"``.
     """

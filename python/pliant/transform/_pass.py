@@ -1,4 +1,4 @@
-"""What a pass is in Python: `Pass`, sequences, and the decorators that make passes of functions and classes."""
+"""`Pass`, sequences, and the decorators that make passes from functions and classes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pliant.transform._context import PassContext, _level, know
 
 
 class PassInfo:
-    """What a pass says of itself: its name, the lowest optimisation level that runs it, and the passes (or their
-    names) that a sequence runs before it."""
+    """Information on a pass: its name, the lowest optimisation level at which it runs, and the
+    passes (or their names) that a sequence runs before it."""
 
     def __init__(
         self, name: str, opt_level: int = 0, required: Sequence[Any] | None = None, traceable: bool = False
@@ -36,7 +36,8 @@ class PassInfo:
 
 
 class Pass:
-    """A pass: call it with a module, and it gives a module. It runs under ``PassContext.current()``."""
+    """A pass. Call it with a module to get the transformed module. It runs under
+    ``PassContext.current()``."""
 
     info: PassInfo
 
@@ -56,7 +57,8 @@ class CoreBackedPass(Pass):
 
 
 class Sequential(Pass):
-    """Passes one after the other, as one pass. Whatever is callable from module to module counts as a pass."""
+    """A pass that runs other passes in order. Every callable from module to module is accepted as a
+    pass."""
 
     def __init__(
         self,
@@ -77,26 +79,28 @@ class Sequential(Pass):
 
 
 def _makes_pass(one: Any) -> bool:
-    """Whether a callable is a library's function that makes a pass: the parentheses are forgotten. Functions of the
-    extension module call theirs ``_core.transform``."""
+    """Whether a callable is a function of the library that creates a pass, so that its call is
+    missing. Functions of the extension module have the module name ``_core.transform``."""
     own = not isinstance(one, Pass) and str(getattr(one, "__module__", "")).startswith(("pliant.", "_core."))
     return own and _core.transform.unknown_pass(getattr(one, "__name__", "")) is None
 
 
 class ModulePass(Pass):
-    """A pass over the module as a whole, made by :func:`module_pass`."""
+    """A pass over a whole module, created by :func:`module_pass`."""
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        """What the pass makes of a module."""
+        """Returns the transformed module."""
         raise NotImplementedError
 
 
 class FunctionPass(ModulePass):
-    """A pass over each function of one level, made by :func:`function_pass` or :func:`prim_func_pass`."""
+    """A pass over each function of one level, created by :func:`function_pass` or
+    :func:`prim_func_pass`."""
 
 
 class Kind:
-    """One kind of pass that users write: the method it has, the arguments, and how a module is transformed by it."""
+    """A kind of user-defined pass: its method, the arguments, and the transformation of a module
+    with it."""
 
     def __init__(
         self,
@@ -109,11 +113,11 @@ class Kind:
         self.decorator, self.method, self.args, self.base, self.run = decorator, method, args, base, run
 
     def check(self, func: Callable[..., Any], what: str) -> None:
-        """Refuses a callable that cannot take the arguments."""
+        """Rejects a callable that does not accept the arguments."""
         try:
             signature = inspect.signature(func)
         except ValueError:
-            return  # A function without a signature may take anything.
+            return  # A function without a signature may accept anything.
         try:
             signature.bind(*self.args)
         except TypeError:
@@ -121,7 +125,8 @@ class Kind:
             raise TypeError(f"{self.decorator}: {what} takes ({', '.join(self.args)}), not ({has})") from None
 
     def decorate(self, target: Any, opt_level: Any, name: Any, required: Any, traceable: Any) -> Any:
-        """The decorator's work: at once where it was given the target, else later."""
+        """Implements the decorators: decorates the target if it is given, otherwise returns a
+        decorator."""
 
         def make(target: Any) -> Any:
             if not callable(target):
@@ -165,7 +170,7 @@ class Kind:
                 return result
 
             def __getattr__(self, attribute: str) -> Any:
-                # Before `__init__` is over there is nothing to look into.
+                # Before `__init__` has set `_inst`, there is no instance to delegate to.
                 if attribute == "_inst":
                     raise AttributeError(attribute)
                 return getattr(self._inst, attribute)
@@ -179,7 +184,7 @@ class Kind:
 
 
 def _over(cls: type, what: str) -> Callable[[Callable[..., Any], str, IRModule, PassContext], IRModule]:
-    """How a pass over functions of one level transforms a module."""
+    """The function that transforms a module by a pass over functions of one level."""
 
     def run(transform: Callable[..., Any], name: str, mod: IRModule, ctx: PassContext) -> IRModule:
         result = mod.clone()
@@ -222,7 +227,8 @@ def module_pass(
     required: Sequence[Any] | None = None,
     traceable: bool = False,
 ) -> Any:
-    """Makes a pass of a function ``(mod, ctx) -> mod``, or of a class with ``transform_module(self, mod, ctx)``.
+    """Makes a pass from a function ``(mod, ctx) -> mod``, or from a class with
+    ``transform_module(self, mod, ctx)``.
 
     >>> @transform.module_pass(opt_level=0)
     ... def keep_main(mod, ctx):
@@ -239,8 +245,9 @@ def function_pass(
     required: Sequence[Any] | None = None,
     traceable: bool = False,
 ) -> Any:
-    """Makes a pass of a function ``(func, mod, ctx) -> func`` over graph functions, or of a class with
-    ``transform_function(self, func, mod, ctx)``. ``mod`` is the module before the pass."""
+    """Makes a pass from a function ``(func, mod, ctx) -> func`` over graph functions, or from a
+    class with ``transform_function(self, func, mod, ctx)``. ``mod`` is the module before the
+    pass."""
     return _FUNCTION.decorate(pass_func, opt_level, name, required, traceable)
 
 
@@ -251,12 +258,13 @@ def prim_func_pass(
     required: Sequence[Any] | None = None,
     traceable: bool = False,
 ) -> Any:
-    """As :func:`function_pass`, over loop functions."""
+    """Like :func:`function_pass`, for loop functions."""
     return _PRIM_FUNC.decorate(pass_func, opt_level, name, required, traceable)
 
 
 class PrintIR(Pass):
-    """Prints the module, after a header if given, and hands it on; with ``show_meta_data``, large constants in full."""
+    """Prints the module, after a header if one is given, and returns it unchanged. With
+    ``show_meta_data``, large constants are printed in full."""
 
     def __init__(self, header: str = "", show_meta_data: bool = False) -> None:
         self.header, self.show_meta_data = str(header), bool(show_meta_data)

@@ -1,4 +1,4 @@
-"""Questions about functions, expressions and types of the graph level. Nothing here changes what it is asked about."""
+"""Analyses of graph-level functions, expressions and types. They do not modify their arguments."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ _relax = _core.relax
 
 
 class BaseCheckResult(IntEnum):
-    """How surely a type is a subtype of another."""
+    """The result of a subtype check."""
 
     FAIL_L0 = 0
-    """No value is of both types."""
+    """No value has both types."""
     FAIL_L1 = 1
-    """Whether values are of the type, data types or ranks decide when the program runs."""
+    """The result depends on data types or ranks that are known only at run time."""
     FAIL_L2 = 2
-    """Whether values are of the type, sizes decide when the program runs."""
+    """The result depends on sizes that are known only at run time."""
     PASS = 3
-    """Every value is."""
+    """Every value of the derived type has the base type."""
 
 
 # ---- types ----
 
 
 def get_static_type(sinfo: StructInfo) -> StructInfo:
-    """The type without sizes: kinds, data types and ranks."""
+    """The type without sizes. Kinds, data types and ranks are kept."""
     return _relax.static_struct_info(sinfo)
 
 
@@ -53,7 +53,8 @@ def erase_to_well_defined(
     shape_var_map: Mapping[TirVar, Any] | None = None,
     var_map: Mapping[Var, Expr] | None = None,
 ) -> StructInfo:
-    """The type with the variables of sizes replaced as ``shape_var_map`` says; dims that hold others are forgotten."""
+    """The type with size variables replaced according to ``shape_var_map``. Dims with other
+    variables are dropped."""
     return _relax.erase_struct_info(sinfo, list((shape_var_map or {}).items()))
 
 
@@ -63,27 +64,27 @@ def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckRe
 
 
 def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
-    """The least type that both types fit."""
+    """The least common supertype of both types."""
     return _relax.struct_info_lca(lhs, rhs)
 
 
 def derive_call_ret_struct_info(func_sinfo: FuncStructInfo, call: Call, ctx: Any = None) -> StructInfo:
-    """The type of a call of a function of that type."""
+    """The result type of a call of a function with the given type."""
     return _relax.call_struct_info(func_sinfo, [arg.struct_info for arg in call.args])
 
 
 def tir_vars_in_struct_info(sinfo: StructInfo) -> list[TirVar]:
-    """The variables of sizes in a type, each once, in order."""
+    """The size variables in a type, each once, in order."""
     return _relax.struct_info_vars(sinfo, False)
 
 
 def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[TirVar]:
-    """The variables of sizes that a value of the type defines: those that are a dim by themselves."""
+    """The size variables that a value of the type defines: those that are a dim by themselves."""
     return _relax.struct_info_vars(sinfo, True)
 
 
 def collect_non_negative_expressions(sinfo: StructInfo) -> list[PrimExpr]:
-    """The sizes in a type, which are never negative, each once; constants are left out."""
+    """The non-constant sizes in a type, which are never negative, each once."""
     return _relax.struct_info_dims(sinfo)
 
 
@@ -98,18 +99,18 @@ definable_tir_vars_in_type = definable_tir_vars_in_struct_info
 
 
 def shape_vars(expr: Any) -> list[TirVar]:
-    """The variables in a size, a shape or a list of sizes, each once, in order."""
+    """The size variables in a size, a shape or a list of sizes, each once, in order."""
     dims = expr.values if isinstance(expr, _relax.ShapeExpr) else expr if isinstance(expr, list | tuple) else [expr]
     return _relax.struct_info_vars(_relax.ShapeStructInfo(list(dims)), False)
 
 
 def defined_symbolic_vars(func: Function) -> list[TirVar]:
-    """The variables of sizes that a function's parameters and ``match_cast`` define."""
+    """The size variables that a function's parameters and ``match_cast`` bindings define."""
     return _relax.symbolic_vars(func, False)
 
 
 def free_symbolic_vars(func: Function) -> list[TirVar]:
-    """The variables of sizes that a function reads without defining them."""
+    """The size variables that a function uses without defining them."""
     return _relax.symbolic_vars(func, True)
 
 
@@ -119,22 +120,22 @@ def bound_vars(expr: Expr) -> list[Var]:
 
 
 def free_vars(expr: Expr) -> list[Var]:
-    """The variables that an expression reads without defining them, each once, in order."""
+    """The variables that an expression uses without defining them, each once, in order."""
     return _relax.find_vars(expr, "free")
 
 
 def all_vars(expr: Expr) -> list[Var]:
-    """The variables that an expression defines or reads, each once, in order."""
+    """The variables that an expression defines or uses, each once, in order."""
     return _relax.find_vars(expr, "all")
 
 
 def used_vars(expr: Expr) -> list[Var]:
-    """The variables that an expression reads, each once, in order."""
+    """The variables that an expression uses, each once, in order."""
     return _relax.find_vars(expr, "used")
 
 
 def all_global_vars(expr: Expr) -> list[GlobalVar]:
-    """The functions of the module that an expression names, each once, in order."""
+    """The functions of the module to which an expression refers, each once, in order."""
     return _relax.find_vars(expr, "global")
 
 
@@ -144,7 +145,8 @@ def called_global_vars(expr: Expr) -> list[GlobalVar]:
 
 
 def post_order_visit(expr: Expr, fvisit: Callable[[Any], Any]) -> None:
-    """Calls ``fvisit`` with every expression inside an expression and itself: operands before what uses them."""
+    """Calls ``fvisit`` with every subexpression, and finally with the expression itself. Operands
+    come before their users."""
     for node in _relax.post_order(expr):
         fvisit(node)
 
@@ -153,17 +155,17 @@ def post_order_visit(expr: Expr, fvisit: Callable[[Any], Any]) -> None:
 
 
 def get_var2val(func: Function) -> dict[Var, Expr]:
-    """The value that each variable is bound to."""
+    """A dict from each variable to the value that is bound to it."""
     return {b.var: b.value for b in _relax.all_bindings(func)}
 
 
 def udchain(dfb: BindingBlock) -> dict[Var, list[Var]]:
-    """The variables of a block, each with the variables whose values read it."""
+    """The variables of a block, each with the variables whose values use it."""
     return dict(_relax.use_chains(dfb))
 
 
 def name_to_binding(func: Function) -> dict[str, list[Binding]]:
-    """The bindings by the names of their variables."""
+    """The bindings, grouped by the names of their variables."""
     result: dict[str, list[Binding]] = {}
     for binding in _relax.all_bindings(func):
         result.setdefault(binding.var.name_hint, []).append(binding)
@@ -171,20 +173,23 @@ def name_to_binding(func: Function) -> dict[str, list[Binding]]:
 
 
 def contains_impure_call(expr: Expr, own_name: Var | GlobalVar | None = None) -> bool:
-    """Whether a call in an expression has effects. Calls of ``own_name`` do not count: a function may call itself."""
+    """Whether an expression contains a call with side effects. Calls of ``own_name`` are not
+    counted, because a function may call itself."""
     return _relax.has_impure_call(expr, None if own_name is None else own_name.name_hint)
 
 
 def remove_all_unused(func: Function) -> Function:
-    """The function without the bindings that nothing reads and that have no effects; itself when there are none."""
+    """Removes bindings that are not used and have no side effects. Returns the function itself if
+    there are none."""
     from pliant.relax.analysis._unused import remove_all_unused as remove
 
     return remove(func)
 
 
 def computable_at_compile_time(func: Function) -> list[Var]:
-    """The variables whose values are known before the inputs: the parameters after the first ``num_input`` ones (the
-    function's attribute; without it all are inputs), and what follows from them and from the sizes that they tell."""
+    """The variables whose values are known before the inputs: the parameters after the first
+    ``num_input`` ones, and all variables that depend only on these and on sizes that these define.
+    ``num_input`` is an attribute of the function. Without it, all parameters are inputs."""
     count = func.attrs.get("num_input", len(func.params))
     found: dict[Var, None] = {}
     sizes: set[PrimExpr] = set()
@@ -205,7 +210,7 @@ def computable_at_compile_time(func: Function) -> list[Var]:
 
 
 def _symbols_in(value: Expr) -> set[PrimExpr]:
-    """The symbols that an expression reads."""
+    """The size variables that an expression uses."""
     symbols: set[PrimExpr] = set()
 
     def visit(e: Expr) -> None:
@@ -226,8 +231,8 @@ def _symbols_in(value: Expr) -> set[PrimExpr]:
 
 
 def has_reshape_pattern(func: PrimFunc) -> bool:
-    """Whether a loop function from one tensor to another only gives its input another shape, proven by the arithmetic of
-    its indices."""
+    """Whether a loop function with one input and one output only reshapes its input. The index
+    arithmetic must prove this."""
     return _core.has_reshape_pattern(func)
 
 
@@ -235,13 +240,14 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
 
 
 def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
-    """Whether a module or function keeps the rules of the IR. A function that cannot be made at all, since it reads what
-    nothing defines or defines something twice, does not; a module takes in no such function."""
+    """Whether a module or function complies with the rules of the IR. A function that cannot be
+    built, because it uses an undefined variable or defines a variable twice, is not well-formed. A
+    module cannot contain such a function."""
     return not _problems(obj)
 
 
 def check_well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> None:
-    """Raises ``ValueError`` with what breaks the rules of the IR."""
+    """Raises ``ValueError`` with all violations of the rules of the IR."""
     problems = _problems(obj)
     if problems:
         raise ValueError("the module is not well-formed:\n" + "\n".join(problems))
@@ -253,18 +259,19 @@ def _problems(obj: IRModule | Function) -> list[str]:
     try:
         return _core.verify_function(obj)
     except (ValueError, CompileError) as error:
-        # The parts do not make a function.
+        # The parts do not form a valid function.
         return [str(error)]
 
 
 def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
-    """The groups of functions that call each other, each sorted by name: a function that calls itself is one."""
+    """The groups of mutually recursive functions, each sorted by name. A function that calls itself
+    is a group."""
     return [[_relax.GlobalVar(name) for name in group] for group in _core.recursive_groups(mod)]
 
 
 def estimate_memory_usage(mod: IRModule | Function) -> str:
-    """A report of the memory that the functions of a module ask for: each tensor, and the storage that tensors share where
-    memory was planned (``StaticPlanBlockMemory``)."""
+    """A report on the memory that the functions of a module allocate: the size of each tensor, and
+    after memory planning (``StaticPlanBlockMemory``) also the shared storage."""
     from pliant.relax.analysis._memory import estimate_memory_usage as estimate
 
     return estimate(mod)

@@ -1,4 +1,4 @@
-"""How much memory the functions of a module ask for."""
+"""Estimation of the memory that the functions of a module allocate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _item_bytes(dtype: str) -> int:
 
 
 def _size_of(shape: Any, dtype: str) -> int | None:
-    """The bytes of a tensor; ``None`` where sizes are not constants."""
+    """The size of a tensor in bytes, or ``None`` if a dim is not constant."""
     total = _item_bytes(dtype)
     for dim in shape.values:
         if not isinstance(dim, _core.IntImm):
@@ -50,7 +50,7 @@ class _Total:
 
 
 def _estimate(func: Function) -> tuple[_Total, _Total]:
-    """The tensors that are asked for, and the storage that they share."""
+    """The totals of the allocated tensors and of the storage that they share."""
     tensors, storages = _Total(), _Total()
     for binding in _relax.all_bindings(func):
         call = binding.value
@@ -68,8 +68,8 @@ def _estimate(func: Function) -> tuple[_Total, _Total]:
 
 
 def estimate_memory_usage(mod: IRModule | Function) -> str:
-    """A report of the memory that the functions of a module ask for: each tensor, and the storage that tensors share where
-    memory was planned (``StaticPlanBlockMemory``)."""
+    """A report on the memory that the functions of a module allocate: the size of each tensor, and
+    after memory planning (``StaticPlanBlockMemory``) also the shared storage."""
     pairs = [(f"{mod.__name__}", mod)] if isinstance(mod, _relax.Function) else mod.functions_items()
     lines = ["Memory usage estimation:"]
     for var, func in pairs:

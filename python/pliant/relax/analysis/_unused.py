@@ -1,4 +1,4 @@
-"""Removing bindings that nothing reads."""
+"""Removal of unused bindings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _relax = _core.relax
 
 
 class _RemoveUnused(PyExprMutator):
-    """Goes through each sequence from its end, so that whole chains go at once."""
+    """Processes each sequence from its end, so that whole chains are removed in one pass."""
 
     def __init__(self, func: Function) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class _RemoveUnused(PyExprMutator):
                 self._count(binding.value, -1)
 
     def _removable(self, binding: Any) -> bool:
-        # A match_cast defines sizes and checks: it stays.
+        # A match_cast defines sizes and is a run-time check, so it is kept.
         return (
             isinstance(binding, _relax.VarBinding)
             and not self._counts.get(binding.var, 0)
@@ -52,7 +52,7 @@ class _RemoveUnused(PyExprMutator):
 
 
 def remove_all_unused(func: Function) -> Function:
-    """The function without the bindings that nothing reads and that have no effects."""
+    """Removes bindings that are not used and have no side effects."""
     result: Function = _RemoveUnused(func).visit_expr(func)
     return result
 

@@ -1,4 +1,4 @@
-"""Backends: patterns with names, code generators, offload rules, and the library's products."""
+"""Backends: named patterns, code generators, offload rules, and the matrix-product backend of the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The backend ``gemm``: matrix products by the library, bias and activation in its epilogue."""
+"""The backend ``gemm``: matrix products by library kernels, with bias and activation in the
+epilogue."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ from pliant.relax.backend.pattern_registry import get_patterns_with_prefix
 
 
 def partition_for_gemm(mod: IRModule, annotate_codegen: bool = True) -> IRModule:
-    """Finds the products that the library takes, and makes functions of them; without ``annotate_codegen``, composite
-    ones only."""
+    """Finds the matrix products that the library supports and moves them to functions. Without
+    ``annotate_codegen``, these are only composite functions."""
     patterns = get_patterns_with_prefix("gemm.")
     return transform.FuseOpsByPattern(patterns, bind_constants=False, annotate_codegen=annotate_codegen)(mod)
 
 
 def offload_gemm(mod: IRModule) -> IRModule:
-    """Hands the products of a module to the library: :func:`partition_for_gemm`, then ``RunCodegen``."""
+    """Offloads the matrix products of a module to the library: :func:`partition_for_gemm`, then
+    ``RunCodegen``."""
     return transform.RunCodegen()(partition_for_gemm(mod))

@@ -1,4 +1,4 @@
-"""The patterns and code generators of backends."""
+"""The registry of patterns and code generators of backends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pliant.relax.dpl import DFPattern
 
 
 class PatternCheckContext:
-    """What the check of a pattern sees of a match: the value, its named parts, and the bindings that the composite function
-    would hold."""
+    """The details of a match for the check of a pattern: the matched value, its named
+    subexpressions, and the bindings that would move to the composite function."""
 
     def __init__(self, matched_expr: Any, annotated_expr: dict[str, Any], matched_bindings: dict[Any, Any]) -> None:
         self.matched_expr = matched_expr
@@ -29,18 +29,18 @@ class PatternCheckContext:
 
     @cached_property
     def var_usages(self) -> dict[Any, list[Any]]:
-        """The variables of the function, each with those whose values read it."""
+        """The variables of the function, each with the variables whose values use it."""
         return {var: users for var, users, _ in self._uses}
 
     @cached_property
     def value_to_bound_var(self) -> dict[Any, Any]:
-        """The values of the function's variables, each with its variable."""
+        """A dict from the values of the function's variables to the variables."""
         return {value: var for var, _, value in self._uses if value is not None}
 
 
 class FusionPattern(NamedTuple):
-    """A pattern with a name, for ``FuseOpsByPattern``: ``annotation_patterns`` names parts of it, and ``check(context)``
-    refuses matches."""
+    """A named pattern for ``FuseOpsByPattern``. ``annotation_patterns`` names subpatterns, and
+    ``check(context)`` may reject matches."""
 
     name: str
     pattern: DFPattern
@@ -49,7 +49,8 @@ class FusionPattern(NamedTuple):
 
 
 def fusion_row(pattern: Any) -> Any:
-    """A pattern ``(name, pattern[, annotation_patterns[, check]])`` as the core takes it; a name stands for itself."""
+    """Converts a pattern ``(name, pattern[, annotation_patterns[, check]])`` to the form of the
+    extension module. A name is returned unchanged."""
     if isinstance(pattern, str):
         return pattern
     if hasattr(pattern, "pattern") and hasattr(pattern, "name"):
@@ -67,7 +68,8 @@ def fusion_row(pattern: Any) -> Any:
         raise TypeError(f"pattern '{name}' is no DFPattern, but {what!r}")
 
     def call(matched: Any, annotated: dict[str, Any], inside: dict[Any, Any]) -> bool:
-        # A part that the match computes is its value; what comes from outside is a variable.
+        # A subexpression that the match computes is given as its value, and one from outside as a
+        # variable.
         parts = {name: inside.get(expr, expr) for name, expr in annotated.items()}
         return bool(check(PatternCheckContext(matched, parts, inside)))
 
@@ -75,29 +77,31 @@ def fusion_row(pattern: Any) -> Any:
 
 
 def register_patterns(patterns: Sequence[Any]) -> None:
-    """Adds patterns ``(name, pattern[, annotation_patterns[, check]])`` to the table. What is registered later is tried first."""
+    """Adds patterns ``(name, pattern[, annotation_patterns[, check]])`` to the registry. Patterns
+    that are registered later are tried first."""
     _core.transform.register_backend_patterns([fusion_row(p) for p in patterns])
 
 
 def get_patterns_with_prefix(prefix: str) -> list[str]:
-    """The registered patterns whose names start with ``prefix``, in the order in which they are tried: what
-    ``FuseOpsByPattern`` takes."""
+    """The names of the registered patterns that start with ``prefix``, in the order in which they
+    are tried. ``FuseOpsByPattern`` accepts this list."""
     return _core.transform.backend_patterns(prefix)
 
 
 def get_pattern(name: str) -> str | None:
-    """The registered pattern of that name."""
+    """The name of a registered pattern, or ``None`` if it is not registered."""
     return name if name in _core.transform.backend_patterns(name) else None
 
 
 def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> Any:
-    """Registers the code generator of a backend; also a decorator.
+    """Registers the code generator of a backend. Also works as a decorator.
 
-    ``generate(functions, options, mod)`` is called once per module with the functions whose attribute ``Codegen`` is the
-    backend's name, the backend's ``target_options``, and the module. The composite functions are local functions of each, with
-    the attribute ``Composite``.
-    Parameters behind those that it declares are left out. It returns for each function a callable in destination-passing
-    style (inputs, then outputs), or the name of a registered packed function, as a list or a dict by name.
+    ``generate(functions, options, mod)`` is called once per module. The arguments are the functions
+    whose attribute ``Codegen`` is the backend's name, the backend's ``target_options``, and the
+    module. The composite functions are local functions inside these functions, with the attribute
+    ``Composite``. ``generate`` may declare fewer parameters. For each function, it returns a
+    callable in destination-passing style (inputs, then outputs) or the name of a registered packed
+    function, as a list or as a dict by name.
     """
 
     def register(generate: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,7 +126,8 @@ def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> A
 
 
 def _writer(backend: str, made: Any) -> Any:
-    """What a code generator returned for one function, refused where it cannot be what writes the outputs."""
+    """Checks the result of a code generator for one function. Rejects values that cannot write the
+    outputs."""
     if isinstance(made, _core.relax.Expr):
         raise TypeError(
             f"the code generator of '{backend}' returned a graph function (help: it returns what is called in its place: a "
@@ -163,5 +168,5 @@ def _positional(function: Callable[..., Any]) -> int:
 
 
 def get_codegens() -> list[str]:
-    """The backends that have code generators."""
+    """The names of the backends with code generators."""
     return _core.transform.backend_codegens()

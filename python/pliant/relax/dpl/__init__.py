@@ -1,4 +1,4 @@
-"""The dataflow pattern language: what a piece of a graph looks like, finding it, and putting something else there."""
+"""The dataflow pattern language: patterns of subgraphs, matching, and rewriting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all patterns can do, and sequences of patterns that use each other."""
+"""The base class of patterns, and sequences of patterns in which each uses the one before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def _kinds() -> Any:
 
 
 class DFPattern:
-    """A pattern of expressions. What it asks for is told by its class and that class's fields, the ``__slots__``."""
+    """A pattern of expressions. The class determines the kind of pattern, and its ``__slots__`` are
+    the parameters."""
 
     __slots__ = ("__weakref__", "node")
 
@@ -30,7 +31,8 @@ class DFPattern:
         _living[node.id] = self
 
     def __call__(self, *args: DFPattern, varg_default_wildcard: bool = False, add_constraint: bool = True) -> DFPattern:
-        """A call of what this matches, with those operands; with ``varg_default_wildcard``, and any more."""
+        """A call of a callee that this pattern matches, with operands that match ``args``. With
+        ``varg_default_wildcard``, the call may have further operands."""
         call = _kinds().CallPattern(self, args, varg_default_wildcard)
         current = _context.PatternContext.current()
         if add_constraint and current is not None:
@@ -47,56 +49,62 @@ class DFPattern:
         return self.reject()
 
     def reject(self) -> DFPattern:
-        """What this does not match."""
+        """A pattern for expressions that this pattern does not match."""
         return _kinds().NotPattern(self)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> DFPattern:
-        """This, on a call or function with these attributes; the defaults of operators count."""
+        """This pattern, restricted to calls or functions with these attributes. Default attributes
+        of operators are included."""
         return _kinds().AttrPattern(self, attrs)
 
     def has_dtype(self, dtype: str) -> DFPattern:
-        """This, of that data type."""
+        """This pattern, restricted to values with this data type."""
         return _kinds().DataTypePattern(self, dtype)
 
     def has_shape(self, shape: Sequence[Any]) -> DFPattern:
-        """This, of that shape. A size variable is an unknown: it stands for one size in the whole match."""
+        """This pattern, restricted to values with this shape. A size variable matches any size, but
+        the same size in the whole match."""
         return _kinds().ShapePattern(self, shape)
 
     def has_struct_info(self, struct_info: Any) -> DFPattern:
-        """This, of that type; what the type leaves open may be anything, size variables are unknowns."""
+        """This pattern, restricted to values with this type. Unknown parts of the type match
+        anything, and a size variable matches any size, but the same size in the whole match."""
         return _kinds().StructInfoPattern(self, struct_info)
 
     has_type = has_struct_info
     has_ty = has_struct_info
 
     def same_shape_as(self, *args: DFPattern) -> DFPattern:
-        """Asks the pattern context for values of provably the same shape."""
+        """Adds a constraint to the current pattern context: the values must have provably the same
+        shape."""
         _context.PatternContext.required("same_shape_as")._same_shape([self, *args])
         return self
 
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> DFPattern:
-        """This, or what the function makes around it."""
+        """This pattern, or the pattern that the function builds around it."""
         return option_constructor(self) | self
 
     def dup(self) -> DFPattern:
-        """A pattern that asks for the same, but may match another value."""
+        """A copy of the pattern, which may match another value than the original."""
         return _duplicates([self])[0]
 
     def match(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> bool:
-        """Whether an expression matches. With ``var2val``, the variables of its function are looked through."""
+        """Whether an expression matches. With ``var2val``, the variables of its function are
+        replaced by their values."""
         return self.extract_matched_expr(expr, var2val) is not None
 
     def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Expr] | None:
-        """What each pattern inside matches, or ``None``."""
+        """The expression that each subpattern matches, or ``None`` if there is no match."""
         found = self.node.matches(expr, var2val is not None)
         return None if found is None else _matchings(found)
 
     def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Says in the pattern context that ``other`` uses this, as operand ``index`` if that is given."""
+        """Adds a constraint to the current pattern context: ``other`` uses this pattern, as operand
+        ``index`` if that is given."""
         return PatternSeq([self]).used_by(other, index)
 
     def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """As :meth:`used_by`, and that nothing else uses it."""
+        """Like :meth:`used_by`, but without other users of this pattern."""
         return PatternSeq([self]).only_used_by(other, index)
 
     def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:
@@ -106,7 +114,7 @@ class DFPattern:
         return self.used_by(other, -1)
 
     def fork_to(self, *args: DFPattern | PatternSeq) -> None:
-        """Says that all of these use this."""
+        """Adds constraints that each argument uses this pattern."""
         for other in args:
             self.used_by(other)
 
@@ -121,7 +129,7 @@ class DFPattern:
 
 
 class PatternSeq:
-    """Patterns of which each uses the one before."""
+    """A sequence of patterns in which each uses the one before."""
 
     __slots__ = ("patterns",)
 
@@ -141,11 +149,11 @@ class PatternSeq:
         return joined
 
     def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Says that ``other`` uses the last pattern."""
+        """Adds a constraint that ``other`` uses the last pattern."""
         return self._join(other, index, False)
 
     def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """As :meth:`used_by`, and that nothing else uses it."""
+        """Like :meth:`used_by`, but without other users of the last pattern."""
         return self._join(other, index, True)
 
     def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:
@@ -155,7 +163,7 @@ class PatternSeq:
         return self.used_by(other)
 
     def dup(self) -> PatternSeq:
-        """A sequence of other patterns that ask for the same, used alike."""
+        """A copy of the sequence with copied patterns and the same constraints."""
         current = _context.PatternContext.required("dup")
         copies = _duplicates(self.patterns)
         for p in copies:
@@ -179,7 +187,7 @@ def _pattern(one: Any) -> DFPattern:
 
 
 def _of_node(node: PatternNode) -> DFPattern:
-    """The pattern that a node is: the very one that the user made, where it lives."""
+    """The pattern object of a node: the original object of the user while it is alive."""
     return _living.get(node.id) or DFPattern(node)
 
 
@@ -188,14 +196,14 @@ def _matchings(found: list[tuple[PatternNode, Expr]]) -> dict[DFPattern, Expr]:
 
 
 def _inside(pattern: DFPattern) -> list[DFPattern]:
-    """The patterns directly inside one, as its fields hold them."""
+    """The patterns directly inside a pattern, in its fields."""
     values = [getattr(pattern, name) for name in type(pattern).__slots__ if name not in DFPattern.__slots__]
     lists = [value if isinstance(value, list) else [value] for value in values]
     return [one for values in lists for one in values if isinstance(one, DFPattern)]
 
 
 def _duplicates(patterns: Sequence[DFPattern]) -> list[DFPattern]:
-    """Copies of patterns with all that stands inside; what the patterns share, the copies share."""
+    """Copies of patterns including their subpatterns. Subpatterns that are shared stay shared."""
     order: dict[DFPattern, None] = {}
     todo = list(patterns)
     while todo:

@@ -1,4 +1,4 @@
-"""Several patterns, and which uses which."""
+"""Contexts of several patterns with use constraints between them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ _local = threading.local()
 
 
 class PatternContext:
-    """Patterns with uses between them. Calls of patterns made inside ``with PatternContext()`` belong to it; ``a >> b`` says
-    that only ``b`` uses ``a``, ``a ^ b`` that ``b`` is one of its users.
+    """A set of patterns with use constraints between them. Calls of patterns created inside ``with
+    PatternContext()`` belong to it. ``a >> b`` requires that only ``b`` uses ``a``, and ``a ^ b``
+    requires that ``b`` is one of its users.
 
-    With ``incremental``, it begins with what the context around it has.
+    With ``incremental``, the context starts with the patterns and constraints of the enclosing
+    context.
     """
 
     def __init__(self, incremental: bool = False) -> None:
@@ -35,18 +37,19 @@ class PatternContext:
 
     @staticmethod
     def current() -> PatternContext | None:
-        """The innermost context, if one is open."""
+        """The innermost context, or ``None`` outside of contexts."""
         stack = getattr(_local, "stack", None)
         return stack[-1] if stack else None
 
     @staticmethod
     def get_current() -> PatternContext:
-        """The innermost context."""
+        """The innermost context. Raises ``ValueError`` outside of contexts."""
         return PatternContext.required("get_current")
 
     @staticmethod
     def required(what: str) -> PatternContext:
-        """The innermost context, which ``what`` needs."""
+        """The innermost context, which ``what`` requires. Raises ``ValueError`` outside of
+        contexts."""
         current = PatternContext.current()
         if current is None:
             raise ValueError(f"{what} needs a context (help: write it inside `with PatternContext() as ctx:`)")
@@ -84,7 +87,8 @@ class PatternContext:
         return [p.node for p in self._patterns], edges, shapes
 
     def match_dfb(self, dfb: Any) -> dict[DFPattern, Expr] | None:
-        """What the patterns match in a dataflow block, or ``None``."""
+        """Matches the patterns in a dataflow block. Returns the matched expressions, or ``None`` if
+        there is no match."""
         from pliant.relax.dpl._base import _matchings
 
         found = _core.relax.pattern_match_block(*self._parts(), dfb)

@@ -1,4 +1,4 @@
-"""The kinds of patterns, as classes: what a pattern asks for can be looked at."""
+"""The classes of patterns. Their fields can be inspected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class ConstantPattern(DFPattern):
 
 
 class ExprPattern(DFPattern):
-    """An expression that is written out: ``expr``. One of an operator stands for what is called."""
+    """Matches exactly the expression ``expr``. An operator as expression matches the callee of a
+    call."""
 
     __slots__ = ("expr",)
 
@@ -42,14 +43,14 @@ class ExprPattern(DFPattern):
 
     @property
     def op(self) -> Any:
-        """The operator, for a pattern of one."""
+        """The operator, if the expression is one."""
         if not isinstance(self.expr, _core.relax.OpFunction):
             raise AttributeError(f"{self!r} is a pattern of an expression, not of an operator")
         return self.expr
 
 
 class VarPattern(DFPattern):
-    """A variable, of that name if it is not empty."""
+    """Matches a variable. A name that is not empty restricts the match to this name."""
 
     __slots__ = ("name",)
     _dataflow = False
@@ -65,14 +66,16 @@ class VarPattern(DFPattern):
 
 
 class DataflowVarPattern(VarPattern):
-    """A variable that is local to a dataflow block, of that name if it is not empty."""
+    """Matches a variable that is local to a dataflow block. A name that is not empty restricts the
+    match to this name."""
 
     __slots__ = ("name",)
     _dataflow = True
 
 
 class GlobalVarPattern(DFPattern):
-    """A function of the module, of that name if it is not empty."""
+    """Matches a function of the module. A name that is not empty restricts the match to this
+    name."""
 
     __slots__ = ("name",)
 
@@ -87,7 +90,7 @@ class GlobalVarPattern(DFPattern):
 
 
 class ExternFuncPattern(DFPattern):
-    """A packed function, of that name if it is not empty."""
+    """Matches a packed function. A name that is not empty restricts the match to this name."""
 
     __slots__ = ("global_symbol",)
 
@@ -97,7 +100,8 @@ class ExternFuncPattern(DFPattern):
 
 
 class CallPattern(DFPattern):
-    """A call of what ``op`` matches, with operands that ``args`` match; with ``varg_default_wildcard``, and any more."""
+    """Matches a call whose callee matches ``op`` and whose operands match ``args``. With
+    ``varg_default_wildcard``, the call may have further operands."""
 
     __slots__ = ("args", "op", "varg_default_wildcard")
 
@@ -108,7 +112,7 @@ class CallPattern(DFPattern):
 
 
 class TuplePattern(DFPattern):
-    """A tuple of such fields."""
+    """Matches a tuple whose fields match ``fields``."""
 
     __slots__ = ("fields",)
     _unordered = False
@@ -130,14 +134,15 @@ class TuplePattern(DFPattern):
 
 
 class UnorderedTuplePattern(TuplePattern):
-    """A tuple of such fields, in any order."""
+    """Matches a tuple whose fields match ``fields`` in any order."""
 
     __slots__ = ("fields",)
     _unordered = True
 
 
 class TupleGetItemPattern(DFPattern):
-    """A field of such a tuple, of that index if given."""
+    """Matches a field access to a tuple that matches ``tuple``. An ``index`` restricts the match to
+    this field."""
 
     __slots__ = ("index", "tuple")
 
@@ -147,7 +152,7 @@ class TupleGetItemPattern(DFPattern):
 
 
 class AndPattern(DFPattern):
-    """What both match."""
+    """Matches if both patterns match."""
 
     __slots__ = ("left", "right")
 
@@ -157,7 +162,7 @@ class AndPattern(DFPattern):
 
 
 class OrPattern(DFPattern):
-    """What one of both matches, the left one first."""
+    """Matches if one of both patterns matches. The left one is tried first."""
 
     __slots__ = ("left", "right")
 
@@ -167,7 +172,7 @@ class OrPattern(DFPattern):
 
 
 class NotPattern(DFPattern):
-    """What a pattern does not match."""
+    """Matches if ``reject_pattern`` does not match."""
 
     __slots__ = ("reject_pattern",)
 
@@ -177,13 +182,14 @@ class NotPattern(DFPattern):
 
 
 class _Wrapped(DFPattern):
-    """A pattern with one more demand."""
+    """A pattern with an additional constraint."""
 
     __slots__ = ("pattern",)
 
 
 class AttrPattern(_Wrapped):
-    """A call or function with these attributes; the defaults of operators count."""
+    """Matches a call or function with these attributes. Default attributes of operators are
+    included."""
 
     __slots__ = ("attrs", "pattern")
 
@@ -192,7 +198,7 @@ class AttrPattern(_Wrapped):
         super().__init__(self.pattern.node.has_attr(self.attrs))
 
     def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Any] | None:
-        """What each pattern inside matches, or ``None``."""
+        """The expression that each subpattern matches, or ``None`` if there is no match."""
         if not isinstance(expr, _core.relax.Function):
             return super().extract_matched_expr(expr, var2val)
         have = expr.attrs
@@ -203,7 +209,7 @@ class AttrPattern(_Wrapped):
 
 
 class DataTypePattern(_Wrapped):
-    """A value of that data type."""
+    """Matches a value with this data type."""
 
     __slots__ = ("dtype", "pattern")
 
@@ -213,7 +219,8 @@ class DataTypePattern(_Wrapped):
 
 
 class ShapePattern(_Wrapped):
-    """A value of that shape. A size variable is an unknown: it stands for one size in the whole match."""
+    """Matches a value with this shape. A size variable matches any size, but the same size in the
+    whole match."""
 
     __slots__ = ("pattern", "shape")
 
@@ -223,7 +230,8 @@ class ShapePattern(_Wrapped):
 
 
 class StructInfoPattern(_Wrapped):
-    """A value of that type; what the type leaves open may be anything, size variables are unknowns."""
+    """Matches a value with this type. Unknown parts of the type match anything, and a size variable
+    matches any size, but the same size in the whole match."""
 
     __slots__ = ("pattern", "struct_info")
 
@@ -233,7 +241,8 @@ class StructInfoPattern(_Wrapped):
 
 
 class PrimArrPattern(DFPattern):
-    """A shape value of those sizes; a size variable is an unknown."""
+    """Matches a shape value with these sizes. A size variable matches any size, but the same size
+    in the whole match."""
 
     __slots__ = ("array",)
 
@@ -252,7 +261,7 @@ class PrimArrPattern(DFPattern):
 
 
 class SameShapeConstraint:
-    """Asks the pattern context for values of provably the same shape."""
+    """A constraint of the current pattern context: the values must have provably the same shape."""
 
     __slots__ = ("args",)
 

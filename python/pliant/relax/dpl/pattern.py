@@ -1,4 +1,5 @@
-"""Patterns. A pattern is equal only to itself; where it occurs twice, it matches one value twice."""
+"""Functions that create patterns. A pattern is equal only to itself. A pattern that occurs twice in
+another pattern must match the same value both times."""
 
 from __future__ import annotations
 
@@ -32,73 +33,77 @@ from pliant.relax.dpl.kinds import (
 
 
 def wildcard() -> DFPattern:
-    """Any expression."""
+    """Matches any expression."""
     return WildcardPattern()
 
 
 def _op(name: str) -> Any:
-    # The node tells what is wrong with a name that no operator has.
+    # This call raises the error for an unknown operator.
     _core.relax.PatternNode.op(name)
     return _core.relax.OpFunction.get(name)
 
 
 def is_op(op_name: str) -> DFPattern:
-    """An operator, to be called: ``is_op("relax.add")(wildcard(), wildcard())``."""
+    """Matches an operator, for use as the callee: ``is_op("relax.add")(wildcard(),
+    wildcard())``."""
     return ExprPattern(_op(op_name))
 
 
 def is_var(name: str = "") -> DFPattern:
-    """A variable, of that name if given."""
+    """Matches a variable, which must have the given name if that is not empty."""
     return VarPattern(name)
 
 
 def is_dfv(name: str = "") -> DFPattern:
-    """A variable that is local to a dataflow block, of that name if given."""
+    """Matches a variable local to a dataflow block, which must have the given name if that is not
+    empty."""
     return DataflowVarPattern(name)
 
 
 def is_gv(name: str = "") -> DFPattern:
-    """A function of the module, of that name if given."""
+    """Matches a function of the module, which must have the given name if that is not empty."""
     return GlobalVarPattern(name)
 
 
 def is_const() -> DFPattern:
-    """Any tensor constant."""
+    """Matches any tensor constant."""
     return ConstantPattern()
 
 
 def is_expr(expr: Any) -> DFPattern:
-    """That constant, number, string, data type or function name."""
+    """Matches exactly this constant, number, string, data type or function name."""
     return ExprPattern(expr)
 
 
 def is_shape(shape: Sequence[Any]) -> DFPattern:
-    """A shape value of those sizes; a size variable is an unknown."""
+    """Matches a shape value with these sizes. A size variable matches any size, but the same size
+    in the whole match."""
     return PrimArrPattern(shape)
 
 
 def is_tuple(fields: Sequence[DFPattern], unordered: bool = False) -> DFPattern:
-    """A tuple of such fields; with ``unordered``, in any order."""
+    """Matches a tuple whose fields match ``fields``, in any order if ``unordered`` is set."""
     return UnorderedTuplePattern(fields) if unordered else TuplePattern(fields)
 
 
 def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> DFPattern:
-    """A field of such a tuple, of that index if given."""
+    """Matches a field access to a tuple that matches ``tuple_value``. An ``index`` restricts the
+    match to this field."""
     return TupleGetItemPattern(tuple_value, index)
 
 
 def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DFPattern:
-    """A value of that data type."""
+    """Matches a value with this data type."""
     return (pattern or wildcard()).has_dtype(dtype)
 
 
 def has_shape(shape: Sequence[Any], pattern: DFPattern | None = None) -> DFPattern:
-    """A value of that shape."""
+    """Matches a value with this shape."""
     return (pattern or wildcard()).has_shape(shape)
 
 
 def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> DFPattern:
-    """A call with these attributes."""
+    """Matches a call with these attributes."""
     return (pattern or wildcard()).has_attr(attrs)
 
 
@@ -110,7 +115,7 @@ def _is_call(op: str, func: DFPattern, args: Sequence[DFPattern] | DFPattern | N
 def is_call_tir(
     func_name: str, args: Sequence[DFPattern] | DFPattern | None = None, tir_vars: DFPattern | None = None
 ) -> DFPattern:
-    """``R.call_tir(func_name, args)``; without arguments, whatever they are."""
+    """Matches ``R.call_tir(func_name, args)``. Without ``args``, the arguments may be anything."""
     if tir_vars is None:
         return _is_call("relax.call_tir", is_gv(func_name), args)
     operands = wildcard() if args is None else args if isinstance(args, DFPattern) else is_tuple(args)
@@ -118,12 +123,14 @@ def is_call_tir(
 
 
 def is_call_dps_packed(func_name: str, args: Sequence[DFPattern] | DFPattern | None = None) -> DFPattern:
-    """``R.call_dps_packed(func_name, args)``; without arguments, whatever they are."""
+    """Matches ``R.call_dps_packed(func_name, args)``. Without ``args``, the arguments may be
+    anything."""
     return _is_call("relax.call_dps_packed", ExternFuncPattern(func_name), args)
 
 
 def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> DFPattern:
-    """``R.call_packed(func_name, *args)``; without arguments, whatever they are."""
+    """Matches ``R.call_packed(func_name, *args)``. Without ``args``, the arguments may be
+    anything."""
     func = ExternFuncPattern(func_name)
     return func(varg_default_wildcard=True) if args is None else func(*args)
 
@@ -131,7 +138,8 @@ def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> D
 def make_fused_bias_activation_pattern(
     op_name: str, with_bias: bool = False, activation: str | None = None, allow_reshape: bool = False
 ) -> DFPattern:
-    """``op(lhs, rhs)``, then a sum with a bias, then an activation, as asked for."""
+    """Matches ``op(lhs, rhs)``, optionally followed by the addition of a bias and by an
+    activation."""
     out = is_op(op_name)(wildcard(), wildcard())
     if with_bias:
         bias = wildcard()

@@ -1,4 +1,4 @@
-"""Rewriting functions with patterns."""
+"""Rewriting of functions with patterns."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ _PARTS = ("pattern", "replacement")
 
 
 def rewrite_call(pattern: DFPattern, rewriter: Callback, func: Function) -> Function:
-    """Replaces what a pattern matches by what ``rewriter(expr, matchings)`` returns, until nothing matches that it replaces.
+    """Replaces matches of a pattern by the results of ``rewriter(expr, matchings)``, until no match
+    is replaced.
 
-    A match never reaches over a call that may write into what it reads: a call that works in place, and a call of a graph
-    function that may make one. A function that was taken from a module (``mod["main"]``) knows which these are; for one that
-    stands alone every call of another graph function may be one.
+    A match never extends across a call that may overwrite a value that the match reads. Such a call
+    works in place, or it calls a graph function that may do so. A function that was taken from a
+    module (``mod["main"]``) knows these functions. For a function that belongs to no module, every
+    call of another graph function is assumed to be such a call.
 
-    Returning ``expr`` itself leaves a match alone. A rule that rewrites its own results without end raises ``ValueError``.
+    If ``rewriter`` returns ``expr`` itself, the match is not replaced. Raises ``ValueError`` for a
+    rule that rewrites its own results forever.
     """
     return PatternMatchingRewriter.from_pattern(pattern, rewriter)(func)
 
@@ -36,8 +39,8 @@ def rewrite_call(pattern: DFPattern, rewriter: Callback, func: Function) -> Func
 def rewrite_bindings(
     ctx: PatternContext, rewriter: Callable[[dict[DFPattern, Expr], dict[Expr, Expr]], Mapping[Any, Any]], func: Function
 ) -> Function:
-    """Replaces what a context matches in dataflow blocks: ``rewriter(matchings, bindings)`` returns the values that variables
-    have from now on."""
+    """Replaces matches of a context in dataflow blocks. ``rewriter(matchings, bindings)`` returns a
+    dict from variables to their new values."""
 
     def call(found: list[Any], bindings: dict[Any, Any]) -> Any:
         made = rewriter(_matchings(found), bindings)
@@ -49,7 +52,8 @@ def rewrite_bindings(
 
 
 class _Rule:
-    """A pattern, and what makes the replacement: a callback, or a template with the functions that it may call."""
+    """A pattern with its replacement: a callback, or a template with the functions that it may
+    call."""
 
     def __init__(
         self, pattern: DFPattern, callback: Callback | None = None, template: Any = None, module: IRModule | None = None
@@ -62,12 +66,13 @@ class _Rule:
         return _Rule(_of_node(template.pattern), template=template, module=mod)
 
     def helpers(self) -> dict[str, Any]:
-        """The functions beside ``pattern`` and ``replacement``, by name."""
+        """The functions of the module other than ``pattern`` and ``replacement``, by name."""
         named = {} if self.module is None else {v.name_hint: f for v, f in self.module.functions_items()}
         return {name: func for name, func in named.items() if name not in _PARTS}
 
     def beside(self, taken: Callable[[str], Any]) -> _Rule:
-        """The rule with other names for functions where others have theirs; ``taken(name)`` is who has a name."""
+        """The rule with functions renamed so that their names do not conflict with other functions.
+        ``taken(name)`` returns the function that has a name."""
         new: dict[str, str] = {}
         for name, func in self.helpers().items():
             other = taken(name)
@@ -81,9 +86,10 @@ class _Rule:
 
 
 class PatternMatchingRewriter(Pass):
-    """Rewrite rules, as a pass. ``a | b`` tries the rules of ``a`` first; call it with a module or a function.
+    """Rewrite rules as a pass. ``a | b`` tries the rules of ``a`` first. Call the pass with a
+    module or a function.
 
-    What a replacement calls of its own module comes along into the module that is rewritten.
+    Functions that a replacement calls in its own module are copied into the rewritten module.
     """
 
     def __init__(self, rules: list[_Rule], name: str = "PatternMatchingRewriter") -> None:
@@ -92,12 +98,13 @@ class PatternMatchingRewriter(Pass):
 
     @staticmethod
     def from_pattern(pattern: DFPattern, func: Callback) -> PatternMatchingRewriter:
-        """The rule that replaces what a pattern matches by what ``func(expr, matchings)`` returns."""
+        """A rule that replaces matches of a pattern by the results of ``func(expr, matchings)``."""
         return PatternMatchingRewriter([_Rule(_pattern(pattern), func)])
 
     @staticmethod
     def from_module(mod: IRModule) -> PatternMatchingRewriter:
-        """The rule of a module's functions ``pattern`` and ``replacement``; ``replacement`` may call the others."""
+        """A rule given by the functions ``pattern`` and ``replacement`` of a module.
+        ``replacement`` may call other functions of the module."""
         for name in _PARTS:
             if name not in mod:
                 raise ValueError(f"a rewriter has a function '{name}', and this module has none")
@@ -108,7 +115,7 @@ class PatternMatchingRewriter(Pass):
 
     @property
     def pattern(self) -> DFPattern:
-        """What the first rule looks for."""
+        """The pattern of the first rule."""
         return self._rules[0].pattern
 
     def __call__(self, obj: Any) -> Any:
@@ -147,7 +154,8 @@ class PatternMatchingRewriter(Pass):
         return {name: func for rule in self._rules for name, func in rule.helpers().items()}
 
     def _rewrite(self, func: Any, mod: IRModule | None = None) -> Any:
-        """The function with the rules applied; ``mod`` is what it is in, unless it knows that itself."""
+        """Applies the rules to a function. ``mod`` is the module that contains the function. It is
+        needed only if the function was not taken from that module."""
         if all(rule.template is not None for rule in self._rules):
             return _core.relax.TemplateRule.apply([rule.template for rule in self._rules], func, mod)
         if any(rule.template is not None for rule in self._rules):
@@ -161,7 +169,8 @@ class PatternMatchingRewriter(Pass):
         return callback(expr, _matchings(found))
 
     def _alternate(self, func: Any, mod: IRModule | None) -> Any:
-        """Rules of both kinds: each rule alone in turns, until none changes anything."""
+        """Applies rules of both kinds alternately, one rule at a time, until the function no longer
+        changes."""
         for _ in range(64):
             before = func
             for one in self._rules:
@@ -172,7 +181,7 @@ class PatternMatchingRewriter(Pass):
 
 
 def _called(func: Any, helpers: Mapping[str, Any]) -> dict[str, Any]:
-    """The helpers that a function names, and those that they name."""
+    """The helpers to which a function refers directly or indirectly."""
     found: dict[str, Any] = {}
     todo = [func]
     while todo:

@@ -1,4 +1,5 @@
-"""The importers under TVM's name: ``relax.frontend.onnx.from_onnx`` is ``pliant.frontend.onnx.from_onnx``."""
+"""The importers under TVM's names: ``relax.frontend.onnx.from_onnx`` is
+``pliant.frontend.onnx.from_onnx``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pliant.frontend.onnx`` under TVM's name."""
+"""The names of ``pliant.frontend.onnx``, under TVM's module name."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tools on the graph level's IR."""
+"""Tools for the IR of the graph level."""

@@ -1,7 +1,7 @@
 """The operators: ``relax.op.add(x, y)``, ``relax.op.nn.relu(x)``.
 
-Each is made from its declaration, with its signature and documentation (``help(relax.op.matmul)``). Python numbers
-take the data type of the tensor beside them, sequences of sizes are shapes.
+Each operator gets its signature and documentation from its declaration (``help(relax.op.matmul)``).
+Python numbers take the data type of the tensor operands, and sequences of sizes are shapes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The operators of the library and of the user, by name."""
+"""The operators of the library and of the user by name."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Group(ModuleType):
 
 
 def names(prefix: str) -> list[str]:
-    """The operators and groups whose names start so, without the prefix."""
+    """The operators and groups whose names start with the prefix, without the prefix."""
     start = "relax." + prefix
     return sorted({n[len(start) :].split(".")[0] for n in _relax.op_names() if n.startswith(start)})
 
 
 def find(path: str) -> Any:
-    """The operator or group of that name."""
+    """The operator or group with this name."""
     if path in _cache:
         return _cache[path]
     try:
@@ -44,14 +44,14 @@ def find(path: str) -> Any:
         if not names(path + "."):
             raise AttributeError(f"no operator is called 'relax.{path}'") from None
         value = Group(path)
-        # So that ``import pliant.relax.op.nn`` finds it too.
+        # Makes the group importable with ``import pliant.relax.op.nn``.
         sys.modules[value.__name__] = value
     _cache[path] = value
     return value
 
 
 def forget(path: str) -> None:
-    """Lets the name be looked up again."""
+    """Removes a name from the cache, so that it is looked up again."""
     _cache.pop(path, None)
 
 

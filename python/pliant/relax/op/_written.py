@@ -1,4 +1,4 @@
-"""Calls that are written in their own way, and operators of the user's."""
+"""Calls with a syntax of their own, and user-defined operators."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ _relax = _core.relax
 
 
 def register_op(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
-    """Makes an operator of a function from tensors to a tensor (or several) of ``te``, and gives it back.
+    """Makes an operator from a function that maps ``te`` tensors to one or more tensors, and
+    returns the operator.
 
-    The positional parameters are its operands, the keyword-only ones its attributes. An operand whose default is ``None``
-    may be left out, and ``*xs`` stands for any number of them. The type of a call follows from
-    the shape and data type of what the function makes, for symbolic sizes too; there is nothing else to write.
+    The positional parameters are the operands, and the keyword-only parameters are the attributes.
+    An operand with the default ``None`` is optional, and ``*xs`` stands for any number of operands.
+    The type of a call follows from the shape and data type of the function's result, also for
+    symbolic sizes, so no type rule is needed.
 
     >>> @relax.op.register_op("my.scaled_sum")
     ... def scaled_sum(x, y, *, scale=1.0):
@@ -59,7 +61,7 @@ def register_op(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _check_name(name: str) -> None:
-    """Refuses names that a script cannot say, or that mean something else there."""
+    """Rejects names that cannot be written in a script or that have another meaning there."""
     from pliant.script import relax as script
 
     path = name.removeprefix("relax.")
@@ -76,26 +78,26 @@ def call_tir(
     out_sinfo: StructInfo | Sequence[StructInfo],
     tir_vars: Any = None,
 ) -> Expr:
-    """Calls a loop function that writes new tensors of the types ``out_sinfo``."""
+    """Calls a loop function that writes to new tensors with the types ``out_sinfo``."""
     return _relax.call_dps(False, gvar, args, out_sinfo, tir_vars)
 
 
 def call_dps_packed(
     func: str | Expr, args: Expr | Sequence[Expr], out_sinfo: StructInfo | Sequence[StructInfo]
 ) -> Expr:
-    """Calls a packed function that writes new tensors of the types ``out_sinfo``."""
+    """Calls a packed function that writes to new tensors with the types ``out_sinfo``."""
     return _relax.call_dps(True, func, args, out_sinfo)
 
 
 def call_pure_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
-    """Calls a packed function that has no effect but its result."""
+    """Calls a packed function without side effects."""
     return _relax.call_packed(True, func, *args, sinfo_args=sinfo_args)
 
 
 def call_py_func(
     func_name: str | Expr, args: Expr | Sequence[Expr], out_sinfo: StructInfo | Sequence[StructInfo]
 ) -> Expr:
-    """Calls a registered Python function that returns what it makes and has no other effect."""
+    """Calls a registered Python function that returns its result and has no side effects."""
     fields = args.fields if isinstance(args, _relax.Tuple) else [args] if isinstance(args, _relax.Expr) else args
     infos = list(out_sinfo) if isinstance(out_sinfo, list | tuple) else [out_sinfo]
     return _relax.call_packed(True, func_name, *fields, sinfo_args=infos)

@@ -1,4 +1,5 @@
-"""Operators of neural networks as tensor expressions: those of ``relax.op.nn``, and the field's other names for them."""
+"""Neural-network operators as tensor expressions: those of ``relax.op.nn``, and other names for
+them from TVM's ``topi``."""
 
 from __future__ import annotations
 
@@ -50,12 +51,12 @@ def __dir__() -> list[str]:
 
 
 def leaky_relu(t: Tensor, alpha: float = 0.01) -> Tensor:
-    """``t`` where it is positive, else ``t * alpha``: ``leakyrelu``."""
+    """``t`` if it is positive, otherwise ``t * alpha``: ``leakyrelu``."""
     return find("nn.leakyrelu")(t, alpha=alpha)
 
 
 def flatten(data: Tensor) -> Tensor:
-    """All dims after the first as one: ``batch_flatten``."""
+    """All dims after the first one combined into one: ``batch_flatten``."""
     return find("nn.batch_flatten")(data)
 
 
@@ -67,7 +68,8 @@ def matmul(
     transpose_a: bool = False,
     transpose_b: bool = False,
 ) -> Tensor:
-    """The matrix product of the last two dims, batch dims broadcast, and a bias; sums are made in ``out_dtype``."""
+    """The matrix product over the last two dims, with broadcast batch dims, plus a bias. Sums are
+    computed in ``out_dtype``."""
     out = names.matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype)
     return out if bias is None else find("add")(out, bias)
 
@@ -80,7 +82,8 @@ def batch_matmul(
     transpose_a: bool = False,
     transpose_b: bool = True,
 ) -> Tensor:
-    """The product of each matrix of ``tensor_a`` with one of ``tensor_b``, which is turned over unless said."""
+    """The product of each matrix of ``tensor_a`` with one of ``tensor_b``, which is transposed by
+    default."""
     return matmul(tensor_a, tensor_b, None, out_dtype, transpose_a, transpose_b)
 
 
@@ -90,24 +93,26 @@ def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: s
 
 
 def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
-    """The sum with a vector along an axis."""
+    """The sum of ``data`` and a vector along an axis."""
     after = data.ndim - 1 - axis_of(axis, data.ndim)
     return find("add")(data, find("expand_dims")(bias, list(range(1, after + 1))) if after else bias)
 
 
-def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (the field's names)
-    """``Input * Scale + Shift``, a number each for each channel."""
+def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (TVM's names)
+    """``Input * Scale + Shift``, with one scale and shift for each channel."""
     wide = [find("expand_dims")(t, [1, 2]) for t in (Scale, Shift)]
     return find("add")(find("multiply")(Input, wide[0]), wide[1])
 
 
-def scale_shift_nhwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (the field's names)
-    """``Input * Scale + Shift``, a number each for each channel, which stand last."""
+def scale_shift_nhwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (TVM's names)
+    """``Input * Scale + Shift``, with one scale and shift for each channel. The channels are the
+    last dim."""
     return find("add")(find("multiply")(Input, Scale), Shift)
 
 
-def scale_shift_nchwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (the field's names)
-    """``Input * Scale + Shift``, a number each for each channel, of which blocks stand last."""
+def scale_shift_nchwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (TVM's names)
+    """``Input * Scale + Shift``, with one scale and shift for each channel. The channels are
+    blocked, and the blocks are the last dim."""
     wide = [find("expand_dims")(t, [1, 2]) for t in (Scale, Shift)]
     return find("add")(find("multiply")(Input, wide[0]), wide[1])
 
@@ -115,12 +120,12 @@ def scale_shift_nchwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  #
 def layer_norm(
     data: Tensor, gamma: Tensor, beta: Tensor, axis: Any = None, epsilon: float = 1e-5, **options: Any
 ) -> Tensor:
-    """``relax.op.nn.layer_norm``, whose ``axes`` are called ``axis`` here, too."""
+    """``relax.op.nn.layer_norm``. Its ``axes`` may also be given as ``axis``."""
     return find("nn.layer_norm")(data, gamma, beta, epsilon=epsilon, **_axes(axis, options))
 
 
 def rms_norm(data: Tensor, weight: Tensor, axis: Any = None, epsilon: float = 1e-5, **options: Any) -> Tensor:
-    """``relax.op.nn.rms_norm``, whose ``axes`` are called ``axis`` here, too."""
+    """``relax.op.nn.rms_norm``. Its ``axes`` may also be given as ``axis``."""
     return find("nn.rms_norm")(data, weight, epsilon=epsilon, **_axes(axis, options))
 
 
@@ -141,7 +146,8 @@ def batch_norm(
     training: bool | None = None,
     momentum: float | None = None,
 ) -> Any:
-    """``batch_norm`` over the axis 1 by default, outside training unless said: the result, the mean and the variance."""
+    """``batch_norm``. Returns the result, the mean and the variance. By default, ``axis`` is 1 and
+    the operator is not in training mode."""
     return find("nn.batch_norm")(
         data,
         gamma,
@@ -160,8 +166,8 @@ def batch_norm(
 def lrn(
     data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2.0
 ) -> Tensor:
-    """``data / (bias + alpha / size * s) ** beta``, where ``s`` sums the squares of ``size`` neighbours along an axis
-    (local response normalisation, Krizhevsky 2012)."""
+    """Local response normalisation (Krizhevsky 2012): ``data / (bias + alpha / size * s) ** beta``,
+    where ``s`` is the sum of the squares of ``size`` neighbours along an axis."""
     if size < 1 or size % 2 == 0:
         raise ValueError(f"lrn: size is odd and above 0, so that neighbours stand around an element, not {size}")
     axis, dim = axis_of(axis, data.ndim), data.shape[axis]

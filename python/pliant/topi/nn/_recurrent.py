@@ -1,4 +1,4 @@
-"""The field's LSTM over steps of one direction."""
+"""TVM's LSTM over the steps of one direction."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pliant.topi._operator import accumulator, find
 __all__ = ["lstm"]
 
 
-def lstm(  # noqa: PLR0913 (the field's parameters)
-    Xs: Tensor,  # noqa: N803 (the field's names)
+def lstm(  # noqa: PLR0913 (TVM's parameters)
+    Xs: Tensor,  # noqa: N803 (TVM's names)
     Wi: Tensor,  # noqa: N803
     Wh: Tensor,  # noqa: N803
     Bi: Tensor | None = None,  # noqa: N803
@@ -32,12 +32,15 @@ def lstm(  # noqa: PLR0913 (the field's parameters)
     weight_layout: str = "IFGO",
     **operator: Any,
 ) -> Any:
-    """All hidden states and all cell states of an LSTM over ``Xs`` of shape (steps, batch, inputs).
+    """All hidden states and all cell states of an LSTM over ``Xs`` with the shape (steps, batch,
+    inputs).
 
-    ``Wi`` has a row for each gate and unit, in the order of ``weight_layout``, as have ``Wh``, ``Bi`` and ``Bh``; ``proj``
-    projects what a step gives, and ``p_i``, ``p_f`` and ``p_o`` of shape (batch, units) let gates see the cell. With
-    ``reverse``, steps go from the last input to the first. Weights of three dims are those of ``relax.op.nn.lstm``, whose
-    arguments the others then are."""
+    ``Wi``, ``Wh``, ``Bi`` and ``Bh`` have a row for each gate and unit, in the order of
+    ``weight_layout``. ``proj`` projects the output of each step. ``p_i``, ``p_f`` and ``p_o`` of
+    the shape (batch, units) are peephole weights from the cell to the gates. With ``reverse``, the
+    steps are processed from the last input to the first. If the weights have three dims, the
+    arguments are those of ``relax.op.nn.lstm``.
+    """
     if Wi.ndim == 3 or operator:
         left_out = {name: given is None for name, given in (("p_i", p_i), ("p_f", p_f), ("p_o", p_o))}
         left_out |= {"reverse": not reverse, "weight_layout": weight_layout == "IFGO", "f_act": f_act is tir.sigmoid}
@@ -63,7 +66,7 @@ def lstm(  # noqa: PLR0913 (the field's parameters)
             pairs += [(f"dim 0 of {name}", state.shape[0], batch), (f"dim 1 of {name}", state.shape[1], size)]
     from_input = _times(find("flip")(Xs, axis=0) if reverse else Xs, Wi, "Xi2h")
     from_input = sizes_agree(from_input, "lstm", *pairs)
-    # States have a row more than there are steps: the first is that before all steps.
+    # A state has one row more than there are steps: the first row is the initial state.
     h = te.placeholder((steps + 1, batch, wide), Xs.dtype, "h_state")
     c = te.placeholder((steps + 1, batch, units), Xs.dtype, "c_state")
     from_state = _times(h, Wh, "Hs2h", before=1)
@@ -99,7 +102,8 @@ def lstm(  # noqa: PLR0913 (the field's parameters)
 
 
 def _times(x: Tensor, weight: Tensor, name: str, before: int = 0) -> Tensor:
-    """The rows of ``x``, so many ``before``, times each row of the weights."""
+    """The product of the rows of ``x`` with each row of the weights. ``before`` is the offset to
+    earlier rows of ``x``."""
     k = te.reduce_axis((0, weight.shape[1]), "k")
     shape = [x.shape[0], x.shape[1], weight.shape[0]]
     wide = accumulator(x.dtype)
@@ -112,6 +116,6 @@ def _times(x: Tensor, weight: Tensor, name: str, before: int = 0) -> Tensor:
 
 
 def _first(init: Tensor | None, state: Tensor) -> Tensor:
-    """What a state is before all steps: 0 unless it is given, of shape (batch, units)."""
+    """The initial value of a state, with the shape (batch, units). The default is 0."""
     zero = tir.const(0, state.dtype)
     return te.compute((1, *state.shape[1:]), lambda _, b, j: zero if init is None else init(b, j), name="init")

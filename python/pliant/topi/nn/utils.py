@@ -1,4 +1,4 @@
-"""What code around convolutions asks of padding."""
+"""Helper functions for the padding of convolutions, as in TVM's ``topi.nn.utils``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["get_pad_tuple", "get_pad_tuple1d", "get_pad_tuple3d"]
 
 
 def _pads(padding: Any, kernel: Sequence[Any], n: int) -> tuple[Any, ...]:
-    """How much before each of ``n`` dims, then how much after each."""
+    """The padding before each of ``n`` dims, followed by the padding after each."""
     if isinstance(padding, (tuple, list)):
         if len(padding) == 2 * n:
             return tuple(padding)
@@ -29,17 +29,20 @@ def _pads(padding: Any, kernel: Sequence[Any], n: int) -> tuple[Any, ...]:
 
 
 def get_pad_tuple(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
-    """Padding at the top, left, bottom and right; ``"SAME"`` has one more before than after where it is odd.
+    """The padding at the top, left, bottom and right. For ``"SAME"``, the padding before is one
+    larger than after if the sum is odd.
 
-    Raises ``ValueError`` where ``padding`` is something else than ``"SAME"``, ``"VALID"``, a number, two or four."""
+    Raises ``ValueError`` unless ``padding`` is ``"SAME"``, ``"VALID"``, one number, two or four
+    numbers.
+    """
     return _pads(padding, kernel, 2)
 
 
 def get_pad_tuple1d(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
-    """:func:`get_pad_tuple` of one dim: left and right."""
+    """:func:`get_pad_tuple` for one dim: left and right."""
     return _pads(padding, kernel, 1)
 
 
 def get_pad_tuple3d(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
-    """:func:`get_pad_tuple` of three dims: front, top, left, back, bottom and right."""
+    """:func:`get_pad_tuple` for three dims: front, top, left, back, bottom and right."""
     return _pads(padding, kernel, 3)
