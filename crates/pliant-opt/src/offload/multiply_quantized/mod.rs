@@ -2,9 +2,9 @@
 //! Rewrites a float32 matmul of two operands dequantized from 8 bits, the right one from a constant, as an int8 matmul whose
 //! sums are multiplied by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`. The left
 //! operand has per-tensor or per-row, the right one per-column scales and zero points.
-//! The rule [`matmul_int8`](crate::offload::rules::matmul_int8) turns the result into one kernel call. In `R.linear` the bias
+//! The rule `matmul_int8` turns the result into one kernel call. In `R.linear` the bias
 //! becomes an addition. Convolutions with a per-tensor input and per-filter weights are rewritten too, for the rule
-//! [`conv_int8`](crate::offload::rules::conv_int8).
+//! `conv_int8`.
 //!
 //! # Before
 //! ```python
