@@ -23,6 +23,7 @@ pub struct View {
 impl View {
     /// A view with the given dims and strides, which count elements; `None` beyond [`MAX_RANK`]. Without strides, the
     /// elements are in row-major order.
+    #[inline(always)]
     pub fn new(data: *mut u8, dtype: DType, dims: &[i64], strides: Option<&[i64]>) -> Option<View> {
         let rank = dims.len();
         if rank > MAX_RANK || strides.is_some_and(|strides| strides.len() != rank) {
@@ -45,6 +46,7 @@ impl View {
     ///
     /// # Errors
     /// Which element of the view is outside of the buffer, or what else is wrong.
+    #[inline(always)]
     pub fn within(
         (data, dtype, elements): (*mut u8, DType, i64),
         offset: i64,
@@ -156,6 +158,7 @@ impl Call {
     }
 
     /// Sets an operand; `None` leaves it out.
+    #[inline(always)]
     pub fn set_operand(&mut self, index: usize, view: Option<View>) {
         self.operands[index] = view;
     }
@@ -268,21 +271,21 @@ impl Call {
                 false => wrong(KernelErrorKind::Type, "is missing".to_string()),
             };
         };
-        if operand.dtypes().all(|dtype| dtype != view.dtype) {
+        if view.dtype != operand.dtype && !operand.other_dtypes.contains(&view.dtype) {
             let wanted: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
             let message = format!("is {}, expected {}", view.dtype, wanted.join(" or "));
             return wrong(KernelErrorKind::Type, message);
         }
         let dims = self.dims(operand);
         let rank = view.shape().len();
-        if leading_dims(dims, rank).is_none() {
+        let Some(leading) = leading_dims(dims, rank) else {
             let (least, list) = (dims.len(), dims.join(", "));
             let message = match dims.first().is_some_and(|d| d.starts_with('*')) {
                 true => format!("has {rank} dims, expected at least {} ({list})", least - 1),
                 false => format!("has {rank} dims, expected {least} ({list})"),
             };
             return wrong(KernelErrorKind::Shape, message);
-        }
+        };
         let Some(bytes) = view.bytes() else {
             let message = format!(
                 "has dims {:?} and strides {:?}, which are negative or too large",
@@ -310,13 +313,13 @@ impl Call {
         if bytes > 0 && (view.data.is_null() || view.data.addr() % view.dtype.size() != 0) {
             return wrong(KernelErrorKind::Value, "has a misaligned or no address".to_string());
         }
-        for (dim, size) in named(dims, view.shape()) {
-            if let Err(known) = sizes.unify(dim, size) {
+        match enter(sizes, dims, view.shape(), leading) {
+            None => Ok(()),
+            Some((dim, size, known)) => {
                 let message = format!("has {size} for {dim}, which is {known} elsewhere");
-                return wrong(KernelErrorKind::Shape, message);
+                wrong(KernelErrorKind::Shape, message)
             }
         }
-        Ok(())
     }
 
     /// The sizes of the named dims. A dim that has several sizes has the first.
@@ -324,9 +327,10 @@ impl Call {
         let mut sizes = Sizes::new();
         for (operand, view) in self.kernel.operands.iter().zip(&self.operands) {
             let Some(view) = view else { continue };
-            for (dim, size) in named(self.dims(operand), view.shape()) {
-                // Sizes that differ are reported by the check.
-                let _ = sizes.unify(dim, size);
+            let (dims, shape) = (self.dims(operand), view.shape());
+            // Sizes that differ are reported by the check.
+            if let Some(leading) = leading_dims(dims, shape.len()) {
+                enter(&mut sizes, dims, shape, leading);
             }
         }
         sizes
@@ -384,19 +388,24 @@ pub fn leading_dims(dims: &[&str], rank: usize) -> Option<usize> {
     }
 }
 
-/// The named sizes of a shape that fits the names. Sizes were checked: the product of the leading ones does not overflow,
-/// unless another one is 0.
-fn named(
+/// Enters the sizes of a shape whose first `leading` dims the first name stands for. Sizes were checked: the product of the
+/// leading ones does not overflow, unless another one is 0. Returns the first name that has another size already, and both sizes.
+fn enter(
+    sizes: &mut Sizes,
     dims: &'static [&'static str],
     shape: &[i64],
-) -> impl Iterator<Item = (&'static str, i64)> {
-    let leading = leading_dims(dims, shape.len()).unwrap_or(0);
-    let first = dims.first().map(|&name| {
-        let product = |all: i64, &dim: &i64| all.saturating_mul(dim);
-        (name, shape.iter().take(leading).fold(1, product))
-    });
-    let rest = dims.iter().skip(1).copied().zip(shape.iter().skip(leading).copied());
-    first.into_iter().chain(rest)
+    leading: usize,
+) -> Option<(&'static str, i64, i64)> {
+    let (first, rest) = shape.split_at(leading);
+    let product = first.iter().fold(1i64, |all, &dim| all.saturating_mul(dim));
+    let mut different = None;
+    for (at, &dim) in dims.iter().enumerate() {
+        let size = if at == 0 { product } else { rest[at - 1] };
+        if let Err(known) = sizes.unify(dim, size) {
+            different = different.or(Some((dim, size, known)));
+        }
+    }
+    different
 }
 
 #[cfg(test)]

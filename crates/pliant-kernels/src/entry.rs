@@ -116,6 +116,7 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
 ///
 /// # Safety
 /// As for [`decode`].
+#[inline(always)]
 unsafe fn view(word: &PackedWord) -> Result<Option<View>, String> {
     let (before, lists) = match word.kind {
         PACKED_ABSENT => return Ok(None),

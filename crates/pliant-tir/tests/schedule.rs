@@ -102,8 +102,10 @@ fn census(f: &PrimFunc) -> Census {
         }
         own_exprs(data, |e| {
             for_each_expr(f, e, |e| {
-                c.linked_calls +=
-                    usize::from(matches!(f.expr(e), ExprData::Call(Intrin::CallExtern, ..)));
+                c.linked_calls += usize::from(matches!(
+                    f.expr(e),
+                    ExprData::Call(Intrin::CallExtern | Intrin::CallKernel, ..)
+                ));
             });
         });
     });

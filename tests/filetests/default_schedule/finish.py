@@ -119,26 +119,28 @@ class Module:
 #         block_panels: T.int64 = T.max(((m + 63) // 64 + (blocks_across - 1)) // blocks_across, 1)
 #         across: T.int64 = ((m + 63) // 64 + (block_panels - 1)) // block_panels
 #         block_units: T.int64 = T.max(units // T.max(down * across, 1), 1)
-#         for turn in T.parallel(b * down * across * block_units):
+#         together: T.int64 = T.max(T.min(65536 // T.max(n * m * 3, 1), 192 // T.max(n, 1)) * T.min(256 // T.max(m, 1), 1), 1)
+#         for turn in T.parallel((b + (together - 1)) // together * down * across * block_units):
 #             if turn % block_units == 0:
-#                 product: T.int64 = turn // block_units // T.max(down, 1) // T.max(across, 1)
+#                 product: T.int64 = turn // block_units // T.max(down, 1) // T.max(across, 1) * together
+#                 products: T.int64 = T.min(together, b - product)
 #                 first_row: T.int64 = turn // block_units % T.max(down, 1) * block_rows
 #                 first_column: T.int64 = turn // block_units // T.max(down, 1) % T.max(across, 1) * (block_panels * 64)
 #                 rows: T.int64 = T.min(block_rows, n - first_row)
 #                 columns: T.int64 = T.min(block_panels * 64, m - first_column)
 #                 tile = T.alloc_buffer((192, 256), "float32")
-#                 T.evaluate(T.call_kernel("matmul", x=T.view(a, [1, rows, 3], strides=[1 * n * 3, 1 * 3, 1], offset=(product * n + first_row) * 3), weight=T.view(c, [1, 3, columns], strides=[1 * 3 * m, 1 * m, 1], offset=product * 3 * m + first_column), out=T.view(tile, [1, rows, columns], strides=[0, 256, 1])))
-#                 for row in range(rows):
+#                 T.evaluate(T.call_kernel("matmul", x=T.view(a, [products, rows, 3], strides=[1 * n * 3, 1 * 3, 1], offset=(product * n + first_row) * 3), weight=T.view(c, [products, 3, columns], strides=[1 * 3 * m, 1 * m, 1], offset=product * 3 * m + first_column), out=T.view(tile, [products, rows, columns], strides=[rows * 256, 256, 1])))
+#                 for within, row in T.grid(products, rows):
 #                     v_i: T.int64 = first_row + row
-#                     v_b0: T.int64 = product
+#                     v_b0: T.int64 = product + within
 #                     tile1 = T.alloc_buffer((512,), "float32", scope="local")
 #                     for tile2 in range((columns + 511) // 512):
 #                         for strip in range(T.min(512, columns - tile2 * 512) // 16):
 #                             for lane in T.vectorized(16):
-#                                 tile1[0 + strip * 16 + lane] = tile[row, tile2 * 512 + (0 + strip * 16 + lane)] * T.float32(0.5)
+#                                 tile1[0 + strip * 16 + lane] = tile[within * rows + row, tile2 * 512 + (0 + strip * 16 + lane)] * T.float32(0.5)
 #                         for strip in range(T.min(512, columns - tile2 * 512) % 16 // 4):
 #                             for lane in T.vectorized(4):
-#                                 tile1[0 + T.min(512, columns - tile2 * 512) // 16 * 16 + strip * 4 + lane] = tile[row, tile2 * 512 + (0 + T.min(512, columns - tile2 * 512) // 16 * 16 + strip * 4 + lane)] * T.float32(0.5)
+#                                 tile1[0 + T.min(512, columns - tile2 * 512) // 16 * 16 + strip * 4 + lane] = tile[within * rows + row, tile2 * 512 + (0 + T.min(512, columns - tile2 * 512) // 16 * 16 + strip * 4 + lane)] * T.float32(0.5)
 #                         for tail in range(T.min(512, columns - tile2 * 512) % 16 % 4 // 1):
-#                             tile1[0 + T.min(512, columns - tile2 * 512) // 16 * 16 + T.min(512, columns - tile2 * 512) % 16 // 4 * 4 + tail * 1] = tile[row, tile2 * 512 + (0 + T.min(512, columns - tile2 * 512) // 16 * 16 + T.min(512, columns - tile2 * 512) % 16 // 4 * 4 + tail * 1)] * T.float32(0.5)
+#                             tile1[0 + T.min(512, columns - tile2 * 512) // 16 * 16 + T.min(512, columns - tile2 * 512) % 16 // 4 * 4 + tail * 1] = tile[within * rows + row, tile2 * 512 + (0 + T.min(512, columns - tile2 * 512) // 16 * 16 + T.min(512, columns - tile2 * 512) % 16 // 4 * 4 + tail * 1)] * T.float32(0.5)
 #                         T.evaluate(T.call_extern("int64", "pliant_vec_f32_to_f16", T.address_of(z[v_b0, v_i, first_column + tile2 * 512]), T.address_of(tile1[0]), T.min(512, columns - tile2 * 512)))

@@ -15,6 +15,7 @@
 //! - Where this makes fewer than [`PIECES`] blocks, blocks get narrower, down to a panel, and lower where panels do not make even
 //!   shares, as long as each takes [`LEAST_UNITS`] microseconds: calls of 2 us (7 by 384 by 384 in six blocks) took a fifth
 //!   longer than one.
+//! - Products of less than a microsecond share a block: a call and its checks take as long as 64 products of 4 by 4 by 4.
 //! - The team counts in microseconds, so the loop has as many turns for each block.
 
 use pliant_ir::tir::{BinOp, Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
@@ -51,8 +52,10 @@ pub(super) struct Size {
 /// One block, in terms of variables that [`Blocks::each`] defines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    /// Number of the product.
+    /// Number of the first product.
     pub batch: Expr,
+    /// How many products; several only if each is a single block.
+    pub products: Expr,
     /// First row.
     pub row: Expr,
     /// How many rows.
@@ -134,6 +137,26 @@ struct Cut {
     across: Expr,
     /// Microseconds of a block.
     units: Expr,
+    /// Products of a block.
+    together: Expr,
+}
+
+/// How many products share a block: as many as a microsecond computes and the rows of a block hold, if a product is a single
+/// block.
+fn together(s: &mut Sums<'_>, size: &Size, work: Expr) -> Expr {
+    if s.0.as_int(size.batch) == Some(1) {
+        return size.batch;
+    }
+    let (work, rows, columns) = (s.max(work, 1), s.max(size.rows, 1), s.max(size.columns, 1));
+    let (unit, most_rows) = (s.0.int(UNIT), s.0.int(size.most_rows));
+    let most_columns = s.0.int(MOST_PANELS * size.width);
+    let by_work = s.op(BinOp::FloorDiv, unit, work);
+    let by_rows = s.op(BinOp::FloorDiv, most_rows, rows);
+    let fits = s.op(BinOp::FloorDiv, most_columns, columns);
+    let fits = s.min(fits, 1);
+    let most = s.op(BinOp::Min, by_work, by_rows);
+    let most = s.op(BinOp::Mul, most, fits);
+    s.max(most, 1)
 }
 
 fn cut(f: &mut PrimFunc, size: &Size, lets: &mut Lets) -> Cut {
@@ -184,7 +207,9 @@ fn cut(f: &mut PrimFunc, size: &Size, lets: &mut Lets) -> Cut {
     let units = s.op(BinOp::FloorDiv, units, blocks);
     let units = s.max(units, 1);
     let units = lets.bind(s.0, "block_units", units);
-    Cut { rows, down, panels: each, across, units }
+    let together = together(&mut s, size, work);
+    let together = lets.bind(s.0, "together", together);
+    Cut { rows, down, panels: each, across, units, together }
 }
 
 /// A parallel loop over all blocks; `body` makes the statements of one.
@@ -205,12 +230,19 @@ pub(super) fn each(
     let below = s.op(BinOp::FloorMod, number, down);
     let rest = s.op(BinOp::FloorDiv, number, down);
     let beside = s.op(BinOp::FloorMod, rest, across);
-    let batch = s.op(BinOp::FloorDiv, rest, across);
+    let group = s.op(BinOp::FloorDiv, rest, across);
+    let batch = s.op(BinOp::Mul, group, cut.together);
     let row = s.op(BinOp::Mul, below, cut.rows);
     let width = s.0.int(size.width);
     let columns = s.op(BinOp::Mul, cut.panels, width);
     let column = s.op(BinOp::Mul, beside, columns);
     let batch = inside.bind(f, "product", batch);
+    let left = f.binary(BinOp::Sub, size.batch, batch);
+    let products = match f.as_int(cut.together) {
+        Some(1) => cut.together,
+        _ => f.binary(BinOp::Min, cut.together, left),
+    };
+    let products = inside.bind(f, "products", products);
     let row = inside.bind(f, "first_row", row);
     let column = inside.bind(f, "first_column", column);
     let left = f.binary(BinOp::Sub, size.rows, row);
@@ -219,7 +251,7 @@ pub(super) fn each(
     let left = f.binary(BinOp::Sub, size.columns, column);
     let columns = f.binary(BinOp::Min, columns, left);
     let columns = inside.bind(f, "columns", columns);
-    let body = body(f, &Block { batch, row, rows, column, columns });
+    let body = body(f, &Block { batch, products, row, rows, column, columns });
     let body = inside.around(f, body);
     let zero = f.int(0);
     let body = match f.as_int(cut.units) {
@@ -231,7 +263,8 @@ pub(super) fn each(
         }
     };
     let mut s = Sums(f);
-    let turns = s.op(BinOp::Mul, size.batch, cut.down);
+    let groups = s.ceil(size.batch, cut.together);
+    let turns = s.op(BinOp::Mul, groups, cut.down);
     let turns = s.op(BinOp::Mul, turns, cut.across);
     let turns = s.op(BinOp::Mul, turns, cut.units);
     let (kind, annotations) = (ForKind::Parallel, Vec::new());

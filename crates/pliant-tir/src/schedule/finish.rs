@@ -239,12 +239,12 @@ fn part(
     let by = f.int(width);
     let panel = f.binary(pliant_ir::tir::BinOp::FloorDiv, block.column, by);
     let to = tile.map(|tile| (tile.memory, tile.row));
-    let batch = f.int(1);
-    let part = Part { origin, batch, rows: block.rows, columns: block.columns, panel, to };
+    let (batch, rows) = (block.products, block.rows);
+    let part = Part { origin, batch, rows, columns: block.columns, panel, to };
     plan.call(f, &part)
 }
 
-/// The loops that finish a block, row by row.
+/// The loops that finish a block, product by product and row by row.
 fn finish(
     f: &mut PrimFunc,
     vars: &[Vec<(Var, Expr)>; 3],
@@ -256,12 +256,20 @@ fn finish(
     let (row_e, column_e) = (f.var_expr(row), f.var_expr(column));
     let at_row = f.add(block.row, row_e);
     let at_column = f.add(block.column, column_e);
-    let mut lets = blocks::taken_apart(f, &vars[0], block.batch);
+    let product = (f.as_int(block.products) != Some(1)).then(|| f.size_var("within"));
+    let (mut at_product, mut tile_row) = (block.batch, row_e);
+    if let Some(product) = product {
+        let product = f.var_expr(product);
+        at_product = f.add(block.batch, product);
+        let before = f.mul(product, block.rows);
+        tile_row = f.add(before, row_e);
+    }
+    let mut lets = blocks::taken_apart(f, &vars[0], at_product);
     lets.extend(blocks::taken_apart(f, &vars[1], at_row));
     let here: FxHashMap<Var, Expr> = vars[2].iter().map(|&(v, _)| (v, at_column)).collect();
     let mut body = Vec::with_capacity(stages.len());
     for follower in stages {
-        let mut stage = in_tile(f, &follower.stage, tile, row_e, column_e);
+        let mut stage = in_tile(f, &follower.stage, tile, tile_row, column_e);
         stage = stage.substituted(f, &here);
         stage.axes = vec![Axis { var: column, extent: block.columns, reduce: false }];
         let conditions = choose::conditions(f, &stage);
@@ -271,7 +279,11 @@ fn finish(
     for (v, e) in lets {
         body = f.add_stmt(StmtData::Let(v, e, body));
     }
-    serial(f, row, block.rows, body)
+    let rows = serial(f, row, block.rows, body);
+    match product {
+        Some(product) => serial(f, product, block.products, rows),
+        None => rows,
+    }
 }
 
 /// The stage with results read from the tile: at its row, and at the place of the column in the block.

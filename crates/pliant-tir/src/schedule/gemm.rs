@@ -455,7 +455,8 @@ impl Plan {
         [0, 1, 2].map(|slot| {
             if let Some((buffer, row)) = part.to.filter(|_| slot == 2) {
                 let (zero, one) = (f.int(0), f.int(1));
-                return view(f, buffer, zero, &dims[slot], &[zero, row, one]);
+                let product = f.mul(part.rows, row);
+                return view(f, buffer, zero, &dims[slot], &[product, row, one]);
             }
             let step = self.inner.strides[slot];
             let (rows, columns) = match slot {
