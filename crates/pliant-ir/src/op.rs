@@ -22,10 +22,9 @@ impl Op {
         self.0.strip_prefix("relax.").unwrap_or(self.0)
     }
 
-    /// Whether calls may write to their operands although the type system treats them as pure:
-    /// `call_tir_inplace` and similar.
+    /// Whether calls may write to their operands although the type system treats them as pure.
     pub fn writes_operands(self) -> bool {
-        self.0.contains("inplace")
+        matches!(self, CALL_TIR_INPLACE | CALL_INPLACE_PACKED)
     }
 }
 
@@ -44,6 +43,9 @@ impl fmt::Display for Op {
 /// `relax.call_tir(func, (args...), out_sinfo, tir_vars)`: destination-passing call of a loop
 /// function.
 pub const CALL_TIR: Op = Op("relax.call_tir");
+/// `R.call_inplace_packed(func, args..., inplace_indices)`: a packed function whose results may be
+/// some of its operands, changed.
+pub const CALL_INPLACE_PACKED: Op = Op("relax.call_inplace_packed");
 /// `R.call_tir_inplace(func, (args...), inplace_indices, out_sinfo)`: outputs may overwrite inputs.
 pub const CALL_TIR_INPLACE: Op = Op("relax.call_tir_inplace");
 /// The calls whose arguments state their outputs.

@@ -292,9 +292,7 @@ impl<'a> Scan<'a> {
 fn can_share(f: &Function, e: Expr) -> bool {
     match f.expr(e) {
         ExprData::If { .. } | ExprData::Func(_) => false,
-        ExprData::Call { callee: Callee::Op(op), .. } => {
-            !op.writes_operands() && !op.0.contains("random")
-        }
+        ExprData::Call { callee: Callee::Op(op), .. } => !op.writes_operands(),
         _ => true,
     }
 }

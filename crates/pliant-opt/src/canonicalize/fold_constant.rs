@@ -302,7 +302,7 @@ impl<'a> Scan<'a> {
             None => true,
         };
         let loops = loops || op == Op("relax.shape_of");
-        loops && self.ctx.ops.is_pure(op) && !op.0.contains("random")
+        loops && self.ctx.ops.is_pure(op)
     }
 }
 

@@ -29,17 +29,15 @@
 //! # Never
 //! Moves a call.
 
-use pliant_ir::op::CALL_PURE_PACKED;
+use pliant_ir::op::{CALL_INPLACE_PACKED, CALL_PURE_PACKED};
 use pliant_ir::relax::{Callee, ExprData, Function};
-use pliant_ir::{Attrs, IRModule, Op};
+use pliant_ir::{Attrs, IRModule};
 use pliant_pass::pass::for_each_relax;
 use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError};
 
 use crate::common::purity::{admit_effects_everywhere, flatten, force_pure};
 use crate::memory::copy_written_views::CopyWrittenViews;
-
-const CALL_INPLACE_PACKED: Op = Op("relax.call_inplace_packed");
 
 /// See the module's documentation.
 pub struct RemovePurityChecking;

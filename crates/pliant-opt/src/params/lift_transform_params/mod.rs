@@ -181,11 +181,7 @@ const STOP_LIFT_PARAMS: Op = Op("relax.builtin.stop_lift_params");
 fn may_move(func: &Function, e: Expr, effects: &Effects) -> bool {
     match func.expr(e) {
         ExprData::If { .. } | ExprData::Func(_) | ExprData::Global(_) => false,
-        ExprData::Call { callee: Callee::Op(op), .. }
-            if op.0.contains("random") || *op == STOP_LIFT_PARAMS =>
-        {
-            false
-        }
+        ExprData::Call { callee: Callee::Op(STOP_LIFT_PARAMS), .. } => false,
         _ => !effects.is_impure(func, e),
     }
 }

@@ -1,7 +1,8 @@
 //! Attention as it is found in a graph.
 
 use pliant_ir::relax::{Expr, Function};
-use pliant_ir::{AttrValue, DType, Sym};
+use pliant_ir::{AttrValue, Attrs, DType, Sym};
+use pliant_pass::PassError;
 use pliant_pass::pattern::RewriteCx;
 
 use super::casts::{Rounding, is_float};
@@ -11,7 +12,7 @@ use super::scores::{Mask, scores};
 use super::sources::{Layout, Source, shared, source, transposed};
 use super::{ATTENTION, ATTENTION_BIAS, SOFTMAX, Uses};
 use crate::common::names::is_left_out;
-use crate::common::products::{MATMUL, attrs_of, operands_of};
+use crate::common::products::{MATMUL, PERMUTE, attrs_of, operands_of, permutation};
 
 /// An attention.
 pub(super) struct Attention {
@@ -37,9 +38,76 @@ pub(super) struct Attention {
     pub blind: Blind,
 }
 
-/// The attention that a product of a softmax is.
+/// The attention that a product of a softmax and values is.
 pub(super) fn written(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
     let [weights, v] = operands_of(cx, root, MATMUL)?[..] else { return None };
+    let out = float32_dims(cx.func, root)?;
+    attention(cx, uses, (weights, v), &out)
+}
+
+/// The attention that a product of values of the dims (..., size, keys) by a transposed softmax is, with the last two dims of its
+/// result exchanged. Values are transposed in front of it.
+pub(super) fn by_columns(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
+    let [v, turned] = operands_of(cx, root, MATMUL)?[..] else { return None };
+    let weights = operands_of(cx, turned, PERMUTE)?[0];
+    let mut out = float32_dims(cx.func, root)?;
+    let order = permutation(&attrs_of(cx, turned)?, out.len())?;
+    if !exchanges_last(&order) || !uses.at_most(cx.func, turned, 1) {
+        return None;
+    }
+    let last = out.len() - 1;
+    out.swap(last - 1, last);
+    let v = exchange_last(cx, v).ok()?;
+    let v = cx.emit(v);
+    attention(cx, uses, (weights, v), &out)
+}
+
+/// The dims of a tensor of float32.
+fn float32_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
+    func.ty(e).dims().filter(|_| all_float32(func, &[e])).map(<[_]>::to_vec)
+}
+
+/// Whether an order of dims exchanges the last two.
+fn exchanges_last(order: &[usize]) -> bool {
+    matches!(order, [0, 2, 1] | [0, 1, 3, 2])
+}
+
+/// A tensor with its last two dims exchanged.
+///
+/// # Errors
+/// The tensor has another rank than 3 or 4.
+pub(super) fn exchange_last(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, PassError> {
+    let order: &[i64] = match cx.func.ty(e).dims().map(<[_]>::len) {
+        Some(3) => &[0, 2, 1],
+        Some(4) => &[0, 1, 3, 2],
+        _ => return Err(PassError::internal("attention of another rank than 3 or 4")),
+    };
+    let axes = AttrValue::ints(order.iter().copied());
+    cx.call(PERMUTE, &[e], Attrs::default().with("axes", axes))
+}
+
+/// The keys of a product whose right operand is not known to be transposed keys: they are transposed in front of it. Only if the
+/// queries are transposed too, as those of images are: elsewhere the product reads its operand in place, which is cheaper for
+/// few queries.
+fn transposed_here(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> {
+    let rank = cx.func.ty(q).dims()?.len();
+    operands_of(cx, q, PERMUTE)?;
+    if !exchanges_last(&permutation(&attrs_of(cx, q)?, rank)?) {
+        return None;
+    }
+    let keys = exchange_last(cx, kt).ok()?;
+    let tensor = cx.emit(keys);
+    let layout = if rank == 3 { Layout::One } else { Layout::Heads };
+    Some(Source { tensor, layout })
+}
+
+/// The attention that the product of weights and values is; `out` are the dims of the product.
+fn attention(
+    cx: &mut RewriteCx<'_>,
+    uses: &Uses,
+    (weights, v): (Expr, Expr),
+    out: &[Sym],
+) -> Option<Attention> {
     let (weights, guard) = softmax_of(cx, uses, weights)?;
     let softmax = attrs_of(cx, weights)?;
     let whole = operands_of(cx, weights, SOFTMAX)?[0];
@@ -53,13 +121,16 @@ pub(super) fn written(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option
     let [q, kt] = operands_of(cx, found.product, MATMUL)?[..] else { return None };
     let (q, kt) = (factored(cx, q, &mut found.scale), factored(cx, kt, &mut found.scale));
     let floats = [q, kt, v, whole].iter().all(|&e| is_float(cx.func, e));
-    if !floats || !all_float32(cx.func, &[root, found.product]) {
+    if !floats || !all_float32(cx.func, &[found.product]) {
         return None;
     }
-    let k = transposed(cx, kt, &mut found.scale)?;
+    fits(cx.func, [q, kt, v], out, &dims)?;
+    let k = match transposed(cx, kt, &mut found.scale) {
+        Some(k) => k,
+        None => transposed_here(cx, q, kt)?,
+    };
     let v_source = source(cx, v)?;
     let [k, v_source] = shared(cx, [k, v_source]).unwrap_or([k, v_source]);
-    fits(cx.func, [q, kt, v], root, &dims)?;
     let bias_dims = match found.bias {
         Some((bias, _)) => bias_dims(cx.func, bias, &dims)?,
         None => Vec::new(),
@@ -160,9 +231,8 @@ fn all_float32(func: &Function, list: &[Expr]) -> bool {
 }
 
 /// Whether sizes are the same where they must be: queries, transposed keys, values, results and scores.
-fn fits(func: &Function, [q, kt, v]: [Expr; 3], out: Expr, scores: &[Sym]) -> Option<()> {
-    let (q, kt, v, out) =
-        (func.ty(q).dims()?, func.ty(kt).dims()?, func.ty(v).dims()?, func.ty(out).dims()?);
+fn fits(func: &Function, [q, kt, v]: [Expr; 3], out: &[Sym], scores: &[Sym]) -> Option<()> {
+    let (q, kt, v) = (func.ty(q).dims()?, func.ty(kt).dims()?, func.ty(v).dims()?);
     let rank = scores.len();
     if !(3..=4).contains(&rank) || [q, kt, v, out].iter().any(|d| d.len() != rank) {
         return None;

@@ -117,7 +117,7 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct AttentionRule {
-    /// What may be an attention: [`WRITTEN`] products of weights, then calls of the operators.
+    /// What may be an attention: [`WRITTEN`] products of weights, one of values by weights, then calls of the operators.
     roots: Vec<Pattern>,
     rules: RuleSet,
     /// What is exchanged twice, and cast in between.
@@ -138,6 +138,9 @@ impl AttentionRule {
             let all = std::iter::successors(Some(weights), |e| Some(cast(e)));
             roots.extend(all.take(CASTS).map(|weights| product(&weights, &wildcard())));
         }
+        // A product of the values by transposed weights, as blocks over the positions of an image have it.
+        let softmax = is_op(SOFTMAX).call([wildcard()]);
+        roots.push(product(&wildcard(), &is_op(PERMUTE).call([softmax])));
         for op in [ATTENTION, ATTENTION_BIAS] {
             for count in [3, 4] {
                 let operands: Vec<Pattern> = (0..count).map(|_| wildcard()).collect();
@@ -170,15 +173,26 @@ impl Rule for AttentionRule {
         let mut cx = RewriteCx::new(site.func, site.ctx.ops, defs, var, site.namer);
         let attention = match rule {
             ..WRITTEN => matcher::written(&mut cx, uses, root),
+            WRITTEN => matcher::by_columns(&mut cx, uses, root),
             _ => matcher::called(&mut cx, root),
         };
         let Some(attention) = attention else {
             return Ok(Err("its operands are not float32 of sizes that are known to fit, or something else reads its weights".into()));
         };
         let attention = casts::widened(&mut cx, attention)?;
-        let exchanged = attention.heads && uses.exchanged(var);
-        let value = replaced(&mut cx, site.kernels, &attention, exchanged, &mut self.by_tokens)?;
+        let exchanged = rule != WRITTEN && attention.heads && uses.exchanged(var);
+        let mut value =
+            replaced(&mut cx, site.kernels, &attention, exchanged, &mut self.by_tokens)?;
+        if rule == WRITTEN {
+            let rows = cx.emit(value);
+            value = matcher::exchange_last(&mut cx, rows)?;
+        }
         site.bindings = cx.into_bindings();
+        if site.func.expr_ty(value) != site.func.var(var).ty {
+            return Ok(
+                Err("the type of its result is less precise than that of the kernel".into()),
+            );
+        }
         Ok(Ok(Offloaded { result: var, inside: Vec::new(), value }))
     }
 
