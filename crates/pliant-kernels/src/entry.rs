@@ -14,6 +14,7 @@ use crate::matmul::{Matmul, PackedMatmul};
 use crate::narrow::{BFloat16Weight, Int4Weight, Int8Weight};
 use crate::quantized::{Int8Conv, Int8Product};
 use crate::recurrent::call::Recurrent;
+use crate::transpose::Transpose;
 
 /// The address of a kernel's entry: `(runtime, arguments, their number)`. The arguments are those of
 /// [`Kernel::slots`]: memory or nothing for each operand, then numbers. Returns a kernel status.
@@ -41,6 +42,7 @@ pub static ENTRIES: &[(&str, Entry)] = &[
     (PackedMatmul::KERNEL.name, entry::<PackedMatmul>),
     (Int8Product::KERNEL.name, entry::<Int8Product>),
     (Recurrent::KERNEL.name, entry::<Recurrent>),
+    (Transpose::KERNEL.name, entry::<Transpose>),
     (Int8Weight::KERNEL.name, entry::<Int8Weight>),
     (Int4Weight::KERNEL.name, entry::<Int4Weight>),
     (BFloat16Weight::KERNEL.name, entry::<BFloat16Weight>),

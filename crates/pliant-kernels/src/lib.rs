@@ -49,6 +49,7 @@ pub mod scalar;
 mod scratch;
 pub mod symbols;
 pub mod tensor_arg;
+pub mod transpose;
 pub mod vector;
 
 pub use entry::{Entry, entry_of};

@@ -23,6 +23,7 @@
 //! | [`attention`] | blocks of rows and keys |
 //! | [`convolution`] | tiles, lines, groups and Winograd's blocks |
 //! | [`recurrent`] | stretches of steps |
+//! | [`transpose`] | tiles and pieces of copies |
 
 /// Pieces for the worker team.
 pub mod share {
@@ -400,4 +401,15 @@ pub mod recurrent {
     pub const STRETCH: usize = 256;
     /// Rows of a piece at most: sums of 24 KB beside a panel in the first-level cache. Not measured alone.
     pub const ROWS: usize = 96;
+}
+
+/// Transposes.
+pub mod transpose {
+    /// Rows and columns of a tile: 4 KB of float32 on each side, in lines of 64 bytes that are read and written completely, in a
+    /// first-level cache of 32 KB.
+    pub const TILE: usize = 32;
+    /// Elements that are copied in a microsecond, about: 4 GB/s of float32.
+    pub const UNIT: usize = 1024;
+    /// Elements of a piece, about 16 microseconds.
+    pub const PIECE: usize = 16 * UNIT;
 }

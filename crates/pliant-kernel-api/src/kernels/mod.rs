@@ -7,6 +7,7 @@ pub mod conv_int8;
 pub mod matmul;
 pub mod matmul_int8;
 pub mod recurrent;
+pub mod transpose;
 pub mod weight_only_matmul;
 
 use crate::Kernel;
@@ -20,6 +21,7 @@ pub static KERNELS: &[&Kernel] = &[
     &matmul::PACKED,
     &matmul_int8::KERNEL,
     &recurrent::KERNEL,
+    &transpose::KERNEL,
     &weight_only_matmul::INT8,
     &weight_only_matmul::INT4,
     &weight_only_matmul::BFLOAT16,

@@ -125,6 +125,11 @@ impl Readers {
         }
     }
 
+    /// The bindings of dataflow blocks that read a variable; others may read it too.
+    pub fn bindings(&self, v: Var) -> &[Binding] {
+        self.0.get(&v).map_or(&[], |reads| &reads.bindings)
+    }
+
     /// All bindings that read a variable, of the same block; `None` if something else reads it too.
     pub fn all(&self, func: &Function, v: Var) -> Option<&[Binding]> {
         let reads = self.0.get(&v)?;

@@ -9,6 +9,7 @@
 //! | `matmul_packed` | float matmuls by constants |
 //! | `pattern` | matches of a pattern, by a rule of the program |
 //! | `recurrent` | recurrent layers |
+//! | `transpose` | transposes that move the last dim |
 //! | `weight_only_matmul` | float32 matmuls by dequantized constants |
 
 pub(crate) mod attention;
@@ -18,6 +19,7 @@ pub(crate) mod matmul_int8;
 pub(crate) mod matmul_packed;
 pub mod pattern;
 pub(crate) mod recurrent;
+pub(crate) mod transpose;
 pub(crate) mod weight_only_matmul;
 
 use std::sync::{PoisonError, RwLock};
@@ -34,6 +36,7 @@ fn builtin() -> Vec<RuleInfo> {
         conv_int8::info(),
         recurrent::info(),
         matmul_packed::info(),
+        transpose::info(),
     ]
 }
 

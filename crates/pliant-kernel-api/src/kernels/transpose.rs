@@ -1,0 +1,37 @@
+//! Transposes.
+
+use pliant_tensor::DType::{
+    self, BFloat16, Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16,
+    UInt32, UInt64,
+};
+
+use crate::{Dims, Kernel, Operand};
+
+const ELEMENTS: Dims = Dims::Fixed(&["*elements"]);
+const OTHERS: &[DType] =
+    &[Bool, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, BFloat16, Float64];
+
+/// The declaration.
+pub static KERNEL: Kernel = Kernel {
+    name: "transpose",
+    doc: "Copies elements between tensors of any strides (ONNX `Transpose`): `out[i, j, ...] = x[i, j, ...]`. Both operands have \
+          the same dims and data type; a transpose views one of them with its dims in another order.",
+    operands: &[
+        Operand::input("x", Float32, ELEMENTS, "the elements").or(OTHERS).strided(),
+        Operand::output("out", Float32, ELEMENTS, "the copies").or(OTHERS).strided(),
+    ],
+    attrs: &[],
+    derived: &[],
+    relations: |call, _| {
+        let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else { return Ok(()) };
+        if x.shape() != out.shape() {
+            let (own, other) = (out.shape(), x.shape());
+            return Err(format!("operand out has dims {own:?}, but operand x has {other:?}"));
+        }
+        match x.dtype == out.dtype {
+            true => Ok(()),
+            false => Err(format!("operand out is {}, but operand x is {}", out.dtype, x.dtype)),
+        }
+    },
+    flops: |_, _| 0.0,
+};

@@ -1,0 +1,373 @@
+//! Copies between tensors of any strides.
+//!
+//! Recipe: dims of size 1 are dropped, and neighbours that are adjacent in both tensors are merged. If the fastest dim of both is the
+//! same, rows are copied. Otherwise the two fastest dims span tiles whose lines both stay in the first-level cache: a tile reads
+//! along one dim and writes along the other. Pieces of tiles go to the worker team.
+
+use std::ops::Range;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+use pliant_kernel_api::kernels::transpose::KERNEL;
+use pliant_kernel_api::{Call, Kernel, MAX_RANK, Sizes, View};
+
+use crate::entry::Implementation;
+use crate::product::share::share;
+use crate::rules::transpose::{PIECE, TILE, UNIT};
+
+/// A copy between strides.
+pub struct Transpose;
+
+impl Implementation for Transpose {
+    const KERNEL: &'static Kernel = &KERNEL;
+
+    unsafe fn run(runtime: &KernelRuntime, call: &Call, _: &Sizes) -> i64 {
+        let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else {
+            return STATUS_OK;
+        };
+        let Some(plan) = Plan::of(x, out) else { return STATUS_OK };
+        // SAFETY: the call was checked: both operands have these elements, and share no memory.
+        unsafe {
+            match x.dtype.size() {
+                1 => plan.run::<u8>(runtime, x, out),
+                2 => plan.run::<u16>(runtime, x, out),
+                4 => plan.run::<u32>(runtime, x, out),
+                _ => plan.run::<u64>(runtime, x, out),
+            }
+        }
+    }
+}
+
+/// A dim: its size, and the strides of the source and of the destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Dim {
+    size: usize,
+    from: usize,
+    to: usize,
+}
+
+const ONE: Dim = Dim { size: 1, from: 0, to: 0 };
+
+/// The order of a copy.
+#[derive(Debug)]
+struct Plan {
+    /// The dims around the tiles, outermost first, and how many there are.
+    outer: [Dim; MAX_RANK],
+    count: usize,
+    /// The fastest dim of the source.
+    near: Dim,
+    /// The fastest dim of the destination; of size 1 if that is `near`.
+    inner: Dim,
+}
+
+impl Plan {
+    /// The order for two tensors of the same dims; `None` if they have no elements.
+    fn of(x: &View, out: &View) -> Option<Plan> {
+        let strides = x.strides().iter().zip(out.strides());
+        let mut dims = [ONE; MAX_RANK];
+        let mut count = 0;
+        for (&size, (&from, &to)) in x.shape().iter().zip(strides) {
+            match size {
+                0 => return None,
+                1 => {}
+                _ => {
+                    dims[count] = Dim { size: size as usize, from: from as usize, to: to as usize };
+                    count += 1;
+                }
+            }
+        }
+        dims[..count].sort_unstable_by_key(|d| std::cmp::Reverse((d.to, d.from)));
+        let mut merged = [ONE; MAX_RANK];
+        let mut kept = 0;
+        for &d in &dims[..count] {
+            let adjacent = |outer: &Dim| outer.from == d.size * d.from && outer.to == d.size * d.to;
+            match merged[..kept].last_mut().filter(|outer| adjacent(outer)) {
+                Some(outer) => *outer = Dim { size: outer.size * d.size, ..d },
+                None => {
+                    merged[kept] = d;
+                    kept += 1;
+                }
+            }
+        }
+        let inner = if kept == 0 { ONE } else { merged[kept - 1] };
+        kept = kept.saturating_sub(1);
+        let fastest =
+            (0..kept).min_by_key(|&k| merged[k].from).filter(|&k| merged[k].from < inner.from);
+        let (near, inner) = match fastest {
+            Some(k) => {
+                let near = merged[k];
+                merged.copy_within(k + 1..kept, k);
+                kept -= 1;
+                (near, inner)
+            }
+            None => (inner, ONE),
+        };
+        Some(Plan { outer: merged, count: kept, near, inner })
+    }
+
+    /// # Safety
+    /// Both tensors have elements of the size of `T` at all positions of the dims, and share no memory.
+    unsafe fn run<T: Copy>(&self, runtime: &KernelRuntime, x: &View, out: &View) -> i64 {
+        let (x, out) = (Address(x.data.cast::<T>()), Address(out.data.cast::<T>()));
+        let around: usize = self.outer[..self.count].iter().map(|d| d.size).product();
+        let (near, inner) = (self.near.size, self.inner.size);
+        // A piece is a part of the plane of the two fastest dims, cut along the longer one, or several planes.
+        let (long, short) = (near.max(inner), near.min(inner));
+        let wide = (PIECE / short).max(TILE).next_multiple_of(TILE);
+        let across = long.div_ceil(wide);
+        let together = (PIECE / (near * inner)).clamp(1, around);
+        let pieces = around.div_ceil(together) * across;
+        let run = |index: usize| {
+            let (x, out) = (&x, &out);
+            let first = index / across * together;
+            let start = index % across * wide;
+            let part = start..long.min(start + wide);
+            let plane = if near >= inner { (part, 0..inner) } else { (0..near, part) };
+            for position in first..around.min(first + together) {
+                let (from, to) = self.offsets(position);
+                // SAFETY: the caller's promise; pieces write different elements.
+                unsafe { self.plane(x.0.add(from), out.0.add(to), plane.clone()) };
+            }
+            STATUS_OK
+        };
+        let units = ((near * inner).min(PIECE) * together / UNIT).max(1);
+        // SAFETY: the caller's promise; copies do not unwind.
+        unsafe { share(runtime, pieces, units, &run) }
+    }
+
+    /// The offsets of a position of the outer dims in the source and the destination.
+    fn offsets(&self, position: usize) -> (usize, usize) {
+        let (mut rest, mut from, mut to) = (position, 0, 0);
+        for d in self.outer[..self.count].iter().rev() {
+            from += rest % d.size * d.from;
+            to += rest % d.size * d.to;
+            rest /= d.size;
+        }
+        (from, to)
+    }
+
+    /// Copies a part of a plane of the two fastest dims: these positions of the source's and of the destination's.
+    ///
+    /// # Safety
+    /// The part lies in both tensors.
+    unsafe fn plane<T: Copy>(&self, x: *const T, out: *mut T, (near, inner): Part) {
+        let (b, a) = (self.near, self.inner);
+        let (rows, columns) = (near.len(), inner.len());
+        // SAFETY: the caller's promise, for each part of the plane.
+        unsafe {
+            let x = x.add(near.start * b.from + inner.start * a.from);
+            let out = out.add(near.start * b.to + inner.start * a.to);
+            match (rows, columns, a.to == 1 && b.from == 1) {
+                _ if a.size == 1 => row(x, out, b, rows),
+                (_, 2, true) => few_columns::<T, 2>(x, out, (b, a), rows),
+                (_, 3, true) => few_columns::<T, 3>(x, out, (b, a), rows),
+                (_, 4, true) => few_columns::<T, 4>(x, out, (b, a), rows),
+                (2, _, true) => few_rows::<T, 2>(x, out, (b, a), columns),
+                (3, _, true) => few_rows::<T, 3>(x, out, (b, a), columns),
+                (4, _, true) => few_rows::<T, 4>(x, out, (b, a), columns),
+                _ => {
+                    for i in (0..rows).step_by(TILE) {
+                        for k in (0..columns).step_by(TILE) {
+                            let (x, out) = (x.add(i * b.from), out.add(i * b.to));
+                            let (x, out) = (x.add(k * a.from), out.add(k * a.to));
+                            tile(x, out, (b, a), (TILE.min(rows - i), TILE.min(columns - k)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Positions of the fastest dim of the source, and of the destination.
+type Part = (Range<usize>, Range<usize>);
+
+/// An address that threads share.
+struct Address<T>(*mut T);
+
+// SAFETY: pieces read the source and write different elements of the destination.
+unsafe impl<T> Sync for Address<T> {}
+
+/// Copies elements along one dim.
+///
+/// # Safety
+/// Both have `count` elements at these strides.
+unsafe fn row<T: Copy>(x: *const T, out: *mut T, d: Dim, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if d.from == 1 && d.to == 1 {
+            return std::ptr::copy_nonoverlapping(x, out, count);
+        }
+        for i in 0..count {
+            *out.add(i * d.to) = *x.add(i * d.from);
+        }
+    }
+}
+
+/// Copies a plane whose destination has `N` neighbouring elements for each position of the source's fastest dim.
+///
+/// # Safety
+/// The plane lies in both tensors; `near` has a stride of 1 in the source and `inner` in the destination.
+unsafe fn few_columns<T: Copy, const N: usize>(
+    x: *const T,
+    out: *mut T,
+    (near, inner): (Dim, Dim),
+    rows: usize,
+) {
+    for i in 0..rows {
+        for k in 0..N {
+            // SAFETY: the caller's promise.
+            unsafe { *out.add(i * near.to + k) = *x.add(k * inner.from + i) };
+        }
+    }
+}
+
+/// Copies a plane whose source has `N` neighbouring elements for each position of the destination's fastest dim.
+///
+/// # Safety
+/// As for [`few_columns`].
+unsafe fn few_rows<T: Copy, const N: usize>(
+    x: *const T,
+    out: *mut T,
+    (near, inner): (Dim, Dim),
+    columns: usize,
+) {
+    for k in 0..columns {
+        for i in 0..N {
+            // SAFETY: the caller's promise.
+            unsafe { *out.add(i * near.to + k) = *x.add(k * inner.from + i) };
+        }
+    }
+}
+
+/// Copies a tile.
+///
+/// # Safety
+/// The tile lies in both tensors.
+unsafe fn tile<T: Copy>(
+    x: *const T,
+    out: *mut T,
+    (near, inner): (Dim, Dim),
+    (rows, columns): (usize, usize),
+) {
+    let blocks = near.from == 1 && inner.to == 1 && size_of::<T>() == 4;
+    let (whole_rows, whole_columns) = if blocks { (rows & !3, columns & !3) } else { (0, 0) };
+    // SAFETY: the caller's promise; whole blocks lie in the tile.
+    unsafe {
+        for i in (0..whole_rows).step_by(4) {
+            for k in (0..whole_columns).step_by(4) {
+                let (x, out) = (x.add(i + k * inner.from), out.add(k + i * near.to));
+                block(x.cast(), out.cast(), inner.from, near.to);
+            }
+        }
+        for i in 0..rows {
+            let first = if i < whole_rows { whole_columns } else { 0 };
+            for k in first..columns {
+                let to = i * near.to + k * inner.to;
+                *out.add(to) = *x.add(i * near.from + k * inner.from);
+            }
+        }
+    }
+}
+
+/// Transposes a block of 4 by 4 elements of 32 bits, in SSE2 registers, which all x86-64 processors have.
+///
+/// # Safety
+/// Each of the 4 rows at these distances has 4 neighbouring elements, in the source and in the destination.
+#[cfg(target_arch = "x86_64")]
+unsafe fn block(x: *const u32, out: *mut u32, from: usize, to: usize) {
+    use std::arch::x86_64::{
+        __m128i, _mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi32, _mm_unpackhi_epi64,
+        _mm_unpacklo_epi32, _mm_unpacklo_epi64,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|k| _mm_loadu_si128(x.add(k * from).cast::<__m128i>()));
+        let (low, high) = (_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b));
+        let (low_next, high_next) = (_mm_unpacklo_epi32(c, d), _mm_unpackhi_epi32(c, d));
+        let rows = [
+            _mm_unpacklo_epi64(low, low_next),
+            _mm_unpackhi_epi64(low, low_next),
+            _mm_unpacklo_epi64(high, high_next),
+            _mm_unpackhi_epi64(high, high_next),
+        ];
+        for (i, row) in rows.into_iter().enumerate() {
+            _mm_storeu_si128(out.add(i * to).cast::<__m128i>(), row);
+        }
+    }
+}
+
+/// As on x86-64, element by element.
+///
+/// # Safety
+/// As on x86-64.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn block(x: *const u32, out: *mut u32, from: usize, to: usize) {
+    for i in 0..4 {
+        for k in 0..4 {
+            // SAFETY: the caller's promise.
+            unsafe { *out.add(i * to + k) = *x.add(k * from + i) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pliant_tensor::DType;
+
+    use super::*;
+
+    /// A view of numbered elements with its dims in this order.
+    fn permuted(dims: &[i64], order: &[usize]) -> (Vec<u32>, Vec<i64>, Vec<i64>) {
+        let count: i64 = dims.iter().product();
+        let data = (0..count as u32).collect();
+        let strides: Vec<i64> = (0..dims.len()).map(|k| dims[k + 1..].iter().product()).collect();
+        let of = |list: &[i64]| order.iter().map(|&k| list[k]).collect();
+        (data, of(dims), of(&strides))
+    }
+
+    #[test]
+    fn all_orders_of_dims_are_copied() {
+        let cases: [(&[i64], &[usize]); 12] = [
+            (&[2, 3], &[1, 0]),
+            (&[1, 70, 3], &[2, 1, 0]),
+            (&[2, 3, 37, 41], &[0, 2, 3, 1]),
+            (&[2, 37, 41, 3], &[0, 3, 1, 2]),
+            (&[2, 5, 7, 33], &[0, 2, 1, 3]),
+            (&[3, 4, 5, 6, 7], &[4, 3, 2, 1, 0]),
+            (&[100, 130], &[1, 0]),
+            (&[2, 300, 200, 3], &[0, 3, 1, 2]),
+            (&[2, 40000], &[1, 0]),
+            (&[3, 70, 64], &[0, 2, 1]),
+            (&[7], &[0]),
+            (&[0, 3], &[1, 0]),
+        ];
+        for (dims, order) in cases {
+            let (data, shape, strides) = permuted(dims, order);
+            let mut out = vec![0u32; data.len()];
+            let x =
+                View::new(data.as_ptr().cast_mut().cast(), DType::UInt32, &shape, Some(&strides));
+            let to = View::new(out.as_mut_ptr().cast(), DType::UInt32, &shape, None);
+            let (x, to) = (x.expect("few dims"), to.expect("few dims"));
+            if let Some(plan) = Plan::of(&x, &to) {
+                // SAFETY: both views lie in their vectors.
+                let status = unsafe { plan.run::<u32>(&KernelRuntime::serial(), &x, &to) };
+                assert_eq!(status, STATUS_OK);
+            }
+            let mut want = Vec::new();
+            let mut index = vec![0i64; shape.len()];
+            for _ in 0..out.len() {
+                want.push(
+                    data[index.iter().zip(&strides).map(|(i, s)| i * s).sum::<i64>() as usize],
+                );
+                for k in (0..index.len()).rev() {
+                    index[k] += 1;
+                    if index[k] < shape[k] {
+                        break;
+                    }
+                    index[k] = 0;
+                }
+            }
+            assert_eq!(out, want, "{dims:?} {order:?}");
+        }
+    }
+}

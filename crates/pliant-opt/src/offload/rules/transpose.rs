@@ -1,0 +1,119 @@
+//! # What it does
+//! Offloads transposes that move the last dim, such as those between channels first and channels last. Loops would divide
+//! indices or write far apart.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 3, "h", "w"), "uint8")) -> R.Tensor(("n", "h", "w", 3), "uint8"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     w = T.int64()
+//!     with R.dataflow():
+//!         gv = R.permute_dims(x, axes=[0, 2, 3, 1])
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 3, "h", "w"), dtype="uint8")) -> R.Tensor(("n", "h", "w", 3), dtype="uint8"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     w = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         gv: R.Tensor((n, h, w, 3), dtype="uint8") = R.call_tir(cls.transpose, (x,), out_sinfo=R.Tensor((n, h, w, 3), dtype="uint8"))
+//!         R.output(gv)
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def transpose(var_A: T.handle, var_transpose: T.handle):
+//!     ...
+//!         T.evaluate(T.call_kernel("transpose", x=T.view(A, ...), out=transpose))
+//! ```
+//!
+//! # Requires
+//! A known rank of at most 8, and a known data type.
+//!
+//! # Keeps
+//! Transposes that leave the last dim in place, whose loops copy rows; those of the operands and results of matmuls, which read
+//! and write them in place; and all of them where kernels are switched off.
+//!
+//! # Never
+//! Changes a value.
+
+use pliant_ir::relax::{Callee, Expr, ExprData, Function};
+use pliant_kernel_api::MAX_RANK;
+use pliant_kernel_api::kernels::transpose::KERNEL;
+use pliant_ops::te::{self, TensorView};
+use pliant_ops::te_call;
+use pliant_pass::PassError;
+
+use crate::common::products::{EINSUM, LINEAR, MATMUL, PERMUTE, operands, permutation};
+use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
+
+/// The row of the table.
+pub(super) fn info() -> RuleInfo {
+    RuleInfo::builtin(
+        "transpose",
+        "transpose",
+        "transposes that move the last dim",
+        Stage::Kernel,
+        &[PERMUTE],
+        |_| Box::new(Transpose),
+    )
+}
+
+struct Transpose;
+
+impl Rule for Transpose {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+        let Some((args, attrs)) = operands(site.func, site.root.value, PERMUTE) else {
+            return Ok(Err(Kept::NotMeant));
+        };
+        let x = args[0];
+        let ty = site.func.ty(x);
+        let (Some(dims), Some(dtype)) = (ty.dims(), ty.dtype()) else {
+            return Ok(Err("the rank or data type of its operand is unknown".into()));
+        };
+        let Some(order) = permutation(attrs, dims.len()).filter(|o| o.len() == dims.len()) else {
+            return Ok(Err(Kept::NotMeant));
+        };
+        let mut moved = order.iter().filter(|&&k| site.func.syms.as_int(dims[k]) != Some(1));
+        let last = (0..dims.len()).rev().find(|&k| site.func.syms.as_int(dims[k]) != Some(1));
+        if moved.next_back().copied() == last {
+            return Ok(Err(Kept::NotMeant));
+        }
+        if dims.len() > MAX_RANK {
+            return Ok(Err("it has more than 8 dims".into()));
+        }
+        if is_of_product(site, x) {
+            return Ok(Err(Kept::NotMeant));
+        }
+        let call = te_call(site.func, "transpose", &[x], |t| {
+            let view = TensorView::from(&t[0]).permute(&order);
+            let shape = view.dims().to_vec();
+            Ok(te::extern_("transpose", &[(shape, dtype)], |b, out| {
+                let call = te::KernelCall::new(&KERNEL).operand("x", view);
+                b.evaluate(call.operand("out", &out[0]).finish());
+            }))
+        });
+        let call = call
+            .map_err(|e| PassError::internal(format!("a transpose has no loop function: {e}")))?;
+        Ok(site.offload(call, site.root.var, Vec::new()))
+    }
+}
+
+/// Whether a transpose of a tensor is of the result of a matmul, or of an operand of one.
+fn is_of_product(site: &Site<'_>, x: Expr) -> bool {
+    let product = |func: &Function, e: Expr| match func.expr(e) {
+        ExprData::Call { callee: Callee::Op(op), .. } => [MATMUL, LINEAR, EINSUM].contains(op),
+        _ => false,
+    };
+    let (readers, defs) = site.uses();
+    let value = defs.value_beside(site.func, x, site.root.var);
+    product(site.func, value)
+        || readers.bindings(site.root.var).iter().any(|b| product(site.func, b.value))
+}
