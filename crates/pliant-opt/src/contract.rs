@@ -1,12 +1,13 @@
-//! What passes require and ensure: phases, properties of modules, and the check that a pipeline runs its passes in an order in
-//! which every requirement holds.
+//! What passes require and ensure: phases, properties of modules, and the check that a pipeline
+//! runs its passes in a valid order, in which every requirement holds.
 //!
-//! Passes are safe on every module, so a pass whose requirements do not hold is not refused: it finds less to do, or leaves
-//! the functions in question unchanged. Pipelines of Pliant itself must satisfy all requirements ([`check_order`]).
+//! Passes are safe on every module, so a pass whose requirements do not hold is not refused: it
+//! finds less to do, or leaves the affected functions unchanged. Pliant's own pipelines must
+//! satisfy all requirements ([`check_order`]).
 
 use crate::passes::PassInfo;
 
-/// The phase of a pass: the folder that it lies in.
+/// The phase of a pass, which is also its folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// See [`canonicalize`](crate::canonicalize).
@@ -50,7 +51,7 @@ impl Phase {
         }
     }
 
-    /// What its passes do, in a line.
+    /// What its passes do, in one line.
     pub const fn doc(self) -> &'static str {
         match self {
             Phase::Canonicalize => {
@@ -68,12 +69,13 @@ impl Phase {
     }
 }
 
-/// What switches a pass off.
+/// What disables a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// Nothing: the pass always runs.
     None,
-    /// It changes nothing where library kernels are off ([`PassContext::kernels`](pliant_pass::PassContext::kernels)).
+    /// It changes nothing if library kernels are disabled
+    /// ([`PassContext::kernels`](pliant_pass::PassContext::kernels)).
     Kernels,
     /// Sequences skip it below this optimization level.
     OptLevel(u8),
@@ -91,7 +93,7 @@ macro_rules! properties {
             /// Every property.
             pub const ALL: &[Property] = &[$(Property::$name),*];
 
-            /// What it says of a module.
+            /// What the property means for a module.
             pub const fn doc(self) -> &'static str {
                 match self {
                     $(Property::$name => $doc,)*
@@ -139,7 +141,7 @@ impl Properties {
     /// The empty set.
     pub const NONE: Properties = Properties(0);
 
-    /// The set of these.
+    /// The set of the given properties.
     pub const fn of(list: &[Property]) -> Properties {
         let (mut bits, mut i) = (0, 0);
         while i < list.len() {
@@ -149,17 +151,17 @@ impl Properties {
         Properties(bits)
     }
 
-    /// The properties in this set or in the other.
+    /// The union with another set.
     pub const fn and(self, other: Properties) -> Properties {
         Properties(self.0 | other.0)
     }
 
-    /// The properties in this set and not in the other.
+    /// The properties of this set that are not in the other.
     pub const fn without(self, other: Properties) -> Properties {
         Properties(self.0 & !other.0)
     }
 
-    /// Whether the other set is part of this one.
+    /// Whether this set contains the other one.
     pub const fn includes(self, other: Properties) -> bool {
         other.0 & !self.0 == 0
     }
@@ -171,7 +173,7 @@ impl Properties {
     }
 }
 
-/// What holds for a module that the parser or an importer has made.
+/// What holds for a module created by the parser or an importer.
 pub const INITIAL: Properties = Properties::of(&[
     Property::Operators,
     Property::DataflowBlocks,
@@ -220,11 +222,11 @@ impl PassInfo {
     }
 }
 
-/// What holds after passes run one after the other, from what holds before the first. Passes that a [`Gate`] may switch off
-/// count as run: without them later passes find less to do, but stay safe.
+/// What holds after a sequence of passes, given what holds before the first. Passes that a [`Gate`]
+/// may disable count as run: without them, later passes find less to do, but stay safe.
 ///
 /// # Errors
-/// The first pass whose requirements do not hold, with the properties that are missing.
+/// The first pass whose requirements do not hold, with the missing properties.
 pub fn check_order<'a>(
     passes: impl IntoIterator<Item = &'a PassInfo>,
     start: Properties,

@@ -1,8 +1,6 @@
 //! The graph passes of Pliant, one file each, in folders by phase.
 //!
-//! [`passes`] is the table of all passes, [`contract`] says what they require and ensure, and [`pipelines`] names sequences of
-//! them. Each pass file opens with what the pass does, an example before and after, what it requires, preserves and never
-//! does. Every pass runs alone, skips what is lowered already, and its output can be printed, parsed and built.
+//! |KEEP
 //!
 //! | folder | passes |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! The table of all passes: names, phase, contract, gate, documentation and constructor of each. The command line
-//! (`pliant opt --list`), the pipelines and `docs/passes.md` read it.
+//! The table of all passes: names, phase, contract, gate, documentation and constructor of each.
+//! The command line (`pliant opt --list`), the pipelines and `docs/passes.md` use it.
 
 use pliant_pass::ModulePass;
 
@@ -62,11 +62,11 @@ use crate::rewrite::reorder_take_after_matmul::ReorderTakeAfterMatmul;
 pub struct PassInfo {
     /// The pass's name.
     pub name: &'static str,
-    /// Other names that it answers to.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
-    /// The phase that it belongs to.
+    /// Its phase.
     pub phase: Phase,
-    /// What it does, in a line.
+    /// What it does, in one line.
     pub doc: &'static str,
     /// What it requires to do all of its work; see [`contract`](crate::contract).
     pub requires: Properties,
@@ -74,7 +74,7 @@ pub struct PassInfo {
     pub ensures: Properties,
     /// What may no longer hold after it.
     pub invalidates: Properties,
-    /// What switches it off.
+    /// What disables it.
     pub gate: Gate,
     /// Creates it.
     pub make: fn() -> Box<dyn ModulePass>,
@@ -376,20 +376,21 @@ passes! {
     }
 }
 
-/// The row of the pass of that name, or of that other name; letter case does not matter.
+/// The row of the pass with that name or alternative name; letter case is ignored.
 pub fn find(name: &str) -> Option<&'static PassInfo> {
     let same = |other: &str| other.eq_ignore_ascii_case(name);
     PASSES.iter().find(|p| same(p.name) || p.aliases.iter().any(|a| same(a)))
 }
 
-/// Passes that need parameters, so that a name alone does not create them: name and a line of documentation.
+/// Passes with parameters, which cannot be created from the name alone: name and one line of
+/// documentation.
 pub const WITH_PARAMETERS: &[(&str, &str)] = &[
     ("BindParams", "Replace parameters of a function by constants"),
     ("BindSymbolicVars", "Replace symbolic sizes by numbers or terms"),
     ("UpdateParamStructInfo", "Change the types of parameters and infer all others again"),
 ];
 
-/// The row of [`WITH_PARAMETERS`] of that name; letter case does not matter.
+/// The row of [`WITH_PARAMETERS`] with that name; letter case is ignored.
 pub fn with_parameters(name: &str) -> Option<(&'static str, &'static str)> {
     WITH_PARAMETERS.iter().copied().find(|(known, _)| known.eq_ignore_ascii_case(name))
 }

@@ -1,13 +1,14 @@
-//! The named sequences of passes. The table of passes ([`contract`](crate::contract)) determines which orders are valid:
-//! [`pipeline`] checks that every requirement of every step holds, and that bytecode generation can take the result.
+//! The named sequences of passes. The table of passes ([`contract`](crate::contract)) determines
+//! which orders are valid: [`pipeline`] checks that every requirement of every step holds, and that
+//! bytecode generation accepts the result.
 
 use pliant_pass::Sequential;
 
 use crate::contract::{EXECUTABLE, INITIAL, Properties, check_order};
 use crate::passes::{PassInfo, find};
 
-/// The minimum build: lowers loop function calls to what bytecode generation takes. It accepts a module at any stage, because
-/// each pass skips what is lowered already.
+/// The minimum build: lowers calls of loop functions for bytecode generation. It accepts a module
+/// at any stage, because each pass skips what is already lowered.
 pub const MINIMUM: &[&str] = &[
     "LambdaLift",
     "CopyWrittenViews",
@@ -97,7 +98,7 @@ const PIPELINES: &[Pipeline] = &[
 /// The names of the pipelines.
 pub const NAMES: &[&str] = &["default", "default_build", "zero", "minimum"];
 
-/// What a pipeline is for, in a line.
+/// The purpose of a pipeline, in one line.
 pub fn doc(name: &str) -> &'static str {
     PIPELINES.iter().find(|p| p.name == name).map_or("", |p| p.doc)
 }
@@ -158,7 +159,7 @@ mod tests {
             assert_eq!((info.make)().name(), info.name);
             assert!(find(&info.name.to_lowercase()).is_some());
             let level = match info.gate {
-                // FuseOps reads the level of its own setting.
+                // FuseOps checks the level of its own setting.
                 Gate::OptLevel(_) if info.name == "FuseOps" => 0,
                 Gate::OptLevel(level) => level,
                 Gate::None | Gate::Kernels => 0,

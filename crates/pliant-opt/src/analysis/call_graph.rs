@@ -1,4 +1,4 @@
-//! The graph functions of a module by who calls whom.
+//! The call graph of a module's graph functions.
 
 use std::sync::Arc;
 
@@ -7,18 +7,19 @@ use pliant_ir::relax::visit::{Event, called_globals, for_each_operand, post_orde
 use pliant_ir::relax::{Callee, ExprData, Function};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Who calls whom.
+/// The call graph.
 pub struct CallGraph {
-    /// The names of the graph functions, each after those that it mentions, but for cycles.
+    /// The names of the graph functions, callees before callers except in cycles.
     pub callees_first: Vec<Arc<str>>,
-    /// The functions that reach themselves.
+    /// The functions that are recursive, directly or through others.
     pub recursive: FxHashSet<Arc<str>>,
     /// The functions, of both levels, that each function mentions.
     pub calls: FxHashMap<Arc<str>, Vec<Arc<str>>>,
 }
 
 impl CallGraph {
-    /// The call graph of a module: Tarjan's search for strongly connected components, with a stack of its own.
+    /// Computes the call graph of a module with Tarjan's algorithm for strongly connected
+    /// components, without recursion.
     pub fn of(module: &IRModule) -> Self {
         let calls: FxHashMap<Arc<str>, Vec<Arc<str>>> =
             module.relax_funcs().map(|(name, f)| (name.clone(), called_globals(f))).collect();
@@ -43,10 +44,11 @@ impl CallGraph {
     }
 }
 
-/// The strongly connected components of a graph, each after those that it has edges to.
+/// The strongly connected components of a graph, successors first.
 fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut out = Vec::new();
-    // The step at which each node was met, and the earliest one that it reaches on the stack.
+    // For each node, the step at which it was visited, and the earliest node on the stack that it
+    // reaches.
     let mut met: Vec<Option<usize>> = vec![None; edges.len()];
     let mut low = vec![0; edges.len()];
     let mut on_stack = vec![false; edges.len()];
@@ -86,15 +88,15 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// The private graph functions that are only ever called by name: never handed on as values, so that all their calls
-/// are known.
+/// The private graph functions that are only called by name and never used as values, so that all
+/// their calls are known.
 pub fn called_by_name_only(module: &IRModule) -> FxHashSet<Arc<str>> {
     let values = used_as_values(module);
     let private = module.relax_funcs().filter(|(_, f)| f.private);
     private.map(|(name, _)| name).filter(|name| !values.contains(*name)).cloned().collect()
 }
 
-/// The graph functions that are handed on as values somewhere.
+/// The graph functions that are used as values.
 pub fn used_as_values(module: &IRModule) -> FxHashSet<Arc<str>> {
     let mut out: FxHashSet<Arc<str>> = FxHashSet::default();
     for (_, f) in module.relax_funcs() {
@@ -116,7 +118,7 @@ pub fn used_as_values(module: &IRModule) -> FxHashSet<Arc<str>> {
     out
 }
 
-/// The names of functions that stand as values of bindings and as results.
+/// The names of functions that are values of bindings or results.
 fn names_as_values(f: &Function) -> Vec<Arc<str>> {
     let mut out = Vec::new();
     walk(f, f.root(), |event| {

@@ -1,8 +1,8 @@
-//! Post-dominators of a dataflow graph: the nearest node through which everything goes that reads a node's value, and
-//! the largest pattern on the way there.
+//! Post-dominators of a dataflow graph: for each node, the nearest node on all paths from it, and
+//! the largest pattern on these paths.
 //!
-//! Nodes are numbered in the order of the program, so that edges go from smaller to larger numbers. The common
-//! ancestor of two nodes is found over skip links in logarithmic time.
+//! Nodes are numbered in program order, so edges go from smaller to larger numbers. Skip links find
+//! the common ancestor of two nodes in logarithmic time.
 
 use super::op_pattern::OpPattern;
 
@@ -11,19 +11,19 @@ use super::op_pattern::OpPattern;
 pub struct Node {
     /// How it can be fused.
     pub pattern: OpPattern,
-    /// Who reads it, and how.
+    /// Its readers, with the pattern of each edge.
     pub readers: Vec<(u32, OpPattern)>,
     /// Whether it is also read outside of the graph.
     pub escapes: bool,
 }
 
-/// The place of a node in the tree of post-dominators.
+/// The links of a node in the tree of post-dominators.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     depth: u32,
-    /// The post-dominator, if there is one, and the largest pattern of the edges on all ways there.
+    /// The post-dominator, if any, and the largest pattern of the edges on all paths to it.
     parent: Option<(u32, OpPattern)>,
-    /// An ancestor further up, and the largest pattern on the way.
+    /// A farther ancestor, and the largest pattern on the path to it.
     skip: Option<(u32, OpPattern)>,
 }
 
@@ -34,7 +34,7 @@ pub struct PostDominators {
 }
 
 impl PostDominators {
-    /// The tree of a graph.
+    /// Computes the tree of a graph.
     pub fn new(nodes: &[Node]) -> Self {
         let root = Place { depth: 0, parent: None, skip: None };
         let mut tree = PostDominators { places: vec![root; nodes.len()] };
@@ -45,7 +45,7 @@ impl PostDominators {
         tree
     }
 
-    /// The post-dominator of a node and the largest pattern on the ways to it.
+    /// The post-dominator of a node and the largest pattern on the paths to it.
     pub fn parent(&self, node: u32) -> Option<(u32, OpPattern)> {
         self.places[node as usize].parent
     }
@@ -56,7 +56,7 @@ impl PostDominators {
         };
         let place = self.places[up as usize];
         let depth = place.depth + 1;
-        // The skip links of a skew-binary list: two equal jumps join to one.
+        // Skip links of a skew-binary list: two jumps of equal length are merged.
         let skip = place.skip.and_then(|(first, p)| {
             let (second, q) = self.places[first as usize].skip?;
             let equal = place.depth - self.places[first as usize].depth
@@ -75,7 +75,7 @@ impl PostDominators {
         Some((at, pattern))
     }
 
-    /// The nearest common ancestor of two nodes, and the largest pattern on both ways.
+    /// The nearest common ancestor of two nodes, and the largest pattern on both paths.
     fn common_of(&self, mut a: u32, mut b: u32) -> Option<(u32, OpPattern)> {
         let mut pattern = OpPattern::ElemWise;
         let mut climb = |to: &mut u32, by: Option<(u32, OpPattern)>| {
@@ -121,7 +121,7 @@ mod tests {
         nodes
     }
 
-    /// The nearest node on all ways out, by trying all ways.
+    /// The nearest node on all paths out, by enumerating all paths.
     fn slow(nodes: &[Node], at: u32) -> Option<u32> {
         let reach = |from: u32, without: Option<u32>| {
             let (mut seen, mut stack) = (vec![false; nodes.len()], vec![from]);

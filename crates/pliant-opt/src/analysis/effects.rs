@@ -1,4 +1,4 @@
-//! [`Effects`]: which expressions do something beside giving a result.
+//! [`Effects`]: which expressions have side effects.
 
 use std::sync::Arc;
 
@@ -9,23 +9,24 @@ use pliant_ir::{IRModule, OpRegistry};
 use pliant_pass::Writers;
 use rustc_hash::FxHashSet;
 
-/// What is known of a module's functions, so that calls can be judged while the module changes.
+/// Facts about a module's functions, so that calls can be classified while the module changes.
 pub struct Effects {
     pure: FxHashSet<Arc<str>>,
-    /// What writes into its operands although its type calls it pure.
+    /// The functions and operators that write to their operands although their type is pure.
     writers: Writers,
     ops: &'static dyn OpRegistry,
 }
 
 impl Effects {
-    /// The effects of calls in this module.
+    /// Computes the effects of calls in this module.
     pub fn of(module: &IRModule, ops: &'static dyn OpRegistry) -> Self {
         let pure = module.relax_funcs().filter(|(_, f)| f.is_pure()).map(|(n, _)| n.clone());
         Effects { pure: pure.collect(), writers: Writers::of(module), ops }
     }
 
-    /// Whether a call may have effects; nothing but a call has, bodies of branches aside. Types call calls pure that write
-    /// into their operands: here these have an effect, and so has a call of a function that may make such a call.
+    /// Whether a call may have effects. Apart from the bodies of branches, only calls have any.
+    /// Types treat calls that write to their operands as pure; here these have an effect, and so
+    /// does a call of a function that may make such a call.
     pub fn is_impure(&self, f: &Function, e: Expr) -> bool {
         let ExprData::Call { callee, args, .. } = f.expr(e) else { return false };
         if self.writers.may_write(f, e) {
@@ -41,11 +42,11 @@ impl Effects {
         }
     }
 
-    /// The variables of the bindings under `id` whose values may have effects: calls, and `If`s around such calls.
-    /// A local function has none until it is called.
+    /// The variables of the bindings under `id` whose values may have effects: calls, and `If`s
+    /// that contain such calls. A local function has no effect until it is called.
     pub fn impure_bindings(&self, f: &Function, id: FuncId) -> FxHashSet<Var> {
         let mut out = FxHashSet::default();
-        // Whether effects were met, for each `If` and local function around.
+        // For each enclosing `If` and local function, whether it contains effects.
         let mut open = vec![false];
         walk(f, id, |event| match event {
             Event::Binding(_, b) if nests(f, b.value) => open.push(false),

@@ -1,5 +1,5 @@
-//! Whether a loop function only gives its input another shape: every element goes to the same position, counted from
-//! the first element, and both tensors have as many.
+//! Recognises loop functions that only reshape their input: every element keeps its linear index,
+//! and both tensors have equally many elements.
 
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::visit::{for_each_expr_in, for_each_stmt};
@@ -7,7 +7,7 @@ use pliant_ir::tir::{Buffer, Expr, ExprData, IterKind, PrimFunc, Stmt, StmtData,
 use pliant_ir::{Sym, SymArena};
 use pliant_sym::{Analyzer, Facts};
 
-/// Whether a loop function from one tensor to another is a reshape, proven by the arithmetic of its indices.
+/// Whether a loop function from one tensor to another is a reshape, proved from its indices.
 pub fn has_reshape_pattern(f: &PrimFunc) -> bool {
     proven(f).unwrap_or(false)
 }
@@ -27,7 +27,8 @@ fn proven(f: &PrimFunc) -> Option<bool> {
         return None;
     }
     let StmtData::Block(b) = f.stmt(block) else { return None };
-    // Every element of the output is written: each axis is a dim of it, all over, or the dim has one element.
+    // Every element of the output is written: each dim is indexed by an axis over its whole extent,
+    // or has one element.
     let mut axes = b.iters.iter();
     for (&i, &dim) in indices.iter().zip(&f.buffer(output).shape) {
         match f.expr(i) {
@@ -43,7 +44,8 @@ fn proven(f: &PrimFunc) -> Option<bool> {
     axes.next().is_none().then_some(())?;
     let mut prover =
         Prover { f, arena: SymArena::new(), bridge: SymBridge::new(), facts: Facts::new() };
-    // Before the axes are known to lie inside of theirs: of no elements at all anything would follow from that.
+    // This must precede the ranges of the axes: from the empty range of a tensor without elements,
+    // anything would follow.
     for buffer in [input, output] {
         for &dim in &f.buffer(buffer).shape {
             let dim = prover.sym(dim)?;
@@ -65,7 +67,8 @@ fn proven(f: &PrimFunc) -> Option<bool> {
     Some(prover.equal(have, want))
 }
 
-/// The one write of the function, its value, and the block right around it, if all else is loops over whole axes.
+/// The only store of the function, its value, and the innermost block around it, if everything else
+/// is loops over whole axes.
 fn the_store(f: &PrimFunc) -> Option<(Stmt, Expr, Stmt)> {
     let (mut stores, mut blocks, mut other) = (Vec::new(), Vec::new(), false);
     for_each_stmt(f, f.body, |s| match f.stmt(s) {
@@ -126,14 +129,14 @@ impl Prover<'_> {
         self.bridge.to_sym(self.f, &mut self.arena, e)
     }
 
-    /// Everything in a dim is a size.
+    /// Declares that everything in a dim is a size.
     fn sizes(&mut self, dim: Sym) {
         for v in self.arena.free_vars(dim) {
             self.facts.assume_size(v);
         }
     }
 
-    /// The position of an element of a compact buffer.
+    /// The linear index of an element of a compact buffer.
     fn linear(&mut self, buffer: Buffer, indices: &[Expr]) -> Option<Sym> {
         let shape = self.f.buffer(buffer).shape.clone();
         let mut at = self.arena.int(0);

@@ -1,36 +1,38 @@
-//! Where each variable of a function is read for the last time, counted in the sequence that defines it.
+//! The last use of each variable, as an index in the sequence that defines it.
 //!
-//! A read inside a nested sequence counts as a read at the binding that holds the sequence. Variables that are only
-//! other names of a value (`y = x`, `y = R.reshape(x, ..)` seen as a view) lengthen the life of the value they name.
-//! What a local function captures lives as long as the function is read: a read of the function reads it.
+//! A read inside a nested sequence counts as a read at the binding that contains the sequence.
+//! Variables that are only other names of a value (`y = x`, or `y = R.reshape(x, ..)` as a view)
+//! extend the life of that value. Captured variables of a local function live as long as the
+//! function: a use of the function uses them.
 
 use pliant_ir::relax::{Binding, ExprData, Function, Seq, Var};
 use pliant_pass::rewrite::for_each_operand_var;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The index that stands for the result of a sequence: later than all bindings.
+/// The index of a sequence's result, after all bindings.
 pub const AT_RESULT: usize = usize::MAX;
 
-/// The place where a sequence is nested: the sequence around it and the index of the binding there.
+/// The position of a nested sequence: the enclosing sequence and the index of the binding in it.
 type Parent = Option<(Seq, usize)>;
 
-/// The lives of all variables of a function whose sequences each hold one block.
+/// The live ranges of all variables of a function in which every sequence has one block.
 pub struct Liveness {
-    /// The sequence that defines each variable, and the index there; parameters have none.
+    /// The sequence and index of each variable's definition; parameters have none.
     defs: FxHashMap<Var, (Seq, usize)>,
     /// The index of the last read, in the sequence that defines the variable.
     last: FxHashMap<Var, usize>,
-    /// What each alias names.
+    /// The variable that each alias refers to.
     roots: FxHashMap<Var, Var>,
     parents: FxHashMap<Seq, Parent>,
     /// The variable of each local function, by its body.
     bodies: FxHashMap<Seq, Var>,
-    /// The variables from outside that each local function reads, roots of aliases only.
+    /// The outer variables that each local function reads, with aliases resolved.
     captures: FxHashMap<Var, FxHashSet<Var>>,
 }
 
 impl Liveness {
-    /// Computes the lives. `alias` tells which variable a binding's value is another name of.
+    /// Computes the live ranges. `alias` returns the variable that a binding's value is another
+    /// name of.
     pub fn new(func: &Function, alias: impl Fn(&Function, &Binding) -> Option<Var>) -> Self {
         let mut live = Liveness {
             defs: FxHashMap::default(),
@@ -56,7 +58,7 @@ impl Liveness {
         live
     }
 
-    /// Calls `f` with each variable that a sequence itself reads, the sequence and the index there.
+    /// Calls `f` with each variable that a sequence itself reads, the sequence and the index in it.
     fn each_read(&mut self, func: &Function, seq: Seq, f: fn(&mut Self, Var, Seq, usize)) {
         for (index, binding) in bindings_of(func, seq).enumerate() {
             for_each_operand_var(func, binding.value, &mut |v| f(self, v, seq, index));
@@ -65,7 +67,7 @@ impl Liveness {
         for_each_operand_var(func, result, &mut |v| f(self, v, seq, AT_RESULT));
     }
 
-    /// Records definitions and nesting; returns the sequences in the order of the text, outer ones first.
+    /// Records definitions and nesting. Returns the sequences in source order, outer ones first.
     fn define(&mut self, func: &Function) -> Vec<Seq> {
         let mut order = Vec::new();
         let mut stack = vec![(func.body(), None)];
@@ -93,10 +95,10 @@ impl Liveness {
         order
     }
 
-    /// Notes a read as a capture of the local functions that stand between it and the definition.
+    /// Records a read as a capture of the local functions between it and the definition.
     fn capture(&mut self, var: Var, mut seq: Seq, _: usize) {
         let root = self.root(var);
-        // A parameter is in its function's frame, which outlives what it captured itself.
+        // A parameter is in its function's frame, which outlives the function's own captures.
         let Some(&(home, _)) = self.defs.get(&root) else { return };
         while seq != home {
             if let Some(&function) = self.bodies.get(&seq)
@@ -139,19 +141,18 @@ impl Liveness {
         *last = (*last).max(index);
     }
 
-    /// What a variable names: itself unless it is an alias.
+    /// The variable that an alias refers to; otherwise the variable itself.
     pub fn root(&self, var: Var) -> Var {
         self.roots.get(&var).copied().unwrap_or(var)
     }
 
-    /// The index of the last read in the defining sequence, aliases included; [`AT_RESULT`] where
-    /// the sequence's result
-    /// reads it, and `None` where nothing does.
+    /// The index of the last read in the defining sequence, including reads of aliases;
+    /// [`AT_RESULT`] if the sequence's result reads it, and `None` if nothing does.
     pub fn last_read(&self, var: Var) -> Option<usize> {
         self.last.get(&var).copied()
     }
 
-    /// Where a variable is defined; `None` for parameters.
+    /// The position of a variable's definition; `None` for parameters.
     pub fn definition(&self, var: Var) -> Option<(Seq, usize)> {
         self.defs.get(&var).copied()
     }
@@ -162,7 +163,7 @@ fn bindings_of(func: &Function, seq: Seq) -> impl Iterator<Item = &Binding> {
     func.seq(seq).blocks.iter().flat_map(|&block| &func.block(block).bindings)
 }
 
-/// The variable that a binding gives a second name to: `y = x` and `y = match_cast(x, ..)`.
+/// If a binding only renames a variable (`y = x` or `y = match_cast(x, ..)`): that variable.
 pub fn plain_alias(func: &Function, binding: &Binding) -> Option<Var> {
     match func.expr(binding.value) {
         ExprData::Var(v) => Some(*v),

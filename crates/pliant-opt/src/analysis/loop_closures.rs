@@ -1,4 +1,4 @@
-//! Loops and the closures made for them, in lowered functions: `R.while_loop` whose condition or body is
+//! Loops and their closures in lowered functions: `R.while_loop` whose condition or body is
 //! `vm.builtin.make_closure` of a known function.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub struct LoopClosure {
     /// The function.
     pub name: Arc<str>,
-    /// What follows the state in its parameters.
+    /// The arguments after the loop state.
     pub captured: Vec<Expr>,
 }
 
@@ -42,7 +42,7 @@ pub fn loop_closures(func: &Function) -> FxHashMap<Var, LoopClosure> {
     out
 }
 
-/// The function and the captured values of a closure that a binding makes.
+/// The function and the captured values, if a binding creates a closure.
 fn made_closure(func: &Function, binding: &Binding) -> Option<LoopClosure> {
     let (target, captured) = closure_operands(func, binding.value)?;
     match func.expr(target) {
@@ -53,7 +53,7 @@ fn made_closure(func: &Function, binding: &Binding) -> Option<LoopClosure> {
     }
 }
 
-/// The operands of `vm.builtin.make_closure`: the function, then what it captures.
+/// The operands of `vm.builtin.make_closure`: the function, then the captured values.
 pub fn closure_operands(func: &Function, value: Expr) -> Option<(Expr, &[Expr])> {
     let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(value) else {
         return None;
@@ -63,7 +63,7 @@ pub fn closure_operands(func: &Function, value: Expr) -> Option<(Expr, &[Expr])>
     (&**func.str(*name) == "vm.builtin.make_closure").then_some((target, captured))
 }
 
-/// The operands of a loop: the condition, the body, then the first state.
+/// The operands of a loop: the condition, the body, then the initial state.
 pub fn loop_operands(func: &Function, value: Expr) -> Option<&[Expr]> {
     match func.expr(value) {
         ExprData::Call { callee: Callee::Op(WHILE_LOOP), args, .. } => Some(func.list(*args)),

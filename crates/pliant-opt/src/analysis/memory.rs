@@ -1,5 +1,5 @@
-//! [`Memory`]: which variables of a function may name the same memory, and which of that calls may write into.
-//! [`ParamUses`]: the same of the parameters of a module's functions, for their callers.
+//! [`Memory`]: which variables of a function may alias, and which of that memory calls may write
+//! to. [`ParamUses`]: the same for the parameters of a module's functions, as seen by callers.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ use crate::common::names::{
 /// What a call may do with the memory of an argument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParamUse {
-    /// It may write there.
+    /// Whether the call may write to it.
     pub written: bool,
-    /// Its result may be, or be a view of, the argument.
+    /// Whether its result may be, or be a view of, the argument.
     pub returned: bool,
 }
 
@@ -41,17 +41,18 @@ impl ParamUse {
 #[derive(Debug, Default)]
 pub struct ParamUses {
     funcs: FxHashMap<Arc<str>, Vec<ParamUse>>,
-    /// What some function that is handed on as a value may do with one of its parameters.
+    /// What any function that is used as a value may do with one of its parameters.
     value: ParamUse,
 }
 
 impl ParamUses {
-    /// [`ParamUses::of`] a module that works in place somewhere; nothing is ever written in others.
+    /// [`ParamUses::of`] for a module with in-place calls; `None` for others, in which nothing is
+    /// written.
     pub fn where_in_place(module: &IRModule) -> Option<Self> {
         module.works_in_place().then(|| ParamUses::of(module))
     }
 
-    /// The least that is consistent: a function does what its calls do.
+    /// Computes the least fixed point: a function does what its calls do.
     pub fn of(module: &IRModule) -> Self {
         let mut uses = ParamUses::default();
         let values = used_as_values(module);
@@ -90,7 +91,7 @@ impl ParamUses {
         f.params().iter().map(of).collect()
     }
 
-    /// What a call of that function does with its argument `i`.
+    /// What a call of the function does with argument `i`.
     fn param(&self, f: &Function, callee: Expr, i: usize) -> ParamUse {
         match f.expr(callee) {
             ExprData::Extern(_) => ParamUse::default(),
@@ -102,7 +103,7 @@ impl ParamUses {
         }
     }
 
-    /// The operands that a value may write into or hand on, each with what it does.
+    /// The operands that a value may write to or return, with the use of each.
     fn operands(&self, f: &Function, value: Expr) -> Vec<(Expr, ParamUse)> {
         let ExprData::Call { callee, args, .. } = f.expr(value) else { return Vec::new() };
         let args = f.list(*args);
@@ -112,7 +113,7 @@ impl ParamUses {
         };
         match (callee, args) {
             (Callee::Op(MAKE_CLOSURE), &[target, captured]) => {
-                // What is captured stands behind the function's own parameters.
+                // Captured values follow the function's own parameters.
                 let captured = fields(captured);
                 let params = match f.expr(target) {
                     ExprData::Global(name) => self.funcs.get(f.str(*name)).map(Vec::len),
@@ -142,14 +143,14 @@ impl ParamUses {
             (Callee::Expr(callee), args) => {
                 let one = |(i, &e): (usize, &Expr)| (e, self.param(f, *callee, i));
                 let mut out: Vec<_> = args.iter().enumerate().map(one).collect();
-                // A closure may give back what it captured.
+                // A closure may return its captured values.
                 out.push((*callee, ParamUse { written: false, returned: true }));
                 out
             }
         }
     }
 
-    /// Whether a value may be, or write into, the memory of its operands.
+    /// Whether a value may alias, or write to, the memory of its operands.
     pub fn hands_on(&self, f: &Function, value: Expr) -> bool {
         match f.expr(value) {
             ExprData::Tuple(_) => true,
@@ -159,7 +160,7 @@ impl ParamUses {
     }
 }
 
-/// Whether a function has functions inside it.
+/// Whether a function contains local functions.
 pub fn has_local_functions(f: &Function) -> bool {
     let mut found = false;
     walk(f, f.root(), |event| {
@@ -169,24 +170,25 @@ pub fn has_local_functions(f: &Function) -> bool {
     found
 }
 
-/// Which variables of a function may name the same memory, and which of that is written into.
+/// Which variables of a function may alias, and which of that memory is written to.
 #[derive(Default)]
 pub struct Memory {
     same: FxHashMap<Var, Var>,
-    /// The variables that stand for memory that is written into.
+    /// The variables that represent memory that is written to.
     written: FxHashSet<Var>,
     /// What the value of a variable may be, or be a view of.
     sources: FxHashMap<Var, Vec<Var>>,
-    /// The variables whose values the function gives back, as they are or as what others are views of.
+    /// The variables whose values the function returns, directly or as views.
     given: FxHashSet<Var>,
-    /// The variables whose values share no memory with what was there before.
+    /// The variables whose values share no memory with earlier values.
     pub fresh: FxHashSet<Var>,
-    /// The parameters of the function and of those inside it: callers may pass one value for several.
+    /// The parameters of the function and of its local functions: callers may pass one value for
+    /// several.
     params: Vec<Var>,
 }
 
 impl Memory {
-    /// The memory of a function's variables.
+    /// Computes the aliases of a function's variables.
     pub fn of(f: &Function, uses: &ParamUses) -> Self {
         let mut memory = Memory::default();
         let mut written = Vec::new();
@@ -199,7 +201,8 @@ impl Memory {
         memory
     }
 
-    /// As [`of`](Self::of), where what the function gives back counts as written into: its caller may.
+    /// As [`of`](Self::of), but returned values count as written to, since the caller may write
+    /// to them.
     pub fn of_given_away(f: &Function, uses: &ParamUses) -> Self {
         let mut memory = Memory::of(f, uses);
         let mut work = Vec::new();
@@ -216,25 +219,25 @@ impl Memory {
         memory
     }
 
-    /// The variables whose values the function gives back, as they are or as what others are views of.
+    /// The variables whose values the function returns, directly or as views.
     pub fn given(&self) -> impl Iterator<Item = Var> + use<'_> {
         self.given.iter().copied()
     }
 
-    /// Enters that the memory of these variables is written into.
+    /// Records that the memory of these variables is written to.
     fn write(&mut self, vars: impl IntoIterator<Item = Var>) {
         let roots: Vec<Var> = vars.into_iter().map(|v| self.root(v)).collect();
         self.written.extend(roots);
     }
 
-    /// Whether the memory of a variable may be written into.
+    /// Whether the memory of a variable may be written to.
     pub fn is_written(&mut self, v: Var) -> bool {
         let root = self.root(v);
         self.given.contains(&v) || self.written.contains(&root)
     }
 
-    /// As [`is_written`](Self::is_written), of a view: through any name that its memory may have, of which a parameter's has those
-    /// of the other parameters too.
+    /// As [`is_written`](Self::is_written) for a view, through any alias of its memory. Parameters
+    /// may alias each other.
     pub fn view_is_written(&mut self, v: Var) -> bool {
         if self.is_written(v) {
             return true;
@@ -255,7 +258,7 @@ impl Memory {
                     shared.extend(operand_vars(f, f.seq(seq).result));
                 }
             }
-            // What it captures it may give back.
+            // It may return what it captures.
             ExprData::Func(_) => shared = value_free_vars(f, b.value),
             _ => {
                 for (e, one) in uses.operands(f, b.value) {
@@ -290,7 +293,8 @@ impl Memory {
     }
 }
 
-/// Whether a value comes from a packed function, which may give what it was passed, or keep what it gives.
+/// Whether a value is the result of a packed function, which may return its arguments, or keep a
+/// reference to its result.
 fn is_packed_call(f: &Function, value: Expr) -> bool {
     match f.expr(value) {
         ExprData::Call { callee: Callee::Op(CALL_PURE_PACKED), .. } => true,
@@ -301,8 +305,8 @@ fn is_packed_call(f: &Function, value: Expr) -> bool {
     }
 }
 
-/// The variables that hold constants which may be written into, here or by who gets them: each such variable is one value,
-/// however often it is read.
+/// The variables that hold constants which this function or its caller may write to: each such
+/// variable is one value, however often it is read.
 pub fn written_constants(f: &Function, memory: &mut Memory) -> FxHashSet<Var> {
     let mut constants = Vec::new();
     walk(f, f.root(), |event| {
@@ -323,13 +327,13 @@ fn leaf_vars(f: &Function, e: Expr) -> Vec<Var> {
     }
 }
 
-/// Whether the machine may answer an operator with the memory of its first operand: by a view, or as it is.
+/// Whether the VM may return the memory of an operator's first operand, as a view or directly.
 pub(crate) fn may_be_view(op: Op) -> bool {
     let by_declaration = |decl: &OpDecl| matches!(decl.legalize, Legalize::View(_));
     op == RESHAPE || op == ENSURE_ZERO_OFFSET || registry().decl(op).is_some_and(by_declaration)
 }
 
-/// The operands that a call works on in place.
+/// The operands that a call overwrites.
 pub(crate) fn overwritten(func: &Function, value: Expr) -> Vec<Var> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(value) else {
         return Vec::new();

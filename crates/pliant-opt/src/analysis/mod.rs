@@ -1,5 +1,5 @@
-//! Analyses: side tables about graph functions and the loop functions that they call. They change nothing; passes and bytecode
-//! generation query them.
+//! Analyses: side tables about graph functions and the loop functions that they call. They do not
+//! change functions; passes and bytecode generation query them.
 //!
 //! | module | what |
 //! |---|---|

@@ -1,9 +1,10 @@
-//! What a loop function does with its tensors, found out from its blocks: how far it can be fused.
+//! Classifies a loop function by its blocks: how it can be fused.
 //!
-//! Each block that writes one element per point of its axes is looked at alone: where it reads decides its kind. The
-//! function is of the largest kind of its blocks; a reduction with elementwise blocks beside it (softmax, layer
-//! normalisation) can take elementwise work at its outputs. Whatever is not understood is opaque: a body with checks of
-//! anything but sizes, calls, predicates, several writes, loops without blocks, or writes to an input.
+//! Each block that writes one element per point of its axes is classified by the positions that it
+//! reads. The function has the largest class of its blocks; a reduction with additional elementwise
+//! blocks (softmax, layer normalisation) can take elementwise operations on its outputs. Everything
+//! else is opaque: a body with checks of anything but sizes, calls, predicates, several writes,
+//! loops without blocks, or writes to an input.
 
 use pliant_ir::tir::visit::{for_each_expr, for_each_expr_in, for_each_stmt};
 use pliant_ir::tir::{
@@ -12,28 +13,29 @@ use pliant_ir::tir::{
 };
 use rustc_hash::FxHashSet;
 
-/// How an operator may be fused, by the numbers that the attribute `op_pattern` holds.
+/// How an operator may be fused, with the numbers of the attribute `op_pattern`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum OpPattern {
-    /// One output element from the input elements at the same place.
+    /// One output element from the input elements at the same position.
     ElemWise = 0,
     /// The same, with inputs that are broadcast.
     Broadcast = 1,
-    /// One output element from input elements at computed places.
+    /// One output element from input elements at computed positions.
     Injective = 2,
     /// A commutative reduction.
     CommReduce = 3,
-    /// Heavy, with elementwise work fusable to its outputs: matrix products, convolutions, softmax.
+    /// Heavy, with elementwise operations fusable to its outputs: matrix products, convolutions,
+    /// softmax.
     OutEWiseFusable = 4,
     /// A tuple of results.
     Tuple = 7,
-    /// Not to be fused.
+    /// Must not be fused.
     Opaque = 8,
 }
 
 impl OpPattern {
-    /// The pattern of that number.
+    /// The pattern with that number.
     pub fn from_int(value: i64) -> Option<OpPattern> {
         use OpPattern::*;
         [ElemWise, Broadcast, Injective, CommReduce, OutEWiseFusable, Tuple, Opaque]
@@ -60,8 +62,8 @@ pub fn op_pattern(f: &PrimFunc) -> OpPattern {
     }
 }
 
-/// Whether the function does nothing but read its first tensors and write its last ones and its own, so that it can
-/// be made a part of another function.
+/// Whether the function only reads its first tensors and writes its last ones and its local
+/// buffers, so that it can become a part of another function.
 pub fn is_mergeable(f: &PrimFunc) -> bool {
     let mut foreign = false;
     for_each_expr_in(f, f.body, |e| {
@@ -76,7 +78,7 @@ pub fn is_mergeable(f: &PrimFunc) -> bool {
     !foreign && !f.is_flat() && writes_outputs_only(f)
 }
 
-/// Whether the buffers that the function writes are its last ones or its own.
+/// Whether the function writes only its last tensors and its local buffers.
 fn writes_outputs_only(f: &PrimFunc) -> bool {
     let mut written = FxHashSet::default();
     for_each_stmt(f, f.body, |s| {
@@ -97,7 +99,7 @@ fn writes_outputs_only(f: &PrimFunc) -> bool {
         && handles[..handles.len() - outputs].iter().all(|b| !written.contains(b))
 }
 
-/// Whether anything in the function is beyond reading, computing and writing.
+/// Whether the function contains anything but reads, arithmetic and writes.
 fn has_foreign(f: &PrimFunc) -> bool {
     let mut found = false;
     for_each_stmt(f, f.body, |s| {
@@ -124,7 +126,7 @@ fn has_foreign(f: &PrimFunc) -> bool {
     found
 }
 
-/// Whether a statement does nothing but check sizes.
+/// Whether a statement only checks sizes.
 fn is_size_check(f: &PrimFunc, s: Stmt) -> bool {
     let StmtData::Assert(condition, _, body) = f.stmt(s) else { return false };
     let mut reads = false;
@@ -132,7 +134,8 @@ fn is_size_check(f: &PrimFunc, s: Stmt) -> bool {
     !reads && matches!(f.stmt(*body), StmtData::Seq(list) if list.is_empty())
 }
 
-/// Collects the blocks that hold no others; false where a write stands in none, or blocks nest otherwise.
+/// Collects the blocks without nested blocks. Returns false if a write is outside of them, or
+/// blocks nest otherwise.
 fn leaves<'f>(f: &'f PrimFunc, root: Stmt, out: &mut Vec<&'f BlockData>) -> bool {
     let mut stack = vec![root];
     while let Some(s) = stack.pop() {
@@ -162,7 +165,7 @@ fn leaves<'f>(f: &'f PrimFunc, root: Stmt, out: &mut Vec<&'f BlockData>) -> bool
     !out.is_empty()
 }
 
-/// The one write of a block.
+/// The only write of a block.
 fn store_of(f: &PrimFunc, s: Stmt) -> Option<(Buffer, &[Expr], Expr)> {
     match f.stmt(s) {
         StmtData::Store { buffer, indices, value } => Some((*buffer, indices, *value)),
@@ -187,7 +190,7 @@ fn block_pattern(f: &PrimFunc, b: &BlockData) -> OpPattern {
             loads.push((*from, at));
         }
     });
-    // Reading other elements of what the block writes depends on the order of its points.
+    // A read of other elements that the block writes depends on the order of its points.
     if loads.iter().any(|(from, _)| *from == buffer) {
         return OpPattern::Opaque;
     }
@@ -203,7 +206,7 @@ fn block_pattern(f: &PrimFunc, b: &BlockData) -> OpPattern {
     }
 }
 
-/// Whether a write goes to another element at each point: its indices are different spatial axes, or constants.
+/// Whether each point writes another element: the indices are different spatial axes, or constants.
 fn distinct_places(f: &PrimFunc, indices: &[Expr], spatial: &[Var]) -> bool {
     let mut seen = FxHashSet::default();
     let plain = indices.iter().all(|&i| match f.expr(i) {
@@ -242,12 +245,13 @@ fn pointwise_pattern(
             return OpPattern::Opaque;
         }
     }
-    // A bias beside a tensor that is read in place: the work is elementwise for that tensor.
+    // If a tensor is read at the same position and a bias is broadcast, the block is elementwise
+    // for that tensor.
     if kind == OpPattern::Broadcast && same_place { OpPattern::ElemWise } else { kind }
 }
 
-/// Whether a tensor is read at a part of the output's indices in their order, its dims of size 1 at 0, which may turn
-/// out to be so when the function runs.
+/// Whether a tensor is read at a subset of the output's indices in their order. Dims of size 1 are
+/// read at 0; whether a size is 1 may be known only at run time.
 fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[Expr]) -> bool {
     let (have, want) = (&f.buffer(from).shape, &f.buffer(to).shape);
     let mut j = 0;
@@ -270,7 +274,7 @@ fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[
     true
 }
 
-/// Whether an expression uses no axes but those (sizes are no axes).
+/// Whether an expression uses only the given axes (sizes are not axes).
 fn uses_only(f: &PrimFunc, e: Expr, axes: &[Var]) -> bool {
     let mut ok = true;
     let sizes = size_vars(f);
@@ -302,7 +306,7 @@ fn is_product_sum(f: &PrimFunc, buffer: Buffer, value: Expr) -> bool {
     own(*a) && product(*b) || own(*b) && product(*a)
 }
 
-/// Whether the indices are plain where they use reduction axes, and use these in their order.
+/// Whether indices that use reduction axes are single axes, in the order of these axes.
 fn reads_in_order(f: &PrimFunc, at: &[Expr], reduce: &[Var]) -> bool {
     let mut last = None;
     at.iter().all(|&i| match f.expr(i) {

@@ -1,4 +1,4 @@
-//! Functions that call themselves, directly or through others.
+//! Functions that are recursive, directly or through others.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use pliant_ir::IRModule;
 use pliant_ir::relax::visit::called_globals;
 use rustc_hash::FxHashMap;
 
-/// The groups of graph functions each of which reaches all others of its group by calls, sorted by name; a function that
-/// names itself is a group. Groups are in the order of their first function's name.
+/// The groups of mutually recursive graph functions, sorted by name; a function that calls itself
+/// is a group. Groups are ordered by the name of their first function.
 ///
-/// Tarjan's algorithm with a stack of its own: the depth of calls does not matter.
+/// Tarjan's algorithm without recursion: the depth of calls does not matter.
 pub fn recursive_groups(module: &IRModule) -> Vec<Vec<Arc<str>>> {
     let names: Vec<&Arc<str>> = module.relax_funcs().map(|(name, _)| name).collect();
     let ids: FxHashMap<&str, usize> = names.iter().enumerate().map(|(i, n)| (&***n, i)).collect();

@@ -1,10 +1,10 @@
-//! The end of a sequence: which binding gives the result, where only kills and other names follow it.
+//! The binding that computes a sequence's result, if only kills and renamings follow it.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function};
 
 use crate::common::names::{MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_KILL_OBJECT};
 
-/// The number of bindings without those at the end that only kill values or give them other names.
+/// The number of bindings without trailing ones that only kill or rename values.
 pub fn significant(func: &Function, bindings: &[Binding]) -> usize {
     let idle = |b: &&Binding| is_name(func, b) || is_kill(func, b);
     bindings.len() - bindings.iter().rev().take_while(idle).count()
@@ -24,7 +24,7 @@ pub fn tail_binding(func: &Function, bindings: &[Binding], result: Expr) -> Opti
     (bindings[index].var == name).then_some(index)
 }
 
-/// Whether a binding gives a variable another name.
+/// Whether a binding only renames a variable.
 pub fn is_name(func: &Function, binding: &Binding) -> bool {
     binding.cast.is_none() && matches!(func.expr(binding.value), ExprData::Var(_))
 }

@@ -1,4 +1,4 @@
-//! Calls of loop functions, taken apart, and what the sizes of the callee are at a call.
+//! The parts of calls of loop functions, and the values of the callee's sizes at a call.
 
 use pliant_ir::op::CALL_TIR;
 use pliant_ir::relax::derive::prove_dims_equal;
@@ -9,14 +9,14 @@ use pliant_ir::{DType, Sym, SymArena, SymVar};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// An `R.call_tir`, taken apart.
+/// The parts of an `R.call_tir`.
 #[derive(Clone, Debug)]
 pub struct TirCall {
     /// The name of the loop function.
     pub callee: Arc<str>,
     /// The tensors that it reads.
     pub inputs: Vec<Expr>,
-    /// The sizes that no tensor tells.
+    /// The sizes that no tensor defines.
     pub tir_vars: Vec<Sym>,
     /// The types of its results.
     pub out_tys: Vec<Type>,
@@ -25,7 +25,7 @@ pub struct TirCall {
 }
 
 impl TirCall {
-    /// The parts of a call whose inputs are written out; `None` for anything else.
+    /// The parts of a call with a tuple literal of inputs; `None` for any other expression.
     pub fn of(func: &Function, value: Expr) -> Option<TirCall> {
         let ExprData::Call { callee: Callee::Op(CALL_TIR), args, .. } = func.expr(value) else {
             return None;
@@ -49,7 +49,7 @@ impl TirCall {
     }
 }
 
-/// The sizes of a loop function as terms, ready to be compared with those of calls.
+/// The sizes of a loop function as terms that can be compared with those of calls.
 #[derive(Debug)]
 pub struct PrimSizes {
     arena: SymArena,
@@ -60,7 +60,7 @@ pub struct PrimSizes {
 }
 
 impl PrimSizes {
-    /// The sizes of a function whose parameters are compact tensors and then int64 sizes.
+    /// The sizes of a function whose parameters are compact tensors followed by int64 sizes.
     pub fn of(f: &PrimFunc) -> Option<PrimSizes> {
         let mut sizes = PrimSizes {
             arena: SymArena::new(),
@@ -89,13 +89,13 @@ impl PrimSizes {
         Some(sizes)
     }
 
-    /// How many tensors the function takes, outputs included.
+    /// The number of tensors that the function takes, including outputs.
     pub fn num_tensors(&self) -> usize {
         self.tensors.len()
     }
 
-    /// What the sizes of the function are at a call, provided that every tensor provably fits its parameter. The
-    /// outputs' types are those of `call`.
+    /// The values of the function's sizes at a call, if every tensor provably fits its parameter.
+    /// The outputs have the types in `call`.
     pub fn bind(&self, func: &mut Function, call: &TirCall) -> Option<FxHashMap<SymVar, Sym>> {
         let tys = call.inputs.iter().map(|&e| func.expr_ty(e)).chain(call.out_tys.iter().copied());
         let tys: Vec<Type> = tys.collect();
@@ -132,7 +132,7 @@ impl PrimSizes {
         known.then(|| func.syms.import(&self.arena, s, &mut |_, v| bound[&v]))
     }
 
-    /// The value at a call of a variable of the function, from what [`bind`](Self::bind) found.
+    /// The value of a variable of the function at a call, from the result of [`bind`](Self::bind).
     pub fn value(&self, var: tir::Var, bound: &FxHashMap<SymVar, Sym>) -> Option<Sym> {
         bound.get(&self.bridge.known_sym(var)?).copied()
     }

@@ -1,4 +1,4 @@
-//! Which values some call may write into.
+//! Values that a call may write to.
 
 use pliant_ir::Op;
 use pliant_ir::relax::visit::{Event, operand_vars, walk};
@@ -7,7 +7,8 @@ use rustc_hash::FxHashSet;
 
 use super::Effects;
 
-/// Whether a call with effects may change the contents of tensors: all but those known not to.
+/// Whether a call with effects may change the contents of tensors: all calls except those
+/// known not to.
 pub fn may_write(f: &Function, e: Expr) -> bool {
     !matches!(
         f.expr(e),
@@ -25,9 +26,10 @@ fn shares_with(f: &Function, e: Expr) -> Vec<Var> {
     out
 }
 
-/// The variables whose memory a call of the function may write into: operands of such calls, and all that these are
-/// computed from, since a value may share memory with what it was made of. What is in here must stay a value of its
-/// own: it can be neither merged with an equal one nor made a constant.
+/// The variables whose memory a call of the function may write to: operands of such calls, and
+/// everything that these are computed from, since a value may share memory with its operands. These
+/// values must stay separate: they can be neither merged with equal values nor turned into
+/// constants.
 pub fn written_vars(f: &Function, effects: &Effects) -> FxHashSet<Var> {
     let mut bindings: Vec<Binding> = Vec::new();
     walk(f, f.root(), |event| {

@@ -1,7 +1,8 @@
 //! # What it does
-//! Removes bindings that only rename a value: `y = x`, a `match_cast` that cannot fail and defines nothing, a field of a known
-//! tuple, a tuple rebuilt from all fields of another. Variables bound to constants, shapes and scalars are replaced by their
-//! values. A symbol that a `match_cast` defines as a known size is replaced by that size.
+//! Removes bindings that only rename a value: `y = x`, a `match_cast` that cannot fail and defines
+//! nothing, a field of a known tuple, a tuple rebuilt from all fields of another. Variables bound
+//! to constants, shapes and scalars are replaced by their values. A symbol that a `match_cast`
+//! defines as a known size is replaced by that size.
 //!
 //! # Before
 //! ```python
@@ -38,9 +39,9 @@
 //! The name of a block's output. A `match_cast` that may fail, or that defines a symbol that nothing else defines.
 //!
 //! # Never
-//! Replaces a variable by one of a type that does not provably fit the variable's, or one that stands for a shape in
-//! types, or one constant that is written into by several. Removes computations, dead ones included: that is
-//! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+//! Replaces a variable by one whose type does not provably fit. Replaces a variable that stands for
+//! a shape in types. Duplicates a constant that is written to. Removes computations, even dead ones:
+//! that is [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 
 use pliant_ir::relax::derive::{SymMap, definable_syms, is_subtype, type_syms};
 use pliant_ir::relax::visit::{Event, copy_function_with, walk};
@@ -75,10 +76,10 @@ impl ModulePass for CanonicalizeBindings {
     }
 }
 
-/// Does the work on one function; returns whether there was any.
+/// Canonicalizes one function. Returns whether it changed.
 fn canonicalize(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     let mut changed = fold(func, uses);
-    // A symbol that becomes a known size makes its match_cast one that cannot fail.
+    // Once a symbol is a known size, the match_cast that defined it cannot fail.
     while resolve_symbols(func) {
         changed = true;
         fold(func, uses);
@@ -86,7 +87,7 @@ fn canonicalize(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     changed
 }
 
-/// Replaces the symbols that a `match_cast` defines to be known sizes.
+/// Replaces the symbols that a `match_cast` defines as known sizes.
 fn resolve_symbols(func: &mut Function) -> bool {
     let known = known_symbols(func);
     if known.is_empty() {
@@ -101,8 +102,8 @@ fn resolve_symbols(func: &mut Function) -> bool {
     true
 }
 
-/// Symbols and the sizes that they are, where the first `match_cast` that defines them stands before all else that
-/// mentions them.
+/// Symbols that are known sizes, if the first `match_cast` that defines them precedes everything
+/// else that mentions them.
 fn known_symbols(func: &mut Function) -> Vec<(SymVar, Sym)> {
     let mut sites: FxHashMap<SymVar, usize> = FxHashMap::default();
     let mut defined: FxHashSet<SymVar> = FxHashSet::default();
@@ -141,7 +142,8 @@ fn known_symbols(func: &mut Function) -> Vec<(SymVar, Sym)> {
     known
 }
 
-/// The symbols that stand alone in a type, with the sizes that stand there in another.
+/// The dims of the cast type that are a single symbol, with the sizes at the same positions in the
+/// value's type.
 fn matched(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym)> {
     let mut out = Vec::new();
     let mut stack = vec![(value, cast)];
@@ -166,12 +168,12 @@ fn matched(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym)> {
     out
 }
 
-/// Forwards values that have a name already. Sequences are visited from the outside in, so that what replaces a
-/// variable is final when the variable's readers are rewritten.
+/// Forwards values that already have a name. Outer sequences are visited first, so the replacement
+/// of a variable is final when its readers are rewritten.
 fn fold(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     let mut pinned = shape_vars(func);
     if let Some(uses) = uses.filter(|_| func.has_constants()) {
-        // In a tuple, a constant is one value as well.
+        // A constant in a tuple is one value as well.
         bind_constants(func, |f, e| uses.hands_on(f, e));
         pinned.extend(written_constants(func, &mut Memory::of_given_away(func, uses)));
     }
@@ -190,11 +192,12 @@ fn fold(func: &mut Function, uses: Option<&ParamUses>) -> bool {
 #[derive(Default)]
 struct Fold {
     subst: Substitution,
-    /// Variables that types mention, and those of constants that are written into.
+    /// Variables that types mention, and variables of constants that are written to.
     pinned: FxHashSet<Var>,
-    /// The tuple that a variable holds, where its fields are known.
+    /// The tuple that a variable holds, if its fields are known.
     tuples: FxHashMap<Var, Expr>,
-    /// The field of a variable's tuple that a variable holds.
+    /// For a variable that holds a field of another variable's tuple: that variable and the
+    /// field's index.
     fields: FxHashMap<Var, (Var, u32)>,
 }
 
@@ -224,7 +227,7 @@ impl Fold {
         changed | drop_empty_blocks(func, seq)
     }
 
-    /// The field itself, for a field of a tuple that is known.
+    /// The value of a field of a known tuple; otherwise `value` itself.
     fn known_field(&self, func: &Function, value: Expr) -> Expr {
         let ExprData::TupleGetItem(tuple, index) = *func.expr(value) else { return value };
         let tuple = match func.expr(tuple) {
@@ -265,7 +268,8 @@ impl Fold {
         }
     }
 
-    /// Lets the value stand for the variable, if it may; the binding is superfluous then.
+    /// Forwards the value to the readers of the variable, if allowed. The binding is then
+    /// superfluous.
     fn forward(&mut self, func: &mut Function, binding: Binding, value: Expr) -> bool {
         let leaf = !matches!(
             func.expr(value),
@@ -289,7 +293,7 @@ impl Fold {
         true
     }
 
-    /// The output of a block keeps its name when it is another name of a variable local to the block.
+    /// Renames a variable local to the block to the block output that is only another name for it.
     fn hand_over_name(&self, func: &mut Function, output: Var, source: Var) {
         if func.var(source).dataflow && !func.var(output).dataflow && !self.pinned.contains(&source)
         {

@@ -25,10 +25,10 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The order of the bindings and the dataflow blocks there are.
+//! The order of the bindings, and existing dataflow blocks.
 //!
 //! # Never
-//! Makes a block of fewer than [`min_size`](ConvertToDataflow::min_size) bindings.
+//! Creates a block of fewer than [`min_size`](ConvertToDataflow::min_size) bindings.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::{Binding, Block, BlockData, ExprData, Function, Seq};
@@ -41,7 +41,7 @@ use crate::analysis::Effects;
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct ConvertToDataflow {
-    /// How many bindings a block has at least.
+    /// Minimum number of bindings of a block.
     pub min_size: usize,
 }
 
@@ -79,7 +79,7 @@ impl ModulePass for ConvertToDataflow {
 }
 
 impl ConvertToDataflow {
-    /// Splits the plain blocks of a sequence; the dataflow blocks made go to `made`.
+    /// Splits the plain blocks of a sequence; the new dataflow blocks are added to `made`.
     fn sequence(&self, func: &mut Function, seq: Seq, effects: &Effects, made: &mut Vec<Block>) {
         let old = func.seq(seq).blocks.clone();
         let from = made.len();

@@ -33,7 +33,8 @@
 //! Nothing.
 //!
 //! # Keeps
-//! Calls with effects (in-place ones too) and what they need; a `match_cast` that may fail, or that defines a symbol in use.
+//! Calls with effects (including in-place calls) and what they need; a `match_cast` that may fail,
+//! or that defines a symbol in use.
 //!
 //! # Never
 //! Removes a public function, or a parameter: that is
@@ -58,7 +59,7 @@ use crate::common::names::known_names;
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub struct DeadCodeElimination {
-    /// Functions to keep, with what they reach, beside the public ones.
+    /// Functions to keep in addition to the public ones, with everything that they reach.
     pub entry_functions: Vec<Arc<str>>,
 }
 
@@ -87,7 +88,7 @@ impl ModulePass for DeadCodeElimination {
     }
 }
 
-/// Removes the bindings of a function that nothing needs; returns whether there were any.
+/// Removes the unneeded bindings of a function. Returns whether there were any.
 pub(crate) fn remove_dead_bindings(func: &mut Function, effects: &Effects) -> bool {
     let needed_casts = casts_that_may_fail(func);
     let live = Liveness::of(func, effects, &needed_casts);
@@ -102,7 +103,7 @@ pub(crate) fn remove_dead_bindings(func: &mut Function, effects: &Effects) -> bo
     !dead.is_empty() && remove_and_substitute(func, &dead, &Substitution::default())
 }
 
-/// The variables of `match_cast`s that are checks: not every value of the operand's type passes.
+/// The variables of `match_cast`s that may fail for a value of the operand's type.
 fn casts_that_may_fail(func: &mut Function) -> FxHashSet<Var> {
     let mut casts: Vec<(Binding, Type)> = Vec::new();
     let mut seen: FxHashSet<SymVar> = FxHashSet::default();
@@ -158,14 +159,14 @@ fn always_matches(
     })
 }
 
-/// A search for what is needed, from results and effects back to their operands.
+/// Marks what is needed, from results and effects back to their operands.
 struct Liveness<'a> {
     func: &'a Function,
     impure: &'a FxHashSet<Var>,
     bindings: FxHashMap<Var, Binding>,
-    /// The `match_cast`s that define a symbol.
+    /// The `match_cast`s that define each symbol.
     definers: FxHashMap<SymVar, Vec<Var>>,
-    /// The bindings of each sequence that are needed as soon as the sequence is.
+    /// The bindings of each sequence that are needed whenever the sequence is needed.
     roots: FxHashMap<Seq, Vec<Var>>,
     live: FxHashSet<Var>,
     types: FxHashSet<Type>,
@@ -276,7 +277,7 @@ impl<'a> Liveness<'a> {
         }
     }
 
-    /// Needs the first `match_cast` that defines a symbol; later ones only check it.
+    /// Marks the first `match_cast` that defines a symbol; later ones only check it.
     fn sym(&mut self, v: SymVar) {
         if self.syms.insert(v) {
             for var in self.definers.remove(&v).unwrap_or_default() {

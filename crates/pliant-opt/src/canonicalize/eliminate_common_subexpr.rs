@@ -1,7 +1,8 @@
 //! # What it does
-//! Common subexpression elimination: of two bindings of equal values the second is removed, and its uses read the first
-//! variable. It compares operators, `call_tir`, calls of pure functions, tuples, fields and equal `match_cast`s, within a
-//! block, across blocks and in branches.
+//! Common subexpression elimination: if two bindings have equal values, the second is removed, and
+//! its uses read the first variable. The pass compares operators, `call_tir`, calls of pure
+//! functions, tuples, fields and equal `match_cast`s, within a block, across blocks and in
+//! branches.
 //!
 //! # Before
 //! ```python
@@ -35,11 +36,12 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The first binding and its name; it becomes an output of its block where a later block reads it.
+//! The first binding and its name; it becomes an output of its block if a later block reads it.
 //!
 //! # Never
-//! Merges calls with effects, calls on both sides of a call that may write into tensors, calls that write into their
-//! operands, values that such calls write into, random numbers, or values of a function and of a local function in it.
+//! Merges calls with effects, calls on both sides of a call that may write to tensors, calls that
+//! write to their operands, values that such calls write to, random numbers, or values of a
+//! function and of a local function in it.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::expr::AttrsId;
@@ -57,7 +59,7 @@ use crate::analysis::{Effects, may_write, written_vars};
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub struct EliminateCommonSubexpr {
-    /// Whether to merge calls only, and leave tuples, fields and constants alone.
+    /// Whether to merge only calls, but no tuples, fields and constants.
     pub call_only: bool,
 }
 
@@ -84,7 +86,7 @@ impl EliminateCommonSubexpr {
     fn eliminate(&self, func: &mut Function, effects: &Effects, uses: Option<&ParamUses>) -> bool {
         let mut scan = Scan::new(func, effects);
         if let Some(uses) = uses {
-            // What is given back may be written into by who gets it.
+            // The caller may write to returned values.
             scan.written.extend(Memory::of_given_away(func, uses).given());
         }
         walk(func, func.root(), |event| scan.event(event));
@@ -108,14 +110,14 @@ impl EliminateCommonSubexpr {
     }
 }
 
-/// For each binding that would go, the variable of the first one that computes the same value.
+/// For each redundant binding, the variable of the first binding with the same value.
 pub(crate) fn same_values(func: &Function, effects: &Effects) -> FxHashMap<Var, Var> {
     let mut scan = Scan::new(func, effects);
     walk(func, func.root(), |event| scan.event(event));
     scan.plan.into_iter().map(|(var, by, _)| (var, by)).collect()
 }
 
-/// What decides whether two values are equal; operands by the numbers of their values.
+/// The key that decides whether two values are equal. Operands are value numbers.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Var(Var),
@@ -135,13 +137,13 @@ enum Key {
     Cast(u32, Type),
 }
 
-/// Constants of more bytes than this are equal only when they are the same constant.
+/// Constants of more bytes than this are equal only if they are the same object.
 const MAX_COMPARED_BYTES: usize = 4096;
 
 /// The variable that holds a value, and the epoch in which it was computed.
 type Held = (Var, u32);
 
-/// A walk that numbers values.
+/// A walk that assigns value numbers.
 struct Scan<'a> {
     func: &'a Function,
     effects: &'a Effects,
@@ -149,15 +151,15 @@ struct Scan<'a> {
     vars: FxHashMap<Var, u32>,
     pinned: FxHashSet<Var>,
     written: FxHashSet<Var>,
-    /// What holds each value here.
+    /// The available variable of each value number at the current position.
     available: FxHashMap<u32, Held>,
-    /// What each open sequence made available, and what was there before.
+    /// For each open sequence, the values that it made available, with the previous entries.
     undo: Vec<Vec<(u32, Option<Held>)>>,
-    /// What was available around the open local functions.
+    /// The available values outside each open local function.
     outside: Vec<FxHashMap<u32, Held>>,
-    /// How many calls that may write into tensors were met.
+    /// The number of calls seen so far that may write to tensors.
     epoch: u32,
-    /// Variables that go, those that take their places, and the values.
+    /// Variables to remove, their replacements, and the values.
     plan: Vec<(Var, Var, Expr)>,
 }
 
@@ -245,7 +247,8 @@ impl<'a> Scan<'a> {
         list.iter().map(|&e| self.number(e)).collect()
     }
 
-    /// The number of a value. Recursion follows nested tuples only, whose depth the verifier bounds.
+    /// The value number of an expression. Recursion follows only nested tuples, whose depth the
+    /// verifier bounds.
     fn number(&mut self, e: Expr) -> u32 {
         let f = self.func;
         let key = match f.expr(e) {
@@ -288,7 +291,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Whether one evaluation of a pure value can serve for two.
+/// Whether one evaluation of a pure value can replace two.
 fn can_share(f: &Function, e: Expr) -> bool {
     match f.expr(e) {
         ExprData::If { .. } | ExprData::Func(_) => false,

@@ -51,7 +51,7 @@ impl ModulePass for EliminateUnused {
     }
 }
 
-/// The names of the functions that others than this module may call.
+/// The names of the functions that can be called from outside the module.
 pub(crate) fn public_functions(module: &IRModule) -> Vec<Arc<str>> {
     let private = |f: &BaseFunc| match f {
         BaseFunc::Relax(f) => f.private,
@@ -60,7 +60,7 @@ pub(crate) fn public_functions(module: &IRModule) -> Vec<Arc<str>> {
     module.functions.iter().filter(|(_, f)| !private(f)).map(|(name, _)| name.clone()).collect()
 }
 
-/// Removes the functions that those in `roots` do not reach.
+/// Removes the functions that are not reachable from `roots`.
 pub(crate) fn remove_unreachable(module: &mut IRModule, roots: Vec<Arc<str>>) {
     let mut live: FxHashSet<Arc<str>> = FxHashSet::default();
     let mut work = roots;

@@ -35,10 +35,10 @@
 //! Nothing.
 //!
 //! # Keeps
-//! A tuple that something reads whole, under its name in the body.
+//! A tuple that is also read as a whole, under its name in the body.
 //!
 //! # Never
-//! Changes public functions, or functions that are handed on as values.
+//! Changes public functions, or functions that are used as values.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ use crate::common::call_sites::{CallSite, rewrite_calls};
 /// See the module's documentation.
 pub struct ExpandTupleArguments;
 
-/// The fields of a parameter; a leaf is a parameter that stays.
+/// The fields of a parameter. A leaf is a parameter that stays.
 enum Shape {
     Leaf,
     Fields(Vec<Shape>),
@@ -96,7 +96,8 @@ impl ModulePass for ExpandTupleArguments {
     }
 }
 
-/// Recursion follows nested tuple types only, whose depth the verifier bounds; so in the functions below.
+/// The shape of a type. As in the functions below, recursion follows only nested tuple types, whose
+/// depth the verifier bounds.
 fn shape_of(func: &Function, ty: Type) -> Shape {
     match func.types.get(ty) {
         TypeData::Tuple(fields) => {
@@ -106,7 +107,7 @@ fn shape_of(func: &Function, ty: Type) -> Shape {
     }
 }
 
-/// Replaces tuple parameters by their fields, and puts the tuples together at the beginning of the body.
+/// Replaces tuple parameters by their fields, and rebuilds the tuples at the beginning of the body.
 fn expand_params(func: &mut Function) {
     let mut namer = Namer::new(func);
     let old = func.params().to_vec();
@@ -135,7 +136,7 @@ fn expand_params(func: &mut Function) {
     func.seq_mut(body).blocks.insert(0, block);
 }
 
-/// The variables that something reads but to take a field of them.
+/// The variables with a use other than taking a field.
 fn read_whole(func: &Function) -> FxHashSet<Var> {
     let mut whole = FxHashSet::default();
     for seq in reachable_seqs(func) {
@@ -153,7 +154,7 @@ fn read_whole(func: &Function) -> FxHashSet<Var> {
     whole
 }
 
-/// The tuple and index of a binding of a tuple's field.
+/// If a binding takes a field of a tuple variable: that variable and the index.
 fn field_of(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
     match *func.expr(binding.value) {
         ExprData::TupleGetItem(tuple, i) if binding.cast.is_none() => match *func.expr(tuple) {
@@ -164,7 +165,8 @@ fn field_of(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
     }
 }
 
-/// Lets what reads fields of known tuples read what the fields are. Tuples that nothing reads whole go.
+/// Replaces reads of fields of known tuples by the fields. Removes tuples that nothing reads as
+/// a whole.
 fn read_fields(func: &mut Function, whole: &FxHashSet<Var>, known: &mut FxHashMap<Var, Expr>) {
     let (mut dead, mut subst) = (FxHashSet::default(), Substitution::default());
     for seq in reachable_seqs(func) {

@@ -1,8 +1,10 @@
 //! # What it does
-//! Evaluates pure operators and `call_tir` whose operands are constants. The reference interpreter does small amounts of work,
-//! the [evaluator](pliant_pass::PassContext::evaluator) of the context compiles and runs larger ones. The results replace the
-//! variables, and bindings that only led to them are removed. Values that follow from types alone, such as the shape of a
-//! tensor of known dims, are written as constants, so that no tensor is computed for them.
+//! Constant folding: evaluates pure operators and `call_tir` whose operands are constants. The
+//! reference interpreter evaluates small amounts of work; the
+//! [evaluator](pliant_pass::PassContext::evaluator) of the context compiles and runs larger
+//! amounts. The results replace the variables, and bindings used only for them are removed. Values
+//! that follow from types alone, such as the shape of a tensor with known dims, become constants,
+//! so that no tensor is computed for them.
 //!
 //! # Before
 //! ```python
@@ -29,17 +31,18 @@
 //! ```
 //!
 //! # Requires
-//! That calls in place still say so: in modules with such calls it runs before
+//! That calls that work in place are still marked: in modules with such calls it runs before
 //! [`CallTIRRewrite`](crate::lower::call_tir_rewrite).
 //!
 //! # Keeps
-//! What fails when it is evaluated, so that the program fails when it runs, and what takes too long.
+//! Calls whose evaluation fails, so that the program fails at run time, and calls whose evaluation
+//! takes too long.
 //!
 //! # Never
-//! Evaluates calls with effects, packed functions, random numbers, operators whose result's shape depends on values,
-//! values that a call writes into, or values of more elements than the setting `relax.FoldConstant.max_elements` says
-//! ([`MAX_ELEMENTS`] without); makes large constants of nothing: `R.zeros` of more than [`MAX_CREATED`] elements stays a
-//! call.
+//! Evaluates calls with effects, packed functions, random numbers, operators whose result shape
+//! depends on values, values that a call writes to, or values with more elements than the setting
+//! `relax.FoldConstant.max_elements` (default: [`MAX_ELEMENTS`]). Creates large constants without
+//! constant tensor operands: `R.zeros` of more than [`MAX_CREATED`] elements stays a call.
 
 use std::sync::Arc;
 
@@ -60,33 +63,34 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::memory::{Memory, ParamUses};
 use crate::analysis::{Effects, written_vars};
 
-/// How many elements an operator without constant tensors among its operands may make.
+/// Maximum number of elements that an operator without constant tensor operands may create.
 pub const MAX_CREATED: u64 = 1024;
 
-/// How many elements a value may have, unless the pass or the context says otherwise.
+/// Default for the maximum number of elements of a value; the pass or the context can override it.
 pub const MAX_ELEMENTS: u64 = 1 << 24;
 
-/// As [`MAX_ELEMENTS`], where there is but the reference interpreter.
+/// As [`MAX_ELEMENTS`], if only the reference interpreter is available.
 const MAX_INTERPRETED: u64 = 1 << 20;
 
-/// The setting that says otherwise.
+/// The setting that overrides it.
 const MAX_ELEMENTS_KEY: &str = "relax.FoldConstant.max_elements";
 
-/// The values that one function folds may have so many times the elements of one.
+/// Limit of the elements of all values folded in one function, as a multiple of the limit for
+/// one value.
 const MAX_LARGE: u64 = 16;
 
-/// Steps of the interpreter that take less time than compiling does.
+/// Number of interpreter steps below which interpreting is faster than compiling.
 const FEW_STEPS: u64 = 1 << 13;
 
-/// How many values are tried one by one when they cannot be evaluated together.
+/// Maximum number of values that are tried one by one if they cannot be evaluated together.
 const MAX_SINGLE: usize = 64;
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct FoldConstant {
-    /// How many elements a value may have; the context says without.
+    /// Maximum number of elements of a value; `None` for the setting of the context.
     pub max_elements: Option<u64>,
-    /// How many steps of the interpreter one function may cost.
+    /// Maximum number of interpreter steps per function.
     pub max_steps: u64,
 }
 
@@ -145,7 +149,7 @@ impl FoldConstant {
                     subst.insert(b.var, e);
                     dead.insert(b.var);
                 }
-                // Nothing but folded values reads it.
+                // Only folded values read it.
                 Some(None) => {
                     dead.insert(b.var);
                 }
@@ -157,7 +161,7 @@ impl FoldConstant {
     }
 }
 
-/// Puts values in the place of calls whose types say them; whether there were any.
+/// Replaces calls by values that follow from their types. Returns whether there were any.
 fn write_out_types(func: &mut Function) -> bool {
     let mut changed = false;
     for seq in reachable_seqs(func) {
@@ -174,14 +178,14 @@ fn write_out_types(func: &mut Function) -> bool {
     changed
 }
 
-/// The value of a call of an operator whose result follows from types, where its type says the value.
+/// The value of a call of an operator whose result follows from types, if the type determines it.
 fn said_by_type(func: &mut Function, call: Expr) -> Option<Expr> {
     let ExprData::Call { callee: Callee::Op(op), .. } = *func.expr(call) else { return None };
     if !pliant_ops::registry().decl(op)?.of_types {
         return None;
     }
     match func.ty(call).clone() {
-        // Who asks for sizes that may turn out negative gets those of the tensor itself, which there is none of then.
+        // Sizes that may be negative are not written out, because such a tensor does not exist.
         TypeData::Shape { dims: Some(dims), .. } => {
             let zero = func.syms.int(0);
             let sizes = dims.iter().all(|&d| at_most(func, zero, d) == Some(true));
@@ -192,7 +196,7 @@ fn said_by_type(func: &mut Function, call: Expr) -> Option<Expr> {
     }
 }
 
-/// Takes back the removal of values that were not wanted but are read by what stays after all.
+/// Removes from `dead` the intermediate values that bindings which stay still read.
 fn keep_needed(
     func: &Function,
     foldable: &[Binding],
@@ -210,7 +214,7 @@ fn keep_needed(
     }
 }
 
-/// A walk that finds the bindings whose values depend on constants alone.
+/// Finds the bindings whose values depend only on constants.
 struct Scan<'a> {
     func: &'a Function,
     kernels: &'a IRModule,
@@ -233,7 +237,7 @@ impl<'a> Scan<'a> {
         let mut pinned = shape_vars(func);
         pinned.extend(written_vars(func, effects));
         if let Some(uses) = uses {
-            // What is given back may be written into by who gets it.
+            // The caller may write to returned values.
             pinned.extend(Memory::of_given_away(func, uses).given());
         }
         let unless_said = if ctx.evaluator.is_some() { MAX_ELEMENTS } else { MAX_INTERPRETED };
@@ -249,7 +253,8 @@ impl<'a> Scan<'a> {
                 scan.out.push(b);
             }
         });
-        // Tuples, fields and other names of constants are no work: without a call there is nothing to fold.
+        // Tuples, fields and renamings of constants cost nothing: without a call there is nothing
+        // to fold.
         let calls = scan.out.iter().any(|b| matches!(func.expr(b.value), ExprData::Call { .. }));
         if calls { scan.out } else { Vec::new() }
     }
@@ -306,7 +311,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Whether an operand of a call is a tensor, or there is no call.
+/// Whether an operand of a call is a tensor. True if the expression is no call.
 fn has_tensor(f: &Function, e: Expr) -> bool {
     let ExprData::Call { args, .. } = f.expr(e) else { return true };
     f.list(*args).iter().any(|&a| match f.ty(a) {
@@ -316,7 +321,7 @@ fn has_tensor(f: &Function, e: Expr) -> bool {
     })
 }
 
-/// How many elements a value of a type has; nothing where the type leaves it open.
+/// The number of elements of a value of a type; `None` if the type does not determine it.
 fn elements(f: &Function, ty: Type) -> Option<u64> {
     match f.types.get(ty) {
         TypeData::Tensor { dtype, .. } => {
@@ -340,13 +345,13 @@ fn elements(f: &Function, ty: Type) -> Option<u64> {
 /// Evaluates bindings.
 struct Evaluator<'a> {
     kernels: &'a IRModule,
-    /// Of the interpreter.
+    /// For the interpreter.
     max_steps: u64,
     compiled: Option<&'a dyn Evaluate>,
     cancel: &'a CancelToken,
 }
 
-/// What each binding is: a value, or (`None`) nothing but a step to one.
+/// The value of each folded binding; `None` for one that only other folded bindings read.
 type Values = FxHashMap<Var, Option<Value>>;
 
 impl Evaluator<'_> {
@@ -360,7 +365,8 @@ impl Evaluator<'_> {
         self.one_by_one(func, foldable)
     }
 
-    /// The values of some variables: by the interpreter where that takes little time or nothing is better.
+    /// Evaluates several variables at once, with the interpreter if that is fast or nothing else is
+    /// available.
     fn together(
         &self,
         func: &Function,
@@ -379,7 +385,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Evaluates bindings singly, each with what it depends on, and leaves out those that fail.
+    /// Evaluates each binding with its dependences, and omits those that fail.
     fn one_by_one(&self, func: &Function, foldable: &[Binding]) -> Values {
         let mut values = Values::default();
         let steps = self.max_steps / MAX_SINGLE as u64;
@@ -407,7 +413,7 @@ impl Evaluator<'_> {
         values
     }
 
-    /// The values of some variables, computed by a function of the bindings alone.
+    /// The values of some variables, computed by a function of only these bindings.
     fn run(
         &self,
         func: &Function,
@@ -423,7 +429,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A module with a function that gives the values of some variables, computed by the bindings alone.
+    /// A module with one function that computes some variables from only these bindings.
     fn module(
         &self,
         func: &Function,
@@ -456,7 +462,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The foldable variables that anything but a foldable binding reads.
+/// The foldable variables with a reader other than a foldable binding.
 fn wanted(func: &Function, foldable: &[Binding]) -> Vec<Var> {
     let inside: FxHashSet<Var> = foldable.iter().map(|b| b.var).collect();
     let mut read: FxHashSet<Var> = FxHashSet::default();
@@ -470,7 +476,7 @@ fn wanted(func: &Function, foldable: &[Binding]) -> Vec<Var> {
     foldable.iter().map(|b| b.var).filter(|v| read.contains(v)).collect()
 }
 
-/// The binding of a variable after those that it depends on.
+/// The binding of a variable, preceded by those that it depends on.
 fn cone(func: &Function, by_var: &FxHashMap<Var, Binding>, var: Var) -> Vec<Binding> {
     let mut out = Vec::new();
     let mut seen: FxHashSet<Var> = FxHashSet::default();
@@ -487,7 +493,7 @@ fn cone(func: &Function, by_var: &FxHashMap<Var, Binding>, var: Var) -> Vec<Bind
     out
 }
 
-/// A value as an operand of the type; nothing where it is of another type, or no constant.
+/// A value as an operand of the given type; `None` if it has another type or is no constant.
 fn constant_of(func: &mut Function, value: &Value, ty: Type) -> Option<Expr> {
     match (value, func.types.get(ty).clone()) {
         (Value::Tensor(t), TypeData::Tensor { dtype, .. }) => {

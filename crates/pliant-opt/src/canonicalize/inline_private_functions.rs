@@ -1,5 +1,5 @@
 //! # What it does
-//! Inlines private graph functions at their calls, and removes those that nothing refers to any more.
+//! Inlines private graph functions at their calls, and removes those that are no longer used.
 //!
 //! # Before
 //! ```python
@@ -38,11 +38,12 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The checks at the entry and exit of a function, as `match_cast`s, where they may fail. Functions that call
-//! themselves, also through others, and those handed to a backend (`Codegen`, `Composite`, `Primitive`).
+//! The checks at the entry and exit of a function, as `match_cast`s, if they may fail. Functions
+//! that are recursive, also indirectly, and those passed to a backend (`Codegen`, `Composite`,
+//! `Primitive`).
 //!
 //! # Never
-//! Inlines a public function, or goes on when a function would grow over [`MAX_BINDINGS`] bindings.
+//! Inlines a public function, or lets a function grow beyond [`MAX_BINDINGS`] bindings.
 
 use std::sync::Arc;
 
@@ -67,10 +68,10 @@ use crate::analysis::call_graph::called_by_name_only;
 use crate::common::purity::admit_effects;
 use crate::common::reinfer::reinfer;
 
-/// How many bindings a function may have after calls were inlined.
+/// Maximum number of bindings of a function after inlining.
 pub const MAX_BINDINGS: usize = 1 << 20;
 
-/// Marks of functions that a backend takes whole.
+/// Attributes of functions that a backend takes as a whole.
 const MARKS: &[&str] = &[CODEGEN, COMPOSITE, PRIMITIVE];
 
 /// See the module's documentation.
@@ -95,7 +96,7 @@ impl ModulePass for InlinePrivateFunctions {
         if inlinable.is_empty() {
             return Ok(module);
         }
-        // Functions that are handed on as values stay, and calls in them are inlined as well.
+        // Functions that are used as values stay, but the calls in them are inlined.
         let gone = called_by_name_only(&module);
         let before = module.clone();
         let in_place = module.works_in_place();
@@ -104,7 +105,8 @@ impl ModulePass for InlinePrivateFunctions {
             let calls = called_globals(func).iter().any(|callee| inlinable.contains_key(callee));
             let changed = stays && calls && Inliner::new(func, &inlinable, in_place).function(func);
             if changed {
-                // Arguments say more than parameters. What they make provably wrong is told when it runs, if it does.
+                // Arguments may have more precise types than parameters. If this reveals an error,
+                // it is reported only if that code runs.
                 let _ = reinfer(func, &before, ctx.ops, false);
             }
             Ok(changed)
@@ -114,7 +116,7 @@ impl ModulePass for InlinePrivateFunctions {
     }
 }
 
-/// Removes inlined functions that nothing refers to, callers before what they called.
+/// Removes inlined functions that are no longer used, callers before callees.
 fn remove_inlined(module: &mut IRModule, inlined: &FxHashMap<Arc<str>, Arc<Function>>) {
     let mut work: Vec<Arc<str>> =
         module.functions.keys().filter(|n| !inlined.contains_key(*n)).cloned().collect();
@@ -131,13 +133,13 @@ fn remove_inlined(module: &mut IRModule, inlined: &FxHashMap<Arc<str>, Arc<Funct
     }
 }
 
-/// What is left to do in a sequence.
+/// An item of the work list of a sequence.
 enum Work {
-    /// A block begins.
+    /// The start of a block; whether it is a dataflow block.
     Begin(bool),
-    /// A binding, which may be a call.
+    /// A binding, possibly a call.
     Bind(Binding),
-    /// The body of a call is done.
+    /// The end of an inlined body.
     Finish(Call),
 }
 
@@ -146,7 +148,7 @@ struct Call {
     binding: Binding,
     result: Expr,
     ret_ty: Type,
-    /// How many variables there were before.
+    /// The number of variables before inlining.
     first: usize,
 }
 
@@ -156,12 +158,13 @@ struct Inliner<'a> {
     namer: Namer,
     subst: Substitution,
     pinned: FxHashSet<Var>,
-    /// How many bindings there are.
+    /// The current number of bindings.
     size: usize,
     changed: bool,
-    /// Whether a callee had effects that do not count.
+    /// Whether an inlined callee had effects that do not count.
     forced: bool,
-    /// Whether what arguments hold may be written into: a constant is one value then, however often it is read.
+    /// Whether calls may write to arguments. Then a constant is one value, however often it
+    /// is read.
     in_place: bool,
 }
 
@@ -185,7 +188,8 @@ impl<'a> Inliner<'a> {
 
     fn function(mut self, func: &mut Function) -> bool {
         let mut seqs = vec![func.body()];
-        // Outer sequences first: what replaces a variable is known before the sequences inside are rewritten.
+        // Outer sequences first, so that the replacement of a variable is known before inner
+        // sequences are rewritten.
         while let Some(seq) = seqs.pop() {
             self.sequence(func, seq);
             for &block in &func.seq(seq).blocks {
@@ -204,13 +208,14 @@ impl<'a> Inliner<'a> {
             mark_outputs(func);
         }
         if self.forced {
-            // The effects that do not count for the callee do not count here.
+            // Effects that do not count for the callee do not count here.
             admit_effects(func);
         }
         self.changed
     }
 
-    /// Rewrites one sequence. What is left to do stands on a stack, since inlined bodies hold further calls.
+    /// Rewrites one sequence. It uses an explicit work list, since inlined bodies contain
+    /// further calls.
     fn sequence(&mut self, func: &mut Function, seq: Seq) {
         let mut work = Vec::new();
         for block in func.seq(seq).blocks.clone() {
@@ -243,7 +248,7 @@ impl<'a> Inliner<'a> {
         substitute_result(func, seq, &self.subst);
     }
 
-    /// The function that a binding calls and the arguments, if it can be inlined.
+    /// The callee and the arguments of a binding, if it is a call that can be inlined.
     fn callee(&self, func: &Function, b: Binding) -> Option<(Arc<Function>, Vec<Expr>)> {
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(b.value) else {
             return None;
@@ -255,7 +260,7 @@ impl<'a> Inliner<'a> {
         (args.len() == callee.params().len() && fits).then(|| (callee.clone(), args.to_vec()))
     }
 
-    /// Puts the checks of a call and what is to be done for it, in order.
+    /// Pushes the checks of a call and the work for its body, in order.
     fn call(
         &mut self,
         func: &mut Function,
@@ -300,7 +305,7 @@ impl<'a> Inliner<'a> {
         work.push(Work::Finish(Call { binding: b, result, ret_ty, first }));
     }
 
-    /// Gives the variables made since there were `first` names that nobody has.
+    /// Gives unique names to the variables created since there were `first`.
     fn rename(&mut self, func: &mut Function, first: usize) {
         for v in first..func.num_vars() {
             let v = Var::from_u32(v as u32);
@@ -309,7 +314,8 @@ impl<'a> Inliner<'a> {
         }
     }
 
-    /// Lets the call's variable be the result: itself where it is a variable of the body, else bound to it.
+    /// Makes the call's variable the result: renames the body's variable to it if possible,
+    /// otherwise binds it.
     fn result(&mut self, func: &mut Function, call: Call, out: &mut Blocks) {
         let Call { binding: b, ret_ty, first, .. } = call;
         let result = self.subst.apply(func, call.result);
@@ -338,7 +344,7 @@ impl<'a> Inliner<'a> {
     }
 }
 
-/// Whether a constant is written out in an operand.
+/// Whether an operand contains a literal constant.
 fn holds_constant(func: &Function, operand: Expr) -> bool {
     let mut found = false;
     for_each_expr(func, operand, |e| found |= matches!(func.expr(e), ExprData::Constant(_)));
@@ -350,7 +356,8 @@ fn count_bindings(func: &Function) -> usize {
     blocks.map(|b| func.block(b).bindings.len()).sum()
 }
 
-/// What the symbols of a callee's parameters are at a call. Those that the arguments do not tell are left out.
+/// The values of the symbols of a callee's parameters at a call. Symbols that the arguments do not
+/// determine are missing.
 fn match_symbols(func: &Function, callee: &Function, params: &[Type], args: &[Type]) -> SymMap {
     let mut map = SymMap::default();
     let mut stack: Vec<(Type, Type)> =
@@ -382,12 +389,12 @@ fn match_symbols(func: &Function, callee: &Function, params: &[Type], args: &[Ty
 struct Blocks {
     blocks: Vec<Block>,
     in_dataflow: bool,
-    /// Whether the last block takes more bindings.
+    /// Whether the last block accepts more bindings.
     open: bool,
 }
 
 impl Blocks {
-    /// Begins a block; it is made with its first binding.
+    /// Begins a block; it is created with its first binding.
     fn begin(&mut self, dataflow: bool) {
         self.in_dataflow = dataflow;
         self.open = false;
@@ -406,8 +413,8 @@ impl Blocks {
     }
 }
 
-/// What is to be done for the bindings of an inlined block. Inside a dataflow block those without control flow join it;
-/// others interrupt it.
+/// Pushes the work for the bindings of an inlined block. If the call is inside a dataflow block,
+/// bindings without control flow join that block; others split it.
 fn splice(func: &mut Function, data: BlockData, around: bool, work: &mut Vec<Work>) {
     let control =
         |b: &Binding| matches!(func.expr(b.value), ExprData::If { .. } | ExprData::Func(_));

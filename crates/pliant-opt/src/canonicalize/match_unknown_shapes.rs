@@ -1,7 +1,8 @@
 //! # What it does
-//! Defines symbols for unknown sizes that operators need. A tensor of known rank is matched with new symbols once, right after
-//! its binding, and the operators read the matched tensor, so the sizes of their results are known too. Sizes of shape values
-//! and integer scalars are matched in the same way.
+//! Defines symbols for unknown sizes that operators need. A tensor of known rank is matched with
+//! new symbols once, directly after its binding, and the operators read the matched tensor, so the
+//! sizes of their results are known too. Sizes of shape values and integer scalars are matched in
+//! the same way.
 //!
 //! # Before
 //! ```python
@@ -32,14 +33,15 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. Tensors of unknown rank stay as they are: operators read them as they come at run time.
+//! Nothing. Tensors of unknown rank are left alone: operators on them are compiled at run time.
 //!
 //! # Keeps
-//! The types of parameters and of results of functions and branches, which may be wider than what they now hold.
+//! The types of parameters and of results of functions and branches, which may be wider than the
+//! types of the new values.
 //!
 //! # Never
-//! Touches functions in which every operator knows the sizes that it needs. Guesses that two unknown sizes are equal:
-//! an operator that needs that checks it when it runs.
+//! Changes functions in which every operator knows the sizes that it needs. Guesses that two
+//! unknown sizes are equal: an operator that needs this checks it at run time.
 
 use std::sync::Arc;
 
@@ -75,7 +77,7 @@ impl ModulePass for MatchUnknownShapes {
         if names.is_empty() {
             return Ok(module);
         }
-        // Types of calls follow from the signatures of the callees, which stay as they are.
+        // The types of calls follow from the signatures of the callees, which stay unchanged.
         let signatures = module.clone();
         let mut errors = Vec::new();
         for name in names {
@@ -89,7 +91,7 @@ impl ModulePass for MatchUnknownShapes {
     }
 }
 
-/// Whether an operator of the function reads a value whose sizes it needs and that are not known.
+/// Whether an operator of the function reads a value whose sizes it needs but that are unknown.
 fn lacks_shapes(func: &Function) -> bool {
     let mut found = false;
     walk(func, func.root(), |event| {
@@ -106,15 +108,16 @@ fn lacks_shapes(func: &Function) -> bool {
     found
 }
 
-/// Whether a value is the call of an operator whose loop form is made from the shapes of its operands.
+/// Whether a value is a call of an operator whose loop function depends on the shapes of its
+/// operands.
 fn needs_shapes(func: &Function, value: Expr) -> bool {
     match *func.expr(value) {
-        // A view to sizes that are written out asks for nothing else.
+        // A view with explicit sizes needs nothing else.
         ExprData::Call { callee: Callee::Op(RESHAPE), .. } => func.ty(value).dims().is_none(),
         ExprData::Call { callee: Callee::Op(op), .. } => match pliant_ops::numbers_of(op.0) {
-            // A symbol in the place of a size that may be 1 would change the rank of the result.
+            // A symbol for a size that may be 1 would change the rank of the result.
             Numbers::Ones if func.rank_of(func.expr_ty(value)).is_none() => false,
-            // The run finds the number.
+            // The number is determined at run time.
             Numbers::Last(_) => false,
             _ => pliant_ops::needs_shapes(op),
         },
@@ -122,8 +125,8 @@ fn needs_shapes(func: &Function, value: Expr) -> bool {
     }
 }
 
-/// Whether a type has a rank but not the sizes, is an integer of unknown value, or has such a field. Recursion follows
-/// nested tuples, whose depth the verifier bounds.
+/// Whether a type has a known rank but unknown sizes, is an integer of unknown value, or has such a
+/// field. Recursion follows nested tuples, whose depth the verifier bounds.
 fn can_be_matched(func: &Function, ty: Type) -> bool {
     match func.types.get(ty) {
         TypeData::Tensor { shape: TensorShape::Rank(_), .. }
@@ -169,11 +172,11 @@ fn match_shapes(func: &mut Function, reinfer: Reinfer<'_>) -> Result<(), PassErr
 
 struct Matcher {
     namer: Namer,
-    /// The bindings that the walk has passed, as they are now.
+    /// The bindings visited so far, in their current form.
     bound: FxHashMap<Var, Binding>,
-    /// What takes the place of variables that were matched.
+    /// Replacements of variables that were matched.
     matched: Substitution,
-    /// The `match_cast`s that stand after the definition of each variable.
+    /// The `match_cast`s to insert after the definition of each variable.
     casts: FxHashMap<Var, Vec<Binding>>,
 }
 
@@ -187,7 +190,7 @@ impl Matcher {
         }
     }
 
-    /// Matches what the operator lacks, and infers the types that follow from its operands.
+    /// Matches the operands of a binding whose sizes its operator needs, and infers the new types.
     fn binding(
         &mut self,
         func: &mut Function,
@@ -215,14 +218,14 @@ impl Matcher {
         }
     }
 
-    /// Sees to it that the sizes of a variable's value are known, where its rank is.
+    /// Makes the sizes of a variable's value known, if its rank is.
     fn variable(&mut self, func: &mut Function, v: Var) {
         let ty = func.var(v).ty;
         if self.matched.contains(v) || !can_be_matched(func, ty) {
             return;
         }
         if let Some(b) = self.bound.get(&v).filter(|b| b.cast.is_none()) {
-            // The type that was written says less than the value's.
+            // The declared type is less precise than the value's.
             let finer = func.expr_ty(b.value);
             if !can_be_matched(func, finer) && is_subtype(func, finer, ty).is_yes() {
                 func.var_mut(v).ty = finer;
@@ -241,7 +244,7 @@ impl Matcher {
         self.matched.insert(v, operand);
     }
 
-    /// The type with a symbol for each size that is not known. Recursion as in [`can_be_matched`].
+    /// The type with a symbol for each unknown size. Recursion as in [`can_be_matched`].
     fn with_symbols(&mut self, func: &mut Function, name: &str, ty: Type) -> Type {
         let data = match func.types.get(ty).clone() {
             TypeData::Tensor { shape: TensorShape::Rank(n), dtype } => {
@@ -254,7 +257,7 @@ impl Matcher {
                 let symbol = func.fresh_sym(&format!("{name}_value"));
                 TypeData::Prim { dtype, value: Some(func.syms.var(symbol)) }
             }
-            // All tensors of that shape have the same sizes.
+            // All tensors of that shape variable have the same sizes.
             TypeData::Tensor { shape: TensorShape::Var(shape), dtype } => {
                 self.variable(func, shape);
                 let shape = func.var_expr(shape);
@@ -275,7 +278,7 @@ impl Matcher {
         func.intern(data)
     }
 
-    /// Puts the bindings as they are now, and the `match_cast`s, into the function.
+    /// Writes the changed bindings and the `match_cast`s into the function.
     fn finish(mut self, func: &mut Function) {
         for seq in reachable_seqs(func) {
             for block in func.seq(seq).blocks.clone() {
@@ -293,7 +296,7 @@ impl Matcher {
         }
     }
 
-    /// Puts the `match_cast`s of a function's parameters before all else that it does.
+    /// Inserts the `match_cast`s of a function's parameters at its beginning.
     fn parameters(&mut self, func: &mut Function, id: FuncId) {
         let params = func.func(id).params.clone();
         let casts = params.iter().filter_map(|p| self.casts.remove(p));

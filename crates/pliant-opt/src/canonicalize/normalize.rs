@@ -1,6 +1,6 @@
 //! # What it does
-//! Drops empty binding blocks and merges adjacent plain blocks. The builder and the parser only create A-normal form, so
-//! nothing else is left to normalize.
+//! Drops empty binding blocks and merges adjacent plain blocks. The builder and the parser create
+//! only A-normal form, so nothing else is left to normalize.
 //!
 //! # Before
 //! ```python
@@ -29,7 +29,7 @@
 //! Every binding, and the dataflow blocks.
 //!
 //! # Never
-//! Joins dataflow blocks: what one of them outputs may be used by what stands between.
+//! Merges dataflow blocks, because the bindings between them may use the outputs of the first.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::{Block, Function, Seq};
@@ -54,7 +54,7 @@ impl ModulePass for Normalize {
     }
 }
 
-/// Joins the blocks of a sequence; returns whether there were any to join or to drop.
+/// Merges the blocks of a sequence and drops empty ones. Returns whether it changed anything.
 fn join_blocks(func: &mut Function, seq: Seq) -> bool {
     let old = func.seq(seq).blocks.clone();
     let before = old.len();

@@ -66,11 +66,11 @@ impl ModulePass for NormalizeGlobalVar {
     }
 }
 
-/// Gives functions other names, in the module's table and in all graph functions; a `global_symbol` that was the name
-/// follows.
+/// Renames functions in the module's table and in all graph functions. A `global_symbol` that was
+/// the old name changes, too.
 ///
 /// # Errors
-/// A name that another function has; a cancellation.
+/// If another function has the new name, or if the pass is cancelled.
 pub fn rename_functions(
     module: &mut IRModule,
     renamed: &FxHashMap<Arc<str>, Arc<str>>,
@@ -112,7 +112,7 @@ fn is_private(func: &BaseFunc) -> bool {
     }
 }
 
-/// The functions that change their names, and the new ones.
+/// The functions to rename, with their new names.
 fn new_names(module: &IRModule) -> Result<FxHashMap<Arc<str>, Arc<str>>, PassError> {
     let mut owners: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
     let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();

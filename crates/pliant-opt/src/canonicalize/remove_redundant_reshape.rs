@@ -34,10 +34,12 @@
 //! Nothing.
 //!
 //! # Keeps
-//! Reshapes that nothing reads any more, for [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+//! Reshapes that are no longer read, for
+//! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 //!
 //! # Never
-//! Removes a reshape whose shapes are not provably equal, or that keeps what its operand was before a call wrote into it.
+//! Removes a reshape whose shapes are not provably equal, or one whose result must keep its value
+//! while a call writes to its operand.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::derive::is_subtype;
@@ -82,7 +84,7 @@ impl ModulePass for RemoveRedundantReshape {
     }
 }
 
-/// The reshaped tensors that are values of their own: what they are reshapes of may be written into.
+/// The reshaped tensors that must stay separate values because their operand may be written to.
 fn apart(func: &Function, uses: &ParamUses) -> Vec<Var> {
     let (mut memory, unknown) = (Memory::of_given_away(func, uses), has_local_functions(func));
     let mut out = Vec::new();
@@ -99,10 +101,10 @@ fn apart(func: &Function, uses: &ParamUses) -> Vec<Var> {
 
 #[derive(Default)]
 struct Reshapes {
-    /// What each reshaped tensor was before.
+    /// The operand of each reshape.
     inputs: FxHashMap<Var, Expr>,
     subst: Substitution,
-    /// What stays a tensor of its own.
+    /// Variables that must stay separate tensors.
     pinned: FxHashSet<Var>,
 }
 
@@ -130,7 +132,7 @@ impl Reshapes {
         changed
     }
 
-    /// The reshape of the tensor that was reshaped before.
+    /// A reshape of a reshape as one reshape of the original tensor.
     fn short_cut(&self, func: &mut Function, value: Expr) -> Expr {
         let Some((input, shape)) = reshape_of(func, value) else { return value };
         let ExprData::Var(v) = func.expr(input) else { return value };
@@ -140,7 +142,8 @@ impl Reshapes {
         func.call(Callee::Op(RESHAPE), &[first, shape], attrs, &[], ty)
     }
 
-    /// Whether a binding reshapes a tensor to the shape that it has; the tensor takes its place then.
+    /// Whether a binding reshapes a tensor to its own shape. If so, records the tensor as the
+    /// replacement.
     fn superfluous(&mut self, func: &mut Function, b: Binding) -> bool {
         let Some((input, _)) = reshape_of(func, b.value) else { return false };
         let (from, to) = (func.expr_ty(input), func.var(b.var).ty);
@@ -160,7 +163,7 @@ impl Reshapes {
     }
 }
 
-/// The tensor and the shape of a reshape.
+/// The operands of a reshape: the tensor and the shape.
 fn reshape_of(func: &Function, e: Expr) -> Option<(Expr, Expr)> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(op), args, .. } if *op == RESHAPE => {

@@ -40,10 +40,11 @@
 //! Nothing.
 //!
 //! # Keeps
-//! What computed a field that is no longer returned, for [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+//! The computation of a field that is no longer returned, for
+//! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 //!
 //! # Never
-//! Changes public functions, functions that are handed on as values, or functions that nobody calls.
+//! Changes public functions, functions that are used as values, or functions that are never called.
 
 use std::sync::Arc;
 
@@ -85,8 +86,8 @@ impl ModulePass for RemoveUnusedOutputs {
     }
 }
 
-/// For each private function that returns a tuple and is called, which fields callers read; only functions of which some
-/// field is not read.
+/// For each private function that is called and returns a tuple with an unread field: which fields
+/// callers read.
 fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
     let mut used: FxHashMap<Arc<str>, Option<Vec<bool>>> = FxHashMap::default();
     let known = called_by_name_only(module);
@@ -139,7 +140,7 @@ fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
         .collect()
 }
 
-/// The variable and the index, for a field of a variable.
+/// For a field of a variable: the variable and the index.
 fn field_of_var(f: &Function, e: Expr) -> Option<(Var, u32)> {
     match f.expr(e) {
         ExprData::TupleGetItem(tuple, index) => match f.expr(*tuple) {
@@ -150,7 +151,7 @@ fn field_of_var(f: &Function, e: Expr) -> Option<(Var, u32)> {
     }
 }
 
-/// The function of the module that a value is a direct call of.
+/// If a value is a direct call of a function of the module: its name.
 fn called_name(f: &Function, e: Expr) -> Option<&Arc<str>> {
     match f.expr(e) {
         ExprData::Call { callee: Callee::Expr(callee), .. } => match f.expr(*callee) {
@@ -161,7 +162,7 @@ fn called_name(f: &Function, e: Expr) -> Option<&Arc<str>> {
     }
 }
 
-/// Lets a function return these fields of its result only.
+/// Restricts the result of a function to these fields.
 fn keep_outputs(func: &mut Function, keep: &[usize]) {
     let body = func.body();
     let result = func.seq(body).result;
@@ -194,7 +195,7 @@ fn keep_outputs(func: &mut Function, keep: &[usize]) {
     func.func_mut(root).ret_ty = fields_of_type(func, declared, keep);
 }
 
-/// The type that is left of a tuple type.
+/// The tuple type restricted to these fields.
 fn fields_of_type(func: &mut Function, ty: Type, keep: &[usize]) -> Type {
     let TypeData::Tuple(tys) = func.types.get(ty).clone() else { return ty };
     match *keep {
@@ -203,7 +204,8 @@ fn fields_of_type(func: &mut Function, ty: Type, keep: &[usize]) -> Type {
     }
 }
 
-/// Gives calls of changed functions their results and lets fields be read where they are now.
+/// Updates the result types of calls of changed functions, and the indices of the fields that
+/// are read.
 fn rewrite_callers(
     func: &mut Function,
     changed: &FxHashMap<Arc<str>, (Vec<usize>, Arc<Function>)>,
@@ -236,7 +238,7 @@ fn rewrite_callers(
     Ok(any)
 }
 
-/// The call with a result of that type.
+/// The call with the new result type.
 fn with_result(func: &mut Function, e: Expr, name: &str, callee: &Function, ty: Type) -> Expr {
     let ExprData::Call { args, attrs, ty_args, .. } = func.expr(e).clone() else { return e };
     let (args, attrs) = (func.list(args).to_vec(), func.call_attrs(attrs).clone());

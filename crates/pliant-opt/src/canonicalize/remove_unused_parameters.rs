@@ -40,12 +40,13 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The sizes that a removed parameter alone told: they become parameters of their own (`param_n: R.Prim(value="n")`), and
-//! callers hand them over. Where a caller does not know such a size by a name, the parameter stays. What computed an
-//! argument that is no longer handed over stays too, for [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+//! Sizes that only a removed parameter defines: they become parameters
+//! (`param_n: R.Prim(value="n")`), and callers pass them. If a caller has no name for such a size,
+//! the parameter stays. The computation of an argument that is no longer passed stays, too, for
+//! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 //!
 //! # Never
-//! Changes public functions, or functions that are handed on as values.
+//! Changes public functions, or functions that are used as values.
 
 use std::sync::Arc;
 
@@ -74,7 +75,7 @@ impl ModulePass for RemoveUnusedParameters {
         let told = told_dims(&module);
         let mut changed: FxHashMap<Arc<str>, Arc<Function>> = FxHashMap::default();
         let mut left: FxHashMap<Arc<str>, Left> = FxHashMap::default();
-        // An argument that a callee no longer takes may have been the only use of a parameter of the caller.
+        // The removed argument of a callee may have been the only use of a parameter of the caller.
         for name in CallGraph::of(&module).callees_first {
             ctx.check_cancelled()?;
             if !candidates.contains(&name) {
@@ -98,7 +99,7 @@ impl ModulePass for RemoveUnusedParameters {
     }
 }
 
-/// The dims of arguments that all callers know, by function: those of each parameter's position.
+/// For each called function and parameter: whether the dims of the argument are known at all calls.
 fn told_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
     let mut out: FxHashMap<Arc<str>, Vec<bool>> = FxHashMap::default();
     for (_, func) in module.relax_funcs() {
@@ -118,14 +119,14 @@ fn told_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
     out
 }
 
-/// What a call hands over once parameters were removed: the arguments that are kept, then sizes, which are dims of
-/// arguments.
+/// What a call passes after the removal: the remaining arguments, then sizes, which are dims of
+/// removed arguments.
 struct Left {
     keep: Vec<bool>,
     sizes: Vec<Told>,
 }
 
-/// Where a size is told: the dim of a parameter.
+/// Where a size comes from: a dim of a parameter.
 struct Told {
     size: SymVar,
     param: usize,
@@ -133,7 +134,8 @@ struct Told {
 }
 
 impl Left {
-    /// What a function needs: the parameters that it reads, those that tell sizes that it mentions, or these sizes.
+    /// What a function needs: the parameters that it reads, and the sizes that it mentions, either
+    /// as sizes or by keeping a parameter that defines them.
     fn of(func: &Function, told: Option<&Vec<bool>>) -> Left {
         let used: FxHashSet<Var> = used_vars(func, func.root()).into_iter().collect();
         let shapes = shape_vars(func);
@@ -172,7 +174,7 @@ impl Left {
         Left { keep, sizes }
     }
 
-    /// Changes the parameters.
+    /// Changes the parameters of the function.
     fn apply(&self, func: &mut Function) {
         let mut namer = Namer::new(func);
         let mut params: Vec<Var> = func.params().to_vec();
@@ -189,13 +191,13 @@ impl Left {
     }
 }
 
-/// The dim of a parameter that is this size.
+/// The dim of a parameter that equals this size.
 fn dim_of(func: &Function, param: Var, size: SymVar) -> Option<usize> {
     let dims = func.var_ty(param).dims()?;
     dims.iter().position(|&d| func.syms.as_var(d) == Some(size))
 }
 
-/// The arguments of a call without those that the callee takes no more, and with the sizes that it takes instead.
+/// The arguments of a call without the removed ones, followed by the sizes that replace them.
 fn remaining_args(site: CallSite<'_>, left: &FxHashMap<Arc<str>, Left>) -> Option<Vec<Expr>> {
     let plan = left.get(site.callee)?;
     let kept = site.args.iter().zip(&plan.keep).filter(|(_, keep)| **keep);

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! # After
-//! Depth first from the inputs: what reads a value follows as soon as it can.
+//! Depth first from the inputs: readers of a value follow it as soon as possible.
 //! ```python
 //! @R.function
 //! def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
@@ -34,11 +34,11 @@
 //! Nothing.
 //!
 //! # Keeps
-//! Bindings that no order is needed between in their old order. A binding after the `match_cast` that defines a symbol
-//! it mentions.
+//! The original order of bindings that do not depend on each other. A binding after the
+//! `match_cast` that defines a symbol that it mentions.
 //!
 //! # Never
-//! Moves a binding out of its block, or touches plain blocks.
+//! Moves a binding out of its block, or changes plain blocks.
 
 use std::collections::VecDeque;
 
@@ -53,23 +53,23 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::Effects;
 
-/// In which order readers of a value are taken.
+/// The order in which the readers of a value are visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraversalOrder {
-    /// Follow each value to its readers before the next one.
+    /// Visits the readers of a value before the next value.
     #[default]
     DepthFirst,
-    /// All values of one distance before those of the next.
+    /// Visits all values at one distance before those at the next.
     BreadthFirst,
 }
 
-/// Where the traversal begins.
+/// Where the traversal starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StartingLocation {
-    /// At bindings that read nothing of the block.
+    /// At bindings that read no value of the block.
     #[default]
     FromInputs,
-    /// At bindings that nothing in the block reads.
+    /// At bindings that no binding of the block reads.
     FromOutputs,
 }
 
@@ -126,12 +126,12 @@ impl TopologicalSort {
     }
 }
 
-/// For each binding of a block the earlier ones that it depends on: by its operands, or by symbols and shapes that it
-/// mentions.
+/// For each binding of a block, the earlier ones that it depends on through its operands or through
+/// the symbols and shapes that it mentions.
 fn dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>> {
     let mut vars: FxHashMap<Var, usize> = FxHashMap::default();
     let mut syms: FxHashMap<SymVar, usize> = FxHashMap::default();
-    // What the types met so far need; types are few and bindings many.
+    // Caches what each type needs: there are few types and many bindings.
     let mut known: FxHashMap<Type, (Vec<SymVar>, Vec<Var>)> = FxHashMap::default();
     let mut out = Vec::with_capacity(bindings.len());
     for (i, b) in bindings.iter().enumerate() {
@@ -168,7 +168,7 @@ fn dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>> {
     out
 }
 
-/// What stands before a call that works in place stays before it, and what stands behind stays behind.
+/// Adds dependences that keep bindings on their side of a call that works in place.
 fn keep_effects(
     func: &Function,
     bindings: &[Binding],
@@ -188,7 +188,7 @@ fn keep_effects(
     }
 }
 
-/// For each binding those that depend on it.
+/// For each binding, those that depend on it.
 fn readers(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut out = vec![Vec::new(); needs.len()];
     for (i, list) in needs.iter().enumerate() {
@@ -197,7 +197,7 @@ fn readers(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// The dependences read backwards, the last binding first.
+/// The dependences reversed, the last binding first.
 fn reversed(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let last = needs.len().saturating_sub(1);
     let mut out: Vec<Vec<usize>> = readers(needs)
@@ -208,7 +208,8 @@ fn reversed(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// Takes bindings as soon as all they need was taken: the most recently freed first, or the first freed first.
+/// Takes bindings as soon as their dependences are taken: the most recently enabled first, or the
+/// first enabled first.
 fn from_inputs(needs: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> {
     let readers = readers(needs);
     let mut missing: Vec<usize> = needs.iter().map(Vec::len).collect();
@@ -233,7 +234,7 @@ fn from_inputs(needs: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> {
     out
 }
 
-/// Each binding right after what it needs, beginning with what the outputs need.
+/// Places each binding directly after its dependences, starting with those of the outputs.
 fn depth_first_from_outputs(needs: &[Vec<usize>]) -> Vec<usize> {
     let readers = readers(needs);
     let mut done = vec![false; needs.len()];
@@ -257,7 +258,8 @@ fn depth_first_from_outputs(needs: &[Vec<usize>]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Every order is a permutation that respects the dependences, also of nothing and of one binding.
+    /// Every order is a permutation that respects the dependences, also of no binding and of one
+    /// binding.
     #[test]
     fn orders_respect_dependences() {
         let cases: [Vec<Vec<usize>>; 4] = [

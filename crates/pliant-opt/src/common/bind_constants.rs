@@ -1,9 +1,9 @@
-//! Constants that stand where their memory may be handed on, as variables of their own.
+//! Binds constants to variables where their memory may escape.
 
 use pliant_ir::relax::{Binding, BlockData, Expr, ExprData, Function};
 use pliant_pass::rewrite::{Namer, map_leaves, reachable_seqs};
 
-/// Binds the constants that are written out as results, and in the values for which `hands_on` holds.
+/// Binds literal constants that are results, or that occur in values for which `hands_on` is true.
 pub(crate) fn bind_constants(func: &mut Function, hands_on: impl Fn(&Function, Expr) -> bool) {
     let mut namer = Namer::new(func);
     for seq in reachable_seqs(func) {

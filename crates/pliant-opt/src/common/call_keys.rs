@@ -1,4 +1,4 @@
-//! Keys of operator calls: calls of equal keys can share one loop function.
+//! Keys of operator calls. Calls with equal keys can share one loop function.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use pliant_ir::Op;
 use pliant_ir::relax::expr::AttrsId;
 use pliant_ir::relax::{Expr, ExprData, Function, Type};
 
-/// What decides the loop function of a call: calls of equal keys share one.
+/// Everything that determines the loop function of a call.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     op: Op,
@@ -16,7 +16,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The operands of a call with tuples written out, and what decides its loop function.
+    /// The operands of a call with tuples expanded, and the call's key.
     pub(crate) fn of(
         func: &Function,
         op: Op,
@@ -29,8 +29,8 @@ impl Key {
     }
 }
 
-/// What decides about one operand: its type, its value where that becomes part of the loop function, and which
-/// operand before it is the same.
+/// The part of the key for one operand: its type, its value if that becomes part of the loop
+/// function, and the first equal operand before it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum OperandKey {
     Value(Type, u32),
@@ -41,7 +41,7 @@ enum OperandKey {
     Close,
 }
 
-/// The operands with tuples written out, and what decides about them.
+/// The operands with tuples expanded, and their parts of the key.
 fn flatten(func: &Function, args: &[Expr]) -> (Vec<Expr>, Vec<OperandKey>) {
     let (mut flat, mut keys) = (Vec::new(), Vec::new());
     for &arg in args {
@@ -74,7 +74,7 @@ fn operand_key(func: &Function, e: Expr, flat: &[Expr]) -> OperandKey {
         ExprData::Str(s) => OperandKey::Text(func.str(*s).clone()),
         ExprData::DType(d) => OperandKey::Text(d.name().into()),
         _ => {
-            // `x + x` is not `x + y`: its loop function may read one input for both.
+            // `x + x` is not `x + y`: its loop function may read one input for both operands.
             let first = flat.iter().position(|&f| f == e).unwrap_or(flat.len());
             OperandKey::Value(ty, first as u32)
         }

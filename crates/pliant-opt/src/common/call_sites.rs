@@ -1,4 +1,4 @@
-//! Calls of functions whose parameters a pass has changed.
+//! Rewrites calls of functions whose parameters a pass has changed.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use rustc_hash::FxHashMap;
 
 /// One call that is rewritten.
 pub(crate) struct CallSite<'a> {
-    /// The function that holds the call.
+    /// The function that contains the call.
     pub func: &'a mut Function,
     /// The name of the callee.
     pub callee: &'a str,
     /// The arguments.
     pub args: Vec<Expr>,
-    /// Bindings to put before the call.
+    /// Bindings to insert before the call.
     pub before: &'a mut Vec<Binding>,
     namer: &'a mut Option<Namer>,
 }
@@ -31,11 +31,12 @@ impl CallSite<'_> {
     }
 }
 
-/// Rewrites the arguments of all direct calls of changed functions. `args` gives the arguments, or nothing where a call
-/// stays as it is; `changed` holds the functions as they are now.
+/// Rewrites the arguments of all direct calls of changed functions. `args` returns the new
+/// arguments, or `None` if a call stays unchanged. `changed` contains the functions after
+/// the change.
 ///
 /// # Errors
-/// A cancellation.
+/// If the pass is cancelled.
 pub(crate) fn rewrite_calls(
     module: &mut IRModule,
     ctx: &PassContext,
@@ -48,7 +49,7 @@ pub(crate) fn rewrite_calls(
     update_each_relax(module, ctx, |_, func| rewrite_calls_in(func, changed, &args))
 }
 
-/// [`rewrite_calls`] in one function; returns whether there were any.
+/// [`rewrite_calls`] in one function. Returns whether there were any.
 pub(crate) fn rewrite_calls_in(
     func: &mut Function,
     changed: &FxHashMap<Arc<str>, Arc<Function>>,
@@ -88,7 +89,8 @@ pub(crate) fn rewrite_calls_in(
     Ok(any)
 }
 
-/// Makes the variables from the number `first` on local to their dataflow blocks: only calls in there read them.
+/// Makes the variables from number `first` on local to their dataflow blocks: only calls in the
+/// blocks read them.
 fn mark_locals(func: &mut Function, first: usize) {
     for seq in reachable_seqs(func) {
         for block in func.seq(seq).blocks.clone() {
@@ -101,7 +103,7 @@ fn mark_locals(func: &mut Function, first: usize) {
     }
 }
 
-/// A function of the module as an operand of another, of the type of its signature.
+/// A function of the module as an operand in another function, with the type of its signature.
 pub(crate) fn callee_of(func: &mut Function, name: &str, callee: &Function) -> Expr {
     let mut syms = SymMap::default();
     let params: Box<[Type]> = callee

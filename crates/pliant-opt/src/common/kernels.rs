@@ -1,5 +1,5 @@
-//! The loop functions that a pass makes: equal ones once, each under a name of its own; their calls, and what becomes of the
-//! bindings that these replace.
+//! The loop functions that a pass creates: equal ones only once, with unique names. Also their
+//! calls, and the replacement of bindings by them.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use pliant_ir::tir::PrimFunc;
 use pliant_ops::legalize::TirCall;
 use rustc_hash::FxHashMap;
 
-/// The loop functions made so far.
+/// The loop functions created so far.
 pub struct Kernels {
     made: Vec<(Arc<str>, PrimFunc)>,
-    /// How often each name was handed out; names of the module count as handed out.
+    /// How often each name was used; names of the module count as used.
     names: FxHashMap<Arc<str>, u32>,
-    /// The loop functions by their text, which tells whether two are equal.
+    /// The loop functions by their text, which identifies equal ones.
     by_text: FxHashMap<String, Arc<str>>,
 }
 
 impl Kernels {
-    /// None yet; no name of the module is given again.
+    /// An empty set; the names of the module are reserved.
     pub fn new(module: &IRModule) -> Self {
         let names = module.functions.keys().map(|n| (n.clone(), 0)).collect();
         Kernels { made: Vec::new(), names, by_text: FxHashMap::default() }
     }
 
-    /// Adds a loop function under `hint` or a name made from it, unless there is an equal one.
+    /// Adds a loop function under a name derived from `hint`, unless an equal one exists.
     pub fn add(&mut self, hint: &str, func: PrimFunc) -> Arc<str> {
         let text = print_prim_func("f", &func, &PrintOptions::complete());
         if let Some(name) = self.by_text.get(&text) {
@@ -44,14 +44,14 @@ impl Kernels {
         name
     }
 
-    /// The call of a loop function, which is added.
+    /// Adds a loop function and returns a call of it.
     pub fn call(&mut self, func: &mut Function, call: TirCall) -> Expr {
         let name = self.add(&call.name, call.func);
         let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
         pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple)
     }
 
-    /// Makes the loop functions a part of the module.
+    /// Adds the loop functions to the module.
     pub fn insert_into(self, module: &mut IRModule) {
         for (name, func) in self.made {
             module.insert(name, func);

@@ -13,19 +13,20 @@ use rustc_hash::FxHashMap;
 
 /// `R.builtin.alloc_tensor(shape, dtype, device)`: a new tensor.
 pub const ALLOC_TENSOR: Op = Op("relax.builtin.alloc_tensor");
-/// `R.make_closure(func, captured)`: a function and what it captures.
+/// `R.make_closure(func, captured)`: a function with its captured values.
 pub const MAKE_CLOSURE: Op = Op("relax.make_closure");
 /// `R.invoke_closure(closure, args)`: a call with effects.
 pub const INVOKE_CLOSURE: Op = Op("relax.invoke_closure");
-/// `R.invoke_pure_closure(closure, args)`: a call without.
+/// `R.invoke_pure_closure(closure, args)`: a call without effects.
 pub const INVOKE_PURE_CLOSURE: Op = Op("relax.invoke_pure_closure");
-/// `R.memory.alloc_storage(size, device, scope, dtype)`: a piece of memory; `size` is a shape of one dim, in bytes.
+/// `R.memory.alloc_storage(size, device, scope, dtype)`: a block of memory; `size` is a shape of
+/// one dim, in bytes.
 pub const MEMORY_ALLOC_STORAGE: Op = Op("relax.memory.alloc_storage");
-/// `R.memory.alloc_tensor(storage, offset, shape, dtype)`: a tensor inside a piece of memory.
+/// `R.memory.alloc_tensor(storage, offset, shape, dtype)`: a tensor inside a block of memory.
 pub const MEMORY_ALLOC_TENSOR: Op = Op("relax.memory.alloc_tensor");
-/// `R.memory.kill_storage(storage)`: the storage is not used any more.
+/// `R.memory.kill_storage(storage)`: the storage is no longer used.
 pub const MEMORY_KILL_STORAGE: Op = Op("relax.memory.kill_storage");
-/// `R.memory.kill_tensor(tensor)`: the tensor is not used any more.
+/// `R.memory.kill_tensor(tensor)`: the tensor is no longer used.
 pub const MEMORY_KILL_TENSOR: Op = Op("relax.memory.kill_tensor");
 /// `R.vm.alloc_storage(size, device, dtype, scope)`.
 pub const VM_ALLOC_STORAGE: Op = Op("relax.vm.alloc_storage");
@@ -38,23 +39,23 @@ pub const ENSURE_ZERO_OFFSET: Op = Op("relax.memory.ensure_zero_offset");
 /// `R.reshape(x, shape)`.
 pub const RESHAPE: Op = Op("relax.reshape");
 
-/// Whether an operand is one that a call leaves out.
+/// Whether an operand is an absent optional operand.
 pub fn is_left_out(func: &Function, e: Expr) -> bool {
     matches!(func.expr(e), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE)
 }
 
-/// A call of an operator without attributes, of that result type.
+/// A call of an operator without attributes, with that result type.
 pub fn op_call(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Expr {
     func.call(Callee::Op(op), args, Attrs::default(), &[], ty)
 }
 
-/// `R.call_packed(name, args...)` of that result type.
+/// `R.call_packed(name, args...)` with that result type.
 pub fn packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     func.call(Callee::Expr(callee), args, Attrs::default(), &[ty], ty)
 }
 
-/// `R.call_builtin_with_ctx(name, (args...))` of that result type.
+/// `R.call_builtin_with_ctx(name, (args...))` with that result type.
 pub fn builtin_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     let args = func.tuple(args);
@@ -77,10 +78,10 @@ pub fn unit_ty(func: &mut Function) -> Type {
     func.intern(TypeData::unit())
 }
 
-/// The graph function of that name, which the user asked a pass to work on.
+/// The graph function with a name that the user passed to a pass.
 ///
 /// # Errors
-/// When there is none, with the names there are.
+/// If it does not exist; the error lists the existing names.
 pub fn relax_func<'a>(
     module: &'a IRModule,
     name: &str,
@@ -109,10 +110,10 @@ pub fn known_names<'a>(intro: &str, names: impl Iterator<Item = &'a str>) -> Str
     }
 }
 
-/// How many parameters are inputs, for a function of a model.
+/// The number of parameters that are inputs, for a function of a model.
 ///
 /// # Errors
-/// When the attribute is no count of the parameters.
+/// If the attribute is not a valid number of parameters.
 pub fn num_input(func: &Function) -> Result<Option<usize>, PassError> {
     let Some(value) = func.attrs.get(NUM_INPUT) else { return Ok(None) };
     let params = func.params().len();

@@ -1,5 +1,6 @@
-//! What the passes on products share: the operators, convolutions among them, products by a matrix with their biases
-//! ([`ByMatrix`]), operands and their sizes, what is known before the inputs are.
+//! Helpers of the passes on matrix products and convolutions: operators, products by a matrix
+//! with their biases ([`ByMatrix`]), operands and their sizes, and values that are known before
+//! the inputs.
 
 use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
@@ -22,7 +23,7 @@ pub const ADD: Op = Op("relax.add");
 /// `R.permute_dims(x, axes)`.
 pub const PERMUTE: Op = Op("relax.permute_dims");
 
-/// Convolutions by dims, ordinary ones and then those that are transposed.
+/// Convolutions of 1 to 3 dims, then transposed convolutions.
 pub const CONVOLUTIONS: [Op; 6] = [
     Op("relax.nn.conv1d"),
     Op("relax.nn.conv2d"),
@@ -32,7 +33,7 @@ pub const CONVOLUTIONS: [Op; 6] = [
     Op("relax.nn.conv3d_transpose"),
 ];
 
-/// A product of what these match.
+/// A pattern for a matrix product of two patterns.
 pub fn product(a: &Pattern, b: &Pattern) -> Pattern {
     is_op(MATMUL).call([a.clone(), b.clone()])
 }
@@ -42,16 +43,17 @@ pub fn product(a: &Pattern, b: &Pattern) -> Pattern {
 pub struct ByMatrix {
     /// The left operand.
     pub x: Expr,
-    /// The right one.
+    /// The right operand.
     pub right: Expr,
-    /// Whether its transpose is multiplied by.
+    /// Whether the right operand is transposed.
     pub transposed: bool,
-    /// What is added to the product.
+    /// The bias.
     pub bias: Option<Expr>,
 }
 
 impl ByMatrix {
-    /// The product that a value is. Its bias fits whatever the sizes are: what a run has to check is the operator's to tell.
+    /// The product that defines a value. `None` if its bias may not fit at some sizes: only the
+    /// operator checks that, at run time.
     pub fn of(func: &Function, value: Expr) -> Option<ByMatrix> {
         let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
             return None;
@@ -65,8 +67,8 @@ impl ByMatrix {
         fits.then(|| ByMatrix { x: args[0], right: args[1], transposed, bias })
     }
 
-    /// Makes a binding of the product one of `call`, which computes the product alone. `local` are the variables that dataflow
-    /// blocks bind.
+    /// Replaces the product of a binding by `call`, which computes it without the bias, and adds the
+    /// bias. `local` are the variables of dataflow blocks.
     pub fn bind(
         &self,
         func: &mut Function,
@@ -98,19 +100,19 @@ fn reaches(func: &Function, e: Expr, other: Expr) -> bool {
     own.len() <= of.len() && pairs.all(|(&a, &b)| a == b || func.syms.as_int(a) == Some(1))
 }
 
-/// The variables that dataflow blocks bind.
+/// The variables bound in dataflow blocks.
 pub fn bound_in_dataflow(func: &Function) -> FxHashSet<Var> {
     let seqs = reachable_seqs(func).into_iter();
     let blocks = seqs.flat_map(|seq| &func.seq(seq).blocks).map(|&block| func.block(block));
     blocks.filter(|b| b.dataflow).flat_map(|b| &b.bindings).map(|b| b.var).collect()
 }
 
-/// The sizes of a tensor, where all are known.
+/// The sizes of a tensor, if all are known.
 pub fn dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
     func.ty(e).dims().map(<[_]>::to_vec)
 }
 
-/// The attributes of the call that an operand's value is.
+/// The attributes of the call that defines an operand.
 pub fn attrs_of(cx: &RewriteCx<'_>, e: Expr) -> Option<Attrs> {
     match *cx.func.expr(cx.value(e)) {
         ExprData::Call { attrs, .. } => Some(cx.func.call_attrs(attrs).clone()),
@@ -128,12 +130,12 @@ pub fn operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
     }
 }
 
-/// The operands of the call of `op` that an operand's value is.
+/// The operands of the call of `op` that defines an operand.
 pub fn operands_of(cx: &RewriteCx<'_>, e: Expr, op: Op) -> Option<Vec<Expr>> {
     operands(cx.func, cx.value(e), op).map(|(args, _)| args.to_vec())
 }
 
-/// The order of the dims that a `permute_dims` of a tensor of that rank makes.
+/// The order of dims of a `permute_dims` on a tensor of that rank.
 pub fn permutation(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
     let axes = match attrs.get("axes") {
         Some(axes) if !axes.is_none() => axes.as_ints()?,
@@ -143,7 +145,7 @@ pub fn permutation(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
     axes.into_iter().map(at).collect()
 }
 
-/// Whether a product of sizes costs less than another at some sizes and more at none.
+/// Whether a product of sizes is less than another at some sizes and greater at none.
 pub fn costs_less(func: &mut Function, cost: Sym, other: Sym) -> bool {
     let mut facts = Facts::new();
     for sym in [cost, other] {
@@ -155,8 +157,8 @@ pub fn costs_less(func: &mut Function, cost: Sym, other: Sym) -> bool {
     analyzer.prove_le(cost, other).is_yes() && !analyzer.prove_le(other, cost).is_yes()
 }
 
-/// The variables that follow from constants and from the parameters behind the inputs (`num_input`) alone: what can be
-/// computed before the inputs are known.
+/// The variables that depend only on constants and on the parameters after the inputs
+/// (`num_input`), so that they can be computed before the inputs are known.
 pub fn known_before(func: &Function) -> FxHashSet<Var> {
     let params = func.params();
     let inputs = num_input(func).ok().flatten().unwrap_or(params.len());

@@ -1,8 +1,9 @@
-//! Purity once a pass makes effects explicit.
+//! Purity after a pass has made effects explicit.
 //!
-//! A pure function stays pure to its callers if it only writes memory that it allocated: the attribute `relax.force_pure` says
-//! that its effects do not count. If a function writes into its arguments, which only the marked calls said so far, the lowered
-//! code would no longer say so; then every function of the module becomes impure.
+//! A pure function stays pure to its callers if it only writes memory that it allocated: the
+//! attribute `relax.force_pure` states that its effects do not count. If a function writes to its
+//! arguments, lowering removes the calls that mark this; then every function of the module
+//! becomes impure.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use pliant_pass::rewrite::{
 };
 use rustc_hash::FxHashMap;
 
-/// Makes every sequence one plain block.
+/// Turns every sequence into one plain block.
 pub(crate) fn flatten(func: &mut Function) {
     for seq in reachable_seqs(func) {
         let bindings = take_flat_bindings(func, seq);
@@ -25,22 +26,24 @@ pub(crate) fn flatten(func: &mut Function) {
     }
 }
 
-/// Lets a function contain calls whose effects nobody outside sees: every sequence becomes one plain block, and a pure function
-/// stays pure to its callers. Lowering passes that add such calls do this themselves, so that each runs alone.
+/// Allows calls whose effects are not visible outside the function: every sequence becomes one
+/// plain block, and a pure function stays pure to its callers. Lowering passes that add such calls
+/// do this themselves, so that each pass can run alone.
 pub(crate) fn admit_effects(func: &mut Function) {
     flatten(func);
     force_pure(func);
 }
 
-/// Says that the effects of a function, and of its local functions, do not count. Nothing where all are impure anyway.
+/// Declares that the effects of a function, and of its local functions, do not count. Does nothing
+/// if all are already impure.
 pub fn force_pure(func: &mut Function) {
     if reachable_funcs(func).iter().any(|&id| func.func(id).pure) {
         func.attrs.insert(FORCE_PURE.into(), AttrValue::Bool(true));
     }
 }
 
-/// Makes every graph function of a module, local ones included, one whose calls may have effects, says the same in the
-/// types of function values, and makes dataflow blocks plain.
+/// Makes every graph function of a module, including local ones, impure, updates the types of
+/// function values accordingly, and turns dataflow blocks into plain blocks.
 pub fn admit_effects_everywhere(module: &mut IRModule) {
     for func in module.functions.values_mut() {
         if let BaseFunc::Relax(func) = func {
@@ -54,12 +57,12 @@ pub fn admit_effects_everywhere(module: &mut IRModule) {
     }
 }
 
-/// What each type becomes when every function in it may have effects.
+/// Maps each type to its version in which every function is impure.
 #[derive(Default)]
 struct Types(FxHashMap<Type, Type>);
 
 impl Types {
-    /// Changes the types of all variables, expressions and results, and those that calls state.
+    /// Changes the types of all variables, expressions and results, and the types in calls.
     fn function(&mut self, func: &mut Function) {
         for v in func.var_ids() {
             let ty = self.admit(func, func.var(v).ty);
@@ -83,7 +86,7 @@ impl Types {
         }
     }
 
-    /// The binding with other types that a call states for its result, or that a value is cast to.
+    /// The binding with changed types in the call or the cast.
     fn binding(&mut self, func: &mut Function, mut binding: Binding) -> Binding {
         binding.cast = binding.cast.expand().map(|ty| self.admit(func, ty)).into();
         let ExprData::Call { callee, args, attrs, ty_args } = func.expr(binding.value) else {
@@ -99,7 +102,7 @@ impl Types {
         binding
     }
 
-    /// Recursion follows nested types only, whose depth the verifier bounds.
+    /// Recursion follows only nested types, whose depth the verifier bounds.
     fn admit(&mut self, func: &mut Function, ty: Type) -> Type {
         if let Some(&known) = self.0.get(&ty) {
             return known;

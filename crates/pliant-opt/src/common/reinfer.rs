@@ -10,8 +10,9 @@ use pliant_ir::{BaseFunc, IRModule, OpRegistry, SymVar};
 use pliant_pass::{PassError, Problem};
 use rustc_hash::FxHashSet;
 
-/// Infers the types of all bindings of a function again, in order. A variable whose type was that of its value gets the new
-/// type of the value. Without `widen`, a type changes only to a subtype. `module` holds the callees.
+/// Re-infers the types of all bindings of a function, in order. A variable whose type was that of
+/// its value gets the new type of the value. Without `widen`, a type changes only to a subtype.
+/// `module` contains the callees.
 ///
 /// # Errors
 /// All type errors, at their bindings.
@@ -54,13 +55,13 @@ pub(crate) struct Reinfer<'a> {
     pub module: &'a IRModule,
     /// The type rules.
     pub ops: &'a dyn OpRegistry,
-    /// Whether a type may change to one that is not a subtype of it.
+    /// Whether a type may change to one that is not its subtype.
     pub widen: bool,
 }
 
 impl Reinfer<'_> {
-    /// Gives the tuples in an operand the types of their fields. Recursion follows nested tuples only, whose depth the
-    /// verifier bounds.
+    /// Updates the types of tuples in an operand from their fields. Recursion follows only nested
+    /// tuples, whose depth the verifier bounds.
     pub(crate) fn operand(&self, func: &mut Function, e: Expr) {
         let Some(fields) = func.tuple_fields(e).map(<[Expr]>::to_vec) else { return };
         fields.iter().for_each(|&f| self.operand(func, f));
@@ -69,10 +70,10 @@ impl Reinfer<'_> {
         func.set_expr_ty(e, ty);
     }
 
-    /// Infers the type of one binding again.
+    /// Re-infers the type of one binding.
     ///
     /// # Errors
-    /// What the type rule finds wrong.
+    /// The error of the type rule.
     pub(crate) fn binding(&self, func: &mut Function, b: Binding) -> Result<(), InferError> {
         let old = func.expr_ty(b.value);
         let Some(new) = self.value(func, b.value)? else { return Ok(()) };
@@ -88,7 +89,7 @@ impl Reinfer<'_> {
         Ok(())
     }
 
-    /// The type of a binding's value as its operands are now; nothing where it does not follow from them.
+    /// The type of a binding's value for its current operands; `None` if they do not determine it.
     fn value(&self, func: &mut Function, e: Expr) -> Result<Option<Type>, InferError> {
         Ok(match func.expr(e).clone() {
             ExprData::Tuple(_) => {
@@ -144,13 +145,13 @@ impl Reinfer<'_> {
         }
     }
 
-    /// The declared result type follows the result where it does not fit any more, or could say more.
+    /// Updates the declared result type if the result no longer fits, or is more precise.
     fn function(&self, func: &mut Function, id: FuncId) {
         let data = func.func(id);
         let (declared, result) = (data.ret_ty, func.seq(data.body).result);
         let mut ty = func.expr_ty(result);
         if id == func.root() {
-            // Callers know only the sizes that parameters tell.
+            // Callers know only the sizes that parameters define.
             let tys: Vec<Type> = func.params().iter().map(|&p| func.var(p).ty).collect();
             let told: FxHashSet<SymVar> =
                 solvable_syms(func, &tys, &|_| false).into_iter().collect();

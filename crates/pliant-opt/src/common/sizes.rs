@@ -14,7 +14,7 @@ pub(crate) fn shape_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
     }
 }
 
-/// The bounds of symbols that the function's attribute states, by their names.
+/// The upper bounds of symbols in the function's attribute, by name.
 pub(crate) fn upper_bounds(func: &Function) -> Vec<(Arc<str>, i64)> {
     match func.attrs.get(UPPER_BOUND) {
         Some(AttrValue::Map(items)) => items

@@ -1,6 +1,7 @@
 //! # What it does
-//! Annotates each loop function with the attribute `op_pattern`, which says how it may be fused and is derived from its blocks:
-//! 0 elementwise, 1 broadcast, 2 injective, 3 reduction, 4 heavy with fusable outputs, 8 opaque.
+//! Annotates each loop function with the attribute `op_pattern`, which states how it may be fused
+//! and is derived from its blocks: 0 elementwise, 1 broadcast, 2 injective, 3 reduction, 4 heavy
+//! with fusable outputs, 8 opaque.
 //!
 //! # Before
 //! ```python
@@ -31,10 +32,10 @@
 //! Nothing.
 //!
 //! # Keeps
-//! A pattern that is noted already.
+//! An existing annotation.
 //!
 //! # Never
-//! Changes what a function does.
+//! Changes the semantics of a function.
 
 use std::sync::Arc;
 

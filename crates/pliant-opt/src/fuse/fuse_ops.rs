@@ -1,11 +1,14 @@
 //! # What it does
-//! Groups calls of loop functions that are cheaper together. Each group becomes a private function with the attribute
-//! `Primitive`, which [`FuseTIR`](crate::fuse::fuse_tir) merges into one loop function. Elementwise work is fused into its
-//! readers, injective chains are merged, and reductions and products take the elementwise work on their outputs as an epilogue.
+//! Groups calls of loop functions that are cheaper together. Each group becomes a private function
+//! with the attribute `Primitive`, which [`FuseTIR`](crate::fuse::fuse_tir) merges into one loop
+//! function. Elementwise operations are fused into their readers, injective chains are merged, and
+//! reductions and products take the elementwise operations on their outputs as an epilogue.
 //!
-//! A value is fused into its post-dominator in the dataflow graph, so that nothing else reads what is inside a
-//! group, by the patterns that [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern) notes. Equal groups share one
-//! function. Symbols that no tensor of a group tells are passed to its function as a shape.
+//! A value is fused into its post-dominator in the dataflow graph, so that nothing else reads what
+//! is inside a group. The patterns of
+//! [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern) decide what may be fused. Equal
+//! groups share one function. Symbols that no tensor of a group defines are passed to its function
+//! as a shape.
 //!
 //! # Before
 //! ```python
@@ -73,11 +76,11 @@
 //! [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern): functions without a pattern are opaque.
 //!
 //! # Keeps
-//! Everything outside of dataflow blocks, and every value that something outside of its group reads.
+//! Everything outside of dataflow blocks, and every value that is read outside of its group.
 //!
 //! # Never
-//! Fuses a call whose tensors do not provably fit the loop function (the check at run time stays where it is), a call with
-//! effects, or a `match_cast`.
+//! Fuses a call whose tensors do not provably fit the loop function (its run-time check stays), a
+//! call with effects, or a `match_cast`.
 
 mod graph;
 pub(crate) mod outline;
@@ -99,18 +102,18 @@ use graph::{Graph, Kernels};
 use outline::{Outlined, outline};
 use partition::Groups;
 
-/// The most calls of a group, unless the setting [`MAX_DEPTH`] says otherwise.
+/// Default for the maximum number of calls in a group; the setting [`MAX_DEPTH`] overrides it.
 const MAX_CALLS: usize = 64;
 
-/// The setting for the most calls of a group.
+/// The setting for the maximum number of calls in a group.
 pub const MAX_DEPTH: &str = "relax.FuseOps.max_depth";
 
-/// The longest name that a group's function gets.
+/// Maximum length of the name of a group's function.
 const MAX_NAME: usize = 80;
 
 /// See the module's documentation.
 pub struct FuseOps {
-    /// Nothing is fused at level 0; -1 stands for the context's level.
+    /// The optimisation level: 0 fuses nothing, -1 uses the context's level.
     pub fuse_opt_level: i32,
 }
 
@@ -139,7 +142,7 @@ impl ModulePass for FuseOps {
         let (mut made, effects) = (Made::of(&module), Effects::of(&module, ctx.ops));
         for func in module.functions.values_mut() {
             let BaseFunc::Relax(func) = func else { continue };
-            // A group is a group already.
+            // Functions of earlier groups are left alone.
             if !func.attrs.contains_key(PRIMITIVE) {
                 let settings = Settings { kernels: &kernels, effects: &effects, limit };
                 fuse(func, &settings, &mut made, ctx)?;
@@ -150,18 +153,18 @@ impl ModulePass for FuseOps {
     }
 }
 
-/// The functions of groups made so far.
+/// The functions of the groups created so far.
 #[derive(Default)]
 pub(crate) struct Made {
     functions: Vec<(Arc<str>, Function)>,
-    /// Those of each hash, by index.
+    /// The indices of the functions with each hash.
     by_hash: FxHashMap<u64, Vec<usize>>,
-    /// How often each name was handed out; names of the module count as handed out.
+    /// How often each name was used; names of the module count as used.
     names: FxHashMap<Arc<str>, u32>,
 }
 
 impl Made {
-    /// No functions yet; the names of the module are taken.
+    /// An empty set of functions; the names of the module are reserved.
     pub fn of(module: &IRModule) -> Self {
         let names = module.functions.keys().map(|name| (name.clone(), 0)).collect();
         Made { names, ..Made::default() }
@@ -174,7 +177,7 @@ impl Made {
         }
     }
 
-    /// The name of the function, which is added unless there is an equal one.
+    /// Returns the name of the function, and adds it unless an equal one exists.
     pub fn add(&mut self, hint: &str, func: Function) -> Arc<str> {
         let hash = hash_function(&func);
         for &i in self.by_hash.get(&hash).into_iter().flatten() {
@@ -195,14 +198,14 @@ impl Made {
     }
 }
 
-/// What is known of the module, and how many calls a group may have.
+/// Facts about the module, and the maximum number of calls in a group.
 struct Settings<'a> {
     kernels: &'a Kernels,
     effects: &'a Effects,
     limit: usize,
 }
 
-/// Fuses in all dataflow blocks of a function.
+/// Fuses calls in all dataflow blocks of a function.
 fn fuse(
     func: &mut Arc<Function>,
     settings: &Settings<'_>,
@@ -228,7 +231,7 @@ fn fuse_block(func: &mut Function, block: Block, settings: &Settings<'_>, made: 
     for node in 0..graph.nodes.len() as u32 {
         members[groups.find(node) as usize].push(node);
     }
-    // What takes the place of each binding; nothing for those inside of groups.
+    // The replacement of each binding; `None` for those inside of groups.
     let mut new: Vec<Option<Binding>> = graph.bindings.iter().map(|&b| Some(b)).collect();
     for group in members {
         let group = own_members(func, &graph, group);
@@ -241,7 +244,7 @@ fn fuse_block(func: &mut Function, block: Block, settings: &Settings<'_>, made: 
         let name = made.add(&name, inner);
         let value = call_group(func, &name, args, &sizes, bindings.last().expect("two calls"));
         let (&last, inside) = group.split_last().expect("two calls");
-        // The call stands for all that was written.
+        // The call represents all source lines of the group.
         let spans = bindings.iter().map(|b| func.var(b.var).span);
         let span = spans.fold(Span::NONE, Span::join);
         func.var_mut(graph.bindings[last as usize].var).span = span;
@@ -251,7 +254,7 @@ fn fuse_block(func: &mut Function, block: Block, settings: &Settings<'_>, made: 
     func.block_mut(block).bindings = new.into_iter().flatten().collect();
 }
 
-/// The members without fields of tuples that other groups make.
+/// The members without fields of tuples that other groups create.
 fn own_members(func: &Function, graph: &Graph, group: Vec<u32>) -> Vec<u32> {
     let inside = |n: u32| group.binary_search(&n).is_ok();
     let keep = |n: &u32| {
@@ -289,7 +292,7 @@ fn group_name(func: &Function, bindings: &[Binding]) -> String {
     name
 }
 
-/// The call of a group's function in place of its last binding.
+/// The call of a group's function, which replaces the group's last binding.
 fn call_group(
     func: &mut Function,
     name: &str,

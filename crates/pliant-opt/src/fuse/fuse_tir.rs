@@ -1,7 +1,8 @@
 //! # What it does
-//! Merges each private function with the attribute `Primitive` into one loop function: the loop functions that it calls, one
-//! after the other, with local buffers for intermediate results. Its calls become `R.call_tir`. Lowering the loop function
-//! inlines elementwise stages into their readers.
+//! Merges each private function with the attribute `Primitive` into one loop function that runs the
+//! called loop functions one after the other, with local buffers for intermediate results. Its
+//! calls become `R.call_tir`. Lowering the loop function inlines elementwise stages into their
+//! readers.
 //!
 //! # Before
 //! ```python
@@ -75,9 +76,9 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. A `Primitive` function that holds anything else than calls of loop functions that only read and write
-//! tensors, or that is
-//! used other than by being called with tensors of known shapes, stays as it is.
+//! Nothing. A `Primitive` function stays unchanged if it contains anything but calls of loop
+//! functions that only read and write tensors, or if it is used other than by calls with tensors of
+//! known shapes.
 //!
 //! # Keeps
 //! The order in which the loop functions write.
@@ -146,7 +147,7 @@ fn calls_any(func: &Function, made: &FxHashMap<Arc<str>, Lowered>) -> bool {
     names.iter().any(|n| made.contains_key(n))
 }
 
-/// The functions that something does not just call with tensors of known shapes.
+/// The functions with a use other than a call with tensors of known shapes.
 fn kept(module: &IRModule, made: &FxHashMap<Arc<str>, Lowered>) -> FxHashSet<Arc<str>> {
     let mut kept = FxHashSet::default();
     for func in module.functions.values() {
@@ -176,7 +177,7 @@ fn kept(module: &IRModule, made: &FxHashMap<Arc<str>, Lowered>) -> FxHashSet<Arc
     kept
 }
 
-/// The call of a function that became a loop function: its name, itself and the arguments.
+/// For a call of a merged function: its name, the merged function and the arguments.
 fn call_of<'f, 'm>(
     func: &'f Function,
     value: Expr,
@@ -190,7 +191,7 @@ fn call_of<'f, 'm>(
     Some((name.clone(), made.get(name)?, func.list(*args)))
 }
 
-/// What `R.call_tir` passes in place of the arguments of a call.
+/// The arguments of the `R.call_tir` that replaces a call.
 struct Arguments {
     inputs: Vec<Expr>,
     tir_vars: Vec<Sym>,

@@ -1,7 +1,8 @@
 //! # What it does
-//! Lets matmuls read transposed operands in place: `x @ w.T` becomes `R.linear`, whose loop function reads the rows of the
-//! weight. Other transposes, of the left operand and of the result too, become `R.einsum`, which passes strides to the library.
-//! Nothing is copied: transposing 1024 x 1024 floats takes 3.4 ms, multiplying 8 rows by them 0.13 ms.
+//! Lets matmuls read transposed operands in place: `x @ w.T` becomes `R.linear`, whose loop
+//! function reads the rows of the weight. Other transposes, also of the left operand and of the
+//! result, become `R.einsum`, which passes strides to the library. Nothing is copied: transposing
+//! 1024 x 1024 floats takes 3.4 ms, multiplying 8 rows by them 0.13 ms.
 //!
 //! # Before
 //! ```python
@@ -27,11 +28,12 @@
 //! ```
 //!
 //! # Requires
-//! For `R.linear` a weight of two dims; for `R.einsum` operands of floats whose sizes are known to fit, and a product that nothing
-//! but the transpose reads, where that is of the result.
+//! For `R.linear`, a weight of two dims. For `R.einsum`, float operands whose sizes are known to
+//! fit; for a transposed result, a product whose only reader is the transpose.
 //!
 //! # Keeps
-//! Products of other types with transposed tensors of more dims, and all of them where kernels are switched off.
+//! Products of other types with transposed tensors of more dims, and all of them if kernels are
+//! disabled.
 //!
 //! # Never
 //! Changes a value.
@@ -105,7 +107,7 @@ fn reads(func: &Function) -> FxHashMap<Var, usize> {
     counts
 }
 
-/// A product of transposed operands, by what these are made of.
+/// A product of transposed operands, rewritten as one of the original operands.
 fn of_permuted(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError> {
     let Some(args) = operands_of(cx, root, MATMUL) else { return Ok(None) };
     let [left, right] = [args[0], args[1]].map(|e| inside(cx, e));
@@ -129,14 +131,14 @@ fn of_permuted(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassE
     whole.einsum(cx).map(Some)
 }
 
-/// What an operand is a permutation of, and its order.
+/// For a permuted operand: the order and the original tensor.
 fn inside(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
     let inner = operands_of(cx, e, PERMUTE)?[0];
     let rank = dims(cx.func, inner)?.len();
     Some((permutation(&attrs_of(cx, e)?, rank)?, inner))
 }
 
-/// A transposed product that nothing else reads.
+/// A transposed product without other readers.
 fn permuted(
     cx: &mut RewriteCx<'_>,
     reads: &FxHashMap<Var, usize>,
@@ -149,7 +151,7 @@ fn permuted(
     whole.einsum(cx).map(Some)
 }
 
-/// A product, and letters for the dims of its operands and of its result.
+/// A product with labels for the dims of its operands and of its result.
 struct Labelled {
     operands: [Expr; 2],
     labels: [Vec<char>; 2],
@@ -157,7 +159,7 @@ struct Labelled {
 }
 
 impl Labelled {
-    /// That of floats of known sizes which an operand is.
+    /// The float product of known sizes that defines an operand, if any.
     fn of(cx: &RewriteCx<'_>, e: Expr) -> Option<Labelled> {
         let dtype = cx.func.ty(e).dtype()?;
         let (args, attrs) = (operands_of(cx, e, MATMUL), attrs_of(cx, e)?);
@@ -198,7 +200,7 @@ impl Labelled {
         Some(Labelled { operands: [x, y], labels: [left, right], result })
     }
 
-    /// Without a bias.
+    /// A `R.linear` without a bias.
     fn of_linear(cx: &RewriteCx<'_>, args: &[Expr]) -> Option<Labelled> {
         let (x, w) = (args[0], args[1]);
         let (of_x, of_w) = (dims(cx.func, x)?, dims(cx.func, w)?);
@@ -214,7 +216,7 @@ impl Labelled {
         fits.then(|| Labelled { operands: [x, w], labels: [with(k), vec![j, k]], result: with(j) })
     }
 
-    /// With all letters written out.
+    /// An `R.einsum` with all labels explicit.
     fn of_einsum(cx: &RewriteCx<'_>, e: Expr, attrs: &Attrs) -> Option<Labelled> {
         let tuple = operands_of(cx, e, EINSUM)?[0];
         let ExprData::Tuple(fields) = *cx.func.expr(cx.value(tuple)) else { return None };

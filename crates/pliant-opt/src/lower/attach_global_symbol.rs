@@ -20,10 +20,10 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The attribute of a function that has it already.
+//! An existing attribute.
 //!
 //! # Never
-//! Touches a private function.
+//! Changes a private function.
 
 use std::sync::Arc;
 

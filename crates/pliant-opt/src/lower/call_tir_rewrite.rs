@@ -1,8 +1,9 @@
 //! # What it does
-//! Allocates the outputs of `R.call_tir` and `R.call_dps_packed` explicitly with `R.builtin.alloc_tensor`, and calls the
-//! function with inputs, outputs and the extra size arguments, in that order. An output whose shape is the value of a shape
-//! variable gets its dims by matching that variable first. If not even the rank is known, a packed function writes into the
-//! result of `R.zeros` of that shape.
+//! Allocates the outputs of `R.call_tir` and `R.call_dps_packed` explicitly with
+//! `R.builtin.alloc_tensor`, and calls the function with inputs, outputs and the extra size
+//! arguments, in that order. If the shape of an output is the value of a shape variable, that
+//! variable is matched first to get the dims. If not even the rank is known, a packed function
+//! writes into the result of `R.zeros` of that shape.
 //!
 //! # Before
 //! ```python
@@ -41,13 +42,14 @@
 //! ```
 //!
 //! # Requires
-//! Nothing: dataflow blocks are made plain first, because the calls have effects.
+//! Nothing: dataflow blocks become plain blocks first, because the calls have effects.
 //!
 //! # Keeps
-//! Names and types of the variables that are bound to calls.
+//! Names and types of the variables bound to calls.
 //!
-//! Purity: what is written into is new. A pure function gets the attribute `relax.force_pure`. Where some function of the
-//! module works in place, all functions become impure instead.
+//! Purity: the calls write only into new tensors. A pure function gets the attribute
+//! `relax.force_pure`. If a function of the module works in place, all functions become impure
+//! instead.
 //!
 //! # Never
 //! Shares memory between outputs.
@@ -79,12 +81,13 @@ impl ModulePass for CallTirRewrite {
     }
 
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        // After this pass nobody sees which calls work in place.
+        // After this pass, calls that work in place are not marked.
         let in_place = module.works_in_place();
         let mut module = CopyWrittenViews.run(module, ctx)?;
         for_each_relax(&mut module, ctx, |_, func| {
             let changed = rewrite(func)?;
-            // What the calls write into is the function's own: it is as pure as it was, and so are its callers.
+            // The calls write only into tensors that the function allocates, so its purity and that
+            // of its callers do not change.
             if changed && !in_place {
                 force_pure(func);
             }
@@ -97,7 +100,7 @@ impl ModulePass for CallTirRewrite {
     }
 }
 
-/// Whether a call was rewritten.
+/// Rewrites the calls of a function. Returns whether there were any.
 fn rewrite(func: &mut Function) -> Result<bool, PassError> {
     let mut rewriter = Rewriter { namer: None, changed: false };
     flatten(func);
@@ -115,7 +118,7 @@ impl Rewriter {
         self.namer.get_or_insert_with(|| Namer::new(func))
     }
 
-    /// Notes a call that is rewritten: what it becomes is made where the call stands.
+    /// Records a call to rewrite. The new bindings get its source location.
     fn begin(&mut self, func: &Function, var: Var) -> Span {
         self.changed = true;
         let span = func.var(var).span;
@@ -187,18 +190,19 @@ impl Rewriter {
         call_args.extend(&new_dests);
         call_args.extend(sizes.iter().map(|&s| func.int_value(s, DType::Int64)));
         let unit = unit_ty(func);
-        // A packed function's type says nothing of its result, so the call states that there is none.
+        // A packed function's type does not describe its result, so the call declares that it
+        // returns nothing.
         let is_packed = matches!(func.expr(callee), ExprData::Extern(_));
         let stated: &[Type] = if is_packed { &[unit] } else { &[] };
         let call = func.call(Callee::Expr(callee), &call_args, Attrs::default(), stated, unit);
         self.namer(func).bind(func, "_", call, out);
-        // A single output that was allocated has the binding's variable already.
+        // A single allocated output already has the binding's variable.
         let result = if single { overwrites.then_some(dests[0]) } else { Some(func.tuple(&dests)) };
         out.extend(result.map(|result| Binding::bind(binding.var, result)));
         Ok(())
     }
 
-    /// The tensors that a call reads: the fields of its tuple of arguments.
+    /// The tensors that a call reads: the fields of its argument tuple.
     fn inputs(&mut self, func: &mut Function, inputs: Expr, out: &mut Vec<Binding>) -> Vec<Expr> {
         if let Some(fields) = func.tuple_fields(inputs) {
             return fields.to_vec();
@@ -250,7 +254,7 @@ impl Rewriter {
         Ok(func.var_expr(var))
     }
 
-    /// Binds `var` to a new tensor whose shape, of any rank, is the value of a variable.
+    /// Binds `var` to a new tensor of any rank, whose shape is the value of a variable.
     fn zeros(
         &mut self,
         func: &mut Function,
@@ -266,7 +270,8 @@ impl Rewriter {
         func.var_expr(var)
     }
 
-    /// The dims of a shape variable; where its type does not tell them, it is matched against new symbols.
+    /// The dims of a shape variable. If its type does not give them, it is matched against new
+    /// symbols.
     fn match_dims(
         &mut self,
         func: &mut Function,

@@ -1,7 +1,8 @@
 //! # What it does
-//! Lowers operators to `R.call_tir` of loop functions generated from their tensor expressions. Operators whose result shape
-//! depends on values become calls of packed functions, pure ones unless the operator has effects. Equal calls share one loop
-//! function. Operators that only change the shape (`reshape`, `flatten`, `expand_dims`, `squeeze`) become `R.reshape`, which
+//! Lowers operators to `R.call_tir` of loop functions generated from their tensor expressions.
+//! Operators whose result shape depends on values become calls of packed functions, which are pure
+//! unless the operator has effects. Equal calls share one loop function. Operators that only
+//! change the shape (`reshape`, `flatten`, `expand_dims`, `squeeze`) become `R.reshape`, which
 //! does not copy.
 //!
 //! # Before
@@ -33,20 +34,20 @@
 //!     ...
 //! ```
 //!
-//! With the setting `relax.trust_indices` no index that comes as a value is checked.
+//! With the setting `relax.trust_indices`, indices that are values are not checked.
 //!
-//! Operators in the user's own map are legalised by the user's functions, and those to be skipped stay.
+//! Operators in the user's map are legalised by the user's functions; operators to be skipped stay.
 //!
 //! # Requires
-//! Nothing. An operator whose operands' rank or data type is not known stays as it is:
-//! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin) makes it a call that looks at the operands when the program
-//! runs. `R.match_cast` before it makes it a loop function.
+//! Nothing. An operator on operands of unknown rank or data type stays:
+//! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin) turns it into a call that inspects
+//! the operands at run time. An `R.match_cast` before it makes it a loop function.
 //!
 //! # Keeps
 //! Names, types and order of the bindings, and dataflow blocks.
 //!
 //! # Never
-//! Changes a function that is in the module already.
+//! Changes a loop function that is already in the module.
 
 use std::sync::Arc;
 
@@ -64,23 +65,23 @@ use crate::common::call_keys::Key;
 use crate::common::kernels::Kernels;
 use crate::common::names::{RESHAPE, null_vars, op_call, packed_call, resolve_null};
 
-/// The user's own way to legalise an operator: what takes the place of the call.
+/// A user function that legalises an operator. It returns the replacement of the call.
 pub type CustomLegalize =
     Arc<dyn Fn(&mut CustomCall<'_>) -> Result<Expr, LegalizeError> + Send + Sync>;
 
 /// See the module's documentation.
 #[derive(Clone, Default)]
 pub struct LegalizeOps {
-    /// Operators by full name (`relax.add`) that the user legalises. What these functions make is legalised in the
-    /// usual way.
+    /// User functions for operators by full name (`relax.add`). Operators in their results are
+    /// legalised in the usual way.
     pub custom: FxHashMap<String, CustomLegalize>,
-    /// Operators by full name that stay as they are.
+    /// Full names of operators that stay unchanged.
     pub skip: FxHashSet<String>,
 }
 
-/// A call that the user's function legalises.
+/// A call that a user function legalises.
 pub struct CustomCall<'a> {
-    /// The function that holds the call.
+    /// The function that contains the call.
     pub func: &'a mut Function,
     /// The operator.
     pub op: Op,
@@ -102,10 +103,10 @@ impl CustomCall<'_> {
         bind_near(self.func, self.namer, self.var, value, &mut self.out)
     }
 
-    /// A call of an operator, its type inferred.
+    /// A call of an operator, with an inferred type.
     ///
     /// # Errors
-    /// What the operator's type rule says.
+    /// The error of the operator's type rule.
     pub fn call_op(&mut self, op: Op, args: &[Expr], attrs: Attrs) -> Result<Expr, LegalizeError> {
         let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
         let attrs = pliant_ops::registry().complete(op, attrs);
@@ -115,10 +116,11 @@ impl CustomCall<'_> {
         Ok(self.func.call(Callee::Op(op), &args, attrs, &[], ty))
     }
 
-    /// The call of a loop function that `compute` makes of one tensor for each operand.
+    /// A call of the loop function that `compute` creates from one tensor per operand.
     ///
     /// # Errors
-    /// When an operand's shape or data type is not known, `compute` fails, or its outputs are no well-formed stages.
+    /// If an operand's shape or data type is unknown, `compute` fails, or its outputs are not
+    /// well-formed stages.
     pub fn call_te(
         &mut self,
         hint: &str,
@@ -176,16 +178,16 @@ impl ModulePass for LegalizeOps {
     }
 }
 
-/// The setting that says that indices are in range.
+/// The setting that declares all indices to be in range.
 pub const TRUST_INDICES: &str = "relax.trust_indices";
 
-/// Whether it does.
+/// Whether [`TRUST_INDICES`] is set.
 pub(crate) fn trusts_indices(ctx: &PassContext) -> bool {
     let value = ctx.config.get(TRUST_INDICES);
     matches!(value, Some(AttrValue::Bool(true) | AttrValue::Int(1)))
 }
 
-/// Whether a function has a call that may be legalised, so that others are not copied.
+/// Whether a function has a call that may be legalised. Other functions are not copied.
 fn has_operators(func: &Function) -> bool {
     pliant_pass::rewrite::reachable_seqs(func).into_iter().any(|seq| {
         func.seq(seq).blocks.iter().any(|&b| {
@@ -199,11 +201,11 @@ fn has_operators(func: &Function) -> bool {
     })
 }
 
-/// A loop function that is made already, and how to call it with other operands.
+/// An existing loop function, and how to call it with other operands.
 #[derive(Clone)]
 struct Known {
     name: Arc<str>,
-    /// Which of the flattened operands each input is.
+    /// The position of each input among the flattened operands.
     inputs: Vec<usize>,
     tir_vars: Vec<Sym>,
     out_tys: Vec<Type>,
@@ -215,9 +217,9 @@ struct Legalizer<'a> {
     kernels: &'a mut Kernels,
     namer: Option<Namer>,
     known: FxHashMap<Key, Known>,
-    /// Whether indices are not checked: [`TRUST_INDICES`].
+    /// Whether indices are not checked; see [`TRUST_INDICES`].
     trusted: bool,
-    /// The variables that stand for operands that are not given, and their values.
+    /// The variables bound to `R.null_value()`, which represent absent operands.
     nulls: FxHashMap<Var, Expr>,
     ctx: &'a PassContext,
 }
@@ -240,7 +242,7 @@ impl Legalizer<'_> {
         if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
     }
 
-    /// Legalises a binding; by the user's own map only with `own`.
+    /// Legalises a binding. The user's map applies only with `own`.
     fn binding(
         &mut self,
         func: &mut Function,
@@ -301,12 +303,13 @@ impl Legalizer<'_> {
         Ok(())
     }
 
-    /// The operand, or the `R.null_value()` that it is bound to, which stands for one that is not given.
+    /// The operand, or the `R.null_value()` that its variable is bound to, which represents an
+    /// absent operand.
     fn given(&self, func: &Function, arg: Expr) -> Expr {
         resolve_null(&self.nulls, func, arg)
     }
 
-    /// Lets the user's function legalise a call, and what it makes in the usual way.
+    /// Calls the user's function for a call, then legalises its result in the usual way.
     fn custom(
         &mut self,
         func: &mut Function,
@@ -347,7 +350,7 @@ impl Legalizer<'_> {
         self.binding(func, binding, false, out)
     }
 
-    /// Adds the loop function of a call, remembers it for equal calls, and makes the call.
+    /// Adds the loop function of a call, records it for equal calls, and creates the call.
     fn new_kernel(
         &mut self,
         func: &mut Function,
@@ -378,7 +381,7 @@ impl Legalizer<'_> {
         value
     }
 
-    /// The expression as an operand: bound to a variable before `near` if it is no leaf.
+    /// The expression as an operand: bound to a variable before `near` unless it is a leaf.
     fn bound(&mut self, func: &mut Function, near: Var, e: Expr, out: &mut Vec<Binding>) -> Expr {
         if !matches!(func.expr(e), ExprData::Call { .. } | ExprData::TupleGetItem(..)) {
             return e;
@@ -387,7 +390,7 @@ impl Legalizer<'_> {
     }
 }
 
-/// Binds a value to a variable that is seen where `near` is.
+/// Binds a value to a variable with the same visibility as `near`.
 fn bind_near(
     func: &mut Function,
     namer: &mut Option<Namer>,
@@ -404,14 +407,14 @@ fn bind_near(
     bound
 }
 
-/// `R.call_pure_packed(name, args...)` of that result type.
+/// `R.call_pure_packed(name, args...)` with that result type.
 fn pure_packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     let all: Vec<Expr> = [callee].into_iter().chain(args.iter().copied()).collect();
     func.call(Callee::Op(CALL_PURE_PACKED), &all, Attrs::default(), &[ty], ty)
 }
 
-/// The call of a known loop function with other inputs.
+/// A call of a known loop function with other inputs.
 fn call_known(func: &mut Function, known: &Known, inputs: &[Expr]) -> Expr {
     let Known { name, tir_vars, out_tys, tuple, .. } = known;
     pliant_ops::call_tir(func, name, inputs, tir_vars, out_tys, *tuple)

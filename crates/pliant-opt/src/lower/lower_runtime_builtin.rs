@@ -1,7 +1,8 @@
 //! # What it does
-//! Lowers memory operators, and operators that the virtual machine implements itself, to machine operators and calls of
-//! `vm.builtin.*`. An operator on operands of unknown rank or data type becomes a call of `pliant.call_operator`, with the
-//! operator's name and the call over `a0`, `a1`, ... as strings; it looks at the operands at run time.
+//! Lowers memory operators, and operators that the virtual machine implements itself, to VM
+//! operators and calls of `vm.builtin.*`. An operator on operands of unknown rank or data type
+//! becomes a call of `pliant.call_operator`, with the operator's name and the call over `a0`, `a1`,
+//! ... as strings; it inspects the operands at run time.
 //!
 //! # Before
 //! ```python
@@ -36,7 +37,8 @@
 //! Names and types.
 //!
 //! # Never
-//! Removes a binding. It adds some only where the operands of a closure stand in a variable: one for each.
+//! Removes a binding. It adds bindings only if the operands of a closure are the value of a
+//! variable: one for each operand.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{Attrs, Op};
@@ -51,7 +53,7 @@ use crate::common::names::{
 };
 use crate::common::names::{null_vars, resolve_null};
 
-/// Operators that are calls of a builtin with the same operands.
+/// Operators that become calls of a builtin with the same operands.
 pub const BUILTIN_OPS: &[(&str, &str)] = &[
     ("relax.reshape", "vm.builtin.reshape"),
     ("relax.shape_of", "vm.builtin.shape_of"),
@@ -129,7 +131,8 @@ fn lower(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Result<Option<
     }))
 }
 
-/// The call of an operator that has no loop function yet for want of known operands; `None` where that is not why.
+/// The call of an operator that has no loop function because its operands are not known well
+/// enough; `None` for all others.
 fn operator_call(
     func: &mut Function,
     op: Op,
@@ -148,7 +151,8 @@ fn operator_call(
     Some(packed_call(func, dynamic::CALL_OPERATOR, &all, ty))
 }
 
-/// Writes the tuple of operands of `op` out, where it is no literal: builtins take each by itself.
+/// Expands the tuple of operands of `op`, unless it is a literal: builtins take the operands
+/// separately.
 fn write_out_operands(
     func: &mut Function,
     op: Op,
@@ -177,7 +181,7 @@ fn write_out_operands(
     Ok(())
 }
 
-/// The operands with tuples of operands written out, as builtins take them.
+/// The operands with tuples expanded, as builtins take them.
 fn flat_operands(func: &Function, args: &[Expr]) -> Vec<Expr> {
     let mut out = Vec::with_capacity(args.len());
     for &arg in args {

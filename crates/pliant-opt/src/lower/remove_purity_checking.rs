@@ -1,7 +1,8 @@
 //! # What it does
-//! Turns `R.call_pure_packed(f, args...)` and `R.call_inplace_packed(f, args...)` into plain calls of the packed function. From
-//! here on purity is no longer tracked: every pure function gets the attribute `relax.force_pure`. If a function of the module
-//! works in place, all functions become impure instead, and so do the types of function values.
+//! Turns `R.call_pure_packed(f, args...)` and `R.call_inplace_packed(f, args...)` into plain calls
+//! of the packed function. From here on, purity is no longer tracked: every pure function gets the
+//! attribute `relax.force_pure`. If a function of the module works in place, all functions become
+//! impure instead, and so do the types of function values.
 //!
 //! # Before
 //! ```python
@@ -21,7 +22,7 @@
 //! ```
 //!
 //! # Requires
-//! Nothing: dataflow blocks are made plain where calls with effects come in.
+//! Nothing: dataflow blocks become plain blocks if calls with effects are added.
 //!
 //! # Keeps
 //! The order of the bindings.
@@ -48,7 +49,7 @@ impl ModulePass for RemovePurityChecking {
     }
 
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        // After this pass nobody sees which packed functions work in place.
+        // After this pass, packed calls that work in place are not marked.
         let in_place = module.works_in_place();
         let mut module = CopyWrittenViews.run(module, ctx)?;
         for_each_relax(&mut module, ctx, |_, func| {
@@ -67,7 +68,7 @@ impl ModulePass for RemovePurityChecking {
     }
 }
 
-/// Makes the calls of packed functions plain; whether there are any.
+/// Turns the calls of packed functions into plain calls. Returns whether there were any.
 fn unwrap_calls(func: &mut Function) -> Result<bool, PassError> {
     let mut changed = false;
     rewrite_bindings(func, |func, mut binding, out| {

@@ -1,6 +1,7 @@
 //! # What it does
-//! Turns dataflow blocks into plain binding blocks and their variables into plain variables, and merges adjacent blocks. Later
-//! passes add calls with effects, which dataflow blocks may not hold.
+//! Turns dataflow blocks into plain binding blocks and their variables into plain variables, and
+//! merges adjacent blocks. Later passes add calls with effects, which dataflow blocks must not
+//! contain.
 //!
 //! # Before
 //! ```python

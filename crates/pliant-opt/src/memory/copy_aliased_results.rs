@@ -1,6 +1,7 @@
 //! # What it does
-//! Copies a result that is a view of a parameter, so that a caller who writes into the result does not change its argument. A
-//! parameter that is returned itself is copied only if the function has the attribute `fresh_results`.
+//! Copies a result that is a view of a parameter, so that a caller who writes to the result does
+//! not change its argument. A parameter that is returned directly is copied only if the function
+//! has the attribute `fresh_results`.
 //!
 //! # Before
 //! ```python
@@ -23,10 +24,10 @@
 //! Nothing.
 //!
 //! # Keeps
-//! What calls that work in place return: their results are new values by definition, wherever they lie.
+//! The results of in-place calls: they are new values by definition, wherever they are in memory.
 //!
 //! # Never
-//! Copies what a call of a packed function returns: what that is a view of only its author knows.
+//! Copies the result of a packed function: only its author knows what it is a view of.
 
 use pliant_ir::Attrs;
 use pliant_ir::attr_names::PRIMITIVE;
@@ -42,7 +43,8 @@ use crate::analysis::memory::may_be_view;
 /// The builtin that copies a tensor.
 pub const COPY_TENSOR: &str = "vm.builtin.copy_tensor";
 
-/// The attribute of functions that return none of their parameters' memory, not even a parameter itself.
+/// The attribute of functions whose results never share memory with parameters, not even by
+/// returning a parameter.
 pub const FRESH_RESULTS: &str = "fresh_results";
 
 /// See the module's documentation.
@@ -69,7 +71,7 @@ impl FunctionPass for CopyAliasedResults {
             out: Vec::new(),
         };
         let new = copier.copied(func, result);
-        // What the copies and the result name is put out of its block.
+        // Variables that the copies and the result mention become outputs of their blocks.
         let values = copier.out.iter().map(|b| b.value).chain([new]);
         for v in values.flat_map(|e| operand_vars(func, e)).collect::<Vec<_>>() {
             func.var_mut(v).dataflow = false;
@@ -82,16 +84,16 @@ impl FunctionPass for CopyAliasedResults {
     }
 }
 
-/// What a value may be.
+/// How a value may alias a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
-    /// A parameter, or a part of one.
+    /// A parameter, or a field of one.
     Param,
-    /// Another view of the memory of one.
+    /// Another view of a parameter's memory.
     View,
 }
 
-/// What variables may be of the parameters.
+/// How variables may alias parameters.
 struct Origins {
     of: FxHashMap<Var, Origin>,
     /// The tuples that variables are bound to.
@@ -121,7 +123,7 @@ impl Origins {
         self.origin(func, e) == Some(Origin::View)
     }
 
-    /// What a value may be: the most that one of its parts may be.
+    /// How a value may alias a parameter: the strongest of its parts.
     fn origin(&self, func: &Function, value: Expr) -> Option<Origin> {
         let mut found = None;
         let mut stack = vec![value];
@@ -141,7 +143,7 @@ impl Origins {
                         found = Some(Origin::View);
                     }
                 }
-                // A loop of no turns gives its first state.
+                // A loop without iterations returns its initial state.
                 ExprData::Call { callee: Callee::Op(WHILE_LOOP), args, .. } => {
                     stack.extend(func.list(*args));
                 }
@@ -151,7 +153,7 @@ impl Origins {
         found
     }
 
-    /// The field itself where the tuple was written out, else the tuple.
+    /// The field itself for a tuple literal, otherwise the tuple.
     fn field(&self, func: &Function, tuple: Expr, i: u32) -> Expr {
         let written = match func.expr(tuple) {
             ExprData::Var(v) => self.tuples.get(v).copied().unwrap_or(tuple),
@@ -169,7 +171,8 @@ struct Copier {
 }
 
 impl Copier {
-    /// The value with copies of all views in it. Types nest no deeper than the parser and the builder allow.
+    /// The value with all views in it copied. Recursion is bounded, since the parser and the
+    /// builder limit the nesting of types.
     fn copied(&mut self, func: &mut Function, e: Expr) -> Expr {
         if !self.origins.is_view(func, e) {
             return e;
@@ -198,7 +201,7 @@ impl Copier {
         new
     }
 
-    /// A field of a tuple that may hold views: a tensor is copied.
+    /// A field of a tuple that may contain views: a tensor is copied.
     fn field(&mut self, func: &mut Function, tuple: Expr, i: u32) -> Expr {
         let value = func.tuple_get_item(tuple, i);
         let field = self.namer.bind(func, "field", value, &mut self.out);

@@ -1,7 +1,8 @@
 //! # What it does
-//! Copies a view if an in-place call may write into it or into the value that it is a view of. `R.reshape` creates a new value,
-//! so sharing memory must not be visible. In modules with in-place calls, constants that are written into, here or by a called
-//! function, and constants that a function returns are copied too: each call must see its own value.
+//! Copies a view if an in-place call may write to it or to the value that it is a view of.
+//! `R.reshape` creates a new value, so shared memory must not be visible. In modules with in-place
+//! calls, constants that are written to, here or by a called function, and constants that a
+//! function returns are copied too: each call must see its own value.
 //!
 //! # Before
 //! ```python
@@ -46,11 +47,12 @@
 //! No local functions: [`LambdaLift`](crate::canonicalize::lambda_lift) runs before.
 //!
 //! # Keeps
-//! Modules without calls that work in place, and views of values that nothing but the view reads. Constants that are passed
-//! to functions that only read them stay what they are, weights among them.
+//! Modules without in-place calls, and views of values that only the view reads. Constants passed
+//! to functions that only read them, such as weights, are not copied.
 //!
 //! # Never
-//! Looks into packed functions that are called for their effects: what these write only their authors know.
+//! Analyses packed functions that are called for their effects: only their authors know what
+//! these write.
 
 use std::sync::Arc;
 
@@ -96,7 +98,7 @@ impl ModulePass for CopyWrittenViews {
     }
 }
 
-/// Puts a copy behind each of those views.
+/// Inserts a copy after each of these views.
 fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
     let mut namer = Namer::new(func);
     for seq in reachable_seqs(func) {
@@ -129,7 +131,7 @@ fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
     }
 }
 
-/// The views whose memory some call may write into while another variable names it too.
+/// The views whose memory a call may write to while another variable refers to it.
 fn written_views(func: &Function, memory: &mut Memory) -> FxHashSet<Var> {
     let mut views = Vec::new();
     let mut reads: FxHashMap<Var, usize> = FxHashMap::default();
@@ -149,14 +151,14 @@ fn written_views(func: &Function, memory: &mut Memory) -> FxHashSet<Var> {
     });
     views.retain(|(view, source)| {
         let alone = memory.fresh.contains(source) && reads.get(source) == Some(&1);
-        // An earlier run has copied it: nothing reads the view but the copy right behind it.
+        // An earlier run copied it: the copy directly after the view is its only reader.
         let done = copied.contains(view) && reads.get(view) == Some(&1);
         !alone && !done && memory.view_is_written(*view)
     });
     views.into_iter().map(|(view, _)| view).collect()
 }
 
-/// The variable that a value is a copy of, before purity is removed or after.
+/// If a value is a copy, before or after purity is removed: the copied variable.
 fn copied_var(func: &Function, value: Expr) -> Option<Var> {
     let ExprData::Call { callee, args, .. } = func.expr(value) else { return None };
     let (callee, source) = match (callee, func.list(*args)) {
@@ -170,7 +172,7 @@ fn copied_var(func: &Function, value: Expr) -> Option<Var> {
     }
 }
 
-/// What a value is a view of.
+/// If a value is a view: the variable that it is a view of.
 fn reshaped(func: &Function, value: Expr) -> Option<Var> {
     let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
         return None;

@@ -1,6 +1,7 @@
 //! # What it does
-//! Inserts `R.memory.kill_tensor(t)` and `R.memory.kill_storage(s)` after the last use of every tensor and storage that the
-//! function creates, so that the virtual machine frees the memory at once.
+//! Inserts `R.memory.kill_tensor(t)` and `R.memory.kill_storage(s)` after the last use of every
+//! tensor and storage that the function creates, so that the virtual machine frees the memory
+//! at once.
 //!
 //! # Before
 //! ```python
@@ -45,14 +46,14 @@
 //! ```
 //!
 //! # Requires
-//! Nothing: dataflow blocks are made plain first.
+//! Nothing: dataflow blocks become plain blocks first.
 //!
 //! # Keeps
-//! Every binding and its order. A value that is killed already is left alone.
+//! Every binding and its order. Values that are already killed.
 //!
 //! # Never
-//! Kills a parameter, a value that the function returns, a variable before its last use in a nested sequence, or an operand
-//! or result of a call that works in place: they are one value by two names.
+//! Kills a parameter, a value that the function returns, a variable before its last use in a nested
+//! sequence, or an operand or result of an in-place call: they are two names of one value.
 
 use pliant_ir::Op;
 use pliant_ir::relax::visit::operand_vars;
@@ -102,7 +103,7 @@ impl FunctionPass for KillAfterLastUse {
     }
 }
 
-/// What to kill after which binding of a sequence, but for the variables to be `kept`.
+/// What to kill after each binding of a sequence, except the variables in `kept`.
 fn kills_of(
     func: &Function,
     bindings: &[Binding],
@@ -123,11 +124,12 @@ fn kills_of(
     kills
 }
 
-/// The variables whose values live on: in tuples that a sequence gives back, which passes that take these apart still
-/// name, and the operands and results of calls that work in place, which are one value by two names.
+/// The variables whose values must stay alive: fields of tuples that a sequence returns, since
+/// passes that expand these tuples refer to them, and the operands and results of in-place calls,
+/// which are two names of one value.
 fn held(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     let mut held = FxHashSet::default();
-    // What a nested sequence holds may be a tuple of the sequence around it.
+    // A nested sequence may hold a tuple of the enclosing sequence.
     for seq in reachable_seqs(func).into_iter().rev() {
         for &block in func.seq(seq).blocks.iter().rev() {
             for binding in func.block(block).bindings.iter().rev() {
@@ -138,7 +140,7 @@ fn held(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     held
 }
 
-/// Enters what a binding holds; the bindings after it went before.
+/// Records what a binding holds; the bindings after it were visited before.
 fn hold(func: &Function, binding: &Binding, live: &Liveness, held: &mut FxHashSet<Var>) {
     let given_back = live.last_read(binding.var) == Some(AT_RESULT);
     match func.expr(binding.value) {
@@ -155,7 +157,7 @@ fn hold(func: &Function, binding: &Binding, live: &Liveness, held: &mut FxHashSe
     }
 }
 
-/// How the value of a binding is killed; `None` for values that are not.
+/// The operator that kills the value of a binding; `None` for values that are not killed.
 fn kill_op(func: &Function, binding: &Binding) -> Option<Op> {
     let ExprData::Call { callee, .. } = func.expr(binding.value) else { return None };
     if let Callee::Op(MEMORY_ALLOC_STORAGE | VM_ALLOC_STORAGE) = callee {

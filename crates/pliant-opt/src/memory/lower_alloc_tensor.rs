@@ -1,5 +1,6 @@
 //! # What it does
-//! Gives every `R.builtin.alloc_tensor` that memory planning left a storage of its own, of the tensor's size.
+//! Gives every `R.builtin.alloc_tensor` that memory planning left its own storage of the
+//! tensor's size.
 //!
 //! # Before
 //! ```python
@@ -43,7 +44,7 @@
 //! Everything else.
 //!
 //! # Never
-//! Lets two tensors share memory; that is the work of [`StaticPlanBlockMemory`](crate::memory::plan_memory).
+//! Lets two tensors share memory: that is [`StaticPlanBlockMemory`](crate::memory::plan_memory).
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function};
 use pliant_ir::{DType, Sym};
@@ -78,7 +79,7 @@ impl FunctionPass for LowerAllocTensor {
     }
 }
 
-/// A binding to `R.builtin.alloc_tensor`, taken apart.
+/// The parts of a binding to `R.builtin.alloc_tensor`.
 pub(crate) struct Alloc {
     pub binding: Binding,
     pub shape: Expr,

@@ -1,10 +1,11 @@
 //! # What it does
-//! Lets tensors share storages. A tensor that only loop functions read and write releases its storage after its last use. A
-//! later tensor of the same sequence, or of a branch inside it, takes that storage if it is provably large enough for all
-//! values of the symbols. A storage of constant size may be at most 16 times larger than a tensor of constant size.
+//! Lets tensors share storages. A tensor that only loop functions read and write releases its
+//! storage after its last use. A later tensor of the same sequence, or of a branch inside it,
+//! reuses that storage if it is provably large enough for all values of the symbols. A storage of
+//! constant size may be at most 16 times larger than a tensor of constant size.
 //!
-//! The attribute `tir_var_upper_bound` of a function, such as `{"n": 1024}`, bounds its symbols: storages then have
-//! the greatest size that they may need.
+//! The attribute `tir_var_upper_bound` of a function, such as `{"n": 1024}`, bounds its symbols:
+//! storages then have the maximum size that they may need.
 //!
 //! # Before
 //! ```python
@@ -63,8 +64,7 @@
 //!
 //! # Never
 //! Shares the memory of a tensor that is returned, stored in a tuple, or passed to anything but a
-//! loop function of this
-//! module: those may keep a reference.
+//! loop function of this module: those may keep a reference.
 
 use std::sync::Arc;
 
@@ -131,7 +131,8 @@ fn plan(func: &mut Function, kernels: &FxHashSet<Arc<str>>) -> Result<(), PassEr
     let bounds = upper_bounds(func);
     let bounds: FxHashMap<&str, i64> = bounds.iter().map(|(n, b)| (&**n, *b)).collect();
     let mut sizes = Sizes::of(func, &bounds);
-    // What is free around a branch is free in it; sequences come after the one around them.
+    // Storages that are free around a branch are free in it. Sequences follow the one that
+    // contains them.
     let mut branches: FxHashMap<Seq, Pool> = FxHashMap::default();
     for seq in reachable_seqs(func) {
         let old = take_flat_bindings(func, seq);
@@ -166,7 +167,7 @@ fn plan(func: &mut Function, kernels: &FxHashSet<Arc<str>>) -> Result<(), PassEr
     Ok(())
 }
 
-/// A reshaped tensor is a view: it lives in the memory of its source.
+/// A reshaped tensor is a view in the memory of its operand.
 fn alias(func: &Function, binding: &Binding) -> Option<Var> {
     match func.expr(binding.value) {
         ExprData::Call { callee: Callee::Op(RESHAPE), args, .. } => match func.list(*args) {
@@ -180,8 +181,8 @@ fn alias(func: &Function, binding: &Binding) -> Option<Var> {
     }
 }
 
-/// The variables whose memory something else may keep: everything that is used other than as an operand of a loop
-/// function in the sequence that defines it.
+/// The variables whose memory may be referenced elsewhere: every variable with a use other than as
+/// an operand of a loop function in the sequence that defines it.
 fn escaping(func: &Function, kernels: &FxHashSet<Arc<str>>, live: &Liveness) -> FxHashSet<Var> {
     let mut out = FxHashSet::default();
     for seq in reachable_seqs(func) {

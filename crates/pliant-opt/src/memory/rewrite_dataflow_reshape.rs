@@ -1,6 +1,6 @@
 //! # What it does
-//! Turns calls of loop functions that only change the shape of their input into `R.reshape`, which does not copy. The pass
-//! proves this from the indices of the loop function.
+//! Turns calls of loop functions that only change the shape of their input into `R.reshape`, which
+//! does not copy. The pass proves this from the indices of the loop function.
 //!
 //! # Before
 //! ```python
@@ -56,10 +56,10 @@
 //! Nothing.
 //!
 //! # Keeps
-//! What a dataflow block outputs: it stays a tensor of its own.
+//! The outputs of a dataflow block: they stay separate tensors.
 //!
 //! # Never
-//! Changes a call outside of dataflow blocks, where calls may write into tensors.
+//! Changes a call outside of dataflow blocks, where calls may write to tensors.
 
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ fn reshape(
         return None;
     };
     let TypeData::Tensor { .. } = func.ty(input) else { return None };
-    // The machine reshapes what it has: a call with a tensor that may not fit keeps its own check.
+    // The VM reshapes the actual tensor: a call with a tensor that may not fit keeps its own check.
     let known = func.ty(input).dims().is_some()
         && func.ty(input).dtype() == func.types.get(ty).dtype()
         && matches!(func.expr(input), ExprData::Var(_) | ExprData::Constant(_));

@@ -1,6 +1,7 @@
 //! # What it does
-//! Replaces parameters of one function by constants: tensors, scalars, shapes, strings and tuples of them. Parameters are named
-//! by name or index. Symbols that a value determines become numbers everywhere in the function.
+//! Replaces parameters of one function by constants: tensors, scalars, shapes, strings and tuples
+//! of them. Parameters are identified by name or index. Symbols that a value determines become
+//! numbers everywhere in the function.
 //!
 //! # Before
 //! ```python
@@ -27,7 +28,7 @@
 //! ```
 //!
 //! # Requires
-//! That the function exists and has the parameters, and that the tensors fit their types.
+//! That the function exists and has the parameters, and that the values match their types.
 //!
 //! # Keeps
 //! The order of the other parameters.
@@ -48,16 +49,16 @@ use crate::analysis::memory::{Memory, ParamUses};
 use crate::common::names::{known_names, relax_func};
 use crate::common::reinfer::reinfer;
 
-/// Which parameter.
+/// Identifies a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamKey {
-    /// The one of that name.
+    /// By name.
     Name(Arc<str>),
-    /// The one at that place, counted from 0.
+    /// By position, starting at 0.
     Index(usize),
 }
 
-/// What a parameter becomes.
+/// The value of a bound parameter.
 #[derive(Clone, Debug)]
 pub enum ParamValue {
     /// A tensor.
@@ -72,14 +73,15 @@ pub enum ParamValue {
     Str(Arc<str>),
     /// One value per field.
     Tuple(Vec<ParamValue>),
-    /// Several values: a tuple, or a shape where that is meant or nothing said and all are integers.
+    /// Several values: a tuple. A shape if the type is a shape, or if the type is open and all
+    /// values are integers.
     List(Vec<ParamValue>),
-    /// A tensor where one is meant, else the other value.
+    /// A tensor if the parameter is one, otherwise the other value.
     Either(Tensor, Box<ParamValue>),
 }
 
 impl ParamValue {
-    /// The value as one of a type: tensor, scalar, shape, string or tuple.
+    /// The value in the form that a type requires: tensor, scalar, shape, string or tuple.
     fn of_type(&self, func: &Function, ty: Type) -> ParamValue {
         let data = func.types.get(ty);
         let dims = |values: &[ParamValue]| -> Option<Vec<i64>> {
@@ -123,7 +125,7 @@ impl ParamValue {
 pub struct BindParams {
     /// The function.
     pub func_name: Arc<str>,
-    /// The parameters and what they become.
+    /// The parameters with their values.
     pub params: Vec<(ParamKey, ParamValue)>,
 }
 
@@ -151,7 +153,7 @@ impl ModulePass for BindParams {
 }
 
 impl BindParams {
-    /// The parameters that the keys name, each once.
+    /// The parameters that the keys identify, without duplicates.
     fn resolve(&self, func: &Function) -> Result<Vec<(Var, ParamValue)>, Problem> {
         let params = func.params();
         let mut out: Vec<(Var, ParamValue)> = Vec::new();
@@ -181,8 +183,8 @@ impl BindParams {
     }
 }
 
-/// The function with parameters replaced by values. Those that are written into stay variables: each is one value,
-/// however often it is read.
+/// The function with parameters replaced by values. Parameters that are written to stay variables:
+/// each is one value, however often it is read.
 fn bind(
     func: &Function,
     bound: &[(Var, ParamValue)],
@@ -236,7 +238,7 @@ fn bind(
     }
 }
 
-/// A value written out, for a parameter of that type of `src`.
+/// A value as an expression, for a parameter of type `ty` of `src`.
 fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> Expr {
     let data = src.types.get(ty);
     match value {
@@ -263,15 +265,15 @@ fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> 
     }
 }
 
-/// The sizes that the values of parameters tell.
+/// The sizes that the values of parameters determine.
 struct Sizes<'a> {
     func: &'a Function,
-    /// Each with its value and the parameter that tells it.
+    /// Each size with its value and the parameter that determines it.
     known: FxHashMap<SymVar, (i64, String)>,
 }
 
 impl Sizes<'_> {
-    /// Enters the sizes that stand alone in a parameter's type.
+    /// Records the sizes that are single symbols in a parameter's type.
     fn enter(&mut self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
         let func = self.func;
         let misfit =
@@ -377,7 +379,7 @@ impl Sizes<'_> {
     }
 }
 
-/// Why a value is none of a type.
+/// Why a value does not match a type.
 fn refused(func: &Function, ty: Type, value: &ParamValue) -> String {
     let found = match value {
         ParamValue::Tensor(_) | ParamValue::Either(..) => "a tensor".to_string(),

@@ -1,6 +1,6 @@
 //! # What it does
-//! Replaces symbolic sizes by numbers, or by terms over other sizes, in one function or in all functions that have a size of
-//! that name.
+//! Replaces symbolic sizes by numbers, or by terms over other sizes, in one function or in all
+//! functions that have a size of that name.
 //!
 //! # Before
 //! ```python
@@ -27,14 +27,14 @@
 //! ```
 //!
 //! # Requires
-//! That the function, where one is named, has the sizes; else that some function has each. The sizes of a term are
-//! those of the function by their names; others are new to it.
+//! That the named function has the sizes; without a name, that each size exists in some function.
+//! The sizes in a term refer to the function's sizes of the same names; the others are new.
 //!
 //! # Keeps
-//! The parameters: a call with another size fails when the function is entered.
+//! The parameters: a call with another size fails on entry to the function.
 //!
 //! # Never
-//! Touches a function that has none of the sizes.
+//! Changes a function that has none of the sizes.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::names::{known_names, relax_func};
 
-/// What a size becomes: a term in an arena of its own.
+/// The replacement of a size: a term in its own arena.
 #[derive(Clone, Debug)]
 pub struct SizeTerm {
     /// The arena of the term.
@@ -68,9 +68,9 @@ impl From<i64> for SizeTerm {
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct BindSymbolicVars {
-    /// The sizes by name, and what they become.
+    /// The sizes by name, with their replacements.
     pub binding_map: Vec<(Arc<str>, SizeTerm)>,
-    /// The function; all functions where there is none.
+    /// The function; `None` for all functions.
     pub func_name: Option<Arc<str>>,
 }
 
@@ -111,7 +111,7 @@ impl ModulePass for BindSymbolicVars {
     }
 }
 
-/// The module, if the sizes of the functions that changed still have definitions and their calls still fit.
+/// The module, if the sizes of the changed functions are still defined and their calls still fit.
 fn settled(before: &IRModule, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
     let mut problems = Vec::new();
     for (name, func) in module.relax_funcs() {
@@ -137,7 +137,7 @@ fn errors(module: &IRModule, ctx: &PassContext) -> Vec<String> {
     findings.iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect()
 }
 
-/// A function with all that it calls.
+/// A function together with everything that it calls.
 fn with_callees(module: &IRModule, name: &str) -> IRModule {
     let mut out = IRModule::new();
     let mut work: Vec<Arc<str>> = vec![name.into()];
@@ -153,7 +153,7 @@ fn with_callees(module: &IRModule, name: &str) -> IRModule {
 }
 
 impl BindSymbolicVars {
-    /// Complains about sizes that are negative, and about those that nobody has.
+    /// Reports negative sizes, and sizes that no function has.
     fn check(&self, found: &FxHashSet<&str>, mut all: Vec<String>) -> Result<(), PassError> {
         let mut problems = Vec::new();
         let place = match &self.func_name {
@@ -179,8 +179,8 @@ impl BindSymbolicVars {
     }
 }
 
-/// The sizes of a function: those that its parameters or casts define, and those that it only mentions. What local functions
-/// and the turns of loops define is theirs.
+/// The sizes of a function: those that its parameters or casts define, and those that it only
+/// mentions. Sizes defined by local functions or loop iterations are not included.
 fn sizes_of(func: &Function) -> Vec<SymVar> {
     let root = func.root();
     let mut out: Vec<SymVar> = Vec::new();
@@ -207,8 +207,8 @@ fn sizes_of(func: &Function) -> Vec<SymVar> {
     out
 }
 
-/// The function with values for sizes, all at once. Sizes in these values are those of the function that have their names
-/// and are not bound themselves.
+/// The function with sizes replaced by values, all at once. Sizes in these values refer to the
+/// unbound sizes of the function with the same names.
 fn bind(func: &Function, sizes: &[SymVar], bound: &[(SymVar, &SizeTerm)]) -> Function {
     copy_function_with(func, |importer| {
         let mut fresh: FxHashMap<String, Sym> = FxHashMap::default();

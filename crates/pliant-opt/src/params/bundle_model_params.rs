@@ -1,5 +1,6 @@
 //! # What it does
-//! Bundles the parameters of a model, those from the attribute `num_input` on, into one tuple.
+//! Bundles the parameters of a model, which start at index `num_input` (an attribute), into
+//! one tuple.
 //!
 //! # Before
 //! ```python
@@ -31,10 +32,10 @@
 //! Nothing: functions without the attribute are left alone.
 //!
 //! # Keeps
-//! The names of the parameters, in the body; the attribute. Calls in the module hand over tuples.
+//! The names of the parameters in the body, and the attribute. Calls in the module pass tuples.
 //!
 //! # Never
-//! Bundles twice: a function whose only parameter from there on is a tuple is done.
+//! Bundles twice: a function whose only model parameter is a tuple is left alone.
 
 use std::sync::Arc;
 
@@ -110,7 +111,7 @@ impl BundleModelParams {
     }
 }
 
-/// Whether there is nothing to bundle: no parameter of the model, or a tuple alone.
+/// Whether there is nothing to bundle: no model parameter, or only a tuple.
 fn is_done(func: &Function, count: usize) -> bool {
     match func.params()[count..] {
         [] => true,

@@ -1,5 +1,5 @@
-//! Passes that treat the parameters of a model: bind them to values, bundle them, change their types, or compute what depends
-//! on them alone ahead of the inputs.
+//! Passes on the parameters of a model. They bind them to values, bundle them, change their types,
+//! or precompute what depends only on them.
 //!
 //! | module | what |
 //! |---|---|

@@ -1,5 +1,5 @@
 //! # What it does
-//! Changes the types of parameters and infers everything that depends on them again.
+//! Changes the types of parameters and re-infers everything that depends on them.
 //!
 //! # Before
 //! ```python
@@ -26,13 +26,13 @@
 //! ```
 //!
 //! # Requires
-//! That the body is well typed with the new types, and mentions no size that they do not tell.
+//! That the body is well typed with the new types, and mentions no size that they do not define.
 //!
 //! # Keeps
 //! The types of `match_cast`s.
 //!
 //! # Never
-//! Touches functions whose parameters keep their types.
+//! Changes functions whose parameters keep their types.
 
 use std::sync::Arc;
 
@@ -45,14 +45,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::reinfer::reinfer;
 
-/// Tells the types of parameters of the function of that name, made in the function's arenas. The others keep theirs.
+/// Returns the new types of parameters of the named function, created in the function's arenas. The
+/// other parameters keep their types.
 pub type ParamTypesFn =
     dyn Fn(&str, &mut Function) -> Result<Vec<(Var, Type)>, PassError> + Send + Sync;
 
 /// See the module's documentation.
 #[derive(Clone)]
 pub struct UpdateParamStructInfo {
-    /// Tells the types; called once for each function, in order.
+    /// Returns the types; called once for each function, in order.
     pub sinfo_func: Arc<ParamTypesFn>,
 }
 
@@ -62,7 +63,7 @@ impl ModulePass for UpdateParamStructInfo {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        // The sizes that were free before, for each function that changes.
+        // The free sizes before the change, for each function that changes.
         let mut free: FxHashMap<Arc<str>, FxHashSet<SymVar>> = FxHashMap::default();
         for (name, func) in &mut module.functions {
             ctx.check_cancelled()?;
@@ -82,7 +83,7 @@ impl ModulePass for UpdateParamStructInfo {
         if free.is_empty() {
             return Ok(module);
         }
-        // Calls between functions are inferred from the signatures that the callees have after the change.
+        // Calls between functions are inferred from the new signatures of the callees.
         let signatures = module.clone();
         update_each_relax(&mut module, ctx, |name, func| {
             let Some(before) = free.get(name) else { return Ok(false) };

@@ -1,6 +1,7 @@
 //! # What it does
-//! Chooses the cheaper order of a chain of two matmuls: first the operands that are known before the inputs (constants, and
-//! values that depend only on parameters from `num_input` on), otherwise the order with fewer multiplications at all sizes.
+//! Chooses the cheaper order of a chain of two matmuls. Operands that are known before the inputs
+//! (constants, and values that depend only on parameters from `num_input` on) are multiplied first;
+//! otherwise the order with fewer multiplications at all sizes is chosen.
 //!
 //! # Before
 //! ```python
@@ -27,11 +28,11 @@
 //! ```
 //!
 //! # Requires
-//! Sizes of the three operands; the second of two dims, the third of one or two.
+//! Known sizes of the three operands; a second operand of two dims, and a third of one or two.
 //!
 //! # Keeps
-//! The order where neither is provably cheaper, and where a product has an `out_dtype`. A product that something else
-//! reads is computed for that as before.
+//! The order if neither is provably cheaper, and if a product has an `out_dtype`. A product with
+//! another reader is still computed for that reader.
 //!
 //! # Never
 //! Keeps the rounding of the products.
@@ -126,7 +127,8 @@ impl Chain {
     }
 }
 
-/// The multiplications of `(a @ b) @ c` and of `a @ (b @ c)`; nothing where the orders are not the same product.
+/// The number of multiplications of `(a @ b) @ c` and of `a @ (b @ c)`; `None` if the orders do not
+/// compute the same product.
 fn costs(func: &mut Function, a: Expr, b: Expr, c: Expr) -> Option<(Sym, Sym)> {
     let (a, b, c) = (dims(func, a)?, dims(func, b)?, dims(func, c)?);
     let (&[k, n], 1 | 2) = (b.as_slice(), c.len()) else { return None };

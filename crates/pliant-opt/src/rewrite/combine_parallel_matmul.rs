@@ -30,13 +30,13 @@
 //! ```
 //!
 //! # Requires
-//! Matrices of known numbers of columns, which are known before the first of the products is computed.
+//! Matrices with known numbers of columns, which are defined before the first of the products.
 //!
 //! # Keeps
-//! Products outside of dataflow blocks, those by tensors of more than two dims, and what is added to the products.
+//! Products outside of dataflow blocks, those by tensors of more than two dims, and biases.
 //!
 //! # Never
-//! Changes a value: each column of the product is summed up as before.
+//! Changes a value: each column of the product is summed as before.
 
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op, OpRegistry};
@@ -76,17 +76,18 @@ impl ModulePass for CombineParallelMatmul {
     }
 }
 
-/// A product that can be part of a larger one.
+/// A product that can be combined with others.
 struct Part {
     binding: Binding,
-    /// The tensor that is multiplied, and the matrix.
+    /// The left operand and the matrix.
     operands: [Expr; 2],
     columns: i64,
-    /// What products of one group have in common: the tensor, the matrices' type, the attributes.
+    /// What the products of a group have in common: the left operand, the data type, the
+    /// attributes.
     key: (Expr, Option<DType>, Attrs),
 }
 
-/// The products of a block that have their left operand in common, two or more each, in order.
+/// The groups of at least two products of a block with a common left operand, in order.
 fn groups(
     func: &mut Function,
     block: Block,
@@ -97,7 +98,7 @@ fn groups(
     let whole = product(&x, &w);
     let defs = Defs::of(func, ops, Some(writers));
     let mut groups: Vec<Vec<Part>> = Vec::new();
-    // What the block has bound when the first product of each group is computed.
+    // The variables bound before the first product of each group.
     let mut bound: Vec<FxHashSet<_>> = Vec::new();
     let mut seen = FxHashSet::default();
     let own: FxHashSet<_> = func.block(block).bindings.iter().map(|b| b.var).collect();
@@ -148,7 +149,7 @@ fn part(
     Some(Part { binding, operands, columns, key })
 }
 
-/// One product in place of those of a group.
+/// One product that replaces those of a group.
 fn combined(
     func: &mut Function,
     group: &[Part],

@@ -30,10 +30,11 @@
 //! ```
 //!
 //! # Requires
-//! Terms of one type, as the sum.
+//! Addends of the same type as the sum.
 //!
 //! # Keeps
-//! Sums that are known before the inputs are (constants, and what follows from the parameters behind `num_input`).
+//! Sums that are known before the inputs (constants, and values that depend only on parameters from
+//! `num_input` on).
 //!
 //! # Never
 //! Keeps the rounding of the product.

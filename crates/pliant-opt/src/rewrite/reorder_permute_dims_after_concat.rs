@@ -1,5 +1,6 @@
 //! # What it does
-//! Concatenates tensors before transposing them if all are transposed alike: one `permute_dims` instead of one per tensor.
+//! Concatenates tensors before transposing them if all are transposed in the same way: one
+//! `permute_dims` instead of one per tensor.
 //!
 //! # Before
 //! ```python
@@ -27,10 +28,10 @@
 //! ```
 //!
 //! # Requires
-//! A tuple that is written out, and known ranks.
+//! A tuple literal, and known ranks.
 //!
 //! # Keeps
-//! Tensors that something else reads permuted: they are permuted for that as before.
+//! Permuted tensors with another reader: they are still computed for that reader.
 //!
 //! # Never
 //! Changes a value.
@@ -96,7 +97,7 @@ fn reordered(
     cx.call(PERMUTE, &[all], Attrs::default().with("axes", axes)).map(Some)
 }
 
-/// The tensor that an operand is a permutation of, and the order of its dims.
+/// For a permuted operand: the original tensor, and the order of its dims.
 fn permuted(cx: &RewriteCx<'_>, e: Expr) -> Option<(Expr, Vec<usize>)> {
     let input = *operands_of(cx, e, PERMUTE)?.first()?;
     let rank = cx.func.rank_of(cx.func.expr_ty(input))?;

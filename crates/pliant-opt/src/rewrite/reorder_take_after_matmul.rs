@@ -32,10 +32,10 @@
 //! A matrix whose last axis is indexed by a vector or a scalar.
 //!
 //! # Keeps
-//! Other indexing, and `mode="nan"`, whose NaN no product makes where nothing is summed up.
+//! Other indexing, and `mode="nan"`, since a product with an empty sum would not return its NaN.
 //!
 //! # Never
-//! Changes a value: each column of the product is summed up as before.
+//! Changes a value: each column of the product is summed as before.
 
 use pliant_ir::{AttrValue, IRModule, Op};
 use pliant_pass::pass::update_each_relax;

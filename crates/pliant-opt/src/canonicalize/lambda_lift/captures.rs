@@ -1,4 +1,4 @@
-//! What local functions capture: variables, and symbols that are in view around them.
+//! What local functions capture: variables, and symbols in scope around them.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ type Set<T> = IndexSet<T, FxBuildHasher>;
 pub(super) struct LocalFunc {
     /// The function expression.
     pub id: FuncId,
-    /// The variable that is bound to it.
+    /// The enclosing function expression, which contains the binding.
     pub var: Var,
     /// The function expression that holds the binding.
     pub parent: FuncId,
-    /// Its name in the module; empty until names are given.
+    /// Its name in the module; empty until it is assigned.
     pub name: Arc<str>,
     /// The captured variables, in the order of their parameters.
     pub vars: Vec<Var>,
@@ -29,13 +29,13 @@ pub(super) struct LocalFunc {
     pub syms: Vec<SymVar>,
 }
 
-/// The local functions of a function, and the variables that are known to hold them.
+/// The local functions of a function, and the variables known to hold them.
 pub(super) struct Known {
-    /// Outer ones first, in the order of the text.
+    /// Outer functions first, in source order.
     pub funcs: Vec<LocalFunc>,
     by_id: FxHashMap<FuncId, usize>,
     by_var: FxHashMap<Var, usize>,
-    /// The function expression that holds each sequence.
+    /// The function expression that contains each sequence.
     pub owners: FxHashMap<Seq, FuncId>,
 }
 
@@ -53,17 +53,17 @@ impl Known {
         known
     }
 
-    /// The local function `id`; none for the root.
+    /// The index of the local function `id`; `None` for the root.
     pub fn index_of(&self, id: FuncId) -> Option<usize> {
         self.by_id.get(&id).copied()
     }
 
-    /// The local function that a variable holds, itself or as another name.
+    /// The local function that a variable holds, directly or through a renaming.
     pub fn func_of(&self, var: Var) -> Option<&LocalFunc> {
         self.by_var.get(&var).map(|&i| &self.funcs[i])
     }
 
-    /// Records the local functions; returns the symbols in view around each.
+    /// Records the local functions. Returns the symbols in scope around each.
     fn find(&mut self, func: &Function) -> Vec<FxHashSet<SymVar>> {
         let mut in_view = Vec::new();
         let (mut syms, mut scopes) = (FxHashSet::default(), Vec::<Vec<SymVar>>::new());
@@ -117,7 +117,7 @@ impl Known {
         in_view
     }
 
-    /// Finds the captures, until those of no function grow: a function captures what the functions that it calls do.
+    /// Computes the captures as a fixed point: a function also captures what its callees capture.
     fn capture(&mut self, func: &Function, in_view: &[FxHashSet<SymVar>]) {
         let uses: Vec<Uses> =
             self.funcs.iter().map(|local| Uses::of(func, local.id, self)).collect();
@@ -139,7 +139,8 @@ impl Known {
         }
     }
 
-    /// Adds to each function's set what the functions that it uses have, as far as `keep` lets it in.
+    /// Adds the sets of the functions that each function uses to its own set, filtered by `keep`,
+    /// until nothing changes.
     fn settle<T: Copy + Eq + std::hash::Hash>(
         &self,
         uses: &[Uses],
@@ -163,7 +164,7 @@ impl Known {
     }
 }
 
-/// The symbols that values of these types define come into view.
+/// Adds the symbols that values of these types define to the scope.
 fn define(func: &Function, tys: &[Type], syms: &mut FxHashSet<SymVar>, scopes: &mut [Vec<SymVar>]) {
     for s in solvable_syms(func, tys, &|v| syms.contains(&v)) {
         if syms.insert(s)
@@ -180,10 +181,10 @@ fn leave(syms: &mut FxHashSet<SymVar>, scopes: &mut Vec<Vec<SymVar>>) {
     }
 }
 
-/// What a local function mentions itself.
+/// What a local function itself mentions.
 struct Uses {
     bound: FxHashSet<Var>,
-    /// Variables from around it that hold no known function.
+    /// Variables of enclosing functions that hold no known function.
     vars: Set<Var>,
     /// The known functions.
     funcs: Set<usize>,

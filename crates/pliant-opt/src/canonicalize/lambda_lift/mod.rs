@@ -1,9 +1,10 @@
 //! # What it does
-//! Moves every local function to the module as a private function. The lifted function has its own parameters, then the
-//! captured variables, then the captured symbols that are no dim of those variables. A call of a known function becomes a
-//! direct call that passes the captured values; where the function is used as a value, `R.make_closure` holds them. Mutually
-//! recursive functions capture what any of them needs and pass it on, so no closure holds itself. Nested local functions are
-//! lifted too.
+//! Moves every local function to the module as a private function. The lifted function has its own
+//! parameters, then the captured variables, then the captured symbols that are not a dim of those
+//! variables. A call of a known function becomes a direct call that passes the captured values; if
+//! the function is used as a value, `R.make_closure` holds them. Mutually recursive functions
+//! capture what any of them needs and pass it on, so no closure contains itself. Nested local
+//! functions are lifted too.
 //!
 //! # Before
 //! ```python
@@ -40,7 +41,7 @@
 //! The order of all calls, names and types.
 //!
 //! # Never
-//! Makes a closure of a function that captures nothing: its global name is the value.
+//! Creates a closure for a function that captures nothing: its global name is the value.
 
 mod captures;
 mod rewrite;
@@ -85,7 +86,7 @@ impl ModulePass for LambdaLift {
             rewrite::rewrite(func, &known);
             let lifted: Vec<(Arc<str>, Function)> =
                 known.funcs.iter().map(|local| (local.name.clone(), lift(func, local))).collect();
-            // What was lifted is gone from the outer function's arenas.
+            // Removes the lifted functions from the outer function's arenas.
             *func = copy_function(func);
             for (name, func) in lifted {
                 module.insert(name, func);
@@ -95,9 +96,9 @@ impl ModulePass for LambdaLift {
     }
 }
 
-/// Gives every local function a name of the module: that of the function around it, then its own.
+/// Assigns every local function a name in the module: the enclosing function's name, then its own.
 fn name_all(outer: &str, func: &Function, known: &mut Known, taken: &mut FxHashSet<Arc<str>>) {
-    // Outer functions come first, so that the name around is there.
+    // Outer functions come first, so the enclosing name exists.
     for i in 0..known.funcs.len() {
         let local = &known.funcs[i];
         let around = known.index_of(local.parent).map(|j| known.funcs[j].name.clone());
@@ -117,7 +118,7 @@ fn name_all(outer: &str, func: &Function, known: &mut Known, taken: &mut FxHashS
     }
 }
 
-/// A local function, rewritten already, as a function of its own.
+/// Copies a local function, which was already rewritten, to a new function.
 fn lift(src: &Function, local: &LocalFunc) -> Function {
     let data = src.func(local.id).clone();
     let mut dst = Function::empty();
@@ -130,7 +131,7 @@ fn lift(src: &Function, local: &LocalFunc) -> Function {
     let own = data.attrs.iter().filter(|(key, _)| &***key != GLOBAL_SYMBOL);
     dst.attrs.extend(own.map(|(k, v)| (k.clone(), v.clone())));
     let mut importer = Importer::new(src, &mut dst);
-    // The captured ones come first: types may name captured shapes.
+    // The captured variables come first, because types may name captured shapes.
     let captured: Vec<_> = local.vars.iter().map(|&v| importer.define(v)).collect();
     let mut params: Vec<_> = data.params.iter().map(|&p| importer.define(p)).collect();
     params.extend(captured);

@@ -1,4 +1,5 @@
-//! Replaces local functions by their global names: in calls with what they captured, elsewhere by closures.
+//! Replaces local functions by their global names, with the captured values in calls, and by
+//! closures elsewhere.
 
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, FuncId, Function, Seq, TypeData, Var,
@@ -10,12 +11,12 @@ use rustc_hash::FxHashSet;
 use super::captures::{Known, LocalFunc};
 use crate::common::names::{MAKE_CLOSURE, op_call};
 
-/// Rewrites all sequences, those of the local functions included.
+/// Rewrites all sequences, including those of the local functions.
 pub(super) fn rewrite(func: &mut Function, known: &Known) {
     let seqs = reachable_seqs(func);
     for local in &known.funcs {
         for &v in &local.vars {
-            // What is read outside its dataflow block is an output of the block.
+            // A variable that is read outside its dataflow block is an output of the block.
             func.var_mut(v).dataflow = false;
         }
     }
@@ -27,7 +28,7 @@ pub(super) fn rewrite(func: &mut Function, known: &Known) {
     }
 }
 
-/// The local functions that are used as values in the function expression that binds them.
+/// The local functions that the enclosing function expression uses as values.
 fn used_as_values(func: &Function, known: &Known, seqs: &[Seq]) -> FxHashSet<FuncId> {
     let mut out = FxHashSet::default();
     for &seq in seqs {
@@ -42,7 +43,7 @@ fn used_as_values(func: &Function, known: &Known, seqs: &[Seq]) -> FxHashSet<Fun
         for &block in &func.seq(seq).blocks {
             for b in &func.block(block).bindings {
                 match func.expr(b.value) {
-                    // Another name is no use.
+                    // A renaming is no use.
                     ExprData::Var(_) if b.cast.is_none() => {}
                     ExprData::Call { callee: Callee::Expr(callee), args, .. }
                         if matches!(func.expr(*callee), ExprData::Var(_)) =>
@@ -106,7 +107,7 @@ impl Rewriter<'_> {
                     out.push(binding);
                 }
             }
-            // Other names of known functions are not needed: their uses name the function.
+            // Renamings of known functions are dropped: their uses refer to the function directly.
             ExprData::Var(_) if self.known.func_of(binding.var).is_some() => {}
             _ => {
                 binding.value = self.expr(func, binding.value, owner, out);
@@ -115,7 +116,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The expression with known functions replaced; closures that it needs are bound first.
+    /// The expression with known functions replaced. Binds the closures that it needs first.
     fn expr(
         &mut self,
         func: &mut Function,
@@ -183,7 +184,7 @@ fn captures(local: &LocalFunc) -> bool {
     !(local.vars.is_empty() && local.syms.is_empty())
 }
 
-/// What a function captured, as operands.
+/// The captured values of a function, as operands.
 fn captured(func: &mut Function, local: &LocalFunc) -> Vec<Expr> {
     let mut out: Vec<Expr> = local.vars.iter().map(|&v| func.var_expr(v)).collect();
     for &sym in &local.syms {
@@ -193,7 +194,7 @@ fn captured(func: &mut Function, local: &LocalFunc) -> Vec<Expr> {
     out
 }
 
-/// The lifted function's name, of the type that it has with what it captured as parameters.
+/// The lifted function's name. Its type has the captured values as parameters.
 fn global(func: &mut Function, local: &LocalFunc) -> Expr {
     let captured = captured(func, local);
     let own = func.func(local.id).params.clone();
@@ -211,7 +212,7 @@ fn closure(func: &mut Function, local: &LocalFunc) -> Expr {
     op_call(func, MAKE_CLOSURE, &[callee, captured], ty)
 }
 
-/// The expression with variables replaced by operands; the same id when none is.
+/// The expression with variables replaced by operands; the same id if none is replaced.
 fn replace(func: &mut Function, e: Expr, by: &Substitution) -> Expr {
     if by.is_empty() { e } else { by.apply(func, e) }
 }

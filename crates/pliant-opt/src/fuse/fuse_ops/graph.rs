@@ -1,4 +1,5 @@
-//! The dataflow graph of one block: a node for each binding, an edge from each value to each of its readers.
+//! The dataflow graph of one block: a node for each binding, an edge from each value to each of its
+//! readers.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::analysis::dominators::Node;
 use crate::analysis::op_pattern::{OpPattern, is_mergeable};
 use crate::analysis::tir_call::{PrimSizes, TirCall};
 
-/// What is known of the loop functions that may be fused.
+/// The loop functions that may be fused.
 pub(super) struct Kernels(FxHashMap<Arc<str>, (OpPattern, PrimSizes)>);
 
 impl Kernels {
@@ -23,7 +24,8 @@ impl Kernels {
         for (name, f) in module.prim_funcs() {
             let noted = f.attrs.get(OP_PATTERN).and_then(AttrValue::as_int);
             let pattern = noted.and_then(OpPattern::from_int).unwrap_or(OpPattern::Opaque);
-            // A note may be the user's own: it says what pays, not what is allowed.
+            // The user may have set the annotation: it states what is profitable, not what is
+            // allowed.
             if pattern < OpPattern::Tuple
                 && is_mergeable(f)
                 && let Some(sizes) = PrimSizes::of(f)
@@ -46,7 +48,8 @@ pub(super) struct Graph {
     /// Whether each node is a call of a loop function.
     pub calls: Vec<bool>,
     pub index: FxHashMap<Var, u32>,
-    /// How many calls that work in place stand before each node: a group is computed where its last node is.
+    /// The number of in-place calls before each node. A group is computed at the position of its
+    /// last node.
     pub epochs: Vec<u32>,
 }
 
@@ -95,7 +98,7 @@ impl Graph {
         self.index.insert(binding.var, at);
     }
 
-    /// The call, if it is one of a loop function that may be fused, with sizes that provably fit.
+    /// The call, if its loop function may be fused and the sizes provably fit.
     fn fusible_call(
         &self,
         func: &mut Function,
@@ -115,7 +118,7 @@ impl Graph {
         Some((call, *pattern))
     }
 
-    /// Whether a binding takes a field of a result of a call in this block.
+    /// Whether a binding takes a field of the result of a call in this block.
     fn is_field(&self, func: &Function, binding: &Binding) -> bool {
         let ExprData::TupleGetItem(tuple, _) = func.expr(binding.value) else { return false };
         let ExprData::Var(v) = func.expr(*tuple) else { return false };

@@ -1,4 +1,4 @@
-//! A group of bindings as a function of its own.
+//! Outlines a group of bindings as a separate function.
 
 use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::op::CALL_TIR;
@@ -12,17 +12,18 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::tir_call::TirCall;
 
-/// A group made a function.
+/// The outlined function of a group.
 pub(super) struct Outlined {
     /// The function: private and [`PRIMITIVE`].
     pub func: Function,
-    /// What is passed for its tensors.
+    /// The arguments for its tensor parameters.
     pub args: Vec<Expr>,
-    /// The symbols that no tensor tells, passed as one shape after them.
+    /// The symbols that no tensor defines, passed as one shape after the tensors.
     pub sizes: Vec<Sym>,
 }
 
-/// Makes a function of bindings to calls of loop functions and fields of their results; its result is the last one's.
+/// Creates a function from bindings of calls of loop functions and fields of their results. It
+/// returns the value of the last binding.
 pub(super) fn outline(src: &Function, members: &[Binding]) -> Outlined {
     let mut dst = Function::empty();
     dst.private = true;
@@ -51,7 +52,7 @@ pub(super) fn outline(src: &Function, members: &[Binding]) -> Outlined {
     Outlined { func: dst, args, sizes }
 }
 
-/// Adds a parameter for the symbols that no tensor defines; what they are outside.
+/// Adds a parameter for the symbols that no tensor defines. Returns their values outside.
 fn pass_sizes(
     dst: &mut Function,
     src: &Function,
@@ -86,7 +87,7 @@ struct Outline<'a> {
 }
 
 impl Outline<'_> {
-    /// Makes the irregular parts of the sizes in a binding symbols of the new function.
+    /// Replaces irregular parts of the sizes in a binding by new symbols of the function.
     fn name_irregular_sizes(&mut self, b: &Binding) {
         let (src, dst) = (self.importer.src, &mut *self.importer.dst);
         let terms = &mut self.importer.terms;
@@ -140,7 +141,7 @@ impl Outline<'_> {
         dst.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &[stated], ty)
     }
 
-    /// A tensor of the group: its own, or a parameter.
+    /// A tensor operand: a value of the group, or a parameter.
     fn operand(&mut self, e: Expr) -> Expr {
         let src = self.importer.src;
         if let ExprData::Var(v) = src.expr(e) {

@@ -1,8 +1,9 @@
-//! Which nodes of a dataflow graph become one group: each group is joined into that of its post-dominator where the
-//! patterns on all ways between them allow it.
+//! Partitions the nodes of a dataflow graph into groups. A group is merged into that of its
+//! post-dominator if the patterns on all paths between them allow it.
 //!
-//! In three rounds: elementwise work moves into what reads it, and reductions and products take the elementwise work at
-//! their outputs; then chains of injective nodes; then what these have left apart.
+//! There are three rounds. The first merges elementwise operations into their readers, and the
+//! elementwise operations on outputs into reductions and products. The second merges chains of
+//! injective nodes, and the third the remaining ones.
 
 use rustc_hash::FxHashSet;
 
@@ -10,17 +11,17 @@ use super::graph::Graph;
 use crate::analysis::dominators::PostDominators;
 use crate::analysis::op_pattern::OpPattern;
 
-/// The groups under construction: disjoint sets of nodes.
+/// The groups under construction: a union-find structure over nodes.
 pub(super) struct Groups {
-    /// The parent in the set's tree; a root is its own.
+    /// The parent of each node; a root is its own parent.
     up: Vec<u32>,
     pattern: Vec<OpPattern>,
-    /// How many calls a group has, at its root.
+    /// The number of calls in a group, stored at its root.
     size: Vec<usize>,
 }
 
 impl Groups {
-    /// Groups of at most `max_size` calls.
+    /// Computes groups of at most `max_size` calls.
     pub fn of(graph: &Graph, max_size: usize) -> Groups {
         let n = graph.nodes.len();
         let mut groups = Groups {
@@ -39,7 +40,7 @@ impl Groups {
         groups
     }
 
-    /// The group of a node, as the number of one of its nodes.
+    /// The representative of a node's group.
     pub fn find(&mut self, mut node: u32) -> u32 {
         while self.up[node as usize] != node {
             let above = self.up[self.up[node as usize] as usize];
@@ -54,7 +55,7 @@ impl Groups {
         self.pattern[root as usize]
     }
 
-    /// Joins the group of a node into that of its post-dominator, if that is allowed.
+    /// Merges the group of a node into that of its post-dominator, if that is allowed.
     fn join(
         &mut self,
         graph: &Graph,
@@ -71,7 +72,7 @@ impl Groups {
         }
         let own = self.pattern_of(node);
         let allowed: fn(OpPattern, bool) -> bool = match own {
-            // Only work at the same places follows a reduction or a product.
+            // Only elementwise operations can follow a reduction or a product.
             CommReduce | OutEWiseFusable if round == 0 && on_way == ElemWise => {
                 |kind, _| kind <= Broadcast
             }
@@ -88,7 +89,8 @@ impl Groups {
         }
     }
 
-    /// The nodes on all ways to the post-dominator, without it, if their groups are allowed and not too large together.
+    /// The nodes on all paths to the post-dominator, without it; `None` if a pattern on them is not
+    /// allowed or the groups together are too large.
     fn way(
         &mut self,
         graph: &Graph,

@@ -1,4 +1,4 @@
-//! From a `Primitive` function to its loop function.
+//! Lowers a `Primitive` function to its loop function.
 
 use std::sync::Arc;
 
@@ -14,26 +14,26 @@ use crate::analysis::tir_call::{PrimSizes, TirCall};
 
 /// A parameter of the function.
 pub(super) struct Param {
-    /// Whether it is a tensor; else it is a shape that only passes sizes.
+    /// Whether it is a tensor; otherwise it is a shape that only passes sizes.
     pub is_tensor: bool,
-    /// The symbols that stand alone in its dims.
+    /// For each dim, its symbol if it is a single symbol.
     pub dims: Vec<Option<SymVar>>,
 }
 
-/// A function that became a loop function.
+/// A function lowered to a loop function.
 pub(super) struct Lowered {
     pub prim: PrimFunc,
     pub params: Vec<Param>,
-    /// The symbols that its scalar parameters are.
+    /// The symbols of its scalar parameters.
     pub sizes: Vec<SymVar>,
     pub outputs: usize,
     /// Whether its results are the fields of a tuple.
     pub tuple: bool,
 }
 
-/// The loop function of a function that holds calls of loop functions only.
+/// The loop function of a function that contains only calls of loop functions.
 pub(super) fn lower(func: &Arc<Function>, module: &IRModule) -> Option<Lowered> {
-    // Proofs make terms, and a function that does not become one stays as it is.
+    // Proofs create terms; on failure, the original function must stay unchanged.
     let mut func = Function::clone(func);
     let bindings = bindings(&func)?;
     let (results, tuple) = results(&func)?;
@@ -86,7 +86,7 @@ fn bindings(func: &Function) -> Option<Vec<Binding>> {
     all.iter().all(|b| b.cast.is_none()).then_some(all)
 }
 
-/// A tensor of the function: a variable, or a field of one that holds a tuple.
+/// A tensor of the function: a variable, or a field of a variable that holds a tuple.
 type Place = (Var, u32);
 
 /// The results, and whether they are the fields of a tuple.
@@ -151,7 +151,8 @@ impl Lowering {
         Some(buffer)
     }
 
-    /// The buffers of the results, by the place that the calls write: fields that are taken out are looked through.
+    /// The buffers of the results, keyed by the value that a call writes. Bindings that only take a
+    /// field are resolved.
     fn outputs(
         &mut self,
         func: &Function,

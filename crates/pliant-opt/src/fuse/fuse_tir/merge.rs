@@ -1,4 +1,4 @@
-//! One loop function that does the work of several, one after the other.
+//! Merges several loop functions into one that runs them one after the other.
 
 use pliant_ir::attr_names::NOALIAS;
 use pliant_ir::tir::sym::SymBridge;
@@ -26,14 +26,15 @@ impl Merge {
         }
     }
 
-    /// A buffer that lives during the function.
+    /// Adds a local buffer.
     pub fn local(&mut self, name: &str, shape: Vec<Expr>, dtype: DType) -> Buffer {
         let buffer = self.f.compact_buffer(name, shape, dtype);
         self.allocs.push(buffer);
         buffer
     }
 
-    /// Adds the work of a function, with its variables and the buffers of its parameters replaced.
+    /// Appends the body of a function, with its variables and the buffers of its parameters
+    /// replaced.
     pub fn add(
         &mut self,
         src: &PrimFunc,
@@ -46,7 +47,7 @@ impl Merge {
         self.flatten(body);
     }
 
-    /// Takes a body apart: its buffers come to live during the whole function.
+    /// Flattens a body: its local buffers become buffers of the whole function.
     fn flatten(&mut self, body: Stmt) {
         let mut stack = vec![body];
         while let Some(s) = stack.pop() {
@@ -65,7 +66,7 @@ impl Merge {
         }
     }
 
-    /// The function with those parameters: tensors, then sizes.
+    /// The function with these parameters: tensors, then sizes.
     pub fn finish(mut self, tensors: &[Buffer], sizes: &[Var]) -> PrimFunc {
         for &b in tensors {
             let name = format!("var_{}", self.f.buffer(b).name);
@@ -103,14 +104,15 @@ impl Merge {
     }
 }
 
-/// Whether a block only holds others. One that only checks something stays a stage of its own.
+/// Whether a block only contains others. A block that only contains a check stays a separate stage.
 fn is_root(f: &PrimFunc, b: &BlockData) -> bool {
     let bare = b.iters.is_empty() && b.predicate.is_none() && b.init.is_none();
     bare && b.annotations.is_empty()
         && !matches!(f.stmt(b.body), StmtData::Store { .. } | StmtData::Assert(..))
 }
 
-/// Gives equal sizes the same form, so that schedules see that loops fit each other, and blocks different names.
+/// Gives equal sizes the same form, so that schedules can match loops, and gives blocks
+/// unique names.
 struct Tidy {
     arena: SymArena,
     bridge: SymBridge,
@@ -160,7 +162,7 @@ impl Rewriter for Tidy {
     }
 }
 
-/// The variables that stand alone in a dim of these buffers.
+/// The variables that are a whole dim of one of these buffers.
 pub(super) fn lone_dims(f: &PrimFunc, buffers: &[Buffer]) -> FxHashSet<Var> {
     let dims = buffers.iter().flat_map(|&b| &f.buffer(b).shape);
     dims.filter_map(|&d| match f.expr(d) {

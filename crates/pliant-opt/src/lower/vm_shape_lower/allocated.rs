@@ -1,4 +1,4 @@
-//! What is allocated, and for whom.
+//! The dims of allocated tensors, and the functions that they are allocated for.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::names::VM_ALLOC_TENSOR;
 
-/// The function that writes each tensor which is allocated: the first one that takes it.
+/// For each allocated tensor, the function that writes it: the first one that takes it.
 pub(super) fn writers(func: &Function, bindings: &[Binding]) -> FxHashMap<Var, Arc<str>> {
     let mut found = FxHashMap::default();
     let mut open = FxHashSet::default();

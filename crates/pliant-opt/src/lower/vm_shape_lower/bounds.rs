@@ -1,4 +1,5 @@
-//! Sizes that the user has bounded (`tir_var_upper_bound`): a call with a greater one fails, and says which.
+//! Upper bounds of sizes (`tir_var_upper_bound`): a call with a greater size fails with an error
+//! that names it.
 
 use pliant_ir::relax::derive::type_syms;
 use pliant_ir::relax::{Binding, Function};
@@ -8,7 +9,8 @@ use pliant_pass::rewrite::Namer;
 use crate::common::names::{packed_call, unit_ty};
 use crate::common::sizes::upper_bounds;
 
-/// The checks of a function's parameters against the bounds that its attribute states, to stand before its body.
+/// The checks of a function's parameters against the bounds in its attribute, to insert before
+/// its body.
 pub(super) fn bound_checks(func: &mut Function, name: &str, namer: &mut Namer) -> Vec<Binding> {
     let bounds = upper_bounds(func);
     let mut out = Vec::new();

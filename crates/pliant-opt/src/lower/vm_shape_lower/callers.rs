@@ -1,5 +1,6 @@
-//! What is known of the arguments of private functions, all of whose callers are known: parameters of which every caller
-//! passes the right kind of value need no check, and neither do dims that every caller's types prove.
+//! Facts about the arguments of private functions whose callers are all known. A parameter needs no
+//! check if every caller passes the right kind of value, and its dims need none if every caller's
+//! types prove them.
 
 use std::sync::Arc;
 
@@ -12,19 +13,20 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::loop_closures::{LoopClosure, loop_closures, loop_operands};
 
-/// What every caller of a function passes.
+/// What all callers of a function pass.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
-    /// For each parameter, whether arguments are of its kind: ranks, data types, numbers of fields.
+    /// For each parameter, whether all arguments have the right kind: ranks, data types, numbers
+    /// of fields.
     pub kinds: Vec<bool>,
-    /// Whether all dims are right where they are no definitions.
+    /// Whether all dims are proved, except those that define symbols.
     pub dims: bool,
 }
 
-/// The functions of which every caller is known.
+/// The functions whose callers are all known.
 pub(super) type Callers = FxHashMap<Arc<str>, Known>;
 
-/// Looks at all callers of the private functions.
+/// Examines all callers of the private functions.
 pub(super) fn known_arguments(module: &IRModule) -> Callers {
     let private = module.relax_funcs().filter(|(_, f)| f.private);
     let known = private
@@ -49,7 +51,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn binding(&mut self, func: &Function, b: Binding, closures: &FxHashMap<Var, LoopClosure>) {
         if closures.contains_key(&b.var) {
-            // Its loop is the caller.
+            // The loop is its caller.
             let ExprData::Call { args, .. } = func.expr(b.value) else { return };
             return self.mentioned(func, b.value, &func.list(*args)[..1]);
         }
@@ -70,7 +72,8 @@ impl Search<'_> {
         }
     }
 
-    /// Functions that an expression names may be called from anywhere, but for those operands of it.
+    /// Functions that an expression mentions outside the operands `but` may be called from
+    /// anywhere.
     fn mentioned(&mut self, func: &Function, e: Expr, but: &[Expr]) {
         let mut escape = |e: Expr| {
             if let ExprData::Global(name) = func.expr(e) {
@@ -85,7 +88,7 @@ impl Search<'_> {
         }
     }
 
-    /// The functions of a loop: called with the first state, and with what the body returns.
+    /// The functions of a loop: called with the initial state, and with the results of the body.
     fn turned(
         &mut self,
         func: &Function,
@@ -113,7 +116,7 @@ impl Search<'_> {
         }
     }
 
-    /// A call of `name` with those arguments.
+    /// Records a call of `name` with these arguments.
     fn passed(&mut self, name: &Arc<str>, args: &[Arg<'_>]) {
         let Some(known) = self.known.get_mut(name) else { return };
         let callee = self.module.get(name).and_then(|f| f.as_relax());
@@ -135,7 +138,7 @@ struct Arg<'a> {
     /// The function that the type belongs to.
     func: &'a Function,
     ty: Type,
-    /// Whether its symbols are the caller's.
+    /// Whether its symbols are those of the caller.
     exact: bool,
 }
 
@@ -145,7 +148,8 @@ impl<'a> Arg<'a> {
     }
 }
 
-/// The state of later turns: values whose type the body keeps are as the first ones, and the others what it returns.
+/// The types of the state in later iterations. Values whose type the body keeps have their initial
+/// type, the others the type that the body returns.
 fn next_turn<'a>(func: &'a Function, first: &[Expr], turn: &'a Function) -> Option<Vec<Arg<'a>>> {
     let ret = turn.ret_ty();
     let results = match turn.types.get(ret) {
@@ -160,7 +164,8 @@ fn next_turn<'a>(func: &'a Function, first: &[Expr], turn: &'a Function) -> Opti
     Some(next.collect())
 }
 
-/// Whether a value of type `have` of `f` is of the kind that type `want` of `g` asks for, whatever its dims.
+/// Whether a value of type `have` of `f` has the kind that type `want` of `g` requires, regardless
+/// of dims.
 fn kind_fits(f: &Function, have: Type, g: &Function, want: Type) -> bool {
     let (have_data, want_data) = (f.types.get(have), g.types.get(want));
     let rank_fits = || g.rank_of(want).is_none_or(|rank| f.rank_of(have) == Some(rank));
@@ -179,10 +184,11 @@ fn kind_fits(f: &Function, have: Type, g: &Function, want: Type) -> bool {
     }
 }
 
-/// What the symbols of a callee are to its caller; none for those that the caller does not know.
+/// The values of a callee's symbols in the caller; `None` for those that the caller does not know.
 type Meaning = FxHashMap<SymVar, Option<Sym>>;
 
-/// Whether the dims of an argument, `have` or part of its type, are what `want` of `g` says, where that defines nothing.
+/// Whether the dims of an argument with type `have` (or part of it) equal those of `want` of `g`,
+/// except those that define symbols.
 fn dims_fit(arg: Arg<'_>, have: Type, g: &Function, want: Type, meaning: &mut Meaning) -> bool {
     let f = arg.func;
     let want = match g.types.get(want) {

@@ -1,10 +1,10 @@
-//! The shape heap during lowering: which term has which slot, which slots are filled here, and which terms wait for
-//! their symbols.
+//! The state of the shape heap during lowering: the slot of each term, which slots are filled at
+//! the current position, and which terms wait for their symbols.
 
 use pliant_ir::{Sym, SymArena, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Slots and their state. Scopes nest as sequences do: what a branch fills is forgotten after it.
+/// Slots and their state. Scopes nest like sequences: what a branch fills is forgotten after it.
 #[derive(Default)]
 pub(super) struct Heap {
     slots: FxHashMap<Sym, u32>,
@@ -12,7 +12,7 @@ pub(super) struct Heap {
     scopes: Vec<Scope>,
 }
 
-/// What one sequence will need, and what it has filled.
+/// What one sequence needs, and what it has filled.
 #[derive(Default)]
 struct Scope {
     filled: Vec<Sym>,
@@ -21,35 +21,35 @@ struct Scope {
     ready: Vec<Sym>,
 }
 
-/// A term and how many of its symbols are not defined yet.
+/// A term, with the number of its undefined symbols.
 struct Need {
     sym: Sym,
     undefined: usize,
 }
 
 impl Heap {
-    /// How many slots there are.
+    /// The number of slots.
     pub fn size(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// The slot of a term, made when it is new.
+    /// The slot of a term, created if the term is new.
     pub fn slot(&mut self, sym: Sym) -> u32 {
         let next = self.slots.len() as u32;
         *self.slots.entry(sym).or_insert(next)
     }
 
-    /// The slot of a term if it is filled here.
+    /// The slot of a term, if it is filled at the current position.
     pub fn filled_slot(&self, sym: Sym) -> Option<u32> {
         if self.filled.contains(&sym) { self.slots.get(&sym).copied() } else { None }
     }
 
-    /// Whether a term is filled here.
+    /// Whether a term is filled at the current position.
     pub fn is_filled(&self, sym: Sym) -> bool {
         self.filled.contains(&sym)
     }
 
-    /// Opens the scope of a sequence that will need these terms, in order.
+    /// Opens the scope of a sequence that needs these terms, in order.
     pub fn enter(&mut self, syms: &SymArena, needs: impl IntoIterator<Item = Sym>) {
         let mut scope = Scope::default();
         let mut seen = FxHashSet::default();
@@ -84,7 +84,7 @@ impl Heap {
         self.scopes.last_mut().expect("lowering is inside a sequence")
     }
 
-    /// Marks a term as filled, so that it and, if it is a symbol, what waits for it can be computed.
+    /// Marks a term as filled. If it is a symbol, terms that wait for it may become ready.
     pub fn fill(&mut self, syms: &SymArena, sym: Sym) {
         if !self.filled.insert(sym) {
             return;
@@ -102,7 +102,7 @@ impl Heap {
         }
     }
 
-    /// The needed terms whose symbols are all defined and that are not filled yet.
+    /// The needed terms that are not filled yet and whose symbols are all defined.
     pub fn take_ready(&mut self) -> Vec<Sym> {
         let ready = std::mem::take(&mut self.scope().ready);
         ready.into_iter().filter(|s| !self.filled.contains(s)).collect()

@@ -1,4 +1,5 @@
-//! Lowers one function: walks its sequences in order, fills the heap and replaces symbolic operands.
+//! Lowers one function: visits its sequences in order, fills the heap and replaces symbolic
+//! operands.
 
 use std::sync::Arc;
 
@@ -19,10 +20,10 @@ use super::shape_func::ShapeFunc;
 use crate::analysis::tail::tail_binding;
 use crate::common::names::{NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty};
 
-/// One generated loop function computes at most this many sizes, so that none grows without bound.
+/// Maximum number of sizes that one generated loop function computes.
 const MAX_BATCH: usize = 256;
 
-/// Lowers a function; returns the loop functions that it calls now.
+/// Lowers a function. Returns the loop functions that it now calls.
 pub(super) fn lower_function(
     name: &str,
     func: &mut Function,
@@ -60,11 +61,11 @@ pub(super) fn lower_function(
     Ok(lowering.kernels.into_iter().map(|(n, k)| (n, k.finished(size))).collect())
 }
 
-/// A generated loop function whose heap size is not known yet.
+/// A generated loop function whose heap size is not yet known.
 pub(super) struct PendingKernel(PrimFunc);
 
 impl PendingKernel {
-    /// The function over a heap of that many slots.
+    /// The function with a heap of that many slots.
     fn finished(mut self, slots: u32) -> PrimFunc {
         let size = self.0.int(i64::from(slots));
         let heap = self.0.buffer_map.values().copied().collect::<Vec<_>>();
@@ -76,32 +77,32 @@ impl PendingKernel {
 }
 
 pub(super) struct Lowering<'a> {
-    /// The function's name, which messages begin with.
+    /// The function's name, with which messages begin.
     pub name: Arc<str>,
     pub namer: Namer,
     pub heap: Heap,
     heap_var: Var,
     heap_used: bool,
-    /// Stands for the heap in checks that do not look at it.
+    /// The operand that checks without heap slots take instead of the heap.
     null: Option<Var>,
     kernels: Vec<(Arc<str>, PendingKernel)>,
     taken: &'a FxHashSet<Arc<str>>,
-    /// Shapes made in the open sequences.
+    /// Shapes created in the open sequences.
     shapes: FxHashMap<Box<[Sym]>, Expr>,
-    /// The keys of `shapes`, oldest first, to forget those of a branch after it.
+    /// The keys of `shapes`, oldest first, so that those of a branch can be removed after it.
     shape_log: Vec<Box<[Sym]>>,
-    /// The scalar parameters whose values are these symbols.
+    /// The scalar parameters that hold the values of these symbols.
     pub scalars: FxHashMap<Sym, (Expr, DType)>,
     /// Whether anything reads the heap: another function, a shape, a check.
     pub heap_read: bool,
-    /// The dims of tensors that are allocated, and where and for which function's result, so that the loop functions that
-    /// compute them check them.
+    /// The dims of allocated tensors, with the source location and the function whose result is
+    /// allocated, so that the loop functions that compute the dims can check them.
     sizes: FxHashMap<Sym, (Span, Option<Arc<str>>)>,
-    /// Where each symbol was defined, in words for messages.
+    /// Where each symbol is defined, as text for messages.
     pub origins: FxHashMap<SymVar, String>,
     /// What all callers pass, if all are known.
     pub known: Option<&'a Known>,
-    /// Whether the dims that are matched now are known to be right.
+    /// Whether the dims that are being matched are already proved.
     pub dims_known: bool,
     ctx: &'a PassContext,
 }
@@ -139,7 +140,8 @@ impl Lowering<'_> {
         self.bindings(func, body, old, out, Some(want))
     }
 
-    /// Lowers a branch; `returned` is the type that its result must be of if that is the function's.
+    /// Lowers a branch. `returned` is the function's result type if the branch returns the
+    /// function's result.
     fn branch(
         &mut self,
         func: &mut Function,
@@ -158,7 +160,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Opens the scope of a sequence with all the terms that its bindings and its result need.
+    /// Opens the scope of a sequence, with all terms that its bindings and its result need.
     fn enter(&mut self, func: &Function, bindings: &[Binding], result: Expr) {
         let mut needs = Vec::new();
         let mut stack = Vec::new();
@@ -188,8 +190,9 @@ impl Lowering<'_> {
         self.heap.enter(&func.syms, needs);
     }
 
-    /// Lowers the bindings of a sequence and its result, and closes its scope. What the function returns is checked
-    /// where it is made, in the branches of an `If` at the end, so that calls at their ends stay there.
+    /// Lowers the bindings of a sequence and its result, and closes its scope. The function's
+    /// result is checked where it is created, in the branches of an `If` at the end, so that tail
+    /// calls stay tail calls.
     fn bindings(
         &mut self,
         func: &mut Function,
@@ -315,7 +318,7 @@ impl Lowering<'_> {
         Ok(func.call(callee, &new, attrs, &ty_args, ty))
     }
 
-    /// An operand with its symbolic shapes and integers read from the heap.
+    /// An operand in which symbolic shapes and integers are read from the heap.
     pub fn operand(
         &mut self,
         func: &mut Function,
@@ -400,7 +403,7 @@ impl Lowering<'_> {
         Ok(self.namer.bind(func, "value", truth, out))
     }
 
-    /// Where a term is read from: a constant (0) or a slot (1).
+    /// The operand code of a term: a constant (0) or a slot (1).
     fn code(&mut self, func: &Function, sym: Sym) -> Result<(i64, i64), PassError> {
         if let Some(value) = func.syms.as_int(sym) {
             return Ok((0, value));
@@ -431,7 +434,7 @@ impl Lowering<'_> {
         )])
     }
 
-    /// Computes every needed term that can be computed by now.
+    /// Computes every needed term whose symbols are defined.
     pub fn compute_ready(
         &mut self,
         func: &mut Function,
@@ -463,13 +466,13 @@ impl Lowering<'_> {
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         let mut targets = Vec::with_capacity(terms.len());
-        // A failed check is of the line that allocates.
+        // A failed check reports the line of the allocation.
         let mut at = None;
         for &(value, target) in terms {
             if self.heap.is_filled(target) || func.syms.as_int(target).is_some() {
                 continue;
             }
-            // Symbols stand for sizes, so most terms of them need no check.
+            // Symbols are sizes, so most terms need no check.
             let zero = func.syms.int(0);
             let made = self.sizes.get(&target).cloned();
             let made =
@@ -519,7 +522,7 @@ impl Lowering<'_> {
     }
 
     fn kernel_name(&self) -> Arc<str> {
-        // Names count up, so that only those of the module can be in the way.
+        // Names are numbered, so only names of the module can conflict.
         (self.kernels.len()..)
             .map(|i| format!("shape_func_{}_{i}", self.name))
             .find(|n| !self.taken.contains(n.as_str()))
@@ -527,7 +530,7 @@ impl Lowering<'_> {
             .into()
     }
 
-    /// Puts the allocation of the heap in front of the body, and what stands for no heap.
+    /// Inserts the allocation of the heap, and its substitute, before the body.
     fn finish(&mut self, func: &mut Function, body: Seq) {
         let mut bindings = Vec::new();
         if self.heap_used && !self.heap_read {
@@ -552,7 +555,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Without a reader of the heap, sizes are only checked, not stored.
+    /// If nothing reads the heap, sizes are only checked, not stored.
     fn drop_stores(&mut self, func: &mut Function) {
         for seq in reachable_seqs(func) {
             let mut bindings = take_flat_bindings(func, seq);
@@ -568,7 +571,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The shape that a call of `vm.builtin.reshape` with these operands asks for, in symbols, for the message of one that
+/// The target shape of a call of `vm.builtin.reshape` in symbols, for the message of a reshape that
 /// does not fit.
 fn reshaped_to(func: &Function, callee: Callee, args: &[Expr]) -> Option<String> {
     let Callee::Expr(callee) = callee else { return None };
@@ -592,7 +595,8 @@ fn with_span(error: PassError, span: pliant_ir::Span) -> PassError {
     }
 }
 
-/// Takes the symbolic dims out of the types of everything but the parameters: the symbols are not defined any more.
+/// Removes symbolic dims from all types except those of the parameters, since the symbols are no
+/// longer defined.
 fn erase_types(func: &mut Function) {
     let mut erased: FxHashMap<Type, Type> = FxHashMap::default();
     for seq in reachable_seqs(func) {
@@ -612,7 +616,7 @@ fn erase_types(func: &mut Function) {
     func.func_mut(root).ret_ty = erase(func, ret, &mut erased);
 }
 
-/// The expression with the types of its result and of its type arguments erased.
+/// The expression with its result type and its type arguments erased.
 fn erase_expr(func: &mut Function, e: Expr, erased: &mut FxHashMap<Type, Type>) -> Expr {
     if matches!(func.expr(e), ExprData::Var(_)) {
         return e;

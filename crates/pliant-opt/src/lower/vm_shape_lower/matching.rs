@@ -1,4 +1,5 @@
-//! Matches values against types: checks that the value is of the type, and defines the type's new symbols.
+//! Matches values against types: checks that the value has the type, and defines the type's new
+//! symbols.
 
 use pliant_ir::attr_names::NUM_CAPTURED;
 use pliant_ir::op::WHILE_LOOP;
@@ -18,7 +19,7 @@ use crate::common::names::{packed_call, prim_int, unit_ty};
 const ASSERT_IMM: i64 = 0;
 /// The dim is stored into the slot.
 pub(super) const STORE: i64 = 1;
-/// Nothing.
+/// Does nothing.
 const NO_OP: i64 = 2;
 /// The dim must equal the slot.
 const ASSERT_LOAD: i64 = 3;
@@ -26,17 +27,17 @@ const ASSERT_LOAD: i64 = 3;
 /// One value whose dims are matched.
 struct Job {
     value: Expr,
-    /// What the dims must be.
+    /// The expected dims.
     dims: Box<[Sym]>,
-    /// Dims that are known to be right already.
+    /// The dims that are already proved.
     proved: Vec<bool>,
-    /// What it is, for messages: `'x'`.
+    /// The value's description for messages: `'x'`.
     subject: String,
-    /// Whether it is a scalar integer instead of a tensor or a shape.
+    /// Whether the value is an integer scalar instead of a tensor or a shape.
     scalar: bool,
 }
 
-/// What happens to one dim: the code, its operand, and the text for a failed check.
+/// The action for one dim: the code, its operand, and the text for a failed check.
 struct Action(i64, i64, Option<String>);
 
 impl Job {
@@ -53,7 +54,8 @@ impl Lowering<'_> {
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         let mut params: Vec<_> = func.params().iter().copied().enumerate().collect();
-        // What a closure captured is right: where an argument does not fit it, the argument is to blame.
+        // Captured values are correct: if an argument disagrees with them, the argument is
+        // reported.
         let captured = func.attrs.get(NUM_CAPTURED).and_then(AttrValue::as_int).unwrap_or(0);
         let captured = usize::try_from(captured).unwrap_or(0).min(params.len());
         params.rotate_right(captured);
@@ -92,8 +94,8 @@ impl Lowering<'_> {
         self.run(func, jobs, out)
     }
 
-    /// Checks that a function that nobody has checked returned what its call says: a packed function, a function
-    /// value, the state of a loop.
+    /// Checks the result of a call that no function has checked: of a packed function, a function
+    /// value, or the state of a loop.
     pub fn check_call_result(
         &mut self,
         func: &mut Function,
@@ -110,7 +112,7 @@ impl Lowering<'_> {
         self.compute_ready(func, out)
     }
 
-    /// Checks that a value that is called is a function, where its type does not say so.
+    /// Checks that a called value is a function, unless its type says so.
     pub fn check_callee(&mut self, func: &mut Function, call: Expr, out: &mut Vec<Binding>) {
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = *func.expr(call) else {
             return;
@@ -131,7 +133,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Stores one dim of a tensor or shape of that rank.
+    /// Stores one dim of a tensor or shape of the given rank.
     pub fn store_dim(
         &mut self,
         func: &mut Function,
@@ -147,8 +149,9 @@ impl Lowering<'_> {
         self.emit_match(func, &job, actions, out);
     }
 
-    /// A closure's call whose result the function returns, so that the machine goes on in the closure. `None` for other
-    /// calls, and where the function says more of its result than that it is an object: nobody but itself checks that.
+    /// A call of a closure whose result the function returns, as a tail call. `None` for other
+    /// calls, and if the function's result type is more precise than an object, since then this
+    /// function must check the result.
     pub fn tail_closure(
         &mut self,
         func: &mut Function,
@@ -174,7 +177,8 @@ impl Lowering<'_> {
         Some(packed_call(func, "vm.builtin.invoke_closure_tail", &args, ty))
     }
 
-    /// Checks the function's result, whose type was `have` before it was lowered, where `want` does not follow from that.
+    /// Checks the function's result, whose type was `have` before lowering, unless `want` follows
+    /// from it.
     pub fn check_result(
         &mut self,
         func: &mut Function,
@@ -189,7 +193,7 @@ impl Lowering<'_> {
         self.match_value(func, result, have, want, "the result".into(), out)
     }
 
-    /// A call without its stores into the heap; `None` for a match that does nothing else.
+    /// A call without its stores into the heap; `None` for a match that only stores.
     pub fn without_stores(&mut self, func: &mut Function, call: Expr) -> Option<Expr> {
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(call) else {
             return Some(call);
@@ -220,7 +224,7 @@ impl Lowering<'_> {
         Some(packed_call(func, &name, &args, unit))
     }
 
-    /// Checks everything but dims, and adds the values whose dims are to be matched.
+    /// Checks everything but dims, and adds jobs for the values whose dims must be matched.
     #[expect(clippy::too_many_arguments, reason = "a value with its two types, and two sinks")]
     fn inspect(
         &mut self,
@@ -342,7 +346,7 @@ impl Lowering<'_> {
         self.check(func, "vm.builtin.check_tensor_info", &[value, ndim, dtype], subject, out);
     }
 
-    /// Emits a check whose last operand says what is checked.
+    /// Emits a check whose last operand describes it.
     pub fn check(
         &mut self,
         func: &mut Function,
@@ -358,8 +362,8 @@ impl Lowering<'_> {
         self.namer.bind(func, "_", call, out);
     }
 
-    /// Matches the dims of all jobs: bare symbols and constants first, then patterns with one unknown symbol, then
-    /// patterns whose symbols are all known.
+    /// Matches the dims of all jobs: single symbols and constants first, then terms with one
+    /// unknown symbol, then terms whose symbols are all known.
     fn run(
         &mut self,
         func: &mut Function,
@@ -387,7 +391,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The actions for constants, symbols and terms that are filled already; other dims are added to `composed`.
+    /// The actions for constants, symbols and filled terms; other dims are added to `composed`.
     fn simple_actions<'j>(
         &mut self,
         func: &Function,
@@ -418,7 +422,8 @@ impl Lowering<'_> {
         actions
     }
 
-    /// What the dim at `place` must equal, for messages: the term, then a tab and where its symbols come from.
+    /// What the dim at `place` must equal, for messages: the term, then a tab and the origin of its
+    /// symbols.
     fn note(&self, func: &Function, term: Sym, place: &str) -> String {
         let wholes = origins::Wholes::of(func);
         let text = wholes.shown(&func.syms.display(term).to_string());
@@ -439,7 +444,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// Defines the symbols that stand only inside composed dims.
+    /// Defines the symbols that occur only in composed dims.
     fn solve(
         &mut self,
         func: &mut Function,
@@ -455,7 +460,7 @@ impl Lowering<'_> {
                 let unknown = self.unknown_symbols(func, job.dims[dim]);
                 match unknown {
                     0 => {}
-                    // What cannot be solved may follow from another dim.
+                    // Another dim may determine a symbol that cannot be solved here.
                     1 if self.solve_one(func, job, dim, out)? => {}
                     _ => still_open.push(index),
                 }
@@ -497,7 +502,7 @@ impl Lowering<'_> {
         let vars = func.syms.free_vars(pattern);
         let known: Vec<SymVar> =
             vars.into_iter().filter(|&v| self.heap.is_filled(func.syms.var(v))).collect();
-        // Messages about its arithmetic tell which size it is.
+        // Messages about its arithmetic name the size.
         let size = job.place(dim);
         let known = |v| known.contains(&v);
         let Some(solution) = solve_match(&mut func.syms, pattern, &size, &known) else {
@@ -508,7 +513,8 @@ impl Lowering<'_> {
         let actions = self.single_action(job, dim, Action(STORE, slot, None));
         self.emit_match(func, job, actions, out);
         self.heap.fill(&func.syms, observed);
-        // A value that is no size is cut off at 0, and the check of the whole pattern then fails with the right text.
+        // A value that is not a valid size is clamped to 0; the check of the whole term then fails
+        // with the right message.
         let zero = func.syms.int(0);
         let value = func.syms.max(solution.value, zero);
         let symbol = func.syms.var(solution.var);
@@ -547,7 +553,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What a call's result is called in messages, if nothing has checked it.
+/// The description of a call's result in messages, if nothing has checked it.
 fn unchecked_result(func: &Function, binding: &Binding) -> Option<String> {
     let ExprData::Call { callee, args, .. } = func.expr(binding.value) else { return None };
     let callee = match callee {
@@ -572,7 +578,7 @@ fn unchecked_result(func: &Function, binding: &Binding) -> Option<String> {
     }
 }
 
-/// A job; dims that the value's own type has are proved.
+/// Creates a job. Dims that the value's own type has are proved.
 fn job(value: Expr, dims: Box<[Sym]>, have: Option<&[Sym]>, subject: String, scalar: bool) -> Job {
     let proved = match have {
         Some(have) if have.len() == dims.len() => {

@@ -6,13 +6,14 @@
 //! checked in the same way. Generated loop functions (`shape_func*`) compute the other sizes as soon as their symbols are
 //! known, with checks for 64-bit overflow. Every shape and integer that depends on symbols is then read from the heap.
 //!
-//! Where a call's result is the function's, its sizes are checked before the call as far as the arguments tell them, so that
-//! the call stays the last thing that happens.
+//! If a call's result is the function's result, its sizes are checked before the call as far as the
+//! arguments determine them, so that the call stays a tail call.
 //!
-//! A private function all of whose callers are known is spared the checks that its callers' types prove.
+//! A private function whose callers are all known needs no checks that its callers' types prove.
 //!
-//! Checks know the user's names: the first line of a check's last operand names the function and the parameter; each
-//! further line belongs to one dim and says what it must equal and, after a tab, where that value comes from.
+//! Messages use the user's names: the first line of a check's last operand names the function and
+//! the parameter; each further line belongs to one dim and states the expected value and, after a
+//! tab, the origin of that value.
 //!
 //! # Before
 //! ```python
@@ -48,14 +49,17 @@
 //!
 //! # Requires
 //! Operators lowered to calls ([`CallTIRRewrite`](crate::lower::call_tir_rewrite),
-//! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin)); a function that still holds others is left alone, since lowering
-//! them makes sizes, and so are the functions that it calls, whose types tell it sizes. No local functions.
+//! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin)). A function that still contains
+//! others is left alone, since lowering them introduces sizes, and so are the functions that it
+//! calls, whose types define its sizes. No local functions.
 //!
 //! # Keeps
-//! The order of the calls that were there. Types that mention symbols lose the dims, except those of the parameters.
+//! The order of existing calls. Types lose dims that mention symbols, except those of the
+//! parameters.
 //!
 //! # Never
-//! Refuses what it cannot prove: that becomes a check at run time. Leaves out a check that it cannot prove.
+//! Refuses what it cannot prove: that becomes a check at run time. Omits a check that it
+//! cannot prove.
 
 mod allocated;
 mod bounds;
@@ -85,7 +89,7 @@ use crate::common::purity::admit_effects;
 /// A generated loop function and its name.
 type NamedKernel = (Arc<str>, PrimFunc);
 
-/// The attribute of functions that are lowered already.
+/// The attribute of functions that are already lowered.
 pub const VM_SHAPE_LOWERED: &str = "vm_shape_lowered";
 
 /// See the module's documentation.
@@ -123,8 +127,8 @@ impl ModulePass for VmShapeLower {
     }
 }
 
-/// The functions that an earlier pass of the minimum build has to lower first, and those that they call: their types tell
-/// sizes that nothing else would.
+/// The functions that an earlier pass of the minimum build must lower first, and those that they
+/// call: only the types of the latter define some of their sizes.
 fn lowered_later(module: &IRModule) -> FxHashSet<Arc<str>> {
     let funcs = module.relax_funcs();
     let mut work: Vec<Arc<str>> =
@@ -140,7 +144,7 @@ fn lowered_later(module: &IRModule) -> FxHashSet<Arc<str>> {
     later
 }
 
-/// Whether a function holds operators that an earlier pass of the minimum build lowers.
+/// Whether a function contains operators that an earlier pass of the minimum build lowers.
 fn holds_operators(func: &Function) -> bool {
     let lowered_earlier = |op: Op| {
         let by_stage = [CALL_TIR, CALL_DPS_PACKED, RESHAPE].contains(&op)

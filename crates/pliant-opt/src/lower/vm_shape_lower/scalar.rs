@@ -1,5 +1,5 @@
-//! Scalars that follow from scalar parameters, such as the counter of a loop: computed from their values, without the
-//! heap.
+//! Scalars that follow from scalar parameters, such as the counter of a loop. They are computed
+//! from those values, without the heap.
 
 use pliant_ir::relax::{Expr, Function, TypeData, Var};
 use pliant_ir::{DType, Sym};
@@ -8,17 +8,17 @@ use pliant_sym::{CmpOp, SymKind};
 use super::lower::Lowering;
 use crate::common::names::{packed_call, prim_int};
 
-/// More terms than this are computed by a loop function.
+/// Maximum number of terms; a loop function computes longer sums.
 const MAX_TERMS: usize = 16;
 
-/// `constant + sum(coef * term)`, whole or compared with 0.
+/// `constant + sum(coef * term)`, as a value or compared with 0.
 pub(super) struct Linear {
     op: PrimOp,
     constant: i64,
     terms: Vec<(i64, Sym)>,
 }
 
-/// What `vm.builtin.compute_prim_value` does with the sum: gives it, or compares it with 0.
+/// What `vm.builtin.compute_prim_value` does with the sum: returns it, or compares it with 0.
 #[derive(Clone, Copy)]
 enum PrimOp {
     Sum = 0,
@@ -29,7 +29,7 @@ enum PrimOp {
 }
 
 impl Lowering<'_> {
-    /// A scalar parameter that is the value of a symbol serves where the symbol's value is asked for.
+    /// Records that a scalar parameter holds the value of a symbol.
     pub fn note_scalar(&mut self, func: &mut Function, param: Var) {
         if let TypeData::Prim { dtype, value: Some(value) } = *func.var_ty(param)
             && func.syms.as_var(value).is_some()
@@ -39,7 +39,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The term as a sum of scalar parameters, if it is one.
+    /// The term as a sum of scalar parameters, if possible.
     pub fn linear(&self, func: &Function, value: Sym) -> Option<Linear> {
         let known = |terms: &[(i64, Sym)]| {
             terms.len() <= MAX_TERMS && terms.iter().all(|(_, s)| self.scalars.contains_key(s))
@@ -74,7 +74,7 @@ impl Lowering<'_> {
         prim_value(func, &args, dtype)
     }
 
-    /// Whether an integer is a bool.
+    /// Converts an integer to a bool.
     pub fn truth(&self, func: &mut Function, value: Expr) -> Expr {
         let args = [prim_int(func, PrimOp::Ne as i64), prim_int(func, 0), prim_int(func, 1), value];
         prim_value(func, &args, DType::Bool)
@@ -86,7 +86,7 @@ fn prim_value(func: &mut Function, args: &[Expr], dtype: DType) -> Expr {
     packed_call(func, "vm.builtin.compute_prim_value", args, ty)
 }
 
-/// A term as a sum; a term that is none is one addend.
+/// A term as a sum; any other term is a single addend.
 fn sum_of(func: &Function, value: Sym) -> (i64, Vec<(i64, Sym)>) {
     match func.syms.kind(value) {
         SymKind::Int(v) => (v, Vec::new()),

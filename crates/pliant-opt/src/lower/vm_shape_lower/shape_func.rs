@@ -1,8 +1,9 @@
 //! Generates the loop functions that compute sizes from other sizes in the shape heap.
 //!
-//! Arithmetic is checked: before a sum or product is used, an assertion on its value in floating point makes sure that
-//! it fits 64 bits, and no division by zero is ever executed. Sums and products inside others wrap: terms that were
-//! multiplied out may leave 64 bits where all of them together do not. Terms that already have a slot are loaded.
+//! Arithmetic is checked: before a sum or product is used, an assertion on its value in floating
+//! point ensures that it fits 64 bits, and no division by zero is ever executed. Nested sums and
+//! products wrap: terms that were multiplied out may exceed 64 bits although the whole does not.
+//! Terms that already have a slot are loaded.
 
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_ir::{DType, Sym, SymArena, SymVar};
@@ -10,31 +11,32 @@ use pliant_sym::{CmpOp, SymKind};
 use pliant_tensor::Failed;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Values up to this count as sizes that fit 64 bits. It is a little below 2^63, more than rounding can add up to.
+/// Values up to this count as sizes that fit 64 bits. It is slightly below 2^63, by more than
+/// rounding errors can add up to.
 const LIMIT: f64 = 9.2e18;
 
-/// The terms of a sum may be so large that rounding them leaves the sum as exact as [`LIMIT`] needs.
+/// Limit of the terms of a sum. Below it, rounding leaves the sum as exact as [`LIMIT`] needs.
 const TERM_LIMIT: f64 = 1e28;
 
 /// A leaf with a smaller coefficient is below [`TERM_LIMIT`].
 const SMALL: u64 = 1 << 30;
 
-/// A loop function over the heap, under construction.
+/// A loop function on the heap, under construction.
 pub(super) struct ShapeFunc<'a> {
     syms: &'a SymArena,
     /// The slot of each term that can be loaded.
     slots: &'a dyn Fn(Sym) -> Option<u32>,
-    /// How messages begin: the name of the function whose sizes these are.
+    /// The prefix of messages: the name of the function whose sizes these are.
     place: &'a str,
-    /// Whose size is computed, for messages: `, for the result of 'add'`.
+    /// The owner of the size, for messages: `, for the result of 'add'`.
     of: String,
     func: PrimFunc,
     heap: Buffer,
     stmts: Vec<Stmt>,
     values: FxHashMap<Sym, Expr>,
-    /// Terms in floating point, and the sum of the magnitudes of what they are made of.
+    /// For each term, its value in floating point and the sum of the magnitudes of its parts.
     floats: FxHashMap<Sym, (Expr, Expr)>,
-    /// Terms whose operands are checked, and whether only as parts of sums and products.
+    /// Terms whose operands are checked, and whether they occur only as parts of sums and products.
     checked: FxHashSet<(Sym, bool)>,
 }
 
@@ -58,8 +60,9 @@ impl<'a> ShapeFunc<'a> {
         }
     }
 
-    /// Computes a term and stores it into a slot. Sums and products in it must fit 64 bits, except in the arms of
-    /// selections, of which only one counts. With `size`, which says whose size it is, the value must not be negative.
+    /// Computes a term and stores it into a slot. Sums and products in it must fit 64 bits, except
+    /// in the arms of selections, of which only one is used. With `size`, which names the owner of
+    /// the size, the value must not be negative.
     ///
     /// # Errors
     /// The variable that has no slot.
@@ -77,19 +80,19 @@ impl<'a> ShapeFunc<'a> {
         let index = self.func.int(i64::from(slot));
         let store = self.func.store(self.heap, &[index], value);
         self.stmts.push(store);
-        // What follows loads the result instead of computing it again.
+        // Later terms load the result instead of computing it again.
         let loaded = self.func.load(self.heap, &[index]);
         self.values.insert(sym, loaded);
         Ok(())
     }
 
-    /// The finished function; its heap has no size yet.
+    /// The finished function; its heap size is not yet set.
     pub fn finish(mut self) -> PrimFunc {
         self.func.body = self.func.seq(self.stmts);
         self.func
     }
 
-    /// Emits the checks of a term and of everything it needs unconditionally, operands first.
+    /// Emits the checks of a term and of everything that it always evaluates, operands first.
     fn check_operands(&mut self, root: Sym) -> Result<(), SymVar> {
         let mut stack = vec![(root, false, false)];
         while let Some((sym, part, seen)) = stack.pop() {
@@ -123,7 +126,8 @@ impl<'a> ShapeFunc<'a> {
             || (self.slots)(sym).is_some()
     }
 
-    /// Whether a term is a sum or a product, which are right as long as the whole fits, whatever wraps in between.
+    /// Whether a term is a sum or a product. These are correct if the final value fits, even if
+    /// intermediate values wrap.
     fn is_ring(&self, sym: Sym) -> bool {
         !self.is_leaf(sym) && (self.addends(sym).is_some() || self.factors(sym).is_some())
     }
@@ -176,7 +180,7 @@ impl<'a> ShapeFunc<'a> {
         self.func.binary(BinOp::Le, size, limit)
     }
 
-    /// Whether large terms of a sum may be gone in the whole, which then says nothing of how it was rounded.
+    /// Whether large terms of a sum may cancel, so that the sum does not bound its rounding error.
     fn may_cancel(&self, root: Sym) -> bool {
         let mut stack = vec![(root, true)];
         let mut seen = FxHashSet::default();
@@ -196,7 +200,8 @@ impl<'a> ShapeFunc<'a> {
         false
     }
 
-    /// An assertion whose message begins with the place and ends with what the symbols of a term are, where they are few.
+    /// An assertion whose message begins with the prefix and ends with the values of a term's
+    /// symbols, if there are few.
     fn assert_told(
         &mut self,
         holds: Expr,
@@ -233,8 +238,8 @@ impl<'a> ShapeFunc<'a> {
         self.func.const_of(value, DType::Float64)
     }
 
-    /// A term in floating point, and the sum of the magnitudes of its terms. What is no sum or product was checked
-    /// before, and is exact.
+    /// A term in floating point, and the sum of the magnitudes of its terms. Terms other than sums
+    /// and products were checked before, and are exact.
     fn float_value(&mut self, root: Sym) -> Result<(Expr, Expr), SymVar> {
         let mut stack = vec![(root, false)];
         while let Some((sym, seen)) = stack.pop() {
@@ -252,7 +257,7 @@ impl<'a> ShapeFunc<'a> {
         Ok(self.floats[&root])
     }
 
-    /// [`float_value`](Self::float_value) of a term whose operands have theirs.
+    /// [`float_value`](Self::float_value) of a term whose operands are computed.
     fn float_of_known(&mut self, sym: Sym) -> Result<(Expr, Expr), SymVar> {
         if !self.is_ring(sym) {
             let value = self.value(sym)?;
@@ -285,7 +290,7 @@ impl<'a> ShapeFunc<'a> {
         Ok(total.unwrap_or_else(|| (self.float(0.0), self.float(0.0))))
     }
 
-    /// The value of a term, operands first, without recursion.
+    /// The value of a term, computed operands first without recursion.
     fn value(&mut self, root: Sym) -> Result<Expr, SymVar> {
         let mut stack = vec![(root, false)];
         while let Some((sym, seen)) = stack.pop() {
@@ -313,7 +318,7 @@ impl<'a> ShapeFunc<'a> {
         self.as_bool(value)
     }
 
-    /// The value of a term whose operands have values.
+    /// The value of a term whose operands are computed.
     fn combine(&mut self, sym: Sym) -> Result<Expr, SymVar> {
         if let Some(slot) = (self.slots)(sym) {
             let index = self.func.int(i64::from(slot));
@@ -387,8 +392,9 @@ impl<'a> ShapeFunc<'a> {
         folded.expect("a connective of two or more operands")
     }
 
-    /// A division that cannot trap: where the divisor is not positive for certain, 0 and -1 are replaced, the one
-    /// because of its check or because the result is not used, the other because negating is the same.
+    /// A division that cannot trap. If the divisor is not provably positive, 0 and -1 are replaced:
+    /// 0 because a check has failed or the result is unused, -1 because the result is the negated
+    /// operand.
     fn divide(&mut self, op: BinOp, a: Sym, b: Sym) -> Expr {
         let (x, y) = (self.int_of(a), self.int_of(b));
         if self.syms.as_int(b).is_some_and(|b| b > 0) {

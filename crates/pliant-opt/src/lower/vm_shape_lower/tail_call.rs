@@ -1,8 +1,9 @@
-//! The ends of sequences that make the function's result.
+//! The ends of sequences that compute the function's result.
 //!
-//! A `match_cast` of the result of an `If` moves into its branches. Where a call's result is not known to be of the
-//! function's type, its sizes are compared before the call, from those of the arguments: nothing is left to do after it,
-//! and loops that are written as recursion take no stack.
+//! A `match_cast` of the result of an `If` moves into its branches. If the result of a call is
+//! not known to have the function's result type, its sizes are derived from those of the
+//! arguments and compared before the call. Nothing remains to be done after the call, so
+//! recursive loops use no stack.
 
 use pliant_ir::relax::derive::{erase_to_well_defined, is_subtype, type_syms};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData};
@@ -13,13 +14,13 @@ use rustc_hash::FxHashMap;
 use super::lower::Lowering;
 use super::matching::STORE;
 
-/// What the symbols of a callee are here.
+/// The values of a callee's symbols at the call.
 type Meaning = FxHashMap<SymVar, Sym>;
 
-/// Where a sequence makes the function's result, and of which type that must be.
+/// The position in a sequence that computes the function's result, and the required type.
 #[derive(Clone, Copy)]
 pub(super) struct End {
-    /// The index of the binding that makes it.
+    /// The index of the binding that computes it.
     pub value: usize,
     /// The index of a `match_cast` of it that defines nothing.
     pub cast: Option<usize>,
@@ -27,7 +28,8 @@ pub(super) struct End {
 }
 
 impl Lowering<'_> {
-    /// The end of a sequence whose binding `tail` is the function's result, which must be of type `want`.
+    /// The end of a sequence whose binding `tail` is the function's result, which must have
+    /// type `want`.
     pub fn end_of(
         &self,
         func: &mut Function,
@@ -53,8 +55,8 @@ impl Lowering<'_> {
         plain
     }
 
-    /// Checks before the binding at the end of a sequence that its value will be of the type that it must have; whether it
-    /// has been checked, or its branches will do it.
+    /// Inserts checks before the last binding of a sequence that its value has the required type.
+    /// Returns whether it is checked there or in its branches.
     pub fn check_before(
         &mut self,
         func: &mut Function,
@@ -73,7 +75,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Checks before a call that its result will be of type `want`; whether that can be told.
+    /// Inserts checks before a call that its result has type `want`. Returns whether this is
+    /// possible.
     fn check_before_call(
         &mut self,
         func: &mut Function,
@@ -98,7 +101,7 @@ impl Lowering<'_> {
         for (&param, &arg) in params.iter().zip(&args) {
             learn(func, param, arg, &mut meaning, &mut unread);
         }
-        // What the result's sizes would be, with a symbol for each that has to be read from an argument.
+        // The result's sizes, with a new symbol for each that must be read from an argument.
         let have = erase_to_well_defined(func, ret, &|v| meaning.get(&v).copied(), &|_| None);
         let mut pairs = Vec::new();
         if !sizes(func, have, want, &mut pairs) {
@@ -141,7 +144,7 @@ impl Lowering<'_> {
     }
 }
 
-/// A dim of an argument that its type does not tell.
+/// A dim of an argument that its type does not give.
 struct Unread {
     value: Expr,
     rank: usize,
@@ -149,7 +152,7 @@ struct Unread {
     symbol: Sym,
 }
 
-/// Learns from an argument what symbols of its parameter's type are.
+/// Derives the values of the symbols in a parameter's type from the argument.
 fn learn(
     func: &mut Function,
     param: Type,
@@ -191,8 +194,8 @@ fn learn(
     }
 }
 
-/// Collects the sizes that must be equal for a value of type `have` to be one of type `want`; whether nothing else is to be
-/// known for that.
+/// Collects the sizes that must be equal for a value of type `have` to have type `want`. Returns
+/// whether no other check is needed.
 fn sizes(func: &Function, have: Type, want: Type, pairs: &mut Vec<(Sym, Sym)>) -> bool {
     let mut equal = |have: &[Sym], want: &[Sym]| {
         pairs.extend(have.iter().copied().zip(want.iter().copied()));

@@ -1,4 +1,4 @@
-//! The form of a loop function that writes its result over one of its inputs.
+//! The variant of a loop function that writes its result over one of its inputs.
 
 use pliant_ir::attr_names::OP_PATTERN;
 use pliant_ir::tir::sym::SymBridge;
@@ -11,8 +11,9 @@ use pliant_ir::tir::{
 };
 use pliant_ir::{SymArena, tir};
 
-/// A loop function of one output, with that output written over input `at` of `inputs`. Nothing where that may change a
-/// result: each element of the input must be read by no turn but the one that writes the same element of the output.
+/// A loop function of one output that writes it over input `at` of `inputs`. `None` if that may
+/// change a result: only the iteration that writes an element of the output may read the same
+/// element of the input.
 pub(super) fn over_input(f: &PrimFunc, inputs: usize, at: usize) -> Option<PrimFunc> {
     let tensors = f.params.iter().take_while(|&&p| f.var(p).ty == VarTy::Handle).count();
     if tensors != inputs + 1 || at >= inputs {
@@ -27,13 +28,13 @@ pub(super) fn over_input(f: &PrimFunc, inputs: usize, at: usize) -> Option<PrimF
     new.body = rewrite_stmt(&mut new, f.body, &mut Replace { from: to, to: from });
     new.params.remove(inputs);
     new.buffer_map.shift_remove(&output);
-    // What it says holds for the other form.
+    // The annotation belongs to the original form.
     new.attrs.shift_remove(OP_PATTERN);
     let new = copy_prim_func(&new);
     verify_prim_func(&new).is_empty().then_some(new)
 }
 
-/// Whether both buffers lie alike in memory at all sizes.
+/// Whether both buffers have the same layout at all sizes.
 fn fits(f: &PrimFunc, a: Buffer, b: Buffer) -> bool {
     let (a, b) = (f.buffer(a), f.buffer(b));
     let compact = |d: &tir::BufferData| d.strides.is_empty() && d.elem_offset.is_none();
@@ -49,8 +50,8 @@ fn fits(f: &PrimFunc, a: Buffer, b: Buffer) -> bool {
         && a.shape.iter().zip(&b.shape).all(|(&x, &y)| same(x, y))
 }
 
-/// Whether the one write to `to` stands in a block of which each turn writes another element, and all reads of `from`
-/// are of the element that is written.
+/// Whether the only write to `to` is in a block in which each iteration writes another element, and
+/// all reads of `from` are of the element that is written.
 fn element_by_element(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
     let (mut writes, mut effects) = (Vec::new(), false);
     for_each_stmt(f, f.body, |s| match f.stmt(s) {
@@ -79,7 +80,7 @@ fn element_by_element(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
         ExprData::Load(b, _) => same &= *b != to,
         _ => {}
     });
-    // All reads are one expression; it stands in the value that is written, and nowhere else.
+    // All reads are one expression, which must occur only in the stored value.
     let (mut here, mut elsewhere) = (0, 0);
     for_each_stmt(f, f.body, |s| {
         pliant_ir::tir::visit::for_each_stmt_expr(f.stmt(s), |e| {
@@ -95,7 +96,7 @@ fn element_by_element(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
     Some(same && reads <= 1 && here == reads && elsewhere == 0)
 }
 
-/// The loops around a statement, and the block whose body it is.
+/// The loops around a statement, and the block of which it is the body.
 fn around(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &BlockData)> {
     // The statement, the loops around it, the block around it.
     let mut stack = vec![(f.body, Vec::new(), None)];
@@ -115,7 +116,8 @@ fn around(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &BlockData)> {
     None
 }
 
-/// Whether each turn of the loops runs the block at other values of its axes, which are the indices.
+/// Whether each iteration of the loops runs the block with different values of its axes, which are
+/// the indices.
 fn covers_once(f: &PrimFunc, block: &BlockData, loops: &[Var], indices: &[Expr]) -> bool {
     let mut left = loops.to_vec();
     let bound = block.iters.iter().all(|it| {
@@ -136,7 +138,7 @@ fn covers_once(f: &PrimFunc, block: &BlockData, loops: &[Var], indices: &[Expr])
     block.init.is_none() && bound && left.is_empty() && indexed && axes.is_empty()
 }
 
-/// Lets one buffer take another's place where it is written.
+/// Replaces a buffer by another where it is written.
 struct Replace {
     from: Buffer,
     to: Buffer,

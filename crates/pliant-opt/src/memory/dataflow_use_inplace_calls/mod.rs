@@ -1,7 +1,8 @@
 //! # What it does
-//! Lets a call in a dataflow block write its result into an operand that dies there: a tensor that the block computed, that
-//! nothing reads afterwards, that shares memory with no other value, and whose sizes and data type are provably those of the
-//! result. Such calls become `R.call_tir_inplace` of a loop function that writes into its input.
+//! Lets a call in a dataflow block write its result over an operand that dies there: a tensor that
+//! the block computed, that nothing reads afterwards, that shares memory with no other value, and
+//! whose sizes and data type are provably those of the result. Such calls become
+//! `R.call_tir_inplace` of a loop function that writes into its input.
 //!
 //! # Before
 //! ```python
@@ -46,15 +47,16 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. Calls of operators and of loop functions are looked at, so it may run before `LegalizeOps` or after it. What
-//! it has changed is fused no more.
+//! Nothing. It handles calls of operators and of loop functions, so it may run before or after
+//! `LegalizeOps`. Calls that it has changed are no longer fused.
 //!
 //! # Keeps
-//! Calls whose operand may be seen otherwise: a parameter, a constant, what a block outputs, what is in a tuple, reshaped
-//! (a view), named again or handed to a packed function or a function of the module.
+//! Calls whose operand may be visible elsewhere: a parameter, a constant, a block output, a field
+//! of a tuple, a reshaped tensor (a view), a renamed one, or one passed to a packed function or a
+//! function of the module.
 //!
 //! # Never
-//! Writes over an operand of which a turn of the loops reads another element than the one it writes.
+//! Overwrites an operand if an iteration of the loops reads another element than the one it writes.
 
 mod kernel;
 
@@ -112,20 +114,21 @@ impl ModulePass for DataflowUseInplaceCalls {
     }
 }
 
-/// A loop function, as an operator or a call in the module has it.
+/// The loop function of an operator or of a call in the module.
 struct Kernel {
     name: Arc<str>,
     func: Arc<PrimFunc>,
     tir_vars: Vec<Sym>,
-    /// Whether it gives one tensor, not a tuple.
+    /// Whether the result is one tensor, not a tuple.
     one: bool,
-    /// Which of the flattened operands each input is; nothing where an input has to be computed first.
+    /// The position of each input among the flattened operands; `None` if an input must be
+    /// computed first.
     inputs: Option<Vec<usize>>,
-    /// The names of the forms that write over an input, by the input.
+    /// The name of the variant that overwrites each input.
     over: FxHashMap<usize, Option<Arc<str>>>,
 }
 
-/// What loop function a call is of.
+/// Identifies the loop function of a call.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Of {
     Op(Key),
@@ -135,7 +138,7 @@ enum Of {
 /// A call of a loop function.
 struct Call {
     of: Of,
-    /// The operands, or the inputs of a call that is one of a loop function already.
+    /// The operands, or the inputs of a call of a loop function.
     inputs: Option<Vec<Expr>>,
     tir_vars: Vec<Sym>,
     one: bool,
@@ -144,7 +147,7 @@ struct Call {
 struct Rewriter<'a> {
     prims: &'a FxHashMap<Arc<str>, Arc<PrimFunc>>,
     kernels: &'a mut Kernels,
-    /// The loop functions of calls: none where a call has no such form.
+    /// The loop functions of calls; `None` if a call has no such variant.
     known: FxHashMap<Of, Option<Kernel>>,
     nulls: FxHashMap<Var, Expr>,
 }
@@ -178,7 +181,7 @@ impl Rewriter<'_> {
         changed
     }
 
-    /// The call of a loop function that a binding's value is, or becomes.
+    /// The call of a loop function that a binding's value is, or can be lowered to.
     fn call(&mut self, func: &mut Function, binding: &Binding) -> Option<Call> {
         let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
             func.expr(binding.value).clone()
@@ -239,7 +242,7 @@ impl Rewriter<'_> {
         Some(Call { of, inputs: Some(call.inputs), tir_vars: call.tir_vars, one: !call.tuple })
     }
 
-    /// The call that writes over an operand, if there is one that it may write over.
+    /// The call that overwrites an operand, if an operand allows it.
     fn over(
         &mut self,
         func: &mut Function,
@@ -259,7 +262,7 @@ impl Rewriter<'_> {
             self.name_over(&call.of, inputs.len(), i).map(|name| (i, name))
         });
         let (i, name) = free?;
-        // Loop functions write into their arguments: their type is that of a function with effects.
+        // Loop functions write into their arguments, so their type is that of an impure function.
         let ret = func.intern(TypeData::Any);
         let callee_ty = func.intern(TypeData::Callable { params: None, ret, pure: false });
         let (callee, tuple) = (func.global(&name, callee_ty), func.tuple(inputs));
@@ -271,7 +274,7 @@ impl Rewriter<'_> {
         Some(func.call(Callee::Op(CALL_TIR_INPLACE), &args, attrs, &[ty], ty))
     }
 
-    /// The name of the loop function that writes over that input.
+    /// The name of the loop function that overwrites the given input.
     fn name_over(&mut self, of: &Of, inputs: usize, input: usize) -> Option<Arc<str>> {
         let kernel = self.known.get_mut(of)?.as_mut()?;
         let kernels = &mut *self.kernels;
@@ -285,7 +288,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// Which variables of a dataflow block are tensors that nothing else shares memory with, and where they are read last.
+/// Which variables of a dataflow block are unaliased tensors, and their last uses.
 struct Lives {
     fresh: FxHashSet<Var>,
     last: FxHashMap<Var, usize>,
@@ -299,7 +302,7 @@ impl Lives {
                 lives.fresh.insert(binding.var);
             }
             for_each_operand_var(func, binding.value, &mut |v| {
-                // A loop function keeps nothing of what it reads; of all else that is not known.
+                // A loop function keeps no reference to its inputs; other callees may.
                 if call.is_some() {
                     lives.last.insert(v, at);
                 } else {
@@ -310,7 +313,7 @@ impl Lives {
         lives
     }
 
-    /// Whether the memory of a variable is free for what is bound at `at`, which reads it.
+    /// Whether the value bound at `at`, which reads the variable, may reuse its memory.
     fn ends(&self, v: Var, at: usize) -> bool {
         self.fresh.contains(&v) && self.last.get(&v) == Some(&at)
     }

@@ -1,4 +1,4 @@
-//! The storages of a sequence that are free, and those that will be.
+//! The storages of a sequence that are free, and those that will become free.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::liveness::AT_RESULT;
 
-/// A storage of constant size serves tensors of constant size down to this fraction of it.
+/// Maximum ratio of the constant size of a storage to that of a tensor in it.
 const MAX_WASTE: i64 = 16;
 
-/// How many sizes of free storages are compared with the size of a tensor that none of them equals.
+/// Maximum number of free sizes that are compared with the size of a tensor if none equals it.
 const MAX_COMPARED: usize = 16;
 
 /// A storage and its size.
 pub(super) type Token = (Expr, Sym);
 
-/// What is known of the sizes of a function, and what was found out about their order.
+/// The sizes of a function, and a cache of comparisons.
 #[derive(Default)]
 pub(super) struct Sizes {
     facts: Facts,
@@ -28,7 +28,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Sizes under the bounds that a function's attribute states: `{"n": 1024}`.
+    /// Sizes with the bounds in a function's attribute: `{"n": 1024}`.
     pub fn of(func: &Function, bounds: &FxHashMap<&str, i64>) -> Sizes {
         let mut sizes = Sizes { has_bounds: !bounds.is_empty(), ..Sizes::default() };
         for var in func.syms.vars() {
@@ -38,7 +38,7 @@ impl Sizes {
         sizes
     }
 
-    /// The greatest value of a size, as a constant, if it is bounded.
+    /// The maximum of a size as a constant, if it is bounded.
     pub fn bounded(&self, func: &mut Function, size: Sym) -> Sym {
         if !self.has_bounds {
             return size;
@@ -51,7 +51,8 @@ impl Sizes {
         if let Some(&known) = self.ordered.get(&(a, b)) {
             return known;
         }
-        // A size grows with each of its symbols, so one that another does not have leaves it behind.
+        // A size grows with each of its symbols, so a symbol that the other size lacks makes
+        // it larger.
         let within = func.syms.free_vars(b);
         let may = func.syms.free_vars(a).iter().all(|v| within.contains(v));
         let proof = may && Analyzer::new(&mut func.syms, &self.facts).prove_le(a, b).is_yes();
@@ -64,7 +65,7 @@ impl Sizes {
 #[derive(Clone, Default)]
 pub(super) struct Pool {
     by_size: FxHashMap<Sym, Vec<Expr>>,
-    /// The sizes that no constant is, in the order in which they became free.
+    /// The non-constant sizes, in the order in which they became free.
     sizes: Vec<Sym>,
     constants: BTreeMap<i64, Vec<Expr>>,
     constant_syms: FxHashMap<i64, Sym>,
@@ -72,7 +73,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// What is free here, for a branch to use: all of it is free again after the branch.
+    /// The free storages, for use in a branch: all of them are free again after the branch.
     pub fn for_branch(&self) -> Pool {
         Pool { lent: FxHashMap::default(), ..self.clone() }
     }
@@ -109,18 +110,18 @@ impl Pool {
         if list.is_empty() {
             self.constants.remove(&found);
         }
-        // The token keeps its own size, which the next tensor is measured against.
+        // The token keeps its own size for comparison with the next tensor.
         Some((storage, *self.constant_syms.get(&found)?))
     }
 
-    /// Gives a storage away until after the binding of that index.
+    /// Makes a storage unavailable until after the binding with that index.
     pub fn lend(&mut self, until: usize, token: Token) {
         if until != AT_RESULT {
             self.lent.entry(until).or_default().push(token);
         }
     }
 
-    /// Takes back what was lent until the binding of that index.
+    /// Returns what was lent until the binding with that index.
     pub fn release_after(&mut self, func: &Function, index: usize) {
         for (storage, size) in self.lent.remove(&index).into_iter().flatten() {
             match func.syms.as_int(size) {

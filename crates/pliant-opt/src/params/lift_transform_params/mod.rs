@@ -1,7 +1,8 @@
 //! # What it does
-//! Moves computations that depend only on a model's parameters to a function `<name>_transform_params`, which takes the
-//! parameters as one tuple, returns the values that the original function needs, and runs once, when the model is loaded.
-//! Parameters are those from the attribute `num_input` on. Functions with the same parameters may share one function,
+//! Moves computations that depend only on a model's parameters to a function
+//! `<name>_transform_params`, which takes the parameters as one tuple, returns the values that the
+//! original function needs, and runs once, when the model is loaded. The parameters start at index
+//! `num_input` (an attribute). Functions with the same parameters may share one function,
 //! `transform_params`, for the computations that all of them contain ([`SharedTransform`]).
 //!
 //! # Before
@@ -43,15 +44,17 @@
 //! ```
 //!
 //! # Requires
-//! That nobody in the module calls the function: the caller would have to transform the parameters each time.
+//! That no function of the module calls the function: the caller would have to transform the
+//! parameters each time.
 //!
 //! # Keeps
-//! Calls with effects, control flow, `match_cast`s, random numbers, reads of parameters that the function writes into, and
-//! what mentions sizes that only the inputs tell.
-//! Parameters that the function needs as they are, first; one whose dims alone tell a size that it mentions is such.
+//! Calls with effects, control flow, `match_cast`s, random numbers, reads of parameters that the
+//! function writes to, and expressions with sizes that only the inputs define. Parameters that the
+//! function needs unchanged come first, including those that are needed only because a dim of them
+//! defines a size.
 //!
 //! # Never
-//! Touches functions without `num_input`, or those whose `<name>_transform_params` exists.
+//! Changes functions without `num_input`, or those whose `<name>_transform_params` exists.
 
 mod shared;
 
@@ -73,13 +76,13 @@ use crate::common::names::num_input;
 
 pub use self::shared::{SHARED_NAME, SharedTransform};
 
-/// What is added to a function's name for that of the function that transforms its parameters.
+/// The suffix of the name of the function that transforms the parameters.
 const SUFFIX: &str = "_transform_params";
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub struct LiftTransformParams {
-    /// Which functions share one transformation; without, each gets its own.
+    /// The functions that share one transformation; `None` if each gets its own.
     pub shared: Option<SharedTransform>,
 }
 
@@ -129,7 +132,8 @@ fn check_not_called(called: &FxHashSet<Arc<str>>, name: &str) -> Result<(), Pass
     Ok(())
 }
 
-/// Takes what depends on the parameters alone out of a function; returns the function that computes it.
+/// Removes what depends only on the parameters from a function. Returns the function that
+/// computes it.
 fn lift(func: &mut Function, count: usize, effects: &Effects) -> Function {
     let weights = func.params()[count..].to_vec();
     let lifted = liftable(func, &weights, effects);
@@ -147,12 +151,12 @@ fn lift(func: &mut Function, count: usize, effects: &Effects) -> Function {
     transform
 }
 
-/// The bindings of the outermost sequence that depend on parameters of the model alone.
+/// The bindings of the outermost sequence that depend only on model parameters.
 fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding> {
     let tys: Vec<_> = weights.iter().map(|&w| func.var(w).ty).collect();
     let syms: FxHashSet<SymVar> = solvable_syms(func, &tys, &|_| false).into_iter().collect();
     let pinned = shape_vars(func);
-    // What a call writes over is computed anew for each call of the function.
+    // A value that a call overwrites must be recomputed in every call of the function.
     let written = written_vars(func, effects);
     let mut known: FxHashSet<Var> =
         weights.iter().copied().filter(|w| !written.contains(w)).collect();
@@ -175,7 +179,7 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
     out
 }
 
-/// The operator that keeps what follows it from being lifted.
+/// The operator that prevents what depends on it from being lifted.
 const STOP_LIFT_PARAMS: Op = Op("relax.builtin.stop_lift_params");
 
 fn may_move(func: &Function, e: Expr, effects: &Effects) -> bool {
@@ -202,7 +206,7 @@ fn mentioned(func: &Function, b: Binding) -> Vec<SymVar> {
     out
 }
 
-/// What the rest of the function reads of the parameters and of what was lifted: parameters first.
+/// The parameters and lifted values that the rest of the function reads, parameters first.
 fn needed(func: &Function, count: usize, weights: &[Var], lifted: &[Binding]) -> Vec<Var> {
     let gone: FxHashSet<Var> = lifted.iter().map(|b| b.var).collect();
     let mut read = shape_vars(func);
@@ -213,7 +217,7 @@ fn needed(func: &Function, count: usize, weights: &[Var], lifted: &[Binding]) ->
     });
     let from_lifted: Vec<Var> = lifted.iter().map(|b| b.var).filter(|v| read.contains(v)).collect();
     let mut params: Vec<bool> = weights.iter().map(|w| read.contains(w)).collect();
-    // A size that the rest mentions must be told by some parameter.
+    // A parameter must define each size that the rest mentions.
     let wanted = rest_syms(func, &gone);
     let told = |params: &[bool]| -> FxHashSet<SymVar> {
         let kept = weights.iter().zip(params).filter(|(_, keep)| **keep).map(|(&w, _)| w);
@@ -233,7 +237,7 @@ fn needed(func: &Function, count: usize, weights: &[Var], lifted: &[Binding]) ->
     kept.chain(from_lifted).collect()
 }
 
-/// The symbols that a function mentions without the lifted bindings and the model's parameters.
+/// The symbols that a function mentions outside the lifted bindings and the model's parameters.
 fn rest_syms(func: &Function, gone: &FxHashSet<Var>) -> Vec<SymVar> {
     let mut rest = func.clone();
     remove_and_substitute(&mut rest, gone, &Substitution::default());
@@ -251,7 +255,7 @@ fn rest_syms(func: &Function, gone: &FxHashSet<Var>) -> Vec<SymVar> {
     out
 }
 
-/// The function from the tuple of the parameters to the tuple of the outputs.
+/// The function from the tuple of parameters to the tuple of outputs.
 fn transform_function(
     func: &Function,
     weights: &[Var],

@@ -1,7 +1,8 @@
 //! One transformation for the parameters that several functions of a model share.
 //!
-//! What all of them compute of the parameters is lifted; what only some compute stays where it is. To tell, the lifted
-//! bindings of all functions are copied over the same parameters into one function, and its values are numbered.
+//! A computation is lifted if all functions contain it; the others stay. To compare them, the
+//! lifted bindings of all functions are copied into one function with the same parameters, whose
+//! values are numbered.
 
 use std::sync::Arc;
 
@@ -18,15 +19,15 @@ use crate::analysis::Effects;
 use crate::canonicalize::eliminate_common_subexpr::same_values;
 use crate::common::names::{num_input, relax_func};
 
-/// The name of the function that transforms the parameters of all.
+/// The name of the shared function that transforms the parameters.
 pub const SHARED_NAME: &str = "transform_params";
 
 /// Which functions share a transformation of their parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SharedTransform {
-    /// All that have parameters of the model.
+    /// All functions with model parameters.
     All,
-    /// Those of these names; others are left alone.
+    /// The functions with these names; others are left alone.
     Of(Vec<String>),
 }
 
@@ -34,16 +35,16 @@ pub enum SharedTransform {
 struct Sharer {
     name: Arc<str>,
     func: Function,
-    /// How many parameters are inputs.
+    /// The number of parameters that are inputs.
     count: usize,
-    /// The parameters of the model.
+    /// The model parameters.
     weights: Vec<Var>,
     lifted: Vec<Binding>,
-    /// What every lifted variable is among the values of all functions.
+    /// For each lifted variable, the equal variable in the combined function.
     numbers: FxHashMap<Var, Var>,
 }
 
-/// Lifts what all the functions compute of the parameters into one function.
+/// Lifts what all the functions compute from the parameters into one function.
 pub(super) fn lift_shared(
     mut module: IRModule,
     wanted: &SharedTransform,
@@ -74,7 +75,7 @@ pub(super) fn lift_shared(
     Ok(module)
 }
 
-/// The functions that share, none of which another one calls.
+/// The functions that share the transformation. None of them may call another.
 fn sharers(module: &IRModule, wanted: &SharedTransform) -> Result<Vec<Sharer>, PassError> {
     let names: Vec<Arc<str>> = match wanted {
         SharedTransform::All => module.relax_funcs().map(|(name, _)| name.clone()).collect(),
@@ -136,7 +137,7 @@ fn number(sharers: &mut [Sharer], effects: &Effects) -> Result<(), PassError> {
     Ok(())
 }
 
-/// Enters the parameters of a function as those of the first one, which must be of the same types.
+/// Maps the parameters of a function to those of the first one, which must have the same types.
 fn same_params(
     s: &Sharer,
     first: &Sharer,
@@ -179,7 +180,7 @@ fn same_params(
     Ok(())
 }
 
-/// Enters what the symbols of one type are in another of the same form.
+/// Maps the symbols of one type to those of another type of the same form.
 fn match_syms(src: &Function, a: Type, dst: &Function, b: Type, syms: &mut SymMap) {
     let mut dim = |s: Sym, d: Sym| {
         if let Some(v) = src.syms.as_var(s) {
@@ -201,7 +202,8 @@ fn match_syms(src: &Function, a: Type, dst: &Function, b: Type, syms: &mut SymMa
     }
 }
 
-/// Leaves among the lifted bindings of each function those that all functions have, with all that these read.
+/// Restricts the lifted bindings of each function to those that all functions have, with everything
+/// that they read.
 fn keep_common(sharers: &mut [Sharer]) {
     loop {
         let sets = sharers.iter().map(|s| s.numbers.values().copied().collect::<FxHashSet<Var>>());
@@ -231,14 +233,14 @@ fn keep_common(sharers: &mut [Sharer]) {
 /// One result of the transformation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Output {
-    /// A parameter as it is, by its place.
+    /// An unchanged parameter, by position.
     Param(usize),
     /// A lifted value, by its number.
     Value(Var),
 }
 
 impl Output {
-    /// The variable that stands for it in a function.
+    /// The variable of this output in a function.
     fn of(self, s: &Sharer) -> Var {
         match self {
             Output::Param(i) => s.weights[i],
@@ -250,7 +252,7 @@ impl Output {
     }
 }
 
-/// What the functions need, parameters first; `None` where no function has parameters of the model.
+/// What the functions need, parameters first; `None` if no function has model parameters.
 fn outputs(sharers: &[Sharer]) -> Option<Vec<Output>> {
     let first = sharers.first()?;
     let mut wanted: FxHashSet<Output> = FxHashSet::default();
@@ -269,7 +271,7 @@ fn outputs(sharers: &[Sharer]) -> Option<Vec<Output>> {
     (!first.weights.is_empty()).then(|| in_order.collect())
 }
 
-/// The function with the results of the transformation in the place of the parameters.
+/// The function with the results of the transformation instead of the parameters.
 fn rewritten(s: Sharer, outputs: &[Output]) -> (Arc<str>, Function) {
     let vars: Vec<Var> = outputs.iter().map(|o| o.of(&s)).collect();
     let by_number: FxHashMap<Var, Var> =

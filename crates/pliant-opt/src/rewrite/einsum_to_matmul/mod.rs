@@ -1,9 +1,10 @@
 //! # What it does
-//! Rewrites `R.einsum` of two operands as `R.matmul` if labels are summed that both operands have, and no others. Operands and
-//! result are transposed where needed (folded for constants, and undone by
-//! [`FuseTransposeMatmul`](crate::fuse::fuse_transpose_matmul) for others), and several summed labels, several columns, and
-//! several rows beside batch dims are merged into one dim. So these products reach the passes on `R.matmul`: packed constants,
-//! widened 16-bit floats, integer products, attention.
+//! Rewrites `R.einsum` of two operands as `R.matmul` if only labels that both operands have are
+//! summed. Operands and result are transposed where needed: transposes of constants are folded, and
+//! [`FuseTransposeMatmul`](crate::fuse::fuse_transpose_matmul) removes others. Several summed
+//! labels, several columns, and several rows in addition to batch dims are merged into one dim. So
+//! the passes on `R.matmul` also apply to these products: packed constants, widened 16-bit floats,
+//! integer products, attention.
 //!
 //! # Before
 //! ```python
@@ -32,14 +33,15 @@
 //! ```
 //!
 //! # Requires
-//! Known sizes, the same for the labels that are summed over, and the same or 1 for those of batch dims.
+//! Known sizes: equal for summed labels, and equal or 1 for batch dims.
 //!
 //! # Keeps
-//! Diagonals, sums over one operand's own labels, outer and inner products, more or fewer than two operands; products of variables
-//! that loops read as they lie and a product could only after a copy; and all of them where kernels are switched off.
+//! Diagonals, sums over labels of one operand, outer and inner products, and more or fewer than two
+//! operands. Products of variables that loops read in place, but a product only after a copy. All
+//! of them if kernels are disabled.
 //!
 //! # Never
-//! Changes what is summed; the order of sums is that of `R.matmul`.
+//! Changes what is summed; the order of summation is that of `R.matmul`.
 
 mod roles;
 
@@ -109,8 +111,8 @@ impl Einsum {
         Some(Einsum { operands: [a, b], equation, sizes, result, dtype })
     }
 
-    /// The product that it is best written as, if it gains: `early` says which operands are known before the inputs, so that
-    /// what is done to them costs no run anything.
+    /// The best product for this einsum, if it is faster. `early` says which operands are known
+    /// before the inputs, so that transforming them has no run-time cost.
     fn product(&self, cx: &mut RewriteCx<'_>, early: [bool; 2]) -> Option<Plan> {
         let mut plans = Vec::with_capacity(2);
         for swapped in [false, true] {
@@ -126,20 +128,20 @@ impl Einsum {
         (gains >= copies).then_some(plan)
     }
 
-    /// What a product gains, as [`copies`] counts.
+    /// The gain of a product, on the same scale as [`copies`].
     fn gains(&self, plan: &Plan, early: [bool; 2]) -> Cost {
         let real = matches!(self.dtype, DType::Float32 | DType::Float64);
         match self.dtype {
-            // Loops convert each element each time that they read it.
+            // Loops convert each element every time they read it.
             DType::Float16 | DType::BFloat16 => Cost::Scattered,
-            // The library takes what is summed over as one dim.
+            // The library sums over one dim.
             _ if real && !plan.alike => Cost::Scattered,
             _ if early[0] || early[1] => Cost::Rows,
             _ => Cost::Nothing,
         }
     }
 
-    /// The product and what stands around it.
+    /// The product with the transposes and reshapes around it.
     fn written(&self, cx: &mut RewriteCx<'_>, plan: &Plan) -> Result<Expr, PassError> {
         let [a, b] = self.operands;
         let [left, right] = if plan.swapped { [b, a] } else { [a, b] };
@@ -157,23 +159,23 @@ impl Einsum {
     }
 }
 
-/// What is done for a product, or what it gains.
+/// The cost or the gain of a product.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cost {
-    /// Nothing that a run sees, or that cannot be taken back.
+    /// Nothing at run time, or nothing that cannot be undone.
     Nothing,
-    /// Results apart from what is added to them, or copies of whole rows.
+    /// A result that cannot be fused with its bias, or copies of whole rows.
     Rows,
-    /// Copies element by element.
+    /// Elementwise copies.
     Scattered,
 }
 
-/// What a run does for a product beside it.
+/// The run-time cost of a product in addition to the multiplication.
 fn copies(plan: &Plan, early: [bool; 2]) -> Cost {
     let late = plan.operands.iter().zip(early).filter(|(_, early)| !early);
     let turns: Vec<&Turn> = late.map(|(turn, _)| turn).collect();
     let constants = early[0] || early[1];
-    // Between variables an order is read in place, unless dims become one.
+    // For variable operands, another order is read in place unless dims are merged.
     let kept = |turn: &Turn| turn.dims.is_none() && !constants;
     let result = Turn { order: plan.order.clone(), dims: plan.parted.clone() };
     let mut all = turns.into_iter().chain([&result]);

@@ -1,5 +1,5 @@
-//! An einsum of two operands as a matrix product: which labels are batch dims, rows, columns and summed over, and what must be
-//! done to the operands and to the result.
+//! An einsum of two operands as a matrix product: which labels are batch dims, rows, columns and
+//! summed dims, and which transforms the operands and the result need.
 
 use pliant_ir::{Sym, SymArena};
 use pliant_ops::equation::{Equation, Label};
@@ -21,7 +21,7 @@ impl Labelled {
     }
 }
 
-/// What is done to a tensor: its dims are put in another order, and then become others, in each case if at all.
+/// A transform of a tensor: an optional permutation of its dims, then an optional reshape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
     pub order: Option<Vec<usize>>,
@@ -29,12 +29,12 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Whether elements move.
+    /// Whether elements move in memory.
     pub fn moves(&self) -> bool {
         self.order.is_some()
     }
 
-    /// Whether they move one by one: the last dim does not stay the last.
+    /// Whether single elements move: the last dim does not stay the last.
     pub fn scatters(&self) -> bool {
         self.order.as_ref().is_some_and(|order| order.last() != Some(&(order.len() - 1)))
     }
@@ -45,18 +45,19 @@ impl Turn {
 pub(super) struct Plan {
     /// Whether the second operand is the left one of the product.
     pub swapped: bool,
-    /// What is done to the left operand and to the right one.
+    /// The transforms of the left and the right operand.
     pub operands: [Turn; 2],
-    /// The dims that the product's columns or rows part into, if it does not have all of them.
+    /// The dims to split the product's rows or columns into, if they were merged.
     pub parted: Option<Vec<Sym>>,
-    /// The order of dims of the result.
+    /// The permutation of the result's dims.
     pub order: Option<Vec<usize>>,
-    /// Whether what is summed over lies alike and without gaps in both operands, so that loops read it as one dim.
+    /// Whether the summed dims are in the same order and contiguous in both operands, so that loops
+    /// can read them as one dim.
     pub alike: bool,
 }
 
-/// The product that an equation is of operands of these dims; the left operand is the second one where `swapped`. `None` where it
-/// is none.
+/// The product that computes an equation on operands with these dims, or `None`. With `swapped`,
+/// the second operand is the left one.
 pub(super) fn plan(
     syms: &mut SymArena,
     eq: &Equation,
@@ -73,7 +74,7 @@ pub(super) fn plan(
     let groups = Groups::of(syms, &left, &right, &out)?;
     let (rows, columns) = (groups.rows.len(), groups.columns.len());
     let many = !groups.batch.is_empty();
-    // Beside batch dims there is one dim of rows, and otherwise as many as come.
+    // With batch dims, the rows are one dim; otherwise any number of dims.
     let merged_rows = many && rows != 1;
     let merged_columns = columns > 1 || many && columns == 0;
     let merged_inner = groups.inner.len() > 1;
@@ -83,7 +84,7 @@ pub(super) fn plan(
             let size = |l: &Label| of.size(*l).expect("the operand has its labels");
             let mut dims: Vec<Sym> = parts[0].iter().map(size).collect();
             for part in &parts[1..] {
-                // Without batch dims a vector has no dim for its missing columns.
+                // Without batch dims, a vector has no dim for its missing columns.
                 if many || !part.is_empty() {
                     dims.push(syms.product(part.iter().map(size)));
                 }
@@ -109,14 +110,14 @@ pub(super) fn plan(
     Some(Plan { swapped, operands, parted, order, alike: groups.alike(&left, &right) })
 }
 
-/// The places of labels in the order that is wanted; `None` where they are in it.
+/// The positions of the labels in the wanted order; `None` if they are already in that order.
 fn moved(have: &[Label], want: &[Label]) -> Option<Vec<usize>> {
     let at = |l: &Label| have.iter().position(|h| h == l);
     let order: Vec<usize> = want.iter().filter_map(at).collect();
     (!order.iter().copied().eq(0..order.len())).then_some(order)
 }
 
-/// The labels by what they are to a product.
+/// The labels by their role in the product.
 struct Groups {
     batch: Vec<Label>,
     rows: Vec<Label>,
@@ -145,7 +146,8 @@ impl Groups {
             of.labels.iter().copied().filter(|&l| !out.has(l)).collect()
         };
         let inner = summed(left);
-        // What is summed over in one operand alone, or stretches to the other's size, is no product.
+        // A label that is summed in one operand only, or broadcast to the other's size, cannot be
+        // part of a product.
         let shared = |&l: &Label| left.size(l) == right.size(l);
         let whole = inner.iter().all(shared) && summed(right).iter().all(shared);
         let some = !rows.is_empty() || !columns.is_empty();
