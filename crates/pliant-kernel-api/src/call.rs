@@ -1,4 +1,4 @@
-//! A call of a kernel: operands, attribute values, and the checks that need no knowledge of the kernel.
+//! A call of a kernel: operands, attribute values, and the checks that follow from any declaration.
 
 use pliant_tensor::DType;
 
@@ -41,11 +41,11 @@ impl View {
         Some(view)
     }
 
-    /// A view of the elements of a buffer that has `elements` elements from the address `data` on. The view begins at the
-    /// element `offset`; dims and strides are as in [`Self::new`].
+    /// A view of elements of a buffer with `elements` elements at the address `data`. The view
+    /// begins at the element `offset`; dims and strides are as in [`Self::new`].
     ///
     /// # Errors
-    /// Which element of the view is outside of the buffer, or what else is wrong.
+    /// If an element of the view is outside of the buffer, or dims, strides or offset are invalid.
     #[inline(always)]
     pub fn within(
         (data, dtype, elements): (*mut u8, DType, i64),
@@ -90,8 +90,8 @@ impl View {
         }) || self.shape().contains(&0)
     }
 
-    /// Whether each element has an address of its own: along the dims in the order of their strides, each step passes all
-    /// elements of the dims before it.
+    /// Whether no two elements share an address. The check orders the dims by stride: each step
+    /// must exceed the span of the dims before it.
     fn has_distinct_elements(&self) -> bool {
         let (shape, strides) = (self.shape(), self.strides());
         // Tensors and their parts have descending strides.
@@ -105,14 +105,15 @@ impl View {
         are_nested(sorted.into_iter())
     }
 
-    /// The bytes from the first element to the end of the last one; `None` if a dim or stride is negative, or on overflow.
+    /// The number of bytes from the first element to the end of the last one; `None` if a dim or
+    /// stride is negative, or on overflow.
     fn bytes(&self) -> Option<usize> {
         let bytes = self.span?.checked_mul(self.dtype.size())?;
         (bytes <= isize::MAX as usize).then_some(bytes)
     }
 }
 
-/// Whether each dim, given by its size and stride, steps over all elements of the dims before it.
+/// Whether the stride of each dim, given as (size, stride), exceeds the span of the dims before it.
 fn are_nested(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     let mut last = 0i64;
     for (dim, stride) in dims {
@@ -124,7 +125,8 @@ fn are_nested(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     true
 }
 
-/// The elements from the first one to the end of the last one; `None` if a dim or stride is negative, or on overflow.
+/// The number of elements from the first one to the end of the last one; `None` if a dim or stride
+/// is negative, or on overflow.
 fn span_of(dims: &[i64], strides: &[i64]) -> Option<usize> {
     let (mut last, mut fits, mut empty, mut negative) = (0i64, true, false, 0i64);
     for (&dim, &stride) in dims.iter().zip(strides) {
@@ -152,23 +154,23 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call without operands yet. Attributes are 0.
+    /// A call without operands. Attributes are 0.
     pub fn new(kernel: &'static Kernel) -> Call {
         Call { kernel, operands: [None; MAX_OPERANDS], numbers: [0; MAX_NUMBERS] }
     }
 
-    /// Sets an operand; `None` leaves it out.
+    /// Sets an operand; `None` omits it.
     #[inline(always)]
     pub fn set_operand(&mut self, index: usize, view: Option<View>) {
         self.operands[index] = view;
     }
 
-    /// Sets a number of the attributes; a float by its bits, a choice by its index.
+    /// Sets a number of the attributes: a float by its bits, a choice by its index.
     pub fn set_number(&mut self, index: usize, number: i64) {
         self.numbers[index] = number;
     }
 
-    /// An operand; `None` if the call leaves it out.
+    /// An operand; `None` if the call omits it.
     ///
     /// # Panics
     /// If the kernel has no operand of that name.
@@ -178,7 +180,7 @@ impl Call {
         self.operands[at.expect("the kernel has an operand of this name")].as_ref()
     }
 
-    /// The values of an attribute: one, or as many as its list is long. A choice is its index.
+    /// The values of an attribute: one, or one per element of its list. A choice is its index.
     ///
     /// # Panics
     /// If the kernel has no attribute of that name.
@@ -204,7 +206,7 @@ impl Call {
         f64::from_bits(self.int(name) as u64)
     }
 
-    /// Checks everything that the declaration states, and returns the sizes of the named dims.
+    /// Checks everything that the declaration states. Returns the sizes of the named dims.
     ///
     /// # Errors
     /// The operand or attribute that is wrong, and what was expected.
@@ -214,7 +216,7 @@ impl Call {
         Ok(sizes)
     }
 
-    /// As [`Self::check`], with the sizes entered in place: a call in a loop takes a few microseconds.
+    /// As [`Self::check`], but writes the sizes to `sizes`, which is faster for calls in loops.
     ///
     /// # Errors
     /// As [`Self::check`].
@@ -357,7 +359,7 @@ impl Call {
         }
     }
 
-    /// The memory of a result may not be that of another operand.
+    /// Checks that no result shares memory with another operand.
     fn check_overlap(&self) -> Result<(), KernelError> {
         let all = || {
             let operands = self.kernel.operands.iter().zip(&self.operands);
@@ -380,7 +382,7 @@ impl Call {
     }
 }
 
-/// How many dims of a tensor the first name stands for; `None` if the names do not fit the rank.
+/// The number of dims that the first name represents; `None` if the names do not match the rank.
 pub fn leading_dims(dims: &[&str], rank: usize) -> Option<usize> {
     match dims.first().is_some_and(|d| d.starts_with('*')) {
         true => (rank + 1).checked_sub(dims.len()),

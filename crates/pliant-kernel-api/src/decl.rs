@@ -53,7 +53,7 @@ impl Role {
 pub struct Operand {
     /// Its name.
     pub name: &'static str,
-    /// What stands for the name while a call is checked.
+    /// Identifies the name while a call is checked.
     pub(crate) id: u64,
     /// Whether it is read or written.
     pub role: Role,
@@ -65,9 +65,9 @@ pub struct Operand {
     pub dims: Dims,
     /// The order of its elements in memory.
     pub order: Order,
-    /// Whether a call may leave it out.
+    /// Whether a call may omit it.
     pub optional: bool,
-    /// What it holds.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -132,7 +132,7 @@ impl Operand {
         Operand { order: Order::Strided, ..self }
     }
 
-    /// The same operand, which a call may leave out.
+    /// The same operand, which a call may omit.
     pub const fn optional(self) -> Self {
         Operand { optional: true, ..self }
     }
@@ -149,8 +149,9 @@ pub enum Order {
     Strided,
 }
 
-/// The names of an operand's dims. Dims of the same name have the same size in all operands of a call. A first name that
-/// begins with `*` stands for any number of dims, and its size is their product.
+/// The names of an operand's dims. Dims of the same name have the same size in all operands of a
+/// call. If the first name begins with `*`, it represents any number of dims, and its size is their
+/// product.
 #[derive(Clone, Copy, Debug)]
 pub enum Dims {
     /// The same in every call.
@@ -166,7 +167,7 @@ pub struct Attr {
     pub name: &'static str,
     /// Its type.
     pub ty: AttrType,
-    /// Its value in calls that do not state it.
+    /// Its value in calls that omit it.
     pub default: AttrDefault,
     /// What it means.
     pub doc: &'static str,
@@ -193,7 +194,7 @@ pub enum AttrType {
 }
 
 impl AttrType {
-    /// How many numbers a value takes in a call.
+    /// The number of words that a value takes in a call.
     pub fn numbers(self) -> usize {
         match self {
             AttrType::Ints { len, .. } => len,
@@ -205,9 +206,9 @@ impl AttrType {
 /// The default of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub enum AttrDefault {
-    /// None: every call states the attribute.
+    /// None: every call must give the attribute.
     Required,
-    /// The same number, or the choice of that index, in each position.
+    /// The same number, or the choice with that index, for each element.
     Number(i64),
     /// A float.
     Float(f64),
@@ -228,7 +229,7 @@ impl Kernel {
         self.operands.iter().position(|o| o.name == name)
     }
 
-    /// An attribute, and the index of its first number among the numbers of a call.
+    /// An attribute, and the position of its first number among the numbers of a call.
     pub fn attr(&self, name: &str) -> Option<(&'static Attr, usize)> {
         let at = self.attrs.iter().position(|a| a.name == name)?;
         let first = self.attrs[..at].iter().map(|a| a.ty.numbers()).sum();
@@ -242,12 +243,12 @@ impl Kernel {
         self.operands.iter().map(Slot::Operand).chain(numbers)
     }
 
-    /// How many arguments a call has.
+    /// The number of arguments of a call.
     pub fn arity(&self) -> usize {
         self.operands.len() + self.numbers()
     }
 
-    /// How many numbers the attributes have.
+    /// The number of words of all attributes.
     pub fn numbers(&self) -> usize {
         self.attrs.iter().map(|a| a.ty.numbers()).sum()
     }

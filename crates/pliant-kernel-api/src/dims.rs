@@ -2,10 +2,11 @@
 
 use crate::MAX_OPERANDS;
 
-/// The most dim names of a kernel.
+/// Maximum number of dim names of a kernel.
 const MAX_NAMES: usize = 2 * MAX_OPERANDS;
 
-/// What stands for a name while a call is checked: its length, its first 4 and its last 4 bytes. Names of one kernel differ in it.
+/// Identifies a name while a call is checked: its length, its first 4 and its last 4 bytes. Names
+/// of one kernel must have different ids.
 #[inline]
 pub(crate) const fn name_id(name: &str) -> u64 {
     let bytes = name.as_bytes();
@@ -30,7 +31,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// No sizes yet.
+    /// An empty table.
     pub fn new() -> Self {
         Sizes { ids: [0; MAX_NAMES], sizes: [0; MAX_NAMES], len: 0 }
     }
@@ -53,7 +54,7 @@ impl Sizes {
         self.find(name).unwrap_or(0)
     }
 
-    /// Enters the size of a dim. If it has another size already, returns that size.
+    /// Records the size of a dim. If the dim has another size, returns that size.
     pub(crate) fn unify(&mut self, name: &str, size: i64) -> Result<(), i64> {
         let id = name_id(name);
         match self.find_id(id) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What kind of error a call is.
+/// The kind of error of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelErrorKind {
     /// An operand has another data type, is missing, or is not a tensor.
@@ -13,7 +13,7 @@ pub enum KernelErrorKind {
     Value,
 }
 
-/// A kernel was called with arguments that it does not take.
+/// A kernel was called with invalid arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelError {
     /// The kernel.

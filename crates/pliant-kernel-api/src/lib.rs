@@ -29,9 +29,9 @@ pub use docs::reference_page;
 pub use error::{KernelError, KernelErrorKind};
 pub use kernels::{KERNELS, find};
 
-/// The most operands of a kernel.
+/// Maximum number of operands of a kernel.
 pub const MAX_OPERANDS: usize = 12;
-/// The most numbers that the attributes of a call have.
+/// Maximum number of attribute words of a call.
 pub const MAX_NUMBERS: usize = 32;
-/// The highest rank of an operand.
+/// Maximum rank of an operand.
 pub const MAX_RANK: usize = 8;

@@ -4,7 +4,7 @@ use pliant_tensor::DType::{Bool, Float32};
 
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// The results of a query that sees no key.
+/// A query that sees no key gets zeros; see [`KERNEL`].
 pub const ZEROS: i64 = 0;
 /// See [`KERNEL`].
 pub const NAN: i64 = 1;

@@ -6,7 +6,7 @@ use pliant_tensor::{is_panel_width, may_share_panels};
 use super::activation;
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// The limit of the numbers for each dim.
+/// Maximum of the sizes for each dim.
 const MOST: i64 = 1 << 28;
 
 const IMAGES: Dims = Dims::Fixed(&["batch", "filters", "out_depth", "out_height", "out_width"]);
@@ -83,13 +83,13 @@ pub(super) const GROUPS: Attr = Attr {
     doc: "groups of channels and filters",
 };
 
-/// Three numbers, of which each is at least `least`, their default.
+/// Three numbers of at least `least`, which is also their default.
 const fn triple(name: &'static str, least: i64, doc: &'static str) -> Attr {
     let ty = AttrType::Ints { len: 3, range: (least, MOST) };
     Attr { name, ty, default: AttrDefault::Number(least), doc }
 }
 
-/// Whether the groups divide the channels and filters.
+/// Checks that the number of groups divides the channels and the filters.
 pub(super) fn check_groups(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let groups = call.int("groups");
     for (operand, dim) in [("x", "channels"), ("out", "filters")] {
@@ -111,7 +111,7 @@ pub(super) fn flops(call: &Call, sizes: &Sizes) -> f64 {
     2.0 * results.iter().product::<f64>() * taps * size("channels") / call.int("groups") as f64
 }
 
-/// The numbers that Winograd's algorithm adds to each dim of a 3 x 3 filter.
+/// By how much Winograd's algorithm enlarges each dim of a 3 x 3 filter.
 pub fn winograd_growth(call: &Call) -> i64 {
     match call.int("winograd") {
         0 => 0,
@@ -120,7 +120,7 @@ pub fn winograd_growth(call: &Call) -> i64 {
     }
 }
 
-/// The elements of the packed weights.
+/// The number of elements of the packed weights.
 fn weights(call: &Call, sizes: &Sizes) -> Option<i64> {
     let (groups, width, more) =
         (call.int("groups"), call.int("panel_width"), winograd_growth(call));
@@ -135,8 +135,8 @@ fn weights(call: &Call, sizes: &Sizes) -> Option<i64> {
     factors.into_iter().try_fold(groups, i64::checked_mul)
 }
 
-/// The distance between the pixels of the residual, whose channels are adjacent and whose pixels have no gaps. `None` for
-/// another order.
+/// The distance between the pixels of the residual, whose channels are contiguous and whose pixels
+/// have no gaps. `None` for another layout.
 pub fn residual_row(call: &Call, sizes: &Sizes) -> Option<i64> {
     let view = call.operand("residual")?;
     let (shape, strides) = (view.shape(), view.strides());
@@ -156,7 +156,7 @@ pub fn residual_row(call: &Call, sizes: &Sizes) -> Option<i64> {
     (filters <= 1 || strides[1] == 1).then_some(row)
 }
 
-/// Whether each channel has one filter of its own.
+/// Whether each channel has its own filter.
 pub fn is_depthwise(call: &Call, sizes: &Sizes) -> bool {
     let groups = call.int("groups");
     groups > 1 && groups == sizes.get("channels") && groups == sizes.get("filters")

@@ -82,7 +82,8 @@ const fn limit(name: &'static str, doc: &'static str) -> Attr {
     Attr { name, ty: AttrType::Float, default: AttrDefault::Float(0.0), doc }
 }
 
-/// The elements of the packed weights: panels of quads of rows. If each channel has one filter of its own, panels have one column.
+/// The number of elements of the packed weights: panels of groups of four rows. For depthwise
+/// convolutions, panels have one column.
 fn weights(call: &Call, sizes: &Sizes) -> Option<i64> {
     let (groups, width) = (call.int("groups"), call.int("panel_width"));
     if groups < 1 || width < 1 {

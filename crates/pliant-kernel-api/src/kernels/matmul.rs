@@ -4,9 +4,9 @@ use pliant_tensor::DType::{Float32, Float64};
 
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// Columns of a panel are a multiple of this number, the lanes of an AVX-512 register.
+/// The number of columns of a panel is a multiple of this, the lanes of an AVX-512 register.
 pub const PANEL_STEP: i64 = 16;
-/// The most columns of a panel.
+/// Maximum number of columns of a panel.
 pub const MAX_PANEL_COLUMNS: i64 = 64;
 
 const ACCUMULATE: Attr = Attr {

@@ -71,7 +71,8 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     only_for_floats(call, &["row_scales", "column_scales", "bias"])
 }
 
-/// Whether a call with a result of int32 leaves out what finishes results of other types.
+/// Checks that a call with an int32 result omits these operands, which apply only to other
+/// result types.
 pub(super) fn only_for_floats(call: &Call, operands: &[&str]) -> Result<(), String> {
     let sums = call.operand("out").is_some_and(|view| view.dtype == Int32);
     let given = operands.iter().find(|name| call.operand(name).is_some());

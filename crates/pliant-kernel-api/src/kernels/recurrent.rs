@@ -101,7 +101,8 @@ pub fn cell(call: &Call) -> Cell {
     Cell::from_number(call.int("cell")).expect("the attribute is in range")
 }
 
-/// Packed elements of all directions: `columns` of the cell for each of `rows` inputs.
+/// The number of packed elements of all directions: `columns` of the cell for each of
+/// `rows` inputs.
 fn packed(
     call: &Call,
     sizes: &Sizes,

@@ -1,4 +1,4 @@
-//! Products of float32 by constants of fewer bits.
+//! Products of float32 by constants stored in fewer bits.
 
 use pliant_tensor::DType::{self, BFloat16, Float32, Int8, UInt8};
 
@@ -31,7 +31,7 @@ const GROUP_COUNT: (&str, Derive) = ("groups", |c, s| up(s.get("inner"), c.int("
 const WHOLE_ROWS: (&str, Derive) = ("weight_rows", |_, s| Some(s.get("inner")));
 const ROW_PAIRS: (&str, Derive) = ("weight_rows", |_, s| up(s.get("inner"), 2));
 
-/// A product by int8.
+/// A product by an int8 weight.
 pub static INT8: Kernel = Kernel {
     name: "matmul_int8_weight",
     doc: "The product of float32 by int8, as dequantized: `out = x @ ((weight - zeros) * scales)`.",
@@ -48,7 +48,7 @@ pub static INT8: Kernel = Kernel {
     flops,
 };
 
-/// A product by numbers of four bits.
+/// A product by a 4-bit weight.
 pub static INT4: Kernel = Kernel {
     name: "matmul_int4_weight",
     doc: "The product of float32 by numbers from 0 to 15, as dequantized: `out = x @ ((weight - zeros) * scales)`.",
@@ -69,7 +69,7 @@ pub static INT4: Kernel = Kernel {
     flops,
 };
 
-/// A product by bfloat16.
+/// A product by a bfloat16 weight.
 pub static BFLOAT16: Kernel = Kernel {
     name: "matmul_bfloat16_weight",
     doc: "The product of float32 by bfloat16, with sums in float32.",
@@ -88,7 +88,7 @@ pub static BFLOAT16: Kernel = Kernel {
     flops,
 };
 
-/// A quotient rounded up; `None` by 0 or less.
+/// A quotient rounded up; `None` for a divisor of 0 or less.
 fn up(a: i64, b: i64) -> Option<i64> {
     if b < 1 { None } else { Some(a / b + i64::from(a % b != 0)) }
 }
