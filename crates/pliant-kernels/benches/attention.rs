@@ -8,7 +8,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_kernels::attention::{Attention, Heads, Scores, pliant_attention_f32};
 
-/// Batch, heads, heads of the keys, queries, keys, size of a head, whether causal.
+/// Batch, heads, key heads, queries, keys, size of a head, whether causal.
 const SHAPES: [(usize, usize, usize, usize, usize, usize, bool); 20] = [
     (1, 12, 12, 7, 7, 32, false),
     (1, 12, 12, 16, 16, 32, false),
@@ -37,7 +37,7 @@ fn attention(c: &mut Criterion) {
         let mut cases = Cases::new(c, "attention", vectors(), threads);
         let runtime = cases.runtime();
         for (batch, heads, kv_heads, queries, keys, size, causal) in SHAPES {
-            // Queries, keys and values of a token lie together, as a product of all three leaves them.
+            // Queries, keys and values of a token are adjacent, as a combined product leaves them.
             let row = (heads + 2 * kv_heads) * size;
             let (q, kv) = (values(batch * queries * row, 7), values(batch * keys * row, 5));
             let mut out = vec![0f32; batch * queries * heads * size];
@@ -76,7 +76,7 @@ fn attention(c: &mut Criterion) {
                 window: 0,
                 blind: 0,
             };
-            // What no query sees is not counted.
+            // Keys that no query sees are not counted.
             let pairs = if causal { queries * (queries + 1) / 2 } else { queries * keys };
             let work = Work::single(
                 (4 * batch * heads * pairs * size) as f64,

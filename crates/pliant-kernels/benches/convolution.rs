@@ -1,5 +1,5 @@
-//! Convolutions of residual and mobile networks, channels last: 3 x 3, strided, 1 x 1, the first layer, one filter for
-//! each channel, groups of few channels, and taps that lie apart; then transposed ones.
+//! Convolutions of residual and mobile networks, channels last: 3 x 3, strided, 1 x 1, the first
+//! layer, depthwise, groups of few channels, dilated; then transposed ones.
 
 mod floor;
 
@@ -11,7 +11,7 @@ use pliant_kernels::convolution::{Convolution, Image, pliant_convolution_f32};
 use pliant_kernels::epilogue::{Epilogue, pliant_epilogue_f32};
 use pliant_tensor::{Tensor, Winograd, pack_panels};
 
-/// Height and width of the input, channels, filters, width of the kernel, stride, from tap to tap, groups.
+/// Height and width of the input, channels, filters, filter width, stride, dilation, groups.
 type Shape = (usize, usize, usize, usize, usize, usize, usize);
 
 const SHAPES: [Shape; 32] = [
@@ -67,12 +67,12 @@ fn convolution(c: &mut Criterion) {
             let margin = dilation * (kernel / 2);
             let output = (size + 2 * margin - dilation * (kernel - 1) - 1) / stride + 1;
             let k = kernel * kernel * channels / groups;
-            // What is multiplied does not change how long it takes.
+            // The values do not affect the time.
             let stored = winograd.map_or(k, |form| form.numbers() * channels);
             let x = values(size * size * channels, 7);
             let weights = values(stored * filters, 5);
             let mut out = vec![0f32; output * output * filters];
-            // Of all groups one after the other.
+            // One group after the other.
             let of_groups = [stored * groups, filters / groups].map(|d| d as i64);
             let matrix = Tensor::from_slice(&of_groups, &weights).expect("a small tensor");
             let panels = pack_panels(&matrix, false).expect("a matrix");
@@ -125,7 +125,7 @@ fn convolution(c: &mut Criterion) {
     }
 }
 
-/// Height and width of the input, channels, filters, width of the kernel, and from result to result of neighbouring inputs.
+/// Height and width of the input, channels, filters, filter width, and stride.
 const TRANSPOSED: [(usize, usize, usize, usize, usize); 5] = [
     (64, 64, 32, 4, 2),
     (16, 256, 128, 4, 2),
@@ -134,7 +134,8 @@ const TRANSPOSED: [(usize, usize, usize, usize, usize); 5] = [
     (32, 128, 64, 2, 2),
 ];
 
-/// As the compiler makes them: results that read the same taps are a convolution of their own, whose results lie apart.
+/// As the compiler lowers them: the results that read the same taps are a separate convolution with
+/// strided results.
 fn transposed(c: &mut Criterion) {
     for threads in thread_counts() {
         let mut cases = Cases::new(c, "transposed", vectors(), threads);
@@ -149,7 +150,7 @@ fn transposed(c: &mut Criterion) {
             let mut out = vec![0f32; output * output * filters];
             let phase = |index: usize| {
                 let first = [index / step, index % step];
-                // What is cut off the results, as many inputs and a rest.
+                // Results that are cropped, in inputs and a remainder.
                 let places = first.map(|at| (at + (kernel - step) / 2) / step);
                 let [y, x_] = places.map(|place| (own - 1 - place) as i64);
                 let whole = image(out.as_mut_ptr(), output, filters);
@@ -189,7 +190,8 @@ fn transposed(c: &mut Criterion) {
                 format!("{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {step}");
             cases.run(&name, Work::single((2 * products) as f64, bytes as f64), || {
                 for phase in &phases {
-                    // SAFETY: the operands have these sizes; results of all phases lie within theirs.
+                    // SAFETY: the operands have these sizes; the results of all phases are
+                    // inside theirs.
                     unsafe { pliant_convolution_f32(&runtime, black_box(phase)) };
                 }
             });

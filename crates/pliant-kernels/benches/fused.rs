@@ -1,4 +1,4 @@
-//! Products that are finished where they are summed, beside those that are not: what a bias, an activation and a residual cost.
+//! Products with and without a fused epilogue: the cost of a bias, an activation and a residual.
 
 mod floor;
 

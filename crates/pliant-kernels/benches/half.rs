@@ -1,7 +1,9 @@
-//! Products of float16 as compiled programs have them: operands become float32 in memory, are multiplied, and results are rounded
-//! to float16. A constant right operand is float32 already, in panels; one that varies is converted in each call.
+//! Products of float16 as in compiled programs: operands are converted to float32 in memory and
+//! multiplied, and results are rounded to float16. A constant right operand is already packed in
+//! float32; a non-constant one is converted in each call.
 //!
-//! The floor is that of the same product of float32, so that percentages say what the conversions take besides.
+//! The floor is that of the same product of float32, so percentages show the cost of the
+//! conversions.
 
 mod floor;
 
@@ -31,11 +33,12 @@ const SHAPES: [(usize, usize, usize, bool); 9] = [
     (512, 512, 512, false),
 ];
 
-/// Elements that a thread converts at once, and elements that take about a microsecond: as generated loops have them.
+/// Number of elements that a thread converts at once, and number of elements that take about a
+/// microsecond: as in generated loops.
 const TILE: usize = 512;
 const MICROSECOND: usize = 2688;
 
-/// A conversion of all elements, by the team.
+/// A conversion of all elements, on the team.
 struct Conversion<A, B> {
     of: unsafe extern "C" fn(*const KernelRuntime, *mut B, *const A, i64) -> i64,
     from: *const A,
@@ -45,7 +48,7 @@ struct Conversion<A, B> {
 
 impl<A, B> Conversion<A, B> {
     /// # Safety
-    /// The runtime lives, and both sides have that many elements.
+    /// The runtime is valid, and both sides have that many elements.
     unsafe fn run(&self, runtime: &KernelRuntime) {
         unsafe extern "C" fn tiles<A, B>(context: *mut c_void, begin: i64, end: i64) -> i64 {
             // SAFETY: `run` passes itself, and outlives the loop.
@@ -53,14 +56,14 @@ impl<A, B> Conversion<A, B> {
             let end = own.count.min(end as usize * MICROSECOND);
             for at in (begin as usize * MICROSECOND..end).step_by(TILE) {
                 let count = TILE.min(end - at) as i64;
-                // SAFETY: the caller's promise; pieces write apart.
+                // SAFETY: guaranteed by the caller; pieces write disjoint ranges.
                 unsafe { (own.of)(null(), own.to.add(at), own.from.add(at), count) };
             }
             0
         }
         let context = (&raw const *self).cast_mut().cast();
         let pieces = self.count.div_ceil(MICROSECOND) as i64;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (runtime.parallel_launch)(runtime.team, tiles::<A, B>, context, pieces, 1) };
     }
 }
@@ -70,7 +73,7 @@ fn halves(c: &mut Criterion) {
         let mut cases = Cases::new(c, "float16", vectors(), threads);
         let runtime = cases.runtime();
         for (m, n, k, constant) in SHAPES {
-            // Bits of small numbers.
+            // The bits of small numbers.
             let bits =
                 |len: usize| (0..len).map(|i| 0x3800 + (i % 13) as u16).collect::<Vec<u16>>();
             let (a, b, mut c) = (bits(m * k), bits(k * n), bits(m * n));

@@ -1,4 +1,4 @@
-//! Products of few rows by weights of fewer bits, beside those by float32 of the same sizes.
+//! Products of few rows by weights of fewer bits, compared with float32 of the same sizes.
 
 mod floor;
 
@@ -25,7 +25,7 @@ const SHAPES: [(usize, usize, usize); 7] = [
 /// Rows that share a scale.
 const GROUP: usize = 32;
 
-/// The formats: a name, how it is stored, and bits of an element.
+/// The formats: a name, the storage format, and bits of an element.
 const FORMATS: [(&str, Format, usize); 3] =
     [("int8", Format::Bytes, 8), ("int4", Format::Nibbles, 4), ("bf16", Format::BFloat16, 16)];
 

@@ -1,5 +1,5 @@
-//! Matrix products over the shapes of encoders and classifiers: constant right operands in panels, then operands that both
-//! vary; first of float32, then of float64.
+//! Matrix products with the shapes of encoders and classifiers: constant packed right operands,
+//! then two non-constant operands; first of float32, then of float64.
 
 mod floor;
 
@@ -45,7 +45,7 @@ const PACKED: [(usize, usize, usize); 30] = [
     (2048, 2048, 2048),
 ];
 
-/// Those of float64.
+/// The same for float64.
 const PACKED_DOUBLE: [(usize, usize, usize); 7] = [
     (1, 384, 384),
     (4, 384, 384),
@@ -56,10 +56,11 @@ const PACKED_DOUBLE: [(usize, usize, usize); 7] = [
     (512, 512, 512),
 ];
 
-/// Batch, rows, columns, inner, and which operands lie transposed: the left one, the right one.
+/// Batch, rows, columns, inner size, and which operands are transposed: the left one, the
+/// right one.
 type Varying = (usize, usize, usize, usize, [bool; 2]);
 
-/// As they lie.
+/// Neither operand is transposed.
 const PLAIN: [bool; 2] = [false; 2];
 /// The right operand transposed.
 const TURNED: [bool; 2] = [false, true];
@@ -97,7 +98,7 @@ const VARYING_DOUBLE: [Varying; 5] = [
 
 /// An element type of products.
 trait Number: Element + Product + Copy + From<f32> {
-    /// Behind the titles of its cases.
+    /// A suffix for the titles of its cases.
     const KIND: &'static str;
 
     fn work(flops: f64, bytes: f64) -> Work;

@@ -1,5 +1,5 @@
-//! Products and convolutions of 8-bit integers against the peak of float32, which one instruction of theirs exceeds four times,
-//! and tile registers exceed 16 times.
+//! Products and convolutions of 8-bit integers compared with the peak of float32, which their
+//! vector instructions exceed 4 times, and tile registers 16 times.
 
 mod floor;
 
@@ -37,7 +37,7 @@ fn quantized(c: &mut Criterion) {
             let a: Vec<u8> = values(m * k, 7).into_iter().map(|x| byte(x) as u8).collect();
             let b: Vec<i8> = values(n * k, 5).into_iter().map(byte).collect();
             let quads = pack_quads(&b, k, n).expect("a small matrix");
-            // Tensors begin lines of the caches, as constants of programs do.
+            // Tensors are aligned to cache lines, as constants of programs are.
             let b = Tensor::from_slice(&[quads.data.len() as i64], &quads.data).expect("memory");
             let mut out = vec![0i32; m * n];
             let g = QuantizedGemm {
@@ -68,7 +68,8 @@ fn quantized(c: &mut Criterion) {
     }
 }
 
-/// Height and width of the input, channels, filters, width of the kernel, stride, and whether each channel has a filter of its own.
+/// Height and width of the input, channels, filters, filter width, stride, and whether the
+/// convolution is depthwise.
 const CONVOLUTIONS: [(usize, usize, usize, usize, usize, bool); 10] = [
     (56, 64, 64, 3, 1, false),
     (28, 128, 128, 3, 1, false),
@@ -93,7 +94,7 @@ fn convolutions(c: &mut Criterion) {
             let byte = |x: f32| (x * 120.0) as i8;
             let x = values(size * size * channels, 7);
             let x: Vec<u8> = x.into_iter().map(|x| byte(x) as u8).collect();
-            // What is multiplied does not change how long it takes: taps alone are not in their order.
+            // The values do not affect the time; only the order of taps differs.
             let stored = if alone { k.next_multiple_of(4) } else { k };
             let b: Vec<i8> = values(stored * filters, 5).into_iter().map(byte).collect();
             let quads = pack_quads(&b, stored, filters).expect("a small matrix");

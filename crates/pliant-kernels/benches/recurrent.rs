@@ -71,7 +71,7 @@ fn recurrent(c: &mut Criterion) {
                 state: (batch * hidden, hidden),
             };
             let products = directions * cell.gates() * hidden * hidden;
-            // Each step reads the weights of the state again.
+            // Each step reads the recurrent weights again.
             let work = Work::single((4 * batch * products) as f64, (4 * products) as f64);
             let sides = if directions == 2 { ", both directions" } else { "" };
             let name = format!("{cell:?} of {hidden} units, batch {batch}{sides}");

@@ -1,10 +1,11 @@
-//! Elementary functions over slices, on one thread: what generated loops call on tiles. Operands and results in the first-level
-//! cache, in the second, and beyond.
+//! Elementary functions over slices, on one thread, as generated loops call them on tiles. Operands
+//! and results are in the first-level cache, in the second, or in memory.
 //!
-//! The floor is the larger of two. One: the operations of a function's sequence, counted by running it over [`Counter`], at the
-//! peak rate of multiply-adds, of which each takes the place of one: sums, products, operations on bits, a comparison and a choice,
-//! and quotients and roots too, though these take many times as long. The other: reading as many bytes as operands and results
-//! have.
+//! The floor is the larger of two values. The first is the number of operations of a function's
+//! sequence, counted by running it on [`Counter`], at the peak rate of multiply-adds. Every
+//! operation counts as one multiply-add: sums, products, bit operations, comparisons and
+//! selections, and also quotients and roots, although these take many times as long. The second is
+//! the time to read the bytes of operands and results.
 
 mod floor;
 
@@ -18,7 +19,7 @@ use pliant_kernels::isa::{Isa, isa};
 use pliant_kernels::math::{self, MathOps, Real, scale_by_parts};
 use pliant_kernels::vector::{FUNCTIONS, Slices, half};
 
-/// Elements, and where operands and results of float32 lie.
+/// Number of elements, and where operands and results of float32 fit.
 const SIZES: [(usize, &str); 3] = [(2048, "L1"), (64 << 10, "L2"), (16 << 20, "beyond")];
 
 /// Runs a sequence without numbers, and counts its operations.
@@ -80,7 +81,7 @@ impl<T> Counter<T> {
     }
 }
 
-/// The operations of a function for each element, of which as many as a vector has are done at once.
+/// The operations of a function per element; a vector processes one element per lane.
 fn operations<T: Real>(name: &str) -> f64 {
     let b = &mut Counter::<T>::new();
     macro_rules! run {
@@ -96,20 +97,21 @@ fn operations<T: Real>(name: &str) -> f64 {
     f64::from(b.count)
 }
 
-/// Those of powers of float32, of the shorter sequence of float64, which serves most numbers.
+/// The operations of `pow` of float32, with the shorter float64 sequence, which most numbers use.
 fn operations_of_pow() -> f64 {
     let b = &mut Counter::<f64>::new();
     math::pow_plain(b, &(), &());
     f64::from(b.count)
 }
 
-/// Arguments within every function's domain, on both sides of the places where sequences change their form.
+/// Arguments within every function's domain, on both sides of the points where sequences
+/// change form.
 fn arguments(name: &str, count: usize) -> impl Iterator<Item = f64> {
     let start = if name == "acosh" { 1.0 } else { 0.01 };
     (0..count).map(move |i| start + (i % 97) as f64 / 100.0)
 }
 
-/// One function over so many elements, of which each takes `slots` operations of float32.
+/// Runs one function on that many elements, each of which takes `slots` operations of float32.
 fn run<T: Copy>(cases: &mut Cases<'_>, name: &str, form: Slices<T>, x: &[T], slots: f64) {
     let (mut out, n) = (x.to_vec(), x.len() as i64);
     let arrays = if matches!(form, Slices::One(_)) { 2 } else { 3 };
@@ -133,7 +135,7 @@ fn functions(c: &mut Criterion) {
         for f in FUNCTIONS {
             let double: Vec<f64> = arguments(f.name, count).collect();
             let single: Vec<f32> = double.iter().map(|&x| x as f32).collect();
-            // What is computed in float64 has half of the lanes.
+            // Computations in float64 have half of the lanes.
             let slots = match f.name {
                 "pow" => 4.0 * operations_of_pow(),
                 name => 2.0 * operations::<f32>(name),
@@ -149,7 +151,7 @@ fn functions(c: &mut Criterion) {
     }
 }
 
-/// Conversions from and to float16, an operation each.
+/// Conversions from and to float16, one operation each.
 fn halves(cases: &mut Cases<'_>, count: usize) {
     let (mut wide, mut narrow) = (vec![1.5f32; count], vec![0u16; count]);
     let work = Work::elements(count as f64, 2.0 * count as f64, 6.0 * count as f64);

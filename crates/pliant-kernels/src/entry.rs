@@ -1,5 +1,5 @@
-//! Entries of the kernels that compute whole operators: generated code calls them with tensors and numbers, and they check
-//! the call against its declaration ([`pliant_kernel_api`]).
+//! Entry points of the kernels for whole operators. Generated code calls them with tensors and
+//! numbers; they check the call against its declaration ([`pliant_kernel_api`]).
 
 use pliant_exec::abi::{
     FAILED_SHAPE, FAILED_TYPE, FAILED_VALUE, KernelRuntime, PACKED_ABSENT, PACKED_FLOAT,
@@ -16,8 +16,9 @@ use crate::quantized::{Int8Conv, Int8Product};
 use crate::recurrent::call::Recurrent;
 use crate::transpose::Transpose;
 
-/// The address of a kernel's entry: `(runtime, arguments, their number)`. The arguments are those of
-/// [`Kernel::slots`]: memory or nothing for each operand, then numbers. Returns a kernel status.
+/// The entry point of a kernel: `(runtime, arguments, number of arguments)`. The arguments
+/// are those of [`Kernel::slots`]: memory or null for each operand, then numbers. Returns a
+/// kernel status.
 pub type Entry = unsafe extern "C" fn(*const KernelRuntime, *const PackedWord, u64) -> i64;
 
 /// The implementation of a declared kernel.
@@ -48,27 +49,28 @@ pub static ENTRIES: &[(&str, Entry)] = &[
     (BFloat16Weight::KERNEL.name, entry::<BFloat16Weight>),
 ];
 
-/// The entry of the kernel of that name.
+/// The entry of the kernel with that name.
 pub fn entry_of(name: &str) -> Option<Entry> {
     ENTRIES.iter().find(|(n, _)| *n == name).map(|(_, entry)| *entry)
 }
 
-/// The entry of a kernel.
+/// The entry point of a kernel.
 ///
 /// # Safety
-/// `runtime` is valid, and so are `count` arguments and what they point to. Memory as for [`Implementation::run`].
+/// `runtime`, the `count` arguments and what they point to are valid. Memory as for
+/// [`Implementation::run`].
 pub unsafe extern "C" fn entry<I: Implementation>(
     runtime: *const KernelRuntime,
     args: *const PackedWord,
     count: u64,
 ) -> i64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (runtime, args) = unsafe { (&*runtime, std::slice::from_raw_parts(args, count as usize)) };
     let (mut call, mut sizes) = (Call::new(I::KERNEL), Sizes::new());
-    // SAFETY: the caller's promise for the arguments.
+    // SAFETY: guaranteed by the caller for the arguments.
     let decoded = unsafe { decode(&mut call, args) };
     match decoded.and_then(|()| call.check_into(&mut sizes)) {
-        // SAFETY: the call was checked, and its memory is valid by the caller's promise.
+        // SAFETY: the call was checked, and its memory is valid as the caller guarantees.
         Ok(()) => unsafe { I::run(runtime, &call, &sizes) },
         Err(error) => runtime.fail(error_kind(error.kind), &error.to_string()),
     }
@@ -82,7 +84,7 @@ fn error_kind(kind: KernelErrorKind) -> u64 {
     }
 }
 
-/// Sets the operands and numbers of a call to those of arguments.
+/// Sets the operands and numbers of a call from the arguments.
 ///
 /// # Safety
 /// The arguments describe valid memory.
@@ -95,7 +97,7 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
     }
     let (operands, numbers) = args.split_at(kernel.operands.len());
     for (i, word) in operands.iter().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let view = unsafe { view(word) };
         let name = kernel.operands[i].name;
         let wrong = |problem| KernelError {
@@ -114,7 +116,7 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
     Ok(())
 }
 
-/// The operand that an argument is.
+/// Decodes an argument as an operand.
 ///
 /// # Safety
 /// As for [`decode`].
@@ -129,7 +131,7 @@ unsafe fn view(word: &PackedWord) -> Result<Option<View>, String> {
     };
     let rank = usize::try_from(word.len).ok().filter(|&rank| rank <= MAX_RANK);
     let rank = rank.ok_or_else(|| format!("has more than {MAX_RANK} dims"))?;
-    // SAFETY: the caller's promise: the words of this kind, and `lists` lists of `rank` numbers.
+    // SAFETY: guaranteed by the caller: the words of this kind, and `lists` lists of `rank` numbers.
     let words =
         unsafe { std::slice::from_raw_parts(word.word as *const i64, before + lists * rank) };
     let [code, bits] = (words[1] as u16).to_le_bytes();

@@ -1,7 +1,8 @@
-//! Matrix products `C = A * B` (or `C += A * B`) of any strides, in batches, over the worker team.
+//! Batches of matrix products `C = A * B` (or `C += A * B`) with any strides, on the worker team.
 //!
-//! Recipe: pieces for the worker team, each a product of [`crate::product`], or of the crate `gemm` where an operand's layout is
-//! none that it takes. How batches are cut says [`crate::rules::gemm`]. Measured: both tables of products in `docs/performance.md`.
+//! Recipe: pieces for the worker team, each a product of [`crate::product`], or of the crate `gemm`
+//! if the former does not support the layout of an operand. [`crate::rules::gemm`] decides how
+//! batches are cut. Measured: both tables of products in `docs/performance.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_OK};
 
@@ -29,11 +30,11 @@ pub struct Gemm<T> {
     pub b: (*const T, isize, isize),
     /// First element of C, its row stride and its column stride.
     pub c: (*mut T, isize, isize),
-    /// Whether the product is added to what C holds.
+    /// Whether the product is added to the contents of C.
     pub accumulate: bool,
 }
 
-/// A library of matrix products. One implementation serves every backend; a better one replaces it here.
+/// A library of matrix products. One implementation serves every backend.
 pub trait LibraryGemm: Send + Sync {
     /// One float32 product on the calling thread. Returns a kernel status.
     ///
@@ -48,14 +49,15 @@ pub trait LibraryGemm: Send + Sync {
     unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64;
 }
 
-/// The implementation over the crate `gemm`: AVX-512, AVX2 or NEON kernels picked at run time, fast from one row up.
+/// The implementation with the crate `gemm`: AVX-512, AVX2 or NEON kernels selected at run time,
+/// fast from one row on.
 #[derive(Debug, Default)]
 pub struct GemmCrate;
 
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
 unsafe fn gemm_crate<T: Product>(g: &Gemm<T>) -> i64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         gemm::gemm(
             g.m,
@@ -84,24 +86,24 @@ unsafe fn gemm_crate<T: Product>(g: &Gemm<T>) -> i64 {
 
 impl LibraryGemm for GemmCrate {
     unsafe fn sgemm(&self, g: &Gemm<f32>) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { gemm_crate(g) }
     }
 
     unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { gemm_crate(g) }
     }
 }
 
-/// The implementation over the crate `matrixmultiply`: the independent second opinion of the tests.
+/// The implementation with the crate `matrixmultiply`, an independent reference for the tests.
 #[derive(Debug, Default)]
 pub struct MatrixMultiply;
 
 impl LibraryGemm for MatrixMultiply {
     unsafe fn sgemm(&self, g: &Gemm<f32>) -> i64 {
         let beta = if g.accumulate { 1.0 } else { 0.0 };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             matrixmultiply::sgemm(
                 g.m, g.k, g.n, 1.0, g.a.0, g.a.1, g.a.2, g.b.0, g.b.1, g.b.2, beta, g.c.0, g.c.1,
@@ -113,7 +115,7 @@ impl LibraryGemm for MatrixMultiply {
 
     unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64 {
         let beta = if g.accumulate { 1.0 } else { 0.0 };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             matrixmultiply::dgemm(
                 g.m, g.k, g.n, 1.0, g.a.0, g.a.1, g.a.2, g.b.0, g.b.1, g.b.2, beta, g.c.0, g.c.1,
@@ -124,26 +126,27 @@ impl LibraryGemm for MatrixMultiply {
     }
 }
 
-/// Own kernels for the layouts that they are fast at, else the crate `gemm`.
+/// Pliant's kernels for the layouts that they support well, otherwise the crate `gemm`.
 #[derive(Debug, Default)]
 pub struct OwnGemm;
 
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
 unsafe fn own<T: Product>(g: &Gemm<T>) -> i64 {
-    // SAFETY: the caller's promise; the instructions are those of the machine.
+    // SAFETY: guaranteed by the caller; the instructions are those of the machine.
     unsafe { if varying::applies(g) { varying::run(isa(), g, None) } else { in_strips(g) } }
 }
 
-/// By the crate `gemm`: where there are few rows or columns, and both operands are contiguous along k, in strips of so few results
-/// that it takes dot products.
+/// A product by the crate `gemm`. If there are few rows or columns, and both operands are
+/// contiguous along k, it is cut into strips that are small enough for the crate to use dot
+/// products.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
 unsafe fn in_strips<T: Product>(g: &Gemm<T>) -> i64 {
     let few = g.m.min(g.n);
     if few == 0 || few > DOT_ROWS || g.a.2 != 1 || g.b.1 != 1 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { gemm_crate(g) };
     }
     let (by_rows, all) = (g.n < g.m, g.m.max(g.n));
@@ -169,12 +172,12 @@ unsafe fn in_strips<T: Product>(g: &Gemm<T>) -> i64 {
 
 impl LibraryGemm for OwnGemm {
     unsafe fn sgemm(&self, g: &Gemm<f32>) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { own(g) }
     }
 
     unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { own(g) }
     }
 }
@@ -201,7 +204,7 @@ impl Product for f32 {
     const ONE: f32 = 1.0;
 
     unsafe fn gemm(g: &Gemm<f32>) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { library_gemm().sgemm(g) }
     }
 }
@@ -210,16 +213,17 @@ impl Product for f64 {
     const ONE: f64 = 1.0;
 
     unsafe fn gemm(g: &Gemm<f64>) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { library_gemm().dgemm(g) }
     }
 }
 
-/// Pieces of a product have multiples of this many rows or columns.
+/// Pieces of a product have a multiple of this many rows or columns.
 const ROW_UNIT: usize = 6;
 const COLUMN_UNIT: usize = 64;
 
-/// Piece `index` of `count` of a product, some of its rows or of its columns, and the first row and column of it.
+/// Piece `index` of `count` of a product, a range of its rows or columns, with its first row
+/// and column.
 ///
 /// # Safety
 /// The product's elements are valid.
@@ -253,7 +257,7 @@ unsafe fn piece<T: Copy>(
 /// # Safety
 /// As for [`LibraryGemm::sgemm`]; with an epilogue, rows of C are contiguous.
 unsafe fn finished<T: Product>(g: &Gemm<T>, epilogue: Option<&Epilogue>, at: Place) -> i64 {
-    // SAFETY: the caller's promise; the instructions are those of the machine.
+    // SAFETY: guaranteed by the caller; the instructions are those of the machine.
     unsafe {
         if epilogue.is_some() && varying::applies(g) {
             return varying::run(isa(), g, epilogue.map(|e| (e, at)));
@@ -265,11 +269,11 @@ unsafe fn finished<T: Product>(g: &Gemm<T>, epilogue: Option<&Epilogue>, at: Pla
     }
 }
 
-/// As [`finished`], in parts of at most `most` multiplications, between which it polls the interrupt flag. Deep
-/// products are split along k, and the partial sums are added.
+/// As [`finished`], in parts of at most `most` multiplications, between which it polls the
+/// interrupt flag. Deep products are split along k, and the partial sums are added.
 ///
 /// # Safety
-/// As for [`finished`]; the runtime lives.
+/// As for [`finished`]; the runtime is valid.
 unsafe fn in_parts<T: Product>(
     runtime: &KernelRuntime,
     g: &Gemm<T>,
@@ -280,14 +284,14 @@ unsafe fn in_parts<T: Product>(
     let few_results = g.m <= ROW_UNIT && g.n <= COLUMN_UNIT;
     let work = g.m.saturating_mul(g.n).saturating_mul(g.k.max(1));
     if work <= most || few_results && g.k < 2 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { finished(g, epilogue, at) };
     }
     if runtime.is_interrupted() {
         return STATUS_CANCELLED;
     }
     let part = |index: usize| {
-        // SAFETY: the caller's promise; the halves lie inside the product.
+        // SAFETY: guaranteed by the caller; the halves lie inside the product.
         unsafe {
             if few_results || g.k > DEEP_PART {
                 let (half, last) = (half_of_sum(g, index), index == 1);
@@ -304,7 +308,7 @@ unsafe fn in_parts<T: Product>(
     }
 }
 
-/// The product over the first half of k, or over the second one, which is added to the first.
+/// The product over the first half of k, or over the second half, which is added to the first.
 ///
 /// # Safety
 /// The product's elements are valid.
@@ -322,12 +326,12 @@ unsafe fn half_of_sum<T: Copy>(g: &Gemm<T>, index: usize) -> Gemm<T> {
     second
 }
 
-/// Computes `batch` products over the worker team of the runtime. `strides` count the elements from each A, B and C to the
-/// next. Returns a kernel status.
+/// Computes `batch` products on the worker team of the runtime. `strides` are the element distances
+/// from each A, B and C to the next. Returns a kernel status.
 ///
 /// # Safety
-/// The runtime lives. All elements of the batch are valid; C overlaps neither A nor B; with an epilogue, rows of C are
-/// contiguous, and it takes its operands.
+/// The runtime is valid. All elements of the batch are valid; C overlaps neither A nor B. With an
+/// epilogue, rows of C are contiguous, and the epilogue accepts its operands.
 pub unsafe fn gemm_batch<T: Product>(
     runtime: *const KernelRuntime,
     batch: i64,
@@ -335,25 +339,26 @@ pub unsafe fn gemm_batch<T: Product>(
     strides: [isize; 3],
     epilogue: Option<&Epilogue>,
 ) -> i64 {
-    // SAFETY: the ABI passes a live runtime.
+    // SAFETY: the ABI passes a valid runtime.
     let runtime = unsafe { &*runtime };
     if batch <= 0 || first.m == 0 || first.n == 0 {
         return STATUS_OK;
     }
     let batch = batch as usize;
     let work = first.m.saturating_mul(first.n).saturating_mul(first.k.max(1));
-    // Columns are cut where there are enough of them, so that each part of B is read (and packed) by one thread.
+    // Columns are cut if there are enough of them, so that only one thread reads (and packs) each
+    // part of B.
     let by_rows = by_rows(first.m, first.n);
     let most = if by_rows { first.m.div_ceil(ROW_UNIT) } else { first.n.div_ceil(COLUMN_UNIT) };
     let wanted = if stays_whole(batch) { 1 } else { (work / UNIT).clamp(1, MAX_BLOCKS) };
     let blocks = wanted.min(most);
-    // Small products are taken several at a time.
+    // Several small products form one piece.
     let each = (UNIT / work.max(1)).clamp(1, batch);
     let run = |index: usize| {
         let products = index / blocks * each..batch.min((index / blocks + 1) * each);
         for at in products {
             let mut g = first;
-            // SAFETY: the caller's promise; pieces write disjoint parts of C.
+            // SAFETY: guaranteed by the caller; pieces write disjoint parts of C.
             let status = unsafe {
                 g.a.0 = g.a.0.offset(at as isize * strides[0]);
                 g.b.0 = g.b.0.offset(at as isize * strides[1]);
@@ -368,20 +373,21 @@ pub unsafe fn gemm_batch<T: Product>(
         STATUS_OK
     };
     let pieces = batch.div_ceil(each).saturating_mul(blocks);
-    // SAFETY: the caller's promise; products do not unwind.
+    // SAFETY: guaranteed by the caller; products do not unwind.
     unsafe { share(runtime, pieces, work.saturating_mul(each) / (UNIT * blocks), &run) }
 }
 
-/// Computes a product over the worker team of the runtime. Returns a kernel status: panels whose width is no multiple of 16,
-/// or greater than that of all columns, are bad arguments.
+/// Computes a product on the worker team of the runtime. Returns a kernel status: bad arguments if
+/// the width of panels is not a multiple of 16, or is greater than that of all columns.
 ///
 /// # Safety
-/// The runtime lives. All elements of the product are valid, and all of each panel; C overlaps neither A nor B.
+/// The runtime is valid. All elements of the product are valid, including whole panels; C overlaps
+/// neither A nor B.
 pub unsafe fn packed<T: product::Element>(
     runtime: *const KernelRuntime,
     p: &PackedProduct<T>,
 ) -> i64 {
-    // SAFETY: the ABI passes a live runtime.
+    // SAFETY: the ABI passes a valid runtime.
     let runtime = unsafe { &*runtime };
     if !p.has_panels() {
         return STATUS_BAD_ARGUMENTS;
@@ -396,10 +402,10 @@ pub unsafe fn packed<T: product::Element>(
     let cut = cut((p.m, ROWS), p.n, p.k, panels);
     let run = |index: usize| {
         let (rows, panels) = cut.piece(index, (p.m, ROWS), panels);
-        // SAFETY: the caller's promise; pieces write disjoint parts of C.
+        // SAFETY: guaranteed by the caller; pieces write disjoint parts of C.
         unsafe { p.block(isa, rows, panels) }
     };
-    // SAFETY: the caller's promise; products do not unwind.
+    // SAFETY: guaranteed by the caller; products do not unwind.
     unsafe { share(runtime, cut.pieces(), cut.units, &run) }
 }
 
@@ -416,12 +422,12 @@ mod tests {
         (0..len).map(|i| ((i * step) % 13) as f32 - 6.0).collect()
     }
 
-    /// Adds 100 times the row and the column of each element in the whole product.
+    /// Adds 100 times the row plus the column of each element in the whole product.
     unsafe extern "C" fn add_position(_: *const c_void, tile: *const EpilogueTile) -> i64 {
         // SAFETY: the product passes a tile of its results.
         let tile = unsafe { &*tile };
         for (i, j) in (0..tile.rows).flat_map(|i| (0..tile.columns).map(move |j| (i, j))) {
-            // SAFETY: the element lies in the tile.
+            // SAFETY: the element is in the tile.
             let element =
                 unsafe { &mut *tile.data.cast::<f32>().offset((i * tile.row_stride + j) as isize) };
             *element += (100 * (tile.row + i) + tile.column + j) as f32;

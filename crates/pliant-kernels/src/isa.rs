@@ -1,12 +1,13 @@
-//! Which vector instructions the kernels use: the best of the machine, or those that `PLIANT_ISA` names.
+//! Selects the vector instructions of the kernels: the best of the machine, or those that
+//! `PLIANT_ISA` names.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The environment variable that forces one set of instructions.
+/// The environment variable that forces an instruction set.
 pub const VARIABLE: &str = "PLIANT_ISA";
 
-/// The vector instructions that kernels exist for, best first.
+/// The instruction sets that kernels exist for, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
     /// [`Isa::Avx512`] with products of bytes and bfloat16 in tile registers (AMX).
@@ -17,11 +18,11 @@ pub enum Isa {
     Avx2,
     /// 128-bit vectors of AArch64.
     Neon,
-    /// Plain code, which the compiler vectorizes for the least machine of its target.
+    /// Plain code, which the compiler vectorises for the baseline of its target.
     Portable,
 }
 
-/// The vectors of a set of instructions.
+/// The vectors of an instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
     /// Of 512 bits (x86-64).
@@ -30,12 +31,12 @@ pub enum Vectors {
     Avx2,
     /// Of 128 bits (AArch64).
     Neon,
-    /// Those that the compiler makes of plain code.
+    /// Those that the compiler creates from plain code.
     Portable,
 }
 
 impl Isa {
-    /// Its vectors, by which kernels without tile registers choose.
+    /// Its vectors, which select kernels without tile registers.
     pub fn vectors(self) -> Vectors {
         match self {
             Isa::Amx | Isa::Avx512 => Vectors::Avx512,
@@ -48,7 +49,7 @@ impl Isa {
     /// Every set, best first.
     pub const ALL: [Isa; 5] = [Isa::Amx, Isa::Avx512, Isa::Avx2, Isa::Neon, Isa::Portable];
 
-    /// Its name, as `PLIANT_ISA` has it.
+    /// Its name in `PLIANT_ISA`.
     pub fn name(self) -> &'static str {
         match self {
             Isa::Amx => "amx",
@@ -84,12 +85,12 @@ pub fn available() -> impl Iterator<Item = Isa> {
     Isa::ALL.into_iter().filter(|isa| isa.is_available())
 }
 
-/// Why `PLIANT_ISA` cannot be followed.
+/// Why `PLIANT_ISA` cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IsaError {
-    /// It names no set of instructions.
+    /// It is not the name of an instruction set.
     Unknown(String),
-    /// The machine lacks what it names.
+    /// The machine lacks the instruction set.
     Missing(Isa),
 }
 
@@ -115,10 +116,10 @@ impl fmt::Display for IsaError {
 
 impl std::error::Error for IsaError {}
 
-/// What to use where the variable holds `forced`.
+/// The instruction set if the variable has the value `forced`.
 ///
 /// # Errors
-/// An unknown name; instructions that the machine lacks.
+/// If the name is unknown, or the machine lacks the instructions.
 pub fn choose(forced: Option<&str>) -> Result<Isa, IsaError> {
     let Some(name) = forced.map(str::trim).filter(|name| !name.is_empty()) else {
         return Ok(available().next().unwrap_or(Isa::Portable));
@@ -130,16 +131,17 @@ pub fn choose(forced: Option<&str>) -> Result<Isa, IsaError> {
     if isa.is_available() { Ok(isa) } else { Err(IsaError::Missing(isa)) }
 }
 
-/// The instructions of this process, decided by the first call.
+/// The instruction set of this process, determined by the first call.
 ///
 /// # Errors
-/// `PLIANT_ISA` cannot be followed. Compiling and loading ask first, so that kernels need not.
+/// If `PLIANT_ISA` cannot be applied. Compiling and loading call this first, so that kernels need
+/// not check.
 pub fn selected() -> Result<Isa, IsaError> {
     static CHOICE: OnceLock<Result<Isa, IsaError>> = OnceLock::new();
     CHOICE.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref())).clone()
 }
 
-/// The instructions of this process; the best there are where `PLIANT_ISA` cannot be followed.
+/// The instruction set of this process; the best available one if `PLIANT_ISA` cannot be applied.
 pub fn isa() -> Isa {
     static ISA: OnceLock<Isa> = OnceLock::new();
     *ISA.get_or_init(|| selected().or_else(|_| choose(None)).unwrap_or(Isa::Portable))

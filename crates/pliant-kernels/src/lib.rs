@@ -4,26 +4,26 @@
 //! |---|---|
 //! | [`registry`] | the table of symbols that a code generator links: name, address, signature |
 //! | `amx` | products in tile registers of x86-64 |
-//! | [`gemm`] | [`LibraryGemm`], matrix products of any strides, over the worker team |
+//! | [`gemm`] | [`LibraryGemm`], matrix products with any strides, on the worker team |
 //! | [`attention`] | attention of float32 |
 //! | [`convolution`] | convolution of float32 |
-//! | [`epilogue`] | the C interface through which results of a product are finished tile by tile, and the common ones |
+//! | [`epilogue`] | the C interface that finishes results of a product tile by tile, and the common epilogues |
 //! | [`fused`] | products with an epilogue |
-//! | [`hardware`] | what the machine can do at most, measured |
+//! | [`hardware`] | measurements of the machine's peak performance |
 //! | [`isa`] | which vector instructions the kernels use; `PLIANT_ISA` |
 //! | [`lanes`] | a vector register of each instruction set behind one trait |
 //! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
-//! | [`narrow`] | products of float32 by constants of fewer bits |
-//! | [`product`] | the product kernels, for packed and for varying operands |
+//! | [`narrow`] | products of float32 by constants stored in fewer bits |
+//! | [`product`] | the product kernels, for packed and for non-constant operands |
 //! | [`quantized`] | products of 8-bit integers |
 //! | [`recurrent`] | LSTM, GRU and plain recurrent layers of float32 |
-//! | [`rows`] | kernels over one row of elements: order, extremes, Fourier transforms |
-//! | [`rules`] | which form of a kernel runs at which shape, with what was measured |
-//! | [`scalar`] | elementary functions and number formats without machine instructions |
-//! | `scratch` | memory of a thread that a kernel keeps from call to call |
+//! | [`rows`] | kernels on one row of elements: sorting, extremes, Fourier transforms |
+//! | [`rules`] | which implementation of a kernel runs for which shape, with measurements |
+//! | [`scalar`] | scalar elementary functions and number formats without machine instructions |
+//! | `scratch` | per-thread scratch memory that a kernel keeps between calls |
 //! | [`symbols`] | the names of kernels that take a structure |
 //! | [`vector`] | elementary functions over slices |
-//! | [`tensor_arg`] | the check of a tensor argument against what a kernel expects |
+//! | [`tensor_arg`] | checks a tensor argument against what a kernel expects |
 
 #[cfg(target_arch = "x86_64")]
 mod amx;

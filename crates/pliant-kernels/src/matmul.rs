@@ -16,7 +16,7 @@ impl Implementation for Matmul {
     const KERNEL: &'static Kernel = &KERNEL;
 
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match operands(call) {
                 Some((DType::Float32, views)) => batch::<f32>(runtime, views, call, sizes),
@@ -34,7 +34,7 @@ impl Implementation for PackedMatmul {
     const KERNEL: &'static Kernel = &PACKED;
 
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match operands(call) {
                 Some((DType::Float32, views)) => by_panels::<f32>(runtime, views, call, sizes),
@@ -80,7 +80,8 @@ unsafe fn batch<T: Product>(
         accumulate: call.int("accumulate") != 0,
     };
     let strides = [x, weight, out].map(|view| stride(view, 0));
-    // SAFETY: the check covers every element, and that `out` shares no memory with the other operands.
+    // SAFETY: the check covers every element, and ensures that `out` shares no memory with the
+    // other operands.
     unsafe { gemm_batch(runtime, sizes.get("batch"), g, strides, None) }
 }
 

@@ -1,4 +1,4 @@
-//! The table of symbols that generated code may call, and those that the host adds to it.
+//! The table of symbols that generated code may call, and those that the host adds.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -42,8 +42,9 @@ pub struct ExternFn {
 }
 
 impl ExternFn {
-    /// Whether `T.call_extern` may name it: functions of numbers, and those whose reach the bounds checks know.
-    /// Helpers that trust addresses of the code generator are not for programs.
+    /// Whether `T.call_extern` may call it: functions of numbers, and those whose memory accesses
+    /// the bounds checks know. Programs must not call helpers that trust addresses from the code
+    /// generator.
     pub fn from_script(&self) -> bool {
         self.runtime || !self.params.contains(&ExternTy::Ptr)
     }
@@ -63,7 +64,7 @@ macro_rules! table {
     };
 }
 
-/// Kernels of rows.
+/// Row kernels.
 fn rows() -> Vec<ExternFn> {
     table! {
         "pliant_row_order_int8" = order::order_i8: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
@@ -96,7 +97,7 @@ fn rows() -> Vec<ExternFn> {
     .into()
 }
 
-/// Kernels that take a structure: their runtime, then its address.
+/// Kernels that take the runtime and the address of a structure.
 fn structured() -> Vec<ExternFn> {
     let rows = [
         (symbols::GEMM_FUSED_F32, fused::pliant_gemm_fused_f32 as *const ()),
@@ -115,7 +116,7 @@ fn structured() -> Vec<ExternFn> {
     rows.into_iter().map(of).collect()
 }
 
-/// Epilogues, whose addresses products take.
+/// Epilogues, whose addresses are passed to products.
 fn epilogues() -> Vec<ExternFn> {
     let rows = [
         (symbols::EPILOGUE_F32, epilogue::pliant_epilogue_f32 as *const ()),
@@ -203,7 +204,7 @@ pub fn extern_fns() -> &'static [ExternFn] {
     TABLE.get_or_init(build)
 }
 
-/// The function of that name.
+/// The function with that name.
 pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
     static INDEX: OnceLock<HashMap<&'static str, &'static ExternFn>> = OnceLock::new();
     let index = INDEX.get_or_init(|| extern_fns().iter().map(|f| (f.name, f)).collect());
@@ -212,15 +213,15 @@ pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
     })
 }
 
-/// The symbols of the host. They stay for the rest of the process: machine code may hold their addresses.
+/// The symbols of the host. They are never removed, since machine code may contain their addresses.
 static HOST: RwLock<Vec<&'static ExternFn>> = RwLock::new(Vec::new());
 
 /// Why a symbol was not registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SymbolError {
-    /// There is one of that name.
+    /// The name is taken.
     Taken(String),
-    /// Addresses are neither taken nor given: nothing bounds what is reached through them.
+    /// Addresses are not allowed as parameters or results: nothing bounds accesses through them.
     Address(String),
 }
 
@@ -239,14 +240,15 @@ impl fmt::Display for SymbolError {
 
 impl std::error::Error for SymbolError {}
 
-/// Adds a function of the host to what programs may call as `T.call_extern("<result>", "<name>", args...)`.
+/// Registers a host function that programs may call as
+/// `T.call_extern("<result>", "<name>", args...)`.
 ///
 /// # Errors
-/// A name that is taken; an address among parameters and result.
+/// If the name is taken, or if a parameter or the result is an address.
 ///
 /// # Safety
-/// `address` must be that of a function with the C calling convention and these parameters and result, which may be
-/// called from any thread for the rest of the process, and does not unwind.
+/// `address` must be that of a function with the C calling convention and these parameters and
+/// result. It must be callable from any thread for the rest of the process, and must not unwind.
 pub unsafe fn register_symbol(
     name: &str,
     address: *const (),

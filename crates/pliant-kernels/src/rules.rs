@@ -1,82 +1,93 @@
-//! The rules by which kernels choose their form from a shape when they run, each with what was measured.
+//! The rules by which kernels choose their implementation from a shape at run time, with the
+//! measurements behind each.
 //!
-//! A kernel file says how a form works; which of its forms runs, into what blocks it goes and how many pieces threads get stands
-//! here. Rows, columns and elements of registers (six rows by 64 columns, 32 rows of a tile register) belong to micro-kernels and
-//! stay with them. Two rules say in what form a constant is stored, for all shapes of later runs: `pliant_tensor` has them, whom
-//! the compiler asks too, and [`convolution`] names them. Not here, since generated code has them: blocks whose results are
-//! finished one by one (`pliant-tir/src/schedule/blocks.rs`).
+//! A kernel file describes how an implementation works. This file decides which implementation
+//! runs, how it is blocked and how many pieces threads get. Rows, columns and elements of registers
+//! (six rows by 64 columns, 32 rows of a tile register) are properties of micro-kernels and defined
+//! there. Two rules decide the layout of constants for all shapes of later runs: they are in
+//! `pliant_tensor`, since the compiler uses them, too, and [`convolution`] re-exports them. The
+//! blocks whose results are finished one by one are not here, since generated code contains them
+//! (`pliant-tir/src/schedule/blocks.rs`).
 //!
-//! Tables are those of `docs/performance.md`; all was measured on its machine: AVX-512 and AMX, 48 KB of first-level
-//! and 2 MB of second-level cache, two threads. Ratios "with one thread" are of builds that differ in the rule, in turns beside
-//! other programs, and move by up to a tenth. "Not measured" says that the value stands for the reason beside it alone.
+//! Tables are those of `docs/performance.md`. All measurements are from its machine: AVX-512 and
+//! AMX, 48 KB of first-level and 2 MB of second-level cache, two threads. Ratios "with one thread"
+//! compare builds that differ in the rule, run alternately beside other programs, and vary by up to
+//! a tenth. "Not measured" means that only the stated reason supports the value.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`share`] | pieces of any work for the worker team, and of products by panels |
-//! | [`gemm`] | pieces of a batch of products of any strides |
+//! | [`gemm`] | pieces of a batch of products with any strides |
 //! | [`packed`] | blocks of products by packed operands |
 //! | [`near`] | which rows of A are copied |
-//! | [`varying`] | what is packed where both operands vary |
+//! | [`varying`] | what is packed if both operands are non-constant |
 //! | [`tiles`] | tile registers or vectors |
 //! | [`quantized`] | products of 8-bit integers |
-//! | [`narrow`] | products by constants of fewer bits |
+//! | [`narrow`] | products by constants stored in fewer bits |
 //! | [`attention`] | blocks of rows and keys |
-//! | [`convolution`] | tiles, lines, groups and Winograd's blocks |
-//! | [`recurrent`] | stretches of steps |
+//! | [`convolution`] | tiles, lines, groups and Winograd blocks |
+//! | [`recurrent`] | ranges of steps |
 //! | [`transpose`] | tiles and pieces of copies |
 
 /// Pieces for the worker team.
 pub mod share {
-    /// Multiply-adds of about a microsecond, by which work is told to the team. One thread reaches 78 to 124 thousand where it
-    /// comes near the peak ("Products with packed weights") and about this with AVX2; a loop of 1 us gains 1.05 from a second
-    /// thread, one of 2 us 1.33, one of 0.5 us loses ("The worker team").
+    /// Multiply-adds per microsecond, the unit in which work is described to the team. One thread
+    /// reaches 78 to 124 thousand close to the peak ("Products with packed weights") and about this
+    /// with AVX2. A loop of 1 us gains 1.05 from a second thread, one of 2 us 1.33, and one of 0.5
+    /// us loses ("The worker team").
     pub const UNIT: usize = 64 * 1024;
-    /// Pieces that work is cut into where there is enough of it: four for each of two threads, so that threads of unlike speed end
-    /// together. Not measured for more threads.
+    /// Number of pieces that large work is cut into: four for each of two threads, so that threads
+    /// of different speed finish together. Not measured for more threads.
     pub const PIECES: usize = 8;
-    /// Microseconds of a piece at least, where more pieces than that are made for more threads. Not measured: handing a share over
-    /// takes 0.4 us ("The worker team"), which is nothing beside it.
+    /// Minimum microseconds of a piece if there are more than [`PIECES`] for more threads. Not
+    /// measured: distributing a share takes 0.4 us ("The worker team"), which is negligible.
     pub const LONG: usize = 64;
-    /// Pieces at most. Not measured: it bounds what many threads may get.
+    /// Maximum number of pieces. Not measured: it bounds the overhead with many threads.
     pub const MAX_PIECES: usize = 256;
-    /// Rows of a block at least where rows are cut first: so many share what is read of B. Pieces of 48 rows cost 10 to 15 %.
+    /// Minimum number of rows of a block if rows are cut first: they share the reads of B. Pieces
+    /// of 48 rows cost 10 to 15 %.
     pub const LEAST_ROWS: usize = 96;
-    /// Rows whose products take the time of reading B, so that fewer count as so many. One to four rows of 1024 x 1024 take 133 to
-    /// 135 us with one thread, seven 141 ("Products with packed weights").
+    /// Number of rows whose products take as long as reading B; fewer rows count as this many. One
+    /// to four rows of 1024 x 1024 take 133 to 135 us with one thread, seven 141 ("Products with
+    /// packed weights").
     pub const READ_ROWS: usize = 4;
 
-    /// Whether a product is cut by rows first, not by panels: where two blocks have [`LEAST_ROWS`]. Even blocks of rows reach 96
-    /// and 97 % with two threads at 256 rows, panels first 95 and 96 at 64 rows ("Products with packed weights").
+    /// Whether a product is cut by rows first instead of by panels: if two blocks have
+    /// [`LEAST_ROWS`]. Equal blocks of rows reach 96 and 97 % with two threads at 256 rows, panels
+    /// first 95 and 96 at 64 rows ("Products with packed weights").
     pub const fn by_rows(m: usize) -> bool {
         m >= 2 * LEAST_ROWS
     }
 
-    /// Whether panels give two threads as many each, so that rows need not be cut beside them. Not measured apart from few rows of
-    /// six panels, which two threads share at 53 to 76 % ("Products with packed weights").
+    /// Whether two threads get equally many panels, so that rows need not be cut in addition. Only
+    /// measured for few rows of six panels, which two threads share at 53 to 76 % ("Products with
+    /// packed weights").
     pub const fn panels_suffice(panels: usize) -> bool {
         panels >= PIECES / 2 && panels.is_multiple_of(2)
     }
 }
 
-/// Batches of products of any strides.
+/// Batches of products with any strides.
 pub mod gemm {
-    /// Pieces that one product is cut into at most, so that packing B again for each stays cheap: four for each of two threads,
-    /// which reach 85 % at 512 cubed, one thread 83 ("Products of two operands that vary"). Not measured for more threads.
+    /// Maximum number of pieces of one product, so that repeated packing of B stays cheap: four for
+    /// each of two threads, which reach 85 % at 512 cubed, one thread 83 ("Products of two operands
+    /// that vary"). Not measured for more threads.
     pub const MAX_BLOCKS: usize = 8;
     /// Multiplications between two polls of the interrupt flag: 0.1 seconds at 20 GFLOP/s. Not measured.
     pub const POLL_WORK: usize = 1 << 30;
-    /// Products with more work and a larger k than this are split along k first, so that parts keep hundreds of rows and
-    /// columns. Not measured.
+    /// Products with more work and a larger k than this are first split along k, so that parts keep
+    /// hundreds of rows and columns. Not measured.
     pub const DEEP_PART: usize = 8192;
 
-    /// Whether each product of a batch stays whole, since there are enough for all threads: 12 of 128 x 64 x 128, which are cut
-    /// too, reach 93 % with two threads ("Products of two operands that vary"); the limit itself was not measured.
+    /// Whether each product of a batch stays whole because there are enough for all threads. 12 of
+    /// 128 x 64 x 128, which are cut, reach 93 % with two threads ("Products of two operands that
+    /// vary"); the limit itself was not measured.
     pub const fn stays_whole(batch: usize) -> bool {
         batch >= 2 * MAX_BLOCKS
     }
 
-    /// Whether a product is cut by rows, and not by panels, of which each is then read and packed by one thread: below two panels,
-    /// and below four where rows make eight blocks of 96. Not measured.
+    /// Whether a product is cut by rows instead of by panels, each of which one thread then reads
+    /// and packs: below two panels, and below four if rows form eight blocks of 96. Not measured.
     pub const fn by_rows(m: usize, n: usize) -> bool {
         n < 128 || (m >= 8 * 96 && n < 256)
     }
@@ -86,21 +97,27 @@ pub mod gemm {
 pub mod packed {
     use crate::product::tile::ROWS;
 
-    /// Bytes of a slice of a panel, which all slivers of a block of rows read: two thirds of a first-level cache, 128 rows of k of
-    /// 64 columns. Slices of 160 or 192 rows are within 2 % or behind, those of 256 lose 4.
+    /// Bytes of a slice of a panel, which all slivers of a block of rows read: two thirds of a
+    /// first-level cache, 128 rows of k of 64 columns. Slices of 160 or 192 rows are within 2 % or
+    /// slower, those of 256 lose 4.
     pub const SLICE: usize = 32 * 1024;
-    /// k up to which a block of rows of A stays in the second-level cache; deeper ones are passed over in even parts. Blocks of 512
-    /// outside of rows and panels reached 88 % for 96 at 504 x 384 x 384 and 82 for 93 at 252 x 3072 x 768. Against parts of up to
-    /// 6144, parts of this take 0.97 of the time at 264 x 384 x 3000 and the same at 1500, with one thread.
+    /// Depth up to which a block of rows of A stays in the second-level cache; a deeper k is cut
+    /// into equal parts. Blocks of 512 outside of the loops over rows and panels reached 88 %
+    /// instead of 96 at 504 x 384 x 384 and 82 instead of 93 at 252 x 3072 x 768. Compared with
+    /// parts of up to 6144, this takes 0.97 of the time at 264 x 384 x 3000 and the same at 1500,
+    /// with one thread.
     pub const DEEP: usize = 1536;
-    /// Rows of a block at most: 132 by [`DEEP`] float32 are 792 KB of 2 MB. Measured together with it, not alone.
+    /// Maximum number of rows of a block: 132 by [`DEEP`] float32 are 792 KB of 2 MB. Measured
+    /// together with it, not separately.
     pub const ROW_BLOCK: usize = 22 * ROWS;
-    /// Bytes of B from which memory feeds the panels, so that they are fetched ahead: the second-level cache of a core. Fetching
-    /// ahead smaller ones too takes 1.23 times as long for 4 x 384 x 384 and nothing for 7 and 16, with one thread. One and two
-    /// rows take the time of reading whatever is fetched.
+    /// Size of B in bytes from which panels are read from memory, so that they are prefetched: the
+    /// second-level cache of a core. Prefetching smaller ones takes 1.23 times as long for 4 x 384
+    /// x 384 and makes no difference for 7 and 16, with one thread. One and two rows take the time
+    /// of reading in any case.
     pub const FED: usize = 2 * 1024 * 1024;
-    /// Rows of a single sliver from which it reads ahead of itself where memory feeds it: their products take as long as reading B,
-    /// about. Four rows of 3072 x 768 reach 90 % of reading with one thread ("Products with packed weights").
+    /// Number of rows from which a single sliver prefetches its own data if panels are read from
+    /// memory: their products take about as long as reading B. Four rows of 3072 x 768 reach 90 %
+    /// of the read bandwidth with one thread ("Products with packed weights").
     pub const BUSY_ROWS: usize = 4;
 }
 
@@ -108,68 +125,76 @@ pub mod packed {
 pub mod near {
     use crate::product::tile::LINE;
 
-    /// Bytes after which addresses fall into the same set of a first-level cache: 64 sets of a line each.
+    /// Distance in bytes at which addresses map to the same set of a first-level cache: 64 sets of
+    /// one line each.
     const SETS: usize = 64 * LINE;
-    /// Panels that read a copy at least. Not measured alone: a copy costs about a pass over the rows.
+    /// Minimum number of panels that read a copy. Not measured separately: a copy costs about one
+    /// pass over the rows.
     const PANELS: usize = 4;
-    /// Rows of a copy at least: more than a set has places for, twice. Not measured.
+    /// Minimum number of rows of a copy: more than twice the ways of a set. Not measured.
     const FEW: usize = 24;
 
-    /// Whether rows so many bytes apart are copied near each other for so many panels. Copied against in place, beside each other:
-    /// 1.05 to 1.14 times as fast at 2048 cubed with one thread and with two, 1.01 to 1.06 at 512 and 1024 x 1024 x 1024; nothing,
-    /// and no loss, at 512 x 768 x 3072 and at 24 to 96 rows of 1024 x 1024. Rows that are not a multiple of 4 KB apart are not
-    /// copied.
+    /// Whether rows with a stride of `apart` bytes are copied for `panels` panels. Copying compared
+    /// with reading in place, in one process: 1.05 to 1.14 times as fast at 2048 cubed with one
+    /// thread and with two, 1.01 to 1.06 at 512 and 1024 x 1024 x 1024; no difference at 512 x 768
+    /// x 3072 and at 24 to 96 rows of 1024 x 1024. Rows whose stride is not a multiple of 4 KB are
+    /// not copied.
     pub const fn pays(apart: usize, rows: usize, panels: usize) -> bool {
         panels >= PANELS && rows >= FEW && apart != 0 && apart.is_multiple_of(SETS)
     }
 }
 
-/// Products of two operands that both vary.
+/// Products of two non-constant operands.
 pub mod varying {
-    /// Rows of k at once: a scratch panel of 64 columns of float32 has 128 KB then, which the second-level cache keeps beside A,
-    /// and so has what slivers read in place again. 512 cubed reaches 83 % so with one thread, 1024 cubed 73 ("Products of two
-    /// operands that vary"). All of k at once takes the same time where B is packed for 8 to 64 rows, and in place for 6; in place
-    /// it takes 1.2 to 1.4 times as long for 12 and 24 rows and 1.5 to 1.9 for 36 to 64, by 512 columns and k of 1024 and 2048 with
-    /// one thread. Other depths: not measured.
+    /// Rows of k per pass: a scratch panel of 64 columns of float32 then has 128 KB, which stays in
+    /// the second-level cache beside A, and so does what slivers read again in place. 512 cubed
+    /// reaches 83 % with one thread, 1024 cubed 73 ("Products of two operands that vary"). All of k
+    /// in one pass takes the same time if B is packed for 8 to 64 rows, and in place for 6; in
+    /// place it takes 1.2 to 1.4 times as long for 12 and 24 rows and 1.5 to 1.9 for 36 to 64, by
+    /// 512 columns and k of 1024 and 2048 with one thread. Other depths: not measured.
     pub const DEPTH: usize = 512;
-    /// Rows up to which reading B in place is cheaper than packing it, where its rows are near each other. By 512 columns with one
-    /// thread in place takes 0.5 to 0.6 of the time for 6 rows, 0.7 to 0.8 for 24 and 0.9 for 48, at k of 256 to 2048; for 96 0.9
-    /// to 1.05, and 1.2 at k of 4096. By 64 columns 0.4 for 6 to 48.
+    /// Number of rows up to which reading B in place is cheaper than packing it, if its rows are
+    /// close together. By 512 columns with one thread, in place takes 0.5 to 0.6 of the time for 6
+    /// rows, 0.7 to 0.8 for 24 and 0.9 for 48, at k of 256 to 2048; for 96 rows 0.9 to 1.05, and
+    /// 1.2 at k of 4096. By 64 columns 0.4 for 6 to 48.
     const NEAR_ROWS: usize = 48;
-    /// Bytes between rows of B up to which they are near. With 3 KB between them in place takes 0.9 for 48 rows; with 4 and more,
-    /// where each row is in a page of its own, 0.6 to 0.8 for 6 rows, 0.8 to 1.0 for 12, 1.0 for 18, 1.0 to 1.35 for 24 and 1.1 to
-    /// 1.6 for 48.
+    /// Row stride of B in bytes up to which rows are close together. With 3 KB, in place takes 0.9
+    /// for 48 rows. With 4 KB and more, where each row is in another page, it takes 0.6 to 0.8 for
+    /// 6 rows, 0.8 to 1.0 for 12, 1.0 for 18, 1.0 to 1.35 for 24 and 1.1 to 1.6 for 48.
     const NEAR: usize = 3 * 1024;
-    /// Rows up to which reading in place is cheaper where they are not.
+    /// Number of rows up to which reading in place is cheaper if they are not.
     const FAR_ROWS: usize = 12;
-    /// Rows up to which dot products of rows of A and B where they lie are faster than turning B into panels, where its columns are
-    /// contiguous and long. With one thread turning takes 2.1 to 3.5 times as long for four rows at k of 256 to 2048, 1.3 to 1.7
-    /// for eight and 1.1 to 1.4 for 16; 0.9 to 1.0 for 24 and 0.8 to 0.9 for 48 but by 64 and 100 columns, where it still takes 1.5
-    /// and 1.8.
+    /// Number of rows up to which dot products of rows of A and B in place are faster than
+    /// transposing B into panels, if its columns are contiguous and long. With one thread,
+    /// transposing takes 2.1 to 3.5 times as long for four rows at k of 256 to 2048, 1.3 to 1.7 for
+    /// eight and 1.1 to 1.4 for 16; 0.9 to 1.0 for 24 and 0.8 to 0.9 for 48, except by 64 and 100
+    /// columns, where it still takes 1.5 and 1.8.
     pub const DOT_ROWS: usize = 16;
-    /// k from which columns are long.
+    /// k from which columns count as long.
     const LONG: usize = 256;
-    /// Rows up to which they are faster where columns are not long: at k of 64 turning takes 0.9 to 1.1 times as long for three and
-    /// four rows, and 0.7 for five; at 100 and 128 it takes 1.1 to 1.4 for five, 1.0 to 1.15 for eight and 0.8 for twelve.
+    /// Number of rows up to which dot products are faster if columns are not long: at k of 64,
+    /// transposing takes 0.9 to 1.1 times as long for three and four rows, and 0.7 for five; at 100
+    /// and 128 it takes 1.1 to 1.4 for five, 1.0 to 1.15 for eight and 0.8 for twelve.
     const MIDDLE_ROWS: usize = 4;
-    /// Rows up to which they are where columns are short: turning takes 1.0 for two rows at k of 32, 0.8 for three and 0.7 for
-    /// four.
+    /// Number of rows up to which they are faster if columns are short: transposing takes 1.0 for
+    /// two rows at k of 32, 0.8 for three and 0.7 for four.
     const SHORT_ROWS: usize = 2;
-    /// k up to which columns are short.
+    /// k up to which columns count as short.
     const SHORT: usize = 63;
-    /// Results up to which the crate `gemm` takes dot products, a rule of its own: more go there in strips of so many. Without
-    /// strips it takes 3.4 times as long as turning for three rows by 1024 x 1024, and 2 to 3 times for two by 2048 x 512 and 3072
-    /// x 768.
+    /// Number of results up to which the crate `gemm` uses dot products, by its own rule: larger
+    /// products are passed to it in strips of this size. Without strips it takes 3.4 times as long
+    /// as transposing for three rows by 1024 x 1024, and 2 to 3 times for two by 2048 x 512 and
+    /// 3072 x 768.
     pub const DOTS: usize = 16 * 16;
 
-    /// Whether whole vectors of B are read where they lie, for so many rows of A and bytes between rows of B, if its rows are
-    /// contiguous.
+    /// Whether whole vectors of B are read in place, for `m` rows of A and a row stride of B of
+    /// `apart` bytes, if its rows are contiguous.
     pub const fn is_in_place(m: usize, apart: usize) -> bool {
         m <= if apart <= NEAR { NEAR_ROWS } else { FAR_ROWS }
     }
 
-    /// Whether B is turned into panels where its rows are not contiguous. Not measured with float64, nor with other instructions
-    /// than AVX-512.
+    /// Whether B is transposed into panels if its rows are not contiguous. Not measured with
+    /// float64, nor with other instructions than AVX-512.
     pub const fn turns(m: usize, k: usize) -> bool {
         m > match k {
             0..=SHORT => SHORT_ROWS,
@@ -181,29 +206,33 @@ pub mod varying {
 
 /// Tile registers.
 pub mod tiles {
-    /// Rows up to which products by fewer bits read what is stored in place, and tile registers take none by bfloat16, since they
-    /// read as much of B for one row as for 16. By 1024 x 1024 with one thread, tile registers take 1.2 times as long as vectors
-    /// for one row of bfloat16, 1.0 for two and 0.63 for four, for which A would be rounded too; in place takes 2.1 for five. By 8
-    /// and 4 bits, slices as float32 take 1.7 and 1.9 for one row and 1.0 for four; in place takes 1.2 for five and 1.3 for eight.
+    /// Number of rows up to which products by fewer bits read the stored bits in place, and for
+    /// which bfloat16 does not use tile registers, since they read as much of B for one row as for
+    /// 16. By 1024 x 1024 with one thread, tile registers take 1.2 times as long as vectors for one
+    /// row of bfloat16, 1.0 for two and 0.63 for four, for which A would also be rounded; in place
+    /// takes 2.1 for five. By 8 and 4 bits, slices as float32 take 1.7 and 1.9 for one row and 1.0
+    /// for four; in place takes 1.2 for five and 1.3 for eight.
     pub const FEW_ROWS: usize = 4;
-    /// Rows up to which they take none of bytes. With one thread, of 384 x 384 and more, they take 1.1 to 1.7 times as long as
-    /// vectors for one row, 0.9 to 1.3 for two, 0.8 to 1.2 for three, 0.64 to 0.97 for four (1.06 and 1.17 in two of three runs by
-    /// 3072 x 768 and 768 x 3072, which memory feeds) and 0.55 to 0.94 for five.
+    /// Number of rows up to which bytes do not use tile registers. With one thread, of 384 x 384
+    /// and more, they take 1.1 to 1.7 times as long as vectors for one row, 0.9 to 1.3 for two, 0.8
+    /// to 1.2 for three, 0.64 to 0.97 for four (1.06 and 1.17 in two of three runs by 3072 x 768
+    /// and 768 x 3072, which are read from memory) and 0.55 to 0.94 for five.
     const FEW_BYTE_ROWS: usize = 3;
-    /// Rows whose products take vectors as long as tile registers take to read B, about.
+    /// Approximate number of rows for which vectors take as long as tile registers take to read B.
     const READ_ROWS: usize = 2;
-    /// Products of rows beyond [`READ_ROWS`] from which tile registers save what making them ready takes, 0.13 us: they take 2.0
-    /// times as long as vectors for 5 rows of 64 x 64, 1.06 for 16 and 0.88 for 24; 1.1 for 5 of 128 x 128 and 0.95 for 6; 1.14 for
-    /// 4 of 256 x 128 and 1.0 for 5.
+    /// Number of products in rows beyond [`READ_ROWS`] from which tile registers make up for their
+    /// set-up time of 0.13 us: they take 2.0 times as long as vectors for 5 rows of 64 x 64, 1.06
+    /// for 16 and 0.88 for 24; 1.1 for 5 of 128 x 128 and 0.95 for 6; 1.14 for 4 of 256 x 128 and
+    /// 1.0 for 5.
     const READY: usize = 80 * 1024;
 
-    /// Whether a product of bytes goes to tile registers where the machine has them.
+    /// Whether a product of bytes uses tile registers, if the machine has them.
     pub const fn take_bytes(m: usize, n: usize, k: usize) -> bool {
         let saved = m.saturating_sub(READ_ROWS).saturating_mul(n).saturating_mul(k);
         m > FEW_BYTE_ROWS && saved >= READY && k <= super::quantized::MOST_DEPTH
     }
 
-    /// Whether a product by bfloat16 does.
+    /// Whether a product by bfloat16 uses them.
     pub const fn take_bfloat16(m: usize) -> bool {
         m > FEW_ROWS
     }
@@ -211,24 +240,27 @@ pub mod tiles {
 
 /// Products of 8-bit integers.
 pub mod quantized {
-    /// k up to which tile registers are used: copies of 32 rows of A take 2.1 MB then, about the second-level cache. Not measured:
-    /// so deep a product is rare.
+    /// k up to which tile registers are used: copies of 32 rows of A then take 2.1 MB, about the
+    /// second-level cache. Not measured: such deep products are rare.
     pub const MOST_DEPTH: usize = 64 * 1024;
-    /// Products that vectors add in the time of one of float32, by which pieces are cut: 2.0 to 2.5 were reached, 4 is the limit
-    /// ("8-bit integers").
+    /// Number of 8-bit products that vectors add in the time of one of float32, used to cut pieces:
+    /// 2.0 to 2.5 were reached, 4 is the limit ("8-bit integers").
     pub const FAST: usize = 4;
-    /// Those that tile registers add: 2.7 to 7.1 were reached, 14 to 16 is the limit ("8-bit integers").
+    /// The same for tile registers: 2.7 to 7.1 were reached, 14 to 16 is the limit ("8-bit
+    /// integers").
     pub const TILES_FAST: usize = 16;
-    /// Bytes of the copies of A for tile registers where 32 rows have no more: an eighth of the second-level cache. Not measured
-    /// apart from the whole, 646 % at 512 cubed and 711 at 1024 cubed ("8-bit integers").
+    /// Maximum bytes of the copies of A for tile registers, except that one block of 32 rows may
+    /// take more: an eighth of the second-level cache. Not measured separately; the whole reaches
+    /// 646 % at 512 cubed and 711 at 1024 cubed ("8-bit integers").
     pub const COPIED: usize = 256 * 1024;
-    /// Blocks of 32 rows that are copied at once at most, however small they are. Not measured.
+    /// Maximum number of blocks of 32 rows that are copied at once, however small they are. Not
+    /// measured.
     pub const MOST_COPIED: usize = 8;
-    /// Products in a microsecond where each channel has a filter of its own, about. Not measured.
+    /// Approximate products per microsecond of depthwise convolutions. Not measured.
     pub const ALONE: usize = 16 * 1024;
 
-    /// Pieces of a convolution of so many results and panels, across and down: results first, since each part of panels copies the
-    /// inputs under the kernel again. Not measured.
+    /// Pieces of a convolution with `rows` results and `panels` panels, across and down: results
+    /// first, since each part of panels copies the inputs of the window again. Not measured.
     pub fn cut(rows: usize, panels: usize, units: usize) -> (usize, usize) {
         use super::share::{LONG, MAX_PIECES, PIECES};
         use crate::product::rows::TILE_ROWS;
@@ -239,31 +271,36 @@ pub mod quantized {
     }
 }
 
-/// Products by constants of fewer bits.
+/// Products by constants stored in fewer bits.
 pub mod narrow {
     use crate::product::rows::TILE_ROWS;
     use crate::product::tile::ROWS;
 
-    /// Rows of k of a slice as float32: 32 KB of the widest panel, which the first-level cache keeps. Many rows take 0.96 to 1.02
-    /// of the time of float32 ("Weights of 4, 8 and 16 bits"), for 1.25 with slices that do not fit and pieces cut by rows.
+    /// Rows of k of a slice as float32: 32 KB of the widest panel, which stays in the first-level
+    /// cache. Many rows take 0.96 to 1.02 of the time of float32 ("Weights of 4, 8 and 16 bits"),
+    /// instead of 1.25 with slices that do not fit and pieces cut by rows.
     pub const DEPTH: usize = 128;
-    /// k up to which a block of rows of A stays in the second-level cache. Not measured alone.
+    /// Depth up to which a block of rows of A stays in the second-level cache. Not measured
+    /// separately.
     pub const A_DEPTH: usize = 1024;
-    /// Rows at most that share a slice: with [`A_DEPTH`] of A, 1 MB. More than of packed operands, since each block widens the
-    /// slices again. Not measured alone.
+    /// Maximum number of rows that share a slice: with [`A_DEPTH`] of A, 1 MB. More than for packed
+    /// operands, since each block converts the slices again. Not measured separately.
     pub const ROW_BLOCK: usize = 44 * ROWS;
-    /// Products of bfloat16 that tile registers add in the time of one of float32, by which pieces are cut: 2.2 to 5.8 were reached
-    /// ("Weights of 4, 8 and 16 bits"), 8 is half of what bytes may reach.
+    /// Number of bfloat16 products that tile registers add in the time of one of float32, used to
+    /// cut pieces: 2.2 to 5.8 were reached ("Weights of 4, 8 and 16 bits"), 8 is half the limit
+    /// of bytes.
     pub const TILES_FAST: usize = 8;
-    /// Rows of k of A that become bfloat16 at once for tile registers; as many of 32 columns of B are 32 KB, which the first-level
-    /// cache keeps. Measured as a whole: 5.65 times float32 at 512 x 1024 x 1024 ("Weights of 4, 8 and 16 bits").
+    /// Depth of A that is converted to bfloat16 at once for tile registers; the same range of 32
+    /// columns of B is 32 KB, which stays in the first-level cache. Measured as a whole: 5.65 times
+    /// float32 at 512 x 1024 x 1024 ("Weights of 4, 8 and 16 bits").
     pub const COPY_DEPTH: usize = 512;
-    /// Rows of A that do: with [`COPY_DEPTH`], 272 KB of the second-level cache. Not measured alone.
+    /// Rows of A that are converted at once: with [`COPY_DEPTH`], 272 KB of the second-level cache.
+    /// Not measured separately.
     pub const COPY_ROWS: usize = 8 * TILE_ROWS;
 
-    /// Pieces of panels alone, where there are enough panels for that; `rows` and `pieces` are what the product would be cut into
-    /// otherwise. Blocks of rows would widen the panels again: many rows took 1.25 times as long as float32 with them, 1.05
-    /// without.
+    /// Pieces of panels alone, if there are enough panels; `rows` and `pieces` describe the cut
+    /// that would otherwise be used. Blocks of rows would convert the panels again: many rows took
+    /// 1.25 times as long as float32 with them, 1.05 without.
     pub fn panel_pieces(rows: usize, pieces: usize, panels: usize) -> Option<usize> {
         let least = super::share::PIECES;
         (rows > 1 && panels >= least).then(|| pieces.max(least).min(panels))
@@ -272,48 +309,55 @@ pub mod narrow {
 
 /// Attention.
 pub mod attention {
-    /// Rows up to which keys are read in place, by dot products, and not packed. Over 512 keys of 12 heads of 64 with one thread,
-    /// packing takes 1.25 times as long for one row, 1.1 for two and 0.9 for four: a limit of three, which was not measured, may be
-    /// better.
+    /// Number of rows up to which keys are read in place, by dot products, and not packed. Over 512
+    /// keys of 12 heads of 64 with one thread, packing takes 1.25 times as long for one row, 1.1
+    /// for two and 0.9 for four: a limit of three, which was not measured, may be better.
     const FEW_ROWS: usize = 4;
-    /// Keys up to which a block of rows keeps all its scores and is passed over once; with more, blocks of keys follow each other
-    /// with a running maximum and sum. Scores of 24 rows are 384 KB then. 128 rows by 8192 keys take 1.6 times as long with full
-    /// scores. With a limit of 1024, heads of 64 reach 48 to 49 % of the peak at 1536, 2048 and 4096 keys, with this one 56 to 58,
-    /// and 49 against 63 where 2048 keys are causal (one thread; two alike, but for 54 against 58 at 4096).
+    /// Number of keys up to which a block of rows keeps all its scores and is processed in one
+    /// pass; beyond it, blocks of keys use a running maximum and sum. Scores of 24 rows are then
+    /// 384 KB. 128 rows by 8192 keys take 1.6 times as long with full scores. With a limit of 1024,
+    /// heads of 64 reach 48 to 49 % of the peak at 1536, 2048 and 4096 keys, with this one 56 to
+    /// 58, and 49 against 63 for 2048 causal keys (one thread; two threads are similar, except 54
+    /// against 58 at 4096).
     pub const FULL_KEYS: usize = 4096;
-    /// Keys of a block with a running sum: a multiple of the columns of every panel; 64 KB of packed keys of 32. Not measured
-    /// alone.
+    /// Keys of a block with a running sum: a multiple of the columns of every panel; 64 KB of
+    /// packed keys of 32. Not measured separately.
     const KEY_BLOCK: usize = 512;
-    /// Keys up to which a block is [`ROWS_SHORT`] high.
+    /// Number of keys up to which a block has [`ROWS_SHORT`] rows.
     const SHORT_KEYS: usize = 1024;
-    /// Rows of a block with few keys: their scores take 192 KB at most. With one thread 96 rows take 1.02 times as long at 128
-    /// keys, 1.09 at 512 and 1.14 at 1024.
+    /// Rows of a block with few keys: their scores take at most 192 KB. With one thread, 96 rows
+    /// take 1.02 times as long at 128 keys, 1.09 at 512 and 1.14 at 1024.
     const ROWS_SHORT: usize = 48;
-    /// Rows of a block with more keys: scores take 384 KB at most, and stay in the second-level cache. Not measured alone.
+    /// Rows of a block with more keys: scores take at most 384 KB, and stay in the second-level
+    /// cache. Not measured separately.
     const ROWS_LONG: usize = 24;
-    /// Rows of a block with a running sum, and at most: scores of a block of keys take 192 KB. Not measured alone.
+    /// Rows of a block with a running sum, the maximum of all: scores of a block of keys take 192
+    /// KB. Not measured separately.
     pub const MOST_ROWS: usize = 96;
-    /// Keys and rows from which values that are not neighbours are packed. 512 by 512 of size 64 took 6.6 ms so, 10.7 in place,
-    /// where they took a page each for every sliver ("Attention"). With one thread, packing takes 1.2 to 1.3 times as long for 1 to
-    /// 4 rows of 512 keys, and in place 0.92 to 0.94 for 24 rows of 128 and 512.
+    /// Number of keys and rows from which values that are not contiguous are packed. 512 by 512 of
+    /// size 64 took 6.6 ms with packing and 10.7 in place, where every sliver accessed a page per
+    /// value ("Attention"). With one thread, packing takes 1.2 to 1.3 times as long for 1 to 4 rows
+    /// of 512 keys, and in place 0.92 to 0.94 for 24 rows of 128 and 512.
     const FAR_KEYS: usize = 128;
     const FAR_ROWS: usize = 24;
-    /// Rows of a piece at least, where heads are cut: keys are packed again for each. Not measured alone.
+    /// Minimum number of rows of a piece if heads are cut: keys are packed again for each. Not
+    /// measured separately.
     pub const PIECE_ROWS: usize = 24;
-    /// Products that the exponential of a score takes as long as: a third of the time at size 32, a fifth at 64 ("Attention").
+    /// Number of products that take as long as the exponential of a score: a third of the time at
+    /// size 32, a fifth at 64 ("Attention").
     pub const EXPONENTIAL: usize = 16;
 
-    /// Whether keys are packed for so many rows.
+    /// Whether keys are packed for `rows` rows.
     pub const fn packs_keys(rows: usize) -> bool {
         rows > FEW_ROWS
     }
 
-    /// Whether values that are not neighbours are packed.
+    /// Whether values that are not contiguous are packed.
     pub const fn packs_values(rows: usize, keys: usize) -> bool {
         keys >= FAR_KEYS && rows >= FAR_ROWS
     }
 
-    /// Rows of a block at most, and keys: full rows of scores or blocks of keys.
+    /// Maximum numbers of rows and keys of a block: full rows of scores or blocks of keys.
     pub const fn block(keys: usize) -> (usize, usize) {
         if keys <= SHORT_KEYS {
             (ROWS_SHORT, keys)
@@ -328,67 +372,77 @@ pub mod attention {
 /// Convolution.
 pub mod convolution {
     use super::share::PIECES;
-    /// Which groups share panels, and which kernels of 3 x 3 are turned for Winograd's algorithm.
+    /// Which groups share panels, and which 3 x 3 filters are transformed for Winograd's algorithm.
     pub use pliant_tensor::{may_share_panels, turning_pays};
 
-    /// Results of a block and a filter at most, which all slivers of a run's slice serve: 24 KB of 64 filters. Slices of runs over
-    /// such blocks are 1.2 times as fast at 7 x 7 x 512 as whole runs, and lose nothing elsewhere; other heights were not measured.
+    /// Maximum number of results of a block and a filter, which share a slice of a run: 24 KB of 64
+    /// filters. Slices of runs over such blocks are 1.2 times as fast at 7 x 7 x 512 as whole runs,
+    /// and lose nothing elsewhere; other heights were not measured.
     pub const BLOCK_PIXELS: usize = 96;
-    /// Pieces that tiles of results are cut into where there are few blocks: eight for each of two threads. Not measured.
+    /// Number of pieces that tiles of results are cut into if there are few blocks: eight for each
+    /// of two threads. Not measured.
     pub const SHORT_PIECES: usize = 2 * PIECES;
-    /// Products in a microsecond where each channel is alone, about: 24 to 79 GFLOP/s are 12 to 40 thousand ("Convolution").
+    /// Approximate products per microsecond of depthwise convolutions: 24 to 79 GFLOP/s are 12 to
+    /// 40 thousand ("Convolution").
     pub const ALONE: usize = 32 * 1024;
-    /// Elements of margins that are copied in a microsecond, about: 16 KB. Not measured.
+    /// Approximate elements of padding that are copied per microsecond: 16 KB. Not measured.
     pub const COPIED: usize = 4096;
     /// Taps of a row that is swept.
     pub const SWEPT: usize = 3;
 
-    /// Whether a line is swept, its inputs loaded once for all taps of a row of the kernel, and not once for each. Each channel
-    /// alone: with AVX-512 and one thread 1.5 times as fast over 28 to 112 pixels and 1.05 to 1.6 over 14 and 7; with AVX2 1.2 to
-    /// 1.4 and 0.9 to 1.1. With steps of 2, where less is loaded twice, it took 1.2 times as long.
+    /// Whether a line is swept: its inputs are loaded once for all taps of a row of the filter, not
+    /// once for each. Depthwise, with AVX-512 and one thread, 1.5 times as fast over 28 to 112
+    /// pixels and 1.05 to 1.6 over 14 and 7; with AVX2 1.2 to 1.4 and 0.9 to 1.1. With stride 2,
+    /// where less is loaded twice, it took 1.2 times as long.
     pub const fn sweeps(taps: usize, stride: usize, dilation: usize) -> bool {
         taps == SWEPT && stride == 1 && dilation == 1
     }
 
-    /// Lines of a piece of convolution in groups, about: each piece fills a ring anew, of two lines more for 3 x 3. Not measured.
+    /// Approximate number of lines of a piece of grouped convolution: each piece fills a new line
+    /// buffer, of two more lines for 3 x 3. Not measured.
     const LINES: usize = 16;
-    /// Lines of a piece at least, where there are fewer than [`SHORT_PIECES`]. Not measured: four lines of 3 x 3 read six rows of
-    /// inputs.
+    /// Minimum number of lines of a piece, if there are fewer than [`SHORT_PIECES`] pieces. Not
+    /// measured: four lines of 3 x 3 read six rows of inputs.
     const LEAST_LINES: usize = 4;
-    /// Columns of a panel of a group's own at most: two vectors of 512 bits, which a block has. 3 x 3 by steps of 1 over 32 groups
-    /// are 12 times as fast for 4 channels in a group as by tiles of products, 5 for 8, 3 for 16 and 2 for 32.
+    /// Maximum number of columns of a group's own panel: two vectors of 512 bits, as a block has. 3
+    /// x 3 with stride 1 over 32 groups is 12 times as fast for 4 channels in a group as with tiles
+    /// of products, 5 for 8, 3 for 16 and 2 for 32.
     const MOST_WIDTH: i64 = 32;
-    /// Elements of a ring at most, where results along a line are few enough: 24 KB, half of a first-level cache. Not measured.
+    /// Maximum number of elements of a line buffer, if results along a line are few enough: 24 KB,
+    /// half of a first-level cache. Not measured.
     pub const NEAR: usize = 6 * 1024;
 
-    /// Whether sums of a group's panel of so many columns stay in registers over all taps.
+    /// Whether the sums of a group's panel of `width` columns stay in registers over all taps.
     pub const fn is_narrow(width: i64) -> bool {
         width <= MOST_WIDTH
     }
 
-    /// Pieces of a convolution in groups along an image of so many lines, where there are so many `others` beside them.
+    /// Number of pieces of a grouped convolution along an image of `lines` lines, if there are
+    /// `others` other pieces.
     pub fn bands(lines: usize, others: usize) -> usize {
         let bands = lines.div_ceil(LINES).max(SHORT_PIECES.div_ceil(others));
         bands.min(lines.div_ceil(LEAST_LINES))
     }
 
-    /// Elements of the inputs of a block of Winograd's algorithm at most, but for [`LEAST_TILES`]: 1 MB, half of a second-level
-    /// cache. Measured as a whole: 1.5 to 2.1 times as fast as plain products at 56 to 14 pixels (`convolution/winograd`).
+    /// Maximum number of input elements of a Winograd block, unless [`LEAST_TILES`] need more: 1
+    /// MB, half of a second-level cache. Measured as a whole: 1.5 to 2.1 times as fast as plain
+    /// products at 56 to 14 pixels (`convolution/winograd`).
     const BLOCK_ELEMENTS: usize = 256 * 1024;
-    /// Tiles of a block at most, and at least where there are as many: the rows of the products, which reach 81 % and more from 16
-    /// rows on ("Products with packed weights").
+    /// Maximum number of tiles of a block, reached if there are enough: they are the rows of the
+    /// products, which reach 81 % and more from 16 rows on ("Products with packed weights").
     const MOST_TILES: usize = 96;
     const LEAST_TILES: usize = 24;
-    /// Elements that are turned in a microsecond, about. Not measured.
+    /// Approximate elements that are transformed per microsecond. Not measured.
     pub const TURNED: usize = 2048;
 
-    /// Tiles of a block, for kernels of so many numbers.
+    /// Number of tiles of a block, for tiles of `numbers` numbers.
     pub fn block_tiles(numbers: usize, channels: usize) -> usize {
         (BLOCK_ELEMENTS / (numbers * channels.max(1))).clamp(LEAST_TILES, MOST_TILES)
     }
 
-    /// Whether threads take whole blocks of tiles, and not panels of each, whose inputs they turn together before: where there are
-    /// enough blocks, or where the work is too little to meet twice. Not measured alone.
+    /// Whether threads take whole blocks of tiles, instead of panels of each block after
+    /// transforming its inputs together: if there are enough blocks, or if the work is too little
+    /// to synchronise twice. Not measured separately.
     pub const fn by_blocks(blocks: usize, units: usize) -> bool {
         blocks >= PIECES || units < 2 * PIECES
     }
@@ -396,10 +450,12 @@ pub mod convolution {
 
 /// Recurrent layers.
 pub mod recurrent {
-    /// Rows of input products that are computed at once: with few the weights are read too often, with many what they give leaves
-    /// the caches before it is used. Not measured alone; the whole is in "Recurrent layers".
+    /// Rows of input products that are computed at once: with few rows, the weights are read too
+    /// often; with many, the results leave the caches before they are used. Not measured
+    /// separately; the whole is in "Recurrent layers".
     pub const STRETCH: usize = 256;
-    /// Rows of a piece at most: sums of 24 KB beside a panel in the first-level cache. Not measured alone.
+    /// Maximum number of rows of a piece: sums of 24 KB beside a panel in the first-level cache.
+    /// Not measured separately.
     pub const ROWS: usize = 96;
 }
 

@@ -1,4 +1,4 @@
-//! Elementary functions of one value, and half-precision conversions, as C functions.
+//! Scalar elementary functions and half-precision conversions as C functions.
 
 use half::f16;
 use pliant_tensor::f16_of;
@@ -39,14 +39,15 @@ unary! {
     sigmoid_f32 sigmoid_f64 = |x| 1.0 / (1.0 + (-x).exp()), 1.0 / (1.0 + (-x).exp());
 }
 
-/// `x` times the normal distribution function of `x`, whose tail `erfc` knows; -0 of minus infinity.
+/// GELU: `x` times the normal distribution function of `x`, with the tail from `erfc`; -0 for minus
+/// infinity.
 pub(crate) fn gelu(x: f64) -> f64 {
-    // 1 over the root of 2, and what that number lacks.
+    // The square root of 1/2, and the error of that number.
     const ROOT: (f64, f64) = (std::f64::consts::FRAC_1_SQRT_2, -4.833_646_656_726_457e-17);
     if x < -37.5 {
         return gelu_least(x);
     }
-    // The tail is steep: the argument's rounding is made good by the slope.
+    // The tail is steep: the rounding error of the argument is corrected with the slope.
     let at = -x * ROOT.0;
     let lost = (-x).mul_add(ROOT.0, -at) - x * ROOT.1;
     let slope = std::f64::consts::FRAC_2_SQRT_PI * (-at * at).exp();
@@ -54,7 +55,8 @@ pub(crate) fn gelu(x: f64) -> f64 {
     x * 0.5 * (libm::erfc(at) - rest)
 }
 
-/// The same where `erfc` is subnormal and has few digits: by the first terms of the tail's asymptotic series.
+/// The same where `erfc` is subnormal and has few digits: by the first terms of the tail's
+/// asymptotic series.
 fn gelu_least(x: f64) -> f64 {
     let square = x * x;
     if square > 1600.0 {
@@ -64,7 +66,7 @@ fn gelu_least(x: f64) -> f64 {
     let inverse = 1.0 / square;
     let series = 1.0 - inverse * (1.0 - inverse * (3.0 - inverse * (15.0 - inverse * 105.0)));
     let root = 0.5 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2;
-    // The exponential in two normal factors, so that only the last product rounds to few digits.
+    // The exponential as two normal factors, so that only the last product rounds to few digits.
     -(root * series * (1.0 - 0.5 * lost) * (100.0 - 0.5 * square).exp()) * (-100.0f64).exp()
 }
 
@@ -90,17 +92,17 @@ pub extern "C" fn f16_to_f32(bits: i32) -> f32 {
     f16::from_bits(bits as u16).to_f32()
 }
 
-/// float32 to float16 bits, to nearest even.
+/// float32 to float16 bits, rounded to nearest even.
 pub extern "C" fn f32_to_f16(value: f32) -> i32 {
     i32::from(f16::from_f32(value).to_bits())
 }
 
-/// float32 rounded to what float16 can hold.
+/// float32 rounded to float16 precision.
 pub extern "C" fn round_f16(value: f32) -> f32 {
     f16::from_f32(value).to_f32()
 }
 
-/// float64 rounded to what float16 can hold, as float32.
+/// float64 rounded to float16 precision, as float32.
 pub extern "C" fn f64_round_f16(value: f64) -> f32 {
     f16_of(value).to_f32()
 }

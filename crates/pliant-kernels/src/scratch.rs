@@ -1,6 +1,8 @@
-//! Memory of a thread that a kernel keeps from call to call, so that it allocates only when it needs more than ever before.
+//! Per-thread scratch memory that a kernel keeps between calls, so that it allocates only if it
+//! needs more than before.
 //!
-//! All of it is freed when a VM is dropped ([`pliant_pool::release`]), so that no data of a program stays behind.
+//! All of it is freed when a VM is dropped ([`pliant_pool::release`]), so that no data of a program
+//! remains.
 
 use std::cell::OnceCell;
 
@@ -8,7 +10,7 @@ use pliant_exec::abi::STATUS_NO_MEMORY;
 use pliant_pool::{ThreadCache, ThreadCaches, on_release};
 use pliant_tensor::poison;
 
-/// A line of the caches.
+/// A cache line.
 #[derive(Clone)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
@@ -16,17 +18,17 @@ struct Line([u8; 64]);
 /// The scratch memory of all kernels and threads.
 static ALL: ThreadCaches<Vec<Line>> = ThreadCaches::new();
 
-/// Scratch memory; a kernel has its own, by `thread_local!`.
+/// Scratch memory; each kernel has its own, as a `thread_local!`.
 pub struct Scratch(OnceCell<ThreadCache<Vec<Line>>>);
 
 impl Scratch {
-    /// Nothing yet.
+    /// No memory yet.
     pub const fn new() -> Scratch {
         Scratch(OnceCell::new())
     }
 
-    /// Calls `f` with memory for `len` elements, aligned to a cache line and with arbitrary contents. Returns the
-    /// kernel status of `f`, or that there is no memory.
+    /// Calls `f` with memory for `len` elements, aligned to a cache line and with arbitrary
+    /// contents. Returns the kernel status of `f`, or out of memory.
     pub fn with<T: Copy>(&self, len: usize, f: impl FnOnce(*mut T) -> i64) -> i64 {
         const { assert!(align_of::<T>() <= align_of::<Line>()) };
         let wanted = len.saturating_mul(size_of::<T>()).div_ceil(size_of::<Line>());
@@ -72,14 +74,14 @@ mod tests {
         assert!(first.is_multiple_of(64));
         scratch.with(3, |p: *mut f32| {
             assert_eq!(p.addr(), first);
-            // A nested call has memory of its own.
+            // A nested call has its own memory.
             scratch.with(3, |p: *mut f32| {
                 assert_ne!(p.addr(), first);
                 0
             })
         });
         scratch.with(100_000, |p: *mut u64| {
-            // SAFETY: there is room for so many.
+            // SAFETY: there is room for all elements.
             unsafe { p.add(99_999).write(1) };
             0
         });

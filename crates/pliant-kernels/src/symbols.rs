@@ -1,6 +1,7 @@
 //! The names of kernels that take a structure, and of epilogues, in one table.
 //!
-//! They trust what the structure says, and no bounds check knows them: code generators link them, scripts cannot call them.
+//! They trust the contents of the structure, and no bounds check knows them: code generators can
+//! link them, but scripts cannot call them.
 
 /// [`crate::fused::pliant_gemm_fused_f32`].
 pub const GEMM_FUSED_F32: &str = "pliant_gemm_fused_f32";

@@ -1,39 +1,40 @@
-//! The check of a tensor argument: generated code calls it once per tensor, then compares the dims itself.
+//! The check of a tensor argument. Generated code calls it once per tensor, then compares the
+//! dims itself.
 
 use pliant_exec::abi::DLTensor;
 
-/// What is wrong with a tensor argument; the order is that of the messages a code generator adds.
+/// What is wrong with a tensor argument. The order is that of the code generator's messages.
 #[repr(i64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorFault {
-    /// The number of dimensions.
+    /// Wrong number of dimensions.
     Rank = 1,
-    /// The element type.
+    /// Wrong element type.
     Dtype = 2,
     /// The memory is missing or not row-major.
     Layout = 3,
 }
 
-/// How many kinds of [`TensorFault`] there are.
+/// The number of kinds of [`TensorFault`].
 pub const TENSOR_FAULTS: usize = 3;
 
-/// The element type as one word: code, bits and lanes as they stand in `DLDataType`.
+/// The element type as one word: code, bits and lanes as in `DLDataType`.
 pub fn dtype_word(code: u8, bits: u8) -> i64 {
     i64::from(code) | i64::from(bits) << 8 | 1 << 16
 }
 
-/// Checks rank, element type and, where `compact` is not 0, that the elements lie row-major without gaps.
-/// Returns 0 or a [`TensorFault`].
+/// Checks rank, element type and, if `compact` is not 0, that the elements are row-major without
+/// gaps. Returns 0 or a [`TensorFault`].
 ///
 /// # Safety
-/// `tensor` is null or points to a `DLTensor` as the kernel ABI describes it.
+/// `tensor` is null or points to a `DLTensor` as described by the kernel ABI.
 pub unsafe extern "C" fn check_tensor(
     tensor: *const DLTensor,
     ndim: i64,
     dtype: i64,
     compact: i64,
 ) -> i64 {
-    // SAFETY: null or valid by the caller's promise.
+    // SAFETY: null or valid, as the caller guarantees.
     let Some(tensor) = (unsafe { tensor.as_ref() }) else { return TensorFault::Layout as i64 };
     if i64::from(tensor.ndim) != ndim {
         return TensorFault::Rank as i64;
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn check_tensor(
     if n == 0 {
         return if tensor.data.is_null() { TensorFault::Layout as i64 } else { 0 };
     }
-    // SAFETY: the ABI promises `ndim` dims and strides.
+    // SAFETY: the ABI guarantees `ndim` dims and strides.
     let shape = unsafe { std::slice::from_raw_parts(tensor.shape, n) };
     if shape.contains(&0) {
         return 0;

@@ -1,8 +1,9 @@
-//! Times against the floor of the machine: what its multiply-adds and its memory allow at most.
+//! Times compared with the floor of the machine: the limits of its multiply-adds and its memory.
 //!
-//! Each case runs under criterion; beside its statistics the best stretch of calls is kept, since other programs can only slow it
-//! down. The clock of a processor that others use too moves by a quarter from moment to moment, so the peak is measured before and
-//! after each stretch, and the percentage is the median over the stretches of what the peak of that moment allows.
+//! Each case runs under criterion. In addition to its statistics, the best stretch of calls is
+//! kept, since other programs can only slow it down. The clock of a shared processor varies by a
+//! quarter from moment to moment, so the peak is measured before and after each stretch, and the
+//! percentage is the median over the stretches relative to the peak at that moment.
 
 #![expect(clippy::print_stdout, reason = "the tables are what the benchmarks are for")]
 
@@ -16,20 +17,21 @@ use pliant_kernels::hardware::{multiply_adds, read_bandwidth};
 use pliant_kernels::isa::{Isa, isa};
 use pliant_pool::Team;
 
-/// Calls are timed together for so long: long against the clock, and short against the turns of other programs.
+/// Duration of a group of calls that are timed together: long compared with the clock, and short
+/// compared with the time slices of other programs.
 const STRETCH: Duration = Duration::from_micros(100);
 
-/// What a case computes and reads.
+/// The operations and the memory reads of a case.
 #[derive(Clone, Copy)]
 pub struct Work {
-    /// Floating-point operations, in those of float32: one of float64 takes the time of two.
+    /// Floating-point operations, in units of float32: one of float64 counts as two.
     flops: f64,
-    /// Bytes that must be read from where they lie at rest.
+    /// Bytes that must be read from memory.
     bytes: f64,
     unit: Unit,
 }
 
-/// What the rate of a case counts where reading does not bound it.
+/// The unit of a case's rate if reading does not bound it.
 #[derive(Clone, Copy)]
 enum Unit {
     Single,
@@ -39,22 +41,22 @@ enum Unit {
 
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 impl Work {
-    /// So many operations of float32, and bytes that must be read.
+    /// Operations of float32, and bytes that must be read.
     pub const fn single(flops: f64, bytes: f64) -> Work {
         Work { flops, bytes, unit: Unit::Single }
     }
 
-    /// So many operations of float64.
+    /// Operations of float64, and bytes that must be read.
     pub const fn double(flops: f64, bytes: f64) -> Work {
         Work { flops: 2.0 * flops, bytes, unit: Unit::Double }
     }
 
-    /// So many elements, with all operations that they take in those of float32.
+    /// Elements, with the total number of operations in units of float32.
     pub const fn elements(count: f64, flops: f64, bytes: f64) -> Work {
         Work { flops, bytes, unit: Unit::Elements(count) }
     }
 
-    /// What is done in a second where it takes so many, in words.
+    /// The rate as text, given the time in seconds.
     fn rate(self, seconds: f64) -> String {
         match self.unit {
             Unit::Single => format!("{:.0} GFLOP/s", self.flops / seconds / 1e9),
@@ -64,21 +66,21 @@ impl Work {
     }
 }
 
-/// Steps of the multiply-adds that tell the peak: some 50 microseconds.
+/// Steps of the multiply-adds that measure the peak: about 50 microseconds.
 const PEAK_STEPS: usize = 12_500;
-/// Rounds of a measurement of the floor, of which the best counts: a thread may be held up in one.
+/// Rounds of a measurement of the floor, of which the best counts: a thread may be delayed in one.
 const ROUNDS: usize = 3;
 
-/// The machine with some number of threads.
+/// The machine with a number of threads.
 struct Floor {
     team: Team,
-    /// Peaks of single moments.
+    /// Peaks at single moments.
     peaks: Vec<f64>,
     bandwidths: HashMap<u64, f64>,
 }
 
 impl Floor {
-    /// The peak of this moment, all threads together, in operations per second.
+    /// Measures the current peak of all threads together, in operations per second.
     fn peak(&mut self) -> f64 {
         let threads = self.team.threads();
         let one = multiply_adds(isa(), 1).expect("the chosen instructions are there");
@@ -95,7 +97,7 @@ impl Floor {
         peak
     }
 
-    /// The least seconds at this peak, and whether memory sets them.
+    /// The minimum time in seconds at this peak, and whether memory bounds it.
     fn seconds(&mut self, work: Work, peak: f64) -> (f64, bool) {
         let threads = self.team.threads();
         let rate = *self.bandwidths.entry(work.bytes as u64).or_insert_with(|| {
@@ -107,19 +109,19 @@ impl Floor {
     }
 }
 
-/// What was measured of a case.
+/// The measurements of a case.
 struct Row {
     name: String,
     work: Work,
     steps: usize,
     /// Seconds of the fastest call.
     best: f64,
-    /// For each stretch the peak before it and the seconds of a call.
+    /// For each stretch, the peak before it and the seconds per call.
     moments: Vec<(f64, f64)>,
 }
 
 impl Row {
-    /// The median over the stretches of the floor of the moment, as a part of the time.
+    /// The median over the stretches of the ratio of the floor to the time.
     fn of_floor(&self, floor: &mut Floor) -> f64 {
         let part = |&(peak, time): &(f64, f64)| {
             floor.seconds(self.work, peak).0 * self.steps as f64 / time
@@ -142,7 +144,8 @@ pub struct Cases<'a> {
 }
 
 impl<'a> Cases<'a> {
-    /// Measures the floor, for kernels of these instructions. Debug builds end here: their times mean nothing.
+    /// Measures the floor for kernels with these instructions. Debug builds end here: their times
+    /// are meaningless.
     pub fn new(c: &'a mut Criterion, title: &str, used: Isa, threads: usize) -> Cases<'a> {
         if cfg!(debug_assertions) {
             eprintln!("error: this is a debug build, whose times mean nothing\nhelp: cargo bench");
@@ -177,7 +180,7 @@ impl<'a> Cases<'a> {
         self.run_steps(name, work, 1, body);
     }
 
-    /// Runs one case of so many steps, each of which is that work.
+    /// Runs one case of `steps` steps, each of which does `work`.
     pub fn run_steps(&mut self, name: &str, work: Work, steps: usize, mut body: impl FnMut()) {
         let (mut best, mut moments) = (f64::INFINITY, Vec::new());
         let floor = &mut self.floor;
@@ -236,7 +239,7 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// The instructions of kernels without tile registers.
+/// The instruction set of kernels without tile registers.
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn vectors() -> Isa {
     match isa() {
@@ -245,7 +248,7 @@ pub fn vectors() -> Isa {
     }
 }
 
-/// Numbers of threads: one, and all.
+/// The numbers of threads: one, and all.
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn thread_counts() -> Vec<usize> {
     let all = pliant_pool::default_threads();

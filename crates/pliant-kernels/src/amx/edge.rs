@@ -1,12 +1,13 @@
-//! Memory beside the operands of a block.
+//! Buffers for the edges of a block: incomplete rows of B, and the sums.
 
 use super::{BLOCK_COLUMNS, LINE};
 use crate::product::rows::TILE_ROWS;
 
-/// Rows of words of B that a step reads.
+/// Number of rows of words of B that a step reads.
 const WORDS: usize = LINE / size_of::<u32>();
 
-/// Rows of words of B that a last step lacks some of, and the sums of a block, with rows of [`Edge::ROW`] bytes.
+/// A zero-padded copy of the last rows of words of B if a step has fewer, or the sums of a block.
+/// Rows have [`Edge::ROW`] bytes.
 #[repr(C, align(64))]
 pub struct Edge<T> {
     b: [u32; WORDS * BLOCK_COLUMNS],
@@ -15,7 +16,7 @@ pub struct Edge<T> {
 }
 
 impl<T: Copy + Default> Edge<T> {
-    /// From row to row of what it holds, in bytes.
+    /// The row stride in bytes.
     pub const ROW: usize = BLOCK_COLUMNS * size_of::<u32>();
 
     /// All zeros.
@@ -24,7 +25,8 @@ impl<T: Copy + Default> Edge<T> {
         Edge { b: [0; _], c: [T::default(); _] }
     }
 
-    /// Copies so many words of some rows of B, which begin at any address and are `b_row` bytes apart, with zeros below.
+    /// Copies `rows` rows of `words` words of B, which start at any address and have a stride of
+    /// `b_row` bytes, and fills the rest with zeros.
     ///
     /// # Safety
     /// The words are readable.
@@ -32,12 +34,12 @@ impl<T: Copy + Default> Edge<T> {
         self.b.fill(0);
         for (row, to) in self.b.chunks_exact_mut(BLOCK_COLUMNS).enumerate().take(rows) {
             let (from, to) = (b.wrapping_add(row * b_row), &mut to[..words]);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr().cast(), size_of_val(to)) };
         }
     }
 
-    /// Where the copied rows are, and how far apart.
+    /// The address of the copied rows, and their stride in bytes.
     pub fn copied(&self) -> (*const u8, usize) {
         (self.b.as_ptr().cast(), Self::ROW)
     }

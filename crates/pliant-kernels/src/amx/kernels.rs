@@ -1,11 +1,12 @@
-//! The instructions that multiply a block, for each number of registers that its rows and columns take.
+//! The instructions that multiply a block, for each number of tile registers that its rows and
+//! columns take.
 
 use std::arch::asm;
 use std::mem::offset_of;
 
 use super::{Kind, LINE, ROWS};
 
-/// Some steps of k, of [`LINE`] bytes of each row of A.
+/// A range of steps of k, each of [`LINE`] bytes of every row of A.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
@@ -16,13 +17,13 @@ pub struct Stretch {
     a_low: *const u8,
     b: *const u8,
     b_row: usize,
-    /// From step to step of B.
+    /// The stride between steps of B.
     b_step: usize,
 }
 
 impl Stretch {
-    /// So many steps, from the first byte of A and of the first column of B on, with what lies between rows in bytes; a row of
-    /// B is one of words.
+    /// A stretch of `steps` steps from the first byte of A and of the first column of B on, with
+    /// row strides in bytes. A row of B is a row of words.
     pub const fn new(
         steps: usize,
         (a, a_row): (*const u8, isize),
@@ -33,7 +34,7 @@ impl Stretch {
     }
 }
 
-/// A block of C and what its sums are made of.
+/// A block of C with the operands of its sums.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
@@ -45,21 +46,22 @@ pub struct Block {
 }
 
 impl Block {
-    /// The sums of two stretches of k, in words at `c` with rows `c_row` bytes apart; added to what is there with `accumulate`.
+    /// The sums of two stretches of k, in words at `c` with a row stride of `c_row` bytes. With
+    /// `accumulate`, they are added to the contents of C.
     pub fn new(stretches: [Stretch; 2], c: *mut u8, c_row: isize, accumulate: bool) -> Block {
         let c_low = c.wrapping_offset(c_row.wrapping_mul(ROWS as isize));
         Block { stretches, c, c_row, c_low, accumulate: usize::from(accumulate) }
     }
 }
 
-/// A kernel: the registers of the sums and where these lie, and what each step of k does with the lines of A from `a` and
-/// `a_low` on and those of B from `b` on.
+/// Defines a kernel from the registers of the sums with their positions, and from what each step of
+/// k does with the lines of A at `a` and `a_low` and those of B at `b`.
 macro_rules! kernel {
     ($name:ident, [$($sum:literal at $at:literal),*], [$($step:expr),* $(,)?]) => {
         /// # Safety
         /// As for [`super::Tiles::multiply`].
         unsafe fn $name(block: &Block) {
-            // SAFETY: the caller's promise. No other code uses the registers of tiles.
+            // SAFETY: guaranteed by the caller. No other code uses the registers of tiles.
             unsafe {
                 asm!(
                     "mov {c}, [{block} + {c_at}]",
@@ -127,11 +129,12 @@ macro_rules! kernel {
 
 type KernelFn = unsafe fn(&Block);
 
-/// The kernels of a kind.
+/// The kernels of one kind.
 pub(super) struct Kernels {
-    /// By whether there are more than 16 rows, then by whether there are 16 columns, 32 or 64.
+    /// Indexed by whether there are more than 16 rows, then by whether there are 16, 32 or 64
+    /// columns.
     pub table: [&'static [KernelFn]; 2],
-    /// Multiplies what registers hold, four times for each of so many steps.
+    /// Multiplies the contents of registers, four times per step.
     pub repeat: unsafe fn(usize),
 }
 
@@ -174,7 +177,7 @@ macro_rules! kernels {
                 concat!($multiply, " tmm2, tmm5, tmm6"),
                 concat!($multiply, " tmm3, tmm5, tmm7"),
             ]);
-            // Lines of B are read one after the other.
+            // Lines of B are read in sequence.
             kernel!(one_four, [
                 "tmm0" at "{c} + {c_row}",
                 "tmm1" at "{c} + {c_row} + 64",
@@ -195,7 +198,7 @@ macro_rules! kernels {
             /// # Safety
             /// As for [`super::super::Tiles::repeat`].
             unsafe fn repeat(steps: usize) {
-                // SAFETY: the caller's promise. No other code uses the registers of tiles.
+                // SAFETY: guaranteed by the caller. No other code uses the registers of tiles.
                 unsafe {
                     asm!(
                         "2:",
@@ -223,7 +226,7 @@ kernels!(bfloat16, "tdpbf16ps");
 kernels!(unsigned, "tdpbusd");
 kernels!(signed, "tdpbssd");
 
-/// The kernels of a kind.
+/// The kernels of one kind.
 pub(super) fn kernels(kind: Kind) -> &'static Kernels {
     match kind {
         Kind::BFloat16 => &bfloat16::KERNELS,

@@ -1,22 +1,23 @@
-//! Products in tile registers (AMX of x86-64): registers of 16 rows of 64 bytes, and instructions that multiply one by another
-//! and add the products to a third.
+//! Products in tile registers (AMX of x86-64): registers of 16 rows of 64 bytes, and instructions
+//! that multiply one by another and add the products to a third.
 //!
-//! Recipe: a block of C of up to 32 x 32 sums, or of up to 16 x 64, takes four registers; each step reads 64 bytes of k of
-//! these rows of A, and as much of these columns of B, and starts four instructions of 16 K multiply-adds of bytes, or 8 K of
-//! bfloat16. A is copied first, so that its rows begin lines of the caches (`quantized`, `narrow`). B is packed in words: four
-//! rows of k of bytes, or two of bfloat16, are neighbours, so that panels packed for other instructions are read where they
-//! lie. What a last step lacks comes from copies that end in zeros.
+//! Recipe: a block of C of up to 32 x 32 sums, or of up to 16 x 64, takes four registers. Each step
+//! reads 64 bytes of k of the block's rows of A and of its columns of B, and issues four
+//! instructions of 16 K multiply-adds of bytes, or 8 K of bfloat16. A is copied first, so that its
+//! rows start at cache lines (`quantized`, `narrow`). B is packed in words: four rows of k of
+//! bytes, or two of bfloat16, are adjacent, so that panels packed for other instructions are read
+//! in place. An incomplete last step reads copies that are padded with zeros.
 //!
 //! Measured from the first-level cache: 8 to 10 times the peak of float32 with bfloat16, 14 to 16 times with bytes.
 //!
-//! The registers belong to a thread that asks for them ([`Tiles`]); a process asks the system for leave first
-//! ([`is_available`]).
+//! The registers belong to a thread that requests them ([`Tiles`]). A process must first request
+//! permission from the system ([`is_available`]).
 //!
 //! | module | owns |
 //! |---|---|
-//! | `edge` | what a last step lacks of B, and the sums of a block |
+//! | `edge` | the padded last step of B, and the sums of a block |
 //! | `kernels` | the instructions |
-//! | `registers` | the registers of a thread |
+//! | `registers` | the tile registers of a thread |
 
 mod edge;
 mod kernels;
@@ -29,36 +30,37 @@ pub use edge::Edge;
 pub use kernels::{Block, Stretch};
 pub use registers::Tiles;
 
-/// Bytes of a row of a register, which are words of 32 bits of 16 columns.
+/// Bytes of a row of a register: one 32-bit word for each of 16 columns.
 pub const LINE: usize = 64;
 /// Rows of a register.
 const ROWS: usize = TILE_ROWS / 2;
 /// Columns of a register.
 pub const COLUMNS: usize = 16;
-/// Columns of a block at most where it has no more than 16 rows; else half of them.
+/// Maximum number of columns of a block of at most 16 rows; larger blocks have half as many.
 pub const BLOCK_COLUMNS: usize = 4 * COLUMNS;
 
-/// First column and width of each block of so many columns of at most so many rows.
+/// The first column and the width of each block of `columns` columns and at most `rows` rows.
 pub fn strips(columns: usize, rows: usize) -> impl Iterator<Item = (usize, usize)> {
     let most = if rows > ROWS { BLOCK_COLUMNS / 2 } else { BLOCK_COLUMNS };
     let mut next = 0;
     std::iter::from_fn(move || {
         let (at, left) = (next, columns.saturating_sub(next).div_ceil(COLUMNS));
-        // One register, two or four.
+        // One, two or four registers.
         let width = COLUMNS << left.checked_ilog2()?;
         next += width.min(most);
         Some((at, width.min(most)))
     })
 }
 
-/// Whether the machine has tile registers for bytes and bfloat16, and the system lets this process use them. The first call
-/// asks for leave, which holds for all threads; a system that was not asked stops a process at the first use.
+/// Whether the machine has tile registers for bytes and bfloat16, and the system lets this process
+/// use them. The first call requests permission for all threads; without it, the system kills a
+/// process at the first use.
 pub fn is_available() -> bool {
     static LEAVE: OnceLock<bool> = OnceLock::new();
     *LEAVE.get_or_init(|| has_instructions() && asked_for_leave())
 }
 
-/// Whether the processor has the instructions, and those that rows are made ready with.
+/// Whether the processor has these instructions, and those that prepare the rows.
 fn has_instructions() -> bool {
     // Leaf 7 exists on every processor with AVX-512.
     let edx = std::arch::x86_64::__cpuid_count(7, 0).edx;
@@ -69,12 +71,13 @@ fn has_instructions() -> bool {
         && std::arch::is_x86_feature_detected!("avx512bf16")
 }
 
-/// Asks Linux to save the registers of this process when it switches threads.
+/// Asks Linux to save the tile registers of this process on thread switches.
 #[cfg(target_os = "linux")]
 fn asked_for_leave() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
     const XFEATURE_XTILEDATA: libc::c_long = 18;
-    // SAFETY: the call takes numbers alone. It fails where the system does not know it, or threads have small signal stacks.
+    // SAFETY: the call takes only numbers. It fails if the system does not know it, or if threads
+    // have small signal stacks.
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
 }
 
@@ -83,10 +86,10 @@ fn asked_for_leave() -> bool {
     false
 }
 
-/// What is multiplied.
+/// The operand types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// bfloat16, with sums in float32. Numbers too small for a full fraction count as zeros, in operands and sums.
+    /// bfloat16, with sums in float32. Subnormal operands and sums count as zeros.
     BFloat16,
     /// uint8 by int8, with sums in int32.
     Unsigned,

@@ -1,4 +1,4 @@
-//! The tile registers of a thread: how many rows each has, and that they are given back.
+//! The tile registers of a thread: their configuration and release.
 
 use std::arch::asm;
 
@@ -6,7 +6,7 @@ use super::kernels::{Block, kernels};
 use super::{COLUMNS, Kind, LINE, ROWS};
 use crate::product::rows::TILE_ROWS;
 
-/// What `ldtilecfg` reads: the rows, and the bytes of a row, of each register.
+/// The operand of `ldtilecfg`: for each register, the number of rows and the bytes of a row.
 #[repr(C, align(64))]
 struct Configuration {
     palette: u8,
@@ -17,12 +17,12 @@ struct Configuration {
 }
 
 impl Configuration {
-    /// For blocks of so many rows. A register without rows has no bytes either.
+    /// The configuration for blocks of `rows` rows. A register without rows has no bytes either.
     fn new(rows: usize) -> Configuration {
         let full = ROWS as u8;
         let upper = rows.min(ROWS) as u8;
         let lower = rows.saturating_sub(ROWS) as u8;
-        // Without lower rows their registers have more columns of C, and of B.
+        // Without lower rows, their registers hold more columns of C and of B.
         let (lower_c, sixth) = if lower == 0 { (upper, full) } else { (lower, lower) };
         let mut configuration = Configuration {
             palette: 1,
@@ -38,37 +38,40 @@ impl Configuration {
     }
 }
 
-/// The tile registers of this thread, which are given back when this is dropped.
+/// The tile registers of this thread. Dropping this value releases them.
 #[derive(Debug)]
 pub struct Tiles {
     rows: usize,
-    /// Registers belong to the thread that configured them.
+    /// Not `Send`: registers belong to the thread that configured them.
     here: std::marker::PhantomData<*const ()>,
 }
 
 impl Tiles {
-    /// None yet.
+    /// No configuration yet.
     ///
     /// # Safety
-    /// [`is_available`]. The thread has no other.
+    /// [`is_available`] returned true. The thread has no other `Tiles`.
     pub unsafe fn new() -> Tiles {
         Tiles { rows: 0, here: std::marker::PhantomData }
     }
 
-    /// Computes a block of 1 to [`TILE_ROWS`] rows by 16, 32 or, where there are no more than 16 rows, 64 columns.
+    /// Computes a block of 1 to [`TILE_ROWS`] rows by 16 or 32 columns, or by 64 columns for at
+    /// most 16 rows.
     ///
     /// # Safety
-    /// All these elements of C are readable and writable, and nobody else has them; those of A and B are readable: each step
-    /// reads [`LINE`] bytes of each row of A, and 16 rows of all these columns of B.
+    /// The elements of C are readable and writable, and not accessed by others. Those of A and
+    /// B are readable: each step reads [`LINE`] bytes of each row of A, and 16 rows of all
+    /// columns of B.
     pub unsafe fn multiply(&mut self, kind: Kind, rows: usize, columns: usize, block: &Block) {
         self.configure(rows);
         let kernel =
             kernels(kind).table[usize::from(rows > ROWS)][(columns / COLUMNS).ilog2() as usize];
-        // SAFETY: the caller's promise; the registers are configured for these rows.
+        // SAFETY: guaranteed by the caller; the registers are configured for these rows.
         unsafe { kernel(block) }
     }
 
-    /// Multiplies what the registers hold, without reading or writing: what a block of 32 x 32 does with each step of k.
+    /// Multiplies the contents of registers without memory accesses, as a block of 32 x 32 does in
+    /// each step of k.
     pub fn repeat(&mut self, kind: Kind, steps: usize) {
         self.configure(TILE_ROWS);
         // SAFETY: the registers are configured.
@@ -78,7 +81,8 @@ impl Tiles {
     fn configure(&mut self, rows: usize) {
         if self.rows != rows {
             let configuration = Configuration::new(rows);
-            // SAFETY: the configuration is one of palette 1; `new` says that the registers may be used.
+            // SAFETY: the configuration uses palette 1; `new` guarantees that the registers may
+            // be used.
             unsafe {
                 asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly));
             }
@@ -90,7 +94,8 @@ impl Tiles {
 impl Drop for Tiles {
     fn drop(&mut self) {
         if self.rows > 0 {
-            // SAFETY: the registers may be used. Without contents they cost a switch of threads nothing.
+            // SAFETY: the registers may be used. Once released, they do not slow down thread
+            // switches.
             unsafe { asm!("tilerelease", options(nostack, nomem)) };
         }
     }

@@ -39,7 +39,7 @@ impl Implementation for ScaledDotProduct {
             mask_first: call.int("mask_before_bias"),
             lengths: std::ptr::null(),
             causal: call.int("causal"),
-            // Beyond these, a query sees all keys or none.
+            // Beyond these limits, a query sees all keys or none.
             offset: call.int("offset").clamp(-size("queries"), keys + window),
             window,
             blind: match call.int("fully_masked") {
@@ -53,7 +53,7 @@ impl Implementation for ScaledDotProduct {
     }
 }
 
-/// An operand of rows.
+/// The rows of an operand.
 fn heads(view: Option<&View>) -> Heads<*mut f32> {
     let view = view.expect("the operand is required");
     let strides = view.strides();
@@ -67,7 +67,7 @@ impl Heads<*mut f32> {
     }
 }
 
-/// An operand with an element for each score; none if it is absent.
+/// An operand with one element per score; [`Scores::NONE`] if it is absent.
 fn scores<T>(view: Option<&View>) -> Scores<T> {
     let Some(view) = view else { return Scores::NONE };
     let strides = view.strides();

@@ -1,59 +1,61 @@
-//! How a piece of attention is cut into blocks of rows and keys, and the memory that it takes.
+//! How a piece of attention is cut into blocks of rows and keys, and the scratch memory that
+//! it needs.
 
 use std::ops::Range;
 
 use super::piece::Piece;
 use crate::rules::attention::{block, packs_keys, packs_values};
 
-/// Elements between rows of scores beside the keys: rows at a multiple of 4096 bytes would fall into the same places of the
-/// first-level cache.
+/// Padding between rows of scores, in elements. Without it, rows with a stride that is a multiple
+/// of 4096 bytes would map to the same sets of the first-level cache.
 const APART: usize = 16;
-/// Elements of a line of the caches.
+/// Elements of a cache line.
 const LINE: usize = 16;
 
-/// Scratch memory of a piece, and what is packed in it.
+/// The scratch memory of a piece, and what is packed in it.
 pub(super) struct Scratch {
     pub scores: *mut f32,
-    /// Elements from row to row of the scores.
+    /// The row stride of the scores, in elements.
     pub stride: usize,
-    /// Panels of keys; not read where none are packed.
+    /// Panels of keys; unused if keys are not packed.
     pub keys: *mut f32,
-    /// Rows of values, of whole vectors; not read where none are packed.
+    /// Rows of values, padded to whole vectors; unused if values are not packed.
     pub values: *mut f32,
-    /// The keys that are packed.
+    /// The packed keys.
     pub packed: Range<usize>,
 }
 
 /// How a piece is cut.
 pub(super) struct Cut {
-    /// Keys that some row sees, from the first of a panel.
+    /// The keys that some row sees, rounded down to the start of a panel.
     pub span: Range<usize>,
     /// Keys of a block.
     pub step: usize,
     /// Rows of a block.
     pub rows: usize,
-    /// Whether keys are packed, or read in place.
+    /// Whether keys are packed instead of read in place.
     pub pack: bool,
-    /// Whether values are.
+    /// Whether values are packed.
     pub pack_values: bool,
 }
 
 impl Cut {
-    /// For the keys that some row of a piece sees.
+    /// The cut for the keys that some row of a piece sees.
     pub fn new(p: &Piece<'_>, span: Range<usize>) -> Cut {
         let panel = p.ops.kernels.columns();
         let span = span.start / panel * panel..span.end;
         let (most, step) = block(span.len());
         let pack = packs_keys(p.rows.len());
-        // A vector beyond the end of a value must not be read. And values far apart take a page each, and few places of the
-        // caches, again for each sliver of rows.
+        // Values cannot be read in place if a vector would extend beyond their end. Values far
+        // apart are packed, too, since every sliver of rows would access one page per value and few
+        // sets of the caches.
         let far = p.a.v.row != p.s.value_size as i64 && packs_values(p.rows.len(), span.len());
         let pack_values = far || !p.s.value_size.is_multiple_of(p.ops.kernels.lanes);
         Cut { span, step, rows: most.min(p.rows.len()), pack, pack_values }
     }
 
-    /// Elements of scores, packed keys and packed values, of which each begins a line of the caches, and from row to row of the
-    /// scores; none where they do not fit memory.
+    /// The numbers of elements of the scores, the packed keys and the packed values, each of which
+    /// starts at a cache line, and the row stride of the scores. `None` on overflow.
     pub fn sizes(&self, p: &Piece<'_>) -> Option<([usize; 3], usize)> {
         let (lanes, panel) = (p.ops.kernels.lanes, p.ops.kernels.columns());
         let wide = self.step.next_multiple_of(panel);
@@ -72,7 +74,7 @@ impl Cut {
 }
 
 impl Scratch {
-    /// Parts of these sizes at `block`; nothing is packed.
+    /// The parts of the scratch memory at `block`; nothing is packed yet.
     pub fn new(block: *mut f32, [scores, keys, _]: [usize; 3], stride: usize) -> Scratch {
         Scratch {
             scores: block,

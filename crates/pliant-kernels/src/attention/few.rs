@@ -1,8 +1,8 @@
-//! Scores of a few rows: dot products with the keys where they lie.
+//! Scores of a few rows: dot products with the keys in place.
 //!
-//! Packing a key costs more than the products of one or two rows with it, so few rows read it in place
-//! ([`crate::rules::attention`]). The sums of as many keys as a vector has lanes are turned within the registers and added, which
-//! is cheaper than adding the lanes of each.
+//! Packing a key costs more than its products with one or two rows, so few rows read it in place
+//! ([`crate::rules::attention`]). The lane sums of as many keys as a vector has lanes are
+//! transposed within the registers and added, which is cheaper than a horizontal sum per key.
 
 use std::mem::MaybeUninit;
 
@@ -12,7 +12,7 @@ use crate::lanes::transpose::Transpose;
 /// Elements of a block of vectors.
 const BLOCK: usize = 256;
 
-/// Scores `rows` by `keys`; strides in elements.
+/// The scores of `rows` by `keys`; strides in elements.
 pub struct Dots {
     pub q: *const f32,
     pub q_row: isize,
@@ -22,7 +22,7 @@ pub struct Dots {
     pub keys: usize,
     /// Elements of a query and of a key.
     pub size: usize,
-    /// Where the scores go; rows have room for whole vectors.
+    /// The destination of the scores; rows have room for whole vectors.
     pub scores: *mut f32,
     pub stride: usize,
 }
@@ -37,7 +37,7 @@ pub unsafe fn dots<L: Transpose + Lanes<Elem = f32>>(d: &Dots) {
     for first in (0..d.keys).step_by(L::N) {
         let count = L::N.min(d.keys - first);
         for row in 0..d.rows {
-            // SAFETY: the caller's promise; the arrays hold a block of vectors each.
+            // SAFETY: guaranteed by the caller; the arrays hold a block of vectors each.
             unsafe {
                 let q = d.q.offset(row as isize * d.q_row);
                 for i in 0..L::N {
@@ -59,14 +59,14 @@ pub unsafe fn dots<L: Transpose + Lanes<Elem = f32>>(d: &Dots) {
     }
 }
 
-/// The products of two vectors of memory, summed lane by lane.
+/// The lane-wise sums of products of two vectors in memory.
 ///
 /// # Safety
 /// As for [`dots`].
 #[inline(always)]
 unsafe fn dot<L: Lanes<Elem = f32>>(x: *const f32, y: *const f32, size: usize) -> L {
     let whole = size / L::N * L::N;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sum = L::zero();
         for at in (0..whole).step_by(L::N) {

@@ -1,20 +1,23 @@
-//! Attention of float32: softmax of the scaled products of queries and keys, which weighs the values.
+//! Attention of float32: the softmax of the scaled products of queries and keys, multiplied by
+//! the values.
 //!
-//! Recipe: a work item is a batch and a head of the keys; the query heads that share it are its rows. Keys are packed into
-//! panels by turning blocks within the registers, once for an item; queries are read in place. A block of rows gets all its
-//! scores by the product kernel into scratch memory, softmax in place, and its results by the product kernel again, with
-//! values read in place, or packed where they are many and far apart; they are divided by the sums on the way out. Where
-//! the scores of a block no longer fit the second-level cache ([`FULL_KEYS`]), blocks of keys follow each other with a
-//! running maximum and sum, so that scratch memory does not grow with the keys. A few rows, as in decoding, take dot
-//! products with the keys in place instead. Keys that no row of a block sees are not touched.
+//! Recipe: a work item is a batch and a key head; its rows are the queries of all query heads that
+//! share the key head. Keys are packed into panels once per item, by transposing blocks within the
+//! registers; queries are read in place. For a block of rows, the product kernel computes all
+//! scores into scratch memory, softmax runs in place, and the product kernel computes the results.
+//! Values are read in place, or packed if they are many and far apart; the results are divided by
+//! the sums when they are written. If the scores of a block exceed the second-level cache
+//! ([`FULL_KEYS`]), the block processes blocks of keys with a running maximum and sum, so that
+//! scratch memory does not grow with the keys. A few rows, as in decoding, use dot products with
+//! the keys in place instead. Keys that no row of a block sees are not read.
 //!
-//! Which of these runs says [`crate::rules::attention`]. Measured: "Attention" in `docs/performance.md`, with what values
-//! packed and weights of 0 gained.
+//! [`crate::rules::attention`] decides which of these runs. Measured: "Attention" in
+//! `docs/performance.md`, with the gains of packing values and of skipping weights of 0.
 //!
 //! | module | owns |
 //! |---|---|
 //! | `piece` | the blocks of one item |
-//! | `cut` | the blocks of a piece, and their memory |
+//! | `cut` | the blocks of a piece, and their scratch memory |
 //! | `softmax` | the rows of scores: scale, cap, bias, mask, exponentials and sums |
 //! | `weigh` | the products of the weights with the values |
 //! | `few` | dot products of a few rows |
@@ -43,67 +46,70 @@ use piece::{Piece, keys_of};
 use softmax::{Rows, finish_rows, softmax_rows};
 use weigh::{Finite, look};
 
-/// Queries that see nothing get zeros.
+/// A query that sees no key gets zeros.
 pub const BLIND_ZEROS: i64 = 0;
-/// They get NaN, as a softmax gives; of no keys at all the sum, which is 0.
+/// It gets NaN, as softmax returns; without any keys it gets the empty sum, 0.
 pub const BLIND_NAN: i64 = 1;
-/// They get zeros, and so do queries whose weights are NaN: those of which a score is NaN or plus infinity.
+/// It gets zeros, and so does a query whose weights are NaN because one of its scores is NaN or
+/// plus infinity.
 pub const NAN_ZEROS: i64 = 2;
 
-/// Rows for each batch and head. Strides count elements; those of a row are neighbours.
+/// Rows for each batch and head. Strides count elements; the elements of a row are contiguous.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<P> {
-    /// First element.
+    /// The first element.
     pub data: P,
-    /// From batch to batch.
+    /// The batch stride.
     pub batch: i64,
-    /// From head to head.
+    /// The head stride.
     pub head: i64,
-    /// From row to row.
+    /// The row stride.
     pub row: i64,
 }
 
-/// A number for each batch, query head, query and key. Strides count elements, and are 0 where one number serves all.
+/// A number for each batch, query head, query and key. Strides count elements; a stride of 0
+/// broadcasts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Scores<T> {
-    /// First element, or null.
+    /// The first element, or null.
     pub data: *const T,
-    /// From batch to batch.
+    /// The batch stride.
     pub batch: i64,
-    /// From query head to query head.
+    /// The query head stride.
     pub head: i64,
-    /// From query to query.
+    /// The query stride.
     pub row: i64,
-    /// From key to key.
+    /// The key stride.
     pub column: i64,
 }
 
 impl<T> Scores<T> {
-    /// No numbers.
+    /// Absent.
     pub const NONE: Scores<T> =
         Scores { data: std::ptr::null(), batch: 0, head: 0, row: 0, column: 0 };
 }
 
-/// One attention: 64-bit words, so that generated code may write them as an array.
+/// The arguments of attention: 64-bit words, so that generated code can write them as an array.
 ///
-/// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`; [`Attention::hidden`] where the mask says
-/// no, and minus infinity where the key is not seen. A query all of whose scores are minus infinity gets what
-/// [`Attention::blind`] says; NaN stays NaN but for that. With [`BLIND_ZEROS`] a bias of minus infinity hides NaN as well, so that
-/// a query gets zeros whose keys are all hidden, whatever they are.
+/// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`. It is
+/// [`Attention::hidden`] if the mask hides the key, and minus infinity if the query does not see
+/// it. A query all of whose scores are minus infinity gets the result that [`Attention::blind`]
+/// states; otherwise NaN propagates. With [`BLIND_ZEROS`], a bias of minus infinity also hides NaN,
+/// so a query whose keys are all hidden gets zeros, whatever the keys are.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Attention {
-    /// Batches.
+    /// Batch size.
     pub batch: i64,
-    /// Heads of the queries, a multiple of those of the keys.
+    /// Number of query heads, a multiple of `kv_heads`.
     pub heads: i64,
-    /// Heads of keys and values. Query head `h` has key head `h / (heads / kv_heads)`.
+    /// Number of heads of keys and values. Query head `h` uses key head `h / (heads / kv_heads)`.
     pub kv_heads: i64,
-    /// Queries of a head.
+    /// Number of queries of a head.
     pub queries: i64,
-    /// Keys and values of a head.
+    /// Number of keys and values of a head.
     pub keys: i64,
     /// Elements of a query and of a key.
     pub size: i64,
@@ -115,29 +121,30 @@ pub struct Attention {
     pub k: Heads<*const f32>,
     /// Values.
     pub v: Heads<*const f32>,
-    /// Results, which overlap no operand.
+    /// Results. They must not overlap an operand.
     pub out: Heads<*mut f32>,
-    /// Factor of the products.
+    /// The factor of the products.
     pub scale: f64,
-    /// Limit of the scores; 0 for none.
+    /// The limit of the scores; 0 for none.
     pub cap: f64,
-    /// Added to the scores.
+    /// A term added to the scores.
     pub bias: Scores<f32>,
     /// Whether a query sees a key: bytes, 0 for no.
     pub mask: Scores<u8>,
-    /// What the mask makes of a score: mostly minus infinity.
+    /// The score of a key that the mask hides, usually minus infinity.
     pub hidden: f64,
-    /// Whether the bias is added to what the mask has made, rather than before.
+    /// Whether the bias is added after masking instead of before.
     pub mask_first: i64,
-    /// How many keys each batch has, at most `keys`; null where all have them all.
+    /// The number of keys of each batch, at most `keys`; null if all have `keys`.
     pub lengths: *const i64,
-    /// Whether query `i` sees keys up to number `i + offset` only.
+    /// Whether query `i` sees only keys up to number `i + offset`.
     pub causal: i64,
-    /// The key that the first query stands at: 0, or how many keys a cache holds before.
+    /// The key position of the first query: 0, or the number of keys in a cache before it.
     pub offset: i64,
-    /// With `causal`, how many keys a query sees, its own the last; 0 where it sees all before.
+    /// With `causal`, the number of keys that a query sees, ending with its own; 0 for all before.
     pub window: i64,
-    /// What a query gets all of whose scores are minus infinity: [`BLIND_ZEROS`], [`BLIND_NAN`] or [`NAN_ZEROS`].
+    /// The result of a query all of whose scores are minus infinity: [`BLIND_ZEROS`], [`BLIND_NAN`]
+    /// or [`NAN_ZEROS`].
     pub blind: i64,
 }
 
@@ -166,7 +173,7 @@ impl Ops {
     }
 }
 
-/// Sizes that have been checked.
+/// Checked sizes.
 #[derive(Clone, Copy)]
 struct Sizes {
     batch: usize,
@@ -179,7 +186,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// None where the structure makes no sense.
+    /// The sizes; `None` if the arguments are invalid.
     fn of(a: &Attention) -> Option<Sizes> {
         let of = |d: i64| usize::try_from(d).ok();
         let (heads, kv_heads) = (of(a.heads)?, of(a.kv_heads)?);
@@ -202,13 +209,13 @@ impl Sizes {
         self.group.checked_mul(self.queries)
     }
 
-    /// Rows of an item.
+    /// The number of rows of an item.
     fn rows(&self) -> usize {
         self.group * self.queries
     }
 }
 
-/// [`pliant_attention_f32`] with these instructions.
+/// [`pliant_attention_f32`] with the given instruction set.
 ///
 /// # Safety
 /// The machine has `isa`; as for [`pliant_attention_f32`].
@@ -228,24 +235,25 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, a: &Attention) -> i64 {
         let (item, chunk) = (index / chunks, index % chunks);
         let rows = part(s.rows(), 6, chunk, chunks);
         let (batch, kv_head) = (item / s.kv_heads, item % s.kv_heads);
-        // SAFETY: the caller's promise; pieces write disjoint rows.
+        // SAFETY: guaranteed by the caller; pieces write disjoint rows.
         unsafe {
             let keys = keys_of(a, &s, batch);
             Piece { a, s, ops: &ops, batch, kv_head, keys, rows }.run(runtime)
         }
     };
-    // SAFETY: the caller's promise; the kernels do not unwind.
+    // SAFETY: guaranteed by the caller; the kernels do not unwind.
     unsafe { share(runtime, items.saturating_mul(chunks), units / chunks, &run) }
 }
 
-/// An attention, called by generated code with the address of its structure. Returns a kernel status.
+/// Computes attention. Generated code calls it with the address of the arguments. Returns a
+/// kernel status.
 ///
 /// # Safety
-/// The runtime lives; all addressed elements are valid; the results overlap no operand.
+/// The runtime is valid; all addressed elements are valid; the results overlap no operand.
 pub unsafe extern "C" fn pliant_attention_f32(
     runtime: *const KernelRuntime,
     attention: *const Attention,
 ) -> i64 {
-    // SAFETY: the caller's promise; the instructions are those of the machine.
+    // SAFETY: guaranteed by the caller; the instructions are those of the machine.
     unsafe { run(isa(), &*runtime, &*attention) }
 }

@@ -1,7 +1,9 @@
-//! The rows of one batch and key head, or some of them: blocks of rows, for each blocks of keys.
+//! The rows of one batch and key head, or some of them: a loop over blocks of rows, and for each
+//! over blocks of keys.
 //!
-//! Recipe: scores by the product kernel from packed keys, softmax in place, weights by values; as FlashAttention (Dao and others,
-//! 2022) where blocks of keys follow each other. Measured as a whole: "Attention" in `docs/performance.md`.
+//! Recipe: scores by the product kernel from packed keys, softmax in place, weights times values.
+//! With several blocks of keys, as FlashAttention (Dao et al., 2022). Measured as a whole:
+//! "Attention" in `docs/performance.md`.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -26,7 +28,7 @@ pub struct Piece<'a> {
     pub kv_head: usize,
     /// The number of keys of the batch, at most that of the sizes.
     pub keys: i64,
-    /// Rows: queries of the first head that has these keys, then of the next.
+    /// The rows: the queries of the first head that shares these keys, then those of the next.
     pub rows: Range<usize>,
 }
 
@@ -39,7 +41,7 @@ pub unsafe fn keys_of(a: &Attention, s: &Sizes, batch: usize) -> i64 {
     if a.lengths.is_null() {
         return keys;
     }
-    // SAFETY: the caller's promise. Volatile, so that the compiler does not load the number again.
+    // SAFETY: guaranteed by the caller. Volatile, so that the compiler does not load the number again.
     let bytes = unsafe { a.lengths.add(batch).cast::<[u8; 8]>().read_volatile() };
     i64::from_ne_bytes(bytes).clamp(0, keys)
 }
@@ -53,13 +55,13 @@ impl Piece<'_> {
         let seen = self.rows.clone().map(|r| self.visible(r)).filter(|v| !v.is_empty());
         let span = seen.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end));
         let Some(span) = span else {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.fill_blind(self.rows.clone()) };
             return STATUS_OK;
         };
         let cut = Cut::new(self, span);
         let Some((sizes, stride)) = cut.sizes(self) else { return STATUS_NO_MEMORY };
-        // SAFETY: the runtime lives; the block is given back below, on this thread.
+        // SAFETY: the runtime is valid; the block is freed below, on this thread.
         let block = unsafe {
             (runtime.alloc_workspace)((sizes.iter().sum::<usize>() * size_of::<f32>()) as u64)
         };
@@ -71,7 +73,7 @@ impl Piece<'_> {
         while row < self.rows.end {
             let rows = row..self.block_end(row, cut.rows);
             row = rows.end;
-            // SAFETY: the caller's promise; the parts of the scratch memory are large enough.
+            // SAFETY: guaranteed by the caller; the parts of the scratch memory are large enough.
             unsafe { self.block(rows, &cut, &mut scratch) };
         }
         // SAFETY: as above.
@@ -79,21 +81,22 @@ impl Piece<'_> {
         STATUS_OK
     }
 
-    /// Whether all rows of an item are at even distances, those of one head after those of another.
+    /// Whether all rows of an item have a uniform stride, across heads, too.
     fn is_even(&self) -> bool {
         let queries = self.s.queries as i64;
         let even = |head: i64, row: i64| queries.checked_mul(row) == Some(head);
         queries == 1 || even(self.a.q.head, self.a.q.row) && even(self.a.out.head, self.a.out.row)
     }
 
-    /// The end of a block that begins with a row: within a head, unless rows are at even distances.
+    /// The end of a block that starts at a row. A block stays within a head unless rows have a
+    /// uniform stride.
     fn block_end(&self, row: usize, most: usize) -> usize {
         let head_end = (row / self.s.queries + 1) * self.s.queries;
         let end = self.rows.end.min(row + most);
         if self.is_even() { end } else { end.min(head_end) }
     }
 
-    /// The query head of a row, and its query.
+    /// The query head and the query of a row.
     fn place(&self, row: usize) -> (i64, i64) {
         let head = self.kv_head * self.s.group + row / self.s.queries;
         (head as i64, (row % self.s.queries) as i64)
@@ -111,7 +114,7 @@ impl Piece<'_> {
         start as usize..end as usize
     }
 
-    /// The results of a row.
+    /// The address of a row's result.
     fn out(&self, row: usize) -> *mut f32 {
         let (head, query) = self.place(row);
         let o = &self.a.out;
@@ -119,12 +122,12 @@ impl Piece<'_> {
         o.data.wrapping_offset(offset as isize)
     }
 
-    /// From row to row of a block.
+    /// The row stride of a block.
     fn row_stride(&self, head: i64, row: i64) -> isize {
         (if self.s.queries == 1 { head } else { row }) as isize
     }
 
-    /// What a row gets that sees no key: of no keys at all the sum, which is 0.
+    /// The result of a row that sees no key; without any keys, the empty sum 0.
     fn blind(&self) -> f32 {
         if self.a.blind == BLIND_NAN && self.s.keys > 0 { f32::NAN } else { 0.0 }
     }
@@ -134,7 +137,7 @@ impl Piece<'_> {
     unsafe fn fill_blind(&self, rows: Range<usize>) {
         for row in rows {
             let out = self.out(row);
-            // SAFETY: the caller's promise; elements may lie anywhere.
+            // SAFETY: guaranteed by the caller; elements may have any address.
             (0..self.s.value_size)
                 .for_each(|at| unsafe { out.add(at).write_unaligned(self.blind()) });
         }
@@ -157,7 +160,7 @@ impl Piece<'_> {
         let mut all = self.rows_of(scratch, states);
         let seen = rows.clone().map(|r| self.visible(r)).filter(|v| !v.is_empty());
         let Some(seen) = seen.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end)) else {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.fill_blind(rows) };
             return;
         };
@@ -168,7 +171,7 @@ impl Piece<'_> {
         while key < seen.end {
             let keys = key..seen.end.min(key + cut.step);
             key = keys.end;
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 self.pack(&keys, cut, scratch);
                 self.scores(rows.clone(), &keys, cut, scratch);
@@ -181,7 +184,7 @@ impl Piece<'_> {
             }
             first = false;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (self.ops.finish)(&all, out.0, out.1, self.s.value_size, true) };
     }
 
@@ -204,7 +207,7 @@ impl Piece<'_> {
         }
     }
 
-    /// What each row sees of a block of keys, and its bias and mask.
+    /// Sets the visible keys of each row in a block of keys, and its bias and mask.
     fn look(&self, rows: Range<usize>, keys: &Range<usize>, all: &mut Rows<'_>) {
         all.width = keys.len().next_multiple_of(self.ops.kernels.lanes);
         for (row, to) in rows.zip(all.rows.iter_mut()) {
@@ -216,7 +219,7 @@ impl Piece<'_> {
         }
     }
 
-    /// The number for a row and a key; null where there is none.
+    /// The address of the number for a row and a key; null if absent.
     fn score<T>(&self, s: &super::Scores<T>, row: usize, key: usize) -> *const T {
         if s.data.is_null() {
             return s.data;
@@ -227,7 +230,7 @@ impl Piece<'_> {
         s.data.wrapping_offset(offset as isize)
     }
 
-    /// Packs keys, and values where these cannot be read in place, unless they are packed.
+    /// Packs keys, and values that cannot be read in place, unless they are already packed.
     ///
     /// # Safety
     /// As for [`Piece::run`].
@@ -246,7 +249,7 @@ impl Piece<'_> {
             )
         };
         let (lanes, panel) = (self.ops.kernels.lanes, self.ops.kernels.columns());
-        // SAFETY: the caller's promise; the scratch memory has room for a block.
+        // SAFETY: guaranteed by the caller; the scratch memory has room for a block.
         unsafe {
             if cut.pack {
                 let (k, k_row) = from(&self.a.k);
@@ -254,7 +257,7 @@ impl Piece<'_> {
                     let count = panel.min(range.len() - first);
                     let to = scratch.keys.add(first * self.s.size);
                     if count % lanes != 0 {
-                        // Scores beyond the last key are not used, but computed.
+                        // Scores beyond the last key are computed, but not used.
                         let rest = count / lanes * lanes;
                         for p in 0..self.s.size {
                             to.add(p * panel + rest).write_bytes(0, lanes);
@@ -281,7 +284,7 @@ impl Piece<'_> {
     /// The products of a block of rows with a block of keys.
     ///
     /// # Safety
-    /// As for [`Piece::run`]; the keys are packed where the cut says so.
+    /// As for [`Piece::run`]; the keys are packed if the cut requires it.
     unsafe fn scores(&self, rows: Range<usize>, keys: &Range<usize>, cut: &Cut, scratch: &Scratch) {
         let (head, query) = self.place(rows.start);
         let h = &self.a.q;
@@ -303,7 +306,7 @@ impl Piece<'_> {
                 scores: scratch.scores,
                 stride: scratch.stride,
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { (self.ops.dots)(&dots) };
             return;
         }
@@ -312,7 +315,7 @@ impl Piece<'_> {
             let columns = panel.min(keys.len() - column).next_multiple_of(lanes);
             let first = keys.start + column - scratch.packed.start;
             for (row, height) in slivers(rows.len()) {
-                // SAFETY: the caller's promise; rows of scores have room for whole panels.
+                // SAFETY: guaranteed by the caller; rows of scores have room for whole panels.
                 unsafe {
                     let mut tile = Tile {
                         k: self.s.size,
@@ -336,7 +339,7 @@ impl Piece<'_> {
     /// The products of the weights with the values.
     ///
     /// # Safety
-    /// As for [`Piece::run`]; the values are packed where they must be.
+    /// As for [`Piece::run`]; the values are packed if required.
     unsafe fn weigh(
         &self,
         rows: &[Row],
@@ -367,7 +370,7 @@ impl Piece<'_> {
             out_row,
             accumulate,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { block.run(self.ops) };
     }
 }

@@ -1,10 +1,12 @@
-//! Rows of scores become weights, in place: scale, cap, bias and mask; the largest; exponentials and their sum.
+//! Turns rows of scores into weights in place: scale, cap, bias and mask, then the maximum, then
+//! the exponentials and their sum.
 //!
-//! A row is passed over two or three times while it is in the nearest caches. Rows keep their largest score and their sum from
-//! one block of keys to the next; what earlier blocks have added is scaled by [`Row::factor`].
+//! A row is read two or three times while it is in the nearest caches. Rows keep their maximum and
+//! their sum across blocks of keys; the sums of earlier blocks are scaled by [`Row::factor`].
 //!
-//! Recipe: online softmax (Milakov and Gimelshein, 2018): a running maximum and sum, once over where all scores are there.
-//! Measured: under "Attention" in `docs/performance.md`, with the part that exponentials take and what weights of 0 gained.
+//! Recipe: online softmax (Milakov and Gimelshein, 2018): a running maximum and sum; a single pass
+//! if all scores are present. Measured: under "Attention" in `docs/performance.md`, with the share
+//! of the exponentials and the gain from skipping weights of 0.
 
 use crate::lanes::MathLanes;
 use crate::lanes::reduce::Reduce;
@@ -17,24 +19,24 @@ const WIDEST: usize = 16;
 /// One row of a block of scores.
 #[derive(Clone, Copy)]
 pub struct Row {
-    /// First column that the row sees.
+    /// The first column that the row sees.
     pub low: usize,
-    /// Column after the last that it sees.
+    /// One past the last column that it sees.
     pub high: usize,
-    /// Added to the scores: that of column 0, or null.
+    /// The bias of column 0, or null.
     pub bias: *const f32,
-    /// Whether columns are seen: that of column 0, or null.
+    /// The mask of column 0, or null.
     pub mask: *const u8,
-    /// The largest score so far.
+    /// The maximum score so far.
     pub largest: f32,
     /// The sum of the weights so far.
     pub sum: f32,
-    /// What results of earlier blocks are multiplied by.
+    /// The factor for the results of earlier blocks.
     pub factor: f32,
 }
 
 impl Row {
-    /// A row before its first block.
+    /// The initial state of a row.
     pub const NEW: Row = Row {
         low: 0,
         high: 0,
@@ -48,35 +50,35 @@ impl Row {
 
 /// The rows of a block of scores.
 pub struct Rows<'a> {
-    /// First score; rows have room for whole vectors up to `width`.
+    /// The first score; rows have room for whole vectors up to `width`.
     pub scores: *mut f32,
-    /// From row to row.
+    /// The row stride.
     pub stride: usize,
     /// Columns of the block, a multiple of the lanes of a vector.
     pub width: usize,
-    /// Factor of the products.
+    /// The factor of the products.
     pub scale: f32,
-    /// Limit of the scores; 0 for none.
+    /// The limit of the scores; 0 for none.
     pub cap: f32,
-    /// From column to column of the bias.
+    /// The column stride of the bias.
     pub bias_step: isize,
-    /// Whether minus infinity that is added hides scores that are no numbers too.
+    /// Whether a bias of minus infinity also hides NaN scores.
     pub bias_hides: bool,
-    /// From column to column of the mask.
+    /// The column stride of the mask.
     pub mask_step: isize,
-    /// What the mask makes of scores.
+    /// The score of masked columns.
     pub hidden: f32,
-    /// Whether the bias is added after that.
+    /// Whether the bias is added after masking.
     pub mask_first: bool,
-    /// What rows get whose weights are all 0.
+    /// The result of rows whose weights are all 0.
     pub blind: f32,
-    /// Whether rows get it too whose weights are no numbers.
+    /// Whether rows with NaN weights get this result, too.
     pub nan_is_blind: bool,
     /// The rows.
     pub rows: &'a mut [Row],
 }
 
-/// Makes weights of the scores of all rows; columns that a row does not see get 0.
+/// Turns the scores of all rows into weights. Columns that a row does not see get weight 0.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All addressed elements are valid.
@@ -84,7 +86,7 @@ pub struct Rows<'a> {
 pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(all: &mut Rows<'_>) {
     for index in 0..all.rows.len() {
         let mut row = all.rows[index];
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let scores = all.scores.add(index * all.stride);
             one_row::<L>(scores, &mut row, all);
@@ -102,7 +104,7 @@ unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(
     all: &Rows<'_>,
 ) {
     row.factor = 1.0;
-    // SAFETY: the caller's promise; columns stay below the width.
+    // SAFETY: guaranteed by the caller; columns stay below the width.
     unsafe {
         if row.low >= row.high {
             fill::<L>(scores, 0, all.width);
@@ -120,9 +122,9 @@ unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(
         hide::<L>(scores, to - L::N, L::N - (to - row.high), L::N);
         let block = largest::<L>(scores, from, to) * scale;
         let largest = if block > row.largest { block } else { row.largest };
-        // Where all is masked, any number serves; infinity would make NaN of it.
+        // If everything is masked, any number works except infinity, which would cause NaN.
         let base = if largest == f32::NEG_INFINITY { 0.0 } else { largest };
-        // Nothing has been added before the first block; its rows are spared a call.
+        // The first block has nothing to rescale, which saves a call.
         row.factor = match row.largest {
             f32::NEG_INFINITY => 0.0,
             before => (before - base).exp(),
@@ -135,8 +137,8 @@ unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(
     }
 }
 
-/// Makes minus infinity of the lanes `low..high` of a vector of scores. All is done in a register: vectors that are read from
-/// memory wait for narrower stores.
+/// Sets the lanes `low..high` of a vector of scores to minus infinity. This works in a register,
+/// because loading a vector after narrower stores to it stalls.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -145,7 +147,7 @@ unsafe fn hide<L: MathLanes<Elem = f32>>(scores: *mut f32, at: usize, low: usize
     if low >= high {
         return;
     }
-    // SAFETY: the caller's promise; the table is as wide as any vector.
+    // SAFETY: guaranteed by the caller; the table is as wide as any vector.
     unsafe {
         let (x, lane) = (L::load(scores.add(at)), L::load(NUMBERS.as_ptr()));
         let none = L::splat(f32::NEG_INFINITY);
@@ -154,27 +156,28 @@ unsafe fn hide<L: MathLanes<Elem = f32>>(scores: *mut f32, at: usize, low: usize
     }
 }
 
-/// The numbers of lanes.
+/// The lane indices.
 static NUMBERS: [f32; WIDEST] =
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
 
-/// The least argument whose exponential is a normal number. Weights below become 0: subnormal numbers take
-/// machines a hundred cycles each, and what is masked would be one of them on the way to 0.
+/// The least argument whose exponential is a normal number. Smaller weights become 0: an
+/// operation on subnormal numbers takes about a hundred cycles, and masked scores would pass
+/// through that range.
 const LEAST: f32 = -87.0;
 
-/// Zeros in whole vectors.
+/// Writes zeros to whole vectors.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
 #[inline(always)]
 unsafe fn fill<L: MathLanes<Elem = f32>>(scores: *mut f32, from: usize, to: usize) {
     for at in (from..to).step_by(L::N) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { L::zero().store(scores.add(at)) };
     }
 }
 
-/// Scale, cap, bias and mask of the columns `from..high`.
+/// Applies scale, cap, bias and mask to the columns `from..high`.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -187,7 +190,7 @@ unsafe fn change<L: MathLanes<Elem = f32>>(
 ) {
     for at in (from..high).step_by(L::N) {
         let count = L::N.min(high - at);
-        // SAFETY: the caller's promise; bias and mask are read from the first column of a vector to the last that the row sees.
+        // SAFETY: guaranteed by the caller; bias and mask are read from the first column of a vector to the last that the row sees.
         unsafe {
             let mut x = L::load(scores.add(at)).mul(L::splat(all.scale));
             if all.cap != 0.0 {
@@ -218,7 +221,7 @@ unsafe fn change<L: MathLanes<Elem = f32>>(
     }
 }
 
-/// What the mask makes of `count` scores from column `at` on.
+/// Applies the mask to `count` scores from column `at` on.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -234,10 +237,11 @@ unsafe fn masked<L: MathLanes<Elem = f32>>(
         return x;
     }
     let mut seen = [0f32; WIDEST];
-    // SAFETY: the caller's promise; the mask is read up to the last column that the row sees; the array is as wide as any vector.
+    // SAFETY: guaranteed by the caller; the mask is read up to the last column that the row sees;
+    // the array is as wide as any vector.
     unsafe {
         if all.mask_step == 1 && count == L::N {
-            // Of a fixed number, so that it becomes vectors.
+            // A fixed trip count, so that the compiler vectorises the loop.
             for (i, seen) in seen.iter_mut().enumerate().take(L::N) {
                 *seen = f32::from(u8::from(*row.mask.add(at + i) != 0));
             }
@@ -251,22 +255,22 @@ unsafe fn masked<L: MathLanes<Elem = f32>>(
     }
 }
 
-/// Elements that are not neighbours.
+/// Loads elements with a stride.
 ///
 /// # Safety
-/// `count` elements are readable at this step.
+/// `count` elements are readable at this stride.
 #[inline(always)]
 unsafe fn gather<L: MathLanes<Elem = f32>>(from: *const f32, step: isize, count: usize) -> L {
     let mut all = [0f32; WIDEST];
     for (i, x) in all.iter_mut().enumerate().take(count) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         *x = unsafe { from.offset(i as isize * step).read_unaligned() };
     }
     // SAFETY: the array is as wide as any vector.
     unsafe { L::load(all.as_ptr()) }
 }
 
-/// The largest score of whole vectors.
+/// The maximum score over whole vectors.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -276,7 +280,7 @@ unsafe fn largest<L: MathLanes<Elem = f32> + Reduce>(
     from: usize,
     to: usize,
 ) -> f32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut best = [L::splat(f32::NEG_INFINITY); 4];
         let mut at = from;
@@ -294,7 +298,7 @@ unsafe fn largest<L: MathLanes<Elem = f32> + Reduce>(
     }
 }
 
-/// `exp(scale * x - base)` in place, and the sum of all.
+/// Computes `exp(scale * x - base)` in place. Returns the sum.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -305,16 +309,16 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     scale: f32,
     base: f32,
 ) -> f32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (scale, minus) = (L::splat(scale), L::splat(-base));
         let mut ops = Wide::<L>::new();
         let mut sum = L::zero();
         let least = L::splat(LEAST);
         for at in (from..to).step_by(L::N) {
-            // Rounded as the largest was, which is then 0 however large it is.
+            // Rounded like the maximum, whose difference is then 0 however large it is.
             let x = L::load(scores.add(at)).mul(scale).add(minus);
-            // In this order NaN stays.
+            // This operand order propagates NaN.
             let kept = least.max2(x);
             let y = math::exp_within(&mut ops, &kept);
             let y = L::select_lt(x, least, L::zero(), y);
@@ -325,11 +329,11 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     }
 }
 
-/// Scales rows of results by what the softmax has found: after the `last` block of keys by one over the sums, before a block by
-/// the factors. Rows whose sum is 0 see nothing.
+/// Scales rows of results: after the `last` block of keys by the reciprocal of the sums, before a
+/// block by the factors. A row whose sum is 0 sees no key.
 ///
 /// # Safety
-/// As for [`softmax_rows`]; `out` has as many rows of these columns.
+/// As for [`softmax_rows`]; `out` has the rows and columns of the results.
 #[inline(always)]
 pub unsafe fn finish_rows<L: MathLanes<Elem = f32>>(
     all: &Rows<'_>,
@@ -339,7 +343,7 @@ pub unsafe fn finish_rows<L: MathLanes<Elem = f32>>(
     last: bool,
 ) {
     for (index, row) in all.rows.iter().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let out = out.offset(index as isize * stride);
             let factor = if last { 1.0 / row.sum } else { row.factor };

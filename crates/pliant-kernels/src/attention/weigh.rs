@@ -1,12 +1,14 @@
-//! The products of weights with values: of a block of rows over a block of keys.
+//! The products of weights with values, for a block of rows and a block of keys.
 //!
-//! A sliver of rows is one tile over the keys that some of them see: the others have weights of 0. Where such a weight meets an
-//! infinity or NaN the product is NaN, so that what a row does not see would reach it. Values that some rows see and others do not
-//! are looked through for those before, a few for each block; where there is one, a tile has the keys that all rows of the
-//! sliver see, and each row what it sees beside.
+//! A sliver of rows is one tile over the keys that any of its rows sees; the other rows have
+//! weights of 0 there. The product of such a weight with an infinity or NaN is NaN, so a hidden
+//! value would reach the result. Therefore values that only some rows see, of which there are few
+//! per block, are first checked for infinities and NaN. If there are any, the tile covers only the
+//! keys that all rows of the sliver see, and each row adds its other keys separately.
 //!
-//! Recipe: the micro-kernel of products over values in place or packed. Measured: under "Attention" in `docs/performance.md`, with
-//! what packing of values far apart gained; looking for infinities was not measured apart.
+//! Recipe: the micro-kernel of products on values in place or packed. Measured: under "Attention"
+//! in `docs/performance.md`, with the gain of packing distant values; the check for infinities was
+//! not measured separately.
 
 use std::ops::Range;
 
@@ -17,22 +19,22 @@ use crate::lanes::reduce::Reduce;
 use crate::product::rows::slivers;
 use crate::product::tile::{Ahead, Tile};
 
-/// Rows of weights, the values of a block of keys, and where their sums go.
+/// The weights of some rows, the values of a block of keys, and the destination of their sums.
 pub struct Block<'a> {
-    /// What each row sees.
+    /// The visible keys of each row.
     pub rows: &'a [Row],
-    /// First weight and from row to row; those of keys that a row does not see are 0.
+    /// The first weight and the row stride; weights of keys that a row does not see are 0.
     pub weights: *const f32,
     pub stride: isize,
-    /// First value and from key to key.
+    /// The first value and the key stride.
     pub values: *const f32,
     pub v_row: isize,
     /// Elements of a value.
     pub size: usize,
-    /// First result and from row to row.
+    /// The first result and the row stride.
     pub out: *mut f32,
     pub out_row: isize,
-    /// Whether to add to what the results hold.
+    /// Whether to add to the contents of the results.
     pub accumulate: bool,
 }
 
@@ -40,10 +42,10 @@ impl Block<'_> {
     /// Computes the sums.
     ///
     /// # Safety
-    /// The machine has the instructions of `ops`. The elements are valid, values up to whole vectors; the results overlap no
-    /// operand.
+    /// The machine has the instructions of `ops`. The elements are valid, those of values up to
+    /// whole vectors. The results overlap no operand.
     pub unsafe fn run(&self, ops: &Ops) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let finite = Seen::of(self.rows).hidden().into_iter().all(|keys| unsafe {
             let from = self.values.wrapping_offset(keys.start as isize * self.v_row);
             let (rows, columns, all) = (keys.len(), self.size, true);
@@ -57,7 +59,7 @@ impl Block<'_> {
             for (first, height) in slivers(self.rows.len()) {
                 let sliver = first..first + height;
                 let seen = Seen::of(&self.rows[sliver.clone()]);
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     if finite {
                         self.sum(ops, sliver, &columns, seen.some, self.accumulate);
@@ -74,7 +76,8 @@ impl Block<'_> {
         }
     }
 
-    /// The sums of a sliver of rows over some keys, or what these add; of no keys they are 0.
+    /// Computes or accumulates the sums of a sliver of rows over some keys. Sums over no
+    /// keys are 0.
     ///
     /// # Safety
     /// As for [`Block::run`].
@@ -100,12 +103,12 @@ impl Block<'_> {
             last: 0,
             ahead: Ahead::NONE,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { ops.kernels.run(rows.len(), columns.len(), &mut tile) };
     }
 }
 
-/// The keys of a block from the first to the last that some row sees, and those that all rows see.
+/// The range of keys of a block that some row sees, and the range that all rows see.
 struct Seen {
     some: Range<usize>,
     all: Range<usize>,
@@ -119,18 +122,18 @@ impl Seen {
         let all = seen.reduce(|x, y| x.start.max(y.start)..x.end.min(y.end));
         let mut all = all.unwrap_or(0..0);
         if all.is_empty() {
-            // What each row sees lies behind it.
+            // The visible ranges do not intersect.
             all = some.start..some.start;
         }
         Seen { some, all }
     }
 
-    /// The keys between that some rows do not see.
+    /// The keys that some rows see and others do not.
     fn hidden(&self) -> [Range<usize>; 2] {
         [self.some.start..self.all.start, self.all.end..self.some.end]
     }
 
-    /// The keys that a row sees and others do not.
+    /// The keys that a row sees but others do not.
     fn beside(&self, row: &Row) -> impl Iterator<Item = Range<usize>> {
         let before = row.low..row.high.min(self.all.start);
         let after = row.low.max(self.all.end)..row.high;
@@ -140,25 +143,25 @@ impl Seen {
 
 /// Rows of values, and whether all of them are finite numbers.
 pub struct Finite {
-    /// First element and from row to row.
+    /// The first element and the row stride.
     pub from: *const f32,
     pub row: isize,
     pub rows: usize,
     pub columns: usize,
-    /// What [`look`] finds.
+    /// The result of [`look`].
     pub all: bool,
 }
 
-/// Looks whether all elements are finite numbers.
+/// Checks whether all elements are finite.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
 #[inline(always)]
 pub unsafe fn look<L: MathLanes<Elem = f32> + Reduce>(values: &mut Finite) {
     let whole = values.columns / L::N * L::N;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        // Products with 0 are 0, but for those of what is not finite, which are NaN.
+        // Products with 0 are 0, except those of non-finite numbers, which are NaN.
         let mut sum = L::zero();
         for row in 0..values.rows as isize {
             let x = values.from.offset(row * values.row);

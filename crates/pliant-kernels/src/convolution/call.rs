@@ -45,8 +45,8 @@ impl Implementation for Conv {
                 operands: (&raw const standard).cast(),
             },
         };
-        // SAFETY: the call was checked, and the caller promises valid memory; the epilogue's operands live until the call
-        // returns.
+        // SAFETY: the call was checked, and the caller guarantees valid memory; the epilogue's
+        // operands are valid until the call returns.
         unsafe { pliant_convolution_f32(runtime, &raw const convolution) }
     }
 }
@@ -55,7 +55,7 @@ fn three(list: &[i64]) -> [i64; 3] {
     list.try_into().expect("the attribute has three numbers")
 }
 
-/// Bias, residual, then an activation.
+/// The epilogue: bias, residual, then an activation.
 fn epilogue(call: &Call, sizes: &Sizes) -> Standard {
     let before = match call.operand("residual") {
         Some(view) => Matrix {
@@ -77,8 +77,8 @@ fn epilogue(call: &Call, sizes: &Sizes) -> Standard {
     }
 }
 
-/// Images. A dim of size 1 gets the stride of an image without gaps, so that the kernel finds images that it can read as one
-/// line.
+/// An operand of images. A dim of size 1 gets the stride of an image without gaps, so that the
+/// kernel recognises images that it can read as one line.
 fn image(view: Option<&View>) -> Image<*mut f32> {
     let view = view.expect("the operand is required");
     let (shape, strides) = (view.shape(), view.strides());

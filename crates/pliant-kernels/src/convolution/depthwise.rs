@@ -1,10 +1,12 @@
-//! Convolution where each channel has one filter of its own: vectors along the channels, [`STEP`] results along a line at a time.
+//! Depthwise convolution: vectors of channels, [`STEP`] results along a line at a time.
 //!
-//! Taps that lie outside the input are left out: the first and last results of a line are computed one by one. Those between, of
-//! kernels three wide with steps of 1, are swept along the line one vector of channels after the other (`sweep`): weights
-//! stay in registers, and each input is loaded once for all taps of a row that see it. The order of sums is the same in both.
+//! Taps outside the input are skipped, so the first and last results of a line are computed one by
+//! one. For filters of width 3 with stride 1, the results between them are computed by a sweep
+//! along the line, one vector of channels after the other (`sweep`): weights stay in registers, and
+//! each input is loaded once for all taps of a row that read it. Both sum in the same order.
 //!
-//! Recipe: direct convolution, without a product. Measured: "each channel alone" under "Convolution" in `docs/performance.md`.
+//! Recipe: direct convolution, without a matrix product. Measured: "each channel alone" under
+//! "Convolution" in `docs/performance.md`.
 
 use std::ops::Range;
 
@@ -18,10 +20,10 @@ use crate::lanes::{Lanes, for_isa};
 use crate::product::share::share;
 use crate::rules::convolution::ALONE;
 
-/// Results that share each weight.
+/// Number of results that share each weight.
 pub(super) const STEP: usize = 4;
 
-/// A line of results: what its kernels are given.
+/// A line of results, the argument of its kernels.
 pub(super) struct Line<'a> {
     pub c: &'a Convolution,
     pub s: &'a Sizes,
@@ -30,7 +32,7 @@ pub(super) struct Line<'a> {
     y: usize,
 }
 
-/// The convolution; input and results have their channels last.
+/// The convolution; input and results have channels last.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid; the results overlap no operand.
@@ -41,7 +43,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     let piece = |index: usize| {
         let (batch, at) = (index / lines, index % lines);
         let line = Line { c, s, batch, z: at / s.output[1], y: at % s.output[1] };
-        // SAFETY: the caller's promise; each line is one piece's.
+        // SAFETY: guaranteed by the caller; each line is one piece's.
         unsafe {
             run(&line);
             let out = line.out(0);
@@ -51,40 +53,40 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     };
     let taps: usize = s.kernel.iter().product();
     let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / ALONE;
-    // SAFETY: the caller's promise; the kernels do not unwind.
+    // SAFETY: guaranteed by the caller; the kernels do not unwind.
     unsafe { share(runtime, s.batch * lines, units, &piece) }
 }
 
 impl Line<'_> {
-    /// The results of a pixel.
+    /// The address of a pixel's results.
     pub(super) fn out(&self, x: usize) -> *mut f32 {
         let o = &self.c.out;
         o.data.wrapping_offset(o.offset(self.batch, [self.z, self.y, x]))
     }
 
-    /// The offset of the input of tap 0, which need not be there.
+    /// The offset of the input of tap 0, which may be outside of the input.
     pub(super) fn input(&self, d: usize, at: usize) -> isize {
         let place = at as i64 * self.s.stride[d] as i64 - self.s.before[d] as i64;
         (place * self.c.x.pixel[d]) as isize
     }
 
-    /// From the input of a tap to that of the next.
+    /// The distance between the inputs of adjacent taps.
     pub(super) fn next_tap(&self, d: usize) -> isize {
         (self.s.dilation[d] as i64 * self.c.x.pixel[d]) as isize
     }
 }
 
-/// What the results of a step share, so that nothing is worked out for each vector of channels.
+/// What the results of a step share, computed once for all vectors of channels.
 struct Step {
-    /// The taps whose inputs are there.
+    /// The taps whose inputs exist.
     taps: [Range<usize>; 3],
-    /// Tap 0 of the first result, channel 0.
+    /// The input of tap 0 of the first result, channel 0.
     input: *const f32,
-    /// From tap to tap, in each dim.
+    /// The tap strides, for each dim.
     next: [isize; 3],
-    /// From the inputs of a result to those of the next.
+    /// The distance between the inputs of adjacent results.
     result: isize,
-    /// The first result, channel 0, and from result to result.
+    /// The first result, channel 0, and the stride between results.
     out: (*mut f32, isize),
 }
 
@@ -101,7 +103,7 @@ unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
     if !swept.is_empty() {
         let input = c.x.data.wrapping_offset(line + l.input(2, swept.start));
         let taps = (first.start, second.clone());
-        // SAFETY: the caller's promise; all taps of these results are there.
+        // SAFETY: guaranteed by the caller; all taps of these results exist.
         unsafe { sweep::run::<L>(l, input, taps, swept.clone()) };
     }
     let mut x = 0;
@@ -120,7 +122,7 @@ unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
             result: l.s.stride[2] as isize * c.x.pixel[2] as isize,
             out: (l.out(x), c.out.pixel[2] as isize),
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if whole {
                 pixels::<L, STEP>(l, &step, from);
@@ -133,7 +135,7 @@ unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
     }
 }
 
-/// `P` results, for the channels from one that begins a vector; all have the taps of the first.
+/// `P` results for the channels from `from`, which starts a vector; all have the taps of the first.
 ///
 /// # Safety
 /// As for [`whole_line`].
@@ -142,7 +144,7 @@ unsafe fn pixels<L: Lanes<Elem = f32>, const P: usize>(l: &Line<'_>, step: &Step
     let channels = l.s.channels;
     let whole = channels / L::N * L::N;
     let three = step.taps[2] == (0..3);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for channel in (from..whole).step_by(L::N) {
             if three {
@@ -157,7 +159,8 @@ unsafe fn pixels<L: Lanes<Elem = f32>, const P: usize>(l: &Line<'_>, step: &Step
     }
 }
 
-/// One vector of channels of `P` results. `TAPS` are those of a line where they are known when this is compiled, else 0.
+/// One vector of channels of `P` results. `TAPS` is the number of taps of a row if it is known at
+/// compile time, otherwise 0.
 ///
 /// # Safety
 /// As for [`whole_line`].
@@ -171,7 +174,7 @@ unsafe fn vectors<L: Lanes<Elem = f32>, const P: usize, const TAPS: usize, const
     let ([_, height, width], channels) = (l.s.kernel, l.s.channels);
     let [first, second, third] = &step.taps;
     let input = step.input.wrapping_add(channel);
-    // SAFETY: the caller's promise; the taps lie inside the input.
+    // SAFETY: guaranteed by the caller; the taps are inside the input.
     unsafe {
         let mut sums = [L::zero(); P];
         for z in first.clone() {
@@ -203,6 +206,6 @@ unsafe fn vectors<L: Lanes<Elem = f32>, const P: usize, const TAPS: usize, const
 /// As for [`whole_line`].
 #[inline(always)]
 unsafe fn load<L: Lanes<Elem = f32>, const WHOLE: bool>(from: *const f32, count: usize) -> L {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if WHOLE { L::load(from) } else { L::load_first(from, count) } }
 }

@@ -1,4 +1,4 @@
-//! Inputs with margins of zeros and channels last, made before the tiles.
+//! Pads inputs with zeros and moves channels last, before the tiles are computed.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
@@ -12,7 +12,7 @@ use crate::rules::convolution::COPIED;
 /// Copies all images into `padded`, line by line.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid; the images are apart.
+/// The machine has `isa`. All elements are valid; the images do not overlap.
 pub(super) unsafe fn make(
     isa: Isa,
     runtime: &KernelRuntime,
@@ -25,12 +25,12 @@ pub(super) unsafe fn make(
         let (batch, at) = (index / lines, index % lines);
         let (z, y) = (at / s.padded[1], at % s.padded[1]);
         let to = padded.data.cast_mut().wrapping_offset(padded.offset(batch, [z, y, 0]));
-        // SAFETY: the caller's promise; each line is one piece's.
+        // SAFETY: guaranteed by the caller; each line is one piece's.
         unsafe { one(isa, c, s, to, batch, [z, y]) };
         STATUS_OK
     };
     let units = s.padded[2] * s.channels / COPIED;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { share(runtime, s.batch * lines, units, &line) }
 }
 
@@ -49,14 +49,14 @@ unsafe fn one(
     let inside = |at: usize, d: usize| at.checked_sub(s.before[d]).filter(|&i| i < s.input[d]);
     let all = s.padded[2] * s.channels;
     let (Some(z), Some(y)) = (inside(z, 0), inside(y, 1)) else {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { to.write_bytes(0, all) };
         return;
     };
     let before = s.before[2].min(s.padded[2]);
     let count = s.input[2].min(s.padded[2] - before);
     let from = c.x.data.wrapping_offset(c.x.offset(batch, [z, y, 0]));
-    // SAFETY: the caller's promise; the parts of the line are disjoint.
+    // SAFETY: guaranteed by the caller; the parts of the line are disjoint.
     unsafe {
         to.write_bytes(0, before * s.channels);
         to.add((before + count) * s.channels).write_bytes(0, all - (before + count) * s.channels);

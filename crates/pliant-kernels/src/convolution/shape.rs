@@ -1,4 +1,4 @@
-//! The sizes of a convolution, checked, and the places of inputs and results.
+//! The checked sizes of a convolution, and the positions of inputs and results.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use super::{Convolution, Image};
 use crate::epilogue::MOST_COLUMNS;
 use crate::rules::convolution::may_share_panels;
 
-/// Elements at most: what addresses, then, fits a signed word.
+/// Maximum number of elements, so that addresses fit a signed word.
 const LIMIT: i64 = 1 << 46;
 
-/// Sizes that make sense together. With margins the input has the size `padded`.
+/// Consistent sizes. With padding, the input has the size `padded`.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub batch: usize,
@@ -22,20 +22,20 @@ pub struct Sizes {
     pub stride: [usize; 3],
     pub dilation: [usize; 3],
     pub before: [usize; 3],
-    /// What the kernel moves over, from the first zero before the input.
+    /// The padded input size, starting at the first padding element.
     pub padded: [usize; 3],
     /// Whether groups share panels of weights.
     pub shared: bool,
-    /// The size of the filters in memory, of which `kernel` is the part from `first_tap` on.
+    /// The size of the filters in memory. `kernel` is the part from `first_tap` on.
     pub taps: [usize; 3],
     /// See [`Sizes::cropped`].
     pub first_tap: [usize; 3],
 }
 
-/// The numbers of a convolution as they are given ([`Convolution`]).
+/// The numbers of a convolution as in the arguments ([`Convolution`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
-    /// Images.
+    /// Batch size.
     pub batch: i64,
     /// Channels of the input.
     pub channels: i64,
@@ -47,13 +47,13 @@ pub struct Counts {
     pub input: [i64; 3],
     /// Size of the results.
     pub output: [i64; 3],
-    /// Size of the kernel.
+    /// Size of the filter.
     pub kernel: [i64; 3],
-    /// From result to result, in pixels of the input.
+    /// Strides, in pixels of the input.
     pub stride: [i64; 3],
-    /// From tap to tap.
+    /// Dilations.
     pub dilation: [i64; 3],
-    /// What is added before the input.
+    /// Padding before the input.
     pub before: [i64; 3],
 }
 
@@ -73,7 +73,7 @@ impl Counts {
         }
     }
 
-    /// The sizes, where groups share no panels; none where they make no sense together.
+    /// The sizes, if groups share no panels; `None` if they are inconsistent.
     pub(crate) fn sizes(&self) -> Option<Sizes> {
         let of = |d: i64| usize::try_from(d).ok();
         let all = |d: [i64; 3]| -> Option<[usize; 3]> { Some([of(d[0])?, of(d[1])?, of(d[2])?]) };
@@ -116,7 +116,7 @@ impl Counts {
 }
 
 impl Sizes {
-    /// None where the structure makes no sense.
+    /// The sizes; `None` if the arguments are inconsistent.
     pub(super) fn of(c: &Convolution) -> Option<Sizes> {
         let mut s = Counts::of(c).sizes()?;
         let packed = c.width > 0 && c.width % 16 == 0 && c.width <= MOST_COLUMNS as i64;
@@ -126,8 +126,9 @@ impl Sizes {
         packed.then_some(s)
     }
 
-    /// The sizes without the taps at the borders of the filter that see only padding, whichever the result, and the first pixel
-    /// of the input that the others see. Large dilations on small images have many such taps.
+    /// The sizes without the taps at the borders of the filter that read only padding for every
+    /// result, and the first pixel of the input that the other taps read. Large dilations on small
+    /// images have many such taps.
     pub(super) fn cropped(mut self) -> (Sizes, [usize; 3]) {
         let mut first_pixel = [0; 3];
         if self.input.contains(&0) {
@@ -158,7 +159,7 @@ impl Sizes {
         ((z * self.taps[1] + y) * self.taps[2] + x) * self.group_channels()
     }
 
-    /// Where a kernel of one tap moves over all pixels one by one, they are one line.
+    /// For a filter of one tap with stride 1: the pixels as one line.
     pub(super) fn flat(mut self, c: &Convolution) -> Sizes {
         let one = |d: [usize; 3]| d == [1; 3];
         let dense = |p: [i64; 3], size: [usize; 3]| {
@@ -182,7 +183,7 @@ impl Sizes {
         self.output.iter().product()
     }
 
-    /// Inputs to a filter.
+    /// Input channels of a filter.
     pub fn group_channels(&self) -> usize {
         self.channels / self.groups
     }
@@ -192,12 +193,12 @@ impl Sizes {
         self.filters / self.groups
     }
 
-    /// Whether each channel has one filter of its own.
+    /// Whether each channel has its own filter.
     pub fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// The taps of a dim whose inputs are there, for result `at`.
+    /// The taps of a dim whose inputs exist, for result `at`.
     pub(crate) fn taps(&self, d: usize, at: usize) -> Range<usize> {
         let first = at * self.stride[d];
         let low = self.before[d].saturating_sub(first).div_ceil(self.dilation[d]);
@@ -206,21 +207,21 @@ impl Sizes {
         low.min(high)..high
     }
 
-    /// Whether the input is read where it lies: channels last, and nothing beyond it.
+    /// Whether the input can be read in place: channels last, and no padding.
     pub(super) fn in_place(&self, c: &Convolution) -> bool {
         let inside = (0..3).all(|d| self.before[d] == 0 && self.padded[d] <= self.input[d]);
         let last = c.x.channel == 1 || self.channels == 1;
         inside && last && c.x.pixel[2] == self.channels as i64
     }
 
-    /// Elements of all images with margins; none where they do not fit memory.
+    /// The number of elements of all padded images; `None` if it is too large.
     pub(super) fn padded_elements(&self) -> Option<usize> {
         let dims = self.padded.into_iter().chain([self.channels, self.batch]);
         let all = dims.into_iter().try_fold(1usize, usize::checked_mul)?;
         (all <= isize::MAX as usize / size_of::<f32>()).then_some(all)
     }
 
-    /// Images with margins at an address, channels last.
+    /// Padded images at an address, channels last.
     pub(super) fn padded(&self, data: *mut f32) -> Image<*const f32> {
         let [depth, height, width] = self.padded.map(|d| d as i64);
         let x = self.channels as i64;

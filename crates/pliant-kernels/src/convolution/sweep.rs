@@ -1,10 +1,11 @@
-//! The inner part of a line where each channel has one filter of its own: all taps are there, and weights stay in registers.
+//! The inner part of a line of a depthwise convolution, where all taps exist: weights stay in
+//! registers.
 //!
-//! For one vector of channels after the other, [`STEP`] results at a time; the last step begins early enough to be whole, and
-//! computes some results again.
+//! It processes one vector of channels after the other, [`STEP`] results at a time. The last step
+//! overlaps the one before it, so that it is complete.
 //!
-//! Measured against the loop of `depthwise`, which loads an input for each tap, and left to that loop where it does not pay
-//! ([`crate::rules::convolution::sweeps`] has the numbers).
+//! Measured against the loop of `depthwise`, which loads an input for each tap; that loop is used
+//! where the sweep does not pay off ([`crate::rules::convolution::sweeps`] has the numbers).
 
 use std::ops::Range;
 
@@ -12,11 +13,11 @@ use super::depthwise::{Line, STEP};
 use crate::lanes::Lanes;
 use crate::rules::convolution::{SWEPT as TAPS, sweeps};
 
-/// Inputs to a row of taps of a step.
+/// Number of inputs of a row of taps of a step.
 const INPUTS: usize = STEP - 1 + TAPS;
 
-/// The results of a line that [`run`] computes; none where the kernel is of another form. `first` and `second` are the taps of the
-/// outer dims whose inputs are there.
+/// The results of a line that [`run`] computes; empty if it does not support the filter. `first`
+/// and `second` are the taps of the outer dims whose inputs exist.
 #[inline(always)]
 pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -> Range<usize> {
     let s = l.s;
@@ -32,11 +33,12 @@ pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -
     if high >= low.saturating_add(STEP) { low..high } else { 0..0 }
 }
 
-/// Results `xs` of all whole vectors of channels. `input` is that of tap 0 of each dim of the first of them; the taps are one of
-/// the first dim and those of the second whose inputs are there.
+/// Results `xs` of all whole vectors of channels. `input` is the input of tap 0 of each dim for the
+/// first of them. The taps are one of the first dim and those of the second whose inputs exist.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All elements are valid; `xs` is what [`range`] tells.
+/// The machine has the instructions, and the caller has enabled them. All elements are valid; `xs`
+/// is the result of [`range`].
 #[inline(always)]
 pub(super) unsafe fn run<L: Lanes<Elem = f32>>(
     l: &Line<'_>,
@@ -44,7 +46,7 @@ pub(super) unsafe fn run<L: Lanes<Elem = f32>>(
     (z, rows): (usize, Range<usize>),
     xs: Range<usize>,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match rows.len() {
             1 => all::<L, 1>(l, input, (z, rows.start), xs),
@@ -72,7 +74,7 @@ unsafe fn all<L: Lanes<Elem = f32>, const ROWS: usize>(
     let taps = (z * l.s.kernel[1] + y) * TAPS;
     let (out, next_out) = (l.out(xs.start), l.c.out.pixel[2] as isize);
     for channel in (0..channels / L::N * L::N).step_by(L::N) {
-        // SAFETY: the caller's promise; steps begin where whole ones have room.
+        // SAFETY: guaranteed by the caller; steps start where a whole step fits.
         unsafe {
             let mut weights = [[L::zero(); TAPS]; ROWS];
             for (at, weight) in weights.as_flattened_mut().iter_mut().enumerate() {
@@ -103,7 +105,7 @@ unsafe fn step<L: Lanes<Elem = f32>, const ROWS: usize>(
     (next_row, pixel): (isize, isize),
     weights: &[[L; TAPS]; ROWS],
 ) -> [L; STEP] {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sums = [L::zero(); STEP];
         for (row, weights) in weights.iter().enumerate() {

@@ -1,15 +1,18 @@
-//! The C interface through which the results of a product are finished while they are in the nearest cache.
+//! The C interface of epilogues, which finish the results of a product while they are in the
+//! nearest cache.
 //!
-//! A product calls its epilogue once for each tile of results whose sums are complete, on the thread that computed it and
-//! right after it did, so that the tile is read from the first-level cache. The epilogue changes the tile in place, or writes what
-//! it makes of it elsewhere. Bias, activation, residual, scale and cast are one function here ([`standard`]); a code generator
-//! makes one for any other chain of element-wise operations.
+//! A product calls its epilogue once for each tile of results whose sums are complete, on the
+//! thread that computed it and immediately afterwards, so that the tile is in the first-level
+//! cache. The epilogue changes the tile in place, or writes its results elsewhere. One function
+//! ([`standard`]) implements bias, activation, residual, scale and cast; a code generator creates
+//! functions for other chains of elementwise operations.
 //!
-//! Tiles of packed products, of convolutions that multiply plainly, and those in scratch memory are at most [`MOST_ROWS`] rows
-//! of [`MOST_COLUMNS`] columns. Others are larger: a line of results of all channels where each has a filter of its own, part
-//! of a line of some filters where groups have few, the pixels of neighbouring tiles of Winograd's algorithm, a whole product
-//! where that is what a kernel computes in one step. Tiles cover the results once, in any order, and from several threads at
-//! once.
+//! Tiles of packed products, of plain convolutions, and those in scratch memory have at most
+//! [`MOST_ROWS`] rows of [`MOST_COLUMNS`] columns. Others are larger: a line of results of all
+//! channels in depthwise convolutions, part of a line of some filters in grouped convolutions with
+//! small groups, the pixels of neighbouring tiles of Winograd's algorithm, or a whole product that
+//! a kernel computes in one step. Tiles cover the results exactly once, in any order, and from
+//! several threads at once.
 
 pub mod standard;
 
@@ -19,62 +22,63 @@ use pliant_exec::abi::STATUS_OK;
 
 pub use standard::{Activation, Matrix, Standard, pliant_epilogue_f32};
 
-/// Rows of a tile at most.
+/// Maximum number of rows of a tile.
 pub const MOST_ROWS: usize = 6;
-/// Columns of a tile at most.
+/// Maximum number of columns of a tile.
 pub const MOST_COLUMNS: usize = 64;
 
-/// Results of a product, rows of neighbouring elements. Strides and places count elements.
+/// Some results of a product, with contiguous rows. Strides and positions count elements.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct EpilogueTile {
-    /// First element, of the type in which the product sums.
+    /// The first element, in the data type of the sums.
     pub data: *mut c_void,
-    /// From row to row.
+    /// The row stride.
     pub row_stride: i64,
-    /// How many rows.
+    /// The number of rows.
     pub rows: i64,
-    /// How many columns.
+    /// The number of columns.
     pub columns: i64,
-    /// The product's number within its batch.
+    /// The index of the product in its batch.
     pub batch: i64,
-    /// The first row's number within the product.
+    /// The index of the first row in the product.
     pub row: i64,
-    /// The first column's number within the product.
+    /// The index of the first column in the product.
     pub column: i64,
 }
 
-/// Finishes one tile and returns a kernel status; does not unwind. `operands` is the word that stands in [`Epilogue`].
+/// Finishes one tile and returns a kernel status; must not unwind. `operands` is the field of
+/// [`Epilogue`].
 ///
 /// # Safety
-/// The tile is readable and writable, and nobody else has it.
+/// The tile is readable and writable, and not accessed by others.
 pub type EpilogueFn =
     unsafe extern "C" fn(operands: *const c_void, tile: *const EpilogueTile) -> i64;
 
-/// An epilogue: a function and what it needs beside the tile, as it wants it. Generated functions take an array of 64-bit
-/// words as kernels do (`pliant_exec::abi`), [`pliant_epilogue_f32`] a [`Standard`].
+/// An epilogue: a function and its operands. Generated functions take an array of 64-bit words as
+/// kernels do (`pliant_exec::abi`); [`pliant_epilogue_f32`] takes a [`Standard`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Epilogue {
     /// The function.
     pub function: EpilogueFn,
-    /// Its first argument. Read from several threads at once.
+    /// Its first argument. Several threads read it at once.
     pub operands: *const c_void,
 }
 
-/// Where in a batch of products some results lie.
+/// The position of some results in a batch of products.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
-    /// Number of the product.
+    /// The index of the product.
     pub batch: usize,
-    /// First row.
+    /// The first row.
     pub row: usize,
-    /// First column.
+    /// The first column.
     pub column: usize,
 }
 
 impl Place {
-    /// The place so many rows and columns further.
+    /// The position offset by `rows` and `columns`.
     pub fn offset(self, rows: usize, columns: usize) -> Place {
         Place { row: self.row + rows, column: self.column + columns, ..self }
     }
@@ -84,7 +88,8 @@ impl Epilogue {
     /// Finishes `rows` by `columns` results at `data`; returns a kernel status.
     ///
     /// # Safety
-    /// The elements are readable and writable and nobody else has them; the function takes the operands.
+    /// The elements are readable and writable and not accessed by others; the function accepts the
+    /// operands.
     #[inline]
     pub unsafe fn finish<T>(
         &self,
@@ -102,12 +107,12 @@ impl Epilogue {
             row: at.row as i64,
             column: at.column as i64,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (self.function)(self.operands, &raw const tile) }
     }
 }
 
-/// [`Epilogue::finish`] where there is one.
+/// [`Epilogue::finish`], if there is an epilogue.
 ///
 /// # Safety
 /// As for [`Epilogue::finish`].
@@ -120,7 +125,7 @@ pub unsafe fn finish<T>(
     at: Place,
 ) -> i64 {
     match epilogue {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Some(epilogue) => unsafe { epilogue.finish(data, row_stride, size, at) },
         None => STATUS_OK,
     }

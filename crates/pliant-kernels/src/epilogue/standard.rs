@@ -1,10 +1,12 @@
 //! The epilogue of common layers: scale, bias, residual, activation, residual, cast.
 //!
-//! `activation(x * scale * column_scale[j] + bias[j] + before[i, j]) + after[i, j]`, over the widest vectors, each value loaded
-//! and stored once. Casts go through a row in the tile, which is in the first-level cache.
+//! `activation(x * scale * column_scale[j] + bias[j] + before[i, j]) + after[i, j]`, with the
+//! widest vectors; each value is loaded and stored once. Casts use a row of the tile, which is in
+//! the first-level cache, as a buffer.
 //!
-//! Recipe: one pass over a tile right after its product. Measured: what finishing products in place gains is under "Under the
-//! compiler" in `docs/performance.md`; this function was not measured apart.
+//! Recipe: one pass over a tile directly after its product. Measured: the gain of finishing
+//! products in place is under "Under the compiler" in `docs/performance.md`; this function was not
+//! measured separately.
 
 use std::ffi::c_void;
 use std::ptr::null;
@@ -18,19 +20,19 @@ use crate::math::{self, MathOps};
 use crate::vector::half::{narrow, narrow_bf16};
 use crate::vector::wide::Wide;
 
-/// What is computed of each value.
+/// The function applied to each value.
 #[repr(i64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// The value itself.
+    /// The identity.
     None = 0,
-    /// The larger of it and 0; NaN stays.
+    /// The maximum of the value and 0; NaN propagates.
     Relu = 1,
-    /// It, kept between two limits; NaN stays.
+    /// The value clipped to two limits; NaN propagates.
     Clip = 2,
     /// `x * (1 + erf(x / sqrt 2)) / 2`.
     Gelu = 3,
-    /// The same by `tanh`.
+    /// The `tanh` approximation of GELU.
     GeluTanh = 4,
     /// `x * sigmoid(x)`.
     Silu = 5,
@@ -42,7 +44,7 @@ pub enum Activation {
     HardSwish = 8,
     /// `clip(slope * x + offset, low, high)`.
     HardSigmoid = 9,
-    /// The value itself if it is positive, else `slope * x`.
+    /// The value if it is positive, otherwise `slope * x`.
     LeakyRelu = 10,
 }
 
@@ -54,24 +56,24 @@ impl Activation {
     };
 }
 
-/// A matrix of the size of the results, for each product of the batch; columns are neighbours. Strides in elements, 0 where
-/// one serves all.
+/// A matrix of the size of the results, for each product of the batch, with contiguous columns.
+/// Strides count elements; a stride of 0 broadcasts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix {
-    /// First element; null where there is no matrix.
+    /// The first element; null if absent.
     pub data: *const f32,
-    /// From product to product.
+    /// The product stride.
     pub batch: i64,
-    /// From row to row.
+    /// The row stride.
     pub row: i64,
 }
 
 impl Matrix {
-    /// No matrix.
+    /// Absent.
     pub const NONE: Matrix = Matrix { data: null(), batch: 0, row: 0 };
 
-    /// The element at the start of a row of a tile.
+    /// The address of the element at the start of a row of a tile.
     fn at(&self, tile: &EpilogueTile, row: i64) -> *const f32 {
         if self.data.is_null() {
             return null();
@@ -93,7 +95,8 @@ pub enum OutType {
     Bf16 = 2,
 }
 
-/// What [`pliant_epilogue_f32`] does: 64-bit words, so that generated code may write them as an array.
+/// The operands of [`pliant_epilogue_f32`]: 64-bit words, so that generated code can write them as
+/// an array.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Standard {
@@ -103,7 +106,7 @@ pub struct Standard {
     pub column_scale: *const f32,
     /// A term for each column of the product, or null.
     pub bias: *const f32,
-    /// Added before the activation.
+    /// A term added before the activation.
     pub before: Matrix,
     /// Number of the [`Activation`].
     pub activation: i64,
@@ -115,13 +118,14 @@ pub struct Standard {
     pub slope: f64,
     /// The offset of the activations that have one.
     pub offset: f64,
-    /// Added after the activation.
+    /// A term added after the activation.
     pub after: Matrix,
-    /// Where results are written; null: in place. Must not overlap the product's operands.
+    /// The destination of the results; null for in place. It must not overlap the product's
+    /// operands.
     pub out: *mut c_void,
-    /// From product to product of `out`.
+    /// The product stride of `out`.
     pub out_batch: i64,
-    /// From row to row of `out`.
+    /// The row stride of `out`.
     pub out_row: i64,
     /// Number of the [`OutType`].
     pub out_type: i64,
@@ -148,20 +152,20 @@ impl Default for Standard {
     }
 }
 
-/// [`super::EpilogueFn`] over a [`Standard`], for products that sum in float32.
+/// [`super::EpilogueFn`] with a [`Standard`], for products that sum in float32.
 ///
 /// # Safety
-/// `operands` points to a [`Standard`] whose memory holds the product's columns, rows and products; the tile is as for
-/// [`super::EpilogueFn`].
+/// `operands` points to a [`Standard`] whose memory covers the product's columns, rows and
+/// products; the tile is as for [`super::EpilogueFn`].
 pub unsafe extern "C" fn pliant_epilogue_f32(
     operands: *const c_void,
     tile: *const EpilogueTile,
 ) -> i64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { with(isa(), &*operands.cast::<Standard>(), &*tile) }
 }
 
-/// The same with these instructions.
+/// [`pliant_epilogue_f32`] with the given instruction set.
 ///
 /// # Safety
 /// The machine has `isa`; as for [`pliant_epilogue_f32`].
@@ -171,7 +175,7 @@ pub unsafe fn with(isa: Isa, standard: &Standard, tile: &EpilogueTile) -> i64 {
         return STATUS_BAD_ARGUMENTS;
     }
     let (run, _) = for_isa!(isa, each_row(isa: Isa, standard: &Standard, tile: &EpilogueTile));
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { run(isa, standard, tile) };
     STATUS_OK
 }
@@ -181,7 +185,7 @@ pub unsafe fn with(isa: Isa, standard: &Standard, tile: &EpilogueTile) -> i64 {
 #[inline(always)]
 unsafe fn each_row<L: MathLanes<Elem = f32>>(isa: Isa, s: &Standard, tile: &EpilogueTile) {
     for row in 0..tile.rows {
-        // SAFETY: the caller's promise; the offsets stay inside the tile.
+        // SAFETY: guaranteed by the caller; the offsets stay inside the tile.
         unsafe {
             let data = tile.data.cast::<f32>().offset((row * tile.row_stride) as isize);
             match Activation::ALL[s.activation as usize] {
@@ -225,7 +229,7 @@ unsafe fn one_row<L: MathLanes<Elem = f32>, A: Apply>(
         before: s.before.at(tile, row),
         after: s.after.at(tile, row),
     };
-    // SAFETY: the caller's promise; offsets stay within the row.
+    // SAFETY: guaranteed by the caller; offsets stay within the row.
     unsafe {
         for at in (0..whole).step_by(L::N) {
             terms.value::<L, A, true>(data, at, L::N).store(data.add(at));
@@ -237,7 +241,7 @@ unsafe fn one_row<L: MathLanes<Elem = f32>, A: Apply>(
     }
 }
 
-/// The elements at a place: all of a vector, or its first ones.
+/// Loads the elements at an index: a whole vector, or its first elements.
 ///
 /// # Safety
 /// As for [`each_row`]; the elements are readable.
@@ -247,11 +251,11 @@ unsafe fn load<L: MathLanes<Elem = f32>, const WHOLE: bool>(
     at: usize,
     count: usize,
 ) -> L {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if WHOLE { L::load(from.add(at)) } else { L::load_first(from.add(at), count) } }
 }
 
-/// What one row needs: addresses at its first column, null where there is no such term.
+/// The operands of one row: addresses at its first column, null for absent terms.
 struct Terms {
     scale: f32,
     numbers: Numbers,
@@ -273,7 +277,7 @@ impl Terms {
         at: usize,
         count: usize,
     ) -> L {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut x = load::<L, WHOLE>(data, at, count);
             if self.scale != 1.0 {
@@ -293,7 +297,7 @@ impl Terms {
     }
 }
 
-/// The numbers of an activation.
+/// The parameters of an activation.
 struct Numbers {
     low: f64,
     high: f64,
@@ -301,12 +305,12 @@ struct Numbers {
     offset: f64,
 }
 
-/// An activation over the vectors of an instruction set.
+/// An activation on the vectors of an instruction set.
 trait Apply {
     fn value<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L;
 }
 
-/// `x` between the limits; NaN stays.
+/// `x` clipped to the limits; NaN propagates.
 #[inline(always)]
 fn clip<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L {
     let (low, high) = (b.f(numbers.low), b.f(numbers.high));
@@ -314,7 +318,7 @@ fn clip<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> 
     b.min2(&high, &y)
 }
 
-/// `clip(slope * x + offset)`, rounded after the product as two operators round.
+/// `clip(slope * x + offset)`, rounded after the product like two separate operators.
 #[inline(always)]
 fn clipped_line<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L {
     let (slope, offset) = (b.f(numbers.slope), b.f(numbers.offset));
@@ -367,14 +371,14 @@ activations! {
     };
 }
 
-/// Writes a finished row where the results belong.
+/// Writes a finished row to the destination of the results.
 ///
 /// # Safety
 /// As for [`with`].
 unsafe fn cast(isa: Isa, s: &Standard, tile: &EpilogueTile, row: i64, data: *const f32) {
     let offset = tile.batch * s.out_batch + (tile.row + row) * s.out_row + tile.column;
     let (offset, columns) = (offset as isize, tile.columns);
-    // SAFETY: the caller's promise; the conversions take no runtime.
+    // SAFETY: guaranteed by the caller; the conversions take no runtime.
     unsafe {
         match s.out_type {
             0 => {

@@ -1,4 +1,4 @@
-//! The rate at which memory is read, by the size of what is read over and over.
+//! Read bandwidth of memory, by the size of the data that is read repeatedly.
 
 use std::hint::black_box;
 
@@ -6,20 +6,21 @@ use super::best_of;
 use crate::isa::isa;
 use crate::lanes::{Lanes, for_isa};
 
-/// Sizes in bytes that lie in the first, the second and the third cache of common machines, and in memory beyond.
+/// Sizes in bytes that fit the first, second and third cache levels of common machines, and one
+/// that exceeds them.
 pub const LEVELS: [(&str, usize); 4] =
     [("L1", 16 << 10), ("L2", 256 << 10), ("L3", 8 << 20), ("DRAM", 256 << 20)];
 
-/// Bytes that a round reads at least.
+/// Minimum number of bytes that a round reads.
 const ROUND: usize = 256 << 20;
-/// Vectors that are read at once.
+/// Number of vectors that are read at once.
 const SUMS: usize = 8;
 
 /// # Safety
 /// The machine has the instructions.
 #[inline(always)]
 unsafe fn sum<L: Lanes<Elem = f32>>(data: &[f32]) {
-    // SAFETY: the caller's promise; each address lies inside its chunk.
+    // SAFETY: guaranteed by the caller; each address lies inside its chunk.
     unsafe {
         let mut sums = [L::zero(); SUMS];
         for chunk in data.chunks_exact(SUMS * L::N) {
@@ -35,12 +36,13 @@ unsafe fn sum<L: Lanes<Elem = f32>>(data: &[f32]) {
     }
 }
 
-/// Bytes per second that `threads` threads read together, each over and over from `bytes / threads` of its own.
+/// The combined read bandwidth of `threads` threads in bytes per second. Each reads its own
+/// `bytes / threads` repeatedly.
 pub fn read_bandwidth(bytes: usize, threads: usize) -> f64 {
     let threads = threads.max(1);
     let (run, lanes) = for_isa!(isa(), sum(data: &[f32]));
     let elements = (bytes / threads / size_of::<f32>()).max(1024);
-    // What is read at once is read whole.
+    // Round down to whole groups of vectors.
     let elements = elements / (SUMS * lanes) * (SUMS * lanes);
     let times = (ROUND / threads / (elements * size_of::<f32>())).max(1);
     let time = best_of(threads, || {

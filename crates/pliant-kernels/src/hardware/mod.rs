@@ -1,6 +1,6 @@
-//! What the machine can do at most, measured: the floor that kernels are compared with.
+//! Measures the peak performance of the machine, with which kernels are compared.
 //!
-//! Each figure is the best of a few short rounds, since other programs can only slow a round down.
+//! Each figure is the best of a few short rounds, since other programs can only slow down a round.
 
 mod bandwidth;
 mod peak;
@@ -11,23 +11,23 @@ use std::time::{Duration, Instant};
 pub use bandwidth::{LEVELS, read_bandwidth};
 pub use peak::{multiply_adds, peak_flops, tile_peaks};
 
-/// Rounds of a measurement.
+/// Number of rounds of a measurement.
 const ROUNDS: usize = 7;
 /// The stack size of measuring threads, in bytes.
 const STACK: usize = 2 << 20;
 
-/// The time of a measurement.
+/// The best time of a measurement.
 struct Best {
     time: Duration,
-    /// Threads that took part: fewer than were wanted where the system starts no more.
+    /// The number of threads that took part; fewer than requested if the system starts no more.
     threads: usize,
 }
 
-/// The shortest time that `threads` threads take from a common start until the last has run its part; each makes its part
-/// with `prepare` first, which is not timed.
+/// The shortest time in which `threads` threads run their parts, from a common start to the end of
+/// the last. Each thread first creates its part with `prepare`, which is not timed.
 fn best_of<P: FnMut()>(threads: usize, prepare: impl Fn() -> P + Sync) -> Best {
     let all: Vec<Best> = (0..ROUNDS).map(|_| round(threads, &prepare)).collect();
-    // Rounds of fewer threads than others are not compared with them.
+    // Rounds with fewer threads are not compared.
     let threads = all.iter().map(|best| best.threads).max().unwrap_or(1);
     let time = all.iter().filter(|best| best.threads == threads).map(|best| best.time).min();
     Best { time: time.unwrap_or(Duration::MAX), threads }

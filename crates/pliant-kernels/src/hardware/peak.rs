@@ -1,4 +1,5 @@
-//! The rate of fused multiply-adds, operands in registers, and of products in tile registers.
+//! The peak rate of fused multiply-adds with operands in registers, and of products in tile
+//! registers.
 
 use std::hint::black_box;
 
@@ -10,12 +11,12 @@ use crate::lanes::{Lanes, for_isa};
 #[cfg(target_arch = "x86_64")]
 use crate::product::rows::TILE_ROWS;
 
-/// Sums that are open at once: more than the latency of a multiply-add times those that begin in a cycle, and no more
-/// than registers.
+/// Number of independent sums: at least the latency of a multiply-add times those that start per
+/// cycle, and at most the number of registers.
 const SUMS: usize = 12;
-/// Steps of a round: some 10 ms.
+/// Steps of a round, about 10 ms.
 const STEPS: usize = 2_000_000;
-/// Steps of a round in tile registers: as long.
+/// Steps of a round in tile registers, of about the same duration.
 #[cfg(target_arch = "x86_64")]
 const TILE_STEPS: usize = 400_000;
 
@@ -23,9 +24,9 @@ const TILE_STEPS: usize = 400_000;
 /// The machine has the instructions.
 #[inline(always)]
 unsafe fn chain<L: Lanes<Elem = f32>>(steps: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        // Operands that the compiler does not see, and that keep the sums small.
+        // Operands that the compiler cannot see, and that keep the sums small.
         let (x, y) = (L::splat(black_box(0.5)), L::splat(black_box(0.25)));
         let mut sums = [y; SUMS];
         for _ in 0..steps {
@@ -41,8 +42,9 @@ unsafe fn chain<L: Lanes<Elem = f32>>(steps: usize) {
     }
 }
 
-/// Adds products for so many steps on the calling thread, with the instructions of `isa`; the floating-point operations of
-/// that, or none where the machine lacks the instructions.
+/// Accumulates products for `steps` steps on the calling thread, with the instructions of `isa`.
+/// Returns the number of floating-point operations, or `None` if the machine lacks the
+/// instructions.
 pub fn multiply_adds(isa: Isa, steps: usize) -> Option<f64> {
     if !isa.is_available() {
         return None;
@@ -53,8 +55,8 @@ pub fn multiply_adds(isa: Isa, steps: usize) -> Option<f64> {
     Some(2.0 * (lanes * SUMS * steps) as f64)
 }
 
-/// Floating-point operations per second of `threads` threads, each of which adds products of float32 with the instructions
-/// of `isa`; none where the machine lacks them.
+/// Floating-point operations per second of `threads` threads that accumulate products of float32
+/// with the instructions of `isa`; `None` if the machine lacks them.
 pub fn peak_flops(isa: Isa, threads: usize) -> Option<f64> {
     let operations = multiply_adds(isa, STEPS)?;
     let time = best_of(threads.max(1), || {
@@ -65,8 +67,8 @@ pub fn peak_flops(isa: Isa, threads: usize) -> Option<f64> {
     Some(operations * time.threads as f64 / time.time.as_secs_f64())
 }
 
-/// Operations per second of `threads` threads that multiply in tile registers, operands in registers: bfloat16, then bytes;
-/// none where the machine lacks the registers.
+/// Operations per second of `threads` threads that multiply in tile registers: bfloat16, then
+/// bytes. `None` if the machine lacks the registers.
 pub fn tile_peaks(threads: usize) -> Option<[f64; 2]> {
     #[cfg(target_arch = "x86_64")]
     if Isa::Amx.is_available() {
@@ -80,7 +82,7 @@ pub fn tile_peaks(threads: usize) -> Option<[f64; 2]> {
 fn tile_peak(kind: Kind, threads: usize) -> f64 {
     let time = best_of(threads, || {
         || {
-            // SAFETY: the caller asked for the registers, and no kernel runs here.
+            // SAFETY: the caller checked that the registers may be used, and no kernel runs here.
             unsafe { Tiles::new() }.repeat(kind, TILE_STEPS);
         }
     });

@@ -1,9 +1,12 @@
-//! Many rows by bfloat16 in tile registers ([`crate::amx`]), for which A becomes bfloat16 too.
+//! Products of many rows by bfloat16 in tile registers ([`crate::amx`]), for which A is rounded to
+//! bfloat16 too.
 //!
-//! Recipe: blocks of up to 256 rows and 512 of k of A become bfloat16 once for all panels of a piece, in scratch memory that the
-//! second-level cache keeps; as much of k of 32 columns of B is 32 KB, which the first level keeps for all these rows.
+//! Recipe: blocks of up to 256 rows and 512 of k of A are converted to bfloat16 once for all panels
+//! of a piece, in scratch memory that stays in the second-level cache. The same range of k of 32
+//! columns of B is 32 KB, which stays in the first-level cache for all these rows.
 //!
-//! Measured: five rows and more by bf16 under "Weights of 4, 8 and 16 bits" in `docs/performance.md`.
+//! Measured: five rows and more by bf16 under "Weights of 4, 8 and 16 bits" in
+//! `docs/performance.md`.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -21,19 +24,20 @@ use crate::scratch::Scratch;
 const STEP: usize = LINE / size_of::<u16>();
 /// Pairs of rows of k that a step reads.
 const PAIRS: usize = STEP / 2;
-/// From row to row of the copies of A in bytes: an odd number of lines, so that neighbours begin in different sets.
+/// Row stride of the copies of A in bytes: an odd number of cache lines, so that adjacent rows
+/// start in different sets.
 const A_ROW: usize = COPY_DEPTH * size_of::<u16>() + LINE;
 
 thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// Some columns of a panel by some rows of k.
+/// Some columns of a panel and a range of k.
 struct Strip {
     panel: usize,
-    /// First column, within the panel.
+    /// The first column, within the panel.
     column: usize,
-    /// Columns that there are results for.
+    /// The number of columns that have results.
     columns: usize,
     k: Range<usize>,
 }
@@ -43,7 +47,7 @@ struct Strip {
 /// # Safety
 /// As for [`super::run`]; the machine has tile registers.
 pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) -> i64 {
-    // SAFETY: the caller's promise; kernels do not call each other here.
+    // SAFETY: guaranteed by the caller; kernels do not call each other here.
     let mut tiles = unsafe { Tiles::new() };
     let mut edge = Edge::new();
     let blocks = rows.len().div_ceil(COPY_ROWS);
@@ -55,7 +59,7 @@ pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) ->
                 let block = rows.start + block.start..rows.start + block.end;
                 for start in (0..w.k.max(1)).step_by(COPY_DEPTH) {
                     let k = start..w.k.min(start + COPY_DEPTH);
-                    // SAFETY: the caller's promise; the memory holds so many rows.
+                    // SAFETY: guaranteed by the caller; the memory has room for the rows.
                     unsafe { round(w, block.clone(), k.clone(), a) };
                     for panel in panels.clone() {
                         let all = w.width.min(w.n - panel * w.width);
@@ -63,7 +67,7 @@ pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) ->
                         for (column, width) in strips(all, height) {
                             let columns = width.min(all - column);
                             let strip = Strip { panel, column, columns, k: k.clone() };
-                            // SAFETY: the caller's promise.
+                            // SAFETY: guaranteed by the caller.
                             unsafe { strip.multiply(w, &block, a, &mut tiles, &mut edge) };
                         }
                     }
@@ -75,7 +79,7 @@ pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) ->
 }
 
 impl Strip {
-    /// Multiplies some rows, whose copies begin at `a`.
+    /// Multiplies some rows, whose copies start at `a`.
     ///
     /// # Safety
     /// As for [`many`].
@@ -96,7 +100,7 @@ impl Strip {
         let width = self.columns.next_multiple_of(COLUMNS);
         if pairs > 0 {
             let rest = (b.wrapping_add(whole * PAIRS * b_row), b_row);
-            // SAFETY: the caller's promise; panels are as wide as `width`.
+            // SAFETY: guaranteed by the caller; panels are as wide as `width`.
             unsafe { edge.copy(rest, pairs, width) };
         }
         let accumulate = self.k.start > 0;
@@ -111,7 +115,7 @@ impl Strip {
             let first = (self.panel * w.width + self.column) as i64;
             let c = g.c.wrapping_offset((place + first) as isize);
             let c_row = g.c_row as isize;
-            // SAFETY: the caller's promise; the copies end in zeros.
+            // SAFETY: guaranteed by the caller; the copies end in zeros.
             unsafe {
                 if width == self.columns {
                     let c_row = c_row * size_of::<f32>() as isize;
@@ -133,7 +137,8 @@ impl Strip {
     }
 }
 
-/// Writes some rows and columns of A as bfloat16, rounded to the nearest, ties to even; up to a whole step with zeros.
+/// Writes some rows and columns of A as bfloat16, rounded to nearest, ties to even, and padded with
+/// zeros to a whole step.
 ///
 /// # Safety
 /// The machine has the instructions; the elements of A are readable, and `to` has room for these rows.
@@ -143,7 +148,7 @@ unsafe fn round(w: &Work, rows: Range<usize>, k: Range<usize>, to: *mut u8) {
         let from = w.g.a.wrapping_offset((row as i64 * w.g.a_row) as isize).wrapping_add(k.start);
         let to = to.wrapping_add(index * A_ROW);
         let whole = k.len() / STEP * STEP;
-        // SAFETY: the caller's promise; elements that a mask leaves out are not read.
+        // SAFETY: guaranteed by the caller; elements that a mask excludes are not read.
         unsafe {
             for at in (0..whole).step_by(STEP) {
                 let (low, high) = (from.add(at), from.add(at + 16));

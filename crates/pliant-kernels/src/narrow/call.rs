@@ -1,4 +1,4 @@
-//! The entries of products by constants of fewer bits.
+//! The entry points of products by constants stored in fewer bits.
 
 use std::ptr::null;
 
@@ -52,7 +52,7 @@ macro_rules! implementation {
 
             unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
                 let group: fn(&Call) -> i64 = $group;
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { product(runtime, call, sizes, ($format, group(call))) }
             }
         }

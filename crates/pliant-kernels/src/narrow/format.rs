@@ -1,15 +1,15 @@
-//! How elements of a right operand are stored.
+//! The storage formats of a right operand.
 
 use crate::lanes::widen::Widen;
 
-/// How elements are stored.
+/// A storage format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// int8.
     Bytes,
-    /// Four bits without sign, two rows in a byte.
+    /// Unsigned 4-bit integers, two rows per byte.
     Nibbles,
-    /// bfloat16, two rows in a word.
+    /// bfloat16, two rows per word.
     BFloat16,
 }
 
@@ -26,13 +26,14 @@ impl Format {
 
 /// A format as a type.
 pub(super) trait Stored {
-    /// Where a column of the pair of rows that begins at an even row lies.
+    /// The offset of a column of the pair of rows that starts at an even row.
     fn place(k: usize, column: usize, width: usize) -> usize;
 
-    /// A vector of each of two rows; the second is of no use where there is but one.
+    /// A vector from each of two rows; the second is unused if there is only one.
     ///
     /// # Safety
-    /// The machine has the instructions; the bytes of the pair are readable, of `both` rows or of the first.
+    /// The machine has the instructions; the bytes of the pair are readable, for both rows or only
+    /// the first.
     unsafe fn pair<L: Widen>(from: *const u8, width: usize, both: bool) -> [L; 2];
 }
 
@@ -48,7 +49,7 @@ impl Stored for Bytes {
 
     #[inline(always)]
     unsafe fn pair<L: Widen>(from: *const u8, width: usize, both: bool) -> [L; 2] {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let first = L::bytes(from);
             [first, if both { L::bytes(from.add(width)) } else { first }]
@@ -64,7 +65,7 @@ impl Stored for Nibbles {
 
     #[inline(always)]
     unsafe fn pair<L: Widen>(from: *const u8, _width: usize, _both: bool) -> [L; 2] {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { L::nibbles(from) }
     }
 }
@@ -77,7 +78,7 @@ impl Stored for BFloat16 {
 
     #[inline(always)]
     unsafe fn pair<L: Widen>(from: *const u8, _width: usize, _both: bool) -> [L; 2] {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { L::halves(from) }
     }
 }

@@ -1,17 +1,19 @@
-//! Products of float32 by constants that are stored in fewer bits, with sums in float32: bytes and halves of bytes with a scale
-//! and a zero point for each group of rows of each column, and bfloat16.
+//! Products of float32 by constants stored in fewer bits, with sums in float32: 8- and 4-bit
+//! integers with a scale and a zero point for each group of rows of each column, and bfloat16.
 //!
-//! Recipe: the elements become float32 in registers on their way in. Up to [`FEW_ROWS`] rows the kernel reads the stored bits as it
-//! multiplies, two rows of k at a time; a group's sum is scaled when it is complete. More rows pay for a slice of 128 rows of
-//! a panel as float32 in scratch memory, which all slivers of the ordinary micro-kernel read from the first-level cache; products
-//! are cut by panels where there are enough, so that no thread widens what another has. Nowhere is there a copy of the whole
-//! operand. Measured against float32, with what zero points take: "Weights of 4, 8 and 16 bits" in `docs/performance.md`.
+//! Recipe: the elements are converted to float32 in registers when they are loaded. For up to
+//! [`FEW_ROWS`] rows, the kernel reads the stored bits while it multiplies, two rows of k at a
+//! time; the sum of a group is scaled when it is complete. For more rows, a slice of 128 rows of a
+//! panel is converted to float32 in scratch memory, and all slivers of the ordinary micro-kernel
+//! read it from the first-level cache. Products are cut by panels if there are enough, so that no
+//! two threads convert the same slice. The whole operand is never copied. Measured against float32,
+//! with the cost of zero points: "Weights of 4, 8 and 16 bits" in `docs/performance.md`.
 //!
 //! | module | owns |
 //! |---|---|
 //! | `amx` | many rows by bfloat16 in tile registers |
 //! | `call` | the entry points that loop functions call |
-//! | `format` | how elements are stored |
+//! | `format` | the storage formats |
 //! | `tile` | few rows, and slices as float32 |
 //!
 //! Right operands are packed by `pliant_tensor`'s `pack_bytes`, `pack_nibbles` and `pack_bfloat16`.
@@ -50,25 +52,25 @@ pub struct NarrowGemm {
     pub n: i64,
     /// Columns of A, rows of B.
     pub k: i64,
-    /// A, whose rows are contiguous.
+    /// A, with contiguous rows.
     pub a: *const f32,
-    /// From row to row of A.
+    /// The row stride of A.
     pub a_row: i64,
-    /// How B is stored.
+    /// The storage format of B.
     pub format: Format,
     /// The panels of B.
     pub b: *const u8,
     /// Columns of a panel.
     pub width: i64,
-    /// Rows of k that share a scale: even, or all of k.
+    /// The number of rows of k that share a scale: even, or all of k.
     pub group: i64,
-    /// Scales `[panels, groups, width]`; null where all are 1, as those of bfloat16 are.
+    /// Scales `[panels, groups, width]`; null if all are 1, as for bfloat16.
     pub scales: *const f32,
-    /// Zero points likewise; null where all are 0, as those of bfloat16 are.
+    /// Zero points with the same layout; null if all are 0, as for bfloat16.
     pub zeros: *const f32,
-    /// C, whose rows are contiguous.
+    /// C, with contiguous rows.
     pub c: *mut f32,
-    /// From row to row of C.
+    /// The row stride of C.
     pub c_row: i64,
 }
 
@@ -76,7 +78,7 @@ pub struct NarrowGemm {
 #[repr(C, align(64))]
 struct Slice([MaybeUninit<f32>; DEPTH * MOST_COLUMNS]);
 
-/// A product whose sizes make sense.
+/// A product with valid sizes.
 struct Work<'a> {
     g: &'a NarrowGemm,
     isa: Isa,
@@ -87,10 +89,11 @@ struct Work<'a> {
     group: usize,
 }
 
-/// Computes a product with these instructions. Returns a kernel status.
+/// Computes a product with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. The runtime lives; all addressed elements are valid, and all of each panel; C overlaps no operand.
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole
+/// panels; C overlaps no operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     let of = |d: i64| usize::try_from(d).ok();
     let (Some(m), Some(n), Some(k)) = (of(g.m), of(g.n), of(g.k)) else {
@@ -116,7 +119,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     };
     let piece = |index: usize| {
         let (rows, panels) = cut.piece(index, (w.m, unit), panels);
-        // SAFETY: the caller's promise; pieces write disjoint results.
+        // SAFETY: guaranteed by the caller; pieces write disjoint results.
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if tiles {
@@ -130,7 +133,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
         }
         STATUS_OK
     };
-    // SAFETY: the caller's promise; the kernels do not unwind.
+    // SAFETY: guaranteed by the caller; the kernels do not unwind.
     unsafe { share(runtime, cut.pieces(), cut.units, &piece) }
 }
 
@@ -166,11 +169,12 @@ impl Work<'_> {
     unsafe fn few(&self, rows: Range<usize>, panel: usize) {
         let panel = self.panel(panel, rows);
         let format = self.g.format;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { for_isa!(self.isa, few(panel: &Panel, format: Format)).0(&panel, format) }
     }
 
-    /// Many rows of some panels: blocks of rows, then stretches of k, then panels, then slices.
+    /// Many rows of some panels: a loop over blocks of rows, then ranges of k, then panels,
+    /// then slices.
     ///
     /// # Safety
     /// As for [`run`].
@@ -184,7 +188,7 @@ impl Work<'_> {
                 for panel in panels.clone() {
                     let panel = self.panel(panel, rows.start + block.start..rows.start + block.end);
                     for k in steps(deep.clone(), DEPTH) {
-                        // SAFETY: the caller's promise; the slice holds the widest panel.
+                        // SAFETY: guaranteed by the caller; the slice holds the widest panel.
                         unsafe { self.slice(&panel, k, to) };
                     }
                 }
@@ -192,14 +196,14 @@ impl Work<'_> {
         }
     }
 
-    /// Widens one slice of a panel and multiplies the rows by it.
+    /// Converts one slice of a panel to float32 and multiplies the rows by it.
     ///
     /// # Safety
     /// As for [`run`]; `slice` holds the rows of k.
     unsafe fn slice(&self, panel: &Panel, k: Range<usize>, slice: *mut f32) {
         let (format, kernels) = (self.g.format, <f32 as Element>::kernels(self.isa));
         let widen = for_isa!(self.isa, widen(panel: &Panel, format: Format, rows: Range<usize>, to: *mut f32)).0;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { widen(panel, format, k.clone(), slice) };
         for column in (0..panel.columns).step_by(kernels.columns()) {
             let columns = kernels.columns().min(panel.columns - column);
@@ -219,15 +223,15 @@ impl Work<'_> {
                     last: 0,
                     ahead: Ahead::NONE,
                 };
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { kernels.run(height, columns, &mut tile) };
             }
         }
     }
 }
 
-/// A cut by panels alone where there are enough for every thread, of which one piece may get one more than another: blocks of rows
-/// would widen them again.
+/// A cut by panels alone if there are enough for every thread; pieces differ by at most one panel.
+/// Cutting rows would convert panels repeatedly.
 fn cut_panels(cut: Cut, panels: usize) -> Cut {
     let wanted = cut.pieces();
     let Some(count) = panel_pieces(cut.rows, wanted, panels) else { return cut };
@@ -239,6 +243,6 @@ fn cut_panels(cut: Cut, panels: usize) -> Cut {
 /// # Safety
 /// As for [`run`].
 pub unsafe fn pliant_gemm_narrow(runtime: *const KernelRuntime, product: &NarrowGemm) -> i64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { run(isa(), &*runtime, product) }
 }

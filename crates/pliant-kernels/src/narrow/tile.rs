@@ -1,11 +1,14 @@
-//! Few rows by one panel, read as it is stored; and a slice of a panel as float32.
+//! Products of few rows by one panel in its storage format, and conversion of a slice of a panel to
+//! float32.
 //!
-//! Two rows of k go into sums of their own, so that one row by four vectors keeps eight sums open. Zero points are taken from
-//! each element: out of the sum of a group, as `z * sum(a)`, they would leave the rounding of sums that are far larger than the
-//! result, and no number where an element of A is infinite.
+//! Each of two rows of k has separate sums, so that one row by four vectors has eight independent
+//! sums. Zero points are subtracted from each element. Subtracting them from the sum of a group, as
+//! `z * sum(a)`, would leave the rounding errors of sums that are far larger than the result, and
+//! NaN if an element of A is infinite.
 //!
-//! Recipe: stored bits become float32 in registers and are multiplied there, for few rows; for many they are stored, for the
-//! micro-kernel of float32. Measured: "Weights of 4, 8 and 16 bits" in `docs/performance.md`, with what zero points cost.
+//! Recipe: for few rows, stored bits are converted to float32 in registers and multiplied there;
+//! for many, they are written to memory for the float32 micro-kernel. Measured: "Weights of 4, 8
+//! and 16 bits" in `docs/performance.md`, with the cost of zero points.
 
 use std::ops::Range;
 
@@ -15,7 +18,7 @@ use crate::lanes::widen::Widen;
 /// Some rows of one panel.
 pub(super) struct Panel {
     pub rows: usize,
-    /// Columns that there are results for.
+    /// The number of columns that have results.
     pub columns: usize,
     pub k: usize,
     pub width: usize,
@@ -24,35 +27,36 @@ pub(super) struct Panel {
     pub a: *const f32,
     pub a_row: isize,
     pub b: *const u8,
-    /// Of this panel, or null.
+    /// The scales of this panel, or null.
     pub scales: *const f32,
-    /// Of this panel, or null.
+    /// The zero points of this panel, or null.
     pub zeros: *const f32,
     pub c: *mut f32,
     pub c_row: isize,
 }
 
-/// One vector of scales or zero points of a group; `other` where there are none.
+/// One vector of scales or zero points of a group; `other` if `p` is null.
 ///
 /// # Safety
-/// The machine has the instructions; those that are there are readable.
+/// The machine has the instructions; if `p` is not null, the elements are readable.
 #[inline(always)]
 unsafe fn of_group<L: Widen>(p: *const f32, at: usize, other: f32) -> L {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if p.is_null() { L::splat(other) } else { L::load(p.add(at)) } }
 }
 
-/// `R` rows from `row` on, by `V` vectors from `column` on, with zero points where `Z`.
+/// `R` rows from `row` on by `V` vectors from `column` on, with zero points if `Z`.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All addressed elements are valid, and the whole panel.
+/// The machine has the instructions, and the caller has enabled them. All addressed elements are
+/// valid, including the whole panel.
 #[inline(always)]
 unsafe fn tile<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usize>(
     p: &Panel,
     row: usize,
     column: usize,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let a = p.a.offset(row as isize * p.a_row);
         let mut sums = [[L::zero(); V]; R];
@@ -91,7 +95,7 @@ unsafe fn tile<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usiz
     }
 }
 
-/// Adds two rows of k, or one, less the zero points where `Z`.
+/// Adds the products of two rows of k, or of one, minus the zero points if `Z`.
 ///
 /// # Safety
 /// As for [`tile`].
@@ -103,7 +107,7 @@ unsafe fn pair<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usiz
     zeros: &[L; V],
     part: &mut [[[L; V]; R]; 2],
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut b = [[L::zero(); V]; 2];
         let [even, uneven] = &mut b;
@@ -125,7 +129,7 @@ unsafe fn pair<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usiz
     }
 }
 
-/// All rows, two at a time, by tiles of four vectors, two and one.
+/// All rows, two at a time, in tiles of four, two and one vectors.
 ///
 /// # Safety
 /// As for [`tile`].
@@ -137,7 +141,8 @@ unsafe fn rows<L: Widen, S: Stored, const Z: bool>(p: &Panel) {
         let mut column = 0;
         while column < p.columns {
             let vectors = (p.columns - column).div_ceil(L::N);
-            // SAFETY: the caller's promise; vectors lie within the panel, whose width is a multiple of theirs.
+            // SAFETY: guaranteed by the caller; vectors are inside the panel, whose width is a
+            // multiple of theirs.
             let done = unsafe {
                 match (two, vectors) {
                     (false, 4..) => (tile::<L, S, Z, 1, 4>(p, row, column), 4).1,
@@ -160,31 +165,32 @@ unsafe fn rows<L: Widen, S: Stored, const Z: bool>(p: &Panel) {
 /// As for [`tile`].
 #[inline(always)]
 pub(super) unsafe fn few<L: Widen>(p: &Panel, format: Format) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match format {
             Format::Bytes if p.zeros.is_null() => rows::<L, Bytes, false>(p),
             Format::Bytes => rows::<L, Bytes, true>(p),
             Format::Nibbles if p.zeros.is_null() => rows::<L, Nibbles, false>(p),
             Format::Nibbles => rows::<L, Nibbles, true>(p),
-            // Which has neither scales nor zero points.
+            // It has neither scales nor zero points.
             Format::BFloat16 => rows::<L, BFloat16, false>(p),
         }
     }
 }
 
-/// Writes some rows of k of a panel, which begin at an even one, as float32 to rows of the panel's width.
+/// Writes some rows of k of a panel, which start at an even one, as float32 rows of the
+/// panel's width.
 ///
 /// # Safety
 /// As for [`tile`]; the rows are writable.
 #[inline(always)]
 pub(super) unsafe fn widen<L: Widen>(p: &Panel, format: Format, rows: Range<usize>, to: *mut f32) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match format {
             Format::Bytes => slice::<L, Bytes>(p, rows, to),
             Format::Nibbles => slice::<L, Nibbles>(p, rows, to),
-            // Which has neither scales nor zero points.
+            // It has neither scales nor zero points.
             Format::BFloat16 => scaled_slice::<L, BFloat16, false, false>(p, rows, to),
         }
     }
@@ -196,8 +202,7 @@ pub(super) unsafe fn widen<L: Widen>(p: &Panel, format: Format, rows: Range<usiz
 /// As for [`widen`].
 #[inline(always)]
 unsafe fn slice<L: Widen, S: Stored>(p: &Panel, rows: Range<usize>, to: *mut f32) {
-    // What is not there costs nothing.
-    // SAFETY: the caller's promise.
+    // Absent scales and zero points cost nothing. SAFETY: guaranteed by the caller.
     unsafe {
         match (p.scales.is_null(), p.zeros.is_null()) {
             (true, true) => scaled_slice::<L, S, false, false>(p, rows, to),
@@ -207,7 +212,8 @@ unsafe fn slice<L: Widen, S: Stored>(p: &Panel, rows: Range<usize>, to: *mut f32
     }
 }
 
-/// [`slice`], with scales where `M` and zero points where `Z`: group by group, whose scale and zero point stay in registers.
+/// [`slice`] with scales if `M` and zero points if `Z`: group by group, with the scale and zero
+/// point in registers.
 ///
 /// # Safety
 /// As for [`widen`].
@@ -222,23 +228,23 @@ unsafe fn scaled_slice<L: Widen, S: Stored, const M: bool, const Z: bool>(
         while k < rows.end {
             let group = k / p.group;
             let (end, at) = (((group + 1) * p.group).min(rows.end), group * p.width + column);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let (scale, zero) = unsafe {
                 let scales = if M { p.scales } else { std::ptr::null() };
                 let zeros = if Z { p.zeros } else { std::ptr::null() };
                 (of_group::<L>(scales, at, 1.0), of_group::<L>(zeros, at, 0.0))
             };
             let value = |x: L| {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let x = if Z { x.sub(zero) } else { x };
                     if M { x.mul(scale) } else { x }
                 }
             };
-            // Both rows of a pair are of one group.
+            // Both rows of a pair belong to the same group.
             while k < end {
                 let both = k + 1 < end;
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let [x, y] = S::pair::<L>(p.b.add(S::place(k, column, p.width)), p.width, both);
                     let to = to.add((k - rows.start) * p.width + column);

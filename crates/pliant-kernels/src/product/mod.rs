@@ -2,12 +2,12 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`tile`] | the micro-kernel, one instance for each height and width, and its dispatch over instruction sets |
+//! | [`tile`] | the micro-kernel, with an instance for each height and width, and its dispatch over instruction sets |
 //! | [`rows`] | how rows are cut into slivers |
 //! | [`packed`] | products with a right operand packed at compile time |
-//! | [`near`] | copies of rows of A that would share sets of the caches |
-//! | [`varying`] | products of two operands that both vary |
-//! | [`share`] | how products are shared by the worker team |
+//! | [`near`] | copies of rows of A that would share cache sets |
+//! | [`varying`] | products of two non-constant operands |
+//! | [`share`] | how the worker team shares products |
 
 pub mod near;
 pub mod packed;

@@ -1,8 +1,9 @@
-//! Copies of rows of A that lie near each other, where the rows themselves fall into the same sets of the caches.
+//! Copies rows of A next to each other if they would map to the same cache sets.
 //!
-//! Rows whose distance is a multiple of 4 KB share the few places of a set, in the first-level cache and in what
-//! keeps addresses of pages. What a block reads in one pass over k is copied once for all panels of its piece. When that pays, and
-//! what it gains, says [`crate::rules::near`]. Sums of a panel in memory of their own besides cost 2 to 5 %.
+//! Rows with a stride that is a multiple of 4 KB share the few ways of a set, in the first-level
+//! cache and in the TLB. The part that a block reads in one pass over k is copied once for all
+//! panels of its piece. [`crate::rules::near`] decides when this is profitable, and states the
+//! gain. Also keeping the sums of a panel in separate memory costs 2 to 5 %.
 
 use std::ops::Range;
 
@@ -15,11 +16,12 @@ thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// Calls `f` with the product itself or, where that pays for so many panels, with one whose A is a copy of some rows and
-/// columns, outside of which it must not be read. Returns the kernel status that it returns, or that there is no memory.
+/// Calls `f` with the product itself or, if that is profitable for `panels` panels, with one whose
+/// A is a copy of some rows and columns; `f` must not read A outside of these. Returns the kernel
+/// status of `f`, or that memory is exhausted.
 ///
 /// # Safety
-/// These elements of A are readable.
+/// The elements of A in these rows and columns are readable.
 pub unsafe fn with_near_rows<T: Element>(
     product: &PackedProduct<T>,
     rows: &Range<usize>,
@@ -33,11 +35,11 @@ pub unsafe fn with_near_rows<T: Element>(
         return f(product);
     }
     let per_line = LINE / size_of::<T>();
-    // An odd number of lines from row to row, so that neighbours begin in different sets.
+    // An odd number of cache lines per row, so that adjacent rows start in different sets.
     let row = (columns.len().div_ceil(per_line) | 1) * per_line;
     let near = |copy: *mut T| {
         for (index, at) in rows.clone().enumerate() {
-            // SAFETY: the caller's promise; the memory holds so many rows.
+            // SAFETY: guaranteed by the caller; the memory has room for the rows.
             unsafe {
                 let from = a.offset(at as isize * a_row).add(columns.start);
                 copy.add(index * row).copy_from_nonoverlapping(from, columns.len());

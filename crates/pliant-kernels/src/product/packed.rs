@@ -1,17 +1,22 @@
-//! Products with a right operand that was packed when the program was compiled ([`pliant_tensor::panels`]).
+//! Products with a right operand that was packed when the program was compiled
+//! ([`pliant_tensor::panels`]).
 //!
-//! Recipe: blocks of rows, then panels, then blocks of k, then slivers. A slice of a panel, [`SLICE`] bytes, is read by all
-//! slivers of a block of rows from the first-level cache; the sums of a panel stay in the nearest caches until all of k has
-//! been added, and a block of A in the second level. Where A is too deep for that, even parts of some [`DEEP`] columns are
-//! passed over one after the other; rows that would share sets of the caches are copied ([`super::near`]). Instructions
-//! with narrow tiles run over a panel in several strips. The last panel is as wide in memory as the others; what lies
-//! beyond the last column is not computed but for the rest of a vector, and never written. An epilogue gets each tile right
-//! after its last block of k. Where it alone writes results, there is no C: sums stay in scratch memory.
+//! Recipe: a loop over blocks of rows, then panels, then blocks of k, then slivers. All slivers of
+//! a block of rows read a slice of a panel, [`SLICE`] bytes, from the first-level cache. The sums
+//! of a panel stay in the nearest caches until all of k is added, and a block of A stays in the
+//! second-level cache. If A is too deep for that, k is cut into equal parts of about [`DEEP`]. Rows
+//! that would share cache sets are copied ([`super::near`]). Instruction sets with narrow tiles
+//! process a panel in several strips. The last panel has the same width in memory as the others;
+//! its columns beyond the last are computed only up to a whole vector, and never written. An
+//! epilogue gets each tile directly after its last block of k. If only the epilogue writes results,
+//! there is no C: the sums are in scratch memory.
 //!
-//! Measured on a processor with two multiply-adds of 512 bits in a cycle, 48 KB and 2 MB of cache, clock and peak taken beside
-//! each round, two threads, against blocks of 512 of k outside of rows and panels: 96 % of the peak for 88 at 504 x 384 x 384,
-//! 91 for 87 at 504 x 1024 x 1024, 93 for 82 at 252 x 3072 x 768. Slices of 160 or 192 rows, and A packed into slivers, are
-//! within 2 % or behind; blocks of 256 lose 4. What cuts a product into pieces of 48 rows costs 10 to 15 %.
+//! Measured on a processor with two 512-bit multiply-adds per cycle and 48 KB and 2 MB of cache,
+//! with clock and peak measured in each round, with two threads, against blocks of 512 of k outside
+//! of the loops over rows and panels: 96 % of the peak instead of 88 at 504 x 384 x 384, 91 instead
+//! of 87 at 504 x 1024 x 1024, 93 instead of 82 at 252 x 3072 x 768. Slices of 160 or 192 rows, and
+//! A packed into slivers, are within 2 % or slower; blocks of 256 lose 4. Cutting a product into
+//! pieces of 48 rows costs 10 to 15 %.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -27,7 +32,7 @@ use crate::isa::Isa;
 pub use crate::rules::packed::FED;
 use crate::rules::packed::{BUSY_ROWS, DEEP, ROW_BLOCK, SLICE};
 
-/// How far a single sliver reads ahead of itself where memory feeds it, in bytes.
+/// How far a single sliver prefetches if the panels are read from memory, in bytes.
 const FAR: usize = 4096;
 
 /// `c[m, n] (+)= a[m, k] * b[k, n]` with packed b; strides in elements.
@@ -45,29 +50,31 @@ pub struct PackedProduct<T> {
     pub b: *const T,
     /// Columns of a panel.
     pub width: usize,
-    /// Whether memory feeds the panels rather than a cache: they are a part of [`FED`] bytes and more.
+    /// Whether the panels are read from memory rather than a cache: they are part of at least
+    /// [`FED`] bytes.
     pub fed: bool,
-    /// First element of C, whose rows are contiguous, and its row stride. Null where the epilogue writes the results.
+    /// The first element of C, whose rows are contiguous, and its row stride. Null if the epilogue
+    /// writes the results.
     pub c: (*mut T, isize),
-    /// Whether to add to what C holds.
+    /// Whether to add to the contents of C.
     pub accumulate: bool,
-    /// What finishes the results.
+    /// The epilogue.
     pub epilogue: Option<Epilogue>,
-    /// Where in a batch its first result lies, for the epilogue.
+    /// The position of its first result in a batch, for the epilogue.
     pub at: Place,
 }
 
-/// Sums that an epilogue reads, in lines of their own.
+/// Sums that an epilogue reads, aligned to cache lines.
 #[repr(C, align(64))]
 struct Scratch<T>([MaybeUninit<T>; ROW_BLOCK * MOST_COLUMNS]);
 
-/// Where the sums of a block of rows of a panel go: the first of them, and from row to row.
+/// The destination of the sums of a block of rows of a panel: the first element and the row stride.
 type Sums<T> = (*mut T, isize);
 
 impl<T: Element> PackedProduct<T> {
-    /// A product of `m` rows, `n` columns and `k` inner positions that replaces what C holds. `a` is the first element of A
-    /// and its row and column strides, `b` the panels and the columns of each, `c` the first element of C and its row
-    /// stride.
+    /// A product of `m` rows, `n` columns and depth `k` that overwrites C. `a` is the first element
+    /// of A with its row and column strides, `b` the panels and their width, `c` the first element
+    /// of C and its row stride.
     pub fn new(
         [m, n, k]: [usize; 3],
         a: (*const T, isize, isize),
@@ -79,38 +86,41 @@ impl<T: Element> PackedProduct<T> {
         PackedProduct { m, n, k, a, b, width, fed, c, accumulate: false, epilogue: None, at }
     }
 
-    /// How many panels there are.
+    /// The number of panels.
     pub fn panels(&self) -> usize {
         self.n.div_ceil(self.width)
     }
 
-    /// Whether panels are of whole vectors, and no wider than all columns take.
+    /// Whether panels consist of whole vectors, and are no wider than all columns require.
     pub fn has_panels(&self) -> bool {
         let most = self.n.checked_next_multiple_of(MOST_COLUMNS).unwrap_or(usize::MAX);
         self.width > 0 && self.width.is_multiple_of(16) && self.width <= most.max(MOST_COLUMNS)
     }
 
-    /// Whether there is somebody to write the results: without C the epilogue does, from scratch memory that a panel fits.
+    /// Whether the results are written: without C, an epilogue writes them, from scratch memory
+    /// that must fit a panel.
     pub fn has_results(&self) -> bool {
         let scratch = self.epilogue.is_some() && self.width <= MOST_COLUMNS && !self.accumulate;
         !self.c.0.is_null() || scratch
     }
 
-    /// Computes some rows of some panels, on the calling thread; the first status of an epilogue other than 0, or 0.
+    /// Computes some rows of some panels on the calling thread. Returns the first non-zero status
+    /// of an epilogue, or 0.
     ///
     /// # Safety
-    /// The machine has `isa`. [`PackedProduct::has_panels`], [`PackedProduct::has_results`]. All addressed elements of A and
-    /// C are valid, and [`PackedProduct::panels`] whole panels of B; C overlaps neither. The ranges lie inside the
-    /// product. The epilogue takes its operands.
+    /// The machine has `isa`. [`PackedProduct::has_panels`] and [`PackedProduct::has_results`] are
+    /// true. All addressed elements of A and C are valid, and [`PackedProduct::panels`] whole
+    /// panels of B; C overlaps neither. The ranges are inside the product. The epilogue accepts its
+    /// operands.
     pub unsafe fn block(&self, isa: Isa, rows: Range<usize>, panels: Range<usize>) -> i64 {
         let kernels = T::kernels(isa);
         if self.c.0.is_null() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.in_scratch(kernels, rows, panels) };
         }
         for rows in row_blocks(rows) {
             for deep in deep_steps(self.k, slice_rows(kernels)) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 let status = unsafe {
                     with_near_rows(self, &rows, &deep, panels.len(), |near| {
                         near.in_place(kernels, &rows, panels.clone(), &deep)
@@ -124,7 +134,7 @@ impl<T: Element> PackedProduct<T> {
         STATUS_OK
     }
 
-    /// Adds the products of some of k to a block of rows of some panels of C.
+    /// Adds the products of a range of k to a block of rows of some panels of C.
     ///
     /// # Safety
     /// As for [`PackedProduct::block`].
@@ -140,7 +150,7 @@ impl<T: Element> PackedProduct<T> {
             let first = rows.start as isize * c_row + (panel * self.width) as isize;
             let sums = (c.wrapping_offset(first), c_row);
             let next = (panel + 1 < panels.end).then_some(deep.start);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let status =
                 unsafe { self.panel(kernels, rows.clone(), (panel, next), deep.clone(), sums) };
             if status != STATUS_OK {
@@ -150,7 +160,7 @@ impl<T: Element> PackedProduct<T> {
         STATUS_OK
     }
 
-    /// As [`PackedProduct::block`], where the epilogue writes the results.
+    /// As [`PackedProduct::block`], if the epilogue writes the results.
     ///
     /// # Safety
     /// As for [`PackedProduct::block`].
@@ -167,12 +177,12 @@ impl<T: Element> PackedProduct<T> {
             let each_panel = |near: &Self| {
                 let status = panels.clone().map(|panel| {
                     let next = (panel + 1 < panels.end).then_some(0);
-                    // SAFETY: the caller's promise; scratch memory holds a block of rows of the widest panel.
+                    // SAFETY: guaranteed by the caller; scratch memory holds a block of rows of the widest panel.
                     unsafe { near.panel(kernels, rows.clone(), (panel, next), 0..self.k, sums) }
                 });
                 { status }.find(|&status| status != STATUS_OK).unwrap_or(STATUS_OK)
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let status =
                 unsafe { with_near_rows(self, &rows, &(0..self.k), panels.len(), each_panel) };
             if status != STATUS_OK {
@@ -182,11 +192,11 @@ impl<T: Element> PackedProduct<T> {
         STATUS_OK
     }
 
-    /// Adds the products of some of k to each sum of a block of rows of one panel, and finishes what is complete. `next`: from
-    /// where on the panel after it is read next, if it is.
+    /// Adds the products of a range of k to each sum of a block of rows of one panel, and finishes
+    /// complete sums. `next` is the position in the next panel that is read afterwards, if any.
     ///
     /// # Safety
-    /// As for [`PackedProduct::block`]; `sums` holds the block of rows.
+    /// As for [`PackedProduct::block`]; `sums` has room for the block of rows.
     unsafe fn panel(
         &self,
         kernels: &Kernels<T>,
@@ -198,13 +208,14 @@ impl<T: Element> PackedProduct<T> {
         let whole = rows.len() <= ROWS;
         let step = if whole { deep.len() } else { slice_rows(kernels) };
         for k in steps(deep.clone(), step) {
-            // Slices of a panel follow each other, and what is read after a part of something larger follows it.
+            // Slices of a panel are adjacent, and the next part of a larger panel follows the
+            // current one.
             let next = match next {
                 _ if k.end < deep.end || self.fed && next.is_none() => Some(panel * self.k + k.end),
                 next => next.map(|k| (panel + 1) * self.k + k),
             };
             let next = next.map(|row| self.b.wrapping_add(row * self.width).cast::<u8>());
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let status = unsafe { self.slice(kernels, rows.clone(), panel, k, next, sums) };
             if status != STATUS_OK {
                 return status;
@@ -213,8 +224,8 @@ impl<T: Element> PackedProduct<T> {
         STATUS_OK
     }
 
-    /// Adds the products of a slice to each sum of a block of rows of one panel, and finishes what is complete, while what is
-    /// read next is fetched.
+    /// Adds the products of a slice to each sum of a block of rows of one panel, and finishes
+    /// complete sums, while the next data is prefetched.
     ///
     /// # Safety
     /// As for [`PackedProduct::panel`].
@@ -273,13 +284,13 @@ impl<T: Element> PackedProduct<T> {
     }
 }
 
-/// All of k in even steps of about [`DEEP`], whole slices but for the last.
+/// All of k in equal steps of about [`DEEP`], in whole slices except the last.
 fn deep_steps(k: usize, slice: usize) -> impl Iterator<Item = Range<usize>> {
     let step = k.div_ceil(k.div_ceil(DEEP).max(1));
     steps(0..k, step.next_multiple_of(slice))
 }
 
-/// Even blocks of rows.
+/// Blocks of rows of nearly equal size.
 fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let blocks = rows.len().div_ceil(ROW_BLOCK);
     (0..blocks).map(move |index| {
@@ -288,14 +299,15 @@ fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Rows of a slice: a multiple of what tiles split k by, so that only the last has some left over. Up to [`ROWS`] rows take no
-/// slices, and lower tiles split k in more ways: in which order a sum is made depends on the rows.
+/// Rows of a slice: a multiple of the factor by which tiles split k, so that only the last slice
+/// has a remainder. Up to [`ROWS`] rows are not sliced, and lower tiles split k further: the order
+/// of summation depends on the number of rows.
 pub fn slice_rows<T>(kernels: &Kernels<T>) -> usize {
     (SLICE / (kernels.columns() * size_of::<T>()).max(LINE)).max(SPLITS)
 }
 
-/// `all` in steps of at most `step`, the last of which may be smaller. There is one even where `all` is empty, which writes
-/// zeros.
+/// `all` in steps of at most `step`; the last may be smaller. An empty range has one step, which
+/// writes zeros.
 pub fn steps(all: Range<usize>, step: usize) -> impl Iterator<Item = Range<usize>> {
     let step = step.max(1);
     (all.start..all.end.max(all.start + 1)).step_by(step).map(move |at| at..all.end.min(at + step))

@@ -1,16 +1,17 @@
-//! How rows are cut into slivers: heights that differ by at most one, so that none is left with a single row.
+//! Cuts rows into slivers whose heights differ by at most one, so that no sliver has a single row
+//! left over.
 
 use super::tile::ROWS;
 
 /// Rows of a block in tile registers.
 pub const TILE_ROWS: usize = 32;
 
-/// First row and height of each sliver of `rows` rows.
+/// The first row and height of each sliver of `rows` rows.
 pub fn slivers(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     even(rows, ROWS)
 }
 
-/// First row and height of each part of `rows` rows, of `most` rows at most.
+/// The first row and height of each part of `rows` rows, with at most `most` rows each.
 pub fn even(rows: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let count = rows.div_ceil(most);
     let (height, more) = (rows / count.max(1), rows % count.max(1));

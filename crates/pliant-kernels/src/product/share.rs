@@ -1,4 +1,4 @@
-//! How one piece of work after another is handed to the worker team, and how products are cut into pieces.
+//! Distributes pieces of work to the worker team, and cuts products into pieces.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -13,11 +13,13 @@ struct Context<'a, F> {
     piece: &'a F,
 }
 
-/// Calls `piece` with each number below `pieces`, on several threads where that pays; each takes about `units`
-/// microseconds. A piece returns a kernel status, as does this: the first that is not 0.
+/// Calls `piece` with each number below `pieces`, on several threads if that is profitable; each
+/// call takes about `units` microseconds. `piece` returns a kernel status. Returns the first one
+/// that is not 0.
 ///
 /// # Safety
-/// The runtime's team and flag live. `piece` may be called on several threads at once, and does not unwind.
+/// The runtime's team and flag are valid. `piece` may be called on several threads at once, and
+/// must not unwind.
 pub unsafe fn share<F: Fn(usize) -> i64>(
     runtime: &KernelRuntime,
     pieces: usize,
@@ -45,7 +47,7 @@ pub unsafe fn share<F: Fn(usize) -> i64>(
     let pieces = i64::try_from(pieces).unwrap_or(i64::MAX);
     let units = i64::try_from(units.max(1)).unwrap_or(i64::MAX);
     let mut context = Context { runtime, piece };
-    // SAFETY: the context outlives the loop; the caller's promise.
+    // SAFETY: the context outlives the loop; guaranteed by the caller.
     unsafe {
         (runtime.parallel_launch)(
             runtime.team,
@@ -57,34 +59,36 @@ pub unsafe fn share<F: Fn(usize) -> i64>(
     }
 }
 
-/// How a product with packed operand is cut: into blocks of rows and blocks of panels.
+/// How a product with a packed operand is cut: into blocks of rows and blocks of panels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Blocks of rows.
+    /// Number of blocks of rows.
     pub rows: usize,
-    /// Blocks of panels.
+    /// Number of blocks of panels.
     pub panels: usize,
-    /// Whether a thread takes blocks of rows of the same panels one after the other, not panels of the same rows.
+    /// Whether a thread processes all blocks of rows of the same panels in sequence, instead of all
+    /// panels of the same rows.
     pub rows_first: bool,
-    /// Microseconds that a piece takes, about.
+    /// Approximate microseconds per piece.
     pub units: usize,
 }
 
 impl Cut {
-    /// How many pieces there are.
+    /// The number of pieces.
     pub fn pieces(&self) -> usize {
         self.rows * self.panels
     }
 
-    /// No more pieces of panels than threads need, for kernels that make the rows of A ready for each of them.
+    /// Reduces the pieces of panels to what threads need, for kernels that prepare the rows of A in
+    /// each piece.
     pub fn coarse(self) -> Cut {
         let work = self.panels * self.units;
         let panels = self.panels.min(PIECES.max(work / LONG));
         Cut { panels, units: work / panels.max(1), ..self }
     }
 
-    /// The rows and panels of piece `index` of a product of `m` rows and so many panels; all pieces but the last have whole
-    /// `unit`s of rows.
+    /// The rows and panels of piece `index` of a product of `m` rows and `panels` panels. The
+    /// number of rows is a multiple of `unit` except in the last piece.
     pub fn piece(
         &self,
         index: usize,
@@ -100,10 +104,11 @@ impl Cut {
     }
 }
 
-/// Few rows are cut by panels first, so that one thread reads each part of B; many by rows into even blocks, of which each
-/// thread gets as many, and then by panels. Pieces have whole `unit`s of rows ([`Cut::piece`]).
+/// Cuts a product. Few rows are cut by panels first, so that only one thread reads each part of B.
+/// Many rows are cut into equal blocks, the same number for each thread, and then by panels. The
+/// number of rows of a piece is a multiple of `unit` ([`Cut::piece`]).
 ///
-/// One or two rows take the time of reading B, which is about that of [`READ_ROWS`]' products.
+/// One or two rows take the time to read B, about that of the products of [`READ_ROWS`] rows.
 pub fn cut((m, unit): (usize, usize), n: usize, k: usize, panels: usize) -> Cut {
     let work = m.max(READ_ROWS).saturating_mul(n).saturating_mul(k.max(1));
     let wanted = (work / UNIT).clamp(1, MAX_PIECES);
@@ -114,7 +119,7 @@ pub fn cut((m, unit): (usize, usize), n: usize, k: usize, panels: usize) -> Cut 
         (rows, panels.min(more).max(1))
     } else {
         let panels = wanted.min(panels).max(1);
-        // Rows that share what is read of B, unless a thread would get more panels than another.
+        // Rows share the reads of B, unless one thread would get more panels than another.
         let rows = if panels_suffice(panels) { 1 } else { PIECES.div_ceil(panels) };
         (rows.min(wanted / panels).min(m / unit).max(1), panels)
     };
@@ -131,7 +136,7 @@ fn even_blocks(most: usize) -> usize {
     }
 }
 
-/// The part of `0..size` that is number `index` of `count` parts, which differ by at most one `unit`.
+/// Part number `index` of `count` of `0..size`; the parts differ by at most one `unit`.
 pub fn part(size: usize, unit: usize, index: usize, count: usize) -> Range<usize> {
     let whole = size.div_ceil(unit);
     let start = |i: usize| (i * (whole / count) + i.min(whole % count)) * unit;

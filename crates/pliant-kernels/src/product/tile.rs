@@ -1,66 +1,71 @@
-//! The micro-kernel of all products: one sliver of rows by one panel of columns, kept in registers over all of k.
+//! The micro-kernel of all products: one sliver of rows by one panel of columns, in registers over
+//! all of k.
 //!
-//! Recipe: 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one broadcast of A), 6 by 2 with 16; A is read in
-//! place through its strides, B row by row. A tile of few sums splits k, since a multiply-add takes 4 cycles and two begin in
-//! each: at least 8 sums must be open. No unrolling by hand: it gained nothing. What the tile itself reads is left to the
-//! prefetcher of the machine; what the caller reads after it ([`Ahead`]) is fetched meanwhile.
+//! Recipe: 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one broadcast of A), 6
+//! by 2 with 16. A is read in place through its strides, B row by row. A tile with few sums splits
+//! k, since a multiply-add takes 4 cycles and two start per cycle: at least 8 sums must be
+//! independent. Manual unrolling gained nothing. The hardware prefetcher handles what the tile
+//! itself reads; the tile prefetches what the caller reads next ([`Ahead`]).
 //!
-//! Measured: "Products with packed weights" in `docs/performance.md`; 64 to 256 rows by 384 x 384 show the tile best.
+//! Measured: "Products with packed weights" in `docs/performance.md`; 64 to 256 rows by 384 x 384
+//! show the tile best.
 
 use crate::isa::{Isa, Vectors};
 use crate::lanes::transpose::transpose_matrix;
 use crate::lanes::{Lanes, portable::Array};
 
-/// Rows of a tile at most.
+/// Maximum number of rows of a tile.
 pub const ROWS: usize = 6;
 
 /// `c[rows, columns] (+)= a[rows, k] * b[k, columns]`; strides in elements.
 pub struct Tile<T> {
-    /// How many products each sum has.
+    /// The number of products in each sum.
     pub k: usize,
     /// First element of A.
     pub a: *const T,
-    /// From row to row of A.
+    /// The row stride of A.
     pub a_row: isize,
-    /// From column to column of A.
+    /// The column stride of A.
     pub a_col: isize,
     /// First element of B, whose rows are contiguous.
     pub b: *const T,
-    /// From row to row of B.
+    /// The row stride of B.
     pub b_row: isize,
     /// First element of C, whose rows are contiguous.
     pub c: *mut T,
-    /// From row to row of C.
+    /// The row stride of C.
     pub c_row: isize,
-    /// Whether to add to what C holds.
+    /// Whether to add to the contents of C.
     pub accumulate: bool,
-    /// How many elements of the last vector of a row C has.
+    /// The number of elements of C in the last vector of a row.
     pub last: usize,
-    /// What is read soon.
+    /// Memory that is read soon.
     pub ahead: Ahead,
 }
 
-/// Memory to bring into the second-level cache while a tile is computed: some bytes for each step of k.
+/// Memory to prefetch into the second-level cache while a tile is computed, some bytes per
+/// step of k.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
-    /// Where the memory begins. It need not be readable.
+    /// The start of the memory. It need not be readable.
     pub from: *const u8,
-    /// Bytes for each step; 0 for nothing.
+    /// Bytes per step; 0 for nothing.
     pub pace: usize,
 }
 
-/// Bytes of a line of the caches.
+/// Bytes of a cache line.
 pub const LINE: usize = 64;
-/// Tiles that share a slice at least. A fetch holds one of some 16 buffers between the caches for as long as the memory takes,
-/// and the tile's own operands pass through them too: faster fetching costs more than it gains.
+/// Minimum number of tiles that share a slice. Each prefetch occupies one of about 16 fill buffers
+/// until the memory responds, and the tile's own operands need them, too: faster prefetching costs
+/// more than it gains.
 const AHEAD_TILES: usize = 2;
 
 impl Ahead {
     /// Nothing.
     pub const NONE: Ahead = Ahead { from: std::ptr::null(), pace: 0 };
 
-    /// Share `index` of `count` in fetching a slice of `depth` rows of `row` bytes: tiles of that depth, one after the
-    /// other, fetch the whole, evenly. Nothing where they are too few.
+    /// Share `index` of `count` in prefetching a slice of `depth` rows of `row` bytes: consecutive
+    /// tiles of that depth together prefetch all of it, evenly. Nothing if there are too few tiles.
     pub fn share(from: *const u8, row: usize, depth: usize, index: usize, count: usize) -> Ahead {
         if count < AHEAD_TILES {
             return Ahead::NONE;
@@ -69,7 +74,7 @@ impl Ahead {
         Ahead { from: from.wrapping_add(index * pace * depth), pace }
     }
 
-    /// Fetches what belongs to one step.
+    /// Prefetches the bytes of one step.
     #[inline(always)]
     fn step(&mut self) {
         let mut at = 0;
@@ -81,11 +86,13 @@ impl Ahead {
     }
 }
 
-/// Brings a line of the caches into the second level, where the machine has an instruction for it. It need not be readable.
+/// Prefetches a cache line into the second-level cache, if the machine has such an instruction. The
+/// address need not be readable.
 #[inline(always)]
 pub fn fetch(from: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of any address is harmless, and every machine of this kind has the instruction.
+    // SAFETY: a prefetch of any address is harmless, and every machine of this kind has the
+    // instruction.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(from.cast());
@@ -99,16 +106,16 @@ pub type TileFn<T> = unsafe fn(&Tile<T>);
 
 /// The kernels of one instruction set.
 pub struct Kernels<T: 'static> {
-    /// Elements of a vector.
+    /// Lanes of a vector.
     pub lanes: usize,
-    /// By rows less one, then by vectors less one.
+    /// Indexed by rows minus one, then by vectors minus one.
     table: [&'static [TileFn<T>]; ROWS],
-    /// Turns a matrix.
+    /// Transposes a matrix.
     turn: TurnFn<T>,
 }
 
-/// Writes element `(i, j)` of a matrix of so many rows and columns to `(j, i)` of another: for both the first element and
-/// from row to row.
+/// Writes element `(i, j)` of a matrix with the given rows and columns to `(j, i)` of another. Each
+/// matrix is given by its first element and row stride.
 type TurnFn<T> = unsafe fn((*const T, isize), (*mut T, isize), usize, usize);
 
 impl<T> Kernels<T> {
@@ -117,7 +124,7 @@ impl<T> Kernels<T> {
         self.lanes * self.table[0].len()
     }
 
-    /// Computes a tile of `rows` by `columns`, whose field `last` this sets.
+    /// Computes a tile of `rows` by `columns`; sets the tile's field `last`.
     ///
     /// # Safety
     /// The machine has the instructions. `1 <= rows <= ROWS` and `1 <= columns <= self.columns()`. The elements of A and C are
@@ -126,14 +133,16 @@ impl<T> Kernels<T> {
     pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile<T>) {
         let vectors = columns.div_ceil(self.lanes);
         tile.last = columns - (vectors - 1) * self.lanes;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.table[rows - 1][vectors - 1](tile) }
     }
 
-    /// Writes element `(i, j)` of `rows` by `columns` elements to `(j, i)`. The rows are contiguous, at these strides.
+    /// Transposes: writes element `(i, j)` of `rows` by `columns` elements to `(j, i)`. Both
+    /// matrices have contiguous rows with the given strides.
     ///
     /// # Safety
-    /// The machine has the instructions. The elements are readable and writable; the matrices are apart.
+    /// The machine has the instructions. The elements are readable and writable; the matrices do
+    /// not overlap.
     pub unsafe fn turn(
         &self,
         from: (*const T, isize),
@@ -141,7 +150,7 @@ impl<T> Kernels<T> {
         rows: usize,
         columns: usize,
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (self.turn)(from, to, rows, columns) }
     }
 }
@@ -155,13 +164,15 @@ pub trait Element: Copy + Send + Sync + 'static {
     fn kernels(isa: Isa) -> &'static Kernels<Self>;
 }
 
-/// Sums that must be open at once: the latency of a multiply-add times the number that begin in a cycle.
+/// Number of sums that must be independent: the latency of a multiply-add times the number that
+/// start per cycle.
 const OPEN_SUMS: usize = 8;
-/// Ways that k is split at most.
+/// Maximum number of parts that k is split into.
 pub(super) const SPLITS: usize = 4;
 
-/// Ways that k is split in tiles of `rows`, of which the widest has `widest` vectors. Narrower tiles, at the right edge,
-/// add in the same order, so that equal columns of B give equal columns of C.
+/// The number of parts that k is split into in tiles of `rows` rows, of which the widest has
+/// `widest` vectors. Narrower tiles, at the right edge, add in the same order, so that equal
+/// columns of B give equal columns of C.
 const fn splits(rows: usize, widest: usize) -> usize {
     if rows * widest >= OPEN_SUMS {
         1
@@ -172,14 +183,14 @@ const fn splits(rows: usize, widest: usize) -> usize {
     }
 }
 
-/// `R` rows by `V` vectors, of at most `W`.
+/// `R` rows by `V` vectors; the widest tile has `W` vectors.
 ///
 /// # Safety
 /// As for [`Kernels::run`].
 #[inline(always)]
 unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize>(t: &Tile<L::Elem>) {
     let splits = const { splits(R, W) };
-    // SAFETY: the caller's promise; the addresses after the last row are computed, but not used.
+    // SAFETY: guaranteed by the caller; the addresses after the last row are computed, but not used.
     unsafe {
         let mut sums = [[[L::zero(); V]; R]; SPLITS];
         let (mut a, mut b, mut k, mut ahead) = (t.a, t.b, t.k, t.ahead);
@@ -220,7 +231,7 @@ unsafe fn step<L: Lanes, const R: usize, const V: usize>(
     a_row: isize,
     b: *const L::Elem,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut row = [L::zero(); V];
         for (v, x) in row.iter_mut().enumerate() {
@@ -235,13 +246,13 @@ unsafe fn step<L: Lanes, const R: usize, const V: usize>(
     }
 }
 
-/// Writes one vector of C, of which the last in a row may be cut short.
+/// Writes one vector of C; the last one in a row may be partial.
 ///
 /// # Safety
 /// As for [`Kernels::run`].
 #[inline(always)]
 unsafe fn write<L: Lanes>(sum: L, c: *mut L::Elem, t: &Tile<L::Elem>, last: bool) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if last && t.last < L::N {
             let sum = if t.accumulate { sum.add(L::load_first(c, t.last)) } else { sum };
@@ -253,14 +264,14 @@ unsafe fn write<L: Lanes>(sum: L, c: *mut L::Elem, t: &Tile<L::Elem>, last: bool
     }
 }
 
-/// The table of kernels for one type of vector, up to so many vectors in a row.
+/// The table of kernels for one vector type, up to the given number of vectors in a row.
 macro_rules! kernels {
     ($lanes:ty $(, $feature:literal)?; $($v:literal)*) => {{
         /// # Safety
         /// As for [`Kernels::run`].
         $(#[target_feature(enable = $feature)])?
         unsafe fn run<const R: usize, const V: usize>(t: &Tile<<$lanes as Lanes>::Elem>) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { tile::<$lanes, R, V, { [$($v),*].len() }>(t) }
         }
         /// # Safety
@@ -272,7 +283,7 @@ macro_rules! kernels {
             rows: usize,
             columns: usize,
         ) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { transpose_matrix::<$lanes>(from, to, rows, columns) }
         }
         static KERNELS: Kernels<<$lanes as Lanes>::Elem> = Kernels {

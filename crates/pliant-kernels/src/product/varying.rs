@@ -1,10 +1,12 @@
-//! Products of two operands that both vary, of any strides, on the calling thread.
+//! Products of two non-constant operands with any strides, on the calling thread.
 //!
-//! Recipe: as for packed operands, but B is read in place where its rows are contiguous and few slivers share them;
-//! otherwise each panel is packed first, k by k, into a scratch panel that stays in the second-level cache. Where B lies
-//! transposed, packing turns blocks within the registers.
+//! Recipe: as for packed operands, but B is read in place if its rows are contiguous and few
+//! slivers share them. Otherwise each panel is first packed, block by block of k, into a scratch
+//! panel that stays in the second-level cache. If B is transposed, packing transposes blocks within
+//! the registers.
 //!
-//! Where each runs says [`crate::rules::varying`]. Measured: "Products of two operands that vary" in `docs/performance.md`.
+//! [`crate::rules::varying`] decides which of these runs. Measured: "Products of two operands that
+//! vary" in `docs/performance.md`.
 
 use pliant_exec::abi::STATUS_OK;
 
@@ -16,7 +18,8 @@ use crate::isa::Isa;
 use crate::rules::varying::{DEPTH, is_in_place, turns};
 use crate::scratch::Scratch;
 
-/// Whether [`run`] takes a product: C has contiguous rows or columns, and B need not be turned where that costs too much.
+/// Whether [`run`] supports a product: C has contiguous rows or columns, and B need not be
+/// transposed where that costs too much.
 pub fn applies<T>(g: &Gemm<T>) -> bool {
     if g.c.2 == 1 {
         g.b.2 == 1 || turns(g.m, g.k)
@@ -27,29 +30,30 @@ pub fn applies<T>(g: &Gemm<T>) -> bool {
 }
 
 thread_local! {
-    /// Its rows begin lines of the caches: vectors that straddle lines cost a product half of its speed.
+    /// Its rows start at cache lines: vectors that straddle lines halve the speed of a product.
     static PANEL: Scratch = const { Scratch::new() };
 }
 
-/// What finishes the results of a product, and where in its batch they lie.
+/// The epilogue of a product, and the position of its results in the batch.
 pub type Finish<'a> = Option<(&'a Epilogue, Place)>;
 
-/// One product. Returns a kernel status: the first of the epilogue other than 0, that there is no memory, or 0.
+/// One product. Returns a kernel status: the first non-zero one of the epilogue, out of
+/// memory, or 0.
 ///
 /// # Safety
-/// The machine has `isa`. [`applies`] says yes. All addressed elements are valid; C overlaps neither A nor B. Where there is
-/// an epilogue, the rows of C are contiguous, and it takes its operands.
+/// The machine has `isa`. [`applies`] is true. All addressed elements are valid; C overlaps neither
+/// A nor B. With an epilogue, the rows of C are contiguous, and the epilogue accepts its operands.
 pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>, end: Finish<'_>) -> i64 {
     let kernels = T::kernels(isa);
     let g = if g.c.2 == 1 { *g } else { transposed(g) };
     let in_place = reads_in_place(&g) && g.n.is_multiple_of(kernels.lanes);
     let room = if in_place { 0 } else { DEPTH.min(g.k) * kernels.columns() };
-    // SAFETY: the caller's promise; the transposed product has the same elements.
+    // SAFETY: guaranteed by the caller; the transposed product has the same elements.
     let all = |packed: *mut T| unsafe { blocks(kernels, &g, packed, end) };
     PANEL.with(|memory| memory.with(room, all))
 }
 
-/// Whether whole vectors of B are read where they lie.
+/// Whether whole vectors of B are read in place.
 fn reads_in_place<T>(g: &Gemm<T>) -> bool {
     g.b.2 == 1 && is_in_place(g.m, g.b.1.unsigned_abs().saturating_mul(size_of::<T>()))
 }
@@ -99,10 +103,10 @@ unsafe fn blocks<T: Element>(
     STATUS_OK
 }
 
-/// All rows of C under one panel.
+/// All rows of C for one panel.
 ///
 /// # Safety
-/// As for [`run`]; `b` holds `depth` rows of whole vectors.
+/// As for [`run`]; `b` has `depth` rows of whole vectors.
 unsafe fn panel<T: Element>(
     kernels: &Kernels<T>,
     g: &Gemm<T>,
@@ -113,7 +117,7 @@ unsafe fn panel<T: Element>(
 ) -> i64 {
     let end = end.filter(|_| k + depth == g.k);
     for (row, height) in slivers(g.m) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let status = unsafe {
             let mut tile = Tile {
                 k: depth,
@@ -141,7 +145,7 @@ unsafe fn panel<T: Element>(
     STATUS_OK
 }
 
-/// Copies a panel of B, row by row, with zeros right of its columns.
+/// Copies a panel of B, row by row, padded with zeros on the right.
 ///
 /// # Safety
 /// `depth` by `columns` elements are valid, and `packed` has room for rows of `width`.
@@ -152,7 +156,7 @@ unsafe fn pack<T: Element>(
     (columns, width): (usize, usize),
     packed: *mut T,
 ) {
-    // SAFETY: the caller's promise for reads; writes stay inside the panel.
+    // SAFETY: guaranteed by the caller for reads; writes stay inside the panel.
     unsafe {
         if columns < width {
             for p in 0..depth {

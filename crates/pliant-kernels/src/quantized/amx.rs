@@ -1,11 +1,14 @@
 //! Products of bytes in tile registers ([`crate::amx`]).
 //!
-//! Recipe: blocks of up to 256 rows of A are copied once for all panels of a piece, so that rows begin lines of the caches and
-//! end in zeros: a register whose rows cross lines takes twice as long to read. They are read in blocks of up to 32, by 32
-//! columns of a panel, or of up to 16, by 64. Signed bytes need no turning over, since there is an instruction for them. Sums
-//! lie in scratch memory, whose rows do not share sets of the first-level cache, until they are finished, six rows at a time.
+//! Recipe: blocks of up to 256 rows of A are copied once for all panels of a piece, so that rows
+//! start at cache lines and are padded with zeros: a register whose rows cross lines takes twice as
+//! long to load. They are read in blocks of up to 32, by 32 columns of a panel, or of up to 16, by 64
+//! columns. Signed bytes need no offset, since there is an instruction for them. Until they are
+//! finished, six rows at a time, sums are in scratch memory whose rows do not share sets of the
+//! first-level cache.
 //!
-//! Measured: "8-bit integers" in `docs/performance.md`; from how many rows on it runs, [`crate::rules::tiles`].
+//! Measured: "8-bit integers" in `docs/performance.md`. [`crate::rules::tiles`] states from how
+//! many rows on it is used.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -18,7 +21,7 @@ use crate::product::rows::{TILE_ROWS, even, slivers};
 use crate::product::share::part;
 use crate::scratch::Scratch;
 
-/// Rows of quads of B that a step reads.
+/// Number of rows of quads of B that a step reads.
 const QUADS: usize = LINE / 4;
 
 thread_local! {
@@ -27,29 +30,29 @@ thread_local! {
 
 /// Some columns of a panel.
 struct Strip {
-    /// Its first byte of B.
+    /// The address of its first byte of B.
     b: *const u8,
-    /// Number of its first column.
+    /// The index of its first column.
     first: usize,
-    /// Columns of registers.
+    /// Columns, rounded up to whole registers.
     width: usize,
-    /// Columns that there are results for.
+    /// The number of columns that have results.
     columns: usize,
 }
 
 /// Copies of some rows of A.
 struct Rows {
-    /// Their numbers.
+    /// Their indices.
     rows: Range<usize>,
-    /// The first.
+    /// The address of the first copy.
     copy: *mut u8,
-    /// From row to row: an odd number of lines, so that neighbours begin in different sets.
+    /// The row stride: an odd number of cache lines, so that adjacent rows start in different sets.
     apart: usize,
-    /// Their sums; not there where columns have no zero points.
+    /// Their sums; null if columns have no zero points.
     totals: *mut i32,
 }
 
-/// Some rows of some panels. Returns a kernel status.
+/// Computes some rows of some panels. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has tile registers, and `k` is at most `MOST_DEPTH`.
@@ -58,13 +61,13 @@ pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -
         let copy = w.g.a.wrapping_offset((rows.start as i64 * w.g.a_row) as isize).cast_mut();
         let (apart, count) = (w.g.a_row as usize, rows.len());
         let all = |totals: *mut i32| {
-            // SAFETY: the caller's promise; kernels do not call each other here.
+            // SAFETY: guaranteed by the caller; kernels do not call each other here.
             let mut tiles = unsafe { Tiles::new() };
             let rows = Rows { rows, copy, apart, totals };
-            // SAFETY: the caller's promise; the memory has room for the sums of these rows.
+            // SAFETY: guaranteed by the caller; the memory has room for the sums of these rows.
             unsafe {
                 if !w.g.b_zeros.is_null() {
-                    // Onto themselves.
+                    // The copies are in place.
                     rows.copy(w);
                 }
                 rows.multiply(w, panels, &mut tiles, &mut Edge::new())
@@ -76,7 +79,7 @@ pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -
     let blocks = rows.len().div_ceil(most);
     let most = most.min(rows.len());
     let all = |copy: *mut u8| {
-        // SAFETY: the caller's promise; kernels do not call each other here.
+        // SAFETY: guaranteed by the caller; kernels do not call each other here.
         let mut tiles = unsafe { Tiles::new() };
         let mut edge = Edge::new();
         for index in 0..blocks {
@@ -84,7 +87,7 @@ pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -
             let rows = rows.start + part.start..rows.start + part.end;
             let totals = copy.wrapping_add(most * apart).cast();
             let rows = Rows { rows, copy, apart, totals };
-            // SAFETY: the caller's promise; the memory has room for these rows.
+            // SAFETY: guaranteed by the caller; the memory has room for these rows.
             let status = unsafe {
                 rows.copy(w);
                 rows.multiply(w, panels.clone(), &mut tiles, &mut edge)
@@ -99,21 +102,22 @@ pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -
 }
 
 impl Rows {
-    /// Copies the rows, up to whole steps with zeros, and sums each where that is asked for.
+    /// Copies the rows, padded with zeros to whole steps, and sums each row if required.
     ///
     /// # Safety
-    /// The machine has the instructions; the bytes are readable, and there is room for the copies and sums.
+    /// The machine has the instructions; the bytes are readable, and the destinations have room for
+    /// the copies and sums.
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     unsafe fn copy(&self, w: &Work) {
         if w.g.b_zeros.is_null() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.copy_adding(w, |_, sum| sum, |_, _| ()) };
         }
         let (ones, write) = (_mm512_set1_epi8(1), |row: usize, sum| {
             // SAFETY: there is room for the sums.
             unsafe { self.totals.add(row).write(_mm512_reduce_add_epi32(sum)) }
         });
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if w.g.a_signed != 0 {
                 self.copy_adding(w, |x, sum| _mm512_dpbusd_epi32(sum, ones, x), write);
@@ -137,7 +141,7 @@ impl Rows {
         let whole = w.k / LINE * LINE;
         let mask = (1u64 << (w.k - whole)) - 1;
         for (index, row) in self.rows.clone().enumerate() {
-            // SAFETY: the caller's promise; bytes that the mask leaves out are not read.
+            // SAFETY: guaranteed by the caller; bytes that the mask excludes are not read.
             unsafe {
                 let from = w.g.a.offset((row as i64 * w.g.a_row) as isize);
                 let to = self.copy.add(index * self.apart);
@@ -179,10 +183,10 @@ impl Rows {
                     width,
                     columns: width.min(all - column),
                 };
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { strip.last_quads(w, edge) };
                 for (row, height) in even(self.rows.len(), TILE_ROWS) {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: guaranteed by the caller.
                     let status = unsafe { strip.multiply(w, self, (row, height), tiles, edge) };
                     if status != STATUS_OK {
                         return status;
@@ -195,7 +199,7 @@ impl Rows {
 }
 
 impl Strip {
-    /// Copies the quads beyond whole steps.
+    /// Copies the quads after the last whole step.
     ///
     /// # Safety
     /// As for [`block`].
@@ -205,11 +209,11 @@ impl Strip {
         }
         let (whole, b_row) = (w.k / LINE * QUADS, w.width * 4);
         let b = (self.b.wrapping_add(whole * b_row), b_row);
-        // SAFETY: the caller's promise; panels have whole registers of columns.
+        // SAFETY: guaranteed by the caller; panels consist of whole registers of columns.
         unsafe { edge.copy(b, w.k.div_ceil(4) - whole, self.width) };
     }
 
-    /// Up to [`TILE_ROWS`] rows.
+    /// Multiplies up to [`TILE_ROWS`] rows.
     ///
     /// # Safety
     /// As for [`block`].
@@ -231,14 +235,14 @@ impl Strip {
             Stretch::new(rest, (a.wrapping_add(whole * LINE), a_row), edge.copied()),
         ];
         let block = Block::new(stretches, c.cast(), Edge::<i32>::ROW as isize, false);
-        // SAFETY: the caller's promise; the copies end in zeros, and the sums have room for whole registers.
+        // SAFETY: guaranteed by the caller; the copies end in zeros, and the sums have room for whole registers.
         unsafe { tiles.multiply(kind, height, self.width, &block) };
         let (row, totals) = (all.rows.start + row, all.totals.wrapping_add(row).cast_const());
         let own = |i: usize| c.wrapping_add(i * BLOCK_COLUMNS);
         for (above, rows) in slivers(height) {
             let totals = totals.wrapping_add(above);
             let (c, size) = ((own(above), BLOCK_COLUMNS as isize), (rows, self.columns));
-            // SAFETY: the caller's promise; the sums of these rows are complete.
+            // SAFETY: guaranteed by the caller; the sums of these rows are complete.
             let status = unsafe { w.finish((totals, row + above), c, size, self.first) };
             if status != STATUS_OK {
                 return status;
@@ -247,7 +251,7 @@ impl Strip {
         if !g.c.is_null() {
             let to = g.c.wrapping_offset((row as i64 * g.c_row + self.first as i64) as isize);
             for i in 0..height {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { own(i).copy_to(to.offset(i as isize * g.c_row as isize), self.columns) };
             }
         }

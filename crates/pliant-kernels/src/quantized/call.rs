@@ -17,7 +17,7 @@ pub(super) fn data<T>(call: &Call, name: &str) -> *const T {
     call.operand(name).map_or(null(), |view| view.data.cast_const().cast())
 }
 
-/// The bias, factors of columns and activation of a call.
+/// The bias, column factors and activation of a call.
 pub(super) fn standard(call: &Call, scales: &str) -> Standard {
     Standard {
         column_scale: data(call, scales),
@@ -62,14 +62,15 @@ impl Implementation for Int8Product {
             width: sizes.get("width"),
             sums: data(call, "column_sums"),
             b_zeros: data(call, "weight_zeros"),
-            // Sums are written where they become float32. Empty results may have any address.
+            // Sums are converted to float32 at their destination. Empty results may have any
+            // address.
             c: if out.data.is_null() { std::ptr::dangling_mut() } else { out.data.cast() },
             c_row: sizes.get("columns"),
             has_epilogue: i64::from(floats),
             epilogue: if floats { finish.epilogue() } else { plain },
         };
-        // SAFETY: the call was checked, and the caller promises valid memory; the epilogue's operands live until the product
-        // is there.
+        // SAFETY: the call was checked, and the caller guarantees valid memory; the epilogue's
+        // operands are valid until the product is complete.
         unsafe { pliant_gemm_int8(runtime, &raw const product) }
     }
 }

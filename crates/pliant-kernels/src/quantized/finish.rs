@@ -1,8 +1,8 @@
-//! What becomes of sums of 8-bit products where they are, tile by tile: the last step of a quantised layer.
+//! Finishes the sums of 8-bit products in place, tile by tile: the last step of a quantised layer.
 //!
-//! A sum gets a term of its column, becomes float32, is multiplied by a factor of its row, and is finished as other results are
-//! ([`Standard`]). Then it may become a byte again: divided by a scale, rounded to even, shifted by a zero point, kept between two
-//! limits.
+//! A sum is increased by a term of its column, converted to float32, multiplied by a factor of its
+//! row, and finished like other results ([`Standard`]). It may then be requantised to a byte:
+//! divided by a scale, rounded to even, shifted by a zero point, and clipped to two limits.
 
 use std::ffi::c_void;
 use std::ptr::null;
@@ -14,7 +14,7 @@ use crate::epilogue::{Epilogue, EpilogueTile, Standard, pliant_epilogue_f32};
 use crate::isa::isa;
 use crate::lanes::{Lanes, for_isa};
 
-/// [`pliant_epilogue_f32`] over tiles of int32, which become float32 where they are.
+/// [`pliant_epilogue_f32`] on tiles of int32, which are converted to float32 in place.
 ///
 /// # Safety
 /// As for [`pliant_epilogue_f32`].
@@ -22,25 +22,25 @@ pub unsafe extern "C" fn pliant_epilogue_int32(
     operands: *const c_void,
     tile: *const EpilogueTile,
 ) -> i64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         to_floats(&Finish::default(), &*tile);
         pliant_epilogue_f32(operands, tile)
     }
 }
 
-/// What becomes of a sum.
+/// How sums are finished.
 #[derive(Clone, Copy, Debug)]
 pub struct Finish {
-    /// Terms of the columns; null where there are none.
+    /// Terms of the columns; null if there are none.
     pub sums: *const i32,
-    /// Factors of the rows; null where all are 1.
+    /// Factors of the rows; null if all are 1.
     pub rows: *const f32,
-    /// From row to row of them: 0 where all rows have one.
+    /// The stride of the factors: 0 if all rows share one.
     pub step: i64,
-    /// What becomes of them as float32.
+    /// The epilogue of the float32 results.
     pub standard: Standard,
-    /// What becomes of that as bytes, which are written instead.
+    /// The conversion to bytes, which are then written instead.
     pub bytes: Option<Bytes>,
 }
 
@@ -50,18 +50,18 @@ impl Default for Finish {
     }
 }
 
-/// Results that become bytes.
+/// The conversion of results to bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes {
-    /// What results are divided by.
+    /// The divisor of results.
     pub divisor: f32,
-    /// What is added to them when they are whole.
+    /// The zero point, added after rounding.
     pub zero: f32,
-    /// The least and the largest.
+    /// The minimum and the maximum.
     pub limits: (f32, f32),
     /// Whether bytes are signed.
     pub signed: bool,
-    /// Where they are written, and from row to row.
+    /// The destination of the bytes, and their row stride.
     pub out: (*mut u8, i64),
 }
 
@@ -85,7 +85,7 @@ impl Finish {
         finish
     }
 
-    /// It, as a product calls it.
+    /// The epilogue that a product calls.
     pub(super) fn epilogue(&self) -> Epilogue {
         Epilogue { function: finish, operands: (&raw const *self).cast() }
     }
@@ -96,7 +96,7 @@ impl Finish {
 /// # Safety
 /// As for [`pliant_epilogue_int32`]; the factors of the rows and terms of the columns are readable, the bytes writable.
 unsafe extern "C" fn finish(operands: *const c_void, tile: *const EpilogueTile) -> i64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (f, tile) = (&*operands.cast::<Finish>(), &*tile);
         for_isa!(isa(), each_row(f: &Finish, tile: &EpilogueTile)).0(f, tile);
@@ -118,11 +118,12 @@ unsafe extern "C" fn finish(operands: *const c_void, tile: *const EpilogueTile) 
 )]
 #[inline(always)]
 unsafe fn each_row<L: Lanes<Elem = f32>>(f: &Finish, tile: &EpilogueTile) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { to_floats(f, tile) }
 }
 
-/// Makes float32 of the int32 of a tile, each with the term of its column and times the factor of its row.
+/// Converts the int32 of a tile to float32, each with the term of its column added and multiplied
+/// by the factor of its row.
 ///
 /// # Safety
 /// As for [`finish`].
@@ -130,13 +131,13 @@ unsafe fn each_row<L: Lanes<Elem = f32>>(f: &Finish, tile: &EpilogueTile) {
 unsafe fn to_floats(f: &Finish, t: &EpilogueTile) {
     for row in 0..t.rows {
         let columns = t.columns as usize;
-        // SAFETY: the caller's promise; both types have the same size.
+        // SAFETY: guaranteed by the caller; both types have the same size.
         let data = unsafe {
             let data = t.data.cast::<i32>().offset((row * t.row_stride) as isize);
             from_raw_parts_mut(data, columns)
         };
         if !f.sums.is_null() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let terms = unsafe { from_raw_parts(f.sums.offset(t.column as isize), columns) };
             for (x, term) in data.iter_mut().zip(terms) {
                 *x = x.wrapping_add(*term);
@@ -144,7 +145,7 @@ unsafe fn to_floats(f: &Finish, t: &EpilogueTile) {
         }
         let factor = match f.rows.is_null() {
             true => 1.0,
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             false => unsafe { *f.rows.offset(((t.row + row) * f.step) as isize) },
         };
         for x in data {
@@ -166,21 +167,21 @@ unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Bytes, t: &EpilogueTile) {
     let range = if b.signed { (-128, 127) } else { (0, 255) };
     for row in 0..t.rows {
         let columns = t.columns as usize;
-        // SAFETY: the caller's promise; nobody else has these bytes.
+        // SAFETY: guaranteed by the caller; these bytes are not accessed by others.
         let (from, to) = unsafe {
             let from = t.data.cast::<f32>().offset((row * t.row_stride) as isize);
             let to = b.out.0.offset(((t.row + row) * b.out.1 + t.column) as isize);
             (from_raw_parts(from, columns), from_raw_parts_mut(to, columns))
         };
         for (to, x) in to.iter_mut().zip(from) {
-            // NaN is 0 as an integer.
+            // NaN converts to the integer 0.
             *to = (b.value(*x) as i32).clamp(range.0, range.1) as u8;
         }
     }
 }
 
 impl Bytes {
-    /// The byte of a result, as a whole float.
+    /// The byte of a result, as a float with an integer value.
     #[inline(always)]
     fn value(&self, x: f32) -> f32 {
         let x = round_even(x / self.divisor) + self.zero;
@@ -189,8 +190,8 @@ impl Bytes {
     }
 }
 
-/// To the nearest whole number, or the even one of two: what has no part in float32 once 2^23 is added, which is done so that
-/// vectors of any instruction set do it.
+/// Rounds to the nearest integer, ties to even, by adding and subtracting 2^23, where float32 has
+/// no fraction bits. This vectorises for any instruction set.
 #[inline(always)]
 fn round_even(x: f32) -> f32 {
     const WHOLE: f32 = (1 << 23) as f32;

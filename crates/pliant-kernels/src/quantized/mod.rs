@@ -1,12 +1,13 @@
-//! Products of 8-bit integers with sums in 32 bits, exact: `c[i, j]` is the sum of
+//! Products of 8-bit integers with exact sums in 32 bits: `c[i, j]` is the sum of
 //! `(a[i, p] - a_zero[i]) * (b[p, j] - b_zero[j])`.
 //!
-//! Recipe: as for packed operands of float32, with four neighbours of k in each 32-bit lane: a word of A goes to all lanes, and one
-//! instruction multiplies its unsigned bytes by the signed bytes of B and adds the four products (`vpdpbusd`). All of k is summed
-//! at once. Signed bytes of A are read with their highest bit turned over, which adds 128. Zero points are taken out of the sums at
-//! the end, by the sums of columns, which packing leaves, and of rows, which are added up only where B has zero points. Sums
-//! wrap around beyond 32 bits, as those of the reference do. Where there are tile registers they take all but few rows
-//! and sums of very many products.
+//! Recipe: as for packed float32 operands, with four adjacent values of k in each 32-bit lane: a
+//! word of A is broadcast to all lanes, and one instruction multiplies its unsigned bytes by the
+//! signed bytes of B and adds the four products (`vpdpbusd`). All of k is summed at once. The
+//! highest bit of signed bytes of A is flipped, which adds 128. Zero points are subtracted from the
+//! sums at the end, using the sums of columns, which packing computes, and of rows, which are
+//! computed only if B has zero points. Sums wrap around beyond 32 bits, as in the reference. On
+//! machines with tile registers, these are used except for few rows and for very deep products.
 //!
 //! Measured, with and without tile registers: "8-bit integers" in `docs/performance.md`.
 //!
@@ -15,9 +16,9 @@
 //! | `amx` | many rows in tile registers |
 //! | `call` | the entry points that loop functions call |
 //! | `convolution` | convolutions: products of copied patches |
-//! | `finish` | what becomes of sums |
+//! | `finish` | finishes sums |
 //! | `tile` | the micro-kernel |
-//! | `zeros` | zero points taken out of sums |
+//! | `zeros` | subtracts zero points from sums |
 //!
 //! Right operands are packed by [`pack_quads`].
 
@@ -48,7 +49,8 @@ pub use pliant_tensor::{Quads, pack_quads};
 use tile::{Kernels, Tile, kernels};
 use zeros::{ReadTile, add_rows, take_zeros};
 
-/// One product: 64-bit words, so that generated code may write them as an array. Strides count elements.
+/// The arguments of a product: 64-bit words, so that generated code can write them as an array.
+/// Strides count elements.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct QuantizedGemm {
@@ -58,31 +60,32 @@ pub struct QuantizedGemm {
     pub n: i64,
     /// Columns of A, rows of B.
     pub k: i64,
-    /// A: bytes, whose rows are contiguous.
+    /// A: bytes with contiguous rows.
     pub a: *const u8,
-    /// From row to row of A.
+    /// The row stride of A.
     pub a_row: i64,
     /// Whether the bytes of A are signed.
     pub a_signed: i64,
-    /// Zero points of the rows of A; null where all are 0.
+    /// Zero points of the rows of A; null if all are 0.
     pub a_zeros: *const i32,
-    /// From row to row of them: 0 where all rows have one.
+    /// The stride of the zero points: 0 if all rows share one.
     pub a_zeros_step: i64,
-    /// B, as [`pack_quads`] leaves it.
+    /// B, as packed by [`pack_quads`].
     pub b: *const i8,
     /// Columns of a panel of B.
     pub width: i64,
     /// Sums of the columns of B.
     pub sums: *const i32,
-    /// Zero points of the columns of B; null where all are 0.
+    /// Zero points of the columns of B; null if all are 0.
     pub b_zeros: *const i32,
-    /// C, whose rows are contiguous. It may be null with an epilogue, which then writes the results elsewhere.
+    /// C, with contiguous rows. It may be null with an epilogue, which then writes the results
+    /// elsewhere.
     pub c: *mut i32,
-    /// From row to row of C.
+    /// The row stride of C.
     pub c_row: i64,
-    /// Whether an epilogue finishes the results.
+    /// Whether there is an epilogue.
     pub has_epilogue: i64,
-    /// It, over tiles of int32. Not read without.
+    /// The epilogue, on tiles of int32. Ignored without `has_epilogue`.
     pub epilogue: Epilogue,
 }
 
@@ -90,7 +93,7 @@ pub struct QuantizedGemm {
 #[repr(C, align(64))]
 struct Scratch([i32; MOST_ROWS * MOST_COLUMNS]);
 
-/// What all pieces share.
+/// The state shared by all pieces.
 #[derive(Clone, Copy)]
 struct Work<'a> {
     g: &'a QuantizedGemm,
@@ -98,8 +101,8 @@ struct Work<'a> {
     kernels: &'static Kernels,
     /// Whether tile registers are used.
     tiles: bool,
-    /// Whether the rows of A are copies already: they begin lines of the caches, have memory up to the end of a line and are
-    /// writable.
+    /// Whether the rows of A are already copies: they start at cache lines, have writable memory up
+    /// to the end of a line.
     copied: bool,
     m: usize,
     n: usize,
@@ -107,7 +110,7 @@ struct Work<'a> {
     width: usize,
 }
 
-/// [`pliant_gemm_int8`] with these instructions.
+/// [`pliant_gemm_int8`] with the given instruction set.
 ///
 /// # Safety
 /// The machine has `isa`; as for [`pliant_gemm_int8`].
@@ -124,15 +127,16 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     };
     let piece = |index: usize| {
         let (rows, panels) = cut.piece(index, (w.m, unit), panels);
-        // SAFETY: the caller's promise; pieces write disjoint results.
+        // SAFETY: guaranteed by the caller; pieces write disjoint results.
         unsafe { w.block(rows, panels) }
     };
-    // SAFETY: the caller's promise; the kernels do not unwind.
+    // SAFETY: guaranteed by the caller; the kernels do not unwind.
     unsafe { share(runtime, cut.pieces(), cut.units, &piece) }
 }
 
-/// From row to row of copies of A, and how many rows are copied at once: an odd number of lines, so that neighbours begin in
-/// different sets of the first-level cache, and whole blocks of tile registers.
+/// The row stride of copies of A, and the number of rows that are copied at once: an odd number of
+/// cache lines, so that adjacent rows start in different sets of the first-level cache, and whole
+/// blocks of tile registers.
 fn copies(k: usize) -> (usize, usize) {
     let apart = (k.div_ceil(LINE) | 1) * LINE;
     let blocks = (COPIED / apart / TILE_ROWS).clamp(1, MOST_COPIED);
@@ -140,7 +144,7 @@ fn copies(k: usize) -> (usize, usize) {
 }
 
 impl<'a> Work<'a> {
-    /// A product; none where its structure makes no sense.
+    /// The product; `None` if the arguments are invalid.
     fn of(isa: Isa, g: &'a QuantizedGemm) -> Option<Work<'a>> {
         let of = |d: i64| usize::try_from(d).ok();
         let (m, n, k) = (of(g.m)?, of(g.n)?, of(g.k)?);
@@ -151,24 +155,24 @@ impl<'a> Work<'a> {
         somewhere.then_some(Work { g, isa, kernels, tiles, copied: false, m, n, k, width })
     }
 
-    /// Products that are added in the time of one of float32.
+    /// The number of products that are added in the time of one of float32.
     fn speed(&self) -> usize {
         if self.tiles { TILES_FAST } else { FAST }
     }
 
-    /// Some rows of some panels.
+    /// Computes some rows of some panels.
     ///
     /// # Safety
     /// As for [`run`].
     unsafe fn block(&self, rows: Range<usize>, panels: Range<usize>) -> i64 {
         #[cfg(target_arch = "x86_64")]
         if self.tiles {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { amx::block(self, rows, panels) };
         }
         for panel in panels {
             for (row, height) in slivers(rows.len()) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 let status = unsafe { self.sliver(rows.start + row, height, panel) };
                 if status != STATUS_OK {
                     return status;
@@ -178,7 +182,7 @@ impl<'a> Work<'a> {
         STATUS_OK
     }
 
-    /// One sliver of one panel, strip by strip.
+    /// Computes one sliver of one panel, strip by strip.
     ///
     /// # Safety
     /// As for [`run`].
@@ -209,11 +213,11 @@ impl<'a> Work<'a> {
                 c_row,
                 last: 0,
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.kernels.run(height, width, &mut tile) };
         }
         let mut totals = [0; MOST_ROWS];
-        // SAFETY: the caller's promise; the sums of the tile are complete.
+        // SAFETY: guaranteed by the caller; the sums of the tile are complete.
         unsafe {
             if !g.b_zeros.is_null() {
                 let (a, k) = ((a, g.a_row as isize), (self.k, signed));
@@ -224,17 +228,18 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// What was added to bytes of A as they were read: tile registers know signed ones.
+    /// The value that was added to the bytes of A when they were read. Tile registers support
+    /// signed bytes.
     fn added(&self) -> i32 {
         if self.g.a_signed != 0 && !self.tiles { 128 } else { 0 }
     }
 
-    /// Whether sums have something to be taken out of.
+    /// Whether zero points must be subtracted from the sums.
     fn has_zeros(&self) -> bool {
         self.added() != 0 || !self.g.a_zeros.is_null() || !self.g.b_zeros.is_null()
     }
 
-    /// Takes the zero points out of the sums of a tile and calls the epilogue.
+    /// Subtracts the zero points from the sums of a tile and calls the epilogue.
     ///
     /// # Safety
     /// As for [`run`].
@@ -245,7 +250,7 @@ impl<'a> Work<'a> {
         size: (usize, usize),
         first: usize,
     ) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if self.has_zeros() {
                 let read = ReadTile { totals, row, c, c_row, size, first };
@@ -257,15 +262,16 @@ impl<'a> Work<'a> {
     }
 }
 
-/// A product of 8-bit integers, called by generated code with the address of its structure. Returns a kernel status.
+/// Computes a product of 8-bit integers. Generated code calls it with the address of the arguments.
+/// Returns a kernel status.
 ///
 /// # Safety
-/// The runtime lives; all addressed elements are valid, and all of each panel; C overlaps no operand; the epilogue takes its
-/// operands, and tiles of int32.
+/// The runtime is valid; all addressed elements are valid, including whole panels; C overlaps no
+/// operand; the epilogue accepts its operands, and tiles of int32.
 pub unsafe extern "C" fn pliant_gemm_int8(
     runtime: *const KernelRuntime,
     product: *const QuantizedGemm,
 ) -> i64 {
-    // SAFETY: the caller's promise; the instructions are those of the machine.
+    // SAFETY: guaranteed by the caller; the instructions are those of the machine.
     unsafe { run(isa(), &*runtime, &*product) }
 }

@@ -1,33 +1,35 @@
-//! The micro-kernel of 8-bit products: one sliver of rows by one panel of columns, kept in registers over all of k.
+//! The micro-kernel of 8-bit products: one sliver of rows by one panel of columns, in registers
+//! over all of k.
 //!
-//! With the instructions for it (AVX-512 VNNI) 6 rows by 4 vectors of 16 sums; else plain code over few sums, which the compiler
-//! vectorizes for AVX2 or for the least machine of its target.
+//! With AVX-512 VNNI, a tile is 6 rows by 4 vectors of 16 sums. Otherwise plain code with few sums,
+//! which the compiler vectorises for AVX2 or for the baseline of its target.
 //!
-//! Recipe: as for float32 ([`crate::product::tile`]), four neighbours of k to a lane. Measured: the rates without tile
-//! registers, and of few rows, under "8-bit integers" in `docs/performance.md`.
+//! Recipe: as for float32 ([`crate::product::tile`]), with four adjacent values of k per lane.
+//! Measured: the rates without tile registers, and of few rows, under "8-bit integers" in
+//! `docs/performance.md`.
 
 use crate::isa::{Isa, Vectors};
 use crate::product::tile::ROWS;
 
 /// `c[rows, columns] = a[rows, k] * b[k, columns]`; strides in elements.
 pub struct Tile {
-    /// How many products each sum has.
+    /// The number of products in each sum.
     pub k: usize,
     /// First byte of A, whose rows are contiguous.
     pub a: *const u8,
-    /// From row to row of A.
+    /// The row stride of A.
     pub a_row: isize,
-    /// Bits that are turned over in each word of A.
+    /// The bits that are flipped in each word of A.
     pub flip: u32,
     /// First quad of B.
     pub b: *const i8,
-    /// From quad row to quad row of B, in bytes.
+    /// The stride between rows of quads of B, in bytes.
     pub b_row: usize,
     /// First element of C, whose rows are contiguous.
     pub c: *mut i32,
-    /// From row to row of C.
+    /// The row stride of C.
     pub c_row: isize,
-    /// How many elements of the last vector of a row C has.
+    /// The number of elements of C in the last vector of a row.
     pub last: usize,
 }
 
@@ -36,7 +38,7 @@ type TileFn = unsafe fn(&Tile);
 /// The kernels of one instruction set.
 pub struct Kernels {
     lanes: usize,
-    /// By rows less one, then by vectors less one.
+    /// Indexed by rows minus one, then by vectors minus one.
     table: [&'static [TileFn]; ROWS],
 }
 
@@ -46,7 +48,7 @@ impl Kernels {
         self.lanes * self.table[0].len()
     }
 
-    /// Computes a tile of `rows` by `columns`, whose field `last` this sets.
+    /// Computes a tile of `rows` by `columns`; sets the tile's field `last`.
     ///
     /// # Safety
     /// The machine has the instructions. `1 <= rows <= ROWS` and `1 <= columns <= self.columns()`. The elements of A and C are
@@ -54,7 +56,7 @@ impl Kernels {
     pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile) {
         let vectors = columns.div_ceil(self.lanes);
         tile.last = columns - (vectors - 1) * self.lanes;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.table[rows - 1][vectors - 1](tile) }
     }
 }
@@ -64,11 +66,12 @@ impl Kernels {
 /// # Safety of the methods
 /// The machine has the instructions; the bytes are readable, the elements writable.
 trait Sums: Copy {
-    /// How many sums.
+    /// The number of sums.
     const N: usize;
     /// All zeros.
     unsafe fn zero() -> Self;
-    /// Adds to each sum the products of the unsigned bytes of a word with four signed bytes of its own.
+    /// Adds to each sum the products of the unsigned bytes of a word with the sum's four
+    /// signed bytes.
     unsafe fn dot(self, word: u32, quads: *const i8) -> Self;
     /// Writes the first `count` sums.
     unsafe fn store_first(self, to: *mut i32, count: usize);
@@ -88,7 +91,7 @@ impl Sums for Plain {
 
     #[inline(always)]
     unsafe fn dot(self, word: u32, quads: *const i8) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let b = unsafe { quads.cast::<[[i8; 4]; 8]>().read_unaligned() };
         let a = word.to_le_bytes();
         let mut sums = self.0;
@@ -102,7 +105,7 @@ impl Sums for Plain {
 
     #[inline(always)]
     unsafe fn store_first(self, to: *mut i32, count: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { std::ptr::copy_nonoverlapping(self.0.as_ptr(), to, count) }
     }
 }
@@ -122,7 +125,7 @@ mod x86 {
 
         #[inline(always)]
         unsafe fn zero() -> Self {
-            // SAFETY: the caller's promise, here and below.
+            // SAFETY: guaranteed by the caller, here and below.
             unsafe { Vnni(_mm512_setzero_si512()) }
         }
 
@@ -137,7 +140,7 @@ mod x86 {
 
         #[inline(always)]
         unsafe fn store_first(self, to: *mut i32, count: usize) {
-            // SAFETY: as above; lanes that the mask leaves out are not accessed.
+            // SAFETY: as above; lanes that the mask excludes are not accessed.
             unsafe { _mm512_mask_storeu_epi32(to, ((1u32 << count) - 1) as __mmask16, self.0) }
         }
     }
@@ -149,7 +152,7 @@ mod x86 {
 /// As for [`Kernels::run`].
 #[inline(always)]
 unsafe fn tile<S: Sums, const R: usize, const V: usize>(t: &Tile) {
-    // SAFETY: the caller's promise; the addresses after the last row are computed, but not used.
+    // SAFETY: guaranteed by the caller; the addresses after the last row are computed, but not used.
     unsafe {
         let mut sums = [[S::zero(); V]; R];
         let (mut a, mut b) = (t.a, t.b);
@@ -173,7 +176,7 @@ unsafe fn tile<S: Sums, const R: usize, const V: usize>(t: &Tile) {
     }
 }
 
-/// Adds one row of quads, multiplied by each row's word of A, of which `COUNT` bytes are there.
+/// Adds one row of quads, multiplied by each row's word of A, of which `COUNT` bytes exist.
 ///
 /// # Safety
 /// As for [`Kernels::run`].
@@ -185,7 +188,7 @@ unsafe fn step<S: Sums, const R: usize, const V: usize, const COUNT: usize>(
     b: *const i8,
 ) {
     for (r, sums) in sums.iter_mut().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let from = a.offset(r as isize * t.a_row);
             let word = if COUNT == 4 {
@@ -195,7 +198,7 @@ unsafe fn step<S: Sums, const R: usize, const V: usize, const COUNT: usize>(
                 std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), COUNT);
                 u32::from_ne_bytes(bytes)
             };
-            // Bytes that are not there meet zeros of B, whatever they are.
+            // Missing bytes are multiplied by zeros of B, so their values do not matter.
             let word = word.to_le() ^ t.flip;
             for (v, sum) in sums.iter_mut().enumerate() {
                 *sum = sum.dot(word, b.add(v * S::N * 4));
@@ -204,14 +207,14 @@ unsafe fn step<S: Sums, const R: usize, const V: usize, const COUNT: usize>(
     }
 }
 
-/// The table of kernels for one type of vector, up to so many vectors in a row.
+/// The table of kernels for one vector type, up to the given number of vectors in a row.
 macro_rules! kernels {
     ($sums:ty $(, $feature:literal)?; $($v:literal)*) => {{
         /// # Safety
         /// As for [`Kernels::run`].
         $(#[target_feature(enable = $feature)])?
         unsafe fn run<const R: usize, const V: usize>(t: &Tile) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { tile::<$sums, R, V>(t) }
         }
         static KERNELS: Kernels = Kernels {

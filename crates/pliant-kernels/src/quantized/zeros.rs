@@ -1,4 +1,4 @@
-//! Zero points, taken out of the sums of a tile:
+//! Subtracts zero points from the sums of a tile:
 //! `sum((a - x) * (b - y)) = sum(a * b) - x * sum(b) - y * (sum(a) - k * x)`.
 
 use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -6,23 +6,24 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 use super::Work;
 use crate::lanes::Lanes;
 
-/// Sums of products of bytes as they were read.
+/// Sums of products of bytes as they were read, with any offset.
 pub(super) struct ReadTile {
-    /// Sums of the rows of A as their bytes mean; not read where columns have no zero points.
+    /// Sums of the true values of the rows of A; not read if columns have no zero points.
     pub totals: *const i32,
-    /// Number of the first row.
+    /// The index of the first row.
     pub row: usize,
-    /// The sums, with rows of neighbours.
+    /// The sums, with contiguous rows.
     pub c: *mut i32,
-    /// From row to row of them.
+    /// Their row stride.
     pub c_row: isize,
     /// Rows and columns.
     pub size: (usize, usize),
-    /// Number of the first column.
+    /// The index of the first column.
     pub first: usize,
 }
 
-/// The sums of some rows of A, which are `apart` bytes apart, of `k` bytes that have a sign or none.
+/// The sums of rows of A with a row stride of `apart` bytes and `k` bytes each, which are signed or
+/// unsigned.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. The bytes are readable, the totals writable.
@@ -37,18 +38,18 @@ pub(super) unsafe fn add_rows<L: Lanes<Elem = f32>>(
     totals: &mut [i32],
 ) {
     if k == 0 {
-        // There may be no address.
+        // The address may be invalid.
         return totals.fill(0);
     }
     for (i, total) in totals.iter_mut().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let row = unsafe { from_raw_parts(a.offset(i as isize * apart), k) };
         let sum = |value: fn(u8) -> i32| row.iter().fold(0i32, |t, &x| t.wrapping_add(value(x)));
         *total = if signed { sum(|x| i32::from(x.cast_signed())) } else { sum(i32::from) };
     }
 }
 
-/// Makes the sums those of what bytes mean.
+/// Corrects the sums to those of the true values.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].
@@ -61,7 +62,7 @@ pub(super) unsafe fn take_zeros<L: Lanes<Elem = f32>>(w: &Work, t: &ReadTile) {
     let g = w.g;
     let (rows, columns) = t.size;
     for i in 0..rows {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let zero = match g.a_zeros.is_null() {
                 true => 0,

@@ -1,4 +1,4 @@
-//! The entry of recurrent layers.
+//! The entry point of recurrent layers.
 
 use std::ptr::{null, null_mut};
 
@@ -13,7 +13,7 @@ use crate::isa::isa;
 /// A layer of float32 ([`pliant_kernel_api::kernels::recurrent`]).
 pub struct Recurrent;
 
-/// The number of steps with the second layout first.
+/// The value of the layout attribute for batch first.
 const BATCH_FIRST: i64 = 1;
 
 impl Implementation for Recurrent {
@@ -26,7 +26,7 @@ impl Implementation for Recurrent {
         let stride = |name: &str, dim: usize| strides(name)[dim] as usize;
         let data = |name: &str| call.operand(name).map_or(null_mut(), |v| v.data);
         let read = |name: &str| data(name).cast_const().cast::<f32>();
-        // The positions of steps, sequences and directions.
+        // The positions of the dims of steps, sequences and directions.
         let (step, batch) = if batch_first { (1, 0) } else { (0, 1) };
         let (y_step, y_direction, y_batch) = if batch_first { (1, 2, 0) } else { (0, 1, 2) };
         let (state_direction, state_batch) = if batch_first { (1, 0) } else { (0, 1) };

@@ -1,10 +1,11 @@
-//! From the sums of a panel to the next state of its units, for each kind of cell.
+//! Computes the next state of a panel's units from its sums, for each kind of cell.
 //!
-//! Vectors of one gate of 16 units lie side by side, in the sums and in the input gates; states are padded to whole vectors,
-//! so that only results need care at the last unit. Gates are computed with the sequences of [`crate::math`] (2 ulp).
+//! The vectors of the gates of 16 units are adjacent, in the sums and in the input gates. States
+//! are padded to whole vectors, so only results need special care at the last unit. Gates are
+//! computed with the sequences of [`crate::math`] (2 ulp).
 //!
-//! Recipe: one pass over the gates of 16 units while their sums are in the nearest cache. Measured as a whole: "Recurrent layers"
-//! in `docs/performance.md`; the gates were not measured apart.
+//! Recipe: one pass over the gates of 16 units while their sums are in the nearest cache. Measured
+//! as a whole: "Recurrent layers" in `docs/performance.md`; the gates were not measured separately.
 
 use pliant_tensor::gates::{Cell, Phase, UNITS};
 
@@ -13,19 +14,19 @@ use crate::lanes::{MathLanes, for_isa};
 use crate::math;
 use crate::vector::wide::Wide;
 
-/// The units of one panel for some sequences at one step. Addresses are those of the panel's first unit and of the first
-/// sequence; strides count elements.
+/// The units of one panel for some sequences at one step. Addresses refer to the panel's first unit
+/// and the first sequence; strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Units {
     /// The kind of cell.
     pub cell: Cell,
-    /// Which product of the step.
+    /// The index of the product within the step.
     pub phase: usize,
-    /// Sequences.
+    /// The number of sequences.
     pub rows: usize,
-    /// Groups of 16 units.
+    /// The number of groups of 16 units.
     pub groups: usize,
-    /// Units that there are.
+    /// The number of actual units.
     pub units: usize,
     /// The sums and their row stride.
     pub sums: (*const f32, usize),
@@ -33,11 +34,11 @@ pub struct Units {
     pub gates: (*const f32, usize),
     /// The biases.
     pub bias: *const f32,
-    /// Peepholes of the input gate, and from gate to gate; null where there are none.
+    /// Peepholes of the input gate, and the stride between gates; null if there are none.
     pub peepholes: (*const f32, usize),
-    /// The output state before, and the row stride of all states.
+    /// The previous output state, and the row stride of all states.
     pub before: (*const f32, usize),
-    /// The output state after.
+    /// The next output state.
     pub after: *mut f32,
     /// The cell state of an LSTM; the update gate of a GRU.
     pub c: *mut f32,
@@ -45,7 +46,7 @@ pub struct Units {
     pub reset: *mut f32,
     /// Results and their row stride.
     pub y: (*mut f32, isize),
-    /// Lengths of the sequences, or null where all have the step.
+    /// Lengths of the sequences, or null if all include the step.
     pub lengths: *const i64,
     /// The step.
     pub step: i64,
@@ -55,10 +56,11 @@ impl Units {
     /// Finishes the units.
     ///
     /// # Safety
-    /// The machine has `isa`. All addressed elements are valid; what is written overlaps nothing else.
+    /// The machine has `isa`. All addressed elements are valid; what is written overlaps no other
+    /// operand.
     pub unsafe fn finish(&self, isa: Isa) {
         let finish = for_isa!(isa, finish(units: &Units)).0;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { finish(self) }
     }
 
@@ -70,27 +72,27 @@ impl Units {
 /// One vector of units of one sequence.
 struct At<'a> {
     u: &'a Units,
-    /// Sums of its first gate, input gates, biases.
+    /// The sums of its first gate, the input gates and the biases.
     sums: *const f32,
     gates: *const f32,
     bias: *const f32,
-    /// Its place within a state, and within the panel.
+    /// Its index within a state, and within the panel.
     state: usize,
     unit: usize,
 }
 
 impl At<'_> {
-    /// The sum of a gate, with what the input gives and the bias.
+    /// The sum of a gate, with the input product and the bias.
     ///
     /// # Safety
     /// As for [`finish`]; likewise below.
     #[inline(always)]
     unsafe fn gate<L: MathLanes<Elem = f32>>(&self, gate: usize) -> L {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.sum::<L>(gate).add(self.input(gate)) }
     }
 
-    /// The sum of a gate without the rest.
+    /// The sum of a gate alone.
     #[inline(always)]
     unsafe fn sum<L: MathLanes<Elem = f32>>(&self, gate: usize) -> L {
         let own = gate - self.u.phase().first;
@@ -98,7 +100,7 @@ impl At<'_> {
         unsafe { L::load(self.sums.add(own * UNITS)) }
     }
 
-    /// What the input gives to a gate, and the bias.
+    /// The input product of a gate, and the bias.
     #[inline(always)]
     unsafe fn input<L: MathLanes<Elem = f32>>(&self, gate: usize) -> L {
         // SAFETY: as above.
@@ -118,10 +120,10 @@ impl At<'_> {
     }
 }
 
-/// The next output of an LSTM, whose cell state it replaces.
+/// The next output of an LSTM. Updates the cell state.
 #[inline(always)]
 unsafe fn lstm<L: MathLanes<Elem = f32>>(at: &At<'_>) -> L {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut ops = Wide::<L>::new();
         let place = at.u.c.add(at.state);
@@ -136,10 +138,10 @@ unsafe fn lstm<L: MathLanes<Elem = f32>>(at: &At<'_>) -> L {
     }
 }
 
-/// Between the hidden value and the state before, by the update gate.
+/// Interpolates between the hidden value and the previous state by the update gate.
 #[inline(always)]
 unsafe fn between<L: MathLanes<Elem = f32>>(at: &At<'_>, update: L, hidden: L) -> L {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let old = L::load(at.u.before.0.add(at.state));
         let rest = L::constant(1.0).sub(update);
@@ -150,7 +152,7 @@ unsafe fn between<L: MathLanes<Elem = f32>>(at: &At<'_>, update: L, hidden: L) -
 /// The next output of a GRU whose reset gate applies to the product.
 #[inline(always)]
 unsafe fn linear_gru<L: MathLanes<Elem = f32>>(at: &At<'_>) -> L {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut ops = Wide::<L>::new();
         let update = math::sigmoid(&mut ops, &at.gate::<L>(0));
@@ -161,10 +163,10 @@ unsafe fn linear_gru<L: MathLanes<Elem = f32>>(at: &At<'_>) -> L {
     }
 }
 
-/// The first product of a GRU: keeps the update gate and the reset state.
+/// The first product of a GRU: stores the update gate and the reset state.
 #[inline(always)]
 unsafe fn gru_gates<L: MathLanes<Elem = f32>>(at: &At<'_>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut ops = Wide::<L>::new();
         let update: L = math::sigmoid(&mut ops, &at.gate::<L>(0));
@@ -177,14 +179,14 @@ unsafe fn gru_gates<L: MathLanes<Elem = f32>>(at: &At<'_>) {
 /// The second product of a GRU.
 #[inline(always)]
 unsafe fn gru<L: MathLanes<Elem = f32>>(at: &At<'_>) -> L {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let hidden = math::tanh(&mut Wide::<L>::new(), &at.gate::<L>(2));
         between(at, L::load(at.u.c.add(at.state)), hidden)
     }
 }
 
-/// What a panel's sums become.
+/// The kinds of results of a panel.
 const LSTM: u8 = 0;
 const GRU_GATES: u8 = 1;
 const GRU: u8 = 2;
@@ -195,7 +197,7 @@ const RNN: u8 = 4;
 /// As for [`Units::finish`]; the caller has enabled the instructions.
 #[inline(always)]
 unsafe fn finish<L: MathLanes<Elem = f32>>(u: &Units) {
-    // SAFETY: the caller's promise; likewise below.
+    // SAFETY: guaranteed by the caller; likewise below.
     unsafe {
         match (u.cell, u.phase) {
             (Cell::Lstm, _) => all::<L, LSTM>(u),
@@ -207,10 +209,10 @@ unsafe fn finish<L: MathLanes<Elem = f32>>(u: &Units) {
     }
 }
 
-/// The next output of one vector of units; none where the step has another product.
+/// The next output of one vector of units; `None` if another product of the step follows.
 #[inline(always)]
 unsafe fn next<L: MathLanes<Elem = f32>, const KIND: u8>(at: &At<'_>) -> Option<L> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match KIND {
             LSTM => Some(lstm(at)),
@@ -225,13 +227,13 @@ unsafe fn next<L: MathLanes<Elem = f32>, const KIND: u8>(at: &At<'_>) -> Option<
     }
 }
 
-/// Computes all vectors, and writes what is a next output.
+/// Computes all vectors, and writes the next outputs.
 #[inline(always)]
 unsafe fn all<L: MathLanes<Elem = f32>, const KIND: u8>(u: &Units) {
     let own = u.phase().gates * UNITS;
     let (gates, biases) = (u.cell.gates() * UNITS, u.cell.biases() * UNITS);
     for row in 0..u.rows {
-        // SAFETY: the caller's promise; a sequence that has ended keeps its state.
+        // SAFETY: guaranteed by the caller; a sequence that has ended keeps its state.
         unsafe {
             let y = u.y.0.offset(row as isize * u.y.1);
             let state = row * u.before.1;

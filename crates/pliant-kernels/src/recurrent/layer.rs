@@ -1,10 +1,11 @@
-//! A layer: its operands, and how its work is cut into input products and steps.
+//! A layer: its operands, and the division of its work into input products and steps.
 //!
-//! Steps are numbered in the order in which they are computed. Where sequences have lengths, the last is that of the longest;
-//! the others keep their states while they have ended, or have not begun.
+//! Steps are numbered in the order in which they are computed. If sequences have lengths, the last
+//! step is that of the longest; a sequence keeps its state before it starts and after it ends.
 //!
-//! Recipe: the input products of a stretch of steps as one packed product, then its steps, each a packed product whose
-//! panels finish their units. Measured: "Recurrent layers" in `docs/performance.md`.
+//! Recipe: the input products of a range of steps are one packed product. Then come the steps, each
+//! a packed product whose panels finish their units. Measured: "Recurrent layers" in
+//! `docs/performance.md`.
 
 use std::mem::MaybeUninit;
 
@@ -23,64 +24,65 @@ use crate::rules::share::READ_ROWS;
 /// Columns of the widest panel of a step.
 const WIDTH: usize = 64;
 
-/// A layer. Strides count elements; `hidden` or `input` neighbouring elements are a row.
+/// A layer. Strides count elements; a row is `hidden` or `input` contiguous elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer {
     /// The kind of cell.
     pub cell: Cell,
     /// Steps of the longest sequence.
     pub steps: usize,
-    /// Sequences.
+    /// The number of sequences.
     pub batch: usize,
     /// Elements of an input.
     pub input: usize,
-    /// Units.
+    /// The number of units.
     pub hidden: usize,
-    /// Directions: 1 or 2, of which the second begins at the end.
+    /// The number of directions: 1 or 2. The second starts at the end.
     pub directions: usize,
-    /// Whether the first begins at the end.
+    /// Whether the first direction starts at the end.
     pub reverse: bool,
-    /// Inputs, and their strides from step to step and sequence to sequence.
+    /// Inputs, with the step and sequence strides.
     pub x: (*const f32, usize, usize),
-    /// Input weights ([`pliant_tensor::gates::pack_input`]), direction after direction, as below.
+    /// Input weights ([`pliant_tensor::gates::pack_input`]), one direction after the other,
+    /// as below.
     pub w: *const f32,
-    /// Weights of the state ([`pliant_tensor::gates::pack_state`]).
+    /// Recurrent weights ([`pliant_tensor::gates::pack_state`]).
     pub r: *const f32,
     /// Biases ([`pliant_tensor::gates::pack_bias`]).
     pub bias: *const f32,
     /// Peepholes `[3, hidden]` of the input, output and forget gates of an LSTM, or null.
     pub peepholes: *const f32,
-    /// Steps of each sequence, at most `steps`, or null where all have them all.
+    /// The number of steps of each sequence, at most `steps`, or null if all have `steps`.
     pub lengths: *const i64,
-    /// Results, and their strides from step to step, direction to direction and sequence to sequence. Zeros after the end of a
+    /// Results, with the step, direction and sequence strides. They are zero after the end of a
     /// sequence.
     pub y: (*mut f32, usize, usize, usize),
-    /// Output and cell states at the beginning, or null for zeros.
+    /// Initial output and cell states, or null for zeros.
     pub first: (*const f32, *const f32),
-    /// Output and cell states at the end; the latter of an LSTM only.
+    /// Final output and cell states; the latter only for an LSTM.
     pub last: (*mut f32, *mut f32),
-    /// Strides of these states from direction to direction and sequence to sequence.
+    /// The direction and sequence strides of these states.
     pub state: (usize, usize),
 }
 
-/// Sizes of a layer in scratch memory, in elements.
+/// Sizes of the parts of scratch memory, in elements.
 #[derive(Clone, Copy)]
 struct Sizes {
-    /// From row to row of the states, of which each direction has four: output states before and after, the cell state
-    /// or update gate, the reset state.
+    /// The row stride of the states. Each direction has four: the previous and next output states,
+    /// the cell state or update gate, the reset state.
     row: usize,
     state: usize,
-    /// Columns of the input gates, that is of their rows.
+    /// The number of columns of the input gates, which is their row stride.
     columns: usize,
-    /// Steps of a stretch, and its input gates.
+    /// The number of steps of a range, and the size of its input gates.
     stretch: usize,
     gates: usize,
 }
 
-/// States of each direction.
+/// The number of states of each direction.
 const STATES: usize = 4;
 
-/// Sums of a piece, in lines of their own.
+/// Sums of a piece, aligned to cache lines.
 #[repr(C, align(64))]
 struct Sums([MaybeUninit<f32>; ROWS * WIDTH]);
 
@@ -91,7 +93,7 @@ struct Scratch {
     gates: *mut f32,
 }
 
-/// Some consecutive steps: which, and how many steps there are in all.
+/// A range of steps, and the total number of steps.
 #[derive(Clone, Copy)]
 struct Stretch {
     begin: usize,
@@ -100,7 +102,7 @@ struct Stretch {
 }
 
 impl Layer {
-    /// None where the sizes cannot be counted.
+    /// The sizes; `None` on overflow.
     fn sizes(&self) -> Option<Sizes> {
         let row = self.hidden.checked_next_multiple_of(UNITS)?;
         let state = row.checked_mul(self.batch)?;
@@ -109,13 +111,13 @@ impl Layer {
             self.steps.checked_mul(self.batch)?.div_ceil(STRETCH).clamp(1, self.steps.max(1));
         let stretch = self.steps.div_ceil(stretches);
         let gates = stretch.checked_mul(self.batch)?.checked_mul(columns)?;
-        // What is read and what panels have must be countable, too.
+        // Sizes of inputs and panels must not overflow either.
         self.steps.checked_mul(self.batch)?.checked_mul(self.input.max(self.hidden))?;
         self.cell.state_columns(self.hidden)?.checked_mul(self.hidden.max(self.input))?;
         Some(Sizes { row, state, columns, stretch, gates })
     }
 
-    /// Elements of scratch memory.
+    /// The number of elements of scratch memory.
     fn scratch(&self, s: &Sizes) -> Option<usize> {
         let all =
             s.state.checked_mul(STATES)?.checked_add(s.gates)?.checked_mul(self.directions)?;
@@ -124,17 +126,17 @@ impl Layer {
         Some(all)
     }
 
-    /// Steps that some sequence has; none where a length makes no sense.
+    /// The number of steps of the longest sequence; `None` if a length is invalid.
     ///
     /// # Safety
-    /// Lengths that are there are readable.
+    /// The lengths, if any, are readable.
     unsafe fn longest(&self) -> Option<usize> {
         if self.lengths.is_null() {
             return Some(self.steps);
         }
         let mut longest = 0;
         for b in 0..self.batch {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let length = usize::try_from(unsafe { *self.lengths.add(b) }).ok()?;
             longest = longest.max(length);
         }
@@ -145,20 +147,20 @@ impl Layer {
         direction == 1 || self.reverse
     }
 
-    /// The step of the sequences that a direction computes at place `index`.
+    /// The position in the sequences that a direction processes at step `index`.
     fn step(&self, direction: usize, index: usize, steps: usize) -> usize {
         if self.backwards(direction) { steps - 1 - index } else { index }
     }
 
-    /// The first of the steps of a stretch, in the order of the sequences.
+    /// The first position of a range of steps, in the order of the sequences.
     fn begin(&self, direction: usize, stretch: Stretch) -> usize {
         if self.backwards(direction) { stretch.steps - stretch.end } else { stretch.begin }
     }
 
-    /// The input products of a stretch.
+    /// Computes the input products of a range of steps.
     ///
     /// # Safety
-    /// As for [`run`]; scratch memory is as large as the sizes say.
+    /// As for [`run`]; scratch memory has the computed sizes.
     unsafe fn inputs(
         &self,
         (isa, runtime): (Isa, &KernelRuntime),
@@ -168,7 +170,7 @@ impl Layer {
     ) -> i64 {
         let count = stretch.end - stretch.begin;
         let (x, x_step, x_row) = self.x;
-        // One product where rows follow one another evenly, else one for each sequence.
+        // One product if rows have a uniform stride, otherwise one for each sequence.
         let whole = count == 1 || self.batch == 1 || x_step == self.batch * x_row;
         let (products, m) = if whole { (1, count * self.batch) } else { (self.batch, count) };
         let a_row = if whole && self.batch > 1 { x_row } else { x_step };
@@ -179,14 +181,14 @@ impl Layer {
             .max(READ_ROWS)
             .saturating_mul(INPUT_WIDTH)
             .saturating_mul(self.input.max(1));
-        // A piece is some panels of a block of rows: about a microsecond's work at least.
+        // A piece is some panels of a block of rows, at least about a microsecond of work.
         let parts = panels.div_ceil((UNIT / work).max(1));
         let work = work.saturating_mul(panels / parts);
         let piece = |index: usize| {
             let (panels_here, rest) = (part(panels, 1, index % parts, parts), index / parts);
             let (rows, rest) = (part(m, 6, rest % blocks, blocks), rest / blocks);
             let (sequence, direction) = (rest % products, rest / products);
-            // SAFETY: the caller's promise; pieces write disjoint blocks.
+            // SAFETY: guaranteed by the caller; pieces write disjoint blocks.
             unsafe {
                 let first = self.begin(direction, stretch) * x_step + sequence * x_row;
                 let w = direction * panels * INPUT_WIDTH * self.input;
@@ -195,7 +197,7 @@ impl Layer {
                     m,
                     n: s.columns,
                     k: self.input,
-                    // Where inputs have no elements, their strides may lead anywhere.
+                    // If inputs have no elements, their strides may lead to any address.
                     a: (x.wrapping_add(first), a_row as isize, 1),
                     b: self.w.add(w),
                     width: INPUT_WIDTH,
@@ -209,14 +211,14 @@ impl Layer {
             }
         };
         let pieces = self.directions * products * blocks * parts;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { share(runtime, pieces, work / UNIT, &piece) }
     }
 
-    /// The steps of a stretch.
+    /// Computes a range of steps.
     ///
     /// # Safety
-    /// As for [`run`]; the input products of the stretch are there.
+    /// As for [`run`]; the input products of the range are computed.
     unsafe fn steps(
         &self,
         (isa, runtime): (Isa, &KernelRuntime),
@@ -236,7 +238,7 @@ impl Layer {
                 let place = (panel / panels[phase], phase, panel % panels[phase]);
                 for first in (0..self.batch).step_by(ROWS) {
                     let rows = ROWS.min(self.batch - first);
-                    // SAFETY: the caller's promise; panels write disjoint units.
+                    // SAFETY: guaranteed by the caller; panels write disjoint units.
                     unsafe {
                         self.panel(isa, s, scratch, (stretch, index_of_step), place, (first, rows))
                     };
@@ -247,11 +249,11 @@ impl Layer {
         let columns = self.cell.state_columns(self.hidden).unwrap_or(0) * self.directions;
         let work = self.batch.max(READ_ROWS) as f64 * self.hidden as f64 * columns as f64;
         let micros = work / UNIT as f64 / pieces.max(1) as f64;
-        // SAFETY: the caller's promise; the counts are limited.
+        // SAFETY: guaranteed by the caller; the counts are limited.
         unsafe { stages::run(runtime, stretch.end - stretch.begin, &counts, micros, &piece) }
     }
 
-    /// One panel of one product of one step, for some sequences.
+    /// Computes one panel of one product of one step, for some sequences.
     ///
     /// # Safety
     /// As for [`Layer::steps`].
@@ -271,13 +273,13 @@ impl Layer {
         let step = self.step(direction, index, stretch.steps);
         let mut sums = Sums([const { MaybeUninit::uninit() }; ROWS * WIDTH]);
         let sums = sums.0.as_mut_ptr().cast::<f32>();
-        // SAFETY: the caller's promise; the offsets stay inside the operands and scratch memory.
+        // SAFETY: guaranteed by the caller; the offsets stay inside the operands and scratch memory.
         unsafe {
             let state = |which: usize| {
                 scratch.states.add((direction * STATES + which) * s.state + first * s.row)
             };
             let (before, after) = (state(index % 2), state(1 - index % 2));
-            // The second product of a GRU is that of the reset state.
+            // The second product of a GRU uses the reset state.
             let a = if phase == 0 { before } else { state(3) };
             let product = self.product(s, (a, rows), (direction, phase, panel), groups, sums);
             // There is no epilogue that could fail.
@@ -337,7 +339,7 @@ impl Layer {
         let columns = |p: &pliant_tensor::gates::Phase| (s.row * p.gates).next_multiple_of(p.width);
         let (all, before): (usize, usize) =
             (phases.iter().map(columns).sum(), phases[..phase].iter().map(columns).sum());
-        // SAFETY: the panels of a direction have so many columns.
+        // SAFETY: the panels of a direction have that many columns.
         let b = unsafe { self.r.add((direction * all + before + panel * p.width) * self.hidden) };
         PackedProduct {
             m: rows,
@@ -354,12 +356,12 @@ impl Layer {
         }
     }
 
-    /// States at the beginning.
+    /// Loads the initial states.
     ///
     /// # Safety
     /// As for [`Layer::steps`].
     unsafe fn load(&self, s: &Sizes, states: *mut f32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             states.write_bytes(0, self.directions * STATES * s.state);
             self.each_row(s, |place, row, direction| {
@@ -373,12 +375,12 @@ impl Layer {
         }
     }
 
-    /// States at the end, after so many steps.
+    /// Stores the final states after `steps` steps.
     ///
     /// # Safety
     /// As for [`Layer::steps`].
     unsafe fn store(&self, s: &Sizes, states: *const f32, steps: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.each_row(s, |place, row, direction| {
                 for (which, to) in [(steps % 2, self.last.0), (2, self.last.1)] {
@@ -400,7 +402,8 @@ impl Layer {
         }
     }
 
-    /// Where each row of the states lies: outside, in scratch memory, and of which direction.
+    /// Calls `f` for each row of the states with its offset in the operand, its offset in scratch
+    /// memory, and the direction.
     fn each_row(&self, s: &Sizes, f: impl Fn(usize, usize, usize)) {
         for direction in 0..self.directions {
             for b in 0..self.batch {
@@ -410,27 +413,27 @@ impl Layer {
     }
 }
 
-/// Computes a layer with these instructions. Returns a kernel status.
+/// Computes a layer with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. The runtime lives; all addressed elements are valid, and nothing that is written overlaps another
-/// operand.
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid, and what is
+/// written overlaps no other operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, layer: &Layer) -> i64 {
     let Some(s) = layer.sizes() else { return STATUS_NO_MEMORY };
     let Some(room) = layer.scratch(&s) else { return STATUS_NO_MEMORY };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let Some(steps) = (unsafe { layer.longest() }) else { return STATUS_BAD_ARGUMENTS };
     if s.state == 0 || layer.directions == 0 {
         return STATUS_OK;
     }
-    // SAFETY: the runtime lives; the block is given back below, on this thread.
+    // SAFETY: the runtime is valid; the block is freed below, on this thread.
     let block =
         unsafe { (runtime.alloc_workspace)((room * size_of::<f32>()) as u64) }.cast::<f32>();
     if block.is_null() {
         return STATUS_NO_MEMORY;
     }
     let mut status = STATUS_OK;
-    // SAFETY: the caller's promise; the block has both parts.
+    // SAFETY: guaranteed by the caller; the block has both parts.
     unsafe {
         let scratch =
             Scratch { states: block, gates: block.add(layer.directions * STATES * s.state) };

@@ -1,17 +1,18 @@
-//! Recurrent layers of float32 with constant weights: LSTM, GRU and plain cells, one or both directions.
+//! Recurrent layers of float32: LSTM, GRU and plain cells, in one or both directions.
 //!
-//! Recipe: the input products of a stretch of steps are one packed product. Gates are interleaved by 16 units
-//! ([`pliant_tensor::gates`]), so that a panel of the products with the state gives all that its units need, which are finished
-//! while its sums are in the nearest cache. The steps of a stretch are one job of the team: each thread keeps to its own panels
-//! from step to step, so that they stay in its second-level cache, and meets the others once a step. Both directions are
-//! computed in the same steps. What was measured stands in `docs/performance.md`.
+//! Recipe: the input products of a range of steps are one packed product. Gates are interleaved in
+//! groups of 16 units ([`pliant_tensor::gates`]), so that a panel of the recurrent product contains
+//! everything that its units need; they are finished while the sums are in the nearest cache. The
+//! steps of a range are one job of the team: each thread keeps its own panels in all steps, so that
+//! they stay in its second-level cache, and synchronises with the others once per step. Both
+//! directions are computed in the same steps. Measurements are in `docs/performance.md`.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`call`] | the entry for loop functions |
+//! | [`call`] | the entry point for loop functions |
 //! | [`cell`] | from sums to the next state, for each kind of cell |
 //! | [`layer`] | operands, scratch memory, input products and steps |
-//! | [`stages`] | one job of the team whose threads meet between stages |
+//! | [`stages`] | one job of the team whose threads synchronise between stages |
 
 pub mod call;
 pub mod cell;

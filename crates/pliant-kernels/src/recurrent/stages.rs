@@ -1,4 +1,4 @@
-//! Hands a job in stages ([`pliant_pool::Stages`]) to the worker team of a kernel's caller.
+//! Runs a job in stages ([`pliant_pool::Stages`]) on the worker team of a kernel's caller.
 
 use std::ffi::c_void;
 
@@ -6,12 +6,13 @@ use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 pub use pliant_pool::MOST_PIECES as MOST;
 use pliant_pool::Stages;
 
-/// Calls `piece` with each stage below `rounds * counts.len()` and each number below the count of that stage, which are given
-/// for one round; a stage begins when the one before is done. A piece takes about `micros` microseconds.
+/// Calls `piece` with each stage below `rounds * counts.len()` and each number below the count of
+/// that stage; `counts` are those of one round. A stage starts when the previous one is done. A
+/// piece takes about `micros` microseconds.
 ///
 /// # Safety
-/// The runtime's team and flag live. `piece` may be called on several threads at once, and does not unwind. Counts are at most
-/// [`MOST`].
+/// The runtime's team and flag are valid. `piece` may be called on several threads at once, and
+/// must not unwind. Counts are at most [`MOST`].
 pub unsafe fn run<F: Fn(usize, usize)>(
     runtime: &KernelRuntime,
     rounds: usize,
@@ -30,7 +31,7 @@ pub unsafe fn run<F: Fn(usize, usize)>(
             false => STATUS_CANCELLED,
         }
     }
-    /// The function of a job, whose types nobody can name.
+    /// The entry function of a job, whose types cannot be named.
     fn entry<F: Fn(usize, usize), S: Fn() -> bool>(
         _: &Stages<'_, F, S>,
     ) -> unsafe extern "C" fn(*mut c_void, i64, i64) -> i64 {
@@ -39,14 +40,14 @@ pub unsafe fn run<F: Fn(usize, usize)>(
     let stop = || runtime.is_interrupted();
     let widest = counts.iter().copied().max().unwrap_or(0);
     let job = Stages::new(rounds, counts, micros, piece, &stop);
-    // Threads that meet once a stage must have work for longer than it takes them to meet.
+    // Threads that synchronise once per stage need more work than the synchronisation takes.
     let alone = widest < 2 || micros * widest as f64 * 2.0 < 1.5;
     if alone {
         return if job.take_part() { STATUS_OK } else { STATUS_CANCELLED };
     }
     let all: usize = counts.iter().sum();
     let grains = (micros * all as f64 * rounds as f64).min(1e9) as i64;
-    // SAFETY: the job outlives the loop; the caller's promise.
+    // SAFETY: the job outlives the loop; guaranteed by the caller.
     unsafe {
         (runtime.parallel_launch)(
             runtime.team,
@@ -90,7 +91,7 @@ mod tests {
                         ended[stage].fetch_add(1, Ordering::SeqCst);
                     };
                     let rounds = 40 / counts.len();
-                    // SAFETY: the runtime lives; pieces that fail abort the test.
+                    // SAFETY: the runtime is valid; pieces that fail abort the test.
                     let status = unsafe { run(runtime, rounds, counts, 20.0, &piece) };
                     assert_eq!(status, STATUS_OK);
                     for stage in 0..rounds * counts.len() {

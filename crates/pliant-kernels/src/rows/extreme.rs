@@ -1,6 +1,6 @@
-//! The place of the first largest or smallest element of a row, or of its first NaN.
+//! The index of the first largest or smallest element of a row, or of its first NaN.
 //!
-//! The row is looked at once, in blocks: only the best block is searched again.
+//! The row is read once, in blocks; only the best block is searched again.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
@@ -8,10 +8,10 @@ use crate::isa::{Isa, Vectors, isa};
 
 /// Elements of a block.
 const BLOCK: usize = 512;
-/// Elements that are compared side by side.
+/// Number of elements that are compared in parallel.
 const SIDE: usize = 64;
 
-/// An element type of which some may be no numbers.
+/// An element type that may have NaN.
 pub trait Element: Copy + PartialOrd {
     /// Whether it is NaN.
     fn is_nan(self) -> bool {
@@ -43,8 +43,8 @@ fn better<T: Element, const LARGEST: bool>(a: T, b: T) -> bool {
     if LARGEST { a > b } else { a < b }
 }
 
-/// The best element of a block, and whether there is a NaN in it. The last elements are compared in a step of their own,
-/// some of them again.
+/// The best element of a block, and whether it contains NaN. The last step may overlap the one
+/// before it.
 #[inline(always)]
 fn best_of<T: Element, const LARGEST: bool>(block: &[T]) -> (T, bool) {
     let mut best = [block[0]; SIDE];
@@ -74,11 +74,11 @@ fn best_of<T: Element, const LARGEST: bool>(block: &[T]) -> (T, bool) {
     (best[0], any)
 }
 
-/// The first place of an element of which `is` holds; the first one where it never does.
+/// The first index whose element satisfies `is`; 0 if there is none.
 #[inline(always)]
 fn first_of<T: Element>(row: &[T], is: impl Fn(T) -> bool) -> usize {
     for (i, side) in row.chunks(SIDE).enumerate() {
-        // All are looked at side by side before one is looked for.
+        // Elements are tested in parallel before one is searched for.
         if side.iter().fold(false, |any, &v| any | is(v)) {
             return i * SIDE + side.iter().position(|&v| is(v)).unwrap_or(0);
         }
@@ -86,7 +86,7 @@ fn first_of<T: Element>(row: &[T], is: impl Fn(T) -> bool) -> usize {
     0
 }
 
-/// The place of the best element of a row that has one.
+/// The index of the best element of a non-empty row.
 #[inline(always)]
 fn place<T: Element, const LARGEST: bool>(row: &[T]) -> usize {
     let (mut best, mut at) = (row[0], 0);
@@ -103,7 +103,7 @@ fn place<T: Element, const LARGEST: bool>(row: &[T]) -> usize {
     from + first_of(&row[from..], |v| v == best)
 }
 
-/// The place of the largest or smallest element.
+/// The index of the largest or smallest element.
 #[inline(always)]
 fn either<T: Element>(row: &[T], largest: bool) -> usize {
     if largest { place::<T, true>(row) } else { place::<T, false>(row) }
@@ -121,7 +121,7 @@ fn with_avx512<T: Element>(row: &[T], largest: bool) -> usize {
     either(row, largest)
 }
 
-/// [`either`] with these instructions.
+/// [`either`] with the given instruction set.
 fn run<T: Element>(isa: Isa, row: &[T], largest: bool) -> usize {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
@@ -138,7 +138,7 @@ fn run<T: Element>(isa: Isa, row: &[T], largest: bool) -> usize {
     }
 }
 
-/// Whether the machine has AVX-512 over small elements too.
+/// Whether the machine also has AVX-512 for small elements.
 #[cfg(target_arch = "x86_64")]
 fn wide_avx512() -> bool {
     std::arch::is_x86_feature_detected!("avx512bw")
@@ -148,11 +148,12 @@ fn wide_avx512() -> bool {
 
 macro_rules! entries {
     ($($name:ident: $ty:ty;)*) => {$(
-        /// Called by generated code: the length of the row, whether the largest is wanted, the row, and where the place
-        /// is written. Nothing is written of an empty row. Returns a kernel status.
+        /// Called by generated code with the length of the row, whether the largest element is
+        /// wanted, the row, and the address for the index. Writes nothing for an empty row. Returns
+        /// a kernel status.
         ///
         /// # Safety
-        /// `row` is valid for as many elements as it has, `place` for one.
+        /// `row` is valid for `n` elements, `place` for one.
         pub unsafe extern "C" fn $name(
             _runtime: *const KernelRuntime,
             n: i64,
@@ -161,10 +162,10 @@ macro_rules! entries {
             place: *mut i64,
         ) -> i64 {
             if n > 0 {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 let row = unsafe { std::slice::from_raw_parts(row, n as usize) };
                 let found = run(isa(), row, largest != 0) as i64;
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { *place = found };
             }
             STATUS_OK

@@ -1,6 +1,8 @@
-//! The discrete Fourier transform of a row of complex numbers, over the crate `rustfft`: any length.
+//! The discrete Fourier transform of a row of complex numbers of any length, with the crate
+//! `rustfft`.
 //!
-//! Rows of float32 are transformed in float64 and rounded once, so that parts that cancel are zeros to float32's precision.
+//! Rows of float32 are transformed in float64 and rounded once, so that sums that cancel are zero
+//! to the precision of float32.
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
@@ -12,7 +14,7 @@ use pliant_tensor::poison;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 
-/// The lengths and directions whose plans a thread keeps at most.
+/// Maximum number of lengths and directions whose plans a thread keeps.
 const KEPT: usize = 64;
 
 /// The plans of a thread.
@@ -20,7 +22,7 @@ struct Plans {
     planner: FftPlanner<f64>,
     made: HashMap<(usize, bool), Arc<dyn Fft<f64>>>,
     scratch: Vec<Complex<f64>>,
-    /// A row of float32, in float64.
+    /// A row of float32, converted to float64.
     wide: Vec<Complex<f64>>,
 }
 
@@ -63,9 +65,10 @@ impl Plans {
         plan
     }
 
-    /// Transforms in place, without dividing.
+    /// Transforms in place, without dividing by the length.
     fn run(&mut self, row: &mut [Complex<f64>], inverse: bool) -> i64 {
-        // Tables and scratch memory are a few times the row: better an error than the allocator's end of the process.
+        // Tables and scratch memory take a few times the memory of the row. An error is preferable
+        // to the allocator aborting the process.
         let mut room: Vec<Complex<f64>> = Vec::new();
         if room.try_reserve_exact(row.len().saturating_mul(8)).is_err() {
             return STATUS_NO_MEMORY;
@@ -80,7 +83,7 @@ impl Plans {
         STATUS_OK
     }
 
-    /// As [`Plans::run`], on a row of float32.
+    /// As [`Plans::run`], for a row of float32.
     fn run_single(&mut self, row: &mut [Complex<f32>], inverse: bool) -> i64 {
         let mut wide = std::mem::take(&mut self.wide);
         wide.clear();
@@ -108,11 +111,12 @@ thread_local! {
 
 macro_rules! entries {
     ($($name:ident: $ty:ty, $run:ident;)*) => {$(
-        /// Called by generated code: the parts of the row, twice its length; whether the transform is the inverse one,
-        /// which is not divided by the length; and the numbers, real and imaginary part in turn. Returns a kernel status.
+        /// Called by generated code with the number of parts of the row, twice its length; whether
+        /// the transform is the inverse one, which is not divided by the length; and the numbers,
+        /// with real and imaginary parts interleaved. Returns a kernel status.
         ///
         /// # Safety
-        /// `row` is valid for as many parts.
+        /// `row` is valid for that many parts.
         pub unsafe extern "C" fn $name(
             _runtime: *const KernelRuntime,
             parts: i64,
@@ -123,7 +127,7 @@ macro_rules! entries {
             if n == 0 {
                 return STATUS_OK;
             }
-            // SAFETY: the caller's promise; a complex number is its two parts.
+            // SAFETY: guaranteed by the caller; a complex number consists of its two parts.
             let row = unsafe { std::slice::from_raw_parts_mut(row.cast::<Complex<$ty>>(), n) };
             with_plans(|plans| plans.$run(row, inverse != 0))
         }
@@ -145,7 +149,7 @@ mod tests {
             let signal: Vec<f64> = (0..2 * n).map(|i| ((i * 37) % 11) as f64 - 5.0).collect();
             let mut row = signal.clone();
             let mut run = |inverse: i64| {
-                // SAFETY: the row has as many parts.
+                // SAFETY: the row has that many parts.
                 let status = unsafe {
                     fourier_f64(std::ptr::null(), 2 * n as i64, inverse, row.as_mut_ptr())
                 };

@@ -1,18 +1,19 @@
-//! Elements in order, and where they come from: sorting, and selecting where only a part of the order is wanted.
+//! Sorted elements with their original indices: sorting, and selection if only a part of the order
+//! is needed.
 //!
-//! Equal elements keep their order. NaN comes after every number in either direction, and both zeros are equal. A key
-//! is made an integer whose order is the wanted one, with the place below it: such pairs all differ, so that an
-//! unstable sort of integers gives the one stable order.
+//! Equal elements keep their order. NaN comes after every number in either direction, and both
+//! zeros are equal. Each key becomes an integer with the required order, with the index in the
+//! lower bits. These pairs are distinct, so an unstable sort of integers gives the stable order.
 
 use half::{bf16, f16};
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 
-/// An element type that has an order.
+/// An element type that can be sorted.
 pub trait Key: Copy {
     /// Whether [`Key::rank`] fits 32 bits.
     const NARROW: bool;
 
-    /// An integer that grows with the element; that of NaN is the largest.
+    /// An integer that increases with the element; that of NaN is the largest.
     fn rank(self, descending: bool) -> u64;
 }
 
@@ -66,7 +67,7 @@ floats! {
     f64, u64, false;
 }
 
-/// Puts the records of the order's part `from .. to` where they belong.
+/// Moves the records of ranks `from .. to` to their sorted positions.
 fn arrange<R: Ord>(records: &mut [R], from: usize, to: usize) {
     let mut part = records;
     if to < part.len() {
@@ -82,7 +83,8 @@ fn arrange<R: Ord>(records: &mut [R], from: usize, to: usize) {
     part.sort_unstable();
 }
 
-/// Orders a row: `record` makes what is sorted of a rank and a place, `place` takes it apart.
+/// Sorts a row. `record` combines a rank and an index into a sortable value; `place` extracts
+/// the index.
 ///
 /// # Safety
 /// As for [`order`].
@@ -99,7 +101,7 @@ unsafe fn sorted<K: Key, R: Ord>(
     // SAFETY: the row has `n` elements.
     records.extend((0..n).map(|i| record(unsafe { *keys.add(i) }.rank(descending), i)));
     arrange(&mut records, from, to);
-    // SAFETY: places are below `n`.
+    // SAFETY: indices are below `n`.
     values.extend(records[from..to].iter().map(|r| unsafe { *keys.add(place(r)) }));
     for (i, (r, value)) in (from..to).zip(records[from..to].iter().zip(values)) {
         // SAFETY: `to` is at most `n`.
@@ -111,8 +113,8 @@ unsafe fn sorted<K: Key, R: Ord>(
     STATUS_OK
 }
 
-/// Brings the elements at `from .. to` of the order of a row to those places, and writes where they come from. What
-/// stands at other places afterwards is not said.
+/// Moves the elements of ranks `from .. to` to these positions of the row, and writes their
+/// original indices. The contents of other positions are unspecified.
 ///
 /// # Safety
 /// `keys` and `places` are valid for `n` elements.
@@ -130,20 +132,20 @@ unsafe fn order<K: Key>(
     let part = (from, to, descending != 0);
     if n <= 1 << 32 && K::NARROW {
         let record = |rank: u64, i: usize| rank << 32 | i as u64;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { sorted((keys, places, n), part, record, |r| (r & 0xffff_ffff) as usize) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { sorted((keys, places, n), part, |rank, i| (rank, i), |r| r.1) }
 }
 
 macro_rules! entries {
     ($($name:ident: $ty:ty;)*) => {$(
-        /// Called by generated code: the length of the row, the part of the order that is wanted, whether the largest
-        /// come first, the elements and the places they come from. Returns a kernel status.
+        /// Called by generated code with the length of the row, the range of ranks, whether the
+        /// order is descending, the elements and the indices. Returns a kernel status.
         ///
         /// # Safety
-        /// Both addresses are valid for as many elements as the row has.
+        /// Both addresses are valid for the number of elements of the row.
         pub unsafe extern "C" fn $name(
             _runtime: *const KernelRuntime,
             n: i64,
@@ -153,7 +155,7 @@ macro_rules! entries {
             keys: *mut $ty,
             places: *mut i64,
         ) -> i64 {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { order(n, from, to, descending, keys, places) }
         }
     )*};
@@ -181,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// The part `from .. to` of the stable order by comparison, and what the kernel makes of it.
+    /// Compares the range `from .. to` of the stable order by comparison with the kernel's result.
     fn check<K: Key + Debug>(row: &[K], less: impl Fn(&K, &K) -> bool, descending: bool) {
         let mut want: Vec<usize> = (0..row.len()).collect();
         want.sort_by(|&a, &b| {
@@ -208,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Numbers that repeat, without a pattern.
+    /// Numbers with repetitions, without a pattern.
     fn numbers(n: usize) -> Vec<i64> {
         (0..n as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as i64 - 16).collect()
     }

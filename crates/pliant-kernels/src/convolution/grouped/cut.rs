@@ -1,41 +1,42 @@
-//! How the filters of groups are cut into blocks of one or two vectors.
+//! Cuts the filters of groups into blocks of one or two vectors.
 
 use pliant_tensor::SHARED_FILTERS;
 
 use super::super::Convolution;
 use super::super::shape::Sizes;
 
-/// Filters that are computed together: neighbours, of one panel of weights.
+/// Adjacent filters of one panel of weights, which are computed together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     /// The first filter.
     pub filter: usize,
-    /// How many there are.
+    /// The number of filters.
     pub filters: usize,
-    /// Vectors of them: 1 or 2.
+    /// The number of vectors of filters: 1 or 2.
     pub vectors: usize,
     /// The first channel that they read.
     pub channel: usize,
-    /// Where their weights begin, and from row to row of them.
+    /// The offset of their weights, and their row stride.
     pub weights: usize,
     pub next: usize,
 }
 
-/// How filters are cut.
+/// The cut of all filters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     lanes: usize,
-    /// Filters of all groups, and of one; channels of a group; rows of a panel, which are taps and channels.
+    /// The number of filters of all groups and of one group, the channels of a group, and the rows
+    /// of a panel, which are taps and channels.
     all: usize,
     filters: usize,
     channels: usize,
     rows: usize,
-    /// Columns of a panel of a group's own; none where groups share panels.
+    /// The columns of a group's own panel; `None` if groups share panels.
     width: Option<usize>,
 }
 
 impl Cut {
-    /// For vectors of so many lanes.
+    /// The cut for vectors of `lanes` lanes.
     pub fn new(c: &Convolution, s: &Sizes, lanes: usize) -> Cut {
         Cut {
             lanes,
@@ -47,12 +48,12 @@ impl Cut {
         }
     }
 
-    /// Whether a vector has the filters of several groups.
+    /// Whether a vector contains the filters of several groups.
     pub fn is_spread(&self) -> bool {
         self.width.is_none() && self.filters < self.lanes
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub fn count(&self) -> usize {
         match self.width {
             None => self.all.div_ceil(self.widest()),
@@ -60,7 +61,7 @@ impl Cut {
         }
     }
 
-    /// Block `index`.
+    /// The block with that index.
     pub fn block(&self, index: usize) -> Block {
         match self.width {
             None => self.of_shared(index),
@@ -68,7 +69,7 @@ impl Cut {
         }
     }
 
-    /// Filters of a block at most.
+    /// Maximum number of filters of a block.
     fn widest(&self) -> usize {
         if self.filters >= 2 * self.lanes { 2 * self.lanes } else { self.lanes }
     }
@@ -104,7 +105,7 @@ impl Cut {
         }
     }
 
-    /// Blocks of a group that shares no panel: all panels but the last are full.
+    /// The number of blocks of a group with its own panels: all panels except the last are full.
     fn of_group(&self) -> usize {
         let width = self.width.unwrap_or(SHARED_FILTERS);
         let full = (self.filters - 1) / width;

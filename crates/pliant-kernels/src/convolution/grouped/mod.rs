@@ -1,17 +1,19 @@
-//! Convolution in groups of few filters: a vector has neighbouring filters, of one group or of several, and up to 14 results along
-//! a line share what is loaded of the weights.
+//! Convolution in groups of few filters. A vector holds adjacent filters of one or several groups,
+//! and up to 14 results along a line share the loaded weights.
 //!
-//! Where a vector has the filters of several groups, each lane wants a channel of its own group: inputs are permuted once for each
-//! channel of a group, when they are copied to where a line of results finds them with their margins (`ring`), and then
-//! serve all taps. Where the filters are those of one group each input goes to all lanes. The sums stay in registers over all taps,
-//! which tiles of products do not do (`implicit`): those add to results once for each tap, a tile of six rows at a time.
+//! If a vector holds filters of several groups, each lane needs a channel of its own group. Inputs
+//! are permuted once for each channel of a group, when they are copied with their padding into a
+//! line buffer (`ring`), and then serve all taps. If all filters belong to one group, each input is
+//! broadcast to all lanes. The sums stay in registers over all taps. Tiles of products (`implicit`)
+//! cannot do this: they add to results once per tap, a tile of six rows at a time.
 //!
-//! Recipe: direct convolution over a ring of rows. Measured: the cases in groups under "Convolution" in `docs/performance.md`.
+//! Recipe: direct convolution on a line buffer of input rows. Measured: the cases in groups under
+//! "Convolution" in `docs/performance.md`.
 //!
 //! | module | owns |
 //! |---|---|
 //! | `cut` | which filters are computed together |
-//! | `ring` | inputs near the processor |
+//! | `ring` | the line buffer of inputs |
 //! | `tile` | sums |
 
 mod cut;
@@ -34,13 +36,13 @@ use cut::{Block, Cut};
 use ring::Ring;
 use tile::{Line, most};
 
-/// What all pieces share.
+/// The state shared by all pieces.
 struct Work<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     cut: Cut,
     ring: Ring,
-    /// Parts of a line, and of an image's lines.
+    /// The number of parts of a line, and of an image's lines.
     parts: usize,
     bands: usize,
 }
@@ -54,18 +56,19 @@ struct Piece<'a> {
     ys: Range<usize>,
     xs: Range<usize>,
     ring: *mut f32,
-    /// Rows of weights, those of the block or copies, and from one to the next.
+    /// The rows of weights, in place or copied, and their stride.
     panel: *const f32,
     panel_row: usize,
 }
 
-/// Whether this serves a convolution: whose groups share panels, or have one of their own of so few columns.
+/// Whether this implementation supports a convolution: groups share panels, or have their own panel
+/// of few columns.
 pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     let last = c.x.channel == 1 && c.out.channel == 1;
     s.groups > 1 && last && (s.shared || is_narrow(c.width))
 }
 
-/// The convolution; channels of input and results come last.
+/// The convolution; input and results have channels last.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid; the results overlap no operand.
@@ -75,7 +78,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     let least = most(lanes, 1);
     let Some((ring, parts)) = Ring::new(s, &cut, lanes, least) else { return STATUS_NO_MEMORY };
     let Some(elements) = ring.elements(s.kernel[0]) else { return STATUS_NO_MEMORY };
-    // Weights of filters that do not fill a vector follow.
+    // Copies of weights of filters that do not fill a vector follow.
     let rows = s.kernel.iter().product::<usize>() * s.group_channels();
     let bytes = rows.checked_mul(lanes).and_then(|own| own.checked_add(elements));
     let Some(bytes) = bytes.and_then(|all| all.checked_mul(size_of::<f32>())) else {
@@ -85,13 +88,14 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     let bands = bands(s.output[1], others);
     let w = Work { c, s, cut, ring, parts, bands };
     let piece = |index: usize| {
-        // SAFETY: the runtime lives; the block is given back below, on this thread.
+        // SAFETY: the runtime is valid; the block is freed below, on this thread.
         let memory = unsafe { (runtime.alloc_workspace)(bytes as u64) }.cast::<f32>();
         if memory.is_null() {
             return STATUS_NO_MEMORY;
         }
         let mut p = w.piece(index, memory);
-        // SAFETY: the memory has room; the caller's promise; pieces write disjoint results.
+        // SAFETY: the memory is large enough; guaranteed by the caller; pieces write disjoint
+        // results.
         let status = unsafe {
             p.whole_weights(rows, lanes, memory.wrapping_add(elements));
             p.run(line)
@@ -102,12 +106,12 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     };
     let pieces = others * bands;
     let macs = rows.saturating_mul(s.filters).saturating_mul(s.pixels()).saturating_mul(s.batch);
-    // SAFETY: the caller's promise; the kernels do not unwind.
+    // SAFETY: guaranteed by the caller; the kernels do not unwind.
     unsafe { share(runtime, pieces, macs / UNIT / pieces, &piece) }
 }
 
 impl Work<'_> {
-    /// Piece `index`: blocks of filters first, whose inputs and results are neighbours.
+    /// Piece `index`. Blocks of filters vary fastest, since their inputs and results are adjacent.
     fn piece(&self, index: usize, ring: *mut f32) -> Piece<'_> {
         let (rest, block) = (index / self.cut.count(), index % self.cut.count());
         let (rest, along) = (rest / self.parts, rest % self.parts);
@@ -129,10 +133,10 @@ impl Work<'_> {
 }
 
 impl Piece<'_> {
-    /// Copies weights that do not fill a vector to `to`, with zeros after them.
+    /// Copies weights that do not fill a vector to `to`, padded with zeros.
     ///
     /// # Safety
-    /// Room for `rows` vectors. The weights are valid.
+    /// `to` has room for `rows` vectors. The weights are valid.
     unsafe fn whole_weights(&mut self, rows: usize, lanes: usize, to: *mut f32) {
         if !self.w.s.shared || self.block.filters >= lanes {
             return;
@@ -140,7 +144,7 @@ impl Piece<'_> {
         for row in 0..rows {
             let from = self.panel.wrapping_add(row * self.panel_row);
             let to = to.wrapping_add(row * lanes);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 to.write_bytes(0, lanes);
                 from.copy_to_nonoverlapping(to, self.block.filters);
@@ -149,7 +153,7 @@ impl Piece<'_> {
         (self.panel, self.panel_row) = (to, lanes);
     }
 
-    /// All lines, from the first on: each finds rows in the ring that the ones before it put there.
+    /// All lines, in order: each uses the rows that earlier ones put into the line buffer.
     ///
     /// # Safety
     /// As for [`run`]; `line` is [`line`] with the machine's instructions.
@@ -158,12 +162,13 @@ impl Piece<'_> {
         let epilogue = (c.has_epilogue != 0).then_some(&c.epilogue);
         let mut filled = 0;
         for y in self.ys.clone() {
-            // All inputs from the first tap to the last, since another line's taps may be those between.
+            // All inputs from the first tap to the last, since the taps of another line may be
+            // between them.
             let (first, margin) = (y * s.stride[1], s.before[1]);
             let last = (first + self.w.ring.rows).min(margin + s.input[1]);
             let new = first.max(margin).max(filled)..last;
             filled = filled.max(new.end);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let status = unsafe {
                 line(self, y, new);
                 let row = (self.z * s.output[1] + y) * s.output[2] + self.xs.start;
@@ -178,7 +183,7 @@ impl Piece<'_> {
         STATUS_OK
     }
 
-    /// The first result of a line.
+    /// The address of the first result of a line.
     fn out(&self, y: usize) -> *mut f32 {
         let out = &self.w.c.out;
         let at = out.offset(self.batch, [self.z, y, self.xs.start]);
@@ -186,13 +191,14 @@ impl Piece<'_> {
     }
 }
 
-/// Puts the rows of inputs `new`, counted from the first margin, into the ring, and computes a line of results.
+/// Copies the input rows `new`, counted from the first row of padding, into the line buffer, and
+/// computes a line of results.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. As for [`run`].
 #[inline(always)]
 unsafe fn line<L: Permute>(p: &Piece<'_>, y: usize, new: Range<usize>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if p.w.cut.is_spread() {
             form::<L, 1, true>(p, y, new);
@@ -219,7 +225,7 @@ unsafe fn form<L: Permute, const V: usize, const SPREAD: bool>(
         for row in new.clone() {
             let from = c.x.data.wrapping_offset(c.x.offset(p.batch, [plane, row - s.before[1], 0]));
             let to = p.ring.wrapping_add((z * ring.rows + row % ring.rows) * ring.row());
-            // SAFETY: the row is one of the input; the ring has room.
+            // SAFETY: the row is one of the input; the line buffer is large enough.
             unsafe { ring.fill::<L, SPREAD>((c, s), from, &p.block, p.xs.start, to) };
         }
     }
@@ -242,7 +248,7 @@ unsafe fn form<L: Permute, const V: usize, const SPREAD: bool>(
     let count = p.xs.len().div_ceil(most(L::N, V));
     for tile in 0..count {
         let xs = part(p.xs.len(), 1, tile, count);
-        // SAFETY: the ring has the inputs; the caller's promise.
+        // SAFETY: the line buffer contains the inputs; guaranteed by the caller.
         unsafe { tile::run::<L, V, SPREAD>(&line, xs.start, xs.len()) };
     }
 }

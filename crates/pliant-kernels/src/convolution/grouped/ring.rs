@@ -1,9 +1,10 @@
-//! The rows of inputs that a line of results sees, near the processor and with their margins: as many as the kernel is high, of
-//! which the next line's take the places of those that it sees no more.
+//! A line buffer: the input rows that a line of results reads, with their padding. It has as many
+//! rows as the filter; rows for the next line replace those that are no longer needed.
 //!
-//! A row is cells of [`CELL`] channels, or of a vector each of whose lanes has one channel of its group. The cells of neighbouring
-//! results are neighbours for each tap: with steps of `s` those of the first of every `s` pixels come first, then those of the
-//! second. So one loop, whose addresses the compiler knows, serves all strides, dilations and margins.
+//! A row consists of cells of [`CELL`] channels, or of a vector in which each lane has one channel
+//! of its group. For each tap, the cells of adjacent results are adjacent: with stride `s`, those
+//! of the first of every `s` pixels come first, then those of the second, and so on. So one loop
+//! with compile-time strides handles all strides, dilations and paddings.
 
 use std::ops::Range;
 
@@ -14,43 +15,45 @@ use crate::lanes::permute::{MOST, Permute};
 use crate::product::tile::fetch;
 use crate::rules::convolution::NEAR;
 
-/// Inputs of a pixel that lie together, where they are not spread over the lanes of a vector.
+/// Number of channels of a pixel in one cell, if they are not spread over the lanes of a vector.
 pub(super) const CELL: usize = 16;
-/// Channels of a group whose filters share a vector, at most.
+/// Maximum number of channels of a group whose filters share a vector.
 const SPREAD: usize = 8;
 
-/// How a ring lies in memory.
+/// The layout of a line buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ring {
     /// Elements of a cell.
     cell: usize,
-    /// Cells of a pixel.
+    /// The number of cells of a pixel.
     pub planes: usize,
-    /// Parts that a row's pixels are in by their place in a step, and cells of each.
+    /// The number of phases of pixels modulo the stride, and the cells of each phase.
     phases: usize,
     pub count: usize,
-    /// Elements of the cells of one place of all pixels.
+    /// The number of elements of one cell plane over all pixels.
     pub plane: usize,
-    /// Rows of the kernel's second dim.
+    /// The number of rows in the filter's second dim.
     pub rows: usize,
-    /// Channels that a vector of filters reads, where they are spread.
+    /// The number of channels that a vector of filters reads, if they are spread.
     inputs: usize,
     /// The channel of each lane, for each channel of a group.
     order: [[u32; MOST]; SPREAD],
 }
 
-/// Pixels of a row of inputs that go into the ring.
+/// Pixels of an input row that are copied into the line buffer.
 #[derive(Clone, Copy)]
 struct Pixels {
     from: *const f32,
-    /// From pixel to pixel, and to the row that goes there for the next line, which is fetched meanwhile.
+    /// The distance between pixels, and to the row that replaces this one for the next line, which
+    /// is prefetched meanwhile.
     step: isize,
     next: isize,
     count: usize,
 }
 
 impl Ring {
-    /// For vectors of so many lanes and lines of at least `least` results; and into how many parts lines are cut.
+    /// The layout for vectors of `lanes` lanes and lines of at least `least` results, and the
+    /// number of parts that lines are cut into.
     pub fn new(s: &Sizes, cut: &Cut, lanes: usize, least: usize) -> Option<(Ring, usize)> {
         let own = s.group_channels();
         let reach = (s.kernel[2] - 1).checked_mul(s.dilation[2])?;
@@ -82,16 +85,18 @@ impl Ring {
         self.planes * self.plane
     }
 
-    /// Elements of so many planes of rows.
+    /// The number of elements of `depth` planes of rows.
     pub fn elements(&self, depth: usize) -> Option<usize> {
         let all = [self.planes, self.plane, self.rows, depth];
         all.into_iter().try_fold(1usize, usize::checked_mul)
     }
 
-    /// Writes one row of inputs: that with the first pixel of a line at `from`, as the result `x` and those after it see it.
+    /// Writes one input row in the layout for the results from `x` on. `from` is the first pixel of
+    /// the row.
     ///
     /// # Safety
-    /// The machine has the instructions, and the caller has enabled them. The row has room at `to`; the inputs are valid.
+    /// The machine has the instructions, and the caller has enabled them. `to` has room for the
+    /// row; the inputs are valid.
     #[inline(always)]
     pub unsafe fn fill<L: Permute, const SPREAD: bool>(
         &self,
@@ -110,7 +115,7 @@ impl Ring {
             let high = (s.input[2] + before).saturating_sub(first).div_ceil(step);
             let high = high.clamp(low, self.count);
             let to = to.wrapping_add(phase * self.count * self.cell);
-            // SAFETY: the caller's promise; the pixels from `low` to `high` are inputs.
+            // SAFETY: guaranteed by the caller; the pixels from `low` to `high` are inputs.
             unsafe {
                 self.zeros(to, 0..low);
                 self.zeros(to, high..self.count);
@@ -128,7 +133,7 @@ impl Ring {
         }
     }
 
-    /// Margins.
+    /// Writes padding.
     ///
     /// # Safety
     /// As for [`Ring::fill`].
@@ -139,19 +144,19 @@ impl Ring {
         }
         for plane in 0..self.planes {
             let to = to.wrapping_add(plane * self.plane + places.start * self.cell);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { to.write_bytes(0, places.len() * self.cell) };
         }
     }
 
-    /// The cells of pixels from the first on, one for each channel of a group.
+    /// Writes the cells of pixels from the first on, one for each channel of a group.
     ///
     /// # Safety
     /// As for [`Ring::fill`].
     #[inline(always)]
     unsafe fn spread<L: Permute>(&self, s: &Sizes, from: Pixels, block: &Block, to: *mut f32) {
         let inputs = self.inputs.min(s.channels - block.channel);
-        // SAFETY: the caller's promise; no channel after the last is read.
+        // SAFETY: guaranteed by the caller; no channel after the last is read.
         unsafe {
             match (self.planes, inputs == L::N) {
                 (2, true) => self.ordered::<L, 2, true>(from, L::N, to),
@@ -163,7 +168,7 @@ impl Ring {
         }
     }
 
-    /// As many planes as `PLANES`, or all where it is 0.
+    /// Writes `PLANES` planes, or all if it is 0.
     ///
     /// # Safety
     /// As for [`Ring::fill`]; `inputs` elements of each pixel are valid.
@@ -174,7 +179,7 @@ impl Ring {
         inputs: usize,
         mut to: *mut f32,
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut orders = [L::order(&self.order[0]); SPREAD];
             for (order, of) in orders.iter_mut().zip(&self.order) {
@@ -193,7 +198,7 @@ impl Ring {
         }
     }
 
-    /// The cells of pixels as they are; what is beyond the last channel is never read.
+    /// Copies the cells of pixels unchanged; nothing beyond the last channel is read.
     ///
     /// # Safety
     /// As for [`Ring::fill`].
@@ -207,7 +212,7 @@ impl Ring {
                 let (from, left) = (from.wrapping_add(channel), own - channel);
                 let to = to.wrapping_add(channel / CELL * self.plane + channel % CELL);
                 fetch(from.wrapping_offset(pixels.next).cast());
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let x = if left >= L::N { L::load(from) } else { L::load_first(from, left) };
                     x.store(to);

@@ -1,7 +1,9 @@
-//! The sums of some results along a line and of one or two vectors of filters, kept in registers over all taps and channels.
+//! The sums of some results along a line for one or two vectors of filters, in registers over all
+//! taps and channels.
 //!
-//! Recipe: as for products, results by filters in registers, but over the taps of direct convolution. Measured as a whole: the
-//! cases in groups under "Convolution" in `docs/performance.md`.
+//! Recipe: results by filters in registers as for products, but over the taps of a direct
+//! convolution. Measured as a whole: the cases in groups under "Convolution" in
+//! `docs/performance.md`.
 
 use std::ops::Range;
 
@@ -12,28 +14,29 @@ use crate::rules::convolution::{SWEPT as TAPS, sweeps};
 /// What the tiles of a line of results share.
 pub(super) struct Line<'a> {
     pub ring: &'a Ring,
-    /// The ring, and the row in it of the first tap.
+    /// The line buffer, and the row of the first tap in it.
     pub inputs: *const f32,
     pub first: usize,
-    /// The taps of the outer dims whose inputs are there.
+    /// The taps of the outer dims whose inputs exist.
     pub taps: [Range<usize>; 2],
-    /// The kernel, and from tap to tap of the inner dims.
+    /// The filter size, and the tap strides of the inner dims.
     pub kernel: [usize; 3],
     pub dilation: [usize; 2],
-    /// From result to result along the line, in pixels of the input.
+    /// The stride along the line, in pixels of the input.
     pub stride: usize,
     /// Channels of a group.
     pub channels: usize,
-    /// Weights of the first tap, and from row to row.
+    /// The weights of the first tap, and their row stride.
     pub weights: *const f32,
     pub next: usize,
-    /// The first result, from result to result, and how many filters there are.
+    /// The first result, the stride between results, and the number of filters.
     pub out: *mut f32,
     pub pixel: isize,
     pub filters: usize,
 }
 
-/// Results of a tile at most: as many as there are registers beside weights and an input.
+/// Maximum number of results of a tile: as many as there are registers besides those for weights
+/// and an input.
 pub(super) const fn most(lanes: usize, vectors: usize) -> usize {
     match (lanes, vectors) {
         (16, 1) => 14,
@@ -45,7 +48,8 @@ pub(super) const fn most(lanes: usize, vectors: usize) -> usize {
 /// Results `from` to `from + count` of a line, at most [`most`].
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. The ring has the inputs; weights and results are valid.
+/// The machine has the instructions, and the caller has enabled them. The line buffer contains the
+/// inputs; weights and results are valid.
 #[inline(always)]
 pub(super) unsafe fn run<L: Lanes<Elem = f32>, const V: usize, const SPREAD: bool>(
     l: &Line<'_>,
@@ -55,8 +59,8 @@ pub(super) unsafe fn run<L: Lanes<Elem = f32>, const V: usize, const SPREAD: boo
     macro_rules! of {
         ($($count:literal)*) => {
             match count {
-                // A constant condition, so that no more are compiled than vectors of this kind need.
-                // SAFETY: the caller's promise.
+                // A constant condition, so that only the variants for this kind of vector are
+                // compiled. SAFETY: guaranteed by the caller.
                 $($count if const { $count <= most(L::N, V) } => unsafe {
                     tile::<L, $count, V, SPREAD>(l, from);
                 },)*
@@ -76,7 +80,7 @@ unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
 ) {
     let (cell, ring) = (if SPREAD { L::N } else { CELL }, l.ring);
     let near = sweeps(l.kernel[2], l.stride, l.dilation[1]);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let mut sums = unsafe { [[L::zero(); V]; P] };
     for z in l.taps[0].clone() {
         let mut row = l.first;
@@ -84,7 +88,7 @@ unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
             let inputs = l.inputs.wrapping_add((z * ring.rows + row) * ring.row() + from * cell);
             let tap = (z * l.kernel[1] + y) * l.kernel[2];
             let weights = l.weights.wrapping_add(tap * l.channels * l.next);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 if near {
                     swept::<L, P, V, SPREAD>(&mut sums, l, inputs, weights);
@@ -103,13 +107,14 @@ unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
         let out = out.wrapping_offset(p as isize * l.pixel);
         for (v, sum) in sums.into_iter().enumerate() {
             let (to, left) = (out.wrapping_add(v * L::N), l.filters - v * L::N);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { if left >= L::N { sum.store(to) } else { sum.store_first(to, left) } }
         }
     }
 }
 
-/// A row of the kernel whose taps and results are neighbours, and which has [`TAPS`]: an input is loaded once for all of them.
+/// A row of the filter with [`TAPS`] taps whose taps and results are adjacent: an input is loaded
+/// once for all of them.
 ///
 /// # Safety
 /// As for [`run`].
@@ -126,7 +131,7 @@ unsafe fn swept<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPRE
         let x = inputs.wrapping_add(plane * l.ring.plane);
         let channels = if SPREAD { 1 } else { CELL.min(l.channels - plane * CELL) };
         for channel in 0..channels {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let mut w = [[L::zero(); V]; TAPS];
                 for (tap, w) in w.iter_mut().enumerate() {
@@ -135,7 +140,8 @@ unsafe fn swept<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPRE
                     }
                 }
                 let x = x.add(channel);
-                // Written out: a loop with conditions is not unrolled, and its sums would lie in memory.
+                // Unrolled by hand: the compiler does not unroll a loop with conditions, and its
+                // sums would be in memory.
                 macro_rules! of {
                     ($($at:literal)*) => { $(
                         if $at < P + TAPS - 1 {
@@ -160,7 +166,7 @@ unsafe fn swept<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPRE
     }
 }
 
-/// A row of the kernel, tap by tap.
+/// A row of the filter, tap by tap.
 ///
 /// # Safety
 /// As for [`run`].
@@ -178,7 +184,7 @@ unsafe fn each<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
             let x = inputs.wrapping_add(plane * ring.plane + (phase * ring.count + at) * cell);
             let channels = if SPREAD { 1 } else { CELL.min(l.channels - plane * CELL) };
             for channel in 0..channels {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let mut w = [L::zero(); V];
                     for (v, w) in w.iter_mut().enumerate() {
@@ -207,6 +213,6 @@ unsafe fn each<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
 /// As for [`run`].
 #[inline(always)]
 unsafe fn input<L: Lanes<Elem = f32>, const SPREAD: bool>(x: *const f32, at: usize) -> L {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if SPREAD { L::load(x.add(at * L::N)) } else { L::splat(*x.add(at * CELL)) } }
 }

@@ -1,27 +1,31 @@
-//! Kernels of 3 x 3 by Winograd's algorithms F(2x2, 3x3), 16 multiplications for 4 results in place of 36, and F(4x4, 3x3), 36
-//! for 16 in place of 144.
+//! 3 x 3 filters by Winograd's algorithms F(2x2, 3x3), with 16 multiplications for 4 results
+//! instead of 36, and F(4x4, 3x3), with 36 for 16 instead of 144.
 //!
-//! Recipe (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015): inputs of 4 x 4 under each 2 x 2 results
-//! (6 x 6 under 4 x 4) are turned by `B^T d B`, vectors lying along the channels; each of the numbers of all tiles of a block is
-//! one product with the weights that were turned by `G g G^T` when the program was compiled; `A^T m A` gives the results, which
-//! an epilogue finishes line by line. Inputs beyond the margins are zeros that are not read. The inputs of a block and the sums
-//! of one panel of filters lie in scratch memory: some 1 MB, half of a second-level cache, and more where many channels (above 682
-//! of F(2x2), above 303 of F(4x4)) meet the tiles that a block has at least. Where there are few blocks, threads share the panels
-//! of each, and turn its inputs together before.
+//! Recipe (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015): inputs of 4
+//! x 4 for each 2 x 2 results (6 x 6 for 4 x 4) are transformed by `B^T d B`, with vectors of
+//! channels. Each of the numbers of all tiles of a block is one product with the weights, which
+//! were transformed by `G g G^T` when the program was compiled. `A^T m A` computes the results,
+//! which an epilogue finishes line by line. Padding is not read but taken as zeros. The inputs of a
+//! block and the sums of one panel of filters are in scratch memory: about 1 MB, half of a
+//! second-level cache, and more if there are many channels (above 682 for F(2x2), above 303 for
+//! F(4x4)), since a block has a minimum number of tiles. If there are few blocks, threads share the
+//! panels of each, after transforming its inputs together.
 //!
-//! Measured, F(2x2), one and two threads, against tiles of plain products: 1.6 and 1.5 times at 56 x 56 x 64, 1.7 and 1.8
-//! at 28 x 28 x 128, 1.9 and 2.1 at 14 x 14 x 256, 1.1 and 1.0 at 5 x 5 x 256; 0.6 and 0.85 at 3 x 3 x 256, whose turned
-//! weights are read for four tiles. F(4x4) against F(2x2): 1.6 and 1.4 times at 56 x 56 x 64, 1.8 and 1.4 at 28 x 28 x 128,
-//! 1.1 at 14 x 14 x 256, 0.6 and 0.7 at 7 x 7 x 512.
+//! Measured, F(2x2), one and two threads, against tiles of plain products: 1.6 and 1.5 times at 56
+//! x 56 x 64, 1.7 and 1.8 at 28 x 28 x 128, 1.9 and 2.1 at 14 x 14 x 256, 1.1 and 1.0 at 5 x 5 x
+//! 256; 0.6 and 0.85 at 3 x 3 x 256, whose transformed weights are read for four tiles. F(4x4)
+//! against F(2x2): 1.6 and 1.4 times at 56 x 56 x 64, 1.8 and 1.4 at 28 x 28 x 128, 1.1 at 14 x 14
+//! x 256, 0.6 and 0.7 at 7 x 7 x 512.
 //!
-//! Rounding: sums of three and four terms before and after the products double the error of a plain sum with F(2x2), some 5e-7
-//! of the largest result; the factors up to 8 of F(4x4) make it 6e-6 to 1e-5, so that it is for those who ask for it. A result of
-//! F(2x2) depends on the inputs that it sees and on no others: an infinity among them gives infinity or NaN. Tiles of F(4x4) spread
-//! an infinity or a NaN to results that do not see it, in some places to all of a tile.
+//! Rounding: the sums of three and four terms before and after the products double the error of a
+//! plain sum with F(2x2), to about 5e-7 of the largest result. The factors up to 8 of F(4x4) make
+//! it 6e-6 to 1e-5, so it must be requested. A result of F(2x2) depends only on the inputs under
+//! its filter: an infinity among them gives infinity or NaN. Tiles of F(4x4) spread an infinity or
+//! a NaN to results that do not read it, sometimes to the whole tile.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `transform` | the turning of one tile's inputs and sums |
+//! | `transform` | the transforms of one tile's inputs and sums |
 
 mod transform;
 
@@ -41,13 +45,13 @@ use crate::product::share::{PIECES, UNIT, part, share};
 use crate::rules::convolution::{TURNED, block_tiles, by_blocks};
 use crate::scratch::Scratch;
 
-/// What all pieces share.
+/// The state shared by all pieces.
 struct Work<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     isa: Isa,
     form: Winograd,
-    /// Tiles below each other and side by side.
+    /// The number of tiles vertically and horizontally.
     tiles: [usize; 2],
     /// Tiles of all images.
     all: usize,
@@ -56,7 +60,8 @@ struct Work<'a> {
     width: usize,
 }
 
-/// How a convolution is computed so, if it can be: 3 x 3 taps side by side in 2 dims, channels last.
+/// The algorithm for a convolution with transformed weights, if it is supported: 3 x 3 taps with
+/// stride and dilation 1 in 2 dims, channels last.
 pub(super) fn form(c: &Convolution, s: &Sizes) -> Option<Winograd> {
     let form = [Winograd::Two, Winograd::Four];
     let form = form.into_iter().find(|form| form.side() as i64 - 3 == c.winograd)?;
@@ -72,10 +77,11 @@ pub(super) fn form(c: &Convolution, s: &Sizes) -> Option<Winograd> {
     applies.then_some(form)
 }
 
-/// The convolution, whose weights were turned.
+/// The convolution with transformed weights.
 ///
 /// # Safety
-/// The machine has `isa`. [`form`] gives this. All elements are valid; the results overlap no operand.
+/// The machine has `isa`. `form` is the result of [`form`]. All elements are valid; the results
+/// overlap no operand.
 pub(super) unsafe fn run(
     isa: Isa,
     runtime: &KernelRuntime,
@@ -104,21 +110,22 @@ pub(super) unsafe fn run(
         let piece = |index: usize| {
             let inputs = w.tiles_of(index).len() * w.tile_size();
             let inputs = inputs.next_multiple_of(LINE);
-            // SAFETY: the caller's promise; blocks write disjoint results, and memory is this thread's.
+            // SAFETY: guaranteed by the caller; blocks write disjoint results, and the memory
+            // belongs to this thread.
             let block = |v: *mut f32| unsafe {
                 w.turn(index, w.tiles_of(index), v);
                 w.filters(index, v, v.add(inputs), 0..w.panels)
             };
             SCRATCH.with(|s| s.with(inputs + w.sums(index), block))
         };
-        // SAFETY: the caller's promise; the kernels do not unwind.
+        // SAFETY: guaranteed by the caller; the kernels do not unwind.
         return unsafe { share(runtime, w.blocks, units / w.blocks, &piece) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { w.together(runtime, units) }
 }
 
-/// Elements of a line of the caches.
+/// Elements of a cache line.
 const LINE: usize = 16;
 
 thread_local! {
@@ -131,17 +138,17 @@ impl Work<'_> {
         part(self.all, 1, block, self.blocks)
     }
 
-    /// Elements of the inputs of a tile.
+    /// The number of elements of a tile's inputs.
     fn tile_size(&self) -> usize {
         self.form.numbers() * self.s.channels
     }
 
-    /// Elements of the sums of a block and a panel.
+    /// The number of elements of the sums of a block and a panel.
     fn sums(&self, block: usize) -> usize {
         self.form.numbers() * self.tiles_of(block).len() * self.width
     }
 
-    /// Threads turn the inputs of all blocks, then share the panels of each.
+    /// Threads transform the inputs of all blocks, then share the panels of each.
     ///
     /// # Safety
     /// As for [`run`].
@@ -149,7 +156,7 @@ impl Work<'_> {
         let elements = self.all.checked_mul(self.tile_size());
         let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<f32>()));
         let Some(bytes) = bytes else { return STATUS_NO_MEMORY };
-        // SAFETY: the runtime lives; the memory is given back below, on this thread.
+        // SAFETY: the runtime is valid; the memory is freed below, on this thread.
         let memory = unsafe { (runtime.alloc_workspace)(bytes as u64) }.cast::<f32>();
         if memory.is_null() {
             return STATUS_NO_MEMORY;
@@ -161,7 +168,7 @@ impl Work<'_> {
             for tile in strip * strips..self.all.min((strip + 1) * strips) {
                 let block = (0..self.blocks).find(|&b| self.tiles_of(b).contains(&tile));
                 let block = block.unwrap_or_default();
-                // SAFETY: the caller's promise; tiles have inputs of their own.
+                // SAFETY: guaranteed by the caller; the inputs of tiles are disjoint.
                 unsafe { self.turn(block, tile..tile + 1, inputs(block)) };
             }
             STATUS_OK
@@ -170,11 +177,11 @@ impl Work<'_> {
         let cut = PIECES.div_ceil(self.blocks).min(self.panels);
         let piece = |index: usize| {
             let (block, cuts) = (index / cut, part(self.panels, 1, index % cut, cut));
-            // SAFETY: the caller's promise; panels and blocks write disjoint results.
+            // SAFETY: guaranteed by the caller; panels and blocks write disjoint results.
             let part = |m: *mut f32| unsafe { self.filters(block, inputs(block), m, cuts) };
             SCRATCH.with(|s| s.with(self.sums(block), part))
         };
-        // SAFETY: the caller's promise; the kernels do not unwind.
+        // SAFETY: guaranteed by the caller; the kernels do not unwind.
         let status = unsafe {
             match share(runtime, self.all.div_ceil(strips), each, &turn_strip) {
                 STATUS_OK => share(runtime, self.blocks * cut, units / (self.blocks * cut), &piece),
@@ -186,16 +193,16 @@ impl Work<'_> {
         status
     }
 
-    /// Image, line and column of a tile.
+    /// The image, line and column of a tile.
     fn place(&self, tile: usize) -> (usize, usize, usize) {
         let [down, across] = self.tiles;
         (tile / (down * across), tile / across % down, tile % across)
     }
 
-    /// Turns the inputs of some tiles of a block.
+    /// Transforms the inputs of some tiles of a block.
     ///
     /// # Safety
-    /// As for [`run`]; `v` holds the inputs of the block.
+    /// As for [`run`]; `v` has room for the inputs of the block.
     unsafe fn turn(&self, block: usize, tiles: Range<usize>, v: *mut f32) {
         let (s, x) = (self.s, &self.c.x);
         let of_block = self.tiles_of(block);
@@ -221,15 +228,15 @@ impl Work<'_> {
                 to: v.wrapping_add((tile - of_block.start) * s.channels),
                 step: of_block.len() * s.channels,
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { inputs(&t) };
         }
     }
 
-    /// The results of some panels of filters of a block.
+    /// Computes the results of some panels of filters of a block.
     ///
     /// # Safety
-    /// As for [`run`]; `v` holds the inputs of the block, and `m` has room for its sums.
+    /// As for [`run`]; `v` contains the inputs of the block, and `m` has room for its sums.
     unsafe fn filters(
         &self,
         block: usize,
@@ -255,10 +262,10 @@ impl Work<'_> {
                     epilogue: None,
                     at: Place::default(),
                 };
-                // SAFETY: the caller's promise; the sums have room.
+                // SAFETY: guaranteed by the caller; the sums have room.
                 unsafe { product.block(self.isa, 0..tiles, 0..1) };
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let status = unsafe { self.finish(block, m, panel) };
             if status != STATUS_OK {
                 return status;
@@ -267,7 +274,7 @@ impl Work<'_> {
         STATUS_OK
     }
 
-    /// The results of the sums of a panel.
+    /// Computes the results from the sums of a panel.
     ///
     /// # Safety
     /// As for [`run`].
@@ -299,14 +306,14 @@ impl Work<'_> {
                     lines,
                     pixels: (s.output[2] - x - step * i).min(step),
                 };
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { outputs(&t) };
             }
             let pixels = (s.output[2] - x).min(step * count);
             for line in 0..lines {
                 let to = out.data.wrapping_offset(first + line as isize * out.pixel[1] as isize);
                 let place = Place { batch, row: (y + line) * s.output[2] + x, column };
-                // SAFETY: the sums are complete; the caller's promise.
+                // SAFETY: the sums are complete; guaranteed by the caller.
                 let status = unsafe {
                     finish(epilogue, to, out.pixel[2] as isize, (pixels, columns), place)
                 };

@@ -7,38 +7,38 @@ use pliant_tensor::Winograd;
 use crate::isa::Isa;
 use crate::lanes::{MathLanes, for_isa};
 
-/// The inputs of a tile and where its numbers go.
+/// The inputs of a tile and the destination of its transformed numbers.
 pub(super) struct Inputs {
-    /// First channel of the first pixel, which need not exist.
+    /// The first channel of the first pixel, which may be outside of the input.
     pub x: *const f32,
-    /// From pixel to pixel and line to line.
+    /// The pixel and line strides.
     pub pixel: isize,
     pub line: isize,
-    /// Which lines and pixels exist.
+    /// The lines and pixels inside the input.
     pub lines: Range<usize>,
     pub pixels: Range<usize>,
     pub channels: usize,
-    /// First number, and from number to number.
+    /// The first number, and the stride between numbers.
     pub to: *mut f32,
     pub step: usize,
 }
 
-/// The sums of a tile and where its results go.
+/// The sums of a tile and the destination of its results.
 pub(super) struct Outputs {
-    /// First sum, and from number to number.
+    /// The first sum, and the stride between sums.
     pub from: *const f32,
     pub step: usize,
     pub columns: usize,
-    /// First filter of the first result, and from pixel to pixel and line to line.
+    /// The first filter of the first result, and the pixel and line strides.
     pub out: *mut f32,
     pub pixel: isize,
     pub line: isize,
-    /// How many lines and pixels exist.
+    /// The number of lines and pixels inside the results.
     pub lines: usize,
     pub pixels: usize,
 }
 
-/// Turns the inputs of a tile with the instructions of `isa`.
+/// The transform of a tile's inputs with the instructions of `isa`.
 pub(super) fn inputs(isa: Isa, form: Winograd) -> unsafe fn(&Inputs) {
     match form {
         Winograd::Two => for_isa!(isa, inputs_2(t: &Inputs)).0,
@@ -46,7 +46,7 @@ pub(super) fn inputs(isa: Isa, form: Winograd) -> unsafe fn(&Inputs) {
     }
 }
 
-/// Gives the results of the sums of a tile with the instructions of `isa`.
+/// The transform from sums to results with the instructions of `isa`.
 pub(super) fn outputs(isa: Isa, form: Winograd) -> unsafe fn(&Outputs) {
     match form {
         Winograd::Two => for_isa!(isa, outputs_2(t: &Outputs)).0,
@@ -58,7 +58,7 @@ pub(super) fn outputs(isa: Isa, form: Winograd) -> unsafe fn(&Outputs) {
 /// As for [`turn_inputs`].
 #[inline(always)]
 unsafe fn inputs_2<L: MathLanes<Elem = f32>>(t: &Inputs) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { turn_inputs::<L, Two, 4, 2>(t) }
 }
 
@@ -66,7 +66,7 @@ unsafe fn inputs_2<L: MathLanes<Elem = f32>>(t: &Inputs) {
 /// As for [`turn_outputs`].
 #[inline(always)]
 unsafe fn outputs_2<L: MathLanes<Elem = f32>>(t: &Outputs) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { turn_outputs::<L, Two, 4, 2>(t) }
 }
 
@@ -74,7 +74,7 @@ unsafe fn outputs_2<L: MathLanes<Elem = f32>>(t: &Outputs) {
 /// As for [`turn_inputs`].
 #[inline(always)]
 unsafe fn inputs_4<L: MathLanes<Elem = f32>>(t: &Inputs) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { turn_inputs::<L, Four, 6, 4>(t) }
 }
 
@@ -82,12 +82,13 @@ unsafe fn inputs_4<L: MathLanes<Elem = f32>>(t: &Inputs) {
 /// As for [`turn_outputs`].
 #[inline(always)]
 unsafe fn outputs_4<L: MathLanes<Elem = f32>>(t: &Outputs) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { turn_outputs::<L, Four, 6, 4>(t) }
 }
 
-/// The transforms of a line of `N` numbers, of which `M` results are made. All that computes with vectors is part of one function,
-/// which has the instructions: closures within the array functions of the standard library would be functions without.
+/// The transforms of a line of `N` numbers, which has `M` results. Everything that computes with
+/// vectors is in one function with the target features enabled: closures passed to the array
+/// functions of the standard library would not have them.
 trait Form<const N: usize, const M: usize> {
     /// A line of `B^T d`.
     ///
@@ -109,14 +110,14 @@ impl Form<4, 2> for Two {
     /// `d0 - d2, d1 + d2, d2 - d1, d1 - d3`.
     #[inline(always)]
     unsafe fn turned<L: MathLanes>(d: [L; 4]) -> [L; 4] {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { [d[0].sub(d[2]), d[1].add(d[2]), d[2].sub(d[1]), d[1].sub(d[3])] }
     }
 
     /// `m0 + m1 + m2, m1 - m2 - m3`.
     #[inline(always)]
     unsafe fn summed<L: MathLanes>(m: [L; 4]) -> [L; 2] {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { [m[0].add(m[1]).add(m[2]), m[1].sub(m[2]).sub(m[3])] }
     }
 }
@@ -129,7 +130,7 @@ impl Form<6, 4> for Four {
     /// `4 d1 - 5 d3 + d5`.
     #[inline(always)]
     unsafe fn turned<L: MathLanes>(d: [L; 6]) -> [L; 6] {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (two, four) = (L::constant(2.0), L::constant(4.0));
             let (minus_four, minus_five) = (L::constant(-4.0), L::constant(-5.0));
@@ -150,7 +151,7 @@ impl Form<6, 4> for Four {
     /// d + 8 e + m5`.
     #[inline(always)]
     unsafe fn summed<L: MathLanes>(m: [L; 6]) -> [L; 4] {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (two, four, eight) = (L::constant(2.0), L::constant(4.0), L::constant(8.0));
             let (s, d) = (m[1].add(m[2]), m[1].sub(m[2]));
@@ -165,17 +166,18 @@ impl Form<6, 4> for Four {
     }
 }
 
-/// `B^T d B` of a tile, for each channel.
+/// Computes `B^T d B` of a tile, for each channel.
 ///
 /// # Safety
-/// The machine has the instructions. What exists is readable; the numbers are writable.
+/// The machine has the instructions. The inputs that exist are readable; the numbers are writable.
 #[inline(always)]
 unsafe fn turn_inputs<L: MathLanes<Elem = f32>, F: Form<N, M>, const N: usize, const M: usize>(
     t: &Inputs,
 ) {
     for channel in (0..t.channels).step_by(L::N) {
         let count = L::N.min(t.channels - channel);
-        // SAFETY: the caller's promise; a cut vector is read and written so far alone.
+        // SAFETY: guaranteed by the caller; of a partial vector, only the existing lanes are read
+        // and written.
         unsafe {
             let mut rows = [[L::zero(); N]; N];
             for y in t.lines.clone() {
@@ -202,7 +204,7 @@ unsafe fn turn_inputs<L: MathLanes<Elem = f32>, F: Form<N, M>, const N: usize, c
     }
 }
 
-/// `A^T m A` of a tile, for each filter.
+/// Computes `A^T m A` of a tile, for each filter.
 ///
 /// # Safety
 /// The machine has the instructions. The sums are readable up to whole vectors; the results that exist are writable.
@@ -212,7 +214,7 @@ unsafe fn turn_outputs<L: MathLanes<Elem = f32>, F: Form<N, M>, const N: usize, 
 ) {
     for column in (0..t.columns).step_by(L::N) {
         let count = L::N.min(t.columns - column);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut rows = [[L::zero(); M]; N];
             for (y, row) in rows.iter_mut().enumerate() {

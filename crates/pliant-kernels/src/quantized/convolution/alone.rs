@@ -1,7 +1,9 @@
-//! One filter for each channel: sums of a few results along a line by a few neighbouring channels stay in registers over all taps.
+//! Depthwise convolution: the sums of a few results along a line by a few adjacent channels stay in
+//! registers over all taps.
 //!
-//! Recipe: direct, channels to the lanes, plain code that the compiler vectorizes for each instruction set. Taps that lie
-//! outside the input are left out, which is what its zero point gives.
+//! Recipe: direct convolution, channels in lanes, plain code that the compiler vectorises for
+//! each instruction set. Taps outside the input are skipped, which is equivalent to reading the
+//! zero point.
 
 use std::slice::from_raw_parts;
 
@@ -15,7 +17,7 @@ use crate::lanes::{Lanes, for_isa};
 use crate::product::share::share;
 use crate::rules::quantized::ALONE;
 
-/// Results that share each weight.
+/// Number of results that share each weight.
 const STEP: usize = 4;
 /// Channels of a vector.
 const CHANNELS: usize = 16;
@@ -28,11 +30,11 @@ struct Few<'a> {
     batch: usize,
     /// The first result.
     at: [usize; 3],
-    /// How many, at most [`STEP`].
+    /// The number of results, at most [`STEP`].
     results: usize,
-    /// The first channel, and how many, at most [`CHANNELS`].
+    /// The first channel, and the number of channels, at most [`CHANNELS`].
     channels: (usize, usize),
-    /// Where their sums are written, and from result to result.
+    /// The destination of their sums, and the stride between results.
     to: (*mut i32, usize),
 }
 
@@ -65,16 +67,16 @@ pub(super) unsafe fn run(
             channels: (0, 0),
             to: (std::ptr::null_mut(), 0),
         };
-        // SAFETY: the caller's promise; each line is one piece's.
+        // SAFETY: guaranteed by the caller; each line is one piece's.
         unsafe { whole_line(&first, sums, epilogue.as_ref()) }
     };
     let taps: usize = s.kernel.iter().product();
     let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / ALONE;
-    // SAFETY: the caller's promise; the kernels do not unwind.
+    // SAFETY: guaranteed by the caller; the kernels do not unwind.
     unsafe { share(runtime, s.batch * lines, units, &piece) }
 }
 
-/// The results of the line on which `first` lies.
+/// The results of the line that contains `first`.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has the instructions of `sums`.
@@ -103,11 +105,11 @@ unsafe fn whole_line(
                     to: (to.wrapping_add(from), apart),
                     ..*first
                 };
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { sums(&place) };
             }
             let place = Place { batch: 0, row: row + x, column: channel };
-            // SAFETY: the sums are complete; the caller's promise.
+            // SAFETY: the sums are complete; guaranteed by the caller.
             let status = unsafe { finish(epilogue, to, apart as isize, (results, columns), place) };
             if status != STATUS_OK {
                 return status;
@@ -123,7 +125,7 @@ unsafe fn whole_line(
 /// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].
 #[inline(always)]
 unsafe fn signed<L: Lanes<Elem = f32>>(p: &Few<'_>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { sums::<L>(p, |x| i32::from(x.cast_signed())) }
 }
 
@@ -133,7 +135,7 @@ unsafe fn signed<L: Lanes<Elem = f32>>(p: &Few<'_>) {
 /// As for [`signed`].
 #[inline(always)]
 unsafe fn unsigned<L: Lanes<Elem = f32>>(p: &Few<'_>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { sums::<L>(p, i32::from) }
 }
 
@@ -149,7 +151,7 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
     let inside = |at: usize, d: usize| at.checked_sub(s.before[d]).filter(|&i| i < s.input[d]);
     let mut zeros = [0i32; CHANNELS];
     if !p.c.w_zeros.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let own = unsafe { from_raw_parts(p.c.w_zeros.add(channel), count) };
         zeros[..count].copy_from_slice(own);
     }
@@ -161,7 +163,7 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
             let line = (p.batch * s.input[0] + plane) * s.input[1] + line;
             for x in 0..s.kernel[2] {
                 let tap = (z * s.kernel[1] + y) * s.kernel[2] + x;
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 let bytes = unsafe {
                     load(p.c.weights.cast::<u8>().add(tap * s.channels + channel), count)
                 };
@@ -173,7 +175,7 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
                     let at = (p.at[2] + i) * s.stride[2] + x * s.dilation[2];
                     let Some(at) = inside(at, 2) else { continue };
                     let from = (line * s.input[2] + at) * s.channels + channel;
-                    // SAFETY: the caller's promise; the tap lies inside the input.
+                    // SAFETY: guaranteed by the caller; the tap lies inside the input.
                     let bytes = unsafe { load(p.c.x.add(from), count) };
                     for ((sum, byte), weight) in sums.iter_mut().zip(bytes).zip(weights) {
                         let x = value(byte).wrapping_sub(p.zero);
@@ -184,18 +186,18 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
         }
     }
     for (i, sums) in sums.iter().enumerate().take(p.results) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { p.to.0.add(i * p.to.1).copy_from_nonoverlapping(sums.as_ptr(), count) };
     }
 }
 
-/// Bytes of neighbouring channels, and zeros.
+/// Loads `count` bytes of adjacent channels, padded with zeros.
 ///
 /// # Safety
-/// So many are readable.
+/// That many bytes are readable.
 #[inline(always)]
 unsafe fn load(from: *const u8, count: usize) -> [u8; CHANNELS] {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if count == CHANNELS {
             return from.cast::<[u8; CHANNELS]>().read_unaligned();

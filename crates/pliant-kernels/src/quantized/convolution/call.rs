@@ -22,7 +22,7 @@ impl Implementation for Int8Conv {
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
         let out = call.operand("out").expect("the operand is required");
         let to_bytes = matches!(out.dtype, DType::Int8 | DType::UInt8);
-        // SAFETY: the caller's promise for the operands.
+        // SAFETY: guaranteed by the caller for the operands.
         let bytes = to_bytes.then(|| unsafe { bytes(call, sizes) });
         let finish = Finish {
             sums: data(call, "terms"),
@@ -43,7 +43,8 @@ impl Implementation for Int8Conv {
             out: if to_bytes { null_mut() } else { out.data.cast() },
             finish: (out.dtype != DType::Int32).then_some(finish),
         };
-        // SAFETY: the call was checked, and the caller promises valid memory; the instructions are those of the machine.
+        // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions
+        // are those of the machine.
         unsafe { run(isa(), runtime, &convolution) }
     }
 }
@@ -65,14 +66,14 @@ fn counts(call: &Call, sizes: &Sizes) -> Counts {
     }
 }
 
-/// How results become bytes.
+/// How results are converted to bytes.
 ///
 /// # Safety
 /// The operands are readable.
 unsafe fn bytes(call: &Call, sizes: &Sizes) -> Bytes {
     let number = |name: &str, default: f32| match data::<f32>(call, name) {
         p if p.is_null() => default,
-        // SAFETY: the caller's promise; the check has found the address aligned.
+        // SAFETY: guaranteed by the caller; the check ensures an aligned address.
         p => unsafe { p.read() },
     };
     let out = call.operand("out").expect("the operand is required");

@@ -1,19 +1,21 @@
-//! Convolutions of 8-bit integers in 1, 2 and 3 dims, with sums in 32 bits, exact: what is summed are products of inputs less their
-//! zero point with weights less those of their filters.
+//! Convolutions of 8-bit integers in 1, 2 and 3 dims, with exact sums in 32 bits: the summed
+//! products are of inputs minus their zero point and weights minus the zero points of their
+//! filters.
 //!
-//! Recipe: channels last. Rows of A are the inputs under the kernel for one result each, taps in row-major order and then
-//! channels; B are the weights, in quads. Blocks of rows are copied into scratch memory, with the zero point of the input where
-//! there is none, and multiplied as other products are ([`super`]): they are bytes, and few beside the products. A
-//! kernel of one tap that moves by one reads its rows where they lie. Where each channel has a filter of its own
-//! (`alone`), taps are summed directly.
+//! Recipe: channels last. Each row of A contains the inputs under the filter for one result, taps
+//! in row-major order, then channels; B contains the weights, in quads. Blocks of rows are copied
+//! into scratch memory (im2col), with the zero point of the input as padding, and multiplied like
+//! other products ([`super`]): the copies are bytes, and small beside the products. For a filter of
+//! one tap with stride 1, rows are read in place. Depthwise convolutions (`alone`) sum taps
+//! directly.
 //!
 //! Measured: "Convolutions of 8-bit integers" in `docs/performance.md`.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `alone` | one filter for each channel |
+//! | `alone` | depthwise convolution |
 //! | `call` | the entry points that loop functions call |
-//! | `patches` | the inputs under the kernel, copied |
+//! | `patches` | copies the inputs under the filter |
 
 mod alone;
 mod call;
@@ -41,50 +43,52 @@ thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// One convolution. Input and results are dense, with their channels last.
+/// The arguments of a convolution. Input and results are dense, with channels last.
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
-    /// Its numbers.
+    /// Its sizes.
     pub counts: Counts,
     /// The input.
     pub x: *const u8,
     /// Whether its bytes are signed.
     pub signed: bool,
-    /// Its zero point; null where that is 0.
+    /// Its zero point; null for 0.
     pub x_zero: *const i32,
-    /// Quads of `[taps * channels of a group, filters of a group]` for each group, one after the other. Where each channel has
-    /// a filter of its own, `[taps, channels]` bytes and zeros up to a multiple of four taps.
+    /// Quads of `[taps * channels of a group, filters of a group]` for each group, one after the
+    /// other. For depthwise convolutions, `[taps, channels]` bytes, padded with zeros to a multiple
+    /// of four taps.
     pub weights: *const i8,
-    /// Columns of a panel; not read where each channel has a filter of its own.
+    /// Columns of a panel; ignored for depthwise convolutions.
     pub width: i64,
     /// Sums of the filters' weights.
     pub sums: *const i32,
-    /// Zero points of the filters; null where all are 0.
+    /// Zero points of the filters; null if all are 0.
     pub w_zeros: *const i32,
-    /// The results; null where they are written by `finish` alone.
+    /// The results; null if only `finish` writes them.
     pub out: *mut i32,
-    /// What becomes of the sums.
+    /// How sums are finished.
     pub finish: Option<Finish>,
 }
 
-/// What all pieces share.
+/// The state shared by all pieces.
 struct Pieces<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     isa: Isa,
-    /// Results of all images and columns of a group.
+    /// The number of results of all images, and of columns of a group.
     rows: usize,
     columns: usize,
-    /// Products of a sum.
+    /// The number of products in a sum.
     k: usize,
-    /// Whether rows are read where they lie.
+    /// Whether rows are read in place.
     in_place: bool,
 }
 
-/// The convolution with these instructions. Returns a kernel status.
+/// Computes a convolution with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`, the runtime lives. All elements are valid, and all of each panel; the results overlap no operand.
+/// The machine has `isa`; the runtime is valid. All elements are valid, including whole panels; the
+/// results overlap no operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     let Some(s) = c.counts.sizes() else { return STATUS_BAD_ARGUMENTS };
     let rows = s.pixels() * s.batch;
@@ -92,15 +96,15 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
         return STATUS_OK;
     }
     let in_input = (0..3).all(|d| s.before[d] == 0 && s.padded[d] <= s.input[d]);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let zero = if c.x_zero.is_null() { 0 } else { unsafe { *c.x_zero } };
     let range = if c.signed { -128..=127 } else { 0..=255 };
-    // What is not there is the zero point, which has to be a byte then.
+    // Padding has the value of the zero point, which must then be a byte.
     if !in_input && !range.contains(&zero) {
         return STATUS_BAD_ARGUMENTS;
     }
     if s.is_depthwise() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { alone::run(isa, runtime, (c, &s), zero) };
     }
     let one = s.kernel == [1; 3] && s.stride == [1; 3];
@@ -108,12 +112,12 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     let k = s.kernel.iter().product::<usize>() * s.group_channels();
     let columns = s.group_filters();
     let p = Pieces { c, s: &s, isa, rows, columns, k, in_place };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { p.share(runtime, zero as u8) }
 }
 
 impl Pieces<'_> {
-    /// The product of a group; rows of A are not there where they are copied.
+    /// The product of a group; A is null if its rows are copied.
     fn product(&self, group: usize, finish: Option<&Finish>) -> QuantizedGemm {
         let c = self.c;
         let first = group * self.columns;
@@ -140,7 +144,7 @@ impl Pieces<'_> {
         }
     }
 
-    /// All of it, by the team.
+    /// Computes all of it, on the team.
     ///
     /// # Safety
     /// As for [`run`].
@@ -150,7 +154,7 @@ impl Pieces<'_> {
         }
         let whole = self.product(0, self.c.finish.as_ref());
         if self.in_place && self.s.groups == 1 {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { super::run(self.isa, runtime, &whole) };
         }
         let Some(work) = Work::of(self.isa, &whole) else { return STATUS_BAD_ARGUMENTS };
@@ -161,15 +165,15 @@ impl Pieces<'_> {
         let piece = |index: usize| {
             let (unit, at) = (crate::product::rows::TILE_ROWS, (index / down, index % down));
             let (rows, panels) = (part(self.rows, unit, at.0, across), part(panels, 1, at.1, down));
-            // SAFETY: the caller's promise; pieces write disjoint results.
+            // SAFETY: guaranteed by the caller; pieces write disjoint results.
             unsafe { self.piece(&work, rows, panels, zero) }
         };
         let pieces = across * down;
-        // SAFETY: the caller's promise; the kernels do not unwind.
+        // SAFETY: guaranteed by the caller; the kernels do not unwind.
         unsafe { share(runtime, pieces, units / pieces, &piece) }
     }
 
-    /// Some rows of some panels, which are counted through all groups.
+    /// Computes some rows of some panels, which are numbered through all groups.
     ///
     /// # Safety
     /// As for [`run`].
@@ -186,7 +190,7 @@ impl Pieces<'_> {
             let own = panels.start.max(first) - first..panels.end.min(first + each) - first;
             let finish = self.c.finish.map(|f| f.shifted(group * self.columns));
             let g = self.product(group, finish.as_ref());
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let status = unsafe {
                 if self.in_place {
                     Work { g: &g, ..*work }.block(rows.clone(), own)
@@ -201,7 +205,7 @@ impl Pieces<'_> {
         STATUS_OK
     }
 
-    /// Some rows of some panels of a group, of copies.
+    /// Computes some rows of some panels of a group from copies of A.
     ///
     /// # Safety
     /// As for [`run`].
@@ -221,7 +225,7 @@ impl Pieces<'_> {
                 let a = memory.wrapping_sub(start * apart).cast_const();
                 let g = QuantizedGemm { a, a_row: apart as i64, ..*work.g };
                 let near = Work { g: &g, copied: true, ..*work };
-                // SAFETY: the memory has room for the block; the caller's promise.
+                // SAFETY: the memory has room for the block; guaranteed by the caller.
                 let status = unsafe {
                     patches.copy(self.isa, block.clone(), (memory, apart));
                     near.block(block, panels.clone())

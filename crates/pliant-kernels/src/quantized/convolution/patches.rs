@@ -1,4 +1,4 @@
-//! The inputs under the kernel, copied for one result after the other.
+//! Copies the inputs under the filter, for one result after the other (im2col).
 
 use std::ops::Range;
 
@@ -6,16 +6,16 @@ use crate::convolution::shape::Sizes;
 use crate::isa::Isa;
 use crate::lanes::{Lanes, for_isa};
 
-/// Where patches of a group come from.
+/// The source of a group's patches.
 pub(super) struct Patches<'a> {
     s: &'a Sizes,
     /// The first channel of the group at the first pixel.
     x: *const u8,
-    /// What stands where there is no input.
+    /// The value of padding.
     zero: u8,
-    /// Channels of the group.
+    /// The number of channels of the group.
     own: usize,
-    /// Whether the inputs under a row of the kernel are neighbours.
+    /// Whether the inputs under a row of the filter are adjacent.
     runs: bool,
 }
 
@@ -26,23 +26,25 @@ impl<'a> Patches<'a> {
         Patches { s, x: x.wrapping_add(group * own), zero, own, runs }
     }
 
-    /// Copies the patches of some results, counted through all images, to rows that are `apart` bytes apart.
+    /// Copies the patches of some results, numbered through all images, to rows with a stride of
+    /// `apart` bytes.
     ///
     /// # Safety
-    /// The machine has `isa`; the input is readable, and there is room for the rows.
+    /// The machine has `isa`; the input is readable, and `to` has room for the rows.
     pub unsafe fn copy(&self, isa: Isa, results: Range<usize>, (to, apart): (*mut u8, usize)) {
         if self.own == 0 {
-            // There are no bytes, but as many taps as the caller says.
+            // There are no bytes, but any number of taps.
             return;
         }
         let rows = (to, apart);
         let run =
             for_isa!(isa, copy(p: &Patches<'_>, results: Range<usize>, rows: (*mut u8, usize)));
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { run.0(self, results, rows) }
     }
 
-    /// Copies the inputs under one row of the kernel for a result at `x` of its line, which lie from `line` on.
+    /// Copies the inputs under one row of the filter for a result at `x` of its line, from the
+    /// input row `line`.
     ///
     /// # Safety
     /// As for [`Patches::copy`].
@@ -51,7 +53,7 @@ impl<'a> Patches<'a> {
         let (s, own) = (self.s, self.own);
         let (first, taps) = (x * s.stride[2], s.kernel[2]);
         let (before, after) = (s.before[2], s.before[2] + s.input[2]);
-        // SAFETY: the caller's promise; what is read lies inside the line.
+        // SAFETY: guaranteed by the caller; all reads are inside the line.
         unsafe {
             if self.runs {
                 let start = before.saturating_sub(first).min(taps);
@@ -107,7 +109,7 @@ unsafe fn copy<L: Lanes<Elem = f32>>(
             let z = inside(z * s.stride[0] + kz * s.dilation[0], 0);
             for ky in 0..s.kernel[1] {
                 let y = inside(y * s.stride[1] + ky * s.dilation[1], 1);
-                // SAFETY: the caller's promise; the line is one of the input.
+                // SAFETY: guaranteed by the caller; the line is one of the input.
                 unsafe {
                     if let (Some(z), Some(y)) = (z, y) {
                         let line = ((batch * s.input[0] + z) * s.input[1] + y) * s.input[2];
@@ -122,13 +124,13 @@ unsafe fn copy<L: Lanes<Elem = f32>>(
     }
 }
 
-/// Copies some bytes without calling anything, since they are few.
+/// Copies a few bytes without a function call.
 ///
 /// # Safety
 /// They are readable and writable, and do not overlap.
 #[inline(always)]
 unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match len {
             64.. => chunks::<64>(from, to, len),
@@ -145,13 +147,13 @@ unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies at least `N` bytes, some of the last twice.
+/// Copies at least `N` bytes; the last chunk may overlap the one before it.
 ///
 /// # Safety
 /// As for [`copy_bytes`].
 #[inline(always)]
 unsafe fn chunks<const N: usize>(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let copy = |at: usize| unsafe {
         to.add(at)
             .cast::<[u8; N]>()
