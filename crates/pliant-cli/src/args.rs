@@ -1,4 +1,4 @@
-//! What the command line looks like.
+//! The command line options.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Tell everything that keeps models and scripts from being compiled.
+    /// Report everything that prevents models and scripts from being compiled.
     Check(CheckArgs),
     /// Compile a model to an executable file.
     Compile(CompileArgs),
@@ -43,24 +43,24 @@ pub enum Command {
     Run(RunArgs),
     /// Time a model over a range of shapes.
     Bench(BenchArgs),
-    /// Print what of a model runs in kernels, what does not and why, and which loops are slow.
+    /// Print which parts of a model run in kernels, which do not and why, and which loops are slow.
     Explain(ExplainArgs),
     /// Print a stage of the compilation of a model.
     Dump(DumpArgs),
-    /// Run single passes on a model and print what they make of it.
+    /// Run single passes on a model and print the result.
     Opt(OptArgs),
     /// Compare an ONNX model with another runtime and find the first node that differs.
     Diff(DiffArgs),
-    /// Show what a run spends its time on, kernel by kernel.
+    /// Show where the time of a run is spent, by kernel.
     Profile(ProfileArgs),
-    /// Measure what this machine can do: peak rates, bandwidths, latencies of the worker team.
+    /// Measure the peak rates, bandwidths and worker team latencies of this machine.
     Hwbench(HwbenchArgs),
 }
 
 /// How to compile.
 #[derive(Args)]
 pub struct BuildArgs {
-    /// What code is generated for.
+    /// The target of code generation.
     #[arg(long, default_value = "cranelift")]
     pub target: String,
     /// How graph functions are executed.
@@ -69,51 +69,53 @@ pub struct BuildArgs {
     /// The passes on the graph: default, zero, minimum.
     #[arg(long, default_value = "default")]
     pub pipeline: String,
-    /// Threads to compile and run with.
+    /// The number of threads for compilation and runs.
     #[arg(long)]
     pub threads: Option<NonZeroUsize>,
     /// Write every stage of the compilation into this directory.
     #[arg(long, value_name = "DIR")]
     pub dump_ir: Option<PathBuf>,
-    /// Let an ONNX model fix symbols that it or --shape declares; it is an error else.
+    /// Allow an ONNX model to fix symbols that it or --shape declares; otherwise this is an error.
     #[arg(long)]
     pub allow_specialization: bool,
-    /// Print how long each phase took.
+    /// Print the time of each phase.
     #[arg(long)]
     pub timing: bool,
 }
 
-/// What to run, and on what.
+/// What to run, and with which inputs.
 #[derive(Args)]
 pub struct FeedArgs {
     /// The function to run.
     #[arg(long, default_value = "main")]
     pub func: String,
-    /// An input from a NumPy file. May be given several times: one name again is the next tensor of a sequence.
+    /// An input from a NumPy file. May be repeated: the same name again is the next tensor of a
+    /// sequence.
     #[arg(long = "input", value_name = "NAME=FILE.npy")]
     pub inputs: Vec<String>,
-    /// The values of symbols, for inputs that are not given: `batch=4,seq=128`.
+    /// The values of symbols, for inputs that are missing: `batch=4,seq=128`.
     #[arg(long = "shape", value_name = "SYMBOL=N,...")]
     pub shapes: Vec<String>,
-    /// What inputs that are not given are made of.
+    /// The values of inputs that are missing.
     #[arg(long, value_enum, default_value_t = Fill::Random)]
     pub fill: Fill,
-    /// Stop each run of the model that takes longer, with exit code 124. Compiling is not limited.
+    /// Stop each run of the model that takes longer, with exit code 124. Compilation is not
+    /// limited.
     #[arg(long, value_name = "SECONDS", value_parser = time_limit)]
     pub time_limit: Option<Duration>,
 }
 
 impl FeedArgs {
-    /// How to run the function.
+    /// The options of a run.
     pub fn run_options(&self) -> RunOptions {
         RunOptions { time_limit: self.time_limit }
     }
 }
 
-/// What inputs that are not given are made of.
+/// The values of inputs that are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Fill {
-    /// Pseudo-random numbers in [0, 1), the same at every run; integers 0 and 1.
+    /// Pseudo-random numbers in [0, 1), the same in every run; integers 0 and 1.
     Random,
     /// Zeros.
     Zeros,
@@ -151,10 +153,10 @@ pub struct OptArgs {
     /// List all passes and pipelines.
     #[arg(long)]
     pub list: bool,
-    /// List the rules by which operators are offloaded to kernels.
+    /// List the rules that offload operators to kernels.
     #[arg(long)]
     pub list_rules: bool,
-    /// Write the result there instead of to standard output.
+    /// Write the result to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Print the module after every pass, to standard error.
@@ -163,7 +165,7 @@ pub struct OptArgs {
     /// Do not verify the module after every pass.
     #[arg(long)]
     pub no_verify: bool,
-    /// Print how long each pass took.
+    /// Print the time of each pass.
     #[arg(long)]
     pub timing: bool,
 }
@@ -183,10 +185,10 @@ pub struct CheckArgs {
     /// The models.
     #[arg(required = true, value_name = "MODEL")]
     pub files: Vec<PathBuf>,
-    /// Write a model that shows it alone for each problem of an ONNX file into this directory.
+    /// For each problem of an ONNX file, write a minimal model that shows it into this directory.
     #[arg(long, value_name = "DIR")]
     pub reduce: Option<PathBuf>,
-    /// Note that an ONNX model fixes symbols that it declares; it is a problem else.
+    /// Only note it if an ONNX model fixes symbols that it declares; otherwise this is a problem.
     #[arg(long)]
     pub allow_specialization: bool,
 }
@@ -208,7 +210,7 @@ pub struct CompileArgs {
     /// The executable file to write.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// What is known of the symbols of an ONNX model.
+    /// The known values or ranges of symbols of an ONNX model.
     #[arg(long = "shape", value_name = "SYMBOL=N,SYMBOL=A..B,...")]
     pub shapes: Vec<String>,
     /// How to compile.
@@ -226,14 +228,14 @@ pub struct RunArgs {
     /// The model.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
-    /// What to run it on.
+    /// The inputs.
     #[command(flatten)]
     pub feed: FeedArgs,
-    /// Write the result to a NumPy file, or one of several by its name; without one, results of a tuple get their index
-    /// before the extension. May be given several times.
+    /// Write the result to a NumPy file, or one of several results by its name; without a name,
+    /// each result of a tuple gets its index before the extension. May be repeated.
     #[arg(long, value_name = "[NAME=]FILE.npy")]
     pub save: Vec<String>,
-    /// Run so often and print the times.
+    /// Run this many times and print the times.
     #[arg(long, value_name = "N")]
     pub repeat: Option<NonZeroU32>,
     /// How to compile.
@@ -255,10 +257,10 @@ pub struct BenchArgs {
     /// The model.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
-    /// What to run it on; symbols take ranges here: `seq=1..512`, `seq=64..1024:64`.
+    /// The inputs; symbols may have ranges here: `seq=1..512`, `seq=64..1024:64`.
     #[command(flatten)]
     pub feed: FeedArgs,
-    /// How long to measure at each shape, in seconds.
+    /// Seconds to measure at each shape.
     #[arg(long, default_value_t = 0.3, value_name = "SECONDS", value_parser = seconds)]
     pub time: f64,
     /// Write the measurements as CSV.
@@ -267,7 +269,7 @@ pub struct BenchArgs {
     /// Write the measurements as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub json: Option<PathBuf>,
-    /// Draw the medians over the sizes.
+    /// Plot the medians over the sizes.
     #[arg(long, value_name = "FILE.png", value_parser = picture)]
     pub plot: Option<PathBuf>,
     /// How to compile.
@@ -282,7 +284,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A picture is a PNG file, whatever another name would promise.
+/// The path of a plot, which must be a PNG file.
 fn picture(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
@@ -314,16 +316,16 @@ pub struct DumpArgs {
     /// The model.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
-    /// The stage: `input`, the name of a pass of the build (the module after it), `loops` (lowered loop functions) or
-    /// `bytecode`.
+    /// The stage: `input`, the name of a pass of the build (the module after it), `loops` (lowered
+    /// loop functions) or `bytecode`.
     #[arg(long, default_value = "bytecode")]
     pub stage: String,
-    /// Leave out the weights. The text does not parse back then.
+    /// Omit the weights. The text then does not parse back.
     #[arg(long)]
     pub no_constants: bool,
 }
 
-/// What a model is compared with.
+/// The reference of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Peer {
     /// ONNX Runtime, in Python.
@@ -346,19 +348,19 @@ pub struct DiffArgs {
     /// The ONNX model.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
-    /// What to compare with.
+    /// The reference of the comparison.
     #[arg(long, value_enum, default_value_t = Peer::Onnxruntime)]
     pub against: Peer,
-    /// What to run on.
+    /// The inputs.
     #[command(flatten)]
     pub feed: FeedArgs,
-    /// How far values may differ, relative to the peer's.
+    /// Tolerance relative to the peer's values.
     #[arg(long, default_value_t = 1e-4, value_parser = tolerance)]
     pub rtol: f64,
-    /// How far values may differ beside that.
+    /// Absolute tolerance.
     #[arg(long, default_value_t = 1e-5, value_parser = tolerance)]
     pub atol: f64,
-    /// The Python to run the peer in.
+    /// The Python interpreter that runs the peer.
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<PathBuf>,
     /// How to compile.
@@ -373,13 +375,13 @@ pub struct ProfileArgs {
     /// The model.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
-    /// What to run it on.
+    /// The inputs.
     #[command(flatten)]
     pub feed: FeedArgs,
-    /// Runs to measure, after one that is not.
+    /// Number of measured runs, after one warm-up run.
     #[arg(long, default_value = "10", value_name = "N")]
     pub repeat: NonZeroU32,
-    /// How many kernels to show.
+    /// Number of kernels to show.
     #[arg(long, default_value = "20", value_name = "N")]
     pub top: NonZeroUsize,
     /// How to compile.
@@ -393,7 +395,7 @@ pub struct ProfileArgs {
 
 Example: pliant hwbench --threads 2")]
 pub struct HwbenchArgs {
-    /// The largest number of threads to measure with; all that this process may use if not given.
+    /// The maximum number of threads to measure with; by default all that this process may use.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
 }

@@ -1,14 +1,15 @@
-//! `pliant compile --shape`: what is known of the symbols of a model before it is compiled.
+//! `pliant compile --shape`: declares the symbols of a model before it is compiled.
 
 use pliant::onnx::{self, DynamicDim, ImportOptions, evaluate_dim};
 
 use crate::Failure;
 use crate::shapes::Axis;
 
-/// The options of an import under facts: a symbol of one size is that number, one of a range is checked at run time.
+/// The import options for the declared symbols: a symbol with one size becomes that number, one
+/// with a range is checked at run time.
 ///
 /// # Errors
-/// For a symbol that no input of the model has.
+/// If no input of the model has a symbol.
 pub fn options(model: &onnx::Model, facts: &[Axis]) -> Result<ImportOptions, Failure> {
     let inputs = model.inputs();
     let mut known = Vec::new();
@@ -43,14 +44,14 @@ fn names(text: &str) -> Vec<String> {
         names.push(name.to_owned());
         Some(1)
     });
-    // What is no arithmetic is a name as it stands.
+    // Text that is not arithmetic is a name.
     if names.is_empty() && !text.is_empty() && text.parse::<i64>().is_err() {
         names.push(text.to_owned());
     }
     names
 }
 
-/// What the facts say of a dim.
+/// The declaration for a dim.
 fn dim(text: &str, facts: &[Axis]) -> Option<DynamicDim> {
     if let Some(fact) = facts.iter().find(|f| f.symbol == text)
         && let (Some(&min), Some(&max)) = (fact.sizes.iter().min(), fact.sizes.iter().max())
@@ -67,7 +68,7 @@ fn dim(text: &str, facts: &[Axis]) -> Option<DynamicDim> {
     (written != text).then_some(DynamicDim { name: Some(written), min: None, max: None })
 }
 
-/// The text with a number for a name.
+/// The text with a name replaced by a number.
 fn replaced(text: &str, name: &str, size: i64) -> String {
     if text == name {
         return size.to_string();

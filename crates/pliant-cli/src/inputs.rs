@@ -1,4 +1,4 @@
-//! Inputs of a run: from files, or made for the values of the symbols.
+//! Inputs of a run, from files or generated for the values of the symbols.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::args::{FeedArgs, Fill};
 use crate::shapes::{self, Axis, Point};
 use crate::{Failure, npy};
 
-/// What a command line says about inputs.
+/// The inputs that the command line gives.
 pub struct Feed<'a> {
     args: &'a FeedArgs,
     files: Vec<(&'a str, &'a str)>,
@@ -18,10 +18,10 @@ pub struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    /// Reads the options.
+    /// Parses the options.
     ///
     /// # Errors
-    /// For text that is none.
+    /// If an option is invalid.
     pub fn new(args: &'a FeedArgs) -> Result<Feed<'a>, Failure> {
         let files = args.inputs.iter().map(|text| {
             text.split_once('=').ok_or_else(|| {
@@ -35,10 +35,10 @@ impl<'a> Feed<'a> {
         })
     }
 
-    /// The one size of each symbol, for commands that run at one shape.
+    /// The size of each symbol, for commands that run at one shape.
     ///
     /// # Errors
-    /// When a symbol has several.
+    /// If a symbol has several sizes.
     pub fn only_point(&self) -> Result<Point, Failure> {
         let one = |axis: &Axis| match axis.sizes[..] {
             [size] => Ok((axis.symbol.clone(), size)),
@@ -54,7 +54,7 @@ impl<'a> Feed<'a> {
     /// The arguments of the function, in order.
     ///
     /// # Errors
-    /// What is wrong with an option or a file.
+    /// If an option or a file is invalid.
     pub fn values(
         &self,
         signature: &Signature,
@@ -77,7 +77,7 @@ impl<'a> Feed<'a> {
             let files = self.files.iter().filter(|(n, _)| n == name || *n == input.name);
             values.push(match files.map(|(_, path)| *path).collect::<Vec<_>>()[..] {
                 [] => make(input, name, point, self.args.fill, &mut seed)?,
-                // What is no tensor is a sequence, which may be of one.
+                // An input without an element type is a sequence, which may have one element.
                 [path] if input.dtype.is_some() => Value::Tensor(read(path)?),
                 [_, again, ..] if input.dtype.is_some() => {
                     return Err(Failure::new(format!(
@@ -94,7 +94,7 @@ impl<'a> Feed<'a> {
         Ok(values)
     }
 
-    /// Refuses sizes of symbols that no input has: they would change nothing.
+    /// Refuses sizes of symbols that no input has, since they would have no effect.
     fn known_symbols(&self, signature: &Signature) -> Result<(), Failure> {
         let mut known = Vec::new();
         for dim in signature.inputs.iter().filter_map(|i| i.shape.as_ref()).flatten() {
@@ -123,7 +123,7 @@ fn read(path: &str) -> Result<Tensor, Failure> {
     npy::read(Path::new(path)).map_err(|why| Failure::new(format!("error: {why}")))
 }
 
-/// An input for those sizes.
+/// Generates an input with the given sizes.
 fn make(
     input: &ValueInfo,
     name: &str,
@@ -173,7 +173,7 @@ fn filled(dims: &[i64], dtype: DType, fill: Fill, seed: &mut u64) -> Result<Tens
         return Ok(zeros);
     }
     let mut next = || {
-        // The multiply-xorshift generator of Vigna: enough to fill inputs.
+        // Vigna's xorshift generator, which is sufficient to fill inputs.
         *seed ^= *seed << 13;
         *seed ^= *seed >> 7;
         *seed ^= *seed << 17;
@@ -206,7 +206,7 @@ fn encode(value: f64, dtype: DType, out: &mut Vec<u8>) {
     }
 }
 
-/// The bits of a float16, for values in [0, 1] and rounded down.
+/// The bits of a float16, rounded down, for values in [0, 1].
 fn half_bits(value: f64) -> u16 {
     if value < 2f64.powi(-14) {
         return (value * 2f64.powi(24)) as u16;

@@ -1,8 +1,9 @@
-//! The command line: `pliant check | compile | run | bench | dump | opt | diff | profile | hwbench`. A surface over the facade.
+//! The command line: `pliant check | compile | run | bench | explain | dump | opt | diff | profile
+//! | hwbench`, on top of the facade.
 //!
-//! Exit codes: 0 success, 1 the program, an input or a file is wrong or a comparison differs, 2 the command line is
-//! wrong, 70 a bug of the compiler, 124 a run exceeded its time limit, 130 interrupted. Results go to standard output, everything
-//! else to standard error.
+//! Exit codes: 0 success, 1 the program, an input or a file is wrong or a comparison differs, 2 the
+//! command line is wrong, 70 a bug of the compiler, 124 a run exceeded its time limit, 130
+//! interrupted. Results go to standard output, everything else to standard error.
 
 mod args;
 mod commands;
@@ -43,12 +44,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A wrong program, input or file.
+    /// A failure caused by the program, an input or a file.
     fn new(text: impl Into<String>) -> Failure {
         Failure { text: text.into(), code: EXIT_FAILED }
     }
 
-    /// An error of the facade, shown with the user's own lines.
+    /// An error of the facade, rendered with the user's source lines.
     fn of(error: &Error, sources: &SourceMap) -> Failure {
         let code = match error.kind() {
             ErrorKind::Internal => EXIT_BUG,
@@ -69,16 +70,17 @@ impl From<Error> for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
-            // Who reads the output has seen enough.
+            // The reader of the output has closed it; this needs no message.
             std::io::ErrorKind::BrokenPipe => Failure::new(""),
             _ => Failure::new(format!("error: {error}")),
         }
     }
 }
 
-/// Runs the command line `args` (the program's name first) on the standard streams; returns the exit code.
+/// Runs the command line `args` (the program's name first) on the standard streams. Returns the
+/// exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
-    // Standard error is locked for each line only: what shows progress writes there too.
+    // Standard error is locked only for each line, since progress indicators also write to it.
     run(args, &mut std::io::stdout().lock(), &mut std::io::stderr())
 }
 
@@ -91,7 +93,8 @@ pub fn run(
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are results, not errors. Nobody is left to tell when a stream is closed.
+            // Help and version are results, not errors. If a stream is closed, there is nowhere to
+            // report it.
             let text = error.render();
             if error.use_stderr() {
                 let _ = write!(err, "{text}");

@@ -1,4 +1,4 @@
-//! The command `pliant`; everything is in the library, which the Python package runs as well.
+//! The command `pliant`. Everything is in the library, which the Python package uses, too.
 
 use std::process::ExitCode;
 

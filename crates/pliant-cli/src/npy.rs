@@ -9,7 +9,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Reads an array.
 ///
 /// # Errors
-/// What is wrong with the file, in words.
+/// A description of what is wrong with the file.
 pub fn read(path: &Path) -> Result<Tensor, String> {
     let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     parse(&bytes).map_err(|why| format!("{}: {why}", path.display()))
@@ -80,7 +80,7 @@ fn shape(text: &str) -> Result<Vec<i64>, String> {
 /// Writes an array.
 ///
 /// # Errors
-/// What could not be written, in words.
+/// A description of what could not be written.
 pub fn write(path: &Path, tensor: &Tensor) -> Result<(), String> {
     let tensor = tensor.to_contiguous().map_err(|e| e.to_string())?;
     let code = match tensor.dtype() {
@@ -104,7 +104,7 @@ pub fn write(path: &Path, tensor: &Tensor) -> Result<(), String> {
         _ => format!("({})", dims.join(", ")),
     };
     let mut header = format!("{{'descr': '{code}', 'fortran_order': False, 'shape': {shape}, }}");
-    // The data begin at a multiple of 64 bytes.
+    // The data starts at a multiple of 64 bytes.
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(' ');
     }

@@ -1,4 +1,4 @@
-//! Peers: other runtimes, which are asked in a Python that has them.
+//! Peers: other runtimes, which run in a Python interpreter that has them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,44 +9,45 @@ use serde::{Deserialize, Serialize};
 use crate::args::Peer;
 use crate::{Failure, npy};
 
-/// Runs a model on a peer; it reads `job.json` of the folder in its argument.
+/// Runs a model on a peer. It reads `job.json` in the folder that is its argument.
 const PROGRAM: &str = include_str!("peer.py");
-/// What the program exits with where the peer is not installed.
+/// The exit code of the program if the peer is not installed.
 const MISSING: i32 = 3;
 
-/// What the program is told.
+/// The input of the program.
 #[derive(Serialize)]
 struct Job<'a> {
     peer: &'a str,
     model: &'a Path,
     /// Names and files.
     feeds: Vec<(&'a str, String)>,
-    /// Whether nodes are run as they stand.
+    /// Whether nodes run without optimisations.
     plain: bool,
 }
 
-/// What the program answers: names, and files of those that are arrays NumPy can save.
+/// The output of the program: names, with files for arrays that NumPy can save.
 #[derive(Deserialize)]
 struct Answer {
     outputs: Vec<(String, Option<String>)>,
 }
 
-/// The results of a peer by name; `None` for what is no tensor of a type that files hold.
+/// The results of a peer by name; `None` for values that are not tensors of a type that files
+/// support.
 pub type Results = Vec<(String, Option<Tensor>)>;
 
-/// A folder of this process, removed at the end.
+/// A temporary folder of this process, removed on drop.
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    /// Makes it.
+    /// Creates it.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If it cannot be created.
     pub fn new() -> Result<Scratch, Failure> {
         let base = std::env::temp_dir();
         for n in 0..1000 {
             let path = base.join(format!("pliant-diff-{}-{n}", std::process::id()));
-            // Only a folder that is new is ours.
+            // Only a newly created folder is ours.
             if std::fs::create_dir(&path).is_ok() {
                 return Ok(Scratch(path));
             }
@@ -57,7 +58,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nobody is left to tell.
+        // There is nowhere to report an error.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -65,7 +66,7 @@ impl Drop for Scratch {
 /// Runs the model on the peer.
 ///
 /// # Errors
-/// When Python or the peer is not there, or fails.
+/// If Python or the peer is missing, or fails.
 pub fn run(
     peer: Peer,
     python: Option<&Path>,
@@ -110,7 +111,7 @@ pub fn run(
         )));
     }
     if !output.status.success() {
-        // What dies by a signal says nothing; the status names it.
+        // A process killed by a signal prints nothing, so the status is reported.
         let how = match output.status.code() {
             Some(_) => String::new(),
             None => format!(" ({})", output.status),

@@ -1,4 +1,5 @@
-//! The picture of `pliant bench --plot`: medians over the size of one symbol, a line for each combination of the others.
+//! The plot of `pliant bench --plot`: medians over the size of one symbol, with one line for each
+//! combination of the others.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -16,18 +17,18 @@ const WIDTH: u32 = 1000;
 const HEIGHT: u32 = 640;
 const FONT: &str = "sans-serif";
 
-/// One line: what it is called, and its points.
+/// A line: its label and its points.
 type Line = (String, Vec<(f64, f64)>);
 
-/// Draws the rows into a PNG file.
+/// Plots the rows into a PNG file.
 ///
 /// # Errors
-/// When it cannot be written, or there is nothing to draw.
+/// If the file cannot be written, or there is nothing to plot.
 pub fn draw(path: &Path, title: &str, rows: &[Row]) -> Result<(), Failure> {
     let failed = |why: String| Failure::new(format!("error: --plot {}: {why}", path.display()));
     let (symbol, lines) = lines(rows);
     let mut pixels = vec![0u8; (WIDTH * HEIGHT * 3) as usize];
-    // The font lies in the program: what a machine has installed does not matter.
+    // The font is embedded, so installed fonts do not matter.
     register_font(FONT, FontStyle::Normal, dejavu::sans::regular())
         .map_err(|_| failed("the font cannot be read".into()))?;
     chart(&mut pixels, title, &symbol, &lines).map_err(|e| failed(e.to_string()))?;
@@ -39,7 +40,7 @@ pub fn draw(path: &Path, title: &str, rows: &[Row]) -> Result<(), Failure> {
     writer.write_image_data(&pixels).map_err(|e| failed(e.to_string()))
 }
 
-/// The symbol along the x axis, which is the last that takes several sizes, and the lines.
+/// The symbol on the x axis, which is the last one with several sizes, and the lines.
 fn lines(rows: &[Row]) -> (String, Vec<Line>) {
     let Some(first) = rows.first() else { return (String::new(), Vec::new()) };
     let varies = |i: &usize| rows.iter().any(|r| r.point[*i].1 != first.point[*i].1);
@@ -58,18 +59,18 @@ fn lines(rows: &[Row]) -> (String, Vec<Line>) {
     (axis.map_or("runs".into(), |i| first.point[i].0.clone()), lines)
 }
 
-/// The powers of ten around the values, away from 0, which a logarithm does not have: an axis between two of them that
-/// holds neither would have no labels.
+/// The powers of ten that enclose the values, excluding 0, which has no logarithm: an axis that
+/// contains no power of ten would have no labels.
 fn span(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
     let least = values.clone().fold(f64::INFINITY, f64::min).max(1e-6);
     let most = values.fold(0.0, f64::max).max(least);
     let (low, high) = (least.log10().floor(), most.log10().ceil());
-    // A single value that is a power itself.
+    // A single value that is itself a power of ten.
     let high = if high > low { high } else { low + 1.0 };
     10f64.powf(low)..10f64.powf(high) * 1.001
 }
 
-/// A number beside an axis.
+/// The label of a number on an axis.
 fn short(value: &f64) -> String {
     let digits = 2 - value.abs().max(1e-9).log10().floor() as i32;
     let text = format!("{value:.*}", digits.max(0) as usize);

@@ -1,4 +1,4 @@
-//! Programs by path: ONNX models, scripts, and executables that were saved.
+//! Programs by path: ONNX models, scripts, and saved executables.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use crate::args::BuildArgs;
 use crate::shapes::Axis;
 use crate::{facts, progress};
 
-/// What a path holds.
+/// The kind of file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An ONNX model.
@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// By the extension; `-` is a script on standard input.
+    /// The kind by extension; `-` is a script on standard input.
     pub fn of(path: &Path) -> Kind {
         let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
         match extension.as_deref() {
@@ -37,15 +37,15 @@ impl Kind {
     }
 }
 
-/// A module, with the texts that its errors point into.
+/// A module, with the sources for its errors.
 pub struct Source {
     /// The module.
     pub module: IRModule,
-    /// Its texts; of an ONNX model the names of its nodes.
+    /// Its sources; for an ONNX model, the names of its nodes.
     pub sources: SourceMap,
 }
 
-/// Reads the module of an ONNX model or a script, to be looked at: models may fix their symbols.
+/// Reads the module of an ONNX model or a script for inspection; models may fix their symbols.
 ///
 /// # Errors
 /// Everything that is wrong with it.
@@ -53,7 +53,7 @@ pub fn read(path: &Path, err: &mut dyn Write) -> Result<Source, Failure> {
     read_with(path, &[], true, err)
 }
 
-/// As [`read`], with what is known of the symbols of an ONNX model, and whether it may fix them.
+/// As [`read`], with declarations of the symbols of an ONNX model, and whether it may fix them.
 fn read_with(
     path: &Path,
     facts: &[Axis],
@@ -89,7 +89,7 @@ fn read_with(
 /// Opens an ONNX model.
 ///
 /// # Errors
-/// When it cannot be read, or is none.
+/// If it cannot be read, or is not an ONNX model.
 pub fn open_onnx(path: &Path) -> Result<onnx::Model, Failure> {
     let failed = |e| Failure::new(format!("error: {}: {e}", path.display()));
     onnx::Model::open(path, Limits::default()).map_err(failed)
@@ -106,10 +106,10 @@ fn read_script(path: &Path) -> Result<pliant::Script, Failure> {
     result.map_err(|(error, sources)| Failure::of(&error, &sources))
 }
 
-/// The options that the command line gives.
+/// The compile options from the command line.
 ///
 /// # Errors
-/// For a target or mode that does not exist.
+/// If the target or mode does not exist.
 pub fn options(args: &BuildArgs, err: &mut dyn Write) -> Result<CompileOptions, Failure> {
     let (mut options, notes) = CompileOptions::from_names(&args.target, &args.exec_mode)?;
     for note in notes {
@@ -121,22 +121,22 @@ pub fn options(args: &BuildArgs, err: &mut dyn Write) -> Result<CompileOptions, 
     Ok(options)
 }
 
-/// Whether a file can be written there. It stays as it is.
+/// Checks whether a file can be written at the path, without changing it.
 ///
 /// # Errors
-/// When it cannot.
+/// If it cannot.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
     let is_new = !path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(|e| Failure::new(format!("error: cannot write {}: {e}", path.display())))?;
     if is_new {
-        // It was made to find out.
+        // It was created only for this check.
         let _ = std::fs::remove_file(path);
     }
     Ok(())
 }
 
-/// Compiles what is at the path, or loads it.
+/// Compiles or loads the program at the path.
 ///
 /// # Errors
 /// Everything that is wrong with it.
@@ -148,10 +148,10 @@ pub fn build(
     build_with(path, &[], args, err)
 }
 
-/// As [`build`], with what is known of the symbols of an ONNX model.
+/// As [`build`], with declarations of the symbols of an ONNX model.
 ///
 /// # Errors
-/// As [`build`]; for a symbol that no input has.
+/// As [`build`]; if no input has a symbol.
 pub fn build_with(
     path: &Path,
     facts: &[Axis],

@@ -1,26 +1,26 @@
-//! `--shape`: values of symbols, one each or ranges, and the points that they make together.
+//! `--shape`: values or ranges of symbols, and their combinations.
 
 use crate::Failure;
 
-/// Shapes that one command measures; more are a mistake.
+/// Maximum number of shapes that one command measures; more are likely a mistake.
 const MOST: usize = 10_000;
 
-/// A symbol and the sizes it takes.
+/// A symbol with its sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// The symbol.
     pub symbol: String,
-    /// Its sizes, ascending as they were given.
+    /// Its sizes, in the order given.
     pub sizes: Vec<i64>,
 }
 
 /// A size for each symbol.
 pub type Point = Vec<(String, i64)>;
 
-/// Reads `batch=1..32,seq=64`; a symbol that is given several times takes all its sizes.
+/// Parses `batch=1..32,seq=64`; a symbol given several times takes all its sizes.
 ///
 /// # Errors
-/// For text that is none.
+/// If the text is invalid.
 pub fn parse(texts: &[String]) -> Result<Vec<Axis>, Failure> {
     let mut axes: Vec<Axis> = Vec::new();
     for part in texts.iter().flat_map(|t| t.split(',')).filter(|p| !p.trim().is_empty()) {
@@ -68,17 +68,17 @@ fn range(text: &str) -> Result<Vec<i64>, String> {
             None => at.saturating_mul(2).max(1),
         };
     }
-    // Steps end where they end; doubles take the last size too.
+    // Steps end at or below the last size; doubles include it.
     if step.is_none() || at == last {
         sizes.push(last);
     }
     Ok(sizes)
 }
 
-/// All combinations, the last symbol fastest.
+/// All combinations; the last symbol varies fastest.
 ///
 /// # Errors
-/// When they are too many.
+/// If there are too many.
 pub fn points(axes: &[Axis]) -> Result<Vec<Point>, Failure> {
     let count = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.sizes.len()));
     if count.is_none_or(|n| n > MOST) {

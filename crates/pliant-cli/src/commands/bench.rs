@@ -13,7 +13,7 @@ use crate::inputs::Feed;
 use crate::shapes::{self, Point};
 use crate::{Failure, plot, program, progress};
 
-/// What was measured at one shape, in milliseconds.
+/// The measurements at one shape, in milliseconds.
 pub struct Row {
     /// The sizes of the symbols.
     pub point: Point,
@@ -26,7 +26,7 @@ pub struct Row {
 
 #[cfg(test)]
 impl Row {
-    /// A row of which only the median matters.
+    /// A row in which only the median matters.
     pub fn of(point: &[(&str, i64)], median: f64) -> Row {
         let point = point.iter().map(|(s, n)| (s.to_string(), *n)).collect();
         Row { point, median, least: median, p90: median, runs: 1 }
@@ -35,7 +35,7 @@ impl Row {
 
 /// Runs the command.
 pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
-    // Told before the sweep, which may be long.
+    // Fail before the sweep, which may be long.
     for path in [&args.csv, &args.json, &args.plot].into_iter().flatten() {
         program::check_writable(path)?;
     }
@@ -61,7 +61,7 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         bar.inc(1);
     }
     bar.finish_and_clear();
-    // What was measured before a shape that fails is told all the same.
+    // Rows measured before a failing shape are still printed.
     if rows.is_empty()
         && let Some(failure) = failed
     {
@@ -88,7 +88,7 @@ fn write(path: &Path, text: String) -> Result<(), Failure> {
         .map_err(|e| Failure::new(format!("error: cannot write {}: {e}", path.display())))
 }
 
-/// Runs until the time is up, three times at least, after one run that does not count.
+/// Runs until the time is up, at least three times, after one warm-up run.
 fn measure(
     model: &Model,
     args: &BenchArgs,
@@ -114,7 +114,7 @@ fn measure(
     Ok(Row { point, median, least, p90, runs: times.len() })
 }
 
-/// An error with the shape that it came at.
+/// An error with the shape at which it occurred.
 fn at(point: &Point, error: pliant::Error) -> Failure {
     let mut failure = Failure::from(error);
     if !point.is_empty() {
@@ -151,7 +151,7 @@ fn table(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn csv(rows: &[Row]) -> String {
-    // The name of a symbol may hold anything.
+    // The name of a symbol may contain any character.
     let quoted = |s: &str| match s.contains([',', '"', '\n']) {
         true => format!("\"{}\"", s.replace('"', "\"\"")),
         false => s.to_owned(),

@@ -1,4 +1,4 @@
-//! `pliant check`: everything that is in the way of compiling.
+//! `pliant check`: everything that prevents compilation.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::Failure;
 use crate::args::CheckArgs;
 use crate::program::{self, Kind};
 
-/// Runs the command. Reports of ONNX models go to `out`, whatever they say.
+/// Runs the command. Reports of ONNX models go to `out`, with or without problems.
 pub fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let mut texts = Vec::new();
     for file in &args.files {
@@ -37,7 +37,7 @@ fn check_onnx(args: &CheckArgs, file: &Path, out: &mut dyn Write) -> Result<(), 
     let report = onnx::check(&model, &options);
     write!(out, "{}: {report}", file.display())?;
     if let Some(dir) = &args.reduce {
-        // Several models may have the same problems.
+        // Several models may have problems with the same names.
         let stem = file.file_stem().map(Path::new).unwrap_or(Path::new(""));
         let dir = if args.files.len() > 1 { dir.join(stem) } else { dir.clone() };
         let written = report

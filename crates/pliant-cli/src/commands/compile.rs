@@ -1,4 +1,4 @@
-//! `pliant compile`: a model to an executable file.
+//! `pliant compile`: compiles a model to an executable file.
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! `pliant diff`: an ONNX model here and on a peer, and the first node where the two part.
+//! `pliant diff`: runs an ONNX model with Pliant and with a peer, and finds the first node that
+//! differs.
 
 use std::fmt;
 use std::io::Write;
@@ -14,7 +15,7 @@ use crate::peer::{self, Results, Scratch};
 use crate::program::{self, Kind};
 use crate::{Failure, progress};
 
-/// Runs the command. It fails where a result differs.
+/// Runs the command. Fails if a result differs.
 pub fn diff(args: &DiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
     if Kind::of(&args.file) != Kind::Onnx {
         let file = args.file.display();
@@ -40,7 +41,7 @@ pub fn diff(args: &DiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result
 /// The feeds of a run, by name.
 type Feeds = Vec<(String, Tensor)>;
 
-/// Compiles and runs the model here.
+/// Compiles and runs the model with Pliant.
 fn here(
     args: &DiffArgs,
     file: &onnx::Model,
@@ -76,7 +77,7 @@ fn tensor(value: &Value) -> Option<Tensor> {
     value.as_tensor().cloned()
 }
 
-/// Runs the model on the peer.
+/// Runs the model with the peer.
 fn there(args: &DiffArgs, model: &Path, feeds: &Feeds, plain: bool) -> Result<Results, Failure> {
     let waiting = progress::spinner("running the peer".into());
     let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(n, t)| (n.as_str(), t)).collect();
@@ -85,7 +86,7 @@ fn there(args: &DiffArgs, model: &Path, feeds: &Feeds, plain: bool) -> Result<Re
     results
 }
 
-/// Which node differs first, when each is asked for what it gives.
+/// Finds the first node whose result differs, by making every node's result an output.
 fn first_node(
     args: &DiffArgs,
     file: &onnx::Model,
@@ -118,17 +119,17 @@ fn first_node(
         .into())
 }
 
-/// What two results have to do with each other.
+/// The comparison of two results.
 enum Verdict {
-    /// They agree; by how much they differ at most.
+    /// They agree; the largest difference.
     Agrees(f64),
-    /// They differ; how many elements do, and by how much at most.
+    /// They differ; the number of different elements, and the largest difference.
     Differs { elements: usize, of: usize, most: f64 },
-    /// Neither has elements; of which shapes they are.
+    /// Neither has elements; the shapes.
     Empty(String),
-    /// They are not of the same kind.
+    /// They have different types or shapes.
     Unlike(String),
-    /// One of them is no tensor of numbers, or the peer does not give it.
+    /// One of them is not a tensor of numbers, or the peer does not return it.
     Unknown,
 }
 
@@ -166,7 +167,7 @@ fn compare(args: &DiffArgs, ours: &Results, theirs: &Results) -> Vec<(String, Ve
 
 fn judge(args: &DiffArgs, our: &Tensor, their: &Tensor) -> Verdict {
     let kind = |t: &Tensor| format!("{} {:?}", t.dtype(), t.shape());
-    // Peers know no dims of what a loop without turns collects.
+    // Peers do not know the dims of what a loop without iterations collects.
     let empty = our.numel() == 0 && their.numel() == 0 && our.ndim() == their.ndim();
     if empty && our.dtype() == their.dtype() && our.shape() != their.shape() {
         return Verdict::Empty(format!("{} here, {} there", kind(our), kind(their)));
@@ -175,7 +176,7 @@ fn judge(args: &DiffArgs, our: &Tensor, their: &Tensor) -> Verdict {
         return Verdict::Unlike(format!("{} here, {} there", kind(our), kind(their)));
     }
     let (Ok(a), Ok(b)) = (our.to_f64_vec(), their.to_f64_vec()) else { return Verdict::Unknown };
-    // Integers and truth values are the same or not.
+    // Integers and bools must be equal.
     let exact =
         !matches!(our.dtype(), DType::Float16 | DType::BFloat16 | DType::Float32 | DType::Float64);
     let (rtol, atol) = if exact { (0.0, 0.0) } else { (args.rtol, args.atol) };

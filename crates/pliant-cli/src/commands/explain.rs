@@ -1,4 +1,5 @@
-//! `pliant explain`: what of a model runs in kernels, what does not and why, and which loops are slow.
+//! `pliant explain`: which parts of a model run in kernels, which do not and why, and which loops
+//! are slow.
 
 use std::io::Write;
 

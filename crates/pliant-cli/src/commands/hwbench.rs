@@ -1,4 +1,4 @@
-//! `pliant hwbench`: what this machine can do at most, the floor of every measured time.
+//! `pliant hwbench`: the peak performance of this machine, a lower bound of every measured time.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -28,14 +28,14 @@ pub fn hwbench(args: &HwbenchArgs, out: &mut dyn Write) -> Result<(), Failure> {
     latencies(&counts, out)
 }
 
-/// 1, its doubles, and all.
+/// 1, its doubles, and the maximum.
 fn thread_counts(most: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|&n| n < most).collect();
     counts.push(most);
     counts
 }
 
-/// A line of a table: what it tells of, then a cell for each number of threads.
+/// A line of a table: a label, then a cell for each number of threads.
 fn line(out: &mut dyn Write, name: &str, cells: &[String]) -> Result<(), Failure> {
     write!(out, "{name:<24}")?;
     for cell in cells {
@@ -53,7 +53,7 @@ fn heading(out: &mut dyn Write, name: &str, counts: &[usize]) -> Result<(), Fail
 fn peaks(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
     heading(out, "float32 peak, GFLOP/s", counts)?;
     let chosen = hardware::isa();
-    // Tile registers have no float32: that of AMX is that of AVX-512.
+    // Tile registers do not support float32: AMX uses that of AVX-512.
     let vectors = Isa::ALL.into_iter().filter(|&isa| isa != Isa::Amx && isa.is_available());
     for isa in vectors {
         let cells: Vec<String> = counts
@@ -77,7 +77,7 @@ fn peaks(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
 fn bandwidths(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
     heading(out, "reading, GB/s", counts)?;
     for (level, bytes) in hardware::LEVELS {
-        // Caches of the first two levels are each thread's own.
+        // Each thread has its own caches of the first two levels.
         let own = level == "L1" || level == "L2";
         let cells: Vec<String> = counts
             .iter()

@@ -1,4 +1,4 @@
-//! `pliant opt`: single passes on a module.
+//! `pliant opt`: runs single passes on a module.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `pliant profile`: what a run spends its time on.
+//! `pliant profile`: where the time of a run is spent.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -12,24 +12,25 @@ use crate::commands::run::signature;
 use crate::inputs::Feed;
 use crate::{Failure, program};
 
-/// How often something was called, and how long it took.
+/// The number of calls of a function, and their total time.
 #[derive(Clone, Copy, Default)]
 struct Spent {
     calls: u64,
     time: Duration,
 }
 
-/// The calls of a run, by what is called.
+/// The calls of a run, by callee.
 #[derive(Default)]
 struct Ledger {
     spent: HashMap<String, Spent>,
-    /// When the calls under way began.
+    /// The start times of the calls in progress.
     open: Vec<Instant>,
 }
 
 impl Ledger {
     fn note(&mut self, event: &CallEvent<'_>, functions: &[String]) {
-        // The calls inside a bytecode function are noted one by one, and no event tells that it has returned.
+        // The calls inside a bytecode function are recorded separately, and no event reports
+        // its return.
         if functions.iter().any(|f| f == event.callee) {
             return;
         }

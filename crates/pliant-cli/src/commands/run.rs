@@ -1,4 +1,4 @@
-//! `pliant run`: a model on inputs from files, or made for a shape.
+//! `pliant run`: runs a model on inputs from files, or on generated inputs.
 
 use std::io::Write;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
 /// The signature of a function.
 ///
 /// # Errors
-/// When there is none of that name.
+/// If no function has that name.
 pub fn signature<'c>(compiled: &'c CompiledModule, name: &str) -> Result<&'c Signature, Failure> {
     compiled.signature(name).ok_or_else(|| {
         let known: Vec<&str> = compiled.signatures().iter().map(|s| &*s.name).collect();
@@ -54,7 +54,7 @@ pub fn signature<'c>(compiled: &'c CompiledModule, name: &str) -> Result<&'c Sig
     })
 }
 
-/// What `--save` names: all results, or one of them by its name, and the file.
+/// The argument of `--save`: all results or a named one, and the file.
 fn wanted<'a>(
     text: &'a str,
     signature: &Signature,

@@ -1,4 +1,4 @@
-//! Results, printed and saved.
+//! Prints and saves results.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use pliant::{DType, Value};
 use crate::Failure;
 use crate::npy;
 
-/// Prints a value: small tensors whole, large ones by shape and first elements.
+/// Prints a value: small tensors completely, large ones by shape and first elements.
 pub fn show(value: &Value, indent: &str, out: &mut dyn Write) -> Result<(), Failure> {
     match value {
         Value::Tensor(t) => {
@@ -32,7 +32,7 @@ pub fn show(value: &Value, indent: &str, out: &mut dyn Write) -> Result<(), Fail
     Ok(())
 }
 
-/// As few digits as tell the value from others of its type.
+/// The fewest digits that identify the value among those of its type.
 fn digits(dtype: DType, value: f64) -> String {
     match dtype {
         DType::Float16 | DType::BFloat16 | DType::Float32 => (value as f32).to_string(),

@@ -1,9 +1,9 @@
-//! What the tests share: directories of their own, and the command line run in the process.
+//! Helpers of the tests: temporary directories, and the command line run in the test process.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A directory of this test, removed at the end.
+/// A temporary directory of this test, removed on drop.
 pub struct Dir(pub PathBuf);
 
 impl Dir {

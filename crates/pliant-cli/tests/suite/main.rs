@@ -1,4 +1,4 @@
-//! The integration tests of the command line, one program.
+//! The integration tests of the command line, as one program.
 
 mod common;
 mod onnx;

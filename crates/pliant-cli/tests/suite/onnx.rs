@@ -1,4 +1,4 @@
-//! The command line on ONNX models, those of `tests/corpus` and `tests/attacks`.
+//! The command line on ONNX models from `tests/corpus` and `tests/attacks`.
 
 use crate::common::{Dir, pliant};
 
@@ -89,7 +89,7 @@ fn facts_about_symbols_are_compiled_in() {
     assert!(code == 0 && out.starts_with("y: float32 [4, 3]"), "{err}");
     let (code, _, err) = compile("m=4");
     assert!(code == 1 && err.contains("no input has that symbol (they have: n)"), "{err}");
-    // A program that is loaded tells how long that took.
+    // Loading a program also reports its time.
     let (code, _, err) = pliant(&["run", &program, "--timing"]);
     assert!(code == 0 && err.contains("ReadFile") && err.contains("total"), "{err}");
 }
@@ -132,7 +132,7 @@ fn shapes_are_swept_and_drawn() {
     let mut picture = picture.read_info().unwrap();
     let mut pixels = vec![0; picture.output_buffer_size().unwrap()];
     picture.next_frame(&mut pixels).unwrap();
-    // Axes, letters and a line: neither blank nor full.
+    // Axes, labels and a line: neither blank nor full.
     let dark = pixels.iter().filter(|p| **p < 128).count();
     assert!(dark > 2000 && dark < pixels.len() / 4, "{dark} of {}", pixels.len());
     let (code, _, err) = pliant(&["bench", &model, "--shape", "n=0..10000000:1"]);

@@ -1,5 +1,5 @@
-//! `pliant diff` with a peer that is played: a program that answers what the test wants. The real peers need Python
-//! packages and are in the Python tests.
+//! `pliant diff` with a fake peer: a program that gives the answers that the test defines. The real
+//! peers need Python packages and are tested in Python.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,14 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::common::{Dir, pliant};
 use crate::onnx::file;
 
-/// One test at a time: a process that another thread starts may hold a script open that this one has just written, and
-/// such a file cannot be run.
+/// Serialises the tests: a process started by another thread may hold open a script that this one
+/// has just written, and such a file cannot be executed.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A program that answers with arrays that lie in the directory: `NAME.npy` for each of the names.
+/// A program that answers with arrays from the directory: `NAME.npy` for each of the names.
 fn peer(dir: &Dir, names: &[&str]) -> String {
     let copies: Vec<String> = names
         .iter()
@@ -31,7 +31,7 @@ fn peer(dir: &Dir, names: &[&str]) -> String {
     path
 }
 
-/// Writes the output of the model for all inputs 1, or 0, as the answer of a peer.
+/// Writes the output of the model for inputs that are all 1, or 0, as the answer of a peer.
 fn answer(dir: &Dir, model: &str, name: &str, fill: &str) {
     let to = dir.path(&format!("{name}.npy"));
     let args = ["run", model, "--shape", "n=3", "--fill", fill, "--save", &to];
