@@ -15,15 +15,16 @@ pub type KernelSource<'a> = (Arc<str>, &'a PrimFunc);
 /// How to compile.
 #[derive(Clone, Debug)]
 pub struct CodegenOptions {
-    /// Threads that compile at the same time; 0 takes as many as the machine has.
+    /// The number of threads that compile in parallel; 0 for as many as the machine has.
     pub compile_threads: usize,
-    /// Where to write each function's intermediate and machine code; nowhere when `None`.
+    /// Where to write each function's intermediate and machine code; `None` for nowhere.
     pub dump_dir: Option<std::path::PathBuf>,
-    /// Whether generated loops look at the interrupt flag.
+    /// Whether generated loops poll the interrupt flag.
     pub check_interrupt: bool,
-    /// Whether generated code compares each index with the size of its buffer right in front of the access, whatever was
-    /// proved before. An access outside then fails with an internal error ([`pliant_tensor::Failed::Internal`]).
-    /// Default: on in builds with debug assertions.
+    /// Whether generated code compares each index with the size of its buffer directly before the
+    /// access, even if it was proved to be in bounds. An access out of bounds then fails with an
+    /// internal error ([`pliant_tensor::Failed::Internal`]). Default: on in builds with debug
+    /// assertions.
     pub check_accesses: bool,
 }
 
@@ -40,10 +41,10 @@ impl Default for CodegenOptions {
 
 /// A code generator.
 pub trait Backend: Send + Sync {
-    /// Its name, as `target=` selects it.
+    /// Its name, which `target=` selects.
     fn name(&self) -> &'static str;
 
-    /// Compiles lowered functions to machine code that can be called at once.
+    /// Compiles lowered functions to machine code that is ready to be called.
     ///
     /// # Errors
     /// [`CodegenError::Unsupported`] lists everything that this backend cannot compile;
@@ -57,7 +58,8 @@ pub trait Backend: Send + Sync {
     /// Compiles the bytecode functions of a program to native bodies (`pliant_exec::body`).
     ///
     /// # Errors
-    /// [`CodegenError::Unsupported`] from a backend that has none; [`CodegenError::Internal`] is a defect of Pliant.
+    /// [`CodegenError::Unsupported`] from a backend without native bodies;
+    /// [`CodegenError::Internal`] is a defect of Pliant.
     fn compile_bodies(
         &self,
         executable: &Executable,

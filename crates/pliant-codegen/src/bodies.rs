@@ -1,4 +1,5 @@
-//! Compiled bodies: the machine code of a program's bytecode functions, and the memory that it stands in.
+//! Compiled bodies: the machine code of a program's bytecode functions, with the memory that
+//! contains it.
 
 use std::any::Any;
 use std::fmt;
@@ -6,8 +7,8 @@ use std::sync::Arc;
 
 use pliant_exec::body::BodyFn;
 
-/// The native bodies of a program's bytecode functions, in the order of `Executable::vm_functions`. Dropping this
-/// frees their memory: who copies an entry point out keeps a clone.
+/// The native bodies of a program's bytecode functions, in the order of `Executable::vm_functions`.
+/// Dropping this frees their memory: keep a clone if you copy an entry point.
 #[derive(Clone, Default)]
 pub struct CompiledBodies {
     bodies: Vec<Arc<[BodyFn]>>,
@@ -15,7 +16,7 @@ pub struct CompiledBodies {
 }
 
 impl CompiledBodies {
-    /// Bodies that stand in `memory`; each is given by its pieces.
+    /// Bodies whose code is in `memory`; each is given by its pieces.
     pub fn new(bodies: Vec<Arc<[BodyFn]>>, memory: Vec<Arc<dyn Any + Send + Sync>>) -> Self {
         CompiledBodies { bodies, memory }
     }

@@ -1,29 +1,29 @@
-//! What can go wrong while generating code.
+//! Errors of code generation.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// One thing that a backend cannot compile.
+/// One construct that a backend cannot compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// The function that holds it.
+    /// The function that contains it.
     pub function: Arc<str>,
-    /// What it is, and what to use instead where there is something.
+    /// A description, with an alternative if there is one.
     pub what: String,
 }
 
 /// Code generation failed.
 #[derive(Clone, Debug)]
 pub enum CodegenError {
-    /// The functions use what this backend cannot compile.
+    /// The functions use constructs that this backend cannot compile.
     Unsupported(Vec<Unsupported>),
-    /// A defect of Pliant: the input was in order but no code came out.
+    /// A defect of Pliant: the input was valid, but code generation failed.
     Internal {
         /// The function.
         function: Arc<str>,
         /// What went wrong.
         message: String,
-        /// The intermediate code, to go with a report.
+        /// The intermediate code, for a bug report.
         ir: String,
     },
     /// The machine cannot run generated code.
@@ -31,7 +31,7 @@ pub enum CodegenError {
 }
 
 impl CodegenError {
-    /// One unsupported thing.
+    /// An error for one unsupported construct.
     pub fn unsupported(function: impl Into<Arc<str>>, what: impl Into<String>) -> Self {
         CodegenError::Unsupported(vec![Unsupported {
             function: function.into(),

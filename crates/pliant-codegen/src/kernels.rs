@@ -1,4 +1,5 @@
-//! Compiled kernels: entry points with their signatures and messages, and the memory that they stand in.
+//! Compiled kernels: entry points with their signatures and messages, and the memory that contains
+//! their code.
 
 use std::any::Any;
 use std::fmt;
@@ -9,7 +10,7 @@ use pliant_exec::abi::KernelFn;
 use pliant_ir::tir::{PrimFunc, VarTy};
 use pliant_tensor::DType;
 
-/// What one argument slot of a kernel holds.
+/// The contents of one argument slot of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// A pointer to a `DLTensor`.
@@ -59,20 +60,19 @@ impl KernelSignature {
     }
 }
 
-/// One kernel, ready to be called as long as its [`CompiledKernels`] lives.
+/// One kernel, which can be called as long as its [`CompiledKernels`] exists.
 #[derive(Clone, Debug)]
 pub struct CompiledKernel {
     /// The entry point.
     pub entry: KernelFn,
     /// Its parameters.
     pub signature: KernelSignature,
-    /// What a positive result `k` means: `messages[k - 1]`.
+    /// The meaning of a positive result `k`: `messages[k - 1]`.
     pub messages: Arc<[Arc<str>]>,
 }
 
-/// Kernels by name, with the executable memory they stand in. Dropping this frees the memory: who
-/// copies an entry point out keeps
-/// a clone.
+/// Kernels by name, with the executable memory that contains them. Dropping this frees the memory:
+/// keep a clone if you copy an entry point.
 #[derive(Clone, Default)]
 pub struct CompiledKernels {
     kernels: IndexMap<Arc<str>, CompiledKernel>,
@@ -80,7 +80,7 @@ pub struct CompiledKernels {
 }
 
 impl CompiledKernels {
-    /// Kernels that stand in `memory`.
+    /// Kernels whose code is in `memory`.
     pub fn new(
         kernels: IndexMap<Arc<str>, CompiledKernel>,
         memory: Arc<dyn Any + Send + Sync>,
@@ -88,17 +88,17 @@ impl CompiledKernels {
         CompiledKernels { kernels, memory: vec![memory] }
     }
 
-    /// The kernel of that name.
+    /// The kernel with that name.
     pub fn get(&self, name: &str) -> Option<&CompiledKernel> {
         self.kernels.get(name)
     }
 
-    /// All kernels, in the order they were given to the backend.
+    /// All kernels, in the order in which they were passed to the backend.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &CompiledKernel)> {
         self.kernels.iter()
     }
 
-    /// How many kernels there are.
+    /// The number of kernels.
     pub fn len(&self) -> usize {
         self.kernels.len()
     }
@@ -108,7 +108,7 @@ impl CompiledKernels {
         self.kernels.is_empty()
     }
 
-    /// Adds the kernels of another compilation; a name already here is replaced.
+    /// Adds the kernels of another compilation; they replace kernels of the same name.
     pub fn extend(&mut self, other: CompiledKernels) {
         self.kernels.extend(other.kernels);
         self.memory.extend(other.memory);

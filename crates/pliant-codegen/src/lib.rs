@@ -1,14 +1,14 @@
-//! What every code generator is to the rest of Pliant: the [`Backend`] trait, the kernels it
+//! The interface of code generators to the rest of Pliant: the [`Backend`] trait, the kernels it
 //! returns, and its errors.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`backend`] | [`Backend`] and its options |
 //! | [`bodies`] | [`CompiledBodies`]: native bodies of bytecode functions |
-//! | [`kernels`] | [`CompiledKernels`]: entry points, their messages and signatures, and the memory they stand in |
+//! | [`kernels`] | [`CompiledKernels`]: entry points, their messages and signatures, and the memory that contains them |
 //! | [`error`] | [`CodegenError`] |
 //!
-//! A backend takes *lowered* functions (`pliant_tir::lowered` says what that means).
+//! A backend takes *lowered* functions (`pliant_tir::lowered` defines this form).
 
 pub mod backend;
 pub mod bodies;

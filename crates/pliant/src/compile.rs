@@ -1,4 +1,5 @@
-//! [`compile`]: from a module to a program, in phases: graph passes, loop lowering, machine code, bytecode.
+//! [`compile`]: from a module to a program, in phases: graph passes, loop lowering, machine code,
+//! bytecode.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use crate::signature::signatures;
 use crate::stats::CompileStats;
 use crate::transform::own_name;
 
-/// The pass context that compile options ask for. Every call makes new dump and timing instruments.
+/// The pass context for the compile options. Every call creates new dump and timing instruments.
 pub fn pass_context(options: &CompileOptions) -> PassContext {
     let mut ctx = PassContext::new(pliant_ops::registry()).with_cancel(options.cancel.clone());
     if let Some(level) = options.opt_level {
@@ -50,10 +51,10 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
     ctx
 }
 
-/// Compiles a module, at whatever stage it is, into a program.
+/// Compiles a module at any stage into a program.
 ///
 /// # Errors
-/// The user's mistakes, all that can be found; what is not supported; bugs; a cancellation.
+/// User errors, all that can be found; unsupported features; internal errors; cancellation.
 pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledModule, Error> {
     let (start, cancel, time) = (Instant::now(), options.cancel.clone(), options.time);
     let is_late = move || time.is_some_and(|time| start.elapsed() >= time);
@@ -84,7 +85,8 @@ fn out_of_memory() -> Error {
     Error::option(message, "allow the process more, or make the program smaller")
 }
 
-/// As [`compile`], but nothing is written, whatever the environment says: it is a part of another compilation.
+/// As [`compile`], but without writing dumps, whatever the environment says: it is part of another
+/// compilation.
 pub(crate) fn compile_quietly(
     module: IRModule,
     options: &CompileOptions,
@@ -107,7 +109,7 @@ fn compile_into(
     ctx.instruments.push(timing.clone());
     ctx.instruments.extend(dump.clone().map(|d| d as Arc<dyn Instrument>));
 
-    // Whatever the module comes from, a broken one is the user's error and no pass sees it.
+    // Whatever the origin of the module, an invalid one is a user error, and no pass sees it.
     verify(&module)?;
     let signatures = signatures(&module);
     let module = run_pipeline(module, options.pipeline.as_ref(), &ctx)?;
@@ -174,7 +176,7 @@ fn compile_into(
     Ok(CompiledModule::new(executable, table, module, signatures, stats, threads, on_drop))
 }
 
-/// Compiles a module without the optimising passes of the graph level.
+/// Compiles a module without the optimising graph passes.
 ///
 /// # Errors
 /// As [`compile`].
@@ -183,7 +185,8 @@ pub fn build(module: IRModule, options: &CompileOptions) -> Result<CompiledModul
     compile(module, &CompileOptions { pipeline: Some(pipeline), ..options.clone() })
 }
 
-/// Runs the passes on the graph: those of the named pipeline, or the user's and then the minimum build.
+/// Runs the graph passes: those of the named pipeline, or the user's passes followed by the
+/// minimum build.
 fn run_pipeline(
     module: IRModule,
     wanted: Option<&Pipeline>,
@@ -199,10 +202,10 @@ fn run_pipeline(
     }
 }
 
-/// The sequence of graph passes of that name.
+/// The sequence of graph passes with that name.
 ///
 /// # Errors
-/// A user error for a name that is no pipeline.
+/// A user error if no pipeline has that name.
 pub fn pipeline(name: &str) -> Result<Sequential, Error> {
     pliant_opt::pipeline(name).ok_or_else(|| {
         let known = pliant_opt::pipelines::NAMES;
@@ -214,7 +217,7 @@ pub fn pipeline(name: &str) -> Result<Sequential, Error> {
     })
 }
 
-/// Refuses settings that nobody reads and values that make no sense.
+/// Refuses unknown settings and invalid values.
 fn check_settings(options: &CompileOptions) -> Result<(), Error> {
     for (name, value) in &options.config {
         pliant_pass::config::check(name, value)
@@ -249,7 +252,7 @@ fn dump_dir(options: &CompileOptions) -> Option<PathBuf> {
     options.dump_dir.clone().or_else(from_env)
 }
 
-/// A phase that is no pass, being timed.
+/// A timed phase that is not a pass.
 pub(crate) struct Phase(&'static str, Instant);
 
 impl Phase {

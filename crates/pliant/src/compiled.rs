@@ -1,4 +1,4 @@
-//! [`CompiledModule`]: a program with its machine code, ready to run, save and load.
+//! [`CompiledModule`]: a program with its machine code, ready to run and save.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,12 +28,13 @@ struct Inner {
     signatures: Vec<Signature>,
     stats: CompileStats,
     threads: Option<usize>,
-    /// The last field: memory that the other fields free returns to the system.
+    /// The last field, so that it returns memory to the system after the other fields have
+    /// freed it.
     trim: Trim,
 }
 
-/// Whether dropping a module returns free memory to the system: not for the many small modules that compilations and
-/// runs create internally.
+/// Whether dropping a module returns free memory to the system. The many small modules that
+/// compilations and runs create internally do not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnDrop {
     Trim,
@@ -76,12 +77,12 @@ impl CompiledModule {
         &self.0.kernels
     }
 
-    /// The module as the last pass left it; `None` for a loaded program.
+    /// The module after the last pass; `None` for a loaded program.
     pub fn module(&self) -> Option<&IRModule> {
         self.0.module.as_ref()
     }
 
-    /// What the public functions take and give, with the symbols of the source.
+    /// The signatures of the public functions, with the symbols of the source.
     pub fn signatures(&self) -> &[Signature] {
         &self.0.signatures
     }
@@ -91,15 +92,15 @@ impl CompiledModule {
         self.0.signatures.iter().find(|s| s.name == name)
     }
 
-    /// How the compilation went.
+    /// Statistics of the compilation.
     pub fn stats(&self) -> &CompileStats {
         &self.0.stats
     }
 
-    /// A machine that runs the program.
+    /// A VM that runs the program.
     ///
     /// # Errors
-    /// `Runtime` naming packed functions that are not registered.
+    /// `Runtime` if packed functions are not registered; the error names them.
     pub fn vm(&self) -> Result<VirtualMachine, Error> {
         let team = self.0.threads.and_then(pliant_pool::shared);
         self.vm_with(VmOptions { team, ..VmOptions::default() })
@@ -116,11 +117,11 @@ impl CompiledModule {
         Ok(VirtualMachine::with_options(executable, kernels, VmOptions { trim, ..options })?)
     }
 
-    /// Writes the program to a file that [`load`](Self::load) reads on any machine. A file that is there is replaced as a
-    /// whole, so that programs which were loaded from it live on.
+    /// Writes the program to a file that [`load`](Self::load) reads on any machine. An existing
+    /// file is replaced atomically, so programs that were loaded from it remain valid.
     ///
     /// # Errors
-    /// `Executable` when the file cannot be written.
+    /// `Executable` if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         Ok(self.0.executable.save(path.as_ref())?)
     }
@@ -128,16 +129,17 @@ impl CompiledModule {
     /// The program as bytes, as [`save`](Self::save) writes them.
     ///
     /// # Errors
-    /// `Executable` when it cannot be encoded.
+    /// `Executable` if it cannot be encoded.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         Ok(self.0.executable.to_bytes()?)
     }
 
-    /// Maps a program and compiles its kernels for this machine. The file must not be changed while the program lives: its
-    /// weights stay in the mapping. ([`save`](Self::save) may replace it.)
+    /// Maps a program and compiles its kernels for this machine. The file must not be modified
+    /// while the program exists, since its weights stay in the mapping. ([`save`](Self::save) may
+    /// replace it.)
     ///
     /// # Errors
-    /// `Executable` when the file is damaged, foreign or unreadable.
+    /// `Executable` if the file is damaged, foreign or unreadable.
     pub fn load(path: impl AsRef<Path>) -> Result<CompiledModule, Error> {
         let phase = Phase::start("ReadFile");
         let executable = Executable::load(path.as_ref())?;
@@ -157,7 +159,7 @@ impl CompiledModule {
     /// Compiles the kernels of an executable.
     ///
     /// # Errors
-    /// `Executable` when its kernels are not what its bytecode calls.
+    /// `Executable` if its kernels do not match the calls in its bytecode.
     pub fn from_executable(executable: Executable) -> Result<CompiledModule, Error> {
         Self::made(executable, Vec::new())
     }

@@ -1,4 +1,4 @@
-//! [`Error`]: everything that compiling, loading and running can fail with, by kind.
+//! [`Error`]: all errors of compiling, loading and running, by kind.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,16 +13,16 @@ use pliant_pass::PassError;
 use pliant_pass::dump::write_new;
 use pliant_vm::VmError;
 
-/// Whose fault an error is, and at what time it showed.
+/// The cause of an error, and when it occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The program or an option is wrong.
     User,
-    /// The program needs something that the compiler does not have.
+    /// The program needs a feature that the compiler does not have.
     Unsupported,
     /// A bug of the compiler.
     Internal,
-    /// Someone asked to stop.
+    /// It was interrupted.
     Interrupted,
     /// A run exceeded its time limit.
     TimeLimit,
@@ -37,13 +37,13 @@ pub enum ErrorKind {
 pub enum Error {
     /// The program could not be compiled: the user's mistake, a missing feature or a bug.
     Compile(pliant_diag::Error),
-    /// A pass or an instrument of the user's own failed.
+    /// A pass or an instrument of the user failed.
     Pass {
-        /// Which, as `pass 'Name'`.
+        /// Its description, as `pass 'Name'`.
         origin: String,
-        /// What it failed with.
+        /// The error that it returned.
         source: Arc<dyn std::error::Error + Send + Sync>,
-        /// The file that holds the module as the pass received it.
+        /// The file with the module that the pass received.
         dump: Option<PathBuf>,
     },
     /// The compilation was interrupted.
@@ -55,7 +55,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whose fault it is.
+    /// The cause of the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Compile(pliant_diag::Error::User(_)) | Error::Pass { .. } => ErrorKind::User,
@@ -71,7 +71,7 @@ impl Error {
         }
     }
 
-    /// The findings about the program.
+    /// The diagnostics about the program.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Error::Compile(error) => error.diagnostics(),
@@ -79,7 +79,7 @@ impl Error {
         }
     }
 
-    /// The error with the user's own source lines where they are known.
+    /// The error with the user's source lines, if they are known.
     pub fn render(&self, sources: &SourceMap) -> String {
         let list = self.diagnostics();
         if list.is_empty() {
@@ -88,13 +88,13 @@ impl Error {
         pliant_diag::render_all(list, sources, false)
     }
 
-    /// An option that does not exist.
+    /// An error for an option that does not exist.
     pub(crate) fn option(message: impl Into<String>, help: impl Into<String>) -> Error {
         let finding = Diagnostic::error(PL0502, message).with_help(help);
         Error::Compile(pliant_diag::Error::user(finding))
     }
 
-    /// A bug in that step.
+    /// An internal error in the given step.
     pub(crate) fn internal(step: &str, message: impl Into<String>) -> Error {
         Error::Compile(pliant_diag::Error::internal(step, message))
     }
@@ -151,8 +151,8 @@ impl From<pliant_diag::Error> for Error {
 }
 
 impl From<ImportError> for Error {
-    /// Every problem of the model; a model with a broken rule is the user's, whatever else it has. A bug is called one where
-    /// there is nothing else to tell.
+    /// All problems of the model. A model that breaks a rule is a user error, whatever else is
+    /// wrong. An internal error is reported only if there are no other problems.
     fn from(error: ImportError) -> Self {
         let invalid = error.is_invalid();
         if let [only] = &error.problems[..]

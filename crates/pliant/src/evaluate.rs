@@ -1,4 +1,4 @@
-//! [`Compiled`]: parts of a program that passes want to know the result of, compiled and run.
+//! [`Compiled`]: compiles and runs parts of a program whose results passes need.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
@@ -13,20 +13,20 @@ use pliant_vm::{Value, VirtualMachine};
 use crate::compile::compile_quietly;
 use crate::options::{CompileOptions, Target};
 
-/// Compiles functions without optimising the graph, and runs them.
+/// Compiles functions without graph optimisations, and runs them.
 pub(crate) struct Compiled {
     pub(crate) target: Target,
     pub(crate) threads: Option<usize>,
     pub(crate) cancel: CancelToken,
 }
 
-/// How often a run is looked after.
+/// Cancellation poll interval.
 const TICK: Duration = Duration::from_millis(20);
 /// The stack size of the thread that polls for cancellation, in bytes.
 const STACK: usize = 256 << 10;
 
 impl Compiled {
-    /// What a function without parameters returns. Who stops the compilation stops the run.
+    /// The result of a function without parameters. Cancelling the compilation also stops the run.
     fn invoke(&self, vm: &VirtualMachine, name: &str) -> Option<Value> {
         let (over, runs) = channel::<()>();
         std::thread::scope(|scope| {
@@ -37,7 +37,7 @@ impl Compiled {
                     }
                 }
             };
-            // If there is no memory for the thread, the run cannot be cancelled.
+            // If the thread cannot be started, the run cannot be cancelled.
             let _ = start_scoped(scope, Builder::new(), STACK, watch);
             let result = vm.invoke(name, &[]);
             drop(over);

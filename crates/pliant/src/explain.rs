@@ -24,13 +24,14 @@ pub(crate) fn remark_slow_loops(lowered: &IRModule, remarks: &Remarks) {
     }
 }
 
-/// What a compilation says of the program: how often each rule replaced a call, the calls that rules are meant for and kept, with
-/// the reasons, and the slow innermost loops of loop functions. It prints as a text.
+/// What a compilation did with the program: how often each rule replaced a call, the calls that
+/// rules kept in loops and why, and the slow innermost loops of loop functions. `Display` prints it
+/// as text.
 #[derive(Clone, Debug, Default)]
 pub struct Explanation {
-    /// The remarks of the passes, in their order.
+    /// The remarks of the passes, in order.
     pub remarks: Vec<Remark>,
-    /// The texts that the module comes from; they name the nodes of an imported model.
+    /// The sources of the module, which name the nodes of an imported model.
     pub(crate) sources: Option<Arc<SourceMap>>,
 }
 
@@ -54,7 +55,7 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// Where the subject of a remark is: the node of a model, else the function.
+    /// The location of a remark: the node of a model, otherwise the function.
     fn place(&self, r: &Remark) -> String {
         match self.sources.as_ref().and_then(|map| map.nodes(r.span)) {
             Some(node) => format!("at {node}"),
@@ -63,7 +64,7 @@ impl Explanation {
     }
 }
 
-/// Writes a section; equal lines once.
+/// Writes a section without duplicate lines.
 fn section(
     f: &mut fmt::Formatter<'_>,
     title: &str,

@@ -1,4 +1,4 @@
-//! What the machine can do: vector instructions, and measured rates and latencies.
+//! Properties of the machine: vector instructions, and measured rates and latencies.
 
 pub use pliant_kernels::hardware::{LEVELS, peak_flops, read_bandwidth, tile_peaks};
 pub use pliant_kernels::isa::{Isa, IsaError, available, isa, selected};

@@ -1,4 +1,4 @@
-//! Looking at programs: printing, verifying, and the text of any stage of a compilation.
+//! Inspects programs: printing, verifying, and the text of any stage of a compilation.
 
 use pliant_diag::Severity;
 use pliant_ir::print::{PrintOptions, print_module};
@@ -10,7 +10,7 @@ use crate::kernels;
 use crate::options::CompileOptions;
 use crate::transform::find_pass;
 
-/// The script of a module, constants included, so that it parses back.
+/// The script of a module including constants, so that it parses back.
 pub fn print(module: &IRModule) -> String {
     text(module, true)
 }
@@ -23,7 +23,7 @@ fn text(module: &IRModule, constants: bool) -> String {
 /// Checks that a module is well-formed.
 ///
 /// # Errors
-/// All findings.
+/// All problems.
 pub fn verify(module: &IRModule) -> Result<(), Error> {
     let mut findings = verify_module(module, pliant_ops::registry());
     findings.retain(|d| d.severity == Severity::Error);
@@ -33,11 +33,12 @@ pub fn verify(module: &IRModule) -> Result<(), Error> {
     Err(Error::Compile(pliant_diag::Error::User(findings)))
 }
 
-/// The text of a stage of the default compilation: `input`, a pass of it (the module after that pass), `loops` (the
-/// lowered loop functions) or `bytecode`; without large `constants` it does not parse back.
+/// The text of a stage of the default compilation: `input`, a pass of it (the module after that
+/// pass), `loops` (the lowered loop functions) or `bytecode`. Without `constants`, large constants
+/// are omitted, and the text does not parse back.
 ///
 /// # Errors
-/// A user error for an unknown stage, else as [`compile`].
+/// A user error for an unknown stage, otherwise as [`compile`].
 pub fn stage_text(module: IRModule, stage: &str, constants: bool) -> Result<String, Error> {
     let options = CompileOptions::default();
     match stage {

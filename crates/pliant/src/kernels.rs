@@ -1,4 +1,5 @@
-//! From loop functions to machine code, and the section of an executable that keeps them portable.
+//! Compiles loop functions to machine code, and encodes them in the portable kernels section of an
+//! executable.
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
     }
 }
 
-/// The module with loop functions that leave nothing to the library's kernels, here and where the program is loaded.
+/// The module with loop functions marked not to use library kernels, here and where the program
+/// is loaded.
 pub(crate) fn without_library(mut module: IRModule) -> IRModule {
     let names: Vec<Arc<str>> = module.prim_funcs().map(|(name, _)| name.clone()).collect();
     for name in names {
@@ -44,7 +46,7 @@ pub(crate) fn without_library(mut module: IRModule) -> IRModule {
 /// Lowers the loop functions of a module, in parallel.
 ///
 /// # Errors
-/// What is wrong in a function, or a cancellation.
+/// Errors in a function, or a cancellation.
 pub(crate) fn lower(module: &IRModule, ctx: &PassContext) -> Result<IRModule, Error> {
     let sources: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
     let lower = |(name, func): (&Arc<str>, &Arc<PrimFunc>)| -> Result<PrimFunc, Error> {
@@ -69,8 +71,8 @@ fn lower_one(name: &str, func: &PrimFunc) -> Result<PrimFunc, Error> {
 /// Compiles lowered loop functions.
 ///
 /// # Errors
-/// What the code generator cannot compile, a cancellation, instructions that are forced and that the machine lacks, or a number
-/// of threads that is none.
+/// If the code generator cannot compile a function, on cancellation, if the machine lacks the
+/// instructions that are forced, or if the number of threads is invalid.
 pub(crate) fn compile(
     lowered: &IRModule,
     target: Target,
@@ -85,7 +87,8 @@ pub(crate) fn compile(
     Ok(backend(target).compile(&sources, options)?)
 }
 
-/// What the machine must know of a compiled kernel; `declared` is what its loop function says.
+/// What the VM must know about a compiled kernel; `declared` is the information from its loop
+/// function.
 pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: KernelInfo) -> KernelInfo {
     declared.checks = kernel.messages.iter().map(|m| m.to_string()).collect();
     let kinds = kernel.signature.params.iter().map(|(_, kind)| kind);
@@ -100,7 +103,7 @@ pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: KernelInfo) -> 
     declared
 }
 
-/// The VM's table of compiled kernels; `module` has their loop functions, before they were lowered.
+/// The VM's table of compiled kernels; `module` has their loop functions before lowering.
 pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> KernelTable {
     let mut table = KernelTable::new();
     let loops: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
@@ -110,18 +113,18 @@ pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> Kerne
         table.set_full_writes(name, params);
     }
     for (name, kernel) in kernels.iter() {
-        // SAFETY: the code generator made the entry point for the kernel ABI and the parameters that the executable
-        // describes, and the table keeps the code's memory alive.
+        // SAFETY: the code generator created the entry point for the kernel ABI and the parameters
+        // that the executable describes, and the table keeps the code's memory alive.
         unsafe { table.insert(&**name, kernel.entry) };
     }
     table.keep_alive(Arc::new(kernels));
     table
 }
 
-/// Adds the native bodies of a program's bytecode functions where it is executed in that mode.
+/// Adds the native bodies of a program's bytecode functions if the execution mode requires them.
 ///
 /// # Errors
-/// A defect of the code generator, or a machine that cannot run generated code.
+/// A defect of the code generator, or if the machine cannot run generated code.
 pub(crate) fn add_bodies(
     table: &mut KernelTable,
     executable: &Executable,
@@ -133,18 +136,19 @@ pub(crate) fn add_bodies(
     }
     let bodies = backend(target).compile_bodies(executable, options)?;
     for (function, pieces) in executable.vm_functions().zip(bodies.iter()) {
-        // SAFETY: the code generator made the pieces from this function, and the table keeps their memory alive.
+        // SAFETY: the code generator created the pieces from this function, and the table keeps
+        // their memory alive.
         unsafe { table.insert_body(&*function.name, pieces.clone()) };
     }
     table.keep_alive(Arc::new(bodies));
     Ok(())
 }
 
-/// What the first line of the kernels section starts with; their names follow as a JSON list.
+/// The prefix of the first line of the kernels section; the names follow as a JSON list.
 const NAMES: &str = "# kernels: ";
 
-/// The kernels section: the loop functions as script, as they were before they were lowered, so that each machine
-/// lowers them for itself. Their names stand before, as a list: not every name can be one of the script.
+/// The kernels section: the loop functions as script, before lowering, so that each machine lowers
+/// them itself. A list of their names comes first, since not every name is valid in the script.
 pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
     let mut loops = IRModule::new();
     let mut names = Vec::new();
@@ -163,7 +167,7 @@ pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
 /// The loop functions of an executable's kernels section.
 ///
 /// # Errors
-/// `Executable` when the section is no script of loop functions.
+/// `Executable` if the section is not a script of loop functions.
 pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
     let damaged = |why: String| {
         Error::Executable(ExecError::Format(format!(
@@ -191,11 +195,11 @@ pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
     Ok(loops)
 }
 
-/// Makes kernels that were compiled again those of the executable. The bytecode must call them as they are, since the
-/// machine relies on the descriptions; what their failures mean is what the new code says.
+/// Adopts recompiled kernels in an executable. Their arguments must match its descriptions, since the
+/// bytecode and the VM rely on these. The failure messages become those of the new code.
 ///
 /// # Errors
-/// `Executable` where a kernel is missing or takes other arguments.
+/// `Executable` if a kernel is missing or takes other arguments.
 pub(crate) fn adopt(
     executable: &mut Executable,
     loops: &IRModule,

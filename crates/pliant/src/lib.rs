@@ -1,17 +1,19 @@
-//! Pliant: a tensor compiler for programs whose shapes are known only when they run.
+//! Pliant: a tensor compiler for programs with symbolic shapes.
 //!
-//! A module (parsed from script, or built) is compiled once, with its shapes as symbols, and runs at every shape:
-//! - [`compile`] makes a [`CompiledModule`]: bytecode and machine code. It can be saved, loaded and run by
-//!   [virtual machines](pliant_vm::VirtualMachine).
-//! - [`Model`] is the short face: `Model::compile(module, &options)?.run("main", &args)`.
-//! - [`Error`] says whose fault a failure is.
+//! A module (parsed from script, or built) is compiled once, with symbolic shapes, and runs at
+//! every shape:
+//! - [`compile`] creates a [`CompiledModule`]: bytecode and machine code. It can be saved, loaded
+//!   and run by [virtual machines](pliant_vm::VirtualMachine).
+//! - [`Model`] is the simple interface: `Model::compile(module, &options)?.run("main", &args)`.
+//! - [`Error`] states the cause of a failure.
 //!
-//! Programs call functions of the host by name: packed functions ([`register_func`]) from graph functions and, as
-//! `T.call_packed`, from loop functions; functions of numbers ([`register_symbol`]) as `T.call_extern`.
+//! Programs call host functions by name: packed functions ([`register_func`]) from graph functions
+//! and, as `T.call_packed`, from loop functions; functions of numbers ([`register_symbol`]) as
+//! `T.call_extern`.
 //!
 //! [`register_op`] adds an operator from a function over tensor expressions ([`te`]).
 //!
-//! This is the crate to depend on; the others are its parts and may change at any time.
+//! Depend only on this crate; the others are its parts and may change at any time.
 
 mod compile;
 mod compiled;

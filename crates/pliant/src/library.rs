@@ -1,9 +1,10 @@
-//! The packed functions of the library that every program can call: `pliant.gemm` and its epilogues, and
-//! `pliant.call_operator` (see `operators`), beside what imported models call (see `host`).
+//! The library's packed functions that every program can call: `pliant.gemm` with its epilogues,
+//! and `pliant.call_operator` (see `operators`). The functions for imported models are in `host`.
 //!
-//! `pliant.gemm[.t][.bias][.activation](x, w[, bias], out)`: `out = activation(x @ w + bias)`, float32 or float64. `x` has
-//! two dims or more; `w` is a matrix, or has as many dims as `x` and the same batch dims; with `.t` its last two dims
-//! are swapped. The bias is what the sums start from, the activation follows over what the caches still hold.
+//! `pliant.gemm[.t][.bias][.activation](x, w[, bias], out)`: `out = activation(x @ w + bias)`,
+//! float32 or float64. `x` has two dims or more; `w` is a matrix, or has as many dims as `x` and
+//! the same batch dims; with `.t` its last two dims are swapped. The sums start from the bias, and
+//! the activation is applied to results that are still in the caches.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Once};
@@ -15,10 +16,10 @@ use pliant_opt::offload::byoc::gemm::{ACTIVATIONS, SYMBOL};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{CheckKind, Value, VmError, register_library_func};
 
-/// Elements of the output worth handing to a thread for an activation.
+/// Minimum number of output elements whose activation is worth distributing to another thread.
 const GRAIN: i64 = 16 * 1024;
 
-/// One of the functions.
+/// A variant of `pliant.gemm`.
 #[derive(Clone, Copy)]
 struct Form {
     name: &'static str,
@@ -27,7 +28,7 @@ struct Form {
     activation: Option<&'static str>,
 }
 
-/// The functions, by their names.
+/// The variants, by name.
 fn forms() -> Vec<(String, Form)> {
     let mut out = Vec::new();
     for activation in std::iter::once(None).chain(ACTIVATIONS.iter().map(|(_, short)| Some(*short)))
@@ -45,7 +46,8 @@ fn forms() -> Vec<(String, Form)> {
     out
 }
 
-/// Registers the functions, once in a process. Names that the user has taken stay the user's.
+/// Registers the functions, once per process. Functions that the user has registered under these
+/// names are kept.
 pub fn register_library() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -59,7 +61,8 @@ pub fn register_library() {
     });
 }
 
-/// Runs a library function on tensors, on the calling thread: inputs, then the output. `None` where there is none of that name.
+/// Runs a library function on tensors, on the calling thread: inputs, then the output. `None` if
+/// there is no function with that name.
 pub fn call_library(name: &str, tensors: &[Tensor]) -> Option<Result<(), VmError>> {
     let (_, form) = forms().into_iter().find(|(n, _)| n == name)?;
     let args: Vec<Value> = tensors.iter().cloned().map(Value::Tensor).collect();
@@ -124,10 +127,10 @@ fn sizes(form: Form, x: &Tensor, w: &Tensor, out: &Tensor) -> Result<Sizes, VmEr
     if !fits {
         return Err(wrong());
     }
-    // Only beside an empty dim can the others be too many.
+    // Only with an empty dim can the product of the others overflow.
     let batch = xb.iter().fold(1, |all: i64, &d| all.saturating_mul(d));
     Ok(match wb.is_empty() {
-        // Rows of all batches are rows of one product.
+        // The rows of all batches are rows of one product.
         true => Sizes { batch: 1, m: batch.saturating_mul(*m), n: *n, k: *k },
         false => Sizes { batch, m: *m, n: *n, k: *k },
     })
@@ -159,8 +162,8 @@ fn product<T: Real>(
         true => Some(bias_of::<T>(form, &plain(inputs[2])?, s)?),
         false => None,
     };
-    // SAFETY: the output is row-major, aligned, writable, of this type and of `numel` elements; it overlaps no input,
-    // and a destination-passing call owns its output while it runs.
+    // SAFETY: the output is row-major, aligned, writable, of this type and has `numel` elements; it
+    // overlaps no input, and a destination-passing call owns its output while it runs.
     let result: &mut [T] =
         unsafe { std::slice::from_raw_parts_mut(out.data_ptr().cast(), out.numel()) };
     if let Some(bias) = &bias {
@@ -170,14 +173,14 @@ fn product<T: Real>(
     let (wk, wn) = if form.transposed { (1, s.k) } else { (s.n, 1) };
     let (a, b) = (x.as_slice::<T>()?.as_ptr(), w.as_slice::<T>()?.as_ptr());
     let sides = [(s.m * s.k, s.k, 1), (s.n * s.k, wk, wn), (s.m * s.n, s.n, 1)];
-    // SAFETY: `sizes` has checked that the three tensors, which are row-major, have these elements; the output
-    // overlaps neither input; the runtime is the caller's.
+    // SAFETY: `sizes` has checked that the three tensors, which are row-major, have these elements;
+    // the output overlaps neither input; the runtime is the caller's.
     let status = unsafe { T::gemm(runtime, s, a, b, result.as_mut_ptr(), sides, bias.is_some()) };
     let status = match form.activation {
         Some(name) if status == STATUS_OK => activate(runtime, result, name),
         _ => status,
     };
-    // The flag of an interrupt is all that stops products and activations.
+    // Products and activations stop only because of the interrupt flag.
     if status == STATUS_OK { Ok(()) } else { Err(VmError::Interrupted) }
 }
 
@@ -189,14 +192,14 @@ fn bias_of<T: Real>(form: Form, bias: &Tensor, s: Sizes) -> Result<Vec<T>, VmErr
     Ok(bias.to_vec::<T>()?)
 }
 
-/// An activation over the elements from `values` on.
+/// An activation of the elements from `values` on.
 struct Activation<T> {
     values: *mut T,
     function: fn(T) -> T,
     runtime: *const KernelRuntime,
 }
 
-/// Applies an activation in place, in parallel where that pays. Returns a kernel status.
+/// Applies an activation in place, in parallel if that is profitable. Returns a kernel status.
 fn activate<T: Real>(runtime: &KernelRuntime, values: &mut [T], name: &str) -> i64 {
     unsafe extern "C" fn part<T: Real>(context: *mut c_void, begin: i64, end: i64) -> i64 {
         // SAFETY: the loop below passes its context, which outlives it, with the caller's runtime.
@@ -208,7 +211,7 @@ fn activate<T: Real>(runtime: &KernelRuntime, values: &mut [T], name: &str) -> i
             return STATUS_CANCELLED;
         }
         let (begin, len) = (begin as usize, (end - begin) as usize);
-        // SAFETY: ranges lie inside the elements and do not overlap.
+        // SAFETY: ranges are inside the elements and do not overlap.
         let part = unsafe { std::slice::from_raw_parts_mut(all.values.add(begin), len) };
         part.iter_mut().for_each(|v| *v = (all.function)(*v));
         STATUS_OK
@@ -216,7 +219,7 @@ fn activate<T: Real>(runtime: &KernelRuntime, values: &mut [T], name: &str) -> i
     let len = values.len() as i64;
     let function = T::activation(name);
     let mut context = Activation { values: values.as_mut_ptr(), function, runtime };
-    // SAFETY: the context and the elements outlive the loop; a launch hands each range to one thread.
+    // SAFETY: the context and the elements outlive the loop; each range is processed by one thread.
     unsafe {
         let launch = runtime.parallel_launch;
         launch(runtime.team, part::<T>, (&raw mut context).cast(), len, GRAIN)
@@ -226,7 +229,7 @@ fn activate<T: Real>(runtime: &KernelRuntime, values: &mut [T], name: &str) -> i
 type Side = (i64, i64, i64);
 
 trait Real: pliant_tensor::Element + Send {
-    /// A batch of products; for each matrix its batch, row and column strides.
+    /// A batch of products. Each matrix is given with its batch, row and column strides.
     ///
     /// # Safety
     /// As for [`gemm::gemm_batch`].
@@ -240,7 +243,7 @@ trait Real: pliant_tensor::Element + Send {
         accumulate: bool,
     ) -> i64;
 
-    /// The activation of that name.
+    /// The activation with that name.
     fn activation(name: &str) -> fn(Self) -> Self;
 }
 
@@ -261,7 +264,7 @@ macro_rules! real {
                 let c = (c, out.1 as isize, out.2 as isize);
                 let g = gemm::Gemm { m, n, k, a, b, c, accumulate };
                 let strides = [x, w, out].map(|side| side.0 as isize);
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { gemm::gemm_batch(runtime, s.batch, g, strides, None) }
             }
 

@@ -1,4 +1,4 @@
-//! [`Model`]: the short face of a compiled program.
+//! [`Model`]: the simple interface of a compiled program.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::options::CompileOptions;
 use crate::signature::{Signature, ValueInfo};
 use crate::stats::ModelStats;
 
-/// A compiled program and a machine that runs it, callable from any thread.
+/// A compiled program and a VM that runs it, callable from any thread.
 pub struct Model {
     compiled: CompiledModule,
     vm: VirtualMachine,
@@ -28,16 +28,17 @@ impl Model {
     /// Compiles a module.
     ///
     /// # Errors
-    /// As [`compile`]; `Runtime` naming packed functions that are not registered.
+    /// As [`compile`]; `Runtime` if packed functions are not registered.
     pub fn compile(module: IRModule, options: &CompileOptions) -> Result<Model, Error> {
         Self::new(compile(module, options)?)
     }
 
-    /// Compiles an ONNX model, with every symbolic dimension kept. External data is read from its folder. The files must
-    /// stay as they are while the model lives: its weights are mapped, not copied.
+    /// Compiles an ONNX model, keeping every symbolic dimension. External data is read from
+    /// its folder. The files must not change while the model exists: its weights are mapped,
+    /// not copied.
     ///
     /// # Errors
-    /// Everything that keeps the model from being imported; else as [`compile`].
+    /// Everything that prevents the import of the model; otherwise as [`compile`].
     pub fn from_onnx(path: impl AsRef<Path>, options: &CompileOptions) -> Result<Model, Error> {
         let file = pliant_onnx::Model::open(path.as_ref(), Limits::default())?;
         let mut sources = SourceMap::new();
@@ -54,10 +55,10 @@ impl Model {
         Self::new(CompiledModule::load(path)?)
     }
 
-    /// A model of a compiled program.
+    /// A model from a compiled program.
     ///
     /// # Errors
-    /// `Runtime` naming packed functions that are not registered.
+    /// `Runtime` if packed functions are not registered; the error names them.
     pub fn new(compiled: CompiledModule) -> Result<Model, Error> {
         let vm = compiled.vm()?;
         Ok(Model { compiled, vm, runs: AtomicU64::new(0) })
@@ -85,10 +86,11 @@ impl Model {
         Ok(self.vm.invoke_with(function, args, options)?)
     }
 
-    /// Runs the entry function on inputs by name; returns its results with the names that the file gives them.
+    /// Runs the entry function on inputs by name. Returns its results with the file's names
+    /// for them.
     ///
     /// # Errors
-    /// `User` for an input that is missing or not known; else as [`run`](Self::run).
+    /// `User` if an input is missing or unknown; otherwise as [`run`](Self::run).
     pub fn run_named(&self, feeds: &[(&str, Tensor)]) -> Result<Vec<(String, Value)>, Error> {
         self.run_named_with(feeds, &RunOptions::default())
     }
@@ -128,7 +130,7 @@ impl Model {
         })
     }
 
-    /// The function that is run when none is named: `main`, else the only one.
+    /// The default function: `main`, or the only function.
     pub fn entry(&self) -> Option<&str> {
         let all = self.compiled.signatures();
         match all {
@@ -137,7 +139,7 @@ impl Model {
         }
     }
 
-    /// What the entry function takes, with symbolic dims as expressions.
+    /// The inputs of the entry function, with symbolic dims as expressions.
     pub fn inputs(&self) -> &[ValueInfo] {
         self.entry().and_then(|name| self.signature(name)).map_or(&[], |s| &s.inputs)
     }
@@ -152,12 +154,12 @@ impl Model {
         &self.compiled
     }
 
-    /// The machine.
+    /// The VM.
     pub fn vm(&self) -> &VirtualMachine {
         &self.vm
     }
 
-    /// What the model has done: it was compiled once, whatever the shapes it ran at.
+    /// Statistics of the model: it was compiled once, whatever shapes it ran at.
     pub fn stats(&self) -> ModelStats {
         ModelStats { compilations: 1, runs: self.runs.load(Ordering::Relaxed) }
     }

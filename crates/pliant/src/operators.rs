@@ -1,8 +1,9 @@
-//! `pliant.call_operator`: operators whose operands' rank or data type is known only when the program runs.
+//! `pliant.call_operator`: operators on operands whose rank or data type is known only at run time.
 //!
-//! The call, over operands of the ranks and data types that they turn out to have, is a small program of its own, all
-//! of whose sizes are symbols. It is compiled the first time, never again for other sizes, and kept in a table of
-//! bounded length ([`Programs`]). The machine knows nothing of this: to it, the function is one of the host like any other.
+//! The call, for the actual ranks and data types of its operands, is a small program with symbolic
+//! sizes. It is compiled the first time, but not again for other sizes, and kept in a bounded cache
+//! ([`Programs`]). The VM does not know about this: to it, the function is an ordinary host
+//! function.
 
 use pliant_exec::FuncDef;
 use pliant_exec::abi::KernelRuntime;
@@ -16,19 +17,20 @@ use crate::error::Error;
 use crate::options::CompileOptions;
 use crate::programs::Programs;
 
-/// Tuples nested more deeply are no operands of operators.
+/// Maximum nesting of tuple operands.
 const MAX_DEPTH: usize = 32;
 /// Maximum number of values in an operand. A shared tuple counts once for each occurrence.
 const MAX_VALUES: usize = 1 << 16;
 
 static TABLE: Programs<String, String> = Programs::new();
 
-/// How many programs there are now.
+/// The current number of programs.
 pub fn operator_programs() -> usize {
     TABLE.len()
 }
 
-/// `call_operator(name, text, operands...)`: makes the call that `text` describes. Errors read as those of the operator.
+/// `call_operator(name, text, operands...)`: makes the call that `text` describes. Errors read like
+/// those of the operator.
 pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     run(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
 }
@@ -77,7 +79,7 @@ enum Known {
     Last,
 }
 
-/// The kind of an operand. `left` is how many values it may have.
+/// The kind of an operand. `left` is the number of values that it may still have.
 fn operand(value: &Value, known: Known, depth: usize, left: &mut usize) -> Option<Operand> {
     *left = left.checked_sub(1)?;
     Some(match value {
@@ -117,7 +119,7 @@ fn made(name: &str, script: &str) -> Result<VirtualMachine, String> {
     program.vm().map_err(message)
 }
 
-/// What a finding says, without where: the script is none of the user's.
+/// The message of a finding without its location, since the script is not the user's.
 fn said(finding: &pliant_diag::Diagnostic) -> String {
     match &finding.help {
         Some(help) => format!("{} ({help})", finding.message),

@@ -11,19 +11,19 @@ use pliant_pass::{CancelToken, Instrument, ModulePass, Sequential};
 
 use crate::error::Error;
 
-/// What code is generated for.
+/// The target of code generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target {
-    /// This machine's processor, through the embedded code generator.
+    /// This machine's processor, with the embedded code generator.
     #[default]
     Cranelift,
 }
 
 impl Target {
-    /// The target of that name, and a note if it stands in for another.
+    /// The target with that name, and a note if it substitutes another one.
     ///
     /// # Errors
-    /// A user error for a name that is no target.
+    /// A user error if the target does not exist.
     pub fn parse(name: &str) -> Result<(Target, Option<String>), Error> {
         let kind = name.split_whitespace().next().unwrap_or("");
         match kind {
@@ -68,10 +68,10 @@ impl ExecMode {
         }
     }
 
-    /// The mode of that name.
+    /// The mode with that name.
     ///
     /// # Errors
-    /// A user error for a name that is no mode.
+    /// A user error if the mode does not exist.
     pub fn parse(name: &str) -> Result<ExecMode, Error> {
         match name {
             "" | "bytecode" => Ok(ExecMode::Bytecode),
@@ -84,13 +84,13 @@ impl ExecMode {
     }
 }
 
-/// The passes on the graph.
+/// The graph passes.
 #[derive(Clone)]
 pub enum Pipeline {
-    /// A sequence by its name (see [`pliant_opt::pipelines`]).
+    /// A sequence by name (see [`pliant_opt::pipelines`]).
     Named(String),
-    /// Passes of one's own. The minimum build follows them, which leaves alone what is lowered already: put
-    /// [`pipeline`](crate::pipeline)`("default")` among them for the optimisations that a build makes by itself.
+    /// The user's own passes. The minimum build follows, which skips what is already lowered;
+    /// include [`pipeline`](crate::pipeline)`("default")` for the optimisations of a normal build.
     Passes(Arc<dyn ModulePass>),
 }
 
@@ -121,42 +121,44 @@ impl From<Box<dyn ModulePass>> for Pipeline {
 /// How to compile a module.
 #[derive(Clone, Default)]
 pub struct CompileOptions {
-    /// What code is generated for.
+    /// The target of code generation.
     pub target: Target,
     /// How graph functions are executed.
     pub exec_mode: ExecMode,
-    /// The passes on the graph; `None` for the pipeline `default`.
+    /// The graph passes; `None` for the pipeline `default`.
     pub pipeline: Option<Pipeline>,
-    /// Threads that compile, and that run parallel loops of machines made from the result; all by default.
+    /// The number of threads that compile, and that run parallel loops of VMs created from the
+    /// result; default: all.
     pub threads: Option<usize>,
-    /// The optimisation level; 2 by default.
+    /// The optimisation level; default: 2.
     pub opt_level: Option<u8>,
-    /// Passes to leave out.
+    /// Passes to skip.
     pub disabled_passes: Vec<String>,
-    /// Passes to run whatever the level.
+    /// Passes to run at any level.
     pub required_passes: Vec<String>,
-    /// Settings that single passes look up by name.
+    /// Settings of single passes, by name.
     pub config: IndexMap<Arc<str>, AttrValue>,
-    /// What watches the passes.
+    /// The instruments, which observe the passes.
     pub instruments: Vec<Arc<dyn Instrument>>,
-    /// Verify the module after every pass; on in debug builds.
+    /// Whether to verify the module after every pass; default: in debug builds.
     pub verify: Option<bool>,
-    /// Where to write every stage, over `PLIANT_DUMP_IR`.
+    /// Where to write every stage; overrides `PLIANT_DUMP_IR`.
     pub dump_dir: Option<PathBuf>,
-    /// How long the compilation may take. It is looked at between passes and functions.
+    /// The time limit of the compilation, checked between passes and functions.
     pub time: Option<Duration>,
-    /// Stops the compilation from outside.
+    /// Cancels the compilation from outside.
     pub cancel: CancelToken,
-    /// The texts that the module was parsed from, such as [`Script::sources`](crate::Script): errors at run time then say
-    /// at which lines they happened. The program keeps the names of the files and the lines, not the texts.
+    /// The sources that the module was parsed from, such as [`Script::sources`](crate::Script):
+    /// errors at run time then give their lines. The program keeps file names and line numbers, not
+    /// the texts.
     pub sources: Option<Arc<SourceMap>>,
 }
 
 impl CompileOptions {
-    /// Options for a target and a mode given by name; the notes say what stands in for what was asked.
+    /// Options for a target and a mode given by name. The notes state what was substituted.
     ///
     /// # Errors
-    /// A user error for names that do not exist.
+    /// A user error if a name does not exist.
     pub fn from_names(
         target: &str,
         exec_mode: &str,

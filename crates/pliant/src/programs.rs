@@ -1,4 +1,4 @@
-//! [`Programs`]: small programs that are compiled when a run first needs them, and kept in a table of bounded length.
+//! [`Programs`]: small programs that are compiled when a run first needs them, in a bounded cache.
 
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use indexmap::IndexMap;
 use pliant_vm::VirtualMachine;
 
-/// Programs kept; beyond that, those not used for longest go.
+/// Maximum number of cached programs; the least recently used ones are evicted.
 const MAX_PROGRAMS: usize = 512;
 
-/// A program, or why there is none.
+/// A program, or the error of its creation.
 type Made<E> = Result<VirtualMachine, E>;
 
-/// Programs by what they are made of, with the time of their last use.
+/// Programs by key, with the time of their last use.
 pub(crate) struct Programs<K, E> {
     table: Mutex<Table<K, E>>,
 }
 
-/// A program that is made once, by whoever wants it first.
+/// A program that is created once, by the first thread that needs it.
 type Kept<E> = Arc<OnceLock<Made<E>>>;
 
 struct Table<K, E> {
@@ -26,19 +26,19 @@ struct Table<K, E> {
 }
 
 impl<K: Hash + Eq, E> Programs<K, E> {
-    /// None.
+    /// An empty cache.
     pub(crate) const fn new() -> Self {
         Programs { table: Mutex::new(Table { programs: None, time: 0 }) }
     }
 
-    /// How many there are now.
+    /// The current number of programs.
     pub(crate) fn len(&self) -> usize {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.programs.as_ref().map_or(0, IndexMap::len)
     }
 
-    /// The program of that key, made the first time. Other threads that want the same one wait for it; those that want
-    /// others do not.
+    /// The program with that key, created the first time. Other threads that need the same one wait
+    /// for it; those that need others do not.
     pub(crate) fn program(&self, key: K, make: impl FnOnce() -> Made<E>) -> Program<E> {
         let kept = self.table.lock().unwrap_or_else(PoisonError::into_inner).kept(key);
         kept.get_or_init(make);
@@ -56,7 +56,7 @@ impl<K: Hash + Eq, E> Table<K, E> {
             return program.clone();
         }
         if programs.len() >= MAX_PROGRAMS {
-            // A quarter at once, so that looking for the oldest costs little per program.
+            // Evict a quarter at once, so that finding the oldest costs little per program.
             let mut times: Vec<u64> = programs.values().map(|(_, used)| *used).collect();
             times.sort_unstable();
             let oldest = times[MAX_PROGRAMS / 4];
@@ -68,7 +68,7 @@ impl<K: Hash + Eq, E> Table<K, E> {
     }
 }
 
-/// A program that was asked for; it stays while this does.
+/// A handle of a program, which keeps it alive.
 pub(crate) struct Program<E>(Kept<E>);
 
 impl<E> std::ops::Deref for Program<E> {

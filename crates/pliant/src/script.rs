@@ -1,4 +1,4 @@
-//! Reading modules from script text and files, with the sources that errors point into.
+//! Reads modules from script text and files, with the sources for errors.
 
 use std::path::Path;
 
@@ -8,19 +8,19 @@ use pliant_script::NoHost;
 
 use crate::error::Error;
 
-/// A module with the text that it was read from.
+/// A module with its source text.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// The module.
     pub module: IRModule,
-    /// What spans point into, for [`Error::render`].
+    /// The sources of spans, for [`Error::render`].
     pub sources: SourceMap,
 }
 
-/// Reads a module, or a function on its own, from text. `name` is the file's name in messages.
+/// Parses a module, or a single function, from text. `name` is the file's name in messages.
 ///
 /// # Errors
-/// All that is wrong with the text; the sources are for [`Error::render`].
+/// All errors in the text; the sources are for [`Error::render`].
 pub fn parse(name: &str, text: &str) -> Result<Script, (Error, SourceMap)> {
     let mut sources = SourceMap::new();
     let file =
@@ -34,7 +34,7 @@ pub fn parse(name: &str, text: &str) -> Result<Script, (Error, SourceMap)> {
 /// Reads a module from a file.
 ///
 /// # Errors
-/// `Executable` when the file cannot be read, else as [`parse`].
+/// `Executable` if the file cannot be read, otherwise as [`parse`].
 pub fn parse_file(path: &Path) -> Result<Script, (Error, SourceMap)> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         let error = Error::option(
@@ -46,7 +46,7 @@ pub fn parse_file(path: &Path) -> Result<Script, (Error, SourceMap)> {
     parse(&path.display().to_string(), &text)
 }
 
-/// Reads loop functions that the compiler wrote itself; the error is one line.
+/// Parses loop functions that the compiler wrote itself; the error is one line.
 pub(crate) fn parse_quietly(text: &str) -> Result<IRModule, String> {
     pliant_script::parse_module(text, pliant_ops::registry()).map_err(|errors| {
         errors.first().map_or_else(|| "unreadable".to_string(), |e| e.message.clone())

@@ -1,4 +1,4 @@
-//! What a function takes and gives: names, dtypes and dims with their symbols, for people and for front ends.
+//! The signatures of functions: names, dtypes and dims with their symbols, for users and frontends.
 
 use pliant_diag::suggest::did_you_mean;
 use pliant_ir::attr_names::{DEFAULT_INPUTS, INPUT_NAMES, OUTPUT_NAMES};
@@ -15,7 +15,7 @@ pub struct ValueInfo {
     pub ty: String,
     /// The element type, of tensors and scalars.
     pub dtype: Option<String>,
-    /// The dims, constants as numbers and symbolic ones as expressions; `None` where they are not known.
+    /// The dims, constants as numbers and symbolic ones as expressions; `None` if unknown.
     pub shape: Option<Vec<Dim>>,
 }
 
@@ -23,9 +23,9 @@ pub struct ValueInfo {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Dim {
-    /// Known when the program was compiled.
+    /// Known at compile time.
     Constant(i64),
-    /// Known when it runs: a symbol or an expression over symbols.
+    /// Known at run time: a symbol or an expression over symbols.
     Symbolic(String),
 }
 
@@ -38,7 +38,7 @@ impl std::fmt::Display for Dim {
     }
 }
 
-/// What a function takes and gives.
+/// The parameters and the result of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
     /// The function.
@@ -47,20 +47,20 @@ pub struct Signature {
     pub inputs: Vec<ValueInfo>,
     /// Its result.
     pub output: ValueInfo,
-    /// What the file that it was imported from calls its inputs, in order; empty for other functions.
+    /// For an imported function, the file's names of its inputs, in order; otherwise empty.
     #[serde(default)]
     pub input_names: Vec<String>,
-    /// What that file calls its outputs, which are the fields of the result where there are several; empty for other
-    /// functions.
+    /// For an imported function, the file's names of its outputs, which are the fields of the
+    /// result if there are several; otherwise empty.
     #[serde(default)]
     pub output_names: Vec<String>,
-    /// Inputs of that file whose values stand in it, and are constants of the program.
+    /// Inputs of that file that have values in it, and are constants of the program.
     #[serde(default)]
     pub default_inputs: Vec<String>,
 }
 
 impl Signature {
-    /// What to say to who feeds an input of that name, which there is not.
+    /// The error message for an input that does not exist.
     pub fn no_input(&self, name: &str) -> String {
         if self.default_inputs.iter().any(|n| n == name) {
             return format!(
@@ -73,7 +73,7 @@ impl Signature {
         close.unwrap_or_else(|| format!("the inputs are {}", names.join(", ")))
     }
 
-    /// The names that inputs are fed by: those of the file, else those of the parameters.
+    /// The names of inputs for feeds: those of the file, otherwise those of the parameters.
     pub fn feed_names(&self) -> Vec<&str> {
         match self.input_names.len() == self.inputs.len() {
             true => self.input_names.iter().map(String::as_str).collect(),
@@ -97,7 +97,7 @@ pub fn signatures(module: &IRModule) -> Vec<Signature> {
         .collect()
 }
 
-/// The strings of an attribute that lists names.
+/// The strings of an attribute that is a list of names.
 fn names(func: &Function, attr: &str) -> Vec<String> {
     match func.attrs.get(attr) {
         Some(AttrValue::List(items)) => {

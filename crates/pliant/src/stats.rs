@@ -1,4 +1,4 @@
-//! What a compilation and a model have done so far.
+//! Statistics of compilations and models.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use pliant_pass::TimingEntry;
 
 use crate::explain::Explanation;
 
-/// The facts of one compilation.
+/// Statistics of one compilation.
 #[derive(Clone, Debug, Default)]
 pub struct CompileStats {
-    /// The phases in order, passes under the phase they belong to.
+    /// The phases in order, with passes below the phase they belong to.
     pub phases: Vec<TimingEntry>,
-    /// From the call to the result.
+    /// The time from the call to the result.
     pub total: Duration,
-    /// Graph functions in the program.
+    /// The number of graph functions in the program.
     pub functions: usize,
-    /// Loop functions compiled to machine code.
+    /// The number of loop functions compiled to machine code.
     pub kernels: usize,
-    /// What was offloaded, what was kept and why; empty for a program that was loaded.
+    /// What was offloaded, what was kept and why; empty for a loaded program.
     pub explanation: Explanation,
 }
 
 impl CompileStats {
-    /// The phases as an indented table, the total last.
+    /// The phases as an indented table, with the total last.
     pub fn render(&self) -> String {
         let mut out = pliant_pass::timing::render(&self.phases);
         out.push_str(&format!("{:>10.3} ms  total\n", self.total.as_secs_f64() * 1e3));
@@ -30,11 +30,11 @@ impl CompileStats {
     }
 }
 
-/// What a model has done.
+/// Statistics of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelStats {
-    /// How often it was compiled or loaded: once, whatever the shapes it ran at.
+    /// The number of compilations or loads: 1, whatever shapes it ran at.
     pub compilations: u64,
-    /// How often it ran.
+    /// The number of runs.
     pub runs: u64,
 }

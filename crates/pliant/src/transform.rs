@@ -1,4 +1,4 @@
-//! Running single passes of either level by name, listing them, and adding one's own.
+//! Runs single passes of either level by name, lists them, and registers the user's own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,20 +15,20 @@ use crate::error::Error;
 pub enum PassLevel {
     /// Graph functions and the module.
     Graph,
-    /// Loop functions, each alone.
+    /// Loop functions, one at a time.
     Loop,
     /// A sequence of passes.
     Pipeline,
-    /// Whatever it likes: it was registered by the program that uses this library.
+    /// Anything: the program that uses this library registered it.
     User,
 }
 
-/// A pass, as it can be named.
+/// An entry of the list of passes.
 #[derive(Clone, Copy, Debug)]
 pub struct PassEntry {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// What it does, in one line.
     pub doc: &'static str,
     /// What it works on.
     pub level: PassLevel,
@@ -61,13 +61,13 @@ pub fn pass_list() -> Vec<PassEntry> {
     graph.chain(loops).chain(pipelines).chain(user).collect()
 }
 
-/// The name that a pass calls itself by, of any name that it answers to.
+/// The canonical name of a pass, given any of its names.
 pub(crate) fn own_name(name: &str) -> String {
     let info = pliant_opt::PASSES.iter().find(|p| p.aliases.contains(&name));
     info.map_or(name, |p| p.name).to_string()
 }
 
-/// What to tell of a name that no pass or pipeline has: what was meant, if that can be guessed.
+/// The message for an unknown name of a pass or pipeline, with a suggestion if possible.
 pub fn unknown_pass(name: &str) -> Option<String> {
     let known = pass_list();
     let own = own_name(name);
@@ -100,8 +100,8 @@ fn user_passes() -> MutexGuard<'static, Vec<UserPass>> {
     USER_PASSES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Registers a pass of one's own: [`find_pass`] and [`transform`] know it by its name from then on, and [`pass_list`]
-/// tells of it.
+/// Registers a user-defined pass: [`find_pass`] and [`transform`] then find it by name, and
+/// [`pass_list`] lists it.
 ///
 /// ```
 /// use pliant::{AttrValue, FunctionPass, PassContext, PassError, relax};
@@ -146,7 +146,7 @@ fn user_passes() -> MutexGuard<'static, Vec<UserPass>> {
 /// ```
 ///
 /// # Errors
-/// A user error for a name that a pass or pipeline has.
+/// A user error if a pass or pipeline has that name.
 pub fn register_pass(
     name: &'static str,
     doc: &'static str,
@@ -170,10 +170,10 @@ fn find_user_pass(name: &str) -> Option<Box<dyn ModulePass>> {
     Some(make())
 }
 
-/// The pass or pipeline of that name.
+/// The pass or pipeline with that name.
 ///
 /// # Errors
-/// A user error with the nearest names.
+/// A user error that suggests the nearest names.
 pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
     if let Some(info) = pliant_opt::passes::find(name) {
         return Ok((info.make)());
@@ -201,7 +201,7 @@ pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
 /// Runs passes by name, one after the other.
 ///
 /// # Errors
-/// A user error for an unknown name, else that of the first pass that fails.
+/// A user error for an unknown name, otherwise the error of the first pass that fails.
 pub fn transform(
     module: IRModule,
     names: &[impl AsRef<str>],
@@ -216,7 +216,7 @@ pub fn transform(
     Ok(module)
 }
 
-/// Whether two names of passes, written in camel case, begin alike or have a longer word in common.
+/// Whether two names of passes in camel case have the same beginning or share a longer word.
 fn shares_a_word(known: &str, name: &str) -> bool {
     let words = |s: &str| -> Vec<String> {
         let mut out: Vec<String> = Vec::new();
@@ -235,7 +235,7 @@ fn shares_a_word(known: &str, name: &str) -> bool {
     words(name).iter().any(|w| have.iter().any(|h| h.starts_with(w) || w.starts_with(h.as_str())))
 }
 
-/// A pass over loop functions as a pass over the module.
+/// Runs a pass on loop functions as a pass on the module.
 struct LoopPass(&'static pliant_tir::PrimPass);
 
 impl ModulePass for LoopPass {

@@ -1,4 +1,4 @@
-//! [`register_op`]: operators of the user's, from a function over tensor expressions.
+//! [`register_op`]: user-defined operators, from a function on tensor expressions.
 
 use pliant_diag::Diagnostic;
 use pliant_diag::codes::PL0219;
@@ -8,12 +8,14 @@ use pliant_ops::{TeArg, UserOpSpec, register_user_op};
 
 use crate::error::Error;
 
-/// Registers an operator that a function over tensor expressions describes: `R.<name>` in scripts, and `relax.op.<name>`
-/// in Python. `attrs` are its attributes with their defaults; one without must be given by each call.
+/// Registers an operator that is defined by a function on tensor expressions: `R.<name>` in
+/// scripts, and `relax.op.<name>` in Python. `attrs` are its attributes with their defaults; a call
+/// must give an attribute without a default.
 ///
-/// The function gets a tensor for each operand. There is nothing else to write: the type of a call follows from the shape
-/// and element type of what it makes, for symbolic sizes too, and so do its loops, its fusion with its neighbours, and what
-/// the interpreter computes. Registering a name again replaces its meaning.
+/// The function receives a tensor for each operand. Nothing else is needed: the type of a call
+/// follows from the shape and element type of its result, also for symbolic sizes, and so do its
+/// loops, its fusion with other operators, and its evaluation in the interpreter. Registering a
+/// name again replaces its definition.
 ///
 /// ```
 /// use pliant::{CompileOptions, Model, Tensor, Value, parse, register_op, te};
@@ -45,7 +47,7 @@ use crate::error::Error;
 /// ```
 ///
 /// # Errors
-/// `Compile` when the name is one of the library's, is no dotted name, or is a group of operators.
+/// `Compile` if the name is one of the library's, is not a dotted name, or is a group of operators.
 pub fn register_op(
     name: &str,
     operands: &[&str],
@@ -65,7 +67,7 @@ pub fn register_op(
         operands: operands.iter().map(|s| s.to_string()).collect(),
         attrs: attrs.iter().map(|(key, default)| (key.to_string(), default.clone())).collect(),
         te: Box::new(move |args, attrs| {
-            // Operands that are left out at the end are not there.
+            // Trailing operands that are `None` are absent.
             let given = args.iter().rposition(|a| !matches!(a, TeArg::None)).map_or(0, |k| k + 1);
             te(&args[..given].iter().map(tensor).collect::<Result<Vec<_>, _>>()?, attrs)
         }),

@@ -1,10 +1,8 @@
-//! Turns fully lowered graph functions into bytecode.
+//! Generates bytecode from fully lowered graph functions.
 //!
-//! Registers are reused: a variable's register is free after the last read of the variable, of its
-//! aliases included. The
-//! value in a free register lives until the register is written again, which is why
-//! `KillAfterLastUse` clears those that
-//! hold tensors.
+//! Registers are reused: a variable's register is free after the last read of the variable and its
+//! aliases. A free register keeps its value until it is written again. Therefore `KillAfterLastUse`
+//! clears those that hold tensors.
 
 mod given;
 mod inline;
@@ -38,12 +36,13 @@ use pliant_opt::lower::lower_runtime_builtin::BUILTIN_OPS;
 use inline::Inlined;
 use tail::Exit;
 
-/// How a function's parameter types are shown in the executable.
+/// Renders a function's parameter types for the executable.
 pub type TypeText<'a> = dyn Fn(&Function, pliant_ir::relax::Type) -> String + 'a;
 
-/// What the code generator asks of its caller.
+/// The inputs of the code generator from its caller.
 pub struct CodegenInputs<'a> {
-    /// The signature and messages of a compiled kernel; without it they follow from the loop function.
+    /// The signature and messages of a compiled kernel; `None` to derive them from the loop
+    /// function.
     pub kernel_info: &'a dyn Fn(&str) -> Option<KernelInfo>,
     /// The text of a type.
     pub type_text: &'a TypeText<'a>,
@@ -51,14 +50,15 @@ pub struct CodegenInputs<'a> {
     pub kernels: Vec<u8>,
     /// Facts about the program.
     pub metadata: Vec<(String, String)>,
-    /// The texts that spans point into, if errors at run time are to say lines.
+    /// The sources of spans, if errors at run time should give lines.
     pub sources: Option<&'a SourceMap>,
 }
 
 /// The executable of a lowered module.
 ///
 /// # Errors
-/// User errors for what has no meaning at run time, an internal error where a pass left something behind.
+/// User errors for what has no meaning at run time, and an internal error if a pass left something
+/// unlowered.
 pub fn codegen(
     module: &IRModule,
     inputs: CodegenInputs<'_>,
@@ -86,7 +86,7 @@ pub fn codegen(
     exec.get().map_err(|e: ExecError| PassError::internal(e.to_string()))
 }
 
-/// The signature of a kernel as its loop function declares it.
+/// The signature of a kernel as declared by its loop function.
 pub fn default_kernel_info(name: &str, func: &PrimFunc) -> KernelInfo {
     let written = pliant_tir::accesses::written_buffers(func);
     let args = func
@@ -110,7 +110,7 @@ pub fn default_kernel_info(name: &str, func: &PrimFunc) -> KernelInfo {
     KernelInfo { name: name.into(), args, checks: Vec::new() }
 }
 
-/// A tensor that is all that ever stands in its storage.
+/// A tensor that is the only one in its storage.
 struct WholeStorage {
     var: Var,
     bytes: Expr,
@@ -118,7 +118,8 @@ struct WholeStorage {
     dtype: Expr,
 }
 
-/// A storage, a tensor at its start, and the end of the storage's name, in three bindings one after the other.
+/// Recognises three consecutive bindings: a storage, a tensor at its start, and the kill of the
+/// storage.
 fn whole_storage(func: &Function, bindings: &[Binding]) -> Option<WholeStorage> {
     let [storage, tensor, kill, ..] = bindings else { return None };
     if [storage, tensor, kill].iter().any(|b| b.cast.is_some()) {
@@ -141,31 +142,32 @@ fn whole_storage(func: &Function, bindings: &[Binding]) -> Option<WholeStorage> 
 
 struct FunctionGen<'a> {
     module: &'a IRModule,
-    /// What the loop functions take.
+    /// The signatures of the loop functions.
     kernels: &'a FxHashMap<Arc<str>, KernelInfo>,
     func: &'a Function,
     sources: Option<&'a SourceMap>,
     exec: &'a mut ExecBuilder,
     live: Liveness,
-    /// Where each variable is; those that name a constant have no register.
+    /// The location of each variable; those that name a constant have no register.
     places: FxHashMap<Var, Operand>,
     free: Vec<Reg>,
     next: u32,
-    /// What becomes of the function's result.
+    /// The use of the function's result.
     exit: Exit,
-    /// The functions that are written out in loops.
+    /// The functions that are inlined into loops.
     inlined: &'a Inlined,
-    /// The closures that one loop calls, and the registers of what they captured where they are written out.
+    /// The closures that one loop calls, and the registers of their captured values if they are
+    /// inlined.
     closures: FxHashMap<Var, LoopClosure>,
     captured: FxHashMap<Var, Vec<Reg>>,
-    /// Variables that take the place of the state that they follow.
+    /// Variables that reuse the register of the state that they replace.
     in_place: FxHashMap<Var, Reg>,
-    /// Registers of a written out function whose values nothing kills.
+    /// Registers of an inlined function whose values nothing kills.
     held: Vec<Reg>,
-    /// Registers of what a written out function captured: every turn reads them, so no turn may kill them. For a
-    /// condition the state is among them, which the body reads next.
+    /// Registers with the captured values of an inlined function: every iteration reads them, so no
+    /// iteration may kill them. For a condition, they include the state, which the body reads next.
     captured_here: Vec<Reg>,
-    /// What kills name.
+    /// The variables that are killed.
     killed: FxHashSet<Var>,
     /// Tensors that the function allocates.
     allocated: FxHashSet<Var>,
@@ -227,7 +229,7 @@ impl FunctionGen<'_> {
         })
     }
 
-    /// Emits the bindings of a sequence; returns its result.
+    /// Emits the bindings of a sequence. Returns its result.
     fn sequence(&mut self, seq: Seq) -> Result<Operand, PassError> {
         let func = self.func;
         let mut expiring: FxHashMap<usize, Vec<Reg>> = FxHashMap::default();
@@ -237,13 +239,13 @@ impl FunctionGen<'_> {
         self.bindings(&bindings, &mut expiring)?;
         let mut temps = Vec::new();
         let result = self.operand(func.seq(seq).result, &mut temps)?;
-        // The result is read right after this, before anything else is written.
+        // The result is read directly after this, before any other write.
         self.free.extend(temps);
         self.free.extend(expiring.remove(&AT_RESULT).into_iter().flatten());
         Ok(result)
     }
 
-    /// Emits the first bindings of a sequence; registers that expire later are in `expiring` afterwards.
+    /// Emits the first bindings of a sequence. Registers that expire later are then in `expiring`.
     fn bindings(
         &mut self,
         bindings: &[Binding],
@@ -255,7 +257,7 @@ impl FunctionGen<'_> {
             self.at(spans[index]);
             let whole = whole_storage(self.func, &bindings[index..]);
             let whole = whole.filter(|_| {
-                // Nothing else names the storage, nor what killing it gives.
+                // Nothing else reads the storage, or the result of killing it.
                 self.live.last_read(bindings[index].var) == Some(index + 2)
                     && self.live.last_read(bindings[index + 2].var).is_none()
             });
@@ -275,7 +277,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// Emits a tensor with the storage that nothing else is in.
+    /// Emits a tensor together with its storage.
     fn alloc_whole(&mut self, tensor: &WholeStorage) -> Result<Vec<Reg>, PassError> {
         let mut temps = Vec::new();
         let dst = self.in_place.get(&tensor.var).copied().unwrap_or_else(|| self.fresh());
@@ -285,7 +287,7 @@ impl FunctionGen<'_> {
         Ok(self.owned(tensor.var, dst))
     }
 
-    /// Emits one binding; returns the registers that the variable owns, none for other names of a value.
+    /// Emits one binding. Returns the registers that the variable owns, none for a renamed value.
     fn binding(&mut self, binding: &Binding) -> Result<Vec<Reg>, PassError> {
         if binding.cast.is_some() {
             return Err(PassError::internal("a match_cast is left; VMShapeLower lowers it"));
@@ -305,7 +307,8 @@ impl FunctionGen<'_> {
         let mut temps = Vec::new();
         let unused = self.live.last_read(binding.var).is_none();
         let is_if = matches!(func.expr(binding.value), ExprData::If { .. });
-        // The destination is taken before the operands' own registers are free again, so it is none of them.
+        // The destination is allocated before the operands' temporary registers are freed, so it is
+        // none of them.
         let dst = match self.in_place.get(&binding.var) {
             Some(&reg) => reg,
             None if unused && !is_if => Reg::VOID,
@@ -324,7 +327,7 @@ impl FunctionGen<'_> {
         Ok(self.owned(binding.var, dst))
     }
 
-    /// Records where a variable is; returns its register unless that is another's.
+    /// Records the location of a variable. Returns its register unless another variable owns it.
     fn owned(&mut self, var: Var, reg: Reg) -> Vec<Reg> {
         self.places.insert(var, Operand::Reg(reg));
         if self.in_place.contains_key(&var) {
@@ -338,7 +341,7 @@ impl FunctionGen<'_> {
         vec![reg]
     }
 
-    /// Where the value of a binding is already: another variable's place, or a constant.
+    /// The existing location of a binding's value: another variable's location, or a constant.
     fn place_of(&mut self, value: Expr) -> Result<Option<Operand>, PassError> {
         match self.func.expr(value) {
             ExprData::Var(source) => self.var(*source).map(Some),
@@ -372,7 +375,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// Emits a jump, to be patched, that is taken where the condition does not hold.
+    /// Emits a jump, to be patched, that is taken if the condition is false.
     fn jump_unless(&mut self, cond: Expr) -> Result<usize, PassError> {
         let mut temps = Vec::new();
         let cond = self.operand(cond, &mut temps)?;
@@ -386,7 +389,7 @@ impl FunctionGen<'_> {
         let outer = self.held.len();
         let result = self.sequence(seq)?.arg();
         self.exec.emit_call("vm.builtin.copy", &[result], dst);
-        // After the branch nobody knows whether its registers were written.
+        // After the branch, it is unknown whether its registers were written.
         let inner = self.held.split_off(outer);
         if !matches!(self.exit, Exit::Return) {
             self.release(inner, &[dst]);
@@ -394,7 +397,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// Emits the evaluation of an expression that is no leaf, or a copy of a leaf.
+    /// Emits the evaluation of an expression that is not a leaf, or a copy of a leaf.
     fn value(&mut self, e: Expr, dst: Reg, temps: &mut Vec<Reg>) -> Result<(), PassError> {
         match self.func.expr(e) {
             ExprData::Call { callee, args, .. } => {
@@ -470,7 +473,7 @@ impl FunctionGen<'_> {
             (VM_ALLOC_STORAGE, _) => self.emit("vm.builtin.alloc_storage", args, dst, temps),
             (VM_ALLOC_TENSOR, _) => self.emit("vm.builtin.alloc_tensor", args, dst, temps),
             (VM_KILL_OBJECT | MEMORY_KILL_TENSOR | MEMORY_KILL_STORAGE, &[object]) => {
-                // Only a register can be cleared; constants stay.
+                // Only registers can be cleared; constants stay.
                 match self.operand(object, temps)? {
                     Operand::Reg(reg) => {
                         self.exec.emit_call("vm.builtin.kill_object", &[Arg::reg(reg)], Reg::VOID);
@@ -512,7 +515,7 @@ impl FunctionGen<'_> {
         for &arg in args {
             operands.push(self.operand(arg, temps)?.arg());
         }
-        // What is written out in a loop returns nothing itself.
+        // A function that is inlined into a loop does not return.
         let name = match name {
             "vm.builtin.invoke_closure_tail" if !matches!(self.exit, Exit::Return) => {
                 "vm.builtin.invoke_closure"
@@ -530,7 +533,7 @@ impl FunctionGen<'_> {
         })
     }
 
-    /// A leaf as an operand. A tuple is made first, in a register of `temps`.
+    /// A leaf as an operand. A tuple is first created in a register of `temps`.
     fn operand(&mut self, e: Expr, temps: &mut Vec<Reg>) -> Result<Operand, PassError> {
         let func = self.func;
         let arg = match func.expr(e) {
@@ -581,7 +584,7 @@ impl FunctionGen<'_> {
         }
     }
 
-    /// A known operand in a register of its own.
+    /// A constant operand in a new register.
     fn copied(&mut self, arg: Arg, temps: &mut Vec<Reg>) -> Reg {
         let reg = self.fresh();
         self.exec.emit_call("vm.builtin.copy", &[arg], reg);
@@ -590,7 +593,7 @@ impl FunctionGen<'_> {
     }
 }
 
-/// An operand: in a register, or known.
+/// An operand: in a register, or constant.
 #[derive(Clone, Copy)]
 enum Operand {
     Reg(Reg),

@@ -1,5 +1,5 @@
-//! Chains: what the turns of a loop have collected so far. A chain is never changed, so that any number of values may
-//! share its beginning, and adding to it copies nothing.
+//! Chains: the values that the iterations of a loop have collected so far. A chain is immutable, so
+//! any number of values can share its beginning, and appending copies nothing.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use pliant_vm::{CheckKind, Value, VmError};
 use super::sequence::joined;
 use super::{Outcome, misused, wrong};
 
-/// The last item and those before it.
+/// The last item, with a link to those before it.
 struct Link {
     item: Value,
     before: Option<Arc<Link>>,
     length: usize,
-    /// Links of small items are what takes the memory.
+    /// For small items, the links take most of the memory.
     _counted: Reserved,
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // One after the other: a chain may be longer than a stack is deep.
+        // Without recursion: a chain may be longer than the stack is deep.
         let mut next = self.before.take();
         while let Some(mut link) = next.and_then(Arc::into_inner) {
             next = link.before.take();
@@ -33,12 +33,12 @@ impl Drop for Link {
 }
 
 thread_local! {
-    /// Items that wait to be dropped, while a drop of an item is in progress on this thread.
+    /// Items that are waiting to be dropped while this thread is dropping an item.
     static WAITING: RefCell<Option<Vec<Value>>> = const { RefCell::new(None) };
 }
 
-/// Drops an item. If that drops further chains, their items are dropped one after the other: chains may be nested deeper
-/// than a stack is deep.
+/// Drops an item. If that drops further chains, their items are dropped one after the other: chains
+/// may be nested deeper than the stack is deep.
 fn drop_later(item: Value) {
     if !matches!(item, Value::Object(_) | Value::Tuple(_) | Value::Func(_)) {
         return;
@@ -49,7 +49,7 @@ fn drop_later(item: Value) {
         waiting.get_or_insert_default().push(item);
         is_first
     });
-    // While the thread ends, the item has been dropped.
+    // While the thread terminates, the item has already been dropped.
     if !is_first.unwrap_or(false) {
         return;
     }
@@ -60,7 +60,7 @@ fn drop_later(item: Value) {
     WAITING.set(None);
 }
 
-/// The chain that a value is; none has no items.
+/// The chain in a value; `None` if it has no items.
 fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
     match value {
         Value::None => Ok(None),
@@ -72,7 +72,7 @@ fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
     }
 }
 
-/// The items, the first one first.
+/// The items in order.
 fn items(value: &Value) -> Result<Vec<Value>, VmError> {
     let last = chain(value)?;
     let mut items = Vec::with_capacity(last.as_ref().map_or(0, |l| l.length));
@@ -102,7 +102,7 @@ pub(super) fn push(args: &[Value]) -> Outcome {
         return Err(VmError::check(CheckKind::Shape, text));
     }
     let length = before.as_ref().map_or(0, |l| l.length) + 1;
-    // With the two counts of the pointer to it, and the allocator's header.
+    // Includes the two reference counts and the allocator's header.
     let counted = Reserved::new(size_of::<Link>() + 4 * size_of::<usize>())?;
     Ok(Value::Object(Arc::new(Link { item: item.clone(), before, length, _counted: counted })))
 }

@@ -1,4 +1,5 @@
-//! What imported models ask of whole tensors and no loop function serves: bits as another type, determinants.
+//! Functions on whole tensors that imported models need and loop functions do not provide:
+//! bitcasts, determinants.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_onnx::host;
@@ -17,7 +18,7 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
     let x = x.to_contiguous()?;
     let bytes = x.as_bytes()?;
     if *dtype == DType::Bool {
-        // A bool of another byte than 0 and 1 is none.
+        // A bool with a byte other than 0 and 1 is invalid.
         let ones: Vec<u8> = bytes.iter().map(|&b| u8::from(b != 0)).collect();
         return Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, &ones)?));
     }
@@ -39,7 +40,7 @@ pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let mut elements = x.to_contiguous()?.to_f64_vec()?;
     let count = batch.iter().product::<i64>() as usize;
     let each = size.saturating_mul(size);
-    // The values, and as much for their tensor.
+    // The values, and the same size for their tensor.
     let _values = Reserved::new(count.saturating_mul(16))?;
     // The determinant of a matrix without rows is 1.
     let mut values = Vec::new();
@@ -63,7 +64,8 @@ fn narrow<T>(values: &[f64], f: impl Fn(f64) -> T) -> Vec<T> {
     values.iter().map(|&v| f(v)).collect()
 }
 
-/// The determinant by elimination, with the largest element of each column as pivot. `None` if the run is interrupted.
+/// The determinant by elimination, with the largest element of each column as the pivot. `None` if
+/// the run is interrupted.
 fn determinant(a: &mut [f64], size: usize, runtime: &KernelRuntime) -> Option<f64> {
     let mut product = 1.0;
     for k in 0..size {

@@ -1,4 +1,5 @@
-//! Inputs that are sequences or optionals: held against what the model declares of them, before anything runs on them.
+//! Checks inputs that are sequences or optionals against the model's declarations, before the
+//! model runs.
 
 use pliant_onnx::host;
 use pliant_tensor::Tensor;
@@ -14,7 +15,7 @@ pub(super) fn check(args: &[Value]) -> Outcome {
     Ok(value.clone())
 }
 
-/// Whether a value is what [`pliant_onnx::host::INPUT`] says.
+/// Whether a value matches the declaration that [`pliant_onnx::host::INPUT`] describes.
 fn fits(value: &Value, what: &str, kind: &str) -> Result<(), VmError> {
     let inner = |word: &str| kind.strip_prefix(word)?.strip_suffix(')');
     if let Some(held) = inner("optional(") {

@@ -1,5 +1,5 @@
-//! The functions of the host that imported models call ([`pliant_onnx::host`]): sequences, optionals and chains, and what
-//! no loop function serves.
+//! The host functions that imported models call ([`pliant_onnx::host`]): sequences, optionals and
+//! chains, and what loop functions do not provide.
 
 mod chain;
 mod dense;
@@ -36,11 +36,11 @@ const FUNCTIONS: &[(&str, HostFn)] = &[
     (host::INPUT, input::check),
 ];
 
-/// The functions that can run for long. They stop when the calling run is interrupted.
+/// The functions that can run for a long time. They stop when the calling run is interrupted.
 const INTERRUPTIBLE_FUNCTIONS: &[(&str, InterruptibleHostFn)] =
     &[(host::DET, dense::det), (host::NODE, node::call)];
 
-/// Registers the functions. Names that the user has taken stay the user's.
+/// Registers the functions. Functions that the user has registered under these names are kept.
 pub(crate) fn register() {
     for &(name, func) in FUNCTIONS {
         let plain = move |args: &[Value]| func(args).map_err(|e| VmError::Plain(Box::new(e)));
@@ -54,8 +54,8 @@ pub(crate) fn register() {
     }
 }
 
-/// Arguments of another number or kind than the function takes: something else than a sequence was fed for one, or the
-/// program was not imported.
+/// Wrong arguments: the input was not a sequence where one is required, or the program was not
+/// imported.
 fn misused(name: &str, args: &[Value]) -> VmError {
     match args.first() {
         Some(first) if name.starts_with("pliant.sequence.") && first.as_tuple().is_none() => {
@@ -65,12 +65,12 @@ fn misused(name: &str, args: &[Value]) -> VmError {
     }
 }
 
-/// A value that does not fit.
+/// An error for a value that does not match.
 fn wrong(message: impl Into<String>) -> VmError {
     VmError::check(CheckKind::Value, message)
 }
 
-/// The one integer of a tensor.
+/// The integer in a tensor of one element.
 fn integer(tensor: &Tensor, what: &str) -> Result<i64, VmError> {
     match tensor.to_i64_vec()?.as_slice() {
         [one] => Ok(*one),

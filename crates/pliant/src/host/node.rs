@@ -1,7 +1,9 @@
-//! `pliant.onnx.node`: nodes that are imported for the operands of a run ([`pliant_onnx::NodeAtRun`]).
+//! `pliant.onnx.node`: nodes that are imported at run time for the actual operands
+//! ([`pliant_onnx::NodeAtRun`]).
 //!
-//! A node is compiled for the ranks and element types that come, once, with all sizes as symbols. Only where it cannot be
-//! imported so is it compiled for sizes and small integers too.
+//! A node is compiled once for each combination of ranks and element types, with all sizes
+//! symbolic. Only if it cannot be imported like that, it is also compiled for the actual sizes and
+//! small integer values.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_onnx::{Depth, NodeAtRun, Operand};
@@ -16,7 +18,7 @@ use crate::programs::Programs;
 /// The programs by node and operands.
 static TABLE: Programs<(String, Vec<Operand>), String> = Programs::new();
 
-/// `(node, operands...)`: its results, a tuple where there are several.
+/// `(node, operands...)`: its results, as a tuple if there are several.
 pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let name = pliant_onnx::host::NODE;
     let [Value::Str(text), operands @ ..] = args else { return Err(misused(name, args)) };
@@ -33,13 +35,13 @@ pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
         let program = TABLE.program((text.to_string(), kinds.clone()), || made(text, &kinds));
         match &*program {
             Ok(machine) => {
-                // Operands whose values are part of the program are none of its inputs.
+                // Operands whose values are part of the program are not inputs of it.
                 let fed = kinds.iter().zip(operands).filter(|(kind, _)| !kind.is_value());
                 let fed: Vec<Value> = fed.map(|(_, v)| v.clone()).collect();
                 // SAFETY: the runtime is that of the caller, which waits for the result.
                 return unsafe { machine.invoke_within(runtime, "main", &fed) };
             }
-            // What is said where most is known is nearest to what is wrong.
+            // The attempt with the most known facts gives the most relevant message.
             Err(message) => told.clone_from(message),
         }
     }

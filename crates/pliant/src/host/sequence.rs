@@ -1,4 +1,5 @@
-//! Sequences whose length a run knows, which are tuples, and optionals, which are a value or none.
+//! Sequences whose length is known at run time, which are tuples, and optionals, which are a value
+//! or none.
 
 use pliant_onnx::host;
 use pliant_tensor::{DType, Tensor, contiguous_strides};
@@ -6,9 +7,10 @@ use pliant_vm::{CheckKind, Value, VmError};
 
 use super::{Outcome, integer, misused, wrong};
 
-/// Parts that one tensor is split into at most: an axis of a tensor without elements may have any size.
+/// Maximum number of parts that one tensor is split into: an axis of a tensor without elements may
+/// have any size.
 const MAX_PARTS: i64 = 1 << 24;
-/// Lengths that a message lists at most.
+/// Maximum number of lengths in a message.
 const SHOWN: usize = 16;
 
 /// The items.
@@ -16,7 +18,7 @@ pub(super) fn make(args: &[Value]) -> Outcome {
     Ok(Value::tuple(args.iter().cloned()))
 }
 
-/// The place that an operand names among `count`.
+/// The position that an operand gives in a sequence of `length` items, among `count` valid ones.
 fn place(given: &Value, length: usize, count: usize) -> Result<usize, VmError> {
     let Value::Tensor(given) = given else {
         return Err(wrong(format!("a place in a sequence must be a tensor, not {}", given.kind())));
@@ -73,7 +75,7 @@ pub(super) fn get(args: &[Value]) -> Outcome {
     }
 }
 
-/// An axis that may count from the end.
+/// An axis, which may count from the end.
 fn axis_of(axis: i64, rank: usize) -> Result<usize, VmError> {
     let normal = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
     usize::try_from(normal)
@@ -104,7 +106,7 @@ pub(super) fn concat(args: &[Value]) -> Outcome {
     Ok(Value::Tensor(joined(&parts, axis)?))
 }
 
-/// Tensors one after the other along an axis that the first has.
+/// Concatenates tensors along an axis that the first one has.
 pub(super) fn joined(parts: &[Tensor], axis: usize) -> Result<Tensor, VmError> {
     let Some(first) = parts.first() else { return Err(wrong("there is nothing to join")) };
     let mut shape = first.shape().to_vec();
@@ -135,7 +137,7 @@ pub(super) fn joined(parts: &[Tensor], axis: usize) -> Result<Tensor, VmError> {
         let part = part.to_contiguous()?;
         for o in 0..outer {
             let (to, source) = (run(&out, o * row + from, chunk)?, run(&part, o * chunk, chunk)?);
-            // SAFETY: the tensor is new, nobody else has it.
+            // SAFETY: the tensor is new and not shared.
             unsafe { to.copy_from(&source)? };
         }
         from += chunk;
@@ -143,7 +145,7 @@ pub(super) fn joined(parts: &[Tensor], axis: usize) -> Result<Tensor, VmError> {
     Ok(out)
 }
 
-/// A view of some elements of a row-major tensor, one after the other.
+/// A view of consecutive elements of a row-major tensor.
 fn run(whole: &Tensor, from: i64, count: i64) -> Result<Tensor, VmError> {
     let dtype = whole.dtype();
     let offset = whole.byte_offset() + if count == 0 { 0 } else { from as usize * dtype.size() };
@@ -211,7 +213,7 @@ pub(super) fn split(args: &[Value]) -> Outcome {
     Ok(Value::tuple(items))
 }
 
-/// The lengths of parts of an axis that all have one length, but perhaps the last.
+/// The lengths of equal parts of an axis; the last may be shorter.
 fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, VmError> {
     if each < 1 {
         return Err(wrong(format!("parts of length {each}")));
@@ -269,7 +271,7 @@ mod tests {
                 assert_eq!(whole.to_f64_vec().unwrap(), x.to_f64_vec().unwrap());
                 assert_eq!(whole.shape(), x.shape());
             }
-            // Without the axis, it comes back as a new one.
+            // Without the axis, it is inserted again as a new one.
             let args = [Value::Tensor(x.clone()), Value::None, Value::Int(axis), Value::Int(0)];
             let parts = split(&args).unwrap();
             let whole = concat(&[parts, Value::Int(axis), Value::Bool(true)]).unwrap();

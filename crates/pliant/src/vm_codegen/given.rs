@@ -1,6 +1,7 @@
-//! Outputs that a graph function has not allocated itself: parameters, by whatever name, their fields and views, what calls and
-//! branches give. Before a loop function writes into one, the machine sees that it shares no memory with the other operands.
-//! Outputs that the function allocates have memory of their own.
+//! Outputs that a graph function has not allocated itself: parameters and their aliases, fields
+//! and views, results of calls and branches. Before a loop function writes to one, the VM checks
+//! that it shares no memory with the other operands. Outputs that the function allocates have
+//! their own memory.
 
 use pliant_exec::{KernelArg, KernelInfo, Reg};
 use pliant_ir::relax::visit::bindings;
@@ -11,7 +12,7 @@ use rustc_hash::FxHashSet;
 
 use super::FunctionGen;
 
-/// The variables that are tensors that a function allocates, by any name.
+/// The variables that are tensors allocated by the function, including renamed ones.
 pub(super) fn allocated(func: &Function) -> FxHashSet<Var> {
     let mut found = FxHashSet::default();
     for (_, b) in bindings(func) {
@@ -28,7 +29,7 @@ pub(super) fn allocated(func: &Function) -> FxHashSet<Var> {
 }
 
 impl FunctionGen<'_> {
-    /// Has the machine check what a call of a loop function writes.
+    /// Emits checks of the memory that a call of a loop function writes to.
     pub(super) fn check_given(
         &mut self,
         kernel: &KernelInfo,
@@ -41,7 +42,7 @@ impl FunctionGen<'_> {
                 continue;
             }
             for (j, (other, kind)) in pairs() {
-                // Of two outputs the first has seen to it.
+                // A pair of outputs is checked once, for the first of them.
                 let seen = j < i && self.is_given(other, kind);
                 if let KernelArg::Tensor { strided, .. } = kind
                     && i != j
@@ -54,7 +55,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// Whether an operand is written, and is no tensor that this function allocates.
+    /// Whether an operand is written to and was not allocated by this function.
     fn is_given(&self, e: Expr, kind: &KernelArg) -> bool {
         let own = matches!(self.func.expr(e), ExprData::Var(v) if self.allocated.contains(v));
         matches!(kind, KernelArg::Tensor { written: true, .. }) && !own

@@ -1,8 +1,8 @@
-//! Which functions are written out in the loops that call them, instead of as functions of their own.
+//! Decides which functions are inlined into the loops that call them.
 //!
-//! The condition and the body of a loop are functions. Where nobody else calls such a function, its code stands in the
-//! loop: a turn then enters no frame and makes no tuple of its state. A small function that others call too stays, and
-//! loops hold copies of its code.
+//! The condition and the body of a loop are functions. If nothing else calls such a function, its
+//! code is moved into the loop: iterations then enter no frame and create no tuple of the state. A
+//! small function that others call, too, remains, and loops contain copies of its code.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use pliant_ir::relax::{ExprData, Function};
 use pliant_opt::analysis::loop_closures::{loop_closures, loop_operands};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Loops in loops are written out up to this depth; code generation recurses along them.
+/// Maximum depth of nested loops that are inlined; code generation recurses along them.
 const MAX_DEPTH: usize = 16;
 
-/// Bindings of a function that loops copy at most.
+/// Maximum number of bindings of a function that is copied into loops.
 const MAX_COPIED: usize = 48;
 
-/// The functions of a module that are written out in loops.
+/// The functions of a module that are inlined into loops.
 #[derive(Default)]
 pub(super) struct Inlined {
-    /// Those that stand in one loop and nowhere else.
+    /// Functions that exist only as part of one loop.
     moved: FxHashSet<Arc<str>>,
-    /// Those that others call as well.
+    /// Functions that others call as well.
     copied: FxHashSet<Arc<str>>,
 }
 
@@ -52,7 +52,7 @@ impl Inlined {
         let once = |name: &Arc<str>| mentions.get(name) == Some(&1);
         let nested: FxHashSet<&Arc<str>> =
             candidates.values().flatten().filter(|n| once(n)).collect();
-        // From those that are functions of their own, so that no cycle is written out.
+        // Starts from functions that are not inlined, so that no cycle is inlined.
         let mut work: Vec<(&Arc<str>, usize)> = module
             .relax_funcs()
             .map(|(n, _)| (n, 0))
@@ -71,25 +71,25 @@ impl Inlined {
         Inlined { moved, copied }
     }
 
-    /// Whether loops hold the code of the function.
+    /// Whether the function is inlined into loops.
     pub fn contains(&self, name: &str) -> bool {
         self.moved.contains(name) || self.copied.contains(name)
     }
 
-    /// Whether the function is nothing but a part of a loop.
+    /// Whether the function exists only as part of a loop.
     pub fn is_moved(&self, name: &str) -> bool {
         self.moved.contains(name)
     }
 }
 
-/// Whether a function is worth a copy in each loop over it. One with a loop of its own takes its time in that, and might be
-/// a loop over itself.
+/// Whether a function is worth a copy in each loop that calls it. A function that contains a loop
+/// spends its time there, and might be its own loop function.
 fn is_small(func: &Function) -> bool {
     let all = bindings(func);
     all.len() <= MAX_COPIED && all.iter().all(|(_, b)| loop_operands(func, b.value).is_none())
 }
 
-/// Counts how often a function names others.
+/// Counts how often a function mentions others.
 fn count_mentions(func: &Function, mentions: &mut FxHashMap<Arc<str>, usize>) {
     post_order(func, |e| {
         if let ExprData::Global(name) = func.expr(e) {
@@ -98,7 +98,7 @@ fn count_mentions(func: &Function, mentions: &mut FxHashMap<Arc<str>, usize>) {
     });
 }
 
-/// The functions that only one loop of `func` calls, and how many arguments it passes.
+/// The functions that only one loop of `func` calls, and the number of arguments that it passes.
 fn loop_functions(func: &Function) -> Vec<(Arc<str>, usize)> {
     let closures = loop_closures(func);
     let mut out = Vec::new();

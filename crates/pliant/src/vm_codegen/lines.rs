@@ -1,4 +1,4 @@
-//! From bindings to the lines of the source that instructions come from.
+//! Maps bindings to the source lines of their instructions.
 
 use pliant_diag::Span;
 use pliant_exec::NODE;
@@ -7,8 +7,8 @@ use pliant_ir::relax::Binding;
 use super::FunctionGen;
 
 impl FunctionGen<'_> {
-    /// Where bindings stand in the source. What lowering has put in stands before what it is for, and is taken to come
-    /// from there.
+    /// The source locations of bindings. A binding that lowering inserted precedes the binding it
+    /// is for, and gets the location of that binding.
     pub(super) fn spans(&self, bindings: &[Binding]) -> Vec<Span> {
         let mut spans: Vec<Span> = bindings.iter().map(|b| self.func.var(b.var).span).collect();
         for i in (1..spans.len()).rev() {
@@ -19,7 +19,8 @@ impl FunctionGen<'_> {
         spans
     }
 
-    /// The instructions that follow come from there. Where that is not known, they come from where those before do.
+    /// Sets the source location of the following instructions. If it is unknown, they keep the
+    /// previous location.
     pub(super) fn at(&mut self, span: Span) {
         let Some(sources) = self.sources else { return };
         if let Some(nodes) = sources.nodes(span) {

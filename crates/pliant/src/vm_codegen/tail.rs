@@ -1,8 +1,9 @@
-//! Sequences whose result is that of the function, and what becomes of it.
+//! Sequences that compute the result of the function, and the use of that result.
 //!
-//! A function of its own returns it. A call at the end is followed by the return of its result at once, in each branch of
-//! an `If` too: the machine then gives the callee the caller's place. A function that is written out in a loop
-//! decides with its result whether the loop goes on, or leaves it as the state of the next turn.
+//! A separate function returns it. A call at the end is directly followed by the return of its
+//! result, in each branch of an `If` too: the VM then reuses the caller's frame for the callee. For
+//! a function that is inlined into a loop, the result decides whether the loop continues, or is the
+//! state of the next iteration.
 
 use pliant_exec::{Arg, Reg};
 use pliant_ir::relax::{Binding, Expr, ExprData, Seq};
@@ -14,18 +15,21 @@ use rustc_hash::FxHashMap;
 
 use super::{FunctionGen, Operand};
 
-/// What becomes of a function's result.
+/// The use of a function's result.
 pub(super) enum Exit {
     /// The function returns it.
     Return,
-    /// It says whether a loop goes on: the jumps to be patched, to the end of the loop and to its body.
+    /// It decides whether a loop continues. The jumps, to be patched, lead to the end of the loop
+    /// and to its body.
     Condition { leave: Vec<usize>, enter: Vec<usize> },
-    /// It is the state of the next turn, which starts there. `checked` if it has been checked to be a tuple of it.
+    /// It is the state of the next iteration, which starts at `start`. `checked` if it was checked
+    /// to be a tuple of the state.
     State { state: Vec<Reg>, start: usize, checked: bool },
 }
 
 impl FunctionGen<'_> {
-    /// Emits a sequence and what becomes of its result; `last` if what is emitted next is what comes after the function.
+    /// Emits a sequence and the use of its result. `last` if the code after the function is
+    /// emitted next.
     pub(super) fn returned(&mut self, seq: Seq, last: bool) -> Result<(), PassError> {
         let func = self.func;
         let blocks = func.seq(seq).blocks.iter();
@@ -48,7 +52,7 @@ impl FunctionGen<'_> {
             self.returned(*else_seq, last)?;
         } else {
             self.bindings(body, &mut expiring)?;
-            // Names of values; the values that the rest kills die with a frame.
+            // Renamings of values; the values that the remaining bindings kill die with a frame.
             let dies = matches!(self.exit, Exit::Return);
             for binding in rest.iter().filter(|b| !dies || is_name(func, b)) {
                 self.binding(binding)?;
@@ -90,7 +94,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// Where the values of the next turn's state are.
+    /// The locations of the values of the next iteration's state.
     fn next_state(
         &mut self,
         result: Expr,
@@ -119,7 +123,8 @@ impl FunctionGen<'_> {
         Ok(fields)
     }
 
-    /// Moves values into the registers of the state, all at once: some of them may be old state.
+    /// Moves values into the registers of the state as a parallel move: some of them may be
+    /// old state.
     fn move_state(&mut self, fields: &[Operand], state: &[Reg]) {
         let mut temps = Vec::new();
         let mut moves = Vec::with_capacity(fields.len());
@@ -142,12 +147,12 @@ impl FunctionGen<'_> {
         self.free.extend(temps);
     }
 
-    /// Empties the registers that hold what would have died with a frame, but for those.
+    /// Clears the registers whose values would have died with a frame, except those in `but`.
     fn release_held(&mut self, but: &[Reg]) {
         self.release(self.held.clone(), but);
     }
 
-    /// Empties registers, but for those.
+    /// Clears registers, except those in `but`.
     pub(super) fn release(&mut self, mut held: Vec<Reg>, but: &[Reg]) {
         held.sort_unstable_by_key(|reg| reg.0);
         held.dedup();
@@ -155,8 +160,8 @@ impl FunctionGen<'_> {
         self.kill(&held);
     }
 
-    /// Finds the fields of the next turn's state that can be made right where the old ones are: those have been read for
-    /// the last time by then.
+    /// Finds the fields of the next iteration's state that can be computed directly into the
+    /// registers of the old state, because these are read for the last time before.
     pub(super) fn plan_state(&mut self) {
         let Exit::State { state, .. } = &self.exit else { return };
         let (func, state) = (self.func, state.clone());
@@ -189,7 +194,7 @@ impl FunctionGen<'_> {
         }
     }
 
-    /// Whether the binding at that place is a loop, which keeps its result in a register of its own.
+    /// Whether the binding at that position is a loop, which keeps its result in its own register.
     fn makes_loop(&self, seq: Seq, at: usize) -> bool {
         let blocks = self.func.seq(seq).blocks.iter();
         let mut bindings = blocks.flat_map(|&b| &self.func.block(b).bindings);

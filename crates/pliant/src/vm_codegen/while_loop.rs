@@ -1,6 +1,7 @@
-//! `R.while_loop` as jumps. The state stays in registers; each turn's state is gone when the next one is there, and so
-//! is the first one, unless it is read after the loop. The condition and the body are written out in the loop where
-//! nobody else calls them, and called where they are shared or not known.
+//! Lowers `R.while_loop` to branches. The state stays in registers; each iteration's state is
+//! released when the next one exists, and so is the initial state, unless it is read after the
+//! loop. The condition and the body are inlined into the loop if nothing else calls them, and
+//! called if they are shared or unknown.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::tail::Exit;
 use super::{FunctionGen, Operand};
 
 impl FunctionGen<'_> {
-    /// Emits the loop that `var` is bound to; returns the register of its result.
+    /// Emits the loop that `var` is bound to. Returns the register of its result.
     pub(super) fn while_loop(&mut self, var: Var, operands: &[Expr]) -> Result<Reg, PassError> {
         let [cond, body, first @ ..] = operands else {
             return Err(PassError::internal("a while_loop without condition and body"));
@@ -50,7 +51,7 @@ impl FunctionGen<'_> {
         Ok(result)
     }
 
-    /// Emits the condition; returns the jumps to the end of the loop.
+    /// Emits the condition. Returns the jumps to the end of the loop.
     fn loop_condition(
         &mut self,
         cond: &LoopFunction,
@@ -69,7 +70,7 @@ impl FunctionGen<'_> {
             }
             return Ok(leave);
         }
-        // Nobody reads the result before the loop is over, so it serves as the condition too.
+        // The result is not read before the loop ends, so its register also holds the condition.
         self.call_loop_function(cond, state, result);
         Ok(vec![self.exec.emit_if(result, 1)])
     }
@@ -106,7 +107,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// Emits the code of another function here: its parameters are in those registers.
+    /// Emits the code of another function inline, with its parameters in the given registers.
     fn written_out(
         &mut self,
         name: &str,
@@ -139,7 +140,8 @@ impl FunctionGen<'_> {
         Ok(exit)
     }
 
-    /// Whether the body's type says that it returns a tuple of so many values, which it has checked itself.
+    /// Whether the body's type guarantees a tuple of `count` values, which the body has
+    /// checked itself.
     fn returns_tuple(&self, body: Expr, count: usize) -> bool {
         let TypeData::Callable { ret, .. } = self.func.ty(body) else { return false };
         matches!(self.func.types.get(*ret), TypeData::Tuple(fields) if fields.len() == count)
@@ -162,7 +164,7 @@ impl FunctionGen<'_> {
                 self.exec.emit_call("vm.builtin.make_tuple", &args, result);
             }
         }
-        // A register that is free keeps its value until it is written again.
+        // A free register keeps its value until it is written again.
         self.kill(state);
     }
 
@@ -172,7 +174,7 @@ impl FunctionGen<'_> {
         }
     }
 
-    /// The registers of those operands that nothing reads after the loop `var`: only kills come then.
+    /// The registers of those operands that are not read after the loop `var`: only kills follow.
     fn dying(&self, var: Var, operands: &[Expr]) -> Vec<Reg> {
         let Some((seq, index)) = self.live.definition(var) else { return Vec::new() };
         let mut skip = index + 1;
@@ -216,7 +218,8 @@ impl FunctionGen<'_> {
         })
     }
 
-    /// What is called each turn: a function of the program by name, or a function value.
+    /// The function to call in each iteration: a function of the program by name, or a
+    /// function value.
     fn loop_function(&mut self, e: Expr, temps: &mut Vec<Reg>) -> Result<LoopFunction, PassError> {
         match self.func.expr(e) {
             ExprData::Global(name) if self.inlined.contains(self.func.str(*name)) => {
@@ -232,8 +235,8 @@ impl FunctionGen<'_> {
         }
     }
 
-    /// Keeps what a closure of one loop captured in registers, instead of making the closure; none where it has to be
-    /// made.
+    /// Keeps the captured values of a loop's closure in registers, instead of creating the closure;
+    /// `None` if the closure must be created.
     pub(super) fn keep_captured(&mut self, var: Var) -> Result<Option<Vec<Reg>>, PassError> {
         let Some(closure) = self.closures.get(&var) else { return Ok(None) };
         if !self.inlined.contains(&closure.name) {
@@ -269,7 +272,7 @@ impl FunctionGen<'_> {
 enum LoopFunction {
     /// Called by its name.
     Named(Arc<str>),
-    /// Written out in the loop; what it captured is in those registers.
+    /// Inlined into the loop; its captured values are in those registers.
     WrittenOut(Arc<str>, Vec<Reg>),
     Value(Arg),
 }

@@ -1,4 +1,4 @@
-//! Broadcasting of sizes that may be 1: what cannot be proved is decided when the program runs.
+//! Broadcasting of sizes that may be 1: what cannot be proved is decided at run time.
 
 use pliant::{CompileOptions, ExecMode, Model, Value};
 

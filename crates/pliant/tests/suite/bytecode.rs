@@ -1,4 +1,4 @@
-//! The code generator for the machine: registers, calls, and what it refuses.
+//! Bytecode generation: registers, calls, and unsupported input.
 
 use crate::common::parse;
 use pliant::vm_codegen::{CodegenInputs, codegen};
@@ -50,7 +50,7 @@ fn registers_are_reused_and_sizes_computed_once() {
     assert_eq!(exe.metadata().get("target").map(String::as_str), Some("none"));
     assert_eq!(text.matches("call  add ").count(), 40, "{text}");
     assert_eq!(text.matches("call  shape_func_main_0").count(), 1, "{text}");
-    // Two storages take turns, and the result has its own.
+    // Two storages alternate, and the result has its own.
     let own = text.matches("call  vm.builtin.alloc_tensor_with_storage").count();
     assert_eq!(text.matches("call  vm.builtin.alloc_storage").count() + own, 3, "{text}");
 }
@@ -94,13 +94,15 @@ class Module:
     let exe = generate(&module).unwrap();
     let text = exe.as_text();
     let kill = "call  vm.builtin.kill_object in: %0 ";
-    // The first state before the first turn, the functions after the last.
+    // The initial state before the first iteration, the functions after the last.
     let (before, after) = body(&text, "dead").split_once("\n  if ").unwrap();
     assert!(before.contains(kill), "{text}");
-    // Each turn its storage and its sum; after the last the state and what the functions captured.
+    // Each iteration its storage and its sum; after the last, the state and the captured values of
+    // the functions.
     assert_eq!(after.matches("vm.builtin.kill_object").count(), 7, "{text}");
     assert!(!body(&text, "read").contains(kill), "{text}");
-    // A turn enters no function and makes no tuple, and what its callers' types prove is not checked again.
+    // An iteration enters no function and creates no tuple, and does not repeat checks that its
+    // callers' types prove.
     let (_, turn) = body(&text, "count").split_once("  if ").unwrap();
     let (turn, _) = turn.split_once("  goto").unwrap();
     let calls: Vec<&str> =

@@ -1,4 +1,5 @@
-//! Calls across levels: loop functions that call packed functions and symbols of the host, and that take scalars.
+//! Calls across levels: loop functions that call packed functions and host symbols, and that take
+//! scalars.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use pliant::{
 };
 use pliant_vm::PackedFunc;
 
-/// What `main` gives in both modes of execution, with packed functions for the machine.
+/// The result of `main` in both execution modes, with packed functions for the VM.
 fn both(
     script: &str,
     functions: &[(&str, PackedFunc)],
@@ -54,7 +55,8 @@ fn negate(args: &[Value]) -> Result<Value, VmError> {
     };
     assert_eq!((&**text, *n), ("minus", a.numel() as i64));
     let values: Vec<f32> = a.to_f64_vec()?.into_iter().map(|v| -v as f32).collect();
-    // SAFETY: a row-major float32 tensor of as many elements, which the kernel lends for writing.
+    // SAFETY: a row-major float32 tensor with that many elements, which the kernel lends for
+    // writing.
     unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), b.dl().data.cast(), values.len()) };
     Ok(Value::None)
 }
@@ -125,7 +127,7 @@ fn symbols_of_the_host_are_called() {
     let error = both(SYMBOL, &[], &x).unwrap_err();
     assert!(error.contains("'test_calls_triple'") && error.contains("not linked"), "{error}");
     let register = |name: &str, params: &[SymbolTy]| {
-        // SAFETY: the function has this signature where it is called, and does not unwind.
+        // SAFETY: the function has this signature wherever it is called, and does not unwind.
         unsafe { register_symbol(name, triple as *const (), params, SymbolTy::F32) }
     };
     register("test_calls_triple", &[SymbolTy::F32]).unwrap();

@@ -1,8 +1,8 @@
-//! What the end-to-end tests share: compiling script, and making and reading tensors.
+//! Helpers of the end-to-end tests: compiling script, and creating and reading tensors.
 
 use pliant::{CompileOptions, Error, IRModule, Model, Tensor, Value};
 
-/// The line that scripts begin with.
+/// The first line of scripts.
 pub const HEADER: &str = "from pliant.script import ir as I, relax as R, tir as T\n\n";
 
 /// The module of a script without its header.
@@ -18,7 +18,7 @@ pub fn model(body: &str) -> Model {
     try_model(body).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The model of a script, or why there is none.
+/// The model of a script, or the error.
 pub fn try_model(body: &str) -> Result<Model, Error> {
     Model::compile(parse(body), &CompileOptions::default())
 }
@@ -30,7 +30,7 @@ pub fn iota(shape: &[i64]) -> Value {
     tensor(shape, &data)
 }
 
-/// A tensor of those values.
+/// A tensor with these values.
 pub fn tensor(shape: &[i64], data: &[f32]) -> Value {
     Value::Tensor(Tensor::from_slice(shape, data).expect("the data fill the shape"))
 }

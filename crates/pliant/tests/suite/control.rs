@@ -1,4 +1,4 @@
-//! Control flow compiled: tail calls, loops over state, closures, what goes wrong in them.
+//! Compiled control flow: tail calls, loops over state, closures, and their errors.
 
 use crate::common::{model, read, tensor};
 use pliant::{Model, Tensor, Value};

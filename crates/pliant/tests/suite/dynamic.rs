@@ -1,5 +1,5 @@
-//! Programs whose shapes depend on values, programs with effects, and programs that manage memory and shapes
-//! themselves, as the oldest ones do.
+//! Programs whose shapes depend on values, programs with effects, and programs that manage memory
+//! and shapes themselves, as the oldest ones do.
 
 use std::sync::Arc;
 
@@ -137,7 +137,7 @@ fn doubles_and_flattens(program: &str) {
     }
 }
 
-/// R18 of the RFC of 2022, its brackets mended, sizes in bytes.
+/// R18 of the RFC of 2022, with corrected brackets and sizes in bytes.
 #[test]
 fn memory_managed_by_the_program() {
     doubles_and_flattens(&format!(

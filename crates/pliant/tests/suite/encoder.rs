@@ -1,4 +1,4 @@
-//! A small encoder block against a plain reference, at many shapes of one compilation.
+//! A small encoder block compared with a plain reference, at many shapes of one compilation.
 
 use crate::common::{model, run, tensor};
 

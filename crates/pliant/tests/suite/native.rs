@@ -1,4 +1,4 @@
-//! Native function bodies do what their bytecode does.
+//! Native function bodies compute the same as their bytecode.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ fn int(args: &[Value], i: usize) -> Result<i64, VmError> {
     args.get(i).and_then(Value::as_int).ok_or_else(|| VmError::type_error("no integer"))
 }
 
-/// A program with native bodies, and the machine that executes its bytecode.
+/// A program with native bodies, and the VM that executes its bytecode.
 fn machines(b: ExecBuilder) -> [VirtualMachine; 2] {
     let mut b = b;
     b.set_metadata(EXEC_MODE, "compiled");
@@ -45,7 +45,7 @@ fn machines(b: ExecBuilder) -> [VirtualMachine; 2] {
     both
 }
 
-/// The integer that both machines return.
+/// The integer that both VMs return.
 fn result(b: ExecBuilder, args: &[i64]) -> i64 {
     let args: Vec<Value> = args.iter().map(|&v| Value::Int(v)).collect();
     let [a, b] = machines(b).map(|vm| vm.invoke("main", &args).unwrap().as_int().unwrap());
@@ -53,7 +53,7 @@ fn result(b: ExecBuilder, args: &[i64]) -> i64 {
     a
 }
 
-/// The error that both machines report.
+/// The error that both VMs report.
 fn failure(b: ExecBuilder, args: &[Value]) -> String {
     let [a, b] = machines(b).map(|vm| vm.invoke("main", args).unwrap_err().to_string());
     assert_eq!(a, b);
@@ -109,7 +109,7 @@ fn bodies_of_several_pieces_go_on_from_one_to_the_next() {
 
 #[test]
 fn jumps_reach_other_pieces() {
-    // Three turns through a body of three pieces.
+    // Three iterations through a body of three pieces.
     let mut b = begin(&["x"]);
     let limit = b.imm(9000);
     for _ in 0..3000 {
@@ -193,7 +193,7 @@ fn errors_are_those_of_the_bytecode() {
     b.emit_ret(Reg(0));
     b.end_function();
     assert!(failure(b, &x).contains("main: a condition must be a bool"));
-    // Wrong numbers of arguments, and arguments out of order, are found before anything runs.
+    // Wrong numbers of arguments, and arguments out of order, are detected before anything runs.
     let [native, _] = machines(summing());
     assert!(matches!(native.invoke("main", &[]), Err(VmError::Arity { .. })));
 }

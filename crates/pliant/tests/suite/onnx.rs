@@ -1,4 +1,4 @@
-//! ONNX models from Rust: the face, the example, and what is told about models that are not taken.
+//! ONNX models from Rust: the interface, the example, and the errors for models that are refused.
 
 use pliant::onnx::proto::tensor_shape_proto::{Dimension, dimension};
 use pliant::onnx::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
@@ -14,7 +14,7 @@ use prost::Message;
 #[path = "../../examples/onnx.rs"]
 mod example;
 
-/// A file of this test, removed at the end.
+/// A file of this test, removed on drop.
 struct File(std::path::PathBuf);
 
 impl File {
@@ -77,7 +77,7 @@ fn the_example_runs() {
     let told = model.run_named(&[("w", x)]).unwrap_err().to_string();
     assert!(told.contains("no input 'w'"), "{told}");
     assert!(model.run_named(&[]).unwrap_err().to_string().contains("fed for input 'x'"));
-    // The names outlive a saved program.
+    // The names are kept in a saved program.
     let bytes = model.compiled().to_bytes().unwrap();
     let loaded = CompiledModule::from_bytes(&bytes).unwrap();
     assert_eq!(loaded.signature("main").unwrap().output_names, ["y/out", "z"]);

@@ -8,7 +8,7 @@ use crate::onnx_grammar::run::{Reached, run};
 use crate::onnx_grammar::schemas::{Schema, schemas};
 use crate::onnx_grammar::single_node::{Case, usual_inputs};
 
-/// The newest form of each operator.
+/// The newest version of each operator.
 fn operators() -> Vec<&'static Schema> {
     let mut newest: Vec<&Schema> = Vec::new();
     for schema in schemas() {

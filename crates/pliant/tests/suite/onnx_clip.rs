@@ -67,7 +67,7 @@ fn float(name: &str, value: f64) -> AttributeProto {
     }
 }
 
-/// Runs a node over inputs of a type; `constants` are initializers.
+/// Runs a node on inputs of a type; `constants` are initializers.
 fn run(
     node: NodeProto,
     opset: i64,

@@ -1,4 +1,4 @@
-//! What the import of a large model takes: its weights stay where they are mapped.
+//! Memory use of importing a large model: its weights stay mapped.
 
 use std::process::Command;
 
@@ -9,13 +9,13 @@ use prost::Message;
 
 use crate::onnx::{model, node};
 
-/// Weights, each of this many bytes.
+/// The number of weights, and the bytes of each.
 const WEIGHTS: usize = 8;
 const EACH: u64 = 256 << 20;
-/// Tells the program that it is the one to measure: the other tests of a process take memory too.
+/// Marks the process to be measured: the other tests of a process use memory, too.
 const MEASURED: &str = "PLIANT_TEST_MEASURED";
 
-/// Bytes of memory of this process that no file backs.
+/// Bytes of anonymous memory of this process.
 fn own_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|l| l.starts_with("RssAnon:")).unwrap();
@@ -26,7 +26,7 @@ fn own_memory() -> u64 {
 fn import_and_measure() {
     let dir = std::env::temp_dir().join(format!("pliant-large-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
-    // A file of holes: it has its length, and takes no place.
+    // A sparse file: it has its length, but uses no disk space.
     let data = std::fs::File::create(dir.join("weights.bin")).unwrap();
     data.set_len(WEIGHTS as u64 * EACH).unwrap();
     let names: Vec<String> = (0..WEIGHTS).map(|i| format!("w{i}")).collect();

@@ -1,4 +1,5 @@
-//! Damaged ONNX models: whatever the bytes, importing, compiling and running end with a result or an error.
+//! Damaged ONNX models: for any bytes, importing, compiling and running end with a result or
+//! an error.
 
 use std::path::{Path, PathBuf};
 
@@ -20,12 +21,12 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Limits that keep a damaged file from asking for much.
+/// Limits that keep a damaged file from requesting much memory.
 fn small() -> Limits {
     Limits { tensor_bytes: 1 << 20, nodes: 10_000, decoded_bytes: 64 << 20, ..Limits::default() }
 }
 
-/// Imports the bytes, checks them, and where they are a model compiles and runs it; whether it ran.
+/// Imports and checks the bytes; if they are a model, compiles and runs it. Returns whether it ran.
 fn survive(bytes: &[u8]) -> bool {
     let Ok(file) = onnx::Model::from_bytes(bytes.to_vec(), small()) else { return false };
     let report = onnx::check(&file, &ImportOptions::default());
@@ -39,7 +40,7 @@ fn survive(bytes: &[u8]) -> bool {
     model.run("main", &args).is_ok()
 }
 
-/// Small inputs; nothing where a size of the model is large.
+/// Small inputs; `None` if a size of the model is large.
 fn inputs(model: &Model) -> Option<Vec<Value>> {
     let value = |info: &pliant::ValueInfo| {
         let size = |dim: &Dim| match dim {
@@ -72,7 +73,7 @@ fn attacks_are_survived() {
     }
 }
 
-/// Vigna's multiply-xorshift: enough to choose bytes.
+/// Vigna's xorshift generator, which is sufficient to choose bytes.
 struct Dice(u64);
 
 impl Dice {
@@ -84,7 +85,7 @@ impl Dice {
     }
 }
 
-/// One to three changes: a byte, a bit, a cut, a piece doubled, a piece of another file.
+/// One to three changes: a byte, a bit, a truncation, a duplicated piece, a piece of another file.
 fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut out = bytes.to_vec();
     for _ in 0..=dice.below(3) {
@@ -111,7 +112,7 @@ fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
     out
 }
 
-/// Whether no integer of the file asks for much: a model may make large tensors by itself, which is no mistake.
+/// Whether all integers of the file are small: a model may legitimately create large tensors.
 fn modest(bytes: &[u8]) -> bool {
     let Ok(file) = ModelProto::decode(bytes) else { return true };
     let functions = file.functions.iter().flat_map(|f| &f.node);
@@ -156,6 +157,6 @@ fn damaged_models_are_survived() {
             ran += usize::from(survive(&bytes));
         }
     }
-    // Some must get through, or nothing beyond the decoder is tried.
+    // Some must run; otherwise only the decoder is tested.
     assert!(ran > 0, "none ran");
 }

@@ -1,4 +1,5 @@
-//! Every stage of a compilation prints, parses back, verifies, and can be built: passes leave alone what is lowered.
+//! Every stage of a compilation prints, parses back, verifies, and can be built: passes skip what
+//! is already lowered.
 
 use crate::common::{HEADER, iota, parse, run};
 use pliant::{CompileOptions, Model};

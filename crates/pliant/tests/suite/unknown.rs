@@ -1,4 +1,4 @@
-//! Operators whose operands' rank or data type is known only when the program runs.
+//! Operators on operands whose rank or data type is known only at run time.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ def main(x: R.Tensor) -> R.Object:
     run(&m, &[iota(&[5, 1, 2])]);
     let before = operator_programs();
     (0..40).for_each(|n| drop(run(&m, &[iota(&[n, 40 - n, n % 3])])));
-    // Other tests run beside this one, but none makes as many.
+    // Other tests run at the same time, but none creates as many.
     assert!(operator_programs() < before + 30, "{before}");
 }
 
