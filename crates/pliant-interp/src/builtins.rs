@@ -1,8 +1,8 @@
-//! `vm.builtin.*` as the lowered stages call them: argument orders and messages are the machine's.
+//! `vm.builtin.*` as the lowered stages call them, with the argument orders and messages of the VM.
 //!
 //! The shape heap is an int64 tensor with a slot per symbol. The last operand of checks is a text:
-//! its first line names
-//! the value, line `i + 1` says what dim `i` must equal and, after a tab, where that comes from.
+//! its first line names the value; line `i + 1` states what dim `i` must equal and, after a tab,
+//! the origin of that value.
 
 mod dynamic;
 mod inspect;
@@ -23,10 +23,10 @@ use crate::machine::Machine;
 use crate::value::{Func, plural};
 use crate::{InterpError, Value};
 
-/// A heap of more slots is refused.
+/// Maximum number of slots of a heap.
 const MAX_SLOTS: i64 = 1 << 24;
 
-/// The operands of a builtin, with the checks that each makes.
+/// The operands of a builtin, with checked accessors.
 #[derive(Clone, Copy)]
 pub(crate) struct Args<'a>(&'a [Value]);
 
@@ -96,7 +96,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// What a check is about: the first line of the text.
+    /// The subject of a check: the first line of the text.
     fn subject(&self, i: usize) -> &'a str {
         self.text(i).lines().next().unwrap_or("value")
     }
@@ -119,7 +119,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// The bool of a scalar or of a tensor of one element.
+/// The bool in a scalar or in a tensor of one element.
 pub(crate) fn condition(value: &Value) -> Result<bool> {
     match value {
         Value::Bool(b) => Ok(*b),
@@ -132,11 +132,11 @@ pub(crate) fn condition(value: &Value) -> Result<bool> {
     }
 }
 
-/// Builtins that may be called without `vm.builtin.` in front.
+/// Builtins that may be called without the prefix `vm.builtin.`.
 pub(crate) const OLDEST: &[&str] =
     &["alloc_shape_heap", "free_storage", "free_tensor", "load_shape", "store_shape"];
 
-/// Calls a builtin; `None` where there is none of that name.
+/// Calls a builtin; `None` if there is none with that name.
 pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Result<Value>> {
     let a = Args(args);
     if name == pliant_ops::dynamic::CALL_OPERATOR {
@@ -226,7 +226,7 @@ fn tuple_getitem(a: Args<'_>) -> Result<Value> {
     item.ok_or_else(|| InterpError::type_error(format!("a tuple of {len} has no item {index}")))
 }
 
-/// `call_tir_dyn(function, tensors.., sizes)`: the sizes of a shape are the last arguments.
+/// `call_tir_dyn(function, tensors.., sizes)`: the sizes of a shape become the last arguments.
 fn call_tir_dyn(m: &mut Machine<'_>, a: Args<'_>) -> Result<Value> {
     let func = a.func(0)?;
     let mut args = a.0[1..].to_vec();
@@ -312,7 +312,7 @@ fn check_func(a: Args<'_>) -> Result<()> {
 
 // ---- shapes ----
 
-/// What a code does with a size; returns what the size must equal.
+/// Applies a code to a size. Returns what the size must equal, if the code is a check.
 fn matched(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Option<i64>> {
     match code {
         0 => Ok(Some(operand)),
@@ -395,7 +395,7 @@ fn match_prim(a: Args<'_>) -> Result<()> {
     }
 }
 
-/// The number that the operands (code, operand) at `at` say; the heap is operand 0.
+/// The number that the operands (code, operand) at `at` represent; the heap is operand 0.
 fn coded(a: Args<'_>, at: usize) -> Result<i64> {
     match (a.int(at)?, a.int(at + 1)?) {
         (0, value) => Ok(value),
@@ -404,7 +404,7 @@ fn coded(a: Args<'_>, at: usize) -> Result<i64> {
     }
 }
 
-/// `compute_prim_value(op, constant, (coef, value)..)`: a sum, or a comparison of it with 0.
+/// `compute_prim_value(op, constant, (coef, value)..)`: a sum, or its comparison with 0.
 fn compute_prim(a: Args<'_>) -> Result<Value> {
     let mut sum = i128::from(a.int(1)?);
     for at in (2..a.0.len()).step_by(2) {

@@ -1,4 +1,4 @@
-//! [`InterpError`]: why a run failed, in words for the one who wrote the program.
+//! [`InterpError`]: why a run failed, described for the author of the program.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use pliant_diag::{Diagnostic, SourceMap, Span, codes};
 use pliant_sym::EvalError;
 use pliant_tensor::{Failed, TensorError};
 
-/// Frames that an error names at most.
+/// Maximum number of frames in an error.
 const MAX_TRACE: usize = 12;
 
-/// What kind of failure it is.
+/// The kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// A value does not have the type that was declared for it.
     Type,
-    /// An access outside a buffer.
+    /// An access out of bounds.
     Bounds,
     /// A check in the program failed.
     Check,
@@ -24,16 +24,16 @@ pub enum ErrorKind {
     Size,
     /// An integer division by zero.
     DivideByZero,
-    /// The budget of steps or the depth of calls is spent.
+    /// The budget of steps or the depth of calls is exhausted.
     Budget,
-    /// Whoever began the run asked for its end.
+    /// The run was cancelled from outside.
     Stopped,
-    /// The program is malformed, or asks for what the interpreter cannot do.
+    /// The program is malformed, or needs something that the interpreter does not support.
     Unsupported,
 }
 
 impl ErrorKind {
-    /// The code of the table of all error codes.
+    /// The code in the table of error codes.
     pub fn code(self) -> &'static str {
         match self {
             ErrorKind::Type => codes::PL0401,
@@ -62,27 +62,27 @@ impl From<Failed> for ErrorKind {
 /// Why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterpError {
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub kind: ErrorKind,
     /// What is wrong, naming functions, variables, buffers and dims.
     pub message: String,
-    /// Where it happened, innermost first.
+    /// The locations of the failure, innermost first.
     pub trace: Vec<Place>,
 }
 
-/// A place that a failure passed.
+/// A location on the path of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// In words: `'lv' in main`.
+    /// A description: `'lv' in main`.
     pub what: String,
-    /// Where the program says it; nowhere for what is none of its bindings.
+    /// The source location; empty if it is not a binding of the program.
     pub span: Span,
 }
 
 pub(crate) type Result<T, E = InterpError> = std::result::Result<T, E>;
 
 impl InterpError {
-    /// A failure of that kind.
+    /// A failure of the given kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         InterpError { kind, message: message.into(), trace: Vec::new() }
     }
@@ -97,22 +97,22 @@ impl InterpError {
         Self::new(ErrorKind::Check, message)
     }
 
-    /// A size that cannot be.
+    /// An invalid size.
     pub fn size(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Size, message)
     }
 
-    /// A malformed program, or something that is not there.
+    /// A malformed program, or something missing.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
     }
 
-    /// The same, with one more place that it passed.
+    /// The same error with one more location.
     pub(crate) fn at(self, what: impl FnOnce() -> String) -> Self {
         self.at_span(Span::NONE, what)
     }
 
-    /// The same, with one more place that it passed, which the program says there.
+    /// The same error with one more location, which has a source location.
     pub(crate) fn at_span(mut self, span: Span, what: impl FnOnce() -> String) -> Self {
         if self.trace.len() < MAX_TRACE {
             self.trace.push(Place { what: what(), span });
@@ -120,12 +120,12 @@ impl InterpError {
         self
     }
 
-    /// Whether the program says one of its places.
+    /// Whether one of its locations has a source location.
     pub(crate) fn has_line(&self) -> bool {
         self.trace.iter().any(|place| !place.span.is_none())
     }
 
-    /// The failure in words, with the lines of its places.
+    /// The failure as text, with the source lines of its locations.
     pub fn with_lines(&self, sources: &SourceMap) -> String {
         let mut text = self.message.clone();
         for Place { what, span } in &self.trace {
@@ -138,7 +138,7 @@ impl InterpError {
         text
     }
 
-    /// The failure as a diagnostic; the places become notes.
+    /// The failure as a diagnostic; the locations become notes.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let mut diagnostic = Diagnostic::error(self.kind.code(), self.message.clone());
         let mut spans = self.trace.iter().map(|place| place.span);
@@ -176,7 +176,7 @@ impl From<TensorError> for InterpError {
     }
 }
 
-/// The failure to evaluate the size that `text` writes.
+/// The failure to evaluate the size that `text` prints.
 pub(crate) fn eval_error(error: EvalError, text: &dyn Fn() -> String) -> InterpError {
     match error {
         EvalError::Unbound(_) => InterpError::unsupported(format!(

@@ -1,18 +1,17 @@
-//! The reference interpreter: slow, obvious, and the oracle of every test.
+//! The reference interpreter: slow and simple, the oracle of the tests.
 //!
-//! It executes a module at any stage of the build, graph functions and loop functions, without any compiler pass. It
-//! is strict where compiled code need not be: new memory is filled with NaN or a pattern, every access is checked
-//! against its buffer, both sides of `T.Select`, `and` and `or` are evaluated, every value is
-//! checked against the type
-//! of its variable, and a variable that was killed cannot be read. It runs no machine code: a symbol that a program has
-//! registered for `T.call_extern` is refused.
+//! It executes a module at any stage of the build, graph functions and loop functions, without any
+//! compiler pass. It is strict where compiled code need not be: new memory is filled with NaN or a
+//! pattern, every access is checked against its buffer, both sides of `T.Select`, `and` and `or`
+//! are evaluated, every value is checked against the type of its variable, and a killed variable
+//! cannot be read. It runs no machine code: a registered symbol for `T.call_extern` is refused.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`value`] | [`Value`]: what functions take and return |
-//! | [`error`] | [`InterpError`] |
 //! | [`packed`] | [`PackedFuncs`]: packed functions of the host |
 //! | `machine` | the run: budget of steps, depth, global functions |
+//! | `graph` | graph functions: bindings, calls, type checks, operators through their loop functions |
 //! | `graph` | graph functions: bindings, calls, type checks, operators through their loop forms |
 //! | `builtins` | `vm.builtin.*` as the lowered stages call them |
 //! | `loops` | loop functions: statements, expressions, buffers, linked functions |

@@ -1,4 +1,4 @@
-//! The run: its budget of steps, its depth, and the functions of the module.
+//! A run: its budget of steps, its depth, and the functions of the module.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,23 +13,25 @@ use crate::error::{ErrorKind, Result};
 use crate::value::Func;
 use crate::{InterpError, PackedFuncs, Value, builtins, graph, loops};
 
-/// Steps after which a run looks whether it is to stop.
+/// Number of steps between two checks for cancellation.
 const STEPS_PER_LOOK: u64 = 1 << 12;
 
 /// The limits of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bindings, statements, turns of loops and elements of library calls that may be executed.
+    /// Maximum number of executed bindings, statements, loop iterations and elements of
+    /// library calls.
     pub max_steps: u64,
-    /// How deep calls may nest.
+    /// Maximum nesting of calls.
     pub max_depth: usize,
-    /// Bytes that one allocation may take.
+    /// Maximum bytes of one allocation.
     pub max_alloc_bytes: usize,
-    /// Bytes of stack for the run's own thread; only what is used is taken from the system.
+    /// Stack size of the run's thread in bytes; the system provides only what is used.
     pub stack_bytes: usize,
     /// Whether each value is checked against the type of its variable.
     pub check_types: bool,
-    /// Asked a few times a second by the thread that began the run, which stops when it says so.
+    /// Called a few times per second on the thread that started the run. The run stops if it
+    /// returns true.
     pub watch: Option<fn() -> bool>,
 }
 
@@ -46,11 +48,11 @@ impl Default for Options {
     }
 }
 
-/// Runs a function of the module, of either level. A loop function writes into the tensors it is handed and returns
-/// the empty tuple.
+/// Runs a function of the module, of either level. A loop function writes into its tensor arguments
+/// and returns the empty tuple.
 ///
 /// # Errors
-/// What goes wrong in the program, and [`ErrorKind::Budget`] when it takes too long.
+/// Errors of the program, and [`ErrorKind::Budget`] if it takes too long.
 pub fn run(
     module: &IRModule,
     func_name: &str,
@@ -60,18 +62,18 @@ pub fn run(
     run_with(module, func_name, args, packed, &Options::default())
 }
 
-/// Runs inside each other, where packed functions begin new ones.
+/// Maximum nesting of runs that packed functions start.
 const MAX_NESTING: usize = 64;
 
-/// How often the thread that began a run is asked whether to stop it.
+/// Cancellation poll interval on the thread that started a run.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The run that a thread belongs to.
 #[derive(Clone, Default)]
 struct Place {
-    /// How many runs it is inside of, itself counted.
+    /// The nesting level of the run, starting at 1.
     level: usize,
-    /// Whether it is to stop, and with it the runs inside it.
+    /// Whether it must stop, together with the runs inside it.
     stop: Arc<AtomicBool>,
 }
 
@@ -93,7 +95,7 @@ pub fn run_with(
     run_func(module, &Func::Global(func_name.into()), args, packed, options)
 }
 
-/// Calls a function value that a run of that module gave, with limits of its own.
+/// Calls a function value that a run of that module returned, with its own limits.
 ///
 /// # Errors
 /// As [`run`].
@@ -114,14 +116,14 @@ pub fn run_func(
     }
     let (over, result) = channel();
     let stop = place.stop.clone();
-    // A thread of its own, so that the depth of recursion depends on the options and not on the caller.
+    // A new thread, so that the depth of recursion depends on the options and not on the caller.
     std::thread::scope(|scope| {
         let stack = options.stack_bytes.max(1 << 20);
         let thread = std::thread::Builder::new().name("interp".into());
         let spawned = pliant_pool::start_scoped(scope, thread, stack, move || {
             PLACE.set(Some(place.clone()));
             let mut machine = Machine::new(module, packed, options, place.stop, stack);
-            // Who waits for it waits until it is there.
+            // The receiver always waits for the result.
             let _ = over.send(machine.call_func(func, args));
         });
         let thread =
@@ -178,7 +180,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Spends steps.
+    /// Consumes steps of the budget.
     pub fn step(&mut self, count: u64) -> Result<()> {
         match self.steps_left.checked_sub(count) {
             Some(left) => {
@@ -196,7 +198,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Fails before the stack does.
+    /// Fails before the stack overflows.
     pub fn check_stack(&self) -> Result<()> {
         let used = self.stack_base.abs_diff(stack_address());
         if used < self.stack_bytes / 8 * 7 {
@@ -205,7 +207,7 @@ impl<'a> Machine<'a> {
         Err(InterpError::new(ErrorKind::Budget, "the program nests too deeply for the interpreter"))
     }
 
-    /// Runs something one call deeper.
+    /// Runs a function at one more level of call depth.
     pub fn deeper<T>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= self.options.max_depth {
             let limit = self.options.max_depth;
@@ -247,7 +249,7 @@ impl<'a> Machine<'a> {
             Some(Err(text)) => Err(failed_packed(name, &text)),
             // Lowered modules call their own functions by name, too.
             None if self.module.get(name).is_some() => self.call_global(name, args),
-            // Programs of 2022 call these builtins by their names alone.
+            // Programs of 2022 call these builtins without the prefix.
             None if builtins::OLDEST.contains(&name) => {
                 self.call_packed(&format!("vm.builtin.{name}"), args)
             }
@@ -277,7 +279,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// New memory, filled with a pattern so that reading it before writing shows.
+    /// New memory, filled with a pattern so that reads of uninitialised memory are visible.
     pub fn alloc_storage(&self, bytes: i64) -> Result<Storage> {
         let limit = self.options.max_alloc_bytes;
         match usize::try_from(bytes) {
@@ -302,7 +304,7 @@ impl<'a> Machine<'a> {
         Ok(tensor)
     }
 
-    /// A row-major tensor in a storage, its elements filled as those of new ones.
+    /// A row-major tensor in a storage, filled like a new one.
     pub fn tensor_in_storage(
         &self,
         storage: &Storage,
@@ -327,7 +329,7 @@ fn stack_address() -> usize {
     std::hint::black_box(&raw const marker) as usize
 }
 
-/// Fills memory with what shows when it is read: NaN for floats, large odd numbers for integers.
+/// Fills memory with conspicuous values: NaN for floats, large odd numbers for integers.
 fn poison(ptr: *mut u8, bytes: usize, dtype: DType) {
     let fill = match dtype {
         // A bool has no third value.
@@ -336,8 +338,8 @@ fn poison(ptr: *mut u8, bytes: usize, dtype: DType) {
         _ => 0x5b,
     };
     if bytes > 0 {
-        // SAFETY: the callers hand over memory of that many bytes that a tensor or storage owns; the run is the only
-        // one that accesses it.
+        // SAFETY: the callers pass memory of that many bytes that a tensor or storage owns; no
+        // other code accesses it during the run.
         unsafe { ptr.write_bytes(fill, bytes) };
     }
 }

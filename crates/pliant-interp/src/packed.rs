@@ -6,10 +6,10 @@ use pliant_tensor::Tensor;
 
 use crate::{InterpError, Value};
 
-/// Packed functions by name. The interpreter calls them on a thread of its own, one at a time.
+/// Packed functions by name. The interpreter calls them on its own thread, one at a time.
 pub trait PackedFuncs: Sync {
-    /// Calls the function of that name; `None` where there is none. A destination-passing call hands the outputs over
-    /// after the inputs: [`assign`] writes them.
+    /// Calls the function with that name; `None` if there is none. A destination-passing call
+    /// passes the outputs after the inputs; [`assign`] writes them.
     fn call(&self, name: &str, args: &[Value]) -> Option<Result<Value, String>>;
 }
 
@@ -36,7 +36,7 @@ impl PackedTable {
         Self::default()
     }
 
-    /// The table with one more function, or another of that name.
+    /// The table with one more function, which replaces one of the same name.
     pub fn with(
         mut self,
         name: &str,
@@ -56,12 +56,12 @@ impl PackedFuncs for PackedTable {
 /// Writes the elements of `source` into `dest`, which is row-major and of the same shape and data type.
 ///
 /// # Errors
-/// When shapes or data types differ, or `dest` is read-only or not row-major.
+/// If shapes or data types differ, or `dest` is read-only or not row-major.
 pub fn assign(dest: &Tensor, source: &Tensor) -> Result<(), InterpError> {
     // Copied first, because the two may overlap.
     let source = source.copy()?;
-    // SAFETY: the interpreter runs one thing at a time, so no one else accesses the destination meanwhile, and the
-    // copy is memory of its own.
+    // SAFETY: the interpreter runs sequentially, so nothing else accesses the destination
+    // meanwhile, and the copy has its own memory.
     unsafe { dest.copy_from(&source)? };
     Ok(())
 }

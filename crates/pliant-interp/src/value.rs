@@ -1,4 +1,4 @@
-//! [`Value`]: what graph functions take, pass around and return.
+//! [`Value`]: the values of graph functions.
 
 use std::any::Any;
 use std::fmt;
@@ -9,8 +9,8 @@ use pliant_ir::{DType, SymVar};
 use pliant_tensor::{Storage, Tensor};
 use rustc_hash::FxHashMap;
 
-/// A value at run time. Cloning shares tensors, storages and objects: a destination-passing call writes into the
-/// tensor that it was handed.
+/// A value at run time. Cloning shares tensors, storages and objects: a destination-passing call
+/// writes into the tensor that it received.
 #[derive(Clone)]
 pub enum Value {
     /// No value: `R.null_value()`.
@@ -35,7 +35,7 @@ pub enum Value {
     Storage(Storage),
     /// A function.
     Func(Func),
-    /// Something of the host.
+    /// An opaque object of the host.
     Object(Arc<dyn Any + Send + Sync>),
 }
 
@@ -48,22 +48,22 @@ pub enum Func {
     Packed(Arc<str>),
     /// A local function with the values of its free variables.
     Closure(Arc<Closure>),
-    /// A function whose last arguments are given already.
+    /// A function with its last arguments bound.
     Bound(Arc<Func>, Arc<[Value]>),
-    /// A function of the host that no name leads to.
+    /// A host function without a registered name.
     Host(Arc<HostFunc>),
 }
 
-/// What a function of the host does.
+/// The implementation of a host function.
 type HostCall = dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync;
 
-/// A function of the host as a value.
+/// A host function as a value.
 pub struct HostFunc {
-    /// What messages call it.
+    /// Its name in messages.
     pub name: Arc<str>,
-    /// What it does.
+    /// The implementation.
     pub call: Box<HostCall>,
-    /// The object of the host that it is.
+    /// The host object that it represents.
     pub object: Arc<dyn Any + Send + Sync>,
 }
 
@@ -74,8 +74,8 @@ pub struct Closure {
     pub(crate) group: Arc<Group>,
 }
 
-/// Local functions that see each other. They are made together and share what they captured; a closure holds no closure of
-/// its own group, so that nothing keeps itself alive.
+/// Local functions that can refer to each other. They are created together and share their captured
+/// values. A closure contains no closure of its own group, so there are no reference cycles.
 pub(crate) struct Group {
     pub func: Arc<Function>,
     pub members: Vec<(Var, FuncId)>,
@@ -95,7 +95,7 @@ impl Group {
 }
 
 impl Value {
-    /// The empty tuple: what functions without a result return.
+    /// The empty tuple, which functions without a result return.
     pub fn unit() -> Value {
         Value::Tuple(Arc::from([]))
     }
@@ -143,7 +143,7 @@ impl Value {
         }
     }
 
-    /// What kind of value it is, for messages: `a tensor`.
+    /// The kind of value, for messages: `a tensor`.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::None => "none",
@@ -161,7 +161,7 @@ impl Value {
         }
     }
 
-    /// What it is, with types and sizes, for messages.
+    /// A description with types and sizes, for messages.
     pub fn describe(&self) -> String {
         match self {
             Value::Tensor(t) => {

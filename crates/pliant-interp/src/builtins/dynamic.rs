@@ -1,4 +1,4 @@
-//! Builtins whose result's shape depends on values.
+//! Builtins whose result shape depends on values.
 
 use std::cmp::Ordering;
 
@@ -59,8 +59,8 @@ pub(super) fn nonzero(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
     tensor_of(m, &[rank as i64, count], DType::Int64, &rows.concat())
 }
 
-/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: slices along the axis, or elements. Not
-/// sorted, they come in the order of their first places.
+/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: slices along the axis,
+/// or elements. If not sorted, they are in the order of their first occurrences.
 pub(super) fn unique(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     let flag = |i: usize| a.0.get(i).and_then(Value::as_int).is_some_and(|v| v != 0);
@@ -92,7 +92,7 @@ pub(super) fn unique(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
     let has_nan = |i| (0..outer).any(|o| (0..inner).any(|k| is_nan(at(o, i, k))));
     let nan_differs = shape.len() > 1;
     let same = |a: i64, b: i64| compare(a, b).is_eq() && !(nan_differs && has_nan(a));
-    // Of equal slices, the first stands for all.
+    // The first of equal slices represents them.
     let mut groups: Vec<Vec<i64>> = Vec::new();
     for i in places {
         match groups.last_mut() {
@@ -127,7 +127,8 @@ pub(super) fn unique(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
     Ok(if fields.len() == 1 { fields.remove(0) } else { Value::tuple(fields) })
 }
 
-/// `dynamic_strided_slice(x, begin, end, strides)`: the indices that Python's slice of each dim names, in all combinations.
+/// `dynamic_strided_slice(x, begin, end, strides)`: the indices of a Python slice in each dim, in
+/// all combinations.
 pub(super) fn strided_slice(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     let lists: [Vec<i64>; 3] =

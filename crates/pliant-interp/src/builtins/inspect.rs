@@ -1,11 +1,11 @@
-//! What a tensor is made of, and its memory read as another tensor.
+//! Properties of a tensor, and its memory as another tensor.
 
 use super::Args;
 use crate::InterpError;
 use crate::Value;
 use crate::error::Result;
 
-/// `inspect.*(tensor, axis)`; nothing for an unknown name.
+/// `inspect.*(tensor, axis)`; `None` for an unknown name.
 pub(super) fn inspect(name: &str, a: Args<'_>) -> Option<Result<Value>> {
     let tensor = match a.tensor(0) {
         Ok(tensor) => tensor,

@@ -1,4 +1,4 @@
-//! `pliant.call_operator`: an operator whose operands' types are known only now.
+//! `pliant.call_operator`: an operator on operands whose types are known only at run time.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::graph;
 use crate::machine::Machine;
 use crate::{InterpError, Value};
 
-/// `call_operator(name, text, operands...)`: the text as a function of operands of exactly these types.
+/// `call_operator(name, text, operands...)`: parses the text as a function of operands of exactly
+/// these types, and runs it.
 pub(super) fn call(m: &mut Machine<'_>, a: Args<'_>) -> Result<Value> {
     let (name, text) = (a.text(0), a.text(1));
     let operands = a.0.get(2..).unwrap_or_default();
@@ -29,7 +30,7 @@ pub(super) fn call(m: &mut Machine<'_>, a: Args<'_>) -> Result<Value> {
     m.deeper(&name, |m| graph::call_function(m, &name, &func, operands))
 }
 
-/// Recursion follows nested tuples, which are no deeper than the types of the program.
+/// Recursion follows nested tuples, which are not deeper than the types of the program.
 fn operand(value: &Value) -> Operand {
     match value {
         Value::Tensor(t) => {

@@ -1,4 +1,5 @@
-//! Scalars out of other values: the element of a tensor, the turns of a range.
+//! Scalars computed from other values: the element of a tensor, the number of iterations of
+//! a range.
 
 use pliant_tensor::{DType, Tensor};
 
@@ -15,7 +16,7 @@ pub(super) fn item(a: Args<'_>) -> Result<Value> {
     element(t)
 }
 
-/// The one element of a tensor that has one.
+/// The element of a tensor of one element.
 pub(crate) fn element(t: &Tensor) -> Result<Value> {
     if t.numel() != 1 {
         let text = format!("a scalar is made of a tensor of one element, not of {}", t.numel());

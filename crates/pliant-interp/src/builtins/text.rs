@@ -1,4 +1,4 @@
-//! Builtins that write values as text, in the machine's words.
+//! Builtins that format values as text, like the VM.
 
 use std::io::Write;
 
@@ -11,12 +11,13 @@ use crate::{InterpError, Value};
 /// `print(format, values..)`: a line on standard output.
 pub(super) fn print(a: Args<'_>) -> Result<()> {
     let line = filled(a, 0, " ")?;
-    // A reader that is gone (a closed pipe) does not stop the program.
+    // A closed pipe does not stop the program.
     let _ = writeln!(std::io::stdout().lock(), "{line}");
     Ok(())
 }
 
-/// `assert_op(condition, format, values..)`: fails unless the bool scalar holds, with the format's text.
+/// `assert_op(condition, format, values..)`: fails with the formatted text unless the bool scalar
+/// is true.
 pub(super) fn assert_op(a: Args<'_>) -> Result<()> {
     if condition(a.value(0)?)? {
         return Ok(());
@@ -26,14 +27,14 @@ pub(super) fn assert_op(a: Args<'_>) -> Result<()> {
     Err(InterpError::check(format!("an assertion of the program failed{colon}{text}")))
 }
 
-/// The format at operand `at`, filled with the operands after it.
+/// The format at operand `at`, applied to the operands after it.
 fn filled(a: Args<'_>, at: usize, separator: &str) -> Result<String> {
     let Value::Str(format) = a.value(at)? else { return a.wrong(at, "a text") };
     let values: Vec<String> = a.0[at + 1..].iter().map(show).collect();
     fill_format(format, &values, separator).map_err(InterpError::type_error)
 }
 
-/// A value as a program's reader expects it: tensors by their elements.
+/// A value as text for users: tensors by their elements.
 fn show(value: &Value) -> String {
     match value {
         Value::Str(text) => text.to_string(),

@@ -1,5 +1,5 @@
-//! Calls: functions of the module and of the host, destination-passing calls, and the operators that stay operators
-//! until the end of the build.
+//! Calls of functions of the module and of the host, destination-passing calls, and operators that
+//! are never lowered to loop functions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::value::Func;
 use crate::{InterpError, Value, builtins};
 
-/// A call expression, taken apart.
+/// The parts of a call expression.
 pub(super) struct Call<'f> {
     pub expr: Expr,
     pub callee: Callee,
@@ -64,7 +64,7 @@ impl Frame {
         }
     }
 
-    /// The fields of a tuple operand; any other operand is the only one.
+    /// The fields of a tuple operand; any other operand is a single field.
     fn fields(&self, e: Expr) -> Result<Vec<Value>> {
         Ok(match self.value(e)? {
             Value::Tuple(items) => items.to_vec(),
@@ -140,7 +140,7 @@ impl Frame {
         m.call_packed(name, &args)
     }
 
-    /// `while_loop`: a turn is a call of the condition and one of the body.
+    /// `while_loop`: an iteration is a call of the condition and one of the body.
     fn while_loop(&self, m: &mut Machine<'_>, call: &Call<'_>) -> Result<Value> {
         let (cond, body) = (self.callee(call.arg(0)?)?, self.callee(call.arg(1)?)?);
         let mut state = self.values(call.args.get(2..).unwrap_or_default())?;
@@ -170,7 +170,8 @@ impl Frame {
         })
     }
 
-    /// `call_tir` and `call_dps_packed`: new outputs, then the call with inputs, outputs and sizes.
+    /// `call_tir` and `call_dps_packed`: allocates outputs, then calls with inputs, outputs
+    /// and sizes.
     fn call_dps(&mut self, m: &mut Machine<'_>, call: &Call<'_>) -> Result<Value> {
         let callee = self.callee(call.arg(0)?)?;
         let mut args = self.fields(call.arg(1)?)?;
@@ -188,7 +189,7 @@ impl Frame {
         })
     }
 
-    /// `call_tir_inplace`: outputs that overwrite inputs are those inputs.
+    /// `call_tir_inplace`: outputs that overwrite inputs are these inputs.
     fn call_inplace(&mut self, m: &mut Machine<'_>, call: &Call<'_>) -> Result<Value> {
         let callee = self.callee(call.arg(0)?)?;
         let mut args = self.fields(call.arg(1)?)?;
@@ -222,7 +223,7 @@ impl Frame {
         })
     }
 
-    /// The types of the outputs of a destination-passing call, and whether it yields a tuple.
+    /// The types of the outputs of a destination-passing call, and whether the result is a tuple.
     fn out_tys(&self, call: &Call<'_>) -> (Vec<Type>, bool) {
         let types = &self.func.types;
         let fields = |ty: Type| match types.get(ty) {
@@ -242,7 +243,7 @@ impl Frame {
         }
     }
 
-    /// A new tensor of that type.
+    /// A new tensor of the given type.
     fn new_output(&self, m: &Machine<'_>, ty: Type) -> Result<Tensor> {
         let unknown = |what: &str| {
             let text = pliant_ir::print::type_text(&self.func, ty);

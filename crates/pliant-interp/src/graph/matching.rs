@@ -1,4 +1,4 @@
-//! Values against types: what a value must be, and the definition of the symbols that a type introduces.
+//! Matches values against types: checks values, and defines the symbols that a type introduces.
 
 use pliant_ir::relax::{TensorShape, Type, TypeData, origins};
 use pliant_ir::{Sym, SymVar};
@@ -10,15 +10,15 @@ use crate::error::{Result, eval_error};
 use crate::value::plural;
 use crate::{InterpError, Value};
 
-/// A size that a value has, and the one that its type says.
+/// A size of a value, and the size in its type.
 struct Dim<'a> {
     want: Sym,
     actual: i64,
-    /// What the value is: `'x'`.
+    /// A description of the value: `'x'`.
     subject: &'a str,
-    /// Which field of it.
+    /// The path of the field in it.
     path: Vec<usize>,
-    /// Which dim of it; none for scalars.
+    /// The dim; `None` for scalars.
     dim: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ fn field(subject: &str, path: &[usize]) -> String {
 }
 
 impl Frame {
-    /// Checks values against types and defines the symbols that are new in them.
+    /// Checks values against types and defines the new symbols in them.
     pub(super) fn define(&mut self, jobs: &[(Type, &Value, &str)]) -> Result<()> {
         let mut dims = Vec::new();
         for &(ty, value, subject) in jobs {
@@ -47,7 +47,7 @@ impl Frame {
         self.match_dims(&dims, true)
     }
 
-    /// Checks a value against a type; sizes whose symbols are not known are not checked.
+    /// Checks a value against a type, except for sizes with undefined symbols.
     pub(super) fn check(&mut self, ty: Type, value: &Value, subject: &str) -> Result<()> {
         let mut dims = Vec::new();
         self.collect(ty, value, subject, &mut Vec::new(), &mut dims)?;
@@ -123,7 +123,8 @@ impl Frame {
         Ok(())
     }
 
-    /// The value as a tensor of that type, but for its dims; otherwise what it should be.
+    /// The value as a tensor of that type, ignoring dims; otherwise a description of the
+    /// expected value.
     fn tensor<'v>(&self, ty: Type, value: &'v Value) -> std::result::Result<&'v Tensor, String> {
         let (data, rank) = (self.func.types.get(ty), self.func.rank_of(ty));
         let dtype = data.dtype();
@@ -146,7 +147,8 @@ impl Frame {
         Ok(tensor)
     }
 
-    /// Symbols that stand alone first, in order; then sizes over them, each of which may define one symbol more.
+    /// Matches single symbols first, in order, then terms, each of which may define one
+    /// more symbol.
     fn match_dims(&mut self, dims: &[Dim<'_>], define: bool) -> Result<()> {
         let func = self.func.clone();
         let mut composed = Vec::new();
@@ -215,7 +217,7 @@ impl Frame {
         ))
     }
 
-    /// Defines `var` so that the size is what the value has: `want == slope * var + offset`.
+    /// Defines `var` so that the term equals the value's size: `want == slope * var + offset`.
     fn solve(&mut self, dim: &Dim<'_>, var: SymVar) -> Result<()> {
         if self.degree(dim.want, var) != Some(1) {
             return Err(self.unsolvable(dim));
@@ -223,7 +225,8 @@ impl Frame {
         let (zero, one) = (self.size_at(dim.want, var, 0)?, self.size_at(dim.want, var, 1)?);
         let (slope, rest) =
             (i128::from(one) - i128::from(zero), i128::from(dim.actual) - i128::from(zero));
-        // Where no size fits, zero stands for it and the check of the whole tells what is wrong.
+        // If no value solves it, 0 is used, and the check of the whole term then reports the
+        // problem.
         let value = if slope != 0 && rest % slope == 0 && rest / slope >= 0 {
             i64::try_from(rest / slope).unwrap_or(0)
         } else {
@@ -239,7 +242,7 @@ impl Frame {
         syms.evaluate(sym, &value).map_err(|e| eval_error(e, &|| syms.display(sym).to_string()))
     }
 
-    /// The degree of a term in a symbol; `None` where it is no polynomial in it.
+    /// The degree of a term in a symbol; `None` if it is not a polynomial in it.
     fn degree(&self, sym: Sym, var: SymVar) -> Option<u32> {
         let syms = &self.func.syms;
         if !syms.contains_var(sym, var) {

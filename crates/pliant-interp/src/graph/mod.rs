@@ -5,8 +5,8 @@
 //! | `mod` | calling a function, its bindings, branches and local functions |
 //! | `expr` | operands: leaves, tuples, sizes |
 //! | `call` | calls: operators by name, packed and global functions, destination-passing calls |
-//! | `ops` | operators through their loop forms at concrete shapes |
-//! | `matching` | values against types, the definition of symbols |
+//! | `ops` | operators through their loop functions at concrete shapes |
+//! | `matching` | matching values against types, defining symbols |
 
 mod call;
 mod expr;
@@ -32,9 +32,10 @@ pub(crate) struct Frame {
     name: Arc<str>,
     vars: FxHashMap<Var, Value>,
     syms: FxHashMap<SymVar, i64>,
-    /// Where symbols were defined, in words.
+    /// Where symbols were defined, as text.
     origins: FxHashMap<SymVar, String>,
-    /// Whether the program works in place, so that a constant is a value of its own wherever it is evaluated.
+    /// Whether the program works in place, so that each evaluation of a constant must be a
+    /// separate value.
     in_place: bool,
 }
 
@@ -118,7 +119,8 @@ impl Frame {
                     continue;
                 }
                 self.binding(m, binding).map_err(|e| {
-                    // What failed inside a branch or a turn has its line, which is the innermost.
+                    // An error inside a branch or an iteration already has its line, which is the
+                    // innermost.
                     if e.has_line() && has_parts(&func, binding.value) {
                         return e;
                     }
@@ -151,7 +153,7 @@ impl Frame {
         Ok(())
     }
 
-    /// The value of an expression that a binding may have.
+    /// The value of an expression that is bound to a variable.
     fn bound_value(&mut self, m: &mut Machine<'_>, e: Expr) -> Result<Value> {
         let func = self.func.clone();
         match func.expr(e) {
@@ -174,7 +176,7 @@ impl Frame {
         }
     }
 
-    /// Runs a branch; the symbols that it defines are forgotten after it.
+    /// Runs a branch; the symbols that it defines are removed after it.
     fn branch(&mut self, m: &mut Machine<'_>, seq: Seq) -> Result<Value> {
         let syms = self.syms.clone();
         let result = self.seq(m, seq);
@@ -182,7 +184,7 @@ impl Frame {
         result
     }
 
-    /// Makes the closures of local functions that see each other.
+    /// Creates the closures of local functions that can refer to each other.
     fn define_functions(&mut self, run: &[Binding]) {
         let func = self.func.clone();
         let mut members = Vec::with_capacity(run.len());
@@ -196,7 +198,7 @@ impl Frame {
                 }
             }
         }
-        // A variable that is bound again, on another turn, is not captured but defined.
+        // In a later iteration, a variable that is bound again is defined, not captured.
         for (var, _) in &members {
             captured.remove(var);
         }
@@ -206,7 +208,7 @@ impl Frame {
         self.vars.extend(group.closures());
     }
 
-    /// Ends the life of a variable: reading it is an error from now on.
+    /// Ends the life of a variable: reading it is then an error.
     fn kill(&mut self, e: Expr) {
         if let ExprData::Var(v) = *self.func.expr(e) {
             self.vars.remove(&v);
@@ -214,7 +216,7 @@ impl Frame {
     }
 }
 
-/// Whether a value is computed by bindings of its own: those of a branch, or of a loop's functions.
+/// Whether a value is computed by nested bindings: those of a branch, or of a loop's functions.
 fn has_parts(func: &Function, value: Expr) -> bool {
     match func.expr(value) {
         ExprData::If { .. } => true,

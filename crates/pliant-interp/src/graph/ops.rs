@@ -1,5 +1,5 @@
-//! Operators of the library and of the user: the call is made again in a function of its own, at concrete shapes, and
-//! runs as the loop function that its declaration gives. Nothing here knows a single operator.
+//! Operators of the library and of the user: the call is rebuilt in a separate function at concrete
+//! shapes, and runs as the loop function from its declaration. This code knows no single operator.
 
 use pliant_diag::Span;
 use pliant_ir::op::OpRegistry;
@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::machine::Machine;
 use crate::{InterpError, Value, loops};
 
-/// The function that holds one call at concrete shapes.
+/// The function with one call at concrete shapes.
 struct Scratch {
     func: Function,
     values: FxHashMap<Var, Value>,
@@ -39,7 +39,7 @@ impl Frame {
         let inferred = registry()
             .infer(func, op, &operands, attrs, &[])
             .map_err(|e| InterpError::type_error(e.to_string()))?;
-        // What the program says goes first: a rule may see a 1 or a 0 where the program has a symbol.
+        // The declared type comes first: a rule may see a 1 or a 0 where the program has a symbol.
         let ty = scratch.concrete(self, ty).unwrap_or(inferred);
         let (func, unsupported) = (&mut scratch.func, InterpError::unsupported);
         let tir = legalize_to_tir(func, op, &operands, attrs, ty);
@@ -60,8 +60,8 @@ impl Frame {
 }
 
 impl Scratch {
-    /// An operand: what its form says (constants, sizes, text) is kept, everything else is a variable of the value's
-    /// exact type.
+    /// An operand: literals (constants, sizes, text) are kept, everything else becomes a variable
+    /// of the value's exact type.
     fn operand(&mut self, frame: &Frame, e: Expr) -> Result<Expr> {
         if let ExprData::Constant(c) = frame.func.expr(e) {
             return Ok(self.func.constant(frame.func.const_tensor(*c).clone()));
@@ -123,7 +123,7 @@ impl Scratch {
         })
     }
 
-    /// A type of the frame with the sizes that its symbols have; `None` where it is not known to the last dim.
+    /// A type of the frame with symbols replaced by their sizes; `None` if a dim is unknown.
     fn concrete(&mut self, frame: &Frame, ty: Type) -> Option<Type> {
         match frame.func.types.get(ty) {
             TypeData::Tensor { shape, dtype: Some(dtype) } => {
@@ -200,7 +200,7 @@ impl Scratch {
                 let text = format!("{}: the result's type {} is not concrete", call.name, told());
                 return Err(InterpError::unsupported(text));
             };
-            // All symbols have values here, so what is no number left the range of numbers.
+            // All symbols have values here, so a size that is not a number has overflowed.
             let dims: Option<Vec<i64>> = dims.iter().map(|&d| self.func.syms.as_int(d)).collect();
             let Some(dims) = dims else {
                 let text =

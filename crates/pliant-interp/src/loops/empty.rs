@@ -1,5 +1,5 @@
-//! Reductions over nothing: the init of a block runs once for each value of its spatial axes, although a reduction
-//! loop around it has no turns.
+//! Empty reductions: the init of a block runs once for each value of its spatial axes, even if a
+//! reduction loop around it has no iterations.
 
 use pliant_ir::tir::visit::for_each_stmt;
 use pliant_ir::tir::{BlockData, IterKind, Stmt, StmtData};
@@ -9,10 +9,11 @@ use super::scalar::{Val, wrap};
 use crate::error::Result;
 
 impl Loops<'_, '_, '_> {
-    /// Runs only the inits of the blocks under a loop without turns whose reduction axes are empty. The loop's
-    /// variable is at its first value; loops further in take their turns.
+    /// Runs only the inits of the blocks with empty reduction axes under a loop without iterations.
+    /// The loop's variable has its first value; inner loops run normally.
     pub(super) fn empty_loop(&mut self, body: Stmt) -> Result<()> {
-        // Without inits nothing is evaluated: values may have no meaning where the loop has no turns.
+        // Without inits, nothing is evaluated: values may be meaningless if the loop has no
+        // iterations.
         let mut any = false;
         for_each_stmt(self.f, body, |s| {
             any |= matches!(self.f.stmt(s), StmtData::Block(b) if b.init.is_some());
@@ -42,7 +43,7 @@ impl Loops<'_, '_, '_> {
                 self.inits(*body)
             }
             StmtData::Block(block) => self.block_init(block),
-            // What stands in no block does not run.
+            // Statements outside of blocks do not run.
             _ => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! Expressions. Both sides of `T.Select`, `and` and `or` are evaluated, as compiled code may.
+//! Expressions. Both sides of `T.Select`, `and` and `or` are evaluated, as in compiled code.
 
 use pliant_ir::DType;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, Ty};
@@ -9,13 +9,13 @@ use super::stmt::ints;
 use crate::error::Result;
 
 impl Loops<'_, '_, '_> {
-    /// The value of an expression as it stands in a statement.
+    /// The value of a complete expression of a statement.
     pub(super) fn eval(&mut self, e: Expr) -> Result<Val> {
         self.memo.clear();
         self.expr(e)
     }
 
-    /// The value of an expression; what several expressions of one statement hold is evaluated once.
+    /// The value of an expression. Subexpressions that a statement shares are evaluated once.
     pub(super) fn expr(&mut self, e: Expr) -> Result<Val> {
         if !self.shared[e] {
             return self.compute(e);
@@ -86,7 +86,7 @@ impl Loops<'_, '_, '_> {
             return Err(malformed(&format!("operands of types {ta} and {tb}")));
         }
         let a = self.nested(a)?;
-        // What a condition guards is evaluated only where the condition holds.
+        // What a condition guards is evaluated only if the condition is true.
         if let (BinOp::And | BinOp::Or, Val::Int(v)) = (op, &a)
             && (*v != 0) == (op == BinOp::Or)
         {
@@ -99,7 +99,7 @@ impl Loops<'_, '_, '_> {
         map_lanes(&[a, b], &mut |v| binary(op, &v[0], &v[1], ta.dtype))
     }
 
-    /// A choice; only the side that is chosen is evaluated, where the condition is one for all lanes.
+    /// A selection. If the condition is a scalar, only the selected side is evaluated.
     fn select(&mut self, c: Expr, a: Expr, b: Expr) -> Result<Val> {
         let c = self.nested(c)?;
         if let Val::Int(v) = c {
@@ -132,7 +132,7 @@ fn splat(value: Val, ty: Ty) -> Val {
     if ty.lanes == 1 { value } else { Val::Vector(vec![value; usize::from(ty.lanes)].into()) }
 }
 
-/// The neutral element-wise folding of a vector's lanes.
+/// Reduces a vector's lanes with an operator.
 pub(super) fn reduce(op: BinOp, v: &Val, dtype: DType) -> Result<Val> {
     let Val::Vector(lanes) = v else { return Ok(v.clone()) };
     let mut lanes = lanes.iter().cloned();

@@ -72,7 +72,7 @@ impl Loops<'_, '_, '_> {
         Ok(Val::Address(view, position))
     }
 
-    /// A packed function that is called for its result, of that type.
+    /// The result of a packed function, converted to the given type.
     fn call_packed(&mut self, args: &[Expr], ty: Ty) -> Result<Val> {
         let (name, value) = self.packed_value(args)?;
         let element = match &value {
@@ -94,7 +94,8 @@ impl Loops<'_, '_, '_> {
         }
     }
 
-    /// The name of a packed function, and what it returns: addresses are handed over as the tensors that they point into.
+    /// The name of a packed function, and its result. Addresses are passed as the tensors that they
+    /// point into.
     pub(super) fn packed_value(&mut self, args: &[Expr]) -> Result<(Arc<str>, Value)> {
         let mut values = Vec::with_capacity(args.len());
         for &a in args {
@@ -133,7 +134,7 @@ fn classify(intrin: Intrin, v: &Val, dtype: DType) -> Result<Val> {
     Ok(Val::Int(i64::from(holds)))
 }
 
-/// A function of floats; `None` where it has no meaning on them.
+/// A function of floats; `None` if it is not defined for them.
 pub(super) fn float_intrin(intrin: Intrin, v: &[f64]) -> Option<f64> {
     use Intrin::*;
     let x = v[0];
@@ -177,12 +178,12 @@ pub(super) fn float_intrin(intrin: Intrin, v: &[f64]) -> Option<f64> {
     })
 }
 
-/// A function of integers; `None` where it has no meaning on them.
+/// A function of integers; `None` if it is not defined for them.
 fn int_intrin(intrin: Intrin, v: &[i64], dtype: DType) -> Option<i64> {
     use Intrin::*;
     let bits = i64::from(dtype.bits());
     let x = v[0];
-    // The bits of a narrow value, without its sign.
+    // The unsigned bits of a narrow value.
     let raw = (x as u64) & (u64::MAX >> (64 - bits));
     Some(match intrin {
         Abs if dtype.is_int() => x.wrapping_abs(),

@@ -1,7 +1,9 @@
-//! Functions of the run-time library that loop functions call by name: functions of rows, of slices and of one scalar.
+//! Functions of the run-time library that loop functions call by name: row functions, slice
+//! functions and scalar functions.
 //!
-//! What a program registers as a symbol (`pliant::register_symbol`) is the address of machine code. Calling it takes code
-//! for its signature, which a code generator makes; the interpreter has none, and refuses such a call by name.
+//! A symbol that a program registers (`pliant::register_symbol`) is the address of machine code.
+//! Calling it requires code for its signature from a code generator; the interpreter has none, and
+//! refuses such a call by name.
 
 use pliant_ir::DType;
 use pliant_ir::tir::{Expr, Intrin, Ty};
@@ -46,7 +48,8 @@ impl Loops<'_, '_, '_> {
         }
     }
 
-    /// A kernel of rows: `pliant_row_<what>_<dtype>` of the row's length, other numbers and addresses.
+    /// A row kernel: `pliant_row_<what>_<dtype>` with the row's length, other numbers and
+    /// addresses.
     fn row(&mut self, name: &str, args: &[Val]) -> Result<Val> {
         let n = args.first().map_or(Ok(0), Val::int)?;
         self.m.step(n.max(0) as u64 + 1)?;
@@ -73,7 +76,7 @@ impl Loops<'_, '_, '_> {
         Ok(Val::Int(0))
     }
 
-    /// A function of slices, `pliant_vec_exp_f32` or `pliant_vec_f32_to_f16`: results, operands, count.
+    /// A slice function, `pliant_vec_exp_f32` or `pliant_vec_f32_to_f16`: results, operands, count.
     fn slices(&mut self, name: &str, args: &[Val]) -> Result<Val> {
         let ([Val::Address(to, first), operands @ ..], Some(count)) =
             (&args[..args.len().saturating_sub(1)], args.last())
@@ -101,7 +104,7 @@ impl Loops<'_, '_, '_> {
                 (None, [x, y]) if function == "minimum" => {
                     Some(if x.total_cmp(y).is_gt() { *y } else { *x })
                 }
-                // Conversions have no function.
+                // Conversions apply no function.
                 (None, [x]) => Some(*x),
                 _ => None,
             };

@@ -6,7 +6,7 @@
 //! | `stmt` | statements, blocks, allocations |
 //! | `expr` | expressions |
 //! | `intrin` | intrinsics |
-//! | `kernels` | library kernels of whole operators, in plain form |
+//! | `kernels` | library kernels of whole operators, in simple form |
 //! | `linked` | functions of the run-time library, by name |
 //! | `scalar` | values and arithmetic |
 //! | `view` | buffers and memory |
@@ -43,7 +43,7 @@ pub(crate) struct Loops<'m, 'a, 'f> {
     name: &'f str,
     vars: FxHashMap<Var, Val>,
     views: FxHashMap<Buffer, Rc<View>>,
-    /// Expressions that several others hold: they are evaluated once per statement.
+    /// Expressions with several users, which are evaluated once per statement.
     shared: SecondaryMap<Expr, bool>,
     memo: FxHashMap<Expr, Val>,
 }
@@ -63,7 +63,7 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, f: &PrimFunc, args: &[Value]
     run.stmt(f.body).map_err(|e| e.at(|| format!("loop function '{name}'")))
 }
 
-/// Which expressions are operands of more than one other.
+/// Which expressions are operands of more than one other expression.
 fn shared_exprs(f: &PrimFunc) -> SecondaryMap<Expr, bool> {
     let (mut seen, mut shared) = (SecondaryMap::new(), SecondaryMap::new());
     for i in 0..f.num_exprs() {
@@ -81,7 +81,8 @@ fn shared_exprs(f: &PrimFunc) -> SecondaryMap<Expr, bool> {
 }
 
 impl Loops<'_, '_, '_> {
-    /// Binds the parameters: scalars first, then sizes that stand alone in a dim, then everything is checked.
+    /// Binds the parameters: scalars first, then sizes that are a whole dim; then everything is
+    /// checked.
     fn arguments(&mut self, args: &[Value]) -> Result<()> {
         let f = self.f;
         if args.len() != f.params.len() {
@@ -151,7 +152,7 @@ impl Loops<'_, '_, '_> {
         }
     }
 
-    /// Binds a buffer parameter; sizes that are not defined by it alone are left to be compared.
+    /// Binds a buffer parameter; sizes that it does not define alone are compared later.
     fn buffer_argument(
         &mut self,
         buffer: Buffer,
@@ -179,14 +180,14 @@ impl Loops<'_, '_, '_> {
             self.match_size(dim, tensor.shape()[i], format!("'{}' dim {i}", data.name), pending);
         }
         for (i, &stride) in data.strides.iter().enumerate() {
-            // A stride that is never taken may be anything.
+            // The stride of a dim of at most one element is arbitrary.
             if tensor.shape()[i] > 1 || self.undefined(stride) {
                 let place = format!("'{}' stride {i}", data.name);
                 self.match_size(stride, tensor.strides()[i], place, pending);
             }
         }
         if let Some(offset) = data.elem_offset {
-            // Tensors come without an offset.
+            // Tensors have no offset.
             self.match_size(offset, 0, format!("'{}' offset", data.name), pending);
         }
         self.views.insert(buffer, Rc::new(view));
@@ -219,7 +220,7 @@ impl Loops<'_, '_, '_> {
         })
     }
 
-    /// Makes a buffer that lives during a statement.
+    /// Allocates a buffer for the duration of a statement.
     fn allocate(&mut self, buffer: Buffer) -> Result<()> {
         let data = self.f.buffer(buffer);
         let shape = self.eval_sizes(&data.shape)?;

@@ -1,4 +1,4 @@
-//! The kernels of rows, element by element: order, extremes, Fourier transforms by their sums.
+//! The row kernels, element by element: sorting, extremes, Fourier transforms as sums.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::scalar::{Val, round};
 use super::view::View;
 use crate::error::Result;
 
-/// A row of neighbouring elements.
+/// A row of contiguous elements.
 pub(super) struct Row {
     view: Rc<View>,
     first: i64,
@@ -35,7 +35,7 @@ impl Row {
         }
     }
 
-    /// The places of the elements in order, equal ones as they stand; NaNs come first or last.
+    /// The indices of the elements in stable sorted order; NaNs come first or last.
     fn places(&self, descending: bool, nan_first: bool) -> Vec<i64> {
         let nan = |v: &Val| matches!(v, Val::Float(x) if x.is_nan());
         let mut places: Vec<i64> = (0..self.values.len() as i64).collect();
@@ -51,7 +51,8 @@ impl Row {
         places
     }
 
-    /// Brings a part of the order to its places, and writes where its elements come from.
+    /// Moves a range of ranks to its sorted positions, and writes the original indices of its
+    /// elements.
     pub(super) fn order(
         &self,
         part: Range<i64>,
@@ -67,12 +68,14 @@ impl Row {
         Ok(())
     }
 
-    /// The place of the first largest or smallest element, or of the first NaN; `None` of an empty row.
+    /// The index of the first largest or smallest element, or of the first NaN; `None` for an
+    /// empty row.
     pub(super) fn extreme(&self, largest: bool) -> Option<i64> {
         self.places(largest, true).first().copied()
     }
 
-    /// The discrete Fourier transform of complex numbers, real and imaginary parts in turn.
+    /// The discrete Fourier transform of complex numbers, with real and imaginary parts
+    /// interleaved.
     pub(super) fn fourier(&self, inverse: bool) -> Result<()> {
         let parts: Vec<f64> = self.values.iter().map(Val::float).collect::<Result<_>>()?;
         let n = parts.len() / 2;

@@ -15,7 +15,7 @@ use crate::error::{ErrorKind, Result};
 /// A value of the loop level.
 #[derive(Clone, Debug)]
 pub(crate) enum Val {
-    /// An integer or bool: signed ones with their sign, unsigned ones by their bits.
+    /// An integer or bool: signed ones with their sign, unsigned ones as bits.
     Int(i64),
     /// A float, exactly representable in its data type.
     Float(f64),
@@ -92,7 +92,7 @@ pub(crate) fn map_lanes(args: &[Val], f: &mut dyn FnMut(&[Val]) -> Result<Val>) 
     Ok(Val::Vector(out.into()))
 }
 
-/// The integer as the data type holds it.
+/// The integer wrapped to the data type.
 pub(crate) fn wrap(v: i64, dtype: DType) -> i64 {
     match dtype {
         DType::Bool => i64::from(v != 0),
@@ -106,7 +106,7 @@ pub(crate) fn wrap(v: i64, dtype: DType) -> i64 {
     }
 }
 
-/// The float as the data type holds it.
+/// The float rounded to the data type.
 pub(crate) fn round(v: f64, dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => f16_of(v).to_f64(),
@@ -116,7 +116,7 @@ pub(crate) fn round(v: f64, dtype: DType) -> f64 {
     }
 }
 
-/// A conversion: float to integer truncates and saturates, NaN gives 0; to bool, whether not 0.
+/// A conversion. Float to integer truncates and saturates, NaN gives 0; to bool tests for not 0.
 pub(crate) fn cast(v: &Val, from: DType, to: DType) -> Result<Val> {
     Ok(match (from.is_float(), to.is_float()) {
         (true, true) => Val::Float(round(v.float()?, to)),
@@ -141,7 +141,7 @@ fn float_to_int(v: f64, to: DType) -> i64 {
 }
 
 fn int_to_float(v: i64, from: DType, to: DType) -> f64 {
-    // Directly, because by way of float64 large integers would be rounded twice.
+    // Directly, because large integers would be rounded twice through float64.
     match (to, from == DType::UInt64) {
         (DType::Float32, false) => f64::from(v as f32),
         (DType::Float32, true) => f64::from(v as u64 as f32),
@@ -152,7 +152,7 @@ fn int_to_float(v: i64, from: DType, to: DType) -> f64 {
     }
 }
 
-/// A two-operand operator on scalars of one data type.
+/// A binary operator on scalars of one data type.
 pub(crate) fn binary(op: BinOp, a: &Val, b: &Val, dtype: DType) -> Result<Val> {
     if dtype.is_float() {
         return float_binary(op, a.float()?, b.float()?, dtype);
@@ -246,7 +246,7 @@ fn float_binary(op: BinOp, a: f64, b: f64, dtype: DType) -> Result<Val> {
     Ok(Val::Float(round(v, dtype)))
 }
 
-/// The smaller; NaN if either is NaN; of two zeros, a negative one.
+/// The minimum; NaN if either operand is NaN; for two zeros, a negative one if there is one.
 fn minimum(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN

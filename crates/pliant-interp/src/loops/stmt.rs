@@ -1,4 +1,4 @@
-//! Statements. Parallel, vectorized and unrolled loops run one turn after another.
+//! Statements. Parallel, vectorized and unrolled loops run their iterations in sequence.
 
 use pliant_ir::tir::{BlockData, Buffer, Expr, ExprData, Intrin, IterKind, Stmt, StmtData, Var};
 use pliant_tensor::Failed;
@@ -63,7 +63,7 @@ impl Loops<'_, '_, '_> {
         }
     }
 
-    /// Whether the condition of an assertion holds, and where it does not, the integers that its message tells.
+    /// Whether the condition of an assertion holds and, if not, the integers for its message.
     fn assertion(&mut self, cond: Expr) -> Result<(bool, Vec<i64>)> {
         let ExprData::Call(Intrin::Explain, args, _) = self.f.expr(cond) else {
             return Ok((self.eval(cond)?.is_true()?, Vec::new()));
@@ -94,7 +94,8 @@ impl Loops<'_, '_, '_> {
     }
 
     fn store(&mut self, buffer: Buffer, indices: &[Expr], value: Expr) -> Result<()> {
-        // One evaluation, so that what the indices and the value share is computed once.
+        // One evaluation, so that subexpressions shared by the indices and the value are
+        // computed once.
         self.memo.clear();
         let value = self.expr(value)?;
         let view = self.view(buffer)?;

@@ -1,4 +1,4 @@
-//! [`View`]: a buffer at run time, and the only code that touches memory.
+//! [`View`]: a buffer at run time. Only this code accesses memory.
 
 use pliant_ir::DType;
 use pliant_tensor::{Tensor, bf16, bf16_of, f16, f16_of};
@@ -7,14 +7,14 @@ use super::scalar::{Val, malformed};
 use crate::InterpError;
 use crate::error::{ErrorKind, Result};
 
-/// How positions in memory follow from indices.
+/// How positions in memory are computed from indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     /// Row-major without gaps: the linear position is the position in memory.
     Compact,
-    /// The buffer declares strides: a linear position is one in memory.
+    /// The buffer declares strides: a linear index is a position in memory.
     Declared,
-    /// The buffer is declared compact but the tensor has strides: a linear position counts elements.
+    /// The buffer is declared compact but the tensor has strides: a linear index counts elements.
     Strided,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct View {
     layout: Layout,
     /// The element at position 0.
     base: *mut u8,
-    /// The positions that the elements span.
+    /// The range of positions of the elements.
     first: i64,
     end: i64,
     read_only: bool,
@@ -48,7 +48,7 @@ impl View {
         Self::new(name, tensor, shape, strides, Layout::Declared)
     }
 
-    /// A buffer of that shape and strides over the memory of a new tensor of rank 1.
+    /// A buffer with that shape and strides on the memory of a new tensor of rank 1.
     pub fn over(name: &str, memory: &Tensor, shape: Vec<i64>, strides: Option<Vec<i64>>) -> View {
         match strides {
             Some(strides) => {
@@ -64,7 +64,7 @@ impl View {
         }
     }
 
-    /// The elements from position `offset` on with dims and strides of their own.
+    /// The elements from position `offset` on, with their own dims and strides.
     pub fn part(&self, offset: i64, shape: Vec<i64>, strides: Vec<i64>) -> View {
         let size = self.dtype.size() as isize;
         View {
@@ -108,7 +108,7 @@ impl View {
         self.base
     }
 
-    /// The distances between neighbours along each dim, in elements.
+    /// The strides in elements.
     pub fn strides(&self) -> &[i64] {
         &self.strides
     }
@@ -118,7 +118,8 @@ impl View {
         &self.tensor
     }
 
-    /// The position of an element. One index per dim, or one linear index as lowered functions have it.
+    /// The position of an element, from one index per dim or one linear index as in lowered
+    /// functions.
     pub fn position(&self, indices: &[i64]) -> Result<i64> {
         if indices.len() == self.shape.len() {
             let mut position = 0i64;
@@ -161,8 +162,9 @@ impl View {
         Ok(position)
     }
 
-    /// The address of an element as the buffer is declared: how many elements stand before it in memory, or, of a tensor
-    /// with strides whose buffer has none, in row-major order. It need not be inside.
+    /// The address of an element according to the declaration of the buffer: the number of elements
+    /// before it in memory or, for a strided tensor whose buffer declares no strides, in row-major
+    /// order. It may be out of bounds.
     pub fn address(&self, indices: &[i64]) -> i64 {
         match *indices {
             [linear] if self.shape.len() != 1 => linear,
@@ -208,9 +210,8 @@ impl View {
     pub fn read(&self, position: i64) -> Result<Val> {
         let p = self.pointer(position)?;
         let mut bytes = [0u8; 8];
-        // SAFETY: the position lies in the span of the tensor's elements, which lie in the storage
-        // that the view keeps
-        // alive; the run is the only one that accesses it.
+        // SAFETY: the position is in the span of the tensor's elements, which are in the storage
+        // that the view keeps alive; no other code accesses it during the run.
         unsafe { std::ptr::copy_nonoverlapping(p, bytes.as_mut_ptr(), self.dtype.size()) };
         Ok(decode(bytes, self.dtype))
     }

@@ -1,4 +1,4 @@
-//! What the tests share: scripts to modules, tensors to and from numbers.
+//! Helpers of the tests: scripts to modules, tensors to and from numbers.
 
 use pliant_interp::{InterpError, NoPacked, PackedFuncs, Value, run};
 use pliant_ir::{DType, IRModule};
@@ -32,7 +32,7 @@ pub fn run_packed(
     run(&module(text), "main", args, packed)
 }
 
-/// The message of the error that a script ends with.
+/// The message of the error of a failing script.
 pub fn fails(text: &str, args: &[Value]) -> String {
     run_script(text, args).expect_err("the script should fail").to_string()
 }

@@ -1,5 +1,5 @@
-//! The language of graph functions where it meets the host: effects in order, opaque objects, values of unknown type,
-//! calls from loop functions, and what goes wrong.
+//! Graph functions and the host: effects in order, opaque objects, dynamically typed values, calls
+//! from loop functions, and errors.
 
 use std::sync::{Arc, Mutex};
 
@@ -51,7 +51,7 @@ class Module:
     assert_eq!(*seen.lock().unwrap(), [1, 2, 4, 0, 8, 1, 16, 70]);
 }
 
-/// A step of gradient descent writes the weights where they are.
+/// A step of gradient descent updates the weights in place.
 #[test]
 fn weights_are_updated_in_place() {
     let text = r#"
@@ -88,7 +88,7 @@ class Module:
     assert_eq!(flat(&out), [-3.0]);
 }
 
-/// A tensor array, as the control-flow document has it: an opaque object behind packed functions.
+/// A tensor array as in the control-flow document: an opaque object behind packed functions.
 #[test]
 fn opaque_objects_pass_through_loops() {
     let text = r#"
@@ -189,8 +189,8 @@ class Module:
     }
 }
 
-/// Loop functions call packed functions for their effect and for a scalar; graph functions hand scalars, strings, data
-/// types and shapes to both.
+/// Loop functions call packed functions for their effect and for a scalar; graph functions pass
+/// scalars, strings, data types and shapes to both.
 #[test]
 fn calls_cross_levels() {
     let text = r#"

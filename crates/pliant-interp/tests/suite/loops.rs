@@ -182,7 +182,8 @@ def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32"), C: T.Buffe
     assert_eq!(flat(&c), [5.0, 5.0, 10.0, 11.0]);
 }
 
-/// A convolution of an image of 4 x 5 with padding of 1 and filters transformed for this tile, in a panel of this width.
+/// A convolution of an image of 4 x 5 with padding of 1 and filters transformed for this tile, in a
+/// panel of this width.
 fn convolved(
     image: &Value,
     kernel: &[f32],

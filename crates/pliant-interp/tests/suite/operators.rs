@@ -1,5 +1,5 @@
-//! The value of every operator, against plain formulas, at sizes 0, 1, 2, 3 and 7. Each call is made twice: with
-//! constant dims, and with a symbol for every size other than 1.
+//! The value of every operator compared with plain formulas, at sizes 0, 1, 2, 3 and 7. Each call
+//! is made twice: with constant dims, and with a symbol for every size other than 1.
 
 mod boxes;
 mod dynamic;
@@ -40,7 +40,8 @@ macro_rules! groups {
             }
         )*
 
-        /// That every operator has a case is for the Python tests to say: theirs run in the interpreter too.
+        /// The Python tests check that every operator has a case; theirs run in the
+        /// interpreter, too.
         #[test]
         fn cases_name_operators() {
             let known: Vec<&str> = registry().decls().map(|d| d.name).collect();

@@ -8,7 +8,7 @@ use super::Args;
 use crate::error::Result;
 use crate::machine::Machine;
 
-/// Which keys a query sees by position.
+/// Which keys a query sees because of its position.
 struct Causal {
     on: bool,
     offset: i64,
@@ -22,7 +22,7 @@ impl Causal {
     }
 }
 
-/// Computes an attention.
+/// Computes attention.
 pub(super) fn run(m: &mut Machine<'_>, args: &Args) -> Result<()> {
     let size = |name: &str| args.sizes.get(name);
     let [batch, heads, queries] = ["batch", "heads", "queries"].map(size);

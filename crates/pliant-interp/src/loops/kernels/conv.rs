@@ -49,13 +49,14 @@ pub(super) fn run(m: &mut Machine<'_>, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The tile of Winograd's algorithm for which the weights were transformed.
+/// The Winograd tile for which the weights were transformed.
 fn winograd(call: &Call) -> Option<Winograd> {
     [None, Some(Winograd::Two), Some(Winograd::Four)][call.int("winograd") as usize]
 }
 
-/// The rows of a panel and the factors whose sum of products is the weight of a tap: of transformed filters, the first and the
-/// last number of a line are those of the filter, and the second and the third differ by the middle one, but for factors.
+/// The rows of a panel and the factors whose sum of products is the weight of a tap. The first and
+/// the last number of a transformed line are those of the filter, up to a factor. The second and
+/// the third differ by the middle one, up to a factor.
 fn rows(call: &Call, tap: i64) -> Vec<(i64, f64)> {
     let Some(form) = winograd(call) else { return vec![(tap, 1.0)] };
     let side = form.side() as i64;

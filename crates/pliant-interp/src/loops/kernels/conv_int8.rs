@@ -63,7 +63,7 @@ fn position(args: &Args, w: &Windows, (tap, channel, filter): (i64, i64, i64)) -
     ((panel * quads + row / 4) * width + own % width) * 4 + row % 4
 }
 
-/// How a result becomes 8 bits.
+/// How a result is requantised to 8 bits.
 struct Bytes {
     scale: f64,
     zero: f64,

@@ -1,4 +1,4 @@
-//! What kernels compute of their results before they write them.
+//! Epilogues that kernels apply to their results before they write them.
 
 use pliant_ir::DType;
 use pliant_kernel_api::{AttrType, Call};
@@ -8,7 +8,7 @@ use super::super::view::View;
 use super::Args;
 use crate::error::Result;
 
-/// The activation of a result.
+/// Applies the activation to a result.
 pub(super) fn activated(call: &Call, x: f64) -> f64 {
     let number = |name: &str| call.float(name);
     let clip = |x: f64| if x.is_nan() { x } else { x.max(number("low")).min(number("high")) };
@@ -37,7 +37,7 @@ pub(super) fn activated(call: &Call, x: f64) -> f64 {
     }
 }
 
-/// The factors and the bias of sums of 8-bit products that become float32.
+/// The factors and the bias for sums of 8-bit products that are converted to float32.
 pub(super) struct Scales<'a> {
     rows: Option<&'a View>,
     columns: Option<&'a View>,
@@ -45,12 +45,12 @@ pub(super) struct Scales<'a> {
 }
 
 impl<'a> Scales<'a> {
-    /// The operands of these names.
+    /// The operands with these names.
     pub fn of(args: &'a Args, rows: &str, columns: &str) -> Scales<'a> {
         Scales { rows: args.view(rows), columns: args.view(columns), bias: args.view("bias") }
     }
 
-    /// The result of a sum, whose factor and bias are at these indices.
+    /// The result for a sum; `row` and `column` are the indices of its factors and bias.
     pub fn value(&self, call: &Call, sum: i32, row: &[i64], column: i64) -> Result<f64> {
         let mut x = round(f64::from(sum), DType::Float32);
         for (factors, at) in [(self.rows, row), (self.columns, &[column])] {

@@ -1,5 +1,5 @@
-//! The kernels that compute whole operators, in plain form: loops over elements in float64, as the declarations of
-//! `pliant_kernel_api` define the results.
+//! The kernels that compute whole operators in simple form: loops over elements in float64, as the
+//! declarations of `pliant_kernel_api` define the results.
 
 mod attention;
 mod conv;
@@ -31,12 +31,12 @@ struct Args {
 }
 
 impl Args {
-    /// The buffer of an operand; `None` if the call leaves it out.
+    /// The buffer of an operand; `None` if the call omits it.
     fn view(&self, name: &str) -> Option<&View> {
         self.views[self.call.kernel.operand(name)?].as_deref()
     }
 
-    /// An element of an operand; `indices` are by dim name.
+    /// An element of an operand; `indices` are given by dim name.
     fn read(&self, name: &str, indices: &[(&str, i64)]) -> Result<Val> {
         let view = self.present(name)?;
         view.read(view.position(&self.ordered(name, indices)?)?)
@@ -77,7 +77,7 @@ impl Args {
                 out.push(rest);
                 continue;
             }
-            // The first name stands for several dims.
+            // The first name represents several dims.
             for &size in shape[..leading].iter().rev() {
                 out.insert(0, if leading == 1 { rest } else { rest % size.max(1) });
                 rest /= size.max(1);
@@ -151,7 +151,7 @@ impl Loops<'_, '_, '_> {
     }
 }
 
-/// A buffer as the checks of a call see it.
+/// A buffer in the form that the checks of a call expect.
 fn kernel_view(view: &View) -> Option<KernelView> {
     KernelView::new(view.base(), view.dtype, &view.shape, Some(view.strides()))
 }

@@ -13,8 +13,8 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// The position of the weight of a gate of a unit for input `k`, in panels of `gates` gates, `rows` inputs and `width`
-/// columns.
+/// The position of the weight of a gate of a unit for input `k`, in panels of `gates` gates, `rows`
+/// inputs and `width` columns.
 fn packed_position(unit: i64, (gate, gates): (i64, i64), (k, rows): (i64, i64), width: i64) -> i64 {
     let units = UNITS as i64;
     let column = (unit / units * gates + gate) * units + unit % units;
@@ -135,7 +135,7 @@ impl Layer<'_> {
         Ok(())
     }
 
-    /// The steps of a sequence.
+    /// The number of steps of a sequence.
     fn length(&self, b: i64, steps: i64) -> Result<i64> {
         let length = match self.args.view("lengths") {
             Some(_) => self.args.read("lengths", &[("batch", b)])?.int()?,

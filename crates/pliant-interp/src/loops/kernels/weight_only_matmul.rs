@@ -1,4 +1,4 @@
-//! Products of float32 by constants of fewer bits.
+//! Products of float32 by constants stored in fewer bits.
 
 use pliant_tensor::DType;
 

@@ -34,7 +34,7 @@ impl Windows {
         }
     }
 
-    /// The position in the input of a tap for a result; `None` for one in the padding.
+    /// The input position of a tap for a result; `None` for padding.
     pub fn position(&self, at: [i64; 3], tap: [i64; 3]) -> Option<[i64; 3]> {
         let position = [0, 1, 2].map(|d| {
             let first = at[d].saturating_mul(self.stride[d]);
@@ -50,7 +50,7 @@ impl Windows {
     }
 }
 
-/// All positions in an image of a size.
+/// All positions in an image of the given size.
 pub(super) fn positions(size: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
     (0..size[0])
         .flat_map(move |z| (0..size[1]).flat_map(move |y| (0..size[2]).map(move |x| [z, y, x])))

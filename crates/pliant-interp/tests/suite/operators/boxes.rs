@@ -1,4 +1,5 @@
-//! Detection and recurrent layers at small sizes; the Python cases compare more of them with written-out loops.
+//! Detection and recurrent layers at small sizes; the Python cases compare more of them with
+//! explicit loops.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -155,7 +156,7 @@ pub const RECURRENT: &[Case] = &[
     ("relax.nn.rnn", || layer("relax.nn.rnn", 1, |x, h, _| *h = (x + *h).tanh(), false)),
 ];
 
-/// An operand of the wrong kind for the whole group.
+/// An operand of an invalid type for the whole group.
 #[test]
 fn layers_take_floats() {
     let ints = Value::tuple(vec![]);

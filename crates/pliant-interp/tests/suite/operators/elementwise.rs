@@ -1,4 +1,4 @@
-//! Operators on elements, one and two operands.
+//! Elementwise operators with one and two operands.
 
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_tensor::f16;
@@ -6,7 +6,7 @@ use pliant_tensor::f16;
 use super::harness::*;
 use super::nd::*;
 
-/// By its series.
+/// Computed by its series.
 fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for k in 1..200 {

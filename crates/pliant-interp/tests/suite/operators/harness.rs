@@ -1,4 +1,4 @@
-//! Calls of one operator through the interpreter, and comparison with what they should yield.
+//! Calls one operator through the interpreter, and compares the result with the expected one.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub fn shapes() -> impl Iterator<Item = Vec<i64>> {
     SIZES.into_iter().flat_map(|n| [vec![n], vec![n, 3], vec![2, n]]).chain([vec![]])
 }
 
-/// `op(args, attrs)` in a function of its own.
+/// `op(args, attrs)` in a separate function.
 pub fn call(
     op: &'static str,
     args: &[Value],
@@ -59,7 +59,7 @@ pub struct Build {
 }
 
 impl Build {
-    /// Sizes that a tensor before has become its symbol.
+    /// Sizes of earlier tensors become their symbols.
     fn dim(&mut self, d: i64, define: bool) -> Sym {
         let func = self.fb.func_mut();
         if self.symbolic && d != 1 {
@@ -118,7 +118,7 @@ pub fn int(v: i64) -> AttrValue {
     AttrValue::Int(v)
 }
 
-/// Calls an operator both ways and compares with what it should be, to `tolerance`.
+/// Calls an operator both ways and compares with the expected result, up to `tolerance`.
 pub fn expect(
     op: &'static str,
     args: &[Value],

@@ -1,4 +1,4 @@
-//! Operators whose indices are values, and those that rearrange and spread out.
+//! Operators whose indices are values, and operators that rearrange and scatter.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -29,7 +29,7 @@ fn wrap(v: f64, size: i64) -> i64 {
     (v as i64).rem_euclid(size)
 }
 
-/// The fields of a tuple, each as it should be.
+/// The expected fields of a tuple.
 pub fn expect_tuple(op: &'static str, args: &[Value], with: &Attrs, want: &[Nd], tolerance: f64) {
     for symbolic in [false, true] {
         let got = call(op, args, with, symbolic).unwrap_or_else(|e| panic!("{op}: {e}"));
@@ -41,7 +41,7 @@ pub fn expect_tuple(op: &'static str, args: &[Value], with: &Attrs, want: &[Nd],
     }
 }
 
-/// The call is refused, in interpretation or before, with this in the message.
+/// The call is refused, during interpretation or before, with this text in the message.
 pub fn refuse(op: &'static str, args: &[Value], with: &Attrs, part: &str) {
     for symbolic in [false, true] {
         let error = call(op, args, with, symbolic).expect_err(op);

@@ -4,7 +4,7 @@ use pliant_interp::Value;
 use pliant_ir::DType;
 use pliant_tensor::{Tensor, bf16, f16};
 
-/// The sizes that every operator is tested at.
+/// The sizes at which every operator is tested.
 pub const SIZES: [i64; 5] = [0, 1, 2, 3, 7];
 /// A plain array of numbers.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ impl Nd {
         Nd { shape: shape.to_vec(), data }
     }
 
-    /// Multiples of a half between -3 and 3, 0 among them.
+    /// Multiples of a half between -3 and 3, including 0.
     pub fn sample(shape: &[i64], seed: i64) -> Nd {
         let mut i = seed * 5;
         Nd::new(shape, |_| {
@@ -33,7 +33,7 @@ impl Nd {
         Nd { shape: self.shape.clone(), data: self.data.iter().map(|&v| f(v)).collect() }
     }
 
-    /// The element at indices, which may have more dims; dims of size 1 stretch.
+    /// The element at the given indices, which may have more dims; dims of size 1 are broadcast.
     pub fn at(&self, i: &[i64]) -> f64 {
         let i = &i[i.len() - self.shape.len()..];
         let fold = |p, (&i, &d): (&i64, &i64)| if d == 1 { p } else { p * d + i };

@@ -15,7 +15,7 @@ fn yes(key: &'static str) -> (&'static str, AttrValue) {
     (key, AttrValue::Bool(true))
 }
 
-/// The order of a row: equal elements as they stand, NaN last.
+/// The stable order of a row, NaN last.
 fn order(row: &[f64], descending: bool) -> Vec<usize> {
     let mut places: Vec<usize> = (0..row.len()).collect();
     places.sort_by(|&a, &b| {

@@ -1,4 +1,4 @@
-//! Operators that make, choose and move elements.
+//! Operators that create, select and move elements.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -208,7 +208,7 @@ pub const MANIPULATE: &[Case] = &[
             let x = Nd::sample(&[n, 1], 1);
             let want = Nd::new(&[2, n, 3], |i| x.at(i));
             for symbolic in [false, true] {
-                // A 0 in a shape is a size here.
+                // Here, a 0 in a shape is a size.
                 let args = [x.f32(), Value::shape(&[2, n, 3])];
                 let got = call("relax.broadcast_to", &args, &Attrs::default(), symbolic && n > 1);
                 compare(&got.unwrap(), &want, 0.0, &|| format!("broadcast_to {n}"));

@@ -68,7 +68,7 @@ pub const LINEAR_ALGEBRA: &[Case] = &[
     }),
 ];
 
-/// The rows of `x` along the axis: all elements with the other indices of `i`.
+/// The row of `x` along the axis: all elements with the other indices of `i`.
 fn row(x: &Nd, axis: usize, i: &[i64]) -> Vec<f64> {
     (0..x.shape[axis])
         .map(|k| {
@@ -141,7 +141,7 @@ pub const NN: &[Case] = &[
     }),
 ];
 
-/// A reduction over each axis and over all, with and without the dims kept.
+/// A reduction over each axis and over all, with and without keeping the dims.
 fn reduction(op: &'static str, f: fn(&[f64]) -> f64, out: DType, empty: bool) {
     for n in SIZES.into_iter().filter(|&n| n > 0 || empty) {
         let x = Nd::sample(&[2, n, 3], n);
