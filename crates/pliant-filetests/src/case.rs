@@ -1,8 +1,8 @@
-//! A test file, taken apart.
+//! Parses a test file.
 
 use std::path::Path;
 
-/// What is done with the script.
+/// What a test does with the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Parse and print.
@@ -11,18 +11,18 @@ pub enum Kind {
     Verify,
     /// Run passes.
     Opt(Vec<String>),
-    /// Execute.
+    /// Execute the module.
     Run,
 }
 
-/// An error that must be found.
+/// An expected error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// Its line, if it has one.
     pub line: Option<u32>,
-    /// Its code, or empty.
+    /// Its code, or an empty string.
     pub code: String,
-    /// A part of its message.
+    /// A substring of its message.
     pub text: String,
 }
 
@@ -33,15 +33,15 @@ pub struct Case {
     pub name: String,
     /// What is done.
     pub kind: Kind,
-    /// The whole text up to the expectation; lines count as in the file.
+    /// The whole text up to the expectation, with the line numbers of the file.
     pub script: String,
-    /// The errors that must be found.
+    /// The expected errors.
     pub errors: Vec<Expected>,
     /// Whether the module is executed.
     pub execute: bool,
-    /// A part of the message with which the module does not compile.
+    /// A substring of the message with which the compiler refuses the module.
     pub refusal: Option<String>,
-    /// A part of the message with which the test fails for now.
+    /// A substring of the message with which the test currently fails.
     pub known_bug: Option<String>,
     /// The expectation.
     pub expect: String,
@@ -50,10 +50,10 @@ pub struct Case {
 const EXPECT: &str = "# expect";
 
 impl Case {
-    /// Takes a file apart.
+    /// Parses a file.
     ///
     /// # Errors
-    /// A header that says nothing known.
+    /// If the header is unknown.
     pub fn parse(path: &Path, text: &str) -> Result<Case, String> {
         let header = text.lines().next().unwrap_or("");
         let words: Vec<&str> = header.split_whitespace().collect();
@@ -93,7 +93,7 @@ impl Case {
         Ok(Case { name, kind, script, errors, execute, refusal, known_bug, expect })
     }
 
-    /// The file's text with another expectation.
+    /// The file's text with a new expectation.
     pub fn blessed(&self, text: &str, found: &str) -> String {
         let script = text.split_once(&format!("\n{EXPECT}\n")).map_or(text, |(script, _)| script);
         let script = script.trim_end_matches('\n');

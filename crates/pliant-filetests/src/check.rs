@@ -1,4 +1,4 @@
-//! What a test does.
+//! Runs a test.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use pliant_script::NoHost;
 use crate::case::{Case, Expected, Kind};
 use crate::{compiled, exec};
 
-/// Does what the header says; the text that the expectation is compared with.
+/// Runs the test that the header describes. Returns the text to compare with the expectation.
 pub(crate) fn check(case: &Case) -> Result<String, String> {
     let mut sources = SourceMap::new();
     let (name, text) = (case.name.as_str().into(), case.script.as_str().into());
@@ -61,7 +61,8 @@ fn print(module: &IRModule) -> String {
     print_module(module, pliant_ops::registry(), &PrintOptions::complete())
 }
 
-/// The print of a module, which parses back to the same module and prints the same again.
+/// Prints a module, and checks that the text parses back to the same module and prints the
+/// same again.
 pub(crate) fn round_trip(module: &IRModule) -> Result<String, String> {
     let text = print(module);
     let again = pliant_script::parse_module(&text, pliant_ops::registry()).map_err(|found| {
@@ -110,7 +111,7 @@ fn optimise(
     Ok(text)
 }
 
-/// Runs passes by name: those on modules, and those on single loop functions, on all of the module.
+/// Runs passes by name: module passes, and loop function passes on the whole module.
 fn run_passes(mut module: IRModule, passes: &[String]) -> Result<IRModule, PassError> {
     let ctx = PassContext::new(pliant_ops::registry());
     for name in passes {
@@ -132,7 +133,7 @@ fn run_passes(mut module: IRModule, passes: &[String]) -> Result<IRModule, PassE
     Ok(module)
 }
 
-/// The errors of a pass as diagnostics. Its bugs are failures of the test.
+/// The errors of a pass as diagnostics. Its internal errors are test failures.
 fn pass_errors(error: PassError) -> Result<Vec<Diagnostic>, String> {
     match error {
         PassError::User(list) => Ok(list
@@ -147,7 +148,7 @@ fn pass_errors(error: PassError) -> Result<Vec<Diagnostic>, String> {
     }
 }
 
-/// Every error is announced, and every announcement comes true.
+/// Checks that every error is expected, and that every expected error occurs.
 fn match_errors(case: &Case, found: &[Diagnostic], sources: &SourceMap) -> Result<(), String> {
     let mut open: Vec<&Expected> = case.errors.iter().collect();
     let mut surplus = Vec::new();

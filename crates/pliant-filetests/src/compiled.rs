@@ -1,4 +1,5 @@
-//! Compiling tests: the machine code and the virtual machine compute what the interpreter does.
+//! Compiles tests and checks that machine code and the virtual machine compute the same as the
+//! interpreter.
 
 use std::sync::Arc;
 
@@ -11,8 +12,9 @@ use rustc_hash::FxHashMap;
 use crate::exec::{Library, SIZES, fresh, inputs, public, same};
 use crate::packed::{FUNCTIONS, Function};
 
-/// Compiles the module once and runs every public graph function, at all sizes, in the interpreter and in the virtual
-/// machine, as native code and as bytecode, and compares. With `refusal`, compiling must fail with a message that holds it.
+/// Compiles the module once, runs every public graph function at all sizes in the interpreter and
+/// in the virtual machine, as native code and as bytecode, and compares the results. With
+/// `refusal`, compilation must fail with a message that contains it.
 ///
 /// # Errors
 /// The first difference, or that the module does not compile although the interpreter runs it.
@@ -55,7 +57,7 @@ pub(crate) fn compare(module: &IRModule, refusal: Option<&str>) -> Result<(), St
     Ok(())
 }
 
-/// Whether the program does what the interpreter does.
+/// Checks that the program computes the same as the interpreter.
 fn agree(
     expected: &Result<Value, InterpError>,
     found: &Result<pliant::Value, VmError>,
@@ -71,7 +73,7 @@ fn agree(
     }
 }
 
-/// One program in both modes of execution.
+/// One program in both execution modes.
 struct Machines {
     native: VirtualMachine,
     bytecode: VirtualMachine,
@@ -97,7 +99,7 @@ fn functions() -> FxHashMap<String, PackedFunc> {
     FUNCTIONS.iter().map(function).collect()
 }
 
-/// The values for the virtual machine; nothing for those that only the interpreter has.
+/// The values for the virtual machine; `None` for values that only the interpreter has.
 pub(crate) fn to_vm(values: &[Value]) -> Option<Vec<pliant::Value>> {
     values
         .iter()
@@ -119,7 +121,7 @@ pub(crate) fn to_vm(values: &[Value]) -> Option<Vec<pliant::Value>> {
         .collect()
 }
 
-/// A value of the virtual machine as one of the interpreter; nothing for memory.
+/// A value of the virtual machine as one of the interpreter; `None` for memory.
 pub(crate) fn from_vm(v: &pliant::Value) -> Option<Value> {
     Some(match v {
         pliant::Value::None => Value::None,
@@ -135,7 +137,7 @@ pub(crate) fn from_vm(v: &pliant::Value) -> Option<Value> {
             Value::Tuple(items?.into())
         }
         pliant::Value::Object(any) => Value::Object(any.clone()),
-        // Which function it is shows when it is called: functions compare equal.
+        // Functions compare equal; which function it is matters only when it is called.
         pliant::Value::Func(f) => Value::Func(pliant_interp::Func::Packed(f.name().into())),
         _ => return None,
     })

@@ -1,4 +1,4 @@
-//! Executing modules: what a pass made must compute what it was given.
+//! Executes modules: the result of a pass must compute the same as its input.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::compiled::{from_vm, to_vm};
 use crate::inputs::Maker;
 use crate::packed::FUNCTIONS;
 
-/// The values that symbols take.
+/// The values of symbols.
 pub const SIZES: [i64; 8] = [0, 1, 2, 3, 7, 8, 31, 64];
 
 /// The library's packed functions, and those of the tests.
@@ -33,7 +33,8 @@ impl PackedFuncs for Library {
     }
 }
 
-/// The inputs of round `k`: the first symbol of a function is `SIZES[k]`, the others are other sizes.
+/// The inputs of round `k`: the first symbol of a function is `SIZES[k]`, the others have
+/// other sizes.
 pub(crate) fn inputs(f: &Function, k: usize) -> Option<(Vec<Value>, String)> {
     let value = |i: usize| SIZES[(k + 3 * i) % SIZES.len()];
     let vars: FxHashMap<_, i64> = f.syms.vars().enumerate().map(|(i, v)| (v, value(i))).collect();
@@ -53,7 +54,7 @@ pub(crate) fn inputs(f: &Function, k: usize) -> Option<(Vec<Value>, String)> {
     Some((args, text))
 }
 
-/// The arguments once more, so that no run sees what another has written.
+/// Copies the arguments, so that no run sees what another has written.
 pub(crate) fn fresh(args: &[Value]) -> Result<Vec<Value>, String> {
     args.iter()
         .map(|v| {
@@ -70,7 +71,8 @@ pub(crate) fn public(module: &IRModule) -> impl Iterator<Item = (&str, &Function
     module.relax_funcs().filter(|(_, f)| !f.private).map(|(name, f)| (&**name, &**f))
 }
 
-/// Runs every public graph function of `before` in both modules, at all sizes, and compares.
+/// Runs every public graph function of `before` in both modules, at all sizes, and compares the
+/// results.
 ///
 /// # Errors
 /// The first difference, or a function that runs at no size.
@@ -113,7 +115,7 @@ fn full(e: &InterpError) -> String {
     format!("{e}\n{e:?}")
 }
 
-/// Whether two results are the same: integers exactly, floats up to the rounding of their type.
+/// Compares two results: integers exactly, floats up to the rounding of their type.
 pub(crate) fn same(a: &Value, b: &Value, what: &str) -> Result<(), String> {
     match (a, b) {
         (Value::Tensor(a), Value::Tensor(b)) => same_tensor(a, b, what),
@@ -161,10 +163,10 @@ fn same_tensor(a: &Tensor, b: &Tensor, what: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What every public graph function gives at each size, as text.
+/// The results of every public graph function at each size, as text.
 ///
 /// # Errors
-/// When no inputs can be made for a function.
+/// If inputs cannot be generated for a function.
 pub fn digest(module: &IRModule) -> Result<String, String> {
     let mut out = String::new();
     for (name, f) in public(module) {
@@ -184,7 +186,7 @@ pub fn digest(module: &IRModule) -> Result<String, String> {
     if out.is_empty() { Err("nothing was executed".into()) } else { Ok(out) }
 }
 
-/// A value in a few words: large tensors by their first elements and their sum.
+/// A short description of a value: large tensors by their first elements and their sum.
 fn text(v: &Value) -> String {
     const SHOWN: usize = 6;
     match v {

@@ -1,4 +1,4 @@
-//! Inputs for a function, made from the types of its parameters: the same for the same seed.
+//! Generates inputs of a function from the types of its parameters, deterministically from a seed.
 
 use pliant_interp::Value;
 use pliant_ir::relax::{Function, TensorShape, Type, TypeData};
@@ -8,17 +8,18 @@ use pliant_tensor::{DType, Tensor, bf16_of, f16_of};
 /// The value of a symbol, if the function mentions it.
 pub(crate) type Sizes<'a> = dyn Fn(SymVar) -> Option<i64> + 'a;
 
-/// Makes inputs.
+/// Generates inputs.
 pub(crate) struct Maker<'a> {
     pub f: &'a Function,
     pub sizes: &'a Sizes<'a>,
-    /// The size of dims of which nothing is known.
+    /// The size of unknown dims.
     pub unknown: i64,
     pub seed: u64,
 }
 
 impl Maker<'_> {
-    /// A value for each parameter; `None` where none can be made (functions, opaque objects, negative dims).
+    /// A value for each parameter; `None` if one cannot be generated (functions, opaque objects,
+    /// negative dims).
     pub fn params(&mut self) -> Option<Vec<Value>> {
         let f = self.f;
         f.params().iter().map(|&p| self.value(f.var(p).ty)).collect()
@@ -72,8 +73,8 @@ impl Maker<'_> {
         z ^ (z >> 31)
     }
 
-    /// Floats between -2 and 2 in steps of 1/64, which all float types hold; integers from 0 to 3, which index
-    /// most things.
+    /// Floats between -2 and 2 in steps of 1/64, which all float types can represent; integers from
+    /// 0 to 3, which are valid indices in most cases.
     fn tensor(&mut self, shape: &[i64], dtype: DType) -> Option<Tensor> {
         let numel = shape.iter().product::<i64>();
         let mut bytes = Vec::new();

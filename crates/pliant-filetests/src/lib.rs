@@ -1,27 +1,29 @@
-//! File tests: script in, expectation below, and the proof that what the pass made computes the same.
+//! File tests: a script with its expectation below, and a check that the result of passes computes
+//! the same as the input.
 //!
-//! A test is a `.py` file under `tests/filetests/`. Its first line says what is done with the script:
+//! A test is a `.py` file under `tests/filetests/`. Its first line states what is done with
+//! the script:
 //!
 //! | header | what is tested |
 //! |---|---|
 //! | `# test print` | parsing and printing: the expectation is the print, which parses back to the same |
-//! | `# test verify` | the verifier refuses the script as the annotations say |
-//! | `# test opt --passes=A,B` | the passes: the expectation is the module they make |
+//! | `# test verify` | the verifier refuses the script as annotated |
+//! | `# test opt --passes=A,B` | the passes: the expectation is the resulting module |
 //! | `# test run` | the interpreter: the expectation is a digest of the results |
 //!
-//! The script follows, then a line `# expect` and the expectation, each line behind `# `. `PLIANT_BLESS=1` writes it.
-//! A line of the script that must be refused ends with `# error: PL0203 part of the message`; an error that has no
-//! line is announced in the header: `# fails: PL0210 part of the message`. `# no-run` in the header keeps a test
-//! from being executed, with the reason behind it. `# no-compile: message` says that the module is refused by the
-//! compiler, `# known-bug: message` that the test fails for now, with a message that holds this
-//! part; the test fails as
-//! soon as that is not so.
+//! The script follows, then a line `# expect` and the expectation, each line prefixed with `# `.
+//! `PLIANT_BLESS=1` writes it. A line of the script that must be refused ends with
+//! `# error: PL0203 part of the message`. An error without a line is declared in the header:
+//! `# fails: PL0210 part of the message`. `# no-run` in the header, followed by the reason,
+//! disables execution. `# no-compile: message` states that the compiler refuses the module, and
+//! `# known-bug: message` that the test currently fails, in each case with a message that contains
+//! this text; the test fails as soon as that is no longer true.
 //!
-//! Every module that an `opt` test makes is verified, printed, parsed back and compared; and every public graph
-//! function is executed before and after the passes, by the interpreter, with symbols at [`exec::SIZES`] and the same
-//! inputs, and the results compared. The script of each test that is not about errors is also
-//! compiled as a whole, and the
-//! machine code compared with the interpreter at the same sizes. Scripts may call the packed functions of `packed`.
+//! Every module that an `opt` test produces is verified, printed, parsed back and compared. Every
+//! public graph function is executed by the interpreter before and after the passes, with symbols
+//! at [`exec::SIZES`] and the same inputs, and the results are compared. The script of each test
+//! that is not about errors is also compiled as a whole, and the machine code is compared with the
+//! interpreter at the same sizes. Scripts may call the packed functions of `packed`.
 
 mod case;
 mod check;
@@ -36,21 +38,22 @@ use std::path::{Path, PathBuf};
 pub use case::{Case, Kind};
 pub use lowered::{Lowered, lower_all};
 
-/// The outcome of all tests under a folder.
+/// The result of all tests under a folder.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The files that passed.
     pub passed: Vec<PathBuf>,
-    /// The files that failed, and why.
+    /// The files that failed, with the reasons.
     pub failed: Vec<(PathBuf, String)>,
     /// The files whose expectation was written.
     pub blessed: Vec<PathBuf>,
 }
 
-/// Runs every test under `root` whose path contains `filter`; with `bless`, expectations that differ are written.
+/// Runs every test under `root` whose path contains `filter`. With `bless`, writes expectations
+/// that differ.
 ///
 /// # Errors
-/// A folder or file that cannot be read or written.
+/// If a folder or file cannot be read or written.
 pub fn run_all(root: &Path, filter: &str, bless: bool) -> std::io::Result<Report> {
     let mut files = Vec::new();
     collect(root, &mut files)?;
@@ -102,7 +105,7 @@ fn collect(dir: &Path, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The lines from the first one that differs on, a few of them.
+/// A few lines, starting with the first one that differs.
 fn difference(expected: &str, found: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
     let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

@@ -1,6 +1,5 @@
-//! Lowered loop functions: what each pass of the default pipeline makes of the loop functions of a
-//! test is well-formed,
-//! and prints as script that parses back to the same.
+//! Lowered loop functions: the result of each pass of the default pipeline on the loop functions of
+//! a test is well-formed, and prints as script that parses back to the same.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,10 +14,10 @@ use pliant_script::NoHost;
 use crate::check::round_trip;
 use crate::{Case, collect};
 
-/// The outcome of lowering the tests under a folder.
+/// The result of lowering the tests under a folder.
 #[derive(Debug, Default)]
 pub struct Lowered {
-    /// How many loop functions were lowered.
+    /// The number of lowered loop functions.
     pub functions: usize,
     /// Their script.
     pub text: String,
@@ -26,12 +25,11 @@ pub struct Lowered {
     pub failed: Vec<String>,
 }
 
-/// Lowers the loop functions of every test that is a valid module, those of its operators
-/// included; verifies, prints and
-/// parses what each pass makes.
+/// Lowers the loop functions of every test that is a valid module, including those of its
+/// operators. Verifies, prints and parses the result of each pass.
 ///
 /// # Errors
-/// A folder or file that cannot be read.
+/// If a folder or file cannot be read.
 pub fn lower_all(root: &Path) -> std::io::Result<Lowered> {
     let mut files = Vec::new();
     collect(root, &mut files)?;
@@ -51,7 +49,7 @@ pub fn lower_all(root: &Path) -> std::io::Result<Lowered> {
     Ok(out)
 }
 
-/// The module of a test, with loop functions for its operators; nothing where the test is about errors.
+/// The module of a test, with loop functions for its operators; `None` if the test is about errors.
 fn module(file: &Path, text: &str) -> Option<IRModule> {
     let case = Case::parse(file, text).ok()?;
     let mut sources = SourceMap::new();
@@ -67,7 +65,8 @@ fn module(file: &Path, text: &str) -> Option<IRModule> {
     Sequential::new("lowered", vec![pass]).run_each(module, &PassContext::new(ops)).ok()
 }
 
-/// Lowers the loop functions of a module and checks them after each pass: how many there are, and their script.
+/// Lowers the loop functions of a module and checks them after each pass. Returns their number and
+/// their script.
 fn lower(module: &IRModule) -> Result<(usize, String), String> {
     let mut stages: Vec<(&'static str, IRModule)> =
         pliant_tir::PASSES.iter().map(|p| (p.name, IRModule::new())).collect();

@@ -1,17 +1,17 @@
-//! The packed functions that the scripts of tests may call: the same ones for the interpreter and for the machine.
+//! The packed functions that test scripts may call, the same for the interpreter and for the VM.
 //!
 //! | function | what it does |
 //! |---|---|
 //! | `test.double(x)` | twice a float32 tensor, a new one |
-//! | `test.double_into(x, out)` | the same, written into the last argument |
+//! | `test.double(x)` | twice a float32 tensor, as a new tensor |
 //! | `test.double_inplace(x)` | the same, written into the tensor itself, which it returns |
-//! | `test.half(x)` | the first half of a float32 vector: the result's size is known to nobody else |
-//! | `test.half_shape(x)` | the shape that such a vector has |
-//! | `test.counter(start)` | a state machine, opaque to programs |
+//! | `test.double_inplace(x)` | the same, written into the tensor itself, which it returns |
+//! | `test.half(x)` | the first half of a float32 vector, whose size only this function knows |
+//! | `test.half_shape(x)` | the shape of that vector |
 //! | `test.next(counter)` | its next number, an int64 scalar |
 //! | `test.array()`, `test.push(array, x)`, `test.stack(array)` | a list of float32 vectors, opaque to programs |
 //! | `test.square(i)` | the square of an integer, for loop functions |
-//! | `test.describe(values..)` | the values' kinds as a text |
+//! | `test.describe(values..)` | the kinds of the values as text |
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -104,7 +104,7 @@ fn write(to: &Tensor, from: &Tensor) -> Outcome {
     Ok(Value::tuple([]))
 }
 
-/// The state behind the first argument.
+/// The state in the first argument.
 fn state<T: Any + Send>(args: &[Value]) -> Result<std::sync::MutexGuard<'_, T>, String> {
     let Some(Value::Object(any)) = args.first() else {
         return Err("the first argument is a state".into());

@@ -1,9 +1,9 @@
-//! The tick list of the language: every construct stands in a `run` test, which the interpreter executes and machine code in
-//! both modes of execution.
+//! The checklist of the language: every construct occurs in a `run` test, which runs in the
+//! interpreter and as machine code in both execution modes.
 
 use std::path::Path;
 
-/// What a script can say, and how one that says it reads.
+/// The constructs of the script, with the text that identifies each.
 const CONSTRUCTS: &[(&str, &str)] = &[
     ("a branch on a tensor", "if R.less("),
     ("a branch on sizes", "if n > 2:"),

@@ -1,5 +1,5 @@
-//! Runs every file under `tests/filetests`. `PLIANT_FILETEST=part` of a path selects, `PLIANT_BLESS=1` writes the
-//! expectations.
+//! Runs every file under `tests/filetests`. `PLIANT_FILETEST` selects files by a part of the path,
+//! `PLIANT_BLESS=1` writes the expectations.
 
 use std::path::Path;
 

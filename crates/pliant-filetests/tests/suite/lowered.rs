@@ -1,4 +1,5 @@
-//! What the default pipeline makes of the loop functions of all file tests prints as script that parses back.
+//! The loop functions of all file tests, after the default pipeline, print as script that
+//! parses back.
 
 use std::path::Path;
 
