@@ -1,4 +1,5 @@
-//! Attention: every instruction set, layout and mask, between forbidden pages, against the definition in float64.
+//! Attention with every instruction set, layout and mask, between guard pages, compared with the
+//! definition in float64.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -14,7 +15,7 @@ use pliant_pool::Team;
 
 use crate::guard::Guarded;
 
-/// What is tested: sizes, and which of the features.
+/// The sizes and features of a case.
 #[derive(Clone, Copy, Debug, Default)]
 struct Case {
     batch: usize,
@@ -24,9 +25,9 @@ struct Case {
     keys: usize,
     size: usize,
     value_size: usize,
-    /// Rows of a head after one another, rather than the heads of a row.
+    /// The rows of a head are contiguous, rather than the heads of a row.
     by_head: bool,
-    /// Batch, head, query and key of the bias: whether each has numbers of its own.
+    /// For batch, head, query and key of the bias: whether the bias varies along this dim.
     bias: Option<[bool; 4]>,
     mask: Option<[bool; 4]>,
     hidden: f64,
@@ -80,7 +81,7 @@ fn heads<P>(data: P, (heads, rows, size): (usize, usize, usize), by_head: bool) 
     Heads { data, batch: heads * rows * size, head, row }
 }
 
-/// Strides of numbers for the dims that have their own, and how many numbers there are.
+/// The strides of the dims that vary, and the number of elements.
 fn scores(c: &Case, own: [bool; 4]) -> ([i64; 4], usize) {
     let dims = [c.batch, c.heads, c.queries, c.keys];
     let (mut strides, mut total) = ([0; 4], 1usize);
@@ -93,7 +94,7 @@ fn scores(c: &Case, own: [bool; 4]) -> ([i64; 4], usize) {
     (strides, total)
 }
 
-/// The operands of a case, each touching forbidden pages.
+/// The operands of a case, each adjacent to guard pages.
 struct Operands {
     case: Case,
     q: Guarded<f32>,
@@ -179,7 +180,7 @@ impl Operands {
         there && (!c.causal || j <= i && (c.window == 0 || j > i - c.window))
     }
 
-    /// The result at a place, by definition.
+    /// The result at a position, by definition.
     fn want(&self, a: &Attention, batch: usize, head: usize, i: usize) -> Vec<f64> {
         let c = &self.case;
         let kv = head / (c.heads / c.kv_heads);
@@ -244,7 +245,7 @@ impl Operands {
         for batch in 0..c.batch {
             for head in 0..c.heads {
                 for i in 0..c.queries {
-                    // Of long ones, a few rows.
+                    // Only some rows of long cases.
                     if c.keys > 600 && i % 11 != 0 {
                         continue;
                     }
@@ -306,14 +307,15 @@ fn cases() -> Vec<Case> {
         Case { queries: 20, keys: 150, causal: true, offset: 130, lengths: true, ..PLAIN },
         Case { queries: 30, keys: 4, lengths: true, ..PLAIN },
         Case { queries: 5, keys: 80, offset: 200, window: 7, causal: true, ..PLAIN },
-        // Whole blocks of rows that see nothing, and blocks of which some rows do.
+        // Whole blocks of rows that see no key, and blocks with some such rows.
         Case { queries: 100, keys: 90, causal: true, offset: -60, blind: BLIND_NAN, ..PLAIN },
         Case { queries: 5, offset: -9, causal: true, blind: BLIND_NAN, ..PLAIN },
         Case { keys: 0, blind: BLIND_NAN, ..PLAIN },
     ];
     let by_head: Vec<Case> = cases.iter().map(|&c| Case { by_head: true, ..c }).collect();
     cases.extend(by_head);
-    // Grouped heads: in one block where their rows are at even distances, and one row each in decoding.
+    // Grouped heads: in one block if their rows have a uniform stride, and one row each in
+    // decoding.
     for by_head in [false, true] {
         let grouped = Case { heads: 6, kv_heads: 2, by_head, ..PLAIN };
         cases.extend([
@@ -362,7 +364,7 @@ fn long_rows_run_on_with_a_running_sum() {
         Case { queries: 5, keys, ..long },
         Case { queries: 45, keys, causal: true, offset: keys as i64 - 45, scale: 3.0, ..long },
         Case { queries: 1, keys, mask: Some([true; 4]), ..long },
-        // Rows that see nothing of the first blocks, or only of these.
+        // Rows that see nothing of the first blocks, or only these.
         Case { queries: 12, keys, causal: true, offset: 4500, window: 30, ..long },
         Case { queries: 12, keys, bias: Some([false, false, true, true]), scale: 40.0, ..long },
     ];
@@ -379,14 +381,14 @@ fn not_a_number_stays_and_infinity_wins() {
     for isa in available() {
         let ops = Operands::new(case, true);
         let a = ops.attention();
-        // SAFETY: query 2 and value 3 are there.
+        // SAFETY: query 2 and value 3 exist.
         unsafe { *ops.q.as_ptr().add(2 * a.q.row as usize) = f32::NAN };
         // SAFETY: as above.
         assert_eq!(unsafe { run(isa, &KernelRuntime::serial(), &a) }, STATUS_OK);
         for (i, row) in ops.out.values().chunks(32).enumerate() {
             assert_eq!(row.iter().all(|x| x.is_nan()), i == 2, "{isa:?} {i}");
         }
-        // Minus infinity in the bias masks, of all keys too.
+        // Minus infinity in the bias masks keys, even all of them.
         let case = Case { bias: Some([false, false, true, true]), ..case };
         let ops = Operands::new(case, true);
         let bias = ops.bias.as_ref().unwrap().1.as_ptr();
@@ -438,7 +440,7 @@ fn what_a_query_does_not_see_reaches_it_by_no_value() {
         Case { queries: 5, keys: 5, ..one },
         Case { queries: 60, keys: 60, ..one },
         Case { queries: 100, keys: 90, window: 21, offset: -3, value_size: 64, ..one },
-        // A window begins within a panel of keys, before which nobody looks.
+        // A window starts within a panel of keys, whose first keys no row sees.
         Case { queries: 7, keys: 120, window: 3, offset: 100, ..one },
         Case { queries: 20, keys: 70, heads: 6, kv_heads: 2, offset: 50, by_head: true, ..one },
         Case { queries: 45, keys: many, window: 30, offset: many as i64 - 45, ..one },
@@ -493,7 +495,7 @@ fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
     let ops = Operands::new(PLAIN, true);
     let a = ops.attention();
     let runtime = KernelRuntime::serial();
-    // SAFETY: nothing is touched where the sizes make no sense.
+    // SAFETY: nothing is accessed if the sizes are invalid.
     let status = |a: &Attention, runtime: &KernelRuntime| unsafe { run(isa, runtime, a) };
     for bad in [
         Attention { batch: -1, ..a },

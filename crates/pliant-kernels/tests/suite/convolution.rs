@@ -1,4 +1,5 @@
-//! Convolutions: every instruction set, layout and shape, between forbidden pages, against the definition.
+//! Convolutions with every instruction set, layout and shape, between guard pages, compared with
+//! the definition.
 
 use std::ffi::c_void;
 
@@ -14,7 +15,7 @@ use pliant_tensor::{Tensor, Winograd, may_share_panels, pack_panels};
 use crate::guard::Guarded;
 use crate::packed::fill;
 
-/// What is tested.
+/// The sizes and features of a case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     batch: usize,
@@ -27,7 +28,7 @@ struct Case {
     dilation: [usize; 3],
     before: [usize; 3],
     after: [usize; 3],
-    /// Whether the channels of input and results come first.
+    /// Whether the channels of input and results are first.
     first: [bool; 2],
     epilogue: bool,
     winograd: Option<Winograd>,
@@ -49,7 +50,7 @@ const PLAIN: Case = Case {
     winograd: None,
 };
 
-/// Panels of kernels that were turned, and their width.
+/// Panels of transformed filters, and their width.
 fn turned(c: &Case, form: Winograd, at: impl Fn(usize, usize) -> f32) -> (Vec<f32>, usize) {
     let numbers = form.numbers();
     let (channels, filters) = (c.channels, c.filters);
@@ -65,7 +66,7 @@ fn turned(c: &Case, form: Winograd, at: impl Fn(usize, usize) -> f32) -> (Vec<f3
     (panels.to_vec::<f32>().unwrap(), panels.shape()[2] as usize)
 }
 
-/// Strides of images of a layout.
+/// The strides of images with a layout.
 fn image<P>(data: P, channels: usize, size: [usize; 3], first: bool) -> Image<P> {
     let [depth, height, width] = size.map(|d| d as i64);
     let x = if first { 1 } else { channels as i64 };
@@ -161,7 +162,7 @@ impl Operands {
         }
     }
 
-    /// The result at a place, by definition.
+    /// The result at a position, by definition.
     fn want(&self, x: &Image<*const f32>, batch: usize, filter: usize, at: [usize; 3]) -> f32 {
         let c = &self.case;
         let (gc, group) = (c.channels / c.groups, filter / (c.filters / c.groups));
@@ -210,7 +211,8 @@ impl Operands {
                 + (0..3).map(|d| place[d] as i64 * a.out.pixel[d]).sum::<i64>();
             let got = self.out.values()[offset as usize];
             let want = self.want(&a.x, batch, filter, place);
-            // The numbers of F(2x2) are whole or halves; sixths are rounded, of operands up to 6.
+            // The numbers of F(2x2) are integers or halves; sixths are rounded, for operands
+            // up to 6.
             let near = 1e-6 * (36 * 9 * c.channels) as f32;
             let near = c.winograd == Some(Winograd::Four) && (got - want).abs() < near;
             assert!(got == want || near, "{got} {want} {isa:?} {batch} {filter} {place:?} {c:?}");
@@ -228,7 +230,7 @@ fn shared(c: &Case) -> bool {
     few && c.first == [false; 2]
 }
 
-/// Groups of few filters: how many, and the channels and filters of each.
+/// Groups of few filters: their number, and the channels and filters of each.
 fn grouped() -> Vec<Case> {
     let groups = |groups: usize, channels: usize, filters: usize| Case {
         groups,
@@ -264,14 +266,14 @@ fn grouped() -> Vec<Case> {
             Case { channels: 0, ..case },
             Case { input: [1, 0, 9], before: [0, 2, 1], ..case },
             Case { input: [1, 1, 1], ..case },
-            // Rows and places of results that the kernel sees from outside of the input alone.
+            // Rows and positions of results for which the filter reads only padding.
             Case { before: [0, 5, 5], after: [0, 5, 5], ..case },
             // Several strips of lines, and lines in several parts.
             Case { batch: 1, input: [1, 37, 14], ..case },
             Case { batch: 1, input: [1, 3, 200], ..case },
             Case { batch: 1, input: [1, 2, 131], stride: [1, 1, 3], dilation: [1, 1, 4], ..case },
             Case { dilation: [1, 2, 3], before: [0, 2, 3], after: [0, 2, 3], ..case },
-            // The second line's first row is before that of the first.
+            // The first row of the second line precedes that of the first line.
             Case { dilation: [1, 2, 2], ..case },
             Case { dilation: [1, 3, 1], before: [0, 2, 1], after: [0, 3, 1], ..case },
             Case { stride: [1, 3, 2], dilation: [1, 2, 2], input: [1, 11, 13], ..case },
@@ -313,7 +315,7 @@ fn cases() -> Vec<Case> {
         Case { dilation: [1, 2, 3], before: [0, 2, 3], after: [0, 2, 3], ..PLAIN },
         Case { groups: 2, channels: 6, filters: 10, ..PLAIN },
         Case { groups: 3, channels: 3, filters: 6, ..PLAIN },
-        // Three lines of 35 are more than a block holds.
+        // Three lines of 35 exceed a block.
         Case { input: [1, 12, 35], filters: 64, ..PLAIN },
         Case { input: [1, 3, 130], kernel: [1, 2, 4], ..PLAIN },
         Case { input: [5, 4, 6], kernel: [3, 2, 3], before: [1, 0, 2], after: [1, 1, 0], ..PLAIN },
@@ -349,7 +351,7 @@ fn cases() -> Vec<Case> {
         Case { input: [3, 5, 8], kernel: [3, 3, 3], before: [1; 3], after: [1; 3], ..deep },
         Case { dilation: [1, 3, 2], before: [0, 4, 1], after: [0, 1, 4], ..deep },
         Case { input: [3, 4, 5], kernel: [2, 3, 5], before: [1, 0, 2], after: [0, 2, 3], ..deep },
-        // Margins so wide that some results see none of the input.
+        // Padding so wide that some results read nothing of the input.
         Case { before: [0, 5, 5], after: [0, 5, 5], ..deep },
     ]);
     let forms = [Winograd::Two, Winograd::Four].map(|form| Case { winograd: Some(form), ..PLAIN });
@@ -420,7 +422,7 @@ fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
     let epilogue = Epilogue { function: pliant_epilogue_f32, operands: std::ptr::null() };
     let a = ops.convolution(epilogue);
     let runtime = KernelRuntime::serial();
-    // SAFETY: nothing is touched where the sizes make no sense.
+    // SAFETY: nothing is accessed if the sizes are invalid.
     let status = |a: &Convolution, runtime: &KernelRuntime| unsafe { run(isa, runtime, a) };
     for bad in [
         Convolution { groups: 0, ..a },
@@ -447,11 +449,12 @@ fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
     let flag = std::sync::atomic::AtomicBool::new(true);
     let stopped = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
     assert_eq!(status(&a, &stopped), STATUS_CANCELLED);
-    // Filters for each channel alone want channels last.
+    // Depthwise convolutions require channels last.
     let deep = Case { groups: 4, channels: 4, filters: 4, first: [true, true], ..PLAIN };
     let deep = Operands::new(deep, true);
     assert_eq!(status(&deep.convolution(epilogue), &runtime), STATUS_BAD_ARGUMENTS);
-    // So do groups that share panels, which are those of 2, 4 or 8 filters and no more channels.
+    // So do groups that share panels, which are those of 2, 4 or 8 filters and at most as many
+    // channels.
     let few = Operands::new(Case { groups: 3, channels: 6, filters: 6, ..PLAIN }, true);
     let a = few.convolution(epilogue);
     assert_eq!(status(&a, &poor), STATUS_NO_MEMORY);
@@ -475,7 +478,7 @@ fn not_a_number_reaches_what_sees_it() {
         let ops = Operands::new(case, true);
         let a =
             ops.convolution(Epilogue { function: pliant_epilogue_f32, operands: std::ptr::null() });
-        // SAFETY: the first pixel is there.
+        // SAFETY: the first pixel exists.
         unsafe { *ops.x.as_ptr() = f32::NAN };
         // SAFETY: the operands have these sizes.
         assert_eq!(unsafe { run(isa, &KernelRuntime::serial(), &a) }, STATUS_OK);

@@ -1,5 +1,5 @@
-//! Products with an epilogue: each result is finished once, in place or elsewhere, in every instruction set and between
-//! forbidden pages.
+//! Products with an epilogue: each result is finished once, in place or elsewhere, with every
+//! instruction set and between guard pages.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -18,7 +18,7 @@ use pliant_tensor::{Tensor, pack_panels};
 use crate::guard::Guarded;
 use crate::packed::fill;
 
-/// What an epilogue of the tests writes down: where each result was finished.
+/// The record of a test epilogue: how often each result was finished.
 struct Seen {
     columns: usize,
     times: RefCell<Vec<u32>>,
@@ -26,9 +26,9 @@ struct Seen {
     status: i64,
 }
 
-/// Doubles each result and adds its place.
+/// Doubles each result and adds its position.
 unsafe extern "C" fn double(operands: *const c_void, tile: *const EpilogueTile) -> i64 {
-    // SAFETY: the tests pass this; the tile is readable and writable.
+    // SAFETY: the tests pass this type; the tile is readable and writable.
     unsafe {
         let (seen, t) = (&*operands.cast::<Seen>(), &*tile);
         assert_eq!(t.batch, seen.batch);
@@ -129,7 +129,7 @@ fn check_varying(isa: Isa, size: (usize, usize, usize), (a, b): (&[f32], &[f32])
     }
 }
 
-/// The value of the common epilogue, in float64.
+/// The value of the standard epilogue, in float64.
 fn finished(x: f64, bias: f64, before: f64, after: f64, scale: f64, activation: Activation) -> f64 {
     let x = x * scale + bias + before;
     let y = match activation {
@@ -160,7 +160,7 @@ struct Forced {
 }
 
 unsafe extern "C" fn forced(operands: *const c_void, tile: *const EpilogueTile) -> i64 {
-    // SAFETY: the tests pass this.
+    // SAFETY: the tests pass this type.
     unsafe {
         let f = &*operands.cast::<Forced>();
         with(f.isa, &f.standard, &*tile)
@@ -283,10 +283,10 @@ fn not_a_number_stays_in_every_activation() {
     }
 }
 
-/// The product of the C interface, with sizes and operands of the tests.
+/// Calls the product of the C interface with the tests' operands.
 fn call(f: &FusedGemm) -> i64 {
     let runtime = KernelRuntime::serial();
-    // SAFETY: the tests describe what is there.
+    // SAFETY: the tests describe existing operands.
     unsafe { pliant_gemm_fused_f32(&runtime, f) }
 }
 
@@ -322,7 +322,7 @@ fn batches_statuses_and_unsound_calls() {
     for (x, &got) in c.iter().enumerate() {
         assert_eq!(got, at(x / (m * n), x / n % m, x % n), "{x}");
     }
-    // Panels serve every product of a batch; C is added to before the epilogue.
+    // All products of a batch share the panels; C is accumulated before the epilogue.
     let (packed, width) = panels(&b[..k * n], k, n);
     let old = c.clone();
     let packed = FusedGemm {
@@ -337,7 +337,8 @@ fn batches_statuses_and_unsound_calls() {
         let sum: f32 = (0..k).map(|q| a[(p * m + i) * k + q] * b[q * n + j]).sum();
         assert_eq!(got, old[x] + sum + bias[j], "{x}");
     }
-    // An epilogue's status ends the product; nobody would write results without C; panels are of whole vectors.
+    // A status of the epilogue ends the product; without C and epilogue, nothing would write
+    // results; panels consist of whole vectors.
     let seen = Seen { columns: n, times: RefCell::new(vec![0; m * n]), batch: 0, status: 77 };
     let fails = Epilogue { function: double, operands: (&raw const seen).cast() };
     assert_eq!(call(&FusedGemm { epilogue: fails, ..f }), 77);
@@ -347,7 +348,7 @@ fn batches_statuses_and_unsound_calls() {
     assert_eq!(call(&FusedGemm { width: 17, ..packed }), STATUS_BAD_ARGUMENTS);
     assert_eq!(call(&FusedGemm { width: -16, ..packed }), STATUS_BAD_ARGUMENTS);
     assert_eq!(call(&FusedGemm { width: 1 << 40, ..packed }), STATUS_BAD_ARGUMENTS);
-    // Batches of nothing end, however many there are and however far apart.
+    // Empty batches terminate, whatever their length and strides.
     let empty = FusedGemm { batch: i64::MAX, m: 0, a_strides: [i64::MAX; 3], ..packed };
     assert_eq!(call(&empty), 0);
     assert_eq!(call(&FusedGemm { width: 17, ..empty }), STATUS_BAD_ARGUMENTS);

@@ -1,8 +1,8 @@
-//! Memory that ends, or begins, at a page that may not be touched: a kernel that reaches outside its operand dies.
+//! Memory adjacent to guard pages: a kernel that accesses memory outside of its operand crashes.
 
 use std::ffi::c_void;
 
-/// Elements with a forbidden page before and after; they touch the one or the other.
+/// Elements with a guard page before and after, adjacent to one of them.
 pub struct Guarded<T> {
     map: *mut c_void,
     bytes: usize,
@@ -11,25 +11,25 @@ pub struct Guarded<T> {
 }
 
 impl<T: Copy> Guarded<T> {
-    /// A copy of `values` that ends right before a forbidden page, or begins right after one.
+    /// A copy of `values` that ends directly before a guard page, or starts directly after one.
     pub fn new(values: &[T], at_end: bool) -> Guarded<T> {
         Guarded::after(values, at_end, 0)
     }
 
-    /// As [`Guarded::new`], or one byte after a forbidden page: an odd address.
+    /// As [`Guarded::new`], or one byte after a guard page: an odd address.
     pub fn bytes(values: &[T], at_end: bool) -> Guarded<T> {
         const { assert!(align_of::<T>() == 1) };
         Guarded::after(values, at_end, 1)
     }
 
-    /// As [`Guarded::new`], or so many bytes after a forbidden page.
+    /// As [`Guarded::new`], or `apart` bytes after a guard page.
     fn after(values: &[T], at_end: bool, apart: usize) -> Guarded<T> {
-        // SAFETY: asks for a number.
+        // SAFETY: only queries a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
         let size = size_of_val(values);
         let room = (size + apart).next_multiple_of(page).max(page);
         let bytes = room + 2 * page;
-        // SAFETY: a new private mapping; the outer pages are then forbidden.
+        // SAFETY: a new private mapping, whose outer pages are then protected.
         let (map, data) = unsafe {
             let map = libc::mmap(
                 std::ptr::null_mut(),
@@ -56,14 +56,14 @@ impl<T: Copy> Guarded<T> {
     }
 
     pub fn values(&self) -> &[T] {
-        // SAFETY: these elements were written when the mapping was made.
+        // SAFETY: these elements were written when the mapping was created.
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
 }
 
 impl<T> Drop for Guarded<T> {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own.
+        // SAFETY: this value owns the mapping.
         unsafe { libc::munmap(self.map, self.bytes) };
     }
 }

@@ -1,4 +1,5 @@
-//! Convolutions of 8-bit integers: exact in every instruction set, between forbidden pages, against the definition.
+//! Convolutions of 8-bit integers: exact with every instruction set, between guard pages, compared
+//! with the definition.
 
 use std::ffi::c_void;
 
@@ -11,7 +12,7 @@ use pliant_pool::Team;
 
 use crate::guard::Guarded;
 
-/// What is tested.
+/// The sizes and features of a case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     counts: [usize; 4],
@@ -33,7 +34,7 @@ const PLAIN: Case = Case {
     after: [0, 1, 1],
 };
 
-/// Images, channels, filters and groups of each case, and what differs from [`PLAIN`].
+/// Images, channels, filters and groups of each case, and the differences from [`PLAIN`].
 fn cases() -> Vec<Case> {
     let p = PLAIN;
     let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], ..p };
@@ -160,7 +161,7 @@ impl Operands {
         }
     }
 
-    /// By the definition.
+    /// The results by definition.
     fn want(&self) -> Vec<i32> {
         let c = &self.case;
         let [batch, channels, filters, groups] = c.counts;
@@ -310,7 +311,7 @@ fn senseless_sizes_are_statuses() {
     let with = |change: fn(&mut Convolution)| {
         let mut c = c;
         change(&mut c);
-        // SAFETY: nothing is touched where the sizes make no sense.
+        // SAFETY: nothing is accessed if the sizes are invalid.
         unsafe { run(available().next().unwrap(), &KernelRuntime::serial(), &c) }
     };
     for change in [
@@ -327,7 +328,7 @@ fn senseless_sizes_are_statuses() {
     ] {
         assert_eq!(with(change), STATUS_BAD_ARGUMENTS);
     }
-    // Copies of patches that no memory holds.
+    // Copies of patches that exceed any memory.
     let huge = |c: &mut Convolution| {
         c.counts.channels = 1;
         c.counts.filters = 1;
@@ -336,7 +337,7 @@ fn senseless_sizes_are_statuses() {
         c.counts.kernel = [1, 1 << 21, 1 << 21];
     };
     assert_eq!(with(huge), STATUS_NO_MEMORY);
-    // A margin of a zero point that is no byte.
+    // Padding with a zero point that is not a byte.
     let zero = Guarded::new(&[300i32], true);
     let c = Convolution { x_zero: zero.as_ptr(), ..c };
     // SAFETY: as above.

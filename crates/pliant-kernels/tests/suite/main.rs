@@ -1,4 +1,4 @@
-//! The tests of the kernels, one program.
+//! The tests of the kernels, as one program.
 
 mod attention;
 mod convolution;

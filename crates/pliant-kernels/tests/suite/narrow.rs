@@ -1,5 +1,5 @@
-//! Products by constants of fewer bits: close to float64 in every instruction set, with groups and zero points, between forbidden
-//! pages.
+//! Products by constants stored in fewer bits: close to float64 with every instruction set, with
+//! groups and zero points, between guard pages.
 
 use std::ffi::c_void;
 
@@ -13,10 +13,10 @@ use pliant_tensor::{
 
 use crate::guard::Guarded;
 
-/// What C holds before.
+/// The initial contents of C.
 const BLANK: f32 = 1e30;
 
-/// What is tested beside the sizes.
+/// The options of a test besides the sizes.
 #[derive(Clone, Copy, Debug)]
 struct How {
     format: Format,
@@ -26,7 +26,7 @@ struct How {
 }
 
 impl How {
-    /// Elements between the rows of A and of C.
+    /// Padding between the rows of A and of C, in elements.
     fn apart(self) -> usize {
         if self.at_end { 3 } else { 0 }
     }
@@ -35,7 +35,7 @@ impl How {
 struct Operands {
     size: (usize, usize, usize),
     how: How,
-    /// From row to row of A, and of C.
+    /// The row strides of A and of C.
     rows: (usize, usize),
     a: Guarded<f32>,
     b: Guarded<u8>,
@@ -144,7 +144,7 @@ impl Operands {
             }
             let terms = (0..k).map(|p| a(row * a_row + p) * self.values[p * n + column]);
             let (want, most) = terms.fold((0.0, 1.0), |(sum, most), x| (sum + x, most + x.abs()));
-            // Zero points may be as large as what they are taken from.
+            // Zero points may be as large as the values that they are subtracted from.
             let bound = most * 8.0 * f64::from(f32::EPSILON);
             assert!(
                 (f64::from(got) - want).abs() <= bound,
@@ -215,12 +215,12 @@ fn an_infinity_gives_what_its_weights_give() {
         for (format, m) in [(Format::Bytes, 1), (Format::Nibbles, 3), (Format::Nibbles, 9)] {
             let how = How { format, group: 32, zeros: true, at_end: true };
             let ops = Operands::new((m, 20, 70), how);
-            // SAFETY: the first element is there.
+            // SAFETY: the first element exists.
             unsafe { *ops.a.as_ptr() = f32::INFINITY };
             // SAFETY: the operands have these sizes.
             let status = unsafe { run(isa, &KernelRuntime::serial(), &ops.product()) };
             assert_eq!(status, STATUS_OK);
-            // Zero points have halves, so that no weight is 0.
+            // Zero points have fractions of a half, so that no weight is 0.
             for (column, (x, w)) in ops.c.values()[..20].iter().zip(&ops.values[..20]).enumerate() {
                 assert_eq!(f64::from(*x), w.signum() * f64::INFINITY, "{isa:?} {how:?} {column}");
             }
@@ -238,9 +238,10 @@ fn what_is_multiplied_by_no_weight_leaves_nothing() {
                 let (scales, zeros) = (ops.scales.values().to_vec(), ops.zeros.values().to_vec());
                 for column in 0..100 {
                     let (scale, zero) = (f64::from(scales[column]), f64::from(zeros[column]));
-                    // The first element of each column becomes its zero point; one row of panels is the columns in order.
+                    // The first element of each column becomes its zero point; in one row of
+                    // panels, the columns are in order.
                     let first = (ops.values[column] / scale + zero).round();
-                    // SAFETY: there is a zero point for each column.
+                    // SAFETY: each column has a zero point.
                     unsafe { *ops.zeros.as_ptr().add(column) = first as f32 };
                     for value in ops.values[column..].iter_mut().step_by(100) {
                         *value += (zero - first) * scale;
@@ -290,7 +291,7 @@ fn senseless_sizes_are_statuses() {
         NarrowGemm { group: 33, ..p },
     ] {
         for isa in available() {
-            // SAFETY: nothing is touched where the sizes make no sense.
+            // SAFETY: nothing is accessed if the sizes are invalid.
             let status = unsafe { run(isa, &KernelRuntime::serial(), &bad) };
             assert_eq!(status, STATUS_BAD_ARGUMENTS, "{bad:?}");
         }

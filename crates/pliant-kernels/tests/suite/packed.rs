@@ -1,4 +1,5 @@
-//! Products with packed operand: every instruction set of the machine, at awkward sizes, between forbidden pages.
+//! Products with a packed operand: every instruction set of the machine, at awkward sizes, between
+//! guard pages.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
 use pliant_kernels::epilogue::Place;
@@ -32,12 +33,13 @@ impl Real for f64 {
     }
 }
 
-/// Small whole numbers without a short period: their sums are exact in both types.
+/// Small integers without a short period: their sums are exact in both types.
 pub fn fill<T: Real>(len: usize, step: usize) -> Vec<T> {
     (0..len).map(|i| T::of(((i * step) % 13) as f64 - 6.0)).collect()
 }
 
-/// Runs a product whose operands lie between forbidden pages, in `rows` parts of rows; the result and what it should be.
+/// Runs a product whose operands are between guard pages, in `rows` parts of rows. Returns the
+/// result and the expected one.
 fn product<T: Real>(
     isa: Isa,
     (m, n, k): (usize, usize, usize),
@@ -64,7 +66,7 @@ fn product<T: Real>(
         epilogue: None,
         at: Place::default(),
     };
-    // Two parts, as two threads would take them.
+    // Two parts, as for two threads.
     let (row, panel) = (m / 2, p.panels() / 2);
     for rows in [0..row, row..m] {
         for panels in [0..panel, panel..p.panels()] {
@@ -234,7 +236,8 @@ fn panels_of_other_widths_are_bad_arguments() {
     let mut call = |width: usize| {
         let (a, b) = ((a.as_ptr(), 4, 1), (b.as_ptr(), width));
         let product = PackedProduct::new([1, 4, 4], a, b, (c.as_mut_ptr(), 4));
-        // SAFETY: one row of A, four rows and a panel of B of up to 16 columns, a row of C; others are refused before anything is read.
+        // SAFETY: one row of A, four rows and a panel of B of up to 16 columns, a row of C; other
+        // sizes are refused before anything is read.
         unsafe { pliant_kernels::gemm::packed(&runtime, &product) }
     };
     for width in [0, 1, 17, 80, 1 << 40, usize::MAX] {

@@ -1,4 +1,5 @@
-//! Products of 8-bit integers: exact in every instruction set, with and without zero points, between forbidden pages.
+//! Products of 8-bit integers: exact with every instruction set, with and without zero points,
+//! between guard pages.
 
 use std::ffi::c_void;
 
@@ -28,10 +29,10 @@ enum Zeros {
     Rows,
 }
 
-/// What C holds before.
+/// The initial contents of C.
 const BLANK: i32 = -77;
 
-/// What is tested beside the sizes.
+/// The options of a test besides the sizes.
 #[derive(Clone, Copy, Debug)]
 struct How {
     signed: bool,
@@ -41,7 +42,7 @@ struct How {
 }
 
 impl How {
-    /// Elements between the rows of A and of C.
+    /// Padding between the rows of A and of C, in elements.
     fn apart(self) -> usize {
         if self.at_end { 3 } else { 0 }
     }
@@ -50,7 +51,7 @@ impl How {
 struct Operands {
     size: (usize, usize, usize),
     how: How,
-    /// From row to row of A, and of C.
+    /// The row strides of A and of C.
     rows: (usize, usize),
     a: Guarded<u8>,
     b: Vec<i8>,
@@ -132,7 +133,7 @@ impl Operands {
         (0..m * n).map(|at| sum(at / n, at % n) as i32).collect()
     }
 
-    /// What C holds where the product is there, and nothing between its rows.
+    /// The expected contents of C: the results, and the initial contents between its rows.
     fn results(&self, results: &[i32]) -> Vec<i32> {
         let (n, c_row) = (self.size.1, self.rows.1);
         let all = (0..self.c.values().len()).map(|at| (at / c_row * n, at % c_row));
@@ -211,7 +212,7 @@ fn threads_and_epilogues() {
     let (m, n, k) = (150, 200, 333);
     check(isa, &runtime, (m, n, k), how);
     check(isa, &runtime, (3, 900, k), how);
-    // Scaled results, written elsewhere alone.
+    // Scaled results, written only elsewhere.
     let ops = Operands::new((m, n, k), how);
     let out = Guarded::new(&vec![0f32; m * n], true);
     let scales: Vec<f32> = (0..n).map(|j| (j % 4) as f32 / 64.0).collect();
@@ -236,7 +237,8 @@ fn threads_and_epilogues() {
     }
 }
 
-/// Factors of rows, of columns and a bias, each present or not, and an activation, as calls of the declared kernel.
+/// Factors of rows, of columns and a bias, each present or absent, and an activation, as calls of
+/// the declared kernel.
 #[test]
 fn sums_are_scaled_and_finished() {
     let runtime = KernelRuntime::serial();
@@ -250,7 +252,7 @@ fn sums_are_scaled_and_finished() {
         let bias: Vec<f32> = (0..n).map(|j| j as f32 / 8.0 - 3.0).collect();
         let [rows, columns, bias] = [rows, columns, bias].map(|v| Guarded::new(&v, at_end));
         let has = [4, 8, 16].map(|bit| bits & bit != 0);
-        // One factor for all rows where there is one.
+        // One factor for all rows if there is a single one.
         let step = i64::from(bits & 32 != 0);
         let out = Guarded::new(&vec![-77f32; m * n], at_end);
         let p = ops.product();
@@ -312,7 +314,7 @@ fn senseless_sizes_are_statuses() {
         QuantizedGemm { c: std::ptr::null_mut(), ..p },
     ] {
         for isa in available() {
-            // SAFETY: nothing is touched where the sizes make no sense.
+            // SAFETY: nothing is accessed if the sizes are invalid.
             let status = unsafe { run(isa, &KernelRuntime::serial(), &bad) };
             assert_eq!(status, STATUS_BAD_ARGUMENTS, "{bad:?}");
         }

@@ -1,4 +1,5 @@
-//! Recurrent layers: every cell and instruction set, between forbidden pages, against the definition in float64.
+//! Recurrent layers: every cell and instruction set, between guard pages, compared with the
+//! definition in float64.
 
 use std::ffi::c_void;
 
@@ -17,14 +18,14 @@ fn noise(len: usize, seed: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * 37 + seed * 101) % 257) as f32 / 257.0 - 0.5).collect()
 }
 
-/// A way to call the kernel.
+/// A variant of a kernel call.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     directions: usize,
     reverse: bool,
-    /// Sequences come before steps.
+    /// Whether sequences come before steps.
     batched: bool,
-    /// Biases, peepholes, lengths and first states.
+    /// Whether there are biases, peepholes, lengths and initial states.
     full: bool,
 }
 
@@ -70,7 +71,7 @@ impl Operands {
         }
     }
 
-    /// The gates of a unit without what the state gives, and that alone.
+    /// The gates of a unit without the recurrent product, and that product alone.
     fn sums(&self, d: usize, row: usize, x: &[f32], state: &[f64], full: bool) -> (f64, f64) {
         let (_, _, input, hidden) = self.sizes;
         let rows = self.cell.gates() * hidden;
@@ -122,7 +123,8 @@ impl Operands {
         }
     }
 
-    /// Results `[steps, directions, batch, hidden]` in the order of the form, last output states and last cell states.
+    /// Results `[steps, directions, batch, hidden]` in the order of the variant, final output
+    /// states and final cell states.
     fn want(&self, form: Form) -> [Vec<f64>; 3] {
         let (steps, batch, input, hidden) = self.sizes;
         let wide = |v: &[f32]| v.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
@@ -206,7 +208,7 @@ impl Operands {
             last: (last_h.as_ptr(), if lstm { last_c.as_ptr() } else { std::ptr::null_mut() }),
             state: (form.state(self.sizes, 1, 0), form.state(self.sizes, 0, 1)),
         };
-        // SAFETY: the operands have these sizes; the set is one that the machine has.
+        // SAFETY: the operands have these sizes; the machine has the instruction set.
         assert_eq!(unsafe { run(isa, runtime, &layer) }, STATUS_OK);
         let results = [&y, &last_h, &last_c];
         let given = if lstm { 3 } else { 2 };
@@ -321,7 +323,7 @@ fn lengths_and_sizes_that_do_not_fit_are_told() {
     };
     let runtime = KernelRuntime::serial();
     let isa = available().next().unwrap();
-    // SAFETY: these calls return before they touch an operand other than the lengths.
+    // SAFETY: these calls return before they access any operand other than the lengths.
     unsafe {
         assert_eq!(run(isa, &runtime, &layer), STATUS_BAD_ARGUMENTS);
         (layer.steps, layer.lengths) = (usize::MAX / 2, std::ptr::null());

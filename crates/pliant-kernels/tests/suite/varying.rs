@@ -1,4 +1,4 @@
-//! Products of two operands that both vary: every instruction set and layout, between forbidden pages.
+//! Products of two non-constant operands: every instruction set and layout, between guard pages.
 
 use pliant_kernels::Gemm;
 use pliant_kernels::isa::{Isa, available};
@@ -11,7 +11,7 @@ fn strides(rows: usize, columns: usize, turned: bool) -> (isize, isize) {
     if turned { (1, rows as isize) } else { (columns as isize, 1) }
 }
 
-/// Checks one product and says whether the kernels take it.
+/// Checks one product. Returns whether the kernels support it.
 fn check<T: Real>(isa: Isa, (m, n, k): (usize, usize, usize), bits: u32) -> bool {
     let on = |bit: u32| bits >> bit & 1 != 0;
     let (a, b, old) = (fill::<T>(m * k, 7), fill::<T>(k * n, 5), fill::<T>(m * n, 3));

@@ -1,4 +1,5 @@
-//! Functions over slices: every instruction set of the machine, at awkward sizes, between forbidden pages, in place.
+//! Functions on slices: every instruction set of the machine, at awkward sizes, between guard
+//! pages, in place.
 
 use std::ptr::null;
 
@@ -48,7 +49,7 @@ impl Real for f64 {
     }
 }
 
-/// The results over slices that touch forbidden pages, written over the first operand where `in_place`.
+/// The results on slices adjacent to guard pages, written over the first operand if `in_place`.
 fn run<T: Real>(form: Slices<T>, x: &[T], y: &[T], at_end: bool, in_place: bool) -> Vec<f64> {
     let (left, right) = (Guarded::new(x, at_end), Guarded::new(y, at_end));
     let out = Guarded::new(&vec![T::of(7.0); x.len()], at_end);
@@ -85,10 +86,10 @@ fn check<T: Real>(f: &VectorFn, isa: Isa) {
             assert_eq!(got, want, "{} {isa:?} {n} at_end={at_end} in_place={in_place}", f.name);
         }
     }
-    // A count below 0 is none.
+    // A negative count processes nothing.
     let x = [T::of(0.5)];
     let to = Guarded::new(&x, true);
-    // SAFETY: nothing is touched.
+    // SAFETY: nothing is accessed.
     let status = unsafe {
         match form {
             Slices::One(f) => f(null(), to.as_ptr(), x.as_ptr(), -3),
@@ -108,8 +109,8 @@ fn every_element_has_the_value_that_it_has_alone_inside_its_slices() {
     }
 }
 
-/// Results of instruction sets with fused multiply-add are the same, bit by bit; others differ by no more than the
-/// documented error.
+/// Results of instruction sets with fused multiply-add are bit-identical; others differ by no more
+/// than the documented error.
 #[test]
 fn every_isa_computes_the_same() {
     let best = available().next().expect("there is plain code");
@@ -159,7 +160,7 @@ fn sixteen_bit_floats_are_converted_as_one_by_one() {
     }
 }
 
-/// NaN is kept, whichever operand it is, with the sign that it has; zeros have a sign of their own.
+/// NaN propagates from either operand with its sign; zeros are ordered by sign.
 #[test]
 fn extremes_keep_nan_and_order_zeros() {
     let values = [0.0f32, -0.0, f32::NAN, -f32::NAN, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY];

@@ -1,5 +1,5 @@
-//! The contracts in the table of passes are true of the programs in the filetests: what a pass ensures holds after it, and what
-//! it does not invalidate still holds.
+//! Checks the contracts in the table of passes on the programs of the filetests: what a pass
+//! ensures holds after it, and what it does not invalidate still holds.
 //!
 //! A property holds if the pass that ensures it finds nothing to do.
 
@@ -15,13 +15,13 @@ use pliant_opt::contract::{Gate, INITIAL, Properties, Property};
 use pliant_opt::{PASSES, PassInfo, pipelines};
 use pliant_pass::PassContext;
 
-/// The pass that ensures a property, and as few others as possible.
+/// The pass that ensures a property together with as few others as possible.
 fn establisher(property: Property) -> Option<&'static PassInfo> {
     let ensure = PASSES.iter().filter(|p| p.ensures.includes(Properties::of(&[property])));
     ensure.min_by_key(|p| p.ensures.iter().count())
 }
 
-/// What the establishing pass still finds to do where the property should hold.
+/// What the establishing pass still finds to do if the property should hold.
 fn violation(property: Property, module: &IRModule, ctx: &PassContext) -> Option<String> {
     if INITIAL.includes(Properties::of(&[property])) {
         return None;
@@ -37,7 +37,7 @@ fn violation(property: Property, module: &IRModule, ctx: &PassContext) -> Option
     let same = |name: &str, old: &BaseFunc| match (old, again.get(name)) {
         (BaseFunc::Relax(a), Some(BaseFunc::Relax(b))) => Arc::ptr_eq(a, b),
         (BaseFunc::Prim(a), Some(BaseFunc::Prim(b))) => Arc::ptr_eq(a, b),
-        // Whether functions are reachable is another property than whether bindings are used.
+        // Whether functions are reachable is a different property than whether bindings are used.
         (_, None) => property == Property::NoDeadCode,
         _ => false,
     };
@@ -51,7 +51,7 @@ fn violation(property: Property, module: &IRModule, ctx: &PassContext) -> Option
         old.functions.retain(|name, _| again.get(name).is_some());
     }
     if ![Property::NormalBlocks, Property::PlainBlocks].contains(&property) {
-        // Passes that flatten blocks on the way have not found anything to do because of that.
+        // Changes that only result from flattening blocks do not count.
         let flat = |module| run("ToNonDataflow", module, ctx);
         (old, again) = (flat(old)?, flat(again)?);
     }
@@ -92,14 +92,15 @@ fn is_product(func: &Function, value: Expr) -> bool {
     }
 }
 
-/// The properties that hold after a pass by the table, and those of them that do not hold in truth.
+/// The properties that hold after a pass according to the table, and those of them that do not
+/// actually hold.
 fn step(
     info: &PassInfo,
     module: IRModule,
     held: Properties,
     ctx: &PassContext,
 ) -> Option<(IRModule, Properties, Vec<String>)> {
-    // Programs with errors are in the filetests, too.
+    // Some programs in the filetests have errors.
     let module = (info.make)().apply(module, ctx).ok()?;
     let held = info.apply(held);
     let broken = held.iter().filter_map(|property| {

@@ -1,4 +1,5 @@
-//! Operators that the user legalises: the functions of the user's map, their errors, and operators that are skipped.
+//! Operators with user-defined legalisation: the functions of the user's map, their errors, and
+//! operators that are skipped.
 
 use std::sync::Arc;
 

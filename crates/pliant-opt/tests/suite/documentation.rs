@@ -1,8 +1,10 @@
-//! The examples in the passes' documentation are true: under the pass, each `# Before` becomes its `# After`, a second run changes
-//! nothing, and the result is well-formed. In `# After`, `...` stands for any text within a line, and a line of `...` for any
-//! lines; the rest is then compared with the printed module.
+//! Checks the examples in the documentation of passes: the pass turns each `# Before` into its
+//! `# After`, a second run changes nothing, and the result is well-formed. In `# After`, `...`
+//! stands for any text within a line, and a line of `...` for any lines; the rest is then compared
+//! with the printed module.
 //!
-//! `docs/passes.md` is generated from that documentation and the table of passes; with `PLIANT_BLESS=1` a test writes it.
+//! `docs/passes.md` is generated from that documentation and the table of passes; with
+//! `PLIANT_BLESS=1`, a test writes it.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -26,7 +28,7 @@ use pliant_opt::pipelines;
 use pliant_pass::{ModulePass, PassContext};
 use pliant_tensor::Tensor;
 
-/// Passes that take arguments, as their examples use them. The others come from the table of passes.
+/// Passes with arguments, as their examples use them. The others come from the table of passes.
 fn with_arguments(stem: &str) -> Option<Box<dyn ModulePass>> {
     Some(match stem {
         "bind_params" => {
@@ -91,7 +93,7 @@ fn rule_of(stem: &str) -> Option<OffloadKernels> {
     Some(OffloadKernels { stage: rule.stage, only: Some(vec![stem.to_string()]) })
 }
 
-/// The name of the pass or offload rule that a file of that name holds, and the pass that runs it.
+/// The name of the pass or offload rule in a file of that name, and the pass that runs it.
 fn pass_of(stem: &str) -> Option<(String, Box<dyn ModulePass>)> {
     if let Some(pass) = rule_of(stem) {
         return Some((stem.to_string(), Box::new(pass)));
@@ -126,7 +128,7 @@ fn check(stem: &str, text: &str, pass: &dyn ModulePass) -> Result<(), String> {
         return Err(format!("the result is not well-formed: {d}\n{}", print(&made)));
     }
     if stem.starts_with("bind_") {
-        // A bound parameter is none any more, so it cannot be bound twice.
+        // A bound parameter no longer exists, so it cannot be bound twice.
         return Ok(());
     }
     let again = run(&made)?;
@@ -142,7 +144,7 @@ fn check(stem: &str, text: &str, pass: &dyn ModulePass) -> Result<(), String> {
 /// Compares a printed module with functions whose text has gaps (`...`).
 ///
 /// # Errors
-/// The first line that is not where it should be.
+/// The first line that does not match.
 fn fits(printed: &str, expected: &str) -> Result<(), String> {
     let lines = |text: &str| -> Vec<String> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,5 +1,5 @@
-//! Every stage takes long chains of operators: no recursion along bindings, nothing quadratic that
-//! a test would not survive.
+//! Every stage supports long chains of operators: without recursion along bindings, and without
+//! quadratic algorithms, with which the test would not finish.
 
 use pliant_ir::relax::{FunctionBuilder, TypeData};
 use pliant_ir::{Attrs, DType, IRModule, Op};

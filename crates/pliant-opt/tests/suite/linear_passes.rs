@@ -1,5 +1,6 @@
-//! The passes over graphs take long chains of bindings and of functions on a small stack, and nothing in them is
-//! quadratic that a test would not survive. With `--nocapture`, how long each took.
+//! The graph passes support long chains of bindings and of functions on a small stack, without
+//! quadratic algorithms, with which the test would not finish. `--nocapture` prints the time of
+//! each pass.
 
 #![expect(clippy::print_stdout, reason = "times are for whoever asks with --nocapture")]
 
@@ -24,7 +25,7 @@ fn builder() -> (FunctionBuilder<'static>, Type, Expr) {
     (b, ty, x)
 }
 
-/// Sums, other names, tuples, fields, sums that are computed twice, reshapes, and sums of constants.
+/// Sums, renamings, tuples, fields, duplicate sums, reshapes, and sums of constants.
 fn mixed(steps: usize) -> IRModule {
     let (mut b, ty, x) = builder();
     let one = b.func_mut().constant(Tensor::from_slice(&[], &[1.0f32]).expect("one element"));
@@ -62,7 +63,7 @@ fn mixed(steps: usize) -> IRModule {
     module
 }
 
-/// `f0` calls `f1` calls `f2` ..., each with a tuple and a parameter that nobody reads.
+/// `f0` calls `f1` calls `f2` ..., each with a tuple and an unread parameter.
 fn calls(depth: usize) -> IRModule {
     let mut module = IRModule::new();
     for i in (0..depth).rev() {

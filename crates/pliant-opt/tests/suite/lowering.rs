@@ -1,4 +1,4 @@
-//! The lowering passes on a hand-built program: what each makes of it.
+//! The results of the lowering passes on a hand-built program.
 
 use pliant_ir::op::CALL_TIR;
 use pliant_ir::relax::{FunctionBuilder, TypeData};
@@ -26,7 +26,7 @@ fn copy_kernel() -> PrimFunc {
     f
 }
 
-/// `main(x: (n, m), y: (n * m,))`: copies `y` that many times through `call_tir`.
+/// `main(x: (n, m), y: (n * m,))`: copies `y` `copies` times through `call_tir`.
 fn module(copies: usize) -> IRModule {
     let mut b = FunctionBuilder::new(pliant_ops::registry());
     let n = b.func_mut().fresh_sym("n");
@@ -71,7 +71,7 @@ fn run(names: &[&str], module: IRModule) -> IRModule {
     })
 }
 
-/// How often a text occurs in another.
+/// The number of occurrences of a text in another.
 fn count(text: &str, what: &str) -> usize {
     text.matches(what).count()
 }
@@ -99,7 +99,7 @@ fn destinations_are_allocated_before_the_call() {
 fn tensors_share_storage_but_the_result_has_its_own() {
     let planned = run(&["CallTIRRewrite", "StaticPlanBlockMemory"], module(8));
     let t = text(&planned);
-    // Two storages take turns, and the result is left to LowerAllocTensor.
+    // Two storages alternate, and the result is left to LowerAllocTensor.
     assert_eq!(count(&t, "R.memory.alloc_storage("), 2, "{t}");
     assert_eq!(count(&t, "R.memory.alloc_tensor("), 7, "{t}");
     assert_eq!(count(&t, "R.builtin.alloc_tensor("), 1, "{t}");

@@ -1,4 +1,5 @@
-//! The integration tests of `pliant-opt`, one program: a file of its own for each would be linked for itself.
+//! The integration tests of `pliant-opt`, as one program: each separate file would be linked
+//! separately.
 
 mod contracts;
 mod custom_legalize;

@@ -1,4 +1,4 @@
-//! A pass that finds nothing to do leaves the functions the very same: whoever holds them shares them still.
+//! A pass that finds nothing to do returns the same function objects, so that they stay shared.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn passes_without_work_change_nothing() {
     let ctx = PassContext::new(pliant_ops::registry());
     let module = pliant_script::parse_module(SOURCE, pliant_ops::registry());
     let mut module: IRModule = module.expect("the script is well-formed");
-    // One canonical start: names of branches' results are other names.
+    // Start from a canonical form, in which the results of branches are not renamed.
     for name in ["Normalize", "CanonicalizeBindings"] {
         let pass = pliant_opt::passes::find(name).expect("the pass is in the table");
         module = (pass.make)().run(module, &ctx).expect("the pass runs");
