@@ -1,4 +1,4 @@
-"""What the Python tests share."""
+"""Shared fixtures of the Python tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(params=["bytecode", "compiled"])
 def exec_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Runs a test once per execution mode: ``relax.build`` builds for it where nothing else is said."""
+    """Runs a test once per execution mode, which is the default of ``relax.build``."""
     build, mode = pliant.relax.build, str(request.param)
     monkeypatch.setattr(build, "__defaults__", (*build.__defaults__[:-1], mode))
     return mode
@@ -42,7 +42,8 @@ def packed() -> Iterator[Callable[[str, Callable[..., Any]], None]]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Says how many of ONNX's node tests pass. Reports come here from all processes of a run in parallel."""
+    """Reports how many of ONNX's node tests pass, with the reports from all processes of a
+    parallel run."""
     count = {
         outcome: sum(NODE_TESTS in r.nodeid for r in terminalreporter.stats.get(outcome, []))
         for outcome in ("passed", "failed", "xfailed")
@@ -55,7 +56,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _dumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What failing passes received goes into a folder of the tests, not into everybody's."""
+    """Writes the modules that failing passes received into a folder of the tests instead of the
+    shared one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("dumps")))
         yield

@@ -1,4 +1,4 @@
-"""The analyzer: unit tests, and random expressions against brute force and z3."""
+"""The analyzer: unit tests, and random expressions compared with brute force and z3."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ Build = Callable[[dict[str, Any], "Ops"], Any]
 
 
 class Ops:
-    """How to build an expression: for Pliant, for Python ints, for z3."""
+    """Builds expressions for Pliant, for Python ints and for z3."""
 
     def __init__(self, floordiv: Any, floormod: Any, lower: Any, upper: Any) -> None:
         self.floordiv, self.floormod, self.min, self.max = floordiv, floormod, lower, upper
@@ -114,7 +114,7 @@ class Ops:
 
 PLIANT = Ops(tir.floordiv, tir.floormod, tir.min, tir.max)
 PYTHON = Ops(lambda a, b: a // b, lambda a, b: a % b, min, max)
-# z3's integer division rounds so that the remainder is not negative: floor for positive divisors.
+# z3's integer division has a non-negative remainder: it is floor division for positive divisors.
 Z3 = Ops(lambda a, b: a / b, lambda a, b: a % b, lambda a, b: z3.If(a < b, a, b), lambda a, b: z3.If(a > b, a, b))
 
 

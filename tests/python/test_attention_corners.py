@@ -1,4 +1,4 @@
-"""Attention whose masks and scores meet the ends of their types: the kernel gives what the loops give."""
+"""Attention whose masks and scores are at the limits of their types: the kernel and loops agree."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def program(body: list[str], more: str = "", dtype: str = "float32") -> pliant.I
 
 
 def same(module: pliant.IRModule, feeds: list[Any], fused: bool | None = True, tol: float = 1e-4) -> np.ndarray:
-    """The kernel against loops."""
+    """Compares the kernel with loops."""
     if fused is not None:
         assert ('T.call_kernel("attention"' in relax.get_pipeline("zero")(module).script()) == fused
     got, want = (np.asarray(pliant.compile(module, kernels=k)(*feeds)).astype("float32") for k in ("on", "off"))
@@ -92,7 +92,7 @@ def test_sums_that_are_rounded(guard: str) -> None:
     mask[0, 0, 3:] = mask[1] = -1e9
     body = ['e = R.astype(R.add(R.astype(s, "float32"), f), "float16")', *guards("float16")[guard]]
     same(program(body, MASK, "float16"), [*operands("float16"), mask], tol=2e-3)
-    # One that the mask is made of on the way.
+    # A condition that is computed inside the mask.
     body[0] = f'h = R.where(c, R.const(0.0, "float32"), R.const({LEAST!r}, "float32"))'
     body.insert(1, 'e = R.add(s, R.astype(h, "float16"))')
     seen = np.array([[[1, 0, 1, 1, 0]], [[0] * 5]], bool)
@@ -100,7 +100,7 @@ def test_sums_that_are_rounded(guard: str) -> None:
 
 
 def test_a_guard_reads_what_is_rounded() -> None:
-    """The largest number of a mask is minus infinity once it is rounded, and the mask is not."""
+    """The largest number of a mask rounds to minus infinity, but the mask is not rounded."""
     mask = np.zeros((2, 1, 5), "float32")
     mask[1] = -1e9
     body = ["h = R.astype(f, 'float16')", "e = R.add(s, f)", *guards("float32")["sum"]]
@@ -145,21 +145,21 @@ def test_a_bias_hides_what_is_no_number_from_queries_that_see_nothing(hidden: st
 @pytest.mark.parametrize(
     ("queries", "keys"),
     [
-        # The last of 12 places leaves 32 bits, or 64.
+        # The last of 12 positions exceeds 32 bits, or 64.
         ('R.add(R.astype(R.arange(0, {n}), "int32"), R.const(2147483640, "int32"))',) * 2,
         ('R.astype(R.add(R.arange(0, {n}), R.const(2147483640, "int64")), "int32")',) * 2,
         ('R.add(R.arange(0, {n}), R.const(9223372036854775800, "int64"))',) * 2,
-        # The difference of what is added does.
+        # The difference of the addends exceeds them.
         (
             'R.add(R.arange(0, {n}), R.const(9223372036854775800, "int64"))',
             'R.subtract(R.arange(0, {n}), R.const(9223372036854775800, "int64"))',
         ),
-        # Sums of what is far from the end do.
+        # Sums of numbers far from the limit exceed them.
         (
             'R.add(R.add(R.astype(R.arange(0, {n}), "int32"), R.const(1073741820, "int32")), R.const(1073741820, "int32"))',
             'R.astype(R.arange(0, {n}), "int32")',
         ),
-        # Steps do, though not their difference.
+        # Steps exceed them, but not their difference.
         (
             'R.astype(R.arange(0, {n} * 536870912, 536870912), "int32")',
             'R.astype(R.subtract(R.arange(0, {n} * 536870912, 536870912), R.arange(0, {n})), "int32")',

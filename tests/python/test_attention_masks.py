@@ -1,4 +1,5 @@
-"""Attention whose scores `where` hides, as exporters write it: one call of the kernel, with the results of the loops."""
+"""Attention whose scores `where` masks, as exporters write it: one kernel call, with the results
+of loops."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def feed(mask: str, b: int, n: int, m: int) -> list[np.ndarray]:
     sizes = {"all": (b, 2, n, m), "padding": (b, 1, 1, m), "places": (n, m), "queries": (1, n, 1)}[mask]
     seen = rng.random(sizes) < 0.6
     if seen.size > 2 and mask != "padding":
-        # Some row sees nothing, and some row everything.
+        # One row sees nothing, and one row everything.
         seen.reshape(-1, sizes[-1])[0], seen.reshape(-1, sizes[-1])[-1] = False, True
     of = [rng.standard_normal(shape).astype("float32") for shape in ((b, 2, n, 4), (b, 2, m, 4), (b, 2, m, 3), (b, 1, 1, m))]
     return [*of[:3], seen, of[3]]
@@ -62,7 +63,7 @@ SIZES = [(0, 2, 3), (1, 0, 3), (1, 1, 1), (2, 3, 5), (1, 7, 33), (2, 33, 16), (1
 
 
 def same(module: pliant.IRModule, feeds: list[list[np.ndarray]]) -> None:
-    """The kernel, compiled and interpreted, against generated loops."""
+    """Compares the kernel, compiled and interpreted, with generated loops."""
     script = relax.get_pipeline("zero")(module).script()
     assert 'T.call_kernel("attention"' in script and "softmax" not in script
     loops, kernels = pliant.compile(module, kernels="off"), pliant.compile(module)
@@ -115,9 +116,10 @@ def test_masks_that_are_made_of_places(form: str) -> None:
     [
         "s = R.where(mask, p, R.const(float('inf'), 'float32'))",
         "s = R.where(mask, p, R.multiply(p, p))",
-        # Two numbers, of which the kernel has one.
+        # Two mask values, but the kernel supports one.
         "s = R.where(mask, R.add(R.where(mask, R.const(0.25, 'float32'), p), bias), {none})",
-        # What an outer mask makes a number of, minus infinity by place does not hide.
+        # An outer mask with a finite value must not be replaced by the minus infinity of a
+        # positional mask.
         "s = R.where(mask, R.where(R.tril(R.ones((n, m), 'bool')), p, {none}), R.const(-9.0, 'float32'))",
     ],
 )

@@ -1,4 +1,4 @@
-"""Arguments that make no sense are refused by name, with what to write instead."""
+"""Invalid arguments are refused by name, with what to write instead."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_options_of_a_compilation(
 
 
 def one_call(op: Any) -> relax.Function:
-    """A function that calls an operator of its parameter."""
+    """A function that calls an operator on its parameter."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
     with bb.function("main", [x]):
@@ -150,7 +150,7 @@ def test_outputs_that_share_memory_with_inputs_are_refused(kernels: str, n: int)
     main = pliant.build(from_source(PRODUCT), kernels=kernels)["main"]
     rows = np.random.default_rng(0).standard_normal((2 * n + 1, n)).astype("float32")
     a, b = rows[:n].copy(), np.eye(n, dtype="float32")
-    # Side by side is apart; inputs may be the same; what is turned is read from a copy.
+    # Adjacent memory does not overlap; inputs may be identical; a transposed input is copied.
     main(rows[:n], b, rows[n : 2 * n])
     np.testing.assert_array_equal(rows[n : 2 * n], a)
     main(b, b, rows[:n])

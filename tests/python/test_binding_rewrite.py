@@ -1,4 +1,4 @@
-"""``DataflowBlockRewrite`` over many edits, against what a plain list would hold."""
+"""``DataflowBlockRewrite`` with many edits, compared with a plain list."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")) -> R.Tensor
 
 
 class Plain:
-    """The names of the bindings as a list, and what each reads."""
+    """The names of the bindings as a list, with the names that each reads."""
 
     def __init__(self) -> None:
         self.items = [("lv", ("x", "y")), ("gv", ("lv", "y"))]
@@ -78,7 +78,7 @@ def test_edits_are_those_of_a_list(seed: int) -> None:
             plain.add(name, reads)
             known[name] = var
         elif what < 0.8 and len(old) > 1:
-            # What is replaced must stand behind what replaces it.
+            # A replaced binding must follow its replacement.
             order = [name for name, _ in plain.items]
             a, b = sorted(rng.sample(old, 2), key=order.index)
             rewrite.replace_all_uses(known[b], known[a])

@@ -1,4 +1,5 @@
-"""Broadcasting of sizes that may be 1: programs compiled once, at random shapes with 1s and 0s, against NumPy."""
+"""Broadcasting of sizes that may be 1: programs compiled once, at random shapes with 1s and 0s,
+compared with NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def script(known: bool, dtypes: tuple[str, str, str]) -> str:
-    """A chain over three tensors; all their dims are symbols of their own, or nothing is known of them."""
+    """A chain over three tensors; either all their dims are different symbols, or their types are
+    unknown."""
 
     def tensor(name: str, dtype: str) -> str:
         dims = ", ".join(f'"{name}{i}"' for i in range(RANK))
@@ -54,7 +56,7 @@ def reference(x: Array, y: Array, c: Array) -> tuple[Array, ...]:
 
 @st.composite
 def shapes(draw: Any) -> list[tuple[int, ...]]:
-    """Three shapes, most of which fit."""
+    """Three shapes, most of which can be broadcast together."""
     target = [draw(SIZES) for _ in range(RANK)]
     odd = draw(st.integers(0, 9)) == 0
     return [

@@ -368,7 +368,7 @@ def test_deep_python_sequences_are_refused() -> None:
 
 
 def test_what_the_builder_makes_is_what_its_text_says() -> None:
-    """Attributes that are left out are those that are written with their defaults."""
+    """Omitted attributes equal those written with their defaults."""
     x = relax.Var("x", relax.TensorStructInfo((4, 4), "float32"))
     bb = relax.BlockBuilder()
     with bb.function("main", [x]):

@@ -1,4 +1,4 @@
-"""Handing parts of a graph to the library and to code generators of one's own."""
+"""Passing parts of a graph to the library and to custom code generators."""
 
 import numpy as np
 import pliant as tvm
@@ -65,7 +65,8 @@ def test_programs_call_the_library_when_they_run(options):
             args = inputs(n)
             np.testing.assert_allclose(model(*args).numpy(), expected(*args), rtol=1e-5)
         assert shapes == [[(n, 8), (8, 16), (16,), (n, 16)] for n in (3, 5)]
-        # The product, its bias and its activation are in that call alone: without it their result is missing.
+        # The product, its bias and its activation are only in that call: without it, their result
+        # is missing.
         tvm.register_func(name, lambda x, w, b, out: out.copyfrom(np.zeros(out.shape, "float32")), override=True)
         args = inputs(4)
         np.testing.assert_array_equal(tvm.compile(offload_gemm(Mlp), **options)(*args).numpy(), np.ones((4, 4)))
@@ -93,7 +94,7 @@ def test_partitions_are_composite_functions():
     assert composites(mod) == ["gemm.matmul_bias_relu", "gemm.matmul_transposed"]
     assert [a["Codegen"] for a in attrs if "Codegen" in a] == ["gemm", "gemm"]
     args = inputs(5)
-    # Without a code generator they are functions like others.
+    # Without a code generator, they are ordinary functions.
     np.testing.assert_allclose(tvm.compile(mod)(*args).numpy(), expected(*args), rtol=1e-5)
 
 
@@ -162,7 +163,7 @@ def test_several_backends_share_a_module_and_the_rest_is_fused():
     mod = relax.transform.RunCodegen()(mod)
     assert not [f for f in mod.functions.values() if "Codegen" in f.attrs]
     lowered = relax.get_pipeline("zero")(mod)
-    # What no backend takes is one loop function, and one before the first backend.
+    # What no backend takes becomes one loop function, and one before the first backend.
     assert lowered["main"].script().count("R.call_tir(") == 2
     x, w = np.linspace(0, 1, 24, dtype="float32").reshape(3, 8), np.full((8, 4), 0.1, "float32")
     y = np.cos(np.tanh(np.sqrt(np.exp(x))) @ w)
@@ -324,7 +325,7 @@ def test_generators_read_the_composite_functions_from_what_they_get(merge):
     tvm.ir.assert_structural_equal(mod, tvm.script.from_source(mod.script()))
     assert not any("Composite" in func.attrs for func in mod.functions.values())
     x = np.ones((3, 2), "float32")
-    # What no generator took runs as the graph that it is.
+    # What no generator took runs as a normal graph.
     np.testing.assert_allclose(tvm.compile(mod)(x).numpy(), np.sqrt(np.exp(x)), rtol=1e-6)
     mod = relax.transform.RunCodegen()(mod)
     assert sorted(seen) == ["inner.exp", "inner.sqrt"]

@@ -1,4 +1,4 @@
-"""Programs as people who know TVM write them: only the import at the top differs."""
+"""Programs as TVM users write them: only the import at the top differs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pliant.script import tir as T
 
 
 def run(mod, *args, func="main"):
-    """Builds a module and runs it the way most tests of TVM do."""
+    """Builds a module and runs it as most tests of TVM do."""
     ex = tvm.relax.build(mod, tvm.target.Target("llvm"))
     vm = relax.VirtualMachine(ex, tvm.cpu())
     return vm[func](*[tvm.nd.array(a) if isinstance(a, np.ndarray) else a for a in args])
@@ -148,7 +148,7 @@ def test_if_closures_and_recursion() -> None:
     x, y = np.ones((2, 3), "float32"), np.full((2, 3), 2, "float32")
     np.testing.assert_equal(vm["closures"](tvm.nd.array(x), tvm.nd.array(y)).numpy(), x + y)
     assert vm["recursion"](tvm.nd.array(np.array(5.0, "float32"))).numpy() == 16
-    # The machine's other way to call.
+    # The VM's other calling interface.
     vm.set_input("choose", np.array(True), two)
     vm.invoke_stateful("choose")
     assert vm.get_outputs("choose").numpy()[0] == 16

@@ -1,4 +1,5 @@
-"""Sizes that importers and operators compute: exact quotients, and parts that loop functions take as arguments."""
+"""Sizes that importers and operators compute: exact quotients, and expressions that loop functions
+take as arguments."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def rows_model() -> onnx.ModelProto:
 
 
 def area_model() -> onnx.ModelProto:
-    """Channels that stay `h * w * 6 // (h * w)`, behind which a product follows."""
+    """Channels that stay `h * w * 6 // (h * w)`, followed by a product."""
     nodes = [
         node("Shape", "x", "hw", start=2),
         node("ReduceProd", "hw", "area", keepdims=1),

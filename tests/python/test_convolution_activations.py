@@ -1,4 +1,5 @@
-"""Activations that the kernel `conv` applies to its results, and filters that reach far beyond the image."""
+"""Activations that the kernel `conv` applies to its results, and filters that extend far beyond
+the image."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def number(value: float) -> Value:
 
 
 def emitted(bb: relax.BlockBuilder, form: Callable[[Callable[..., Value], Value], Value], y: Value) -> Value:
-    """The value of a form, each of whose operators is a binding."""
+    """The value of an activation, with a binding for each of its operators."""
     return form(lambda function, *args, **attrs: bb.emit(function(*args, **attrs)), y)
 
 
@@ -85,7 +86,7 @@ def test_activations_are_part_of_the_kernel_call(name: str, last: bool) -> None:
     module = convolution(form, last)
     script = relax.get_pipeline("zero")(module).script()
     assert f'activation="{activation}"' in script
-    # The kernel and the negation, and channels first are transposed before and after them.
+    # The kernel and the negation; with channels first, also transposes before and after them.
     assert script.count("@T.prim_func") == (2 if last else 4)
     rng = np.random.default_rng(1)
     feeds = []

@@ -1,4 +1,4 @@
-"""Cycles between what Pliant makes and Python objects are found by Python's garbage collector."""
+"""Python's garbage collector finds cycles between Pliant's objects and Python objects."""
 
 import gc
 import threading
@@ -40,7 +40,7 @@ class Module:
 
 
 class Thing:
-    """Something that can refer to whatever holds it."""
+    """An object that can refer to its owner."""
 
     held: Any = None
 
@@ -59,7 +59,7 @@ def machine(program: Any, mine: Callable[..., Any] = lambda x: x) -> relax.Virtu
 
 
 def is_collected(make: Callable[[], Any]) -> bool:
-    """Whether what `make` returns dies although it is part of a cycle."""
+    """Whether the result of `make` is collected although it is part of a cycle."""
     ref = weakref.ref(make())
     gc.collect()
     return ref() is None
@@ -133,7 +133,7 @@ def test_an_instrument_that_holds_its_machine(program: Any) -> None:
 
 
 def test_what_is_held_from_outside_stays(program: Any) -> None:
-    """The collector counts no reference twice: an object that someone still reaches is not taken apart."""
+    """The collector counts no reference twice: an object that is still reachable is not collected."""
     vm = machine(program)
     thing = Thing()
     closure = vm["keep"](thing)
@@ -144,7 +144,7 @@ def test_what_is_held_from_outside_stays(program: Any) -> None:
         gc.collect()
         assert closure(1)[0] is ref()
         assert ref().held is closure
-    # Passed on, the function is held in two places.
+    # Passing the function on adds a second reference.
     again = vm["keep"](closure)
     del closure
     gc.collect()
@@ -204,7 +204,7 @@ def test_the_inputs_and_the_result_that_a_machine_keeps(program: Any, tuples: bo
     def make() -> Thing:
         thing = Thing()
         thing.held = machine(program, lambda x: x)
-        # The result is the input itself: the machine holds it twice.
+        # The result is the input itself: the VM holds two references.
         thing.held.set_input("ask", (thing, (thing, 1.5)) if tuples else thing)
         thing.held.invoke_stateful("ask")
         assert thing.held.get_outputs("ask") is not None

@@ -1,4 +1,5 @@
-"""The pages of `docs/`: their Python code runs, from top to bottom, and the output that they show is what they print."""
+"""The pages of `docs/`: their Python code runs from top to bottom, and prints the output that
+they show."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def test_there_are_pages() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A block of Python is followed by the text that it prints, or prints nothing that the page shows."""
+    """A text block after a block of Python is its output; a block without one may print anything."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "__page__", type(sys)("__page__"))
     scope = vars(sys.modules["__page__"])
@@ -34,7 +35,8 @@ def test_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         if kind == "text":
             assert code.strip() == printed.strip(), f"{page.name}:{line}"
             continue
-        # Decorators of scripts read their own source, so the block is a file with the lines that it has on the page.
+        # Decorators of scripts read their own source, so each block is a file with the line numbers
+        # of the page.
         file = tmp_path / f"{page.stem}_{line}.py"
         file.write_text("\n" * line + code)
         scope["__file__"] = str(file)

@@ -1,4 +1,4 @@
-"""The dataflow pattern language as users of TVM write it."""
+"""The dataflow pattern language as TVM users write it."""
 
 import textwrap
 
@@ -144,7 +144,7 @@ def test_patterns_that_never_match_say_so():
         is_op("relax.add")(wildcard().has_shape([3]), wildcard().has_shape([4]))
     with pytest.raises(ValueError, match="no value is at once is_shape.* and is_const"):
         is_shape([1]) & is_const()
-    # These match: sizes that may be one another, and fields of what has some.
+    # These match: sizes that may be equal, and fields of tuples.
     n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
     is_op("relax.add")(wildcard().has_shape([3, n]), wildcard().has_shape([1, m]))
     is_op("relax.reshape")(wildcard().has_shape([2, 3]), wildcard().has_shape([6]))
@@ -271,7 +271,7 @@ def test_rewriters():
             return c
 
     out = AddToMultiply(two_adds)
-    # The second sum has a scalar operand, which is not of shape (n, k).
+    # The second sum has a scalar operand, which does not have shape (n, k).
     assert [b.value.op.name for b in out.body.blocks[0].bindings] == ["relax.multiply", "relax.multiply", "relax.add"]
     drop = PatternMatchingRewriter.from_pattern(
         is_op("relax.multiply")(wildcard(), wildcard()), lambda expr, _: expr.args[0]
@@ -350,7 +350,7 @@ def test_shapes_are_the_functions_own_terms() -> None:
     flat = is_op("relax.flatten")(wildcard())
     assert flat.has_shape([n * 4]).match(a) and flat.has_shape([n * m]).match(b)
     assert not flat.has_shape([n * 4 + 1]).match(a)
-    # A symbol of the function that another has taken is no guess.
+    # A symbol of the function that is already bound is not guessed again.
     other = tir.Var("other", "int64")
     assert not wildcard().has_shape([other, other + n]).match(main.params[0])
     k = tir.Var("k", "int64")

@@ -1,4 +1,5 @@
-"""Effects: inputs that are overwritten, opaque objects as the state of loops and recursion, and how long they live."""
+"""Effects: inputs that are overwritten, opaque objects as the state of loops and recursion, and
+their lifetimes."""
 
 from __future__ import annotations
 
@@ -92,7 +93,7 @@ class Module:
 
 
 def test_a_random_generator_is_an_opaque_object(packed: Any) -> None:
-    """A state machine: the generator goes in and out of a loop, and each draw moves it on."""
+    """A state machine: the generator is passed through a loop, and each draw advances it."""
     packed("test.rng", lambda seed: np.random.default_rng(seed))
     packed("test.draw", lambda g, shape: g.random(tuple(shape), "float32"))
     vm = machine("""
@@ -239,10 +240,11 @@ def test_the_state_of_a_turn_dies_with_the_turn(packed: Any) -> None:
         last = vm["main"](np.array(turns))
         assert isinstance(last, Token)
         del last
-        # A turn holds its state and makes the next one; the first state is gone by the second turn.
+        # An iteration holds its state and creates the next one; the initial state is released by
+        # the second iteration.
         assert most[0] == min(turns + 1, 2) and len(alive) == 0
         last = vm["tail"](np.array(turns), make())
         assert isinstance(last, Token)
         del last
-        # The caller holds the first one.
+        # The caller holds the initial one.
         assert most[0] <= 3 and len(alive) == 0

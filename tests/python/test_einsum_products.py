@@ -1,4 +1,5 @@
-"""Einsum that is a matrix product: what numpy.einsum gives, by the kernels and by loops, and the calls that it becomes."""
+"""Einsums that are matrix products: the results of numpy.einsum by kernels and by loops, and the
+calls that they become."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pliant import relax
 from pliant.script import from_source
 from pliant.testing import interpret
 
-# An equation, and the shapes of its operands; names are sizes that only a run knows.
+# An equation, and the shapes of its operands; names are sizes known only at run time.
 PRODUCTS = {
     "ij,jk->ik": ("(n, m)", "(m, k)"),
     "ij,jk": ("(n, m)", "(m, k)"),
@@ -43,7 +44,7 @@ PRODUCTS = {
     "i...,j...->ij...": ("(n, b)", "(m, b)"),
     "j...i,k...j->...ik": ("(m, b, n)", "(k, b, m)"),
 }
-# What is no product, or not of these sizes.
+# Equations that are no products, or not at these sizes.
 OTHERS = {
     "i,j->ij": ("(n,)", "(m,)"),
     "bi,bi->b": ("(b, n)", "(b, n)"),
@@ -51,7 +52,7 @@ OTHERS = {
     "bij,jk->ik": ("(b, n, m)", "(m, k)"),
     "ij,jk->": ("(n, m)", "(m, k)"),
 }
-# Sizes of 1 stretch.
+# Sizes of 1 are broadcast.
 STRETCHED = {
     "bij,bjk->bik": ("(1, n, m)", "(b, m, k)"),
     "abij,abjk->abik": ("(1, b, n, m)", "(2, 1, m, k)"),

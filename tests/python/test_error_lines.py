@@ -1,4 +1,4 @@
-"""Errors of a running program say at which line of the user's script they happened, and who called."""
+"""Run-time errors name the line of the user's script, and the callers."""
 
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,7 @@ class Module:
 
 
 def line(what: str) -> str:
-    """The place of a marked line in this file, or of several that become one kernel."""
+    """The location of a marked line in this file, or of several lines that become one kernel."""
     lines = enumerate(Path(HERE).read_text(encoding="utf-8").splitlines(), 1)
     numbers = [number for number, text in lines if text.endswith(f"# line: {what}")]
     return f"{HERE}:{'-'.join(map(str, numbers))}, in {what}"
@@ -172,7 +172,7 @@ def test_arguments_that_do_not_fit_are_of_the_line_of_the_parameters(machine: An
 
 
 def lines_of(message: str) -> list[str]:
-    """The places of a message that are lines of a file, without the words behind them."""
+    """The locations in a message that are lines of a file, without the text after them."""
     return [place.split(",")[0] for place in message.split("\n")[1:] if place.startswith(f"  at {HERE}:")]
 
 
@@ -183,7 +183,7 @@ def test_the_interpreter_says_the_same_lines(machine: Any, name: str, args: Any)
     expected = lines_of(str(info.value))
     with pytest.raises(pliant.VMError) as info:
         interpret(Module, *args, func=name)
-    # It runs the first of several lines alone.
+    # The interpreter runs only the first of several lines.
     assert lines_of(str(info.value)) == [place.split("-")[0] for place in expected]
 
 

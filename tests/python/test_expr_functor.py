@@ -1,4 +1,4 @@
-"""Visitors and mutators over the graph level, and the classes that they walk over."""
+"""Visitors and mutators on the graph level, and the classes that they visit."""
 
 from __future__ import annotations
 
@@ -361,7 +361,7 @@ def test_long_chains(length: int) -> None:
     assert same.same_as(mod["main"])
     ops = [b.value.op.name for b in new.body.blocks[0].bindings if isinstance(b.value, relax.Call)]
     assert ops == ["relax.multiply" if i % 2 else "relax.exp" for i in range(length)]
-    # A second in a build with optimisations.
+    # One second in an optimised build.
     limit = 1.0 if pliant.build_info()["profile"] == "release" else 10.0
     assert changed < limit and unchanged < limit
 

@@ -1,4 +1,4 @@
-"""A forked child runs what its parent compiled, on threads of its own."""
+"""A forked child runs what its parent compiled, on its own threads."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _compile_and_leave() -> None:
 def test_children_of_forks_at_any_moment_find_no_lock_taken() -> None:
     models = [pliant.compile(from_source(SCRIPT)) for _ in range(8)]
     children = []
-    # The watcher of running machines looks at all of them every 50 ms.
+    # The watcher of running VMs checks all of them every 50 ms.
     for k in range(60):
         assert right(models[k % 8], [k % 5])
         child = os.fork()
@@ -93,7 +93,7 @@ def test_an_interrupt_stops_a_run_in_a_child() -> None:
     reading, writing = os.pipe()
     child = multiprocessing.get_context("fork").Process(target=_run_until_interrupted, args=(model, writing))
     child.start()
-    # An interrupt while the child is still being set up would not be the run's.
+    # An interrupt while the child is still being set up would not reach the run.
     assert os.read(reading, 1) == b"r"
     time.sleep(0.5)
     assert child.pid is not None
@@ -113,7 +113,7 @@ def main(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
 
 
 def _run_until_interrupted(model: Any, ready: int) -> None:
-    # What a shell starts in the background ignores Ctrl-C, and hands that on.
+    # Processes that a shell starts in the background ignore Ctrl-C, and so do their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.write(ready, b"r")
     try:

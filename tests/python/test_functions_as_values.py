@@ -1,4 +1,5 @@
-"""Functions as values: closures to and from Python, wrong arguments, callbacks that fail, block or come back."""
+"""Functions as values: closures to and from Python, wrong arguments, callbacks that fail, block or
+re-enter."""
 
 from __future__ import annotations
 
@@ -165,7 +166,7 @@ def test_callbacks_block_and_come_back_from_many_threads() -> None:
 
     def work(i: int) -> None:
         def callback(x: Any) -> Any:
-            # All threads are inside the machine at once.
+            # All threads are inside the VM at once.
             barrier.wait(timeout=60)
             if i % 4 == 3:
                 raise ValueError(f"thread {i}")
@@ -216,12 +217,12 @@ def test_tail_recursion_is_a_loop_and_other_recursion_ends(packed: Any) -> None:
     assert vm["loop"](0) == 3_000
     with pytest.raises(Exception, match="calls are nested too deeply"):
         vm["nested"](0)
-    # The machine goes on working.
+    # The VM keeps working.
     assert vm["loop"](2_990) == 3_000
 
 
 def resident() -> int:
-    """The bytes of memory that the process holds."""
+    """The resident memory of the process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -270,7 +271,7 @@ def test_many_turns_leave_nothing_behind(name: str, turns: int) -> None:
         np.testing.assert_array_equal(run(warm).numpy(), x)
     before = resident()
     np.testing.assert_array_equal(run(turns).numpy(), x)
-    # A word per turn would be more.
+    # One word per iteration would exceed this.
     assert resident() - before < 8 * turns
 
 

@@ -1,4 +1,4 @@
-"""Fused programs compute what unfused ones do; results are memory of their own."""
+"""Fused programs compute the same as unfused ones; results have their own memory."""
 
 from __future__ import annotations
 

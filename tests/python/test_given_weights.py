@@ -1,4 +1,5 @@
-"""Convolutions and recurrent layers whose weights are inputs: calls of the library's kernels, against generated loops."""
+"""Convolutions and recurrent layers with non-constant weights: calls of library kernels, compared
+with generated loops."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ CASES = {**{f"conv {k}": (v, "") for k, v in CONVOLUTIONS.items()}, **{f"transpo
 
 
 def convolution(name: str, finished: bool) -> tuple[pliant.IRModule, list[tuple[np.ndarray, ...]]]:
-    """Images of any size by a weight, with a bias and an activation where it is finished, and operands."""
+    """A convolution of images of any size, with a bias and an activation if `finished`, and its
+    operands."""
     (w_shape, channels, attrs), kind = CASES[name]
     dims, last = len(w_shape) - 2, attrs.get("data_layout") == "NHWC"
     groups = int(str(attrs.get("groups", 1)))
@@ -122,7 +124,7 @@ def test_weights_of_more_elements_than_can_be_counted_are_refused_or_told() -> N
 
 
 def layer(cell: str, inputs: int, hidden: int, *, direction: str, layout: int, constant: str) -> pliant.IRModule:
-    """A layer with all operands, of which those that `constant` names are constants."""
+    """A layer with all operands, of which those named in `constant` are constants."""
     op, _, own = CELLS[cell]
     sides = 2 if direction == "bidirectional" else 1
     arrays = weights(cell, sides, inputs, hidden)

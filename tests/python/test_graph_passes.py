@@ -1,4 +1,4 @@
-"""The passes over graphs that take parameters, from Python: arguments under TVM's names, and what is wrong with them."""
+"""Graph passes with parameters, from Python: arguments with TVM's names, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ def test_sizes_become_terms() -> None:
     np.testing.assert_allclose(run(mod, "main", x, w, b).numpy(), np.full((3, 8), 3.0))
     with pytest.raises(Exception, match=r"'w' dim 0 must equal k \+ n \* 2 = 8"):
         run(mod, "main", x, w[:7], b[:7])
-    # A size of another function's name, and one that is bound itself: both ends at once.
+    # A size of another function's name, and one that is itself bound: all sizes are replaced
+    # at once.
     swapped = relax.transform.BindSymbolicVars({"n": tir.Var("rows", "int64"), "k": n})(Linear)
     assert 'x: R.Tensor(("rows", "n"), dtype="float32")' in swapped.script()
 
@@ -155,7 +156,7 @@ def test_functions_share_the_transformation_of_their_parameters(shared: Any) -> 
     mod = relax.transform.LiftTransformParams(shared_transform=shared)(PrefillAndDecode)
     assert relax.analysis.well_formed(mod)
     assert {gv.name_hint for gv in mod.get_global_vars()} == {"prefill", "decode", "transform_params"}
-    # What both compute is lifted; what one computes alone stays in it.
+    # What both functions compute is lifted; what only one computes stays in it.
     assert "permute_dims" not in mod["prefill"].script() + mod["decode"].script()
     assert "R.add(b, b)" in mod["prefill"].script() and "R.add(b, b)" not in mod["transform_params"].script()
     vm = relax.VirtualMachine(relax.build(mod, "llvm"), pliant.cpu())

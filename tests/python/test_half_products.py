@@ -1,4 +1,5 @@
-"""Products, convolutions and attention of 16-bit floats: computed in float32 by the kernels, and rounded once."""
+"""Products, convolutions and attention of 16-bit floats: computed in float32 by the kernels, and
+rounded once."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def program(dtype: str, shapes: list[list[object]], build: Callable[..., relax.E
 
 
 def close(module: pliant.IRModule, inputs: Callable[[int], list[np.ndarray]], widened: bool = True) -> None:
-    """Kernels give what loops give, but for the rounding of a result."""
+    """Kernels and loops agree up to the rounding of a result."""
     seen = relax.transform.WidenProducts()(module).script()
     assert ('dtype="float32"' in seen) == widened
     on, off = pliant.compile(module), pliant.compile(module, kernels="off")
@@ -105,7 +106,8 @@ def test_a_bias_of_float32() -> None:
 
 @pytest.mark.parametrize("hides", [False, True])
 def test_attention_as_onnx_writes_it(hides: bool) -> None:
-    """One call of the kernel; scores and weights are not rounded in between, and the heads are read and written where they lie."""
+    """One kernel call; scores and weights are not rounded in between, and the heads are read and
+    written in place."""
     heads = {"q": "qt", "k": "kt", "v": "vt"}
     nodes = [node("Transpose", x, t, perm=[0, 2, 3, 1] if x == "k" else [0, 2, 1, 3]) for x, t in heads.items()]
     nodes += [node("MatMul", "qt kt", "p"), node("Mul", "p scale", "s")]
@@ -133,7 +135,7 @@ def test_attention_as_onnx_writes_it(hides: bool) -> None:
 
 
 def test_scores_beyond_float16() -> None:
-    """The kernel sees 300 * 300 * 8, which float16 does not hold."""
+    """The kernel computes 300 * 300 * 8, which exceeds float16."""
 
     def attention(q: relax.Expr, k: relax.Expr, v: relax.Expr) -> relax.Expr:
         scores = relax.op.matmul(q, relax.op.permute_dims(k, [0, 2, 1]))

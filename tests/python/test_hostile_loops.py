@@ -1,7 +1,9 @@
-"""Loop functions whose schedules reorder loops, move statements or leave inits out must stay inside their buffers.
+"""Loop functions whose schedules reorder loops, move statements or omit inits must stay inside
+their buffers.
 
-Each case has the loops of a function with the buffers `A`, `J` and `C` and runs in a process of its own, since an access
-outside a buffer may end it. The program first leaves 77 in the memory that its output is allocated from.
+Each case has the loops of a function with the buffers `A`, `J` and `C` and runs in a separate
+process, since an access out of bounds may crash it. The program first leaves 77 in the memory that
+its output is allocated from.
 """
 
 import subprocess
@@ -702,7 +704,7 @@ def test_a_loop_function_stays_inside_its_buffers(case: Case, tmp_path: Path) ->
 
 
 def test_nested_unrolled_loops_compile_quickly() -> None:
-    """Six unrolled loops of 64 iterations would be written out 2**36 times."""
+    """Six unrolled loops of 64 iterations would expand to 2**36 copies."""
     nest = "".join(f"{' ' * (8 + 4 * k)}for j{k} in T.unroll(64):\n" for k in range(6))
     text = f"""
 from pliant.script import ir as I, tir as T

@@ -1,4 +1,5 @@
-"""Constants and views of programs that work in place: each is one value, whatever passes run and in whatever mode."""
+"""Constants and views of programs that work in place: each is one value, whatever passes run, in
+every mode."""
 
 from __future__ import annotations
 
@@ -130,7 +131,8 @@ def firsts(values: Any) -> list[float]:
     return [float(v.numpy()[0]) for v in values]
 
 
-# What `R.zeros` makes is folded where nothing says any more that somebody writes into it: CallTIRRewrite goes after folding.
+# The result of `R.zeros` is folded if nothing marks it as written to any more: CallTIRRewrite must
+# run after folding.
 FOLDED = {"one zero twice", "two equal zeros"}
 CASES = [(name, passes) for name in BODIES for passes in PASSES if passes != "calls written out" or name not in FOLDED]
 

@@ -1,4 +1,5 @@
-"""Operators that would become one kernel stay apart where a call works in place between them."""
+"""Operators that would be fused into one kernel stay separate if a call works in place
+between them."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ CONV_LAST = 'R.nn.conv2d(x, W, data_layout="NHWC")'
 KEYS = "t = R.permute_dims(y, axes=[0, 1, 3, 2])"
 ATTENTION = "R.matmul(R.nn.softmax({}, axis=-1), x)"
 
-# What it is, the dims, what stands before the write, what is written and its dims, what comes after.
+# A description, the dims, the code before the write, the written value and its dims, the code
+# after it.
 PROGRAMS = [
     ("result", FIRST, f"c = {CONV}", "c", FIRST, "z = R.nn.relu(c)"),
     ("sum", FIRST, f"c = {CONV}", "c", FIRST, f"z = R.add(c, {CONV})"),

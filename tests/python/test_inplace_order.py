@@ -1,4 +1,5 @@
-"""Rewrites keep reads before and after calls that work in place, whatever their types say of effects."""
+"""Rewrites keep reads before or after calls that work in place, whatever their types state about
+effects."""
 
 import numpy as np
 import pliant as tvm
@@ -60,7 +61,7 @@ def test_a_read_stays_before_the_write(change, mode):
 
 @I.ir_module
 class Callee:
-    """The write is in functions that types call pure: one that works in place, and one that calls it."""
+    """The write is in functions with pure types: one that works in place, and one that calls it."""
 
     @T.prim_func(private=True)
     def inc(w: T.Buffer((3,), "float32")):
@@ -213,7 +214,8 @@ def test_a_read_stays_before_a_write_in_a_callee(change, mode):
 
 
 def test_a_call_that_writes_nothing_is_no_barrier():
-    """A function that its module vouches for; one that stands alone knows nothing of what it calls."""
+    """A function in a module is known to be harmless; a separate one knows nothing about its
+    callees."""
     assert not tvm.ir.structural_equal(halved(Callee, "harmless"), Callee["harmless"])
     assert tvm.ir.structural_equal(halved(Callee, "main"), Callee["main"])
     alone = Callee["harmless"].with_attr("k", 1)

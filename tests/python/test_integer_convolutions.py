@@ -1,4 +1,5 @@
-"""Convolutions of 8-bit integers: the library's kernels, generated loops, the interpreter and the definition agree to the bit."""
+"""Convolutions of 8-bit integers: library kernels, generated loops, the interpreter and the
+definition agree bit by bit."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def script(module: pliant.IRModule) -> str:
 
 
 def convolved(x: np.ndarray, w: np.ndarray, attrs: dict) -> np.ndarray:
-    """By the definition, of what is without zero points, in int64."""
+    """The convolution by definition, without zero points, in int64."""
     dims = x.ndim - 2
     strides, dilations = attrs.get("strides", [1] * dims), attrs.get("dilations", [1] * dims)
     pads, groups = attrs.get("pads", [0] * 2 * dims), attrs.get("group", 1)
@@ -65,7 +66,7 @@ def convolved(x: np.ndarray, w: np.ndarray, attrs: dict) -> np.ndarray:
 
 
 def agree(module: pliant.IRModule, want: np.ndarray, *feed: np.ndarray) -> None:
-    """Kernels, loops and the interpreter give what is wanted."""
+    """Kernels, loops and the interpreter return the expected result."""
     models = [pliant.compile(module, exec_mode=mode) for mode in ("bytecode", "compiled")]
     for compiled in [*models, pliant.compile(module, kernels="off")]:
         np.testing.assert_array_equal(np.asarray(compiled(*feed)), want)
@@ -137,7 +138,8 @@ def test_long_sums_do_not_saturate() -> None:
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("left", "out"), list(itertools.product(TYPES, TYPES)))
 def test_qlinear_conv(columns: bool, bias: bool, left: str, out: str) -> None:
-    """Two layers and a pool between them: nothing is left but calls, the pool, and transposes at both ends."""
+    """Two layers with a pool between them: only the calls, the pool, and transposes at both
+    ends remain."""
     rng = np.random.default_rng(4)
     scales = (rng.random(20 if columns else ()) + 0.5).astype("float32") / 500
     constants = {
@@ -172,7 +174,8 @@ def test_qlinear_conv(columns: bool, bias: bool, left: str, out: str) -> None:
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("out", ["float32", "uint8"])
 def test_both_operands_dequantised(groups: int, columns: bool, out: str) -> None:
-    """What exporters of quantised models write around a convolution: one call for the layer, which sums integers."""
+    """A convolution as exporters of quantised models write it: one call for the layer, which sums
+    integers."""
     rng = np.random.default_rng(7)
     scales = (rng.random(8 if columns else ()) + 0.5).astype("float32") / 500
     constants = {
@@ -205,7 +208,7 @@ def test_both_operands_dequantised(groups: int, columns: bool, out: str) -> None
         for kernels in ("on", "off"):
             y = np.asarray(pliant.compile(module, kernels=kernels)(x))
             assert y.dtype == out
-            # Where a sum lies halfway, or nearly, rounding may go either way.
+            # If a sum is halfway between two steps, or nearly, rounding may go either way.
             near = {"rtol": 1e-5, "atol": 1e-5} if out == "float32" else {"atol": 1}
             np.testing.assert_allclose(y.astype("float64"), want, **near)
             if out == "uint8":
@@ -213,7 +216,7 @@ def test_both_operands_dequantised(groups: int, columns: bool, out: str) -> None
 
 
 def test_zero_points_of_dequantised_input_that_margins_cannot_hold() -> None:
-    """A zero point that is no byte is not what a margin can be filled with: the layer multiplies floats."""
+    """A zero point outside of a byte cannot be used as padding, so the layer multiplies floats."""
     rng = np.random.default_rng(8)
     w = integers(rng, (4, 3, 3, 3), "int8")
     bb = relax.BlockBuilder()
@@ -246,7 +249,7 @@ def test_scales_and_zero_points_of_a_run() -> None:
 
 
 def test_what_stays_loops() -> None:
-    """Zero points that may be no bytes, with margins; weights that span more than 8 bits."""
+    """Zero points that may be outside of a byte, with padding; weights that span more than 8 bits."""
     rng = np.random.default_rng(6)
     x = integers(rng, (1, 3, 4, 4), "int8")
     for span, zero, pads, taken in [(200, 5, 1, True), (200, 700, 0, True), (200, 700, 1, False), (300, 5, 0, False)]:

@@ -1,4 +1,5 @@
-"""Products of 8-bit integers with constants: the library's kernels, generated loops and the interpreter agree to the bit."""
+"""Products of 8-bit integers with constants: library kernels, generated loops and the interpreter
+agree bit by bit."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def integers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np
 
 
 def agree(module: pliant.IRModule, want: np.ndarray, *feed: np.ndarray) -> None:
-    """Kernels, loops and the interpreter give what is wanted."""
+    """Kernels, loops and the interpreter return the expected result."""
     models = [pliant.compile(module, exec_mode=mode) for mode in ("bytecode", "compiled")]
     for model in [*models, pliant.compile(module, kernels="off")]:
         np.testing.assert_array_equal(np.asarray(model(*feed)), want)

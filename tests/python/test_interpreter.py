@@ -1,4 +1,4 @@
-"""`pliant.testing.interpret`: what goes in and comes out, and what it cannot do."""
+"""`pliant.testing.interpret`: arguments, results, and what it does not support."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def test_functions_go_in_and_come_out() -> None:
     x = np.array([1, 2], "float32")
     np.testing.assert_array_equal(interpret(Module, double, x, func="apply").numpy(), x * 2)
     assert interpret(Module, lambda x: (x, 1), 7, func="call") == (7, 1)
-    # The very object comes back.
+    # The same object is returned.
     assert interpret(Module, lambda f: f, double, func="call") is double
 
 
@@ -65,7 +65,7 @@ def test_a_closure_of_the_interpreter_is_called_from_python() -> None:
     np.testing.assert_array_equal(scale(w).numpy(), w * w)
     with pytest.raises(pliant.VMError, match="must be|must equal"):
         scale(np.ones(3, "float32"))
-    # And from another run.
+    # Also from another run.
     np.testing.assert_array_equal(interpret(Module, scale, w, func="apply").numpy(), w * w)
 
 

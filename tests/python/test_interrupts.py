@@ -1,4 +1,4 @@
-"""Ctrl-C ends whatever runs for long: programs, kernels, compilations."""
+"""Ctrl-C ends everything that runs for a long time: programs, kernels, compilations."""
 
 import os
 import signal
@@ -12,12 +12,12 @@ import pytest
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
-# A process started in the background may ignore Ctrl-C from birth.
+# A process started in the background may ignore Ctrl-C from the start.
 HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 def interrupted(code: str, folder: Path, after: float = 0.5) -> subprocess.CompletedProcess[str]:
-    """Runs a program that prints 'ready', sends it Ctrl-C until it ends, and returns how it ended."""
+    """Runs a program that prints 'ready', sends it Ctrl-C until it ends, and returns the result."""
     path = folder / "program.py"
     path.write_text(HEED_CTRL_C + textwrap.dedent(code))
     process = subprocess.Popen(

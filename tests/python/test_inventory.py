@@ -1,5 +1,5 @@
-"""The passes, analyses, instruments, patterns and pipelines of the field, row by row: each exists here under its name and
-does its work, or stands with the reason why it does not."""
+"""The passes, analyses, instruments, patterns and pipelines of comparable compilers, row by row:
+each exists here under its name and works, or is listed with the reason why it does not exist."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def expected(n: int = 3) -> np.ndarray:
 
 
 def run(module: pliant.IRModule, params: Callable[[pliant.IRModule, list[Any]], list[Any]] | None = None) -> None:
-    """The module gives what it should at two sizes, whatever passes did to it."""
+    """Checks the results of the module at two sizes, after passes."""
     assert analysis.well_formed(module)
     again = pliant.script.from_source(module.script(show_meta=True))
     pliant.ir.assert_structural_equal(again, module)
@@ -80,7 +80,7 @@ PLANNED = [*ALLOCATED, t.StaticPlanBlockMemory(), t.LowerAllocTensor()]
 KILLED = [*PLANNED, t.KillAfterLastUse()]
 GEMM = [("offload.gemm", is_op("relax.matmul")(wildcard(), wildcard()))]
 
-# The passes by the field's names: the passes that run before, and the pass itself.
+# The passes by name: the passes that run before, and the pass itself.
 PASSES: dict[str, tuple[list[Any], Any]] = {
     "ToNonDataflow": (LEGAL, t.ToNonDataflow()),
     "RemovePurityChecking": ([], t.RemovePurityChecking()),
@@ -187,7 +187,7 @@ def test_code_generators_take_their_functions() -> None:
     assert offload is not None
 
 
-# The field's analyses by their names, and what each says of the module.
+# The analyses by name, with their expected results for the module.
 main = Module["main"]
 block = main.body.blocks[0]
 x_info = main.params[0].struct_info
@@ -243,7 +243,7 @@ def test_an_analysis_tells_what_it_should(name: str) -> None:
     assert ANALYSES[name](getattr(analysis, name))
 
 
-# What passes and patterns are made with.
+# The infrastructure of passes and patterns.
 INFRASTRUCTURE = {
     pliant.transform: ["module_pass", "Sequential", "PassContext", "PrintIR", "PassInfo"],
     relax.transform: ["function_pass", "dataflowblock_pass", "FunctionPass", "DataflowBlockPass", "FusionPattern"],
@@ -281,7 +281,7 @@ def test_pipelines_keep_values(name: str) -> None:
     run(relax.get_pipeline(name)(Module))
 
 
-# What the field has and Pliant has not, and why.
+# What Pliant does not have, and why.
 DEVICES = "There is one device, the CPU."
 TUNING = "Schedules follow from rules; nothing is tuned by measuring."
 GRADIENTS = "Gradients come later."

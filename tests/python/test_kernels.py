@@ -1,4 +1,4 @@
-"""Products and what follows them, with the library's kernels and with generated loops alone."""
+"""Products and what follows them, with library kernels and with generated loops alone."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ SIZES = (0, 1, 7, 33)
 
 
 def close(got: np.ndarray, want: np.ndarray, tolerance: float) -> None:
-    """The same numbers, NaN and infinity at the same places."""
+    """Compares numbers; NaN and infinity must be at the same positions."""
     np.testing.assert_allclose(got.astype("float64"), want.astype("float64"), rtol=tolerance, atol=tolerance)
 
 
 def everywhere(module: pliant.IRModule, feeds: list[tuple[np.ndarray, ...]], tolerance: float = 2e-5) -> None:
-    """Both modes with kernels against generated loops; small cases against the interpreter as well."""
+    """Compares both modes with kernels with generated loops, and small cases with the interpreter
+    as well."""
     loops = pliant.compile(module, kernels="off")
     models = [pliant.compile(module, exec_mode=mode) for mode in ("bytecode", "compiled")]
     for feed in feeds:
@@ -48,7 +49,7 @@ FINISHES: dict[str, Finish] = {
 
 
 def dense(finish: Finish, inner: int, columns: int, packed: bool) -> pliant.IRModule:
-    """`finish(x @ w + bias, residual)` for rows of unknown number."""
+    """`finish(x @ w + bias, residual)` for an unknown number of rows."""
     rng = np.random.default_rng(inner * 100 + columns)
     bb = relax.BlockBuilder()
     n = pliant.tir.Var("n", "int64")
@@ -66,7 +67,7 @@ def dense(finish: Finish, inner: int, columns: int, packed: bool) -> pliant.IRMo
 
 
 def rows(count: int, inner: int, columns: int, packed: bool) -> tuple[np.ndarray, ...]:
-    """Operands of so many rows."""
+    """Operands with `count` rows."""
     rng = np.random.default_rng(count + 7)
     shapes = [(count, inner), (count, columns), (inner, columns)][: 2 if packed else 3]
     return tuple(rng.standard_normal(s).astype("float32") for s in shapes)
@@ -191,7 +192,7 @@ def test_exported_attention_is_one_call(form: str) -> None:
     module = exported(form)
     script = kernels_in(module)
     assert 'T.call_kernel("attention"' in script and "softmax" not in script
-    # The parts are read, and the results written, where they lie.
+    # The parts are read and the results written in place.
     assert form == "one" or "split" not in script and "permute" not in script
     rng = np.random.default_rng(5)
     feeds = []
@@ -208,7 +209,7 @@ def test_exported_attention_is_one_call(form: str) -> None:
 def attention(
     heads: int, shared: int, bias: list[int | str] | None, **attrs: object
 ) -> tuple[pliant.IRModule, Callable[[int, int, int], tuple[np.ndarray, ...]]]:
-    """`R.nn.attention`, and operands for so many batches, queries and keys."""
+    """`R.nn.attention`, and operands for given numbers of batches, queries and keys."""
     bb = relax.BlockBuilder()
     sizes = {name: pliant.tir.Var(name, "int64") for name in "bnm"}
     shapes = [["b", "n", heads, 5], ["b", "m", shared, 5], ["b", "m", shared, 3]] + ([bias] if bias else [])
@@ -265,7 +266,7 @@ def test_attention_of_sizes_that_may_differ_keeps_its_loops() -> None:
 def convolved(
     x_shape: list[int | str], w_shape: list[int], tail: str = "", **attrs: object
 ) -> tuple[pliant.IRModule, Callable[..., tuple[np.ndarray, ...]]]:
-    """A convolution with constant weights and what follows it, and operands for sizes of the symbols."""
+    """A convolution with constant weights and its epilogue, and operands for sizes of the symbols."""
     rng = np.random.default_rng(len(w_shape) * 10 + len(tail))
     dims = len(w_shape) - 2
     last = str(attrs.get("data_layout", "NC")).endswith("C") and dims > 0 and "data_layout" in attrs
@@ -341,7 +342,7 @@ def test_convolutions_are_one_call(name: str) -> None:
 def test_turned_kernels(tail: str) -> None:
     attrs = {"data_layout": "NHWC", "padding": 1}
     module, operands = convolved(["n", "h", "w", 64], [64, 64, 3, 3], tail, **attrs)
-    # A constant of 16 numbers for each kernel.
+    # A constant of 16 numbers for each filter.
     assert "(1, 1024, 64)" in kernels_in(module)
     sizes = [(0, 9, 8), (1, 1, 1), (1, 1, 7), (2, 2, 3), (1, 9, 7), (3, 10, 33), (2, 0, 3)]
     feeds = [operands(n=n, h=h, w=w) for n, h, w in sizes]
@@ -426,7 +427,7 @@ def residual_net(dims: int) -> pliant.IRModule:
 def test_channels_stay_last_between_convolutions(dims: int) -> None:
     module = residual_net(dims)
     script = kernels_in(module)
-    # Only what comes in is transposed; bias, residual and activations are done by the six convolutions.
+    # Only the input is transposed; the six convolutions apply bias, residual and activations.
     assert script.count("R.permute_dims") + script.count("cls.permute_dims") + script.count("cls.transpose") == 1, script
     assert script.count("R.call_tir(cls.conv") == 6 and "cls.relu" not in script
     rng = np.random.default_rng(2)

@@ -1,4 +1,5 @@
-"""What users try that is easy to get wrong: keywords, functions alone, negative sizes, Ctrl-C in a kernel."""
+"""Common mistakes of users: keywords, functions without a module, negative sizes, Ctrl-C in
+a kernel."""
 
 from __future__ import annotations
 

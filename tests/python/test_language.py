@@ -1,4 +1,5 @@
-"""The language of graph functions, compiled: effects, opaque objects, values of unknown type, calls across levels."""
+"""The language of graph functions, compiled: effects, opaque objects, dynamically typed values,
+calls across levels."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ class Module:
 
 
 def test_a_step_of_gradient_descent_updates_in_place(rng: np.random.Generator) -> None:
-    """The weights of a linear model of squared error, written where they are, until they fit."""
+    """The weights of a linear model with squared error are updated in place until they fit."""
     vm = machine(
         """
 @I.ir_module
@@ -130,7 +131,7 @@ def main(seed: R.Prim("int64"), n: R.Prim("int64")) -> R.Tensor(ndim=1, dtype="i
 
 
 def test_a_tensor_array_through_packed_functions(packed: Register, rng: np.random.Generator) -> None:
-    """As the control-flow document has it: an opaque list that packed functions push to and stack."""
+    """As in the control-flow document: an opaque list that packed functions push to and stack."""
 
     class TensorArray:
         def __init__(self) -> None:
@@ -239,7 +240,7 @@ def main(x: R.Tensor(("n",), "float32")) -> R.Object:
 
 
 def test_loop_functions_take_scalars(rng: np.random.Generator) -> None:
-    """Sizes after the outputs, and a scalar in its own place."""
+    """Sizes after the outputs, and a scalar in its own position."""
     vm = machine(
         """
 @I.ir_module

@@ -1,4 +1,5 @@
-"""Corners of the language that programs for TVM reach: scalars as sizes, callable objects, stops, the interpreter."""
+"""Corners of the language that TVM programs use: scalars as sizes, callable objects, interrupts,
+the interpreter."""
 
 from __future__ import annotations
 
@@ -453,7 +454,7 @@ class Module:
 
 
 def calling(*lines: str) -> pliant.IRModule:
-    """A module whose ``main`` has another function as ``f``."""
+    """A module whose ``main`` has a local function ``f``."""
     body = "\n        ".join(lines)
     module: pliant.IRModule = from_source(f"""
 @I.ir_module

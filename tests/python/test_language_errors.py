@@ -1,4 +1,5 @@
-"""What goes wrong in programs with control flow and effects: each error names its place, and none ends the process."""
+"""Errors in programs with control flow and effects: each names its location, and none ends the
+process."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def machine(text: str) -> Any:
 
 
 def in_small_thread(work: Callable[[], Any]) -> Any:
-    """What ``work`` returns or raises in a thread with a small stack."""
+    """The result or exception of ``work`` in a thread with a small stack."""
     outcome: list[Any] = []
 
     def run() -> None:
@@ -138,7 +139,7 @@ def test_a_packed_function_that_raises_is_named(name: str, packed: Register) -> 
     first, place = info.value.__notes__
     assert first == "in packed function 'errors.fail'"
     assert place.startswith("  at <str>:") and place.endswith(f", in {name}")
-    # The traceback is its own.
+    # The traceback is that of the function.
     assert info.traceback[-1].name == "fail"
 
 
@@ -183,7 +184,7 @@ def test_a_definition_cannot_read_the_function_that_it_is_called_for() -> None:
             builder.emit(reads(holder[0]))
         builder.emit_func_output(holder[0])
     assert not seen
-    # The builder goes on working.
+    # The builder keeps working.
     assert len(builder.get()["main"].params) == 1
 
 

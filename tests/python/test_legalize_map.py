@@ -1,4 +1,4 @@
-"""Legalisation of operators by the user's own functions."""
+"""User-defined legalisation of operators."""
 
 from __future__ import annotations
 

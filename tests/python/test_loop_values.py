@@ -1,4 +1,5 @@
-"""Loop functions at the edges of their arithmetic: all machines give the same values and the same errors."""
+"""Loop functions at the limits of their arithmetic: all executors return the same values
+and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ MACHINES = ("interpreter", "bytecode", "compiled")
 
 
 def runs(body: str, x: Any, out: str, machine: str) -> Any:
-    """What a loop function with that body, from ``A`` (of the input's type) to ``B``, makes of an input."""
+    """The result of a loop function with that body, from ``A`` (of the input's type) to ``B``."""
     lines = "\n".join("            " + line for line in body.strip().splitlines())
     n, dtype = x.shape[0], x.dtype.name
     module = from_source(f"""{HEADER}
@@ -52,17 +53,17 @@ for i in range(n):
 @pytest.mark.parametrize(
     ("body", "x", "want"),
     [
-        # A divisor below 1 has no runs of places.
+        # A divisor below 1 has no ranges of positions.
         (BLOCK + "        B[vi] = vi // (n - 5)", [0] * 4, [0, -1, -2, -3]),
         (BLOCK + "        B[vi] = vi % (n - 5) + A[vi]", [7] * 4, [7, 7, 7, 7]),
         (BLOCK + "        B[vi] = vi // (n - 2) * 10 + vi % (n - 2)", [0] * 5, [0, 1, 2, 10, 11]),
-        # Comparisons wrap as their sums do.
+        # Comparisons wrap like their sums.
         (
             BLOCK + "        B[vi] = T.if_then_else(vi + T.int64(9223372036854775807) < T.int64(0), T.int64(1), T.int64(0))",
             [0] * 4,
             [0, 1, 1, 1],
         ),
-        # So do variables, in loops of one turn too.
+        # So do variables, also in loops of one iteration.
         (
             "x: T.int64 = A[0]\nfor j in range(1):\n    y: T.int64 = (x * T.int64(2**45)) // T.int64(2**45)\n    B[j] = y",
             [262144],
@@ -73,14 +74,14 @@ for i in range(n):
             [32768, 1],
             [-32768, 1],
         ),
-        # An axis keeps the value that it was read with.
+        # An axis keeps the value that was read for it.
         (
             "for i in range(n):\n    B[i] = i\nfor i in range(n):\n    with T.block('b'):\n        v = T.axis.opaque(64, B[i])\n"
             "        w = T.axis.opaque(64, i)\n        B[w] = 5\n        B[w] = v",
             [0] * 3,
             [0, 1, 2],
         ),
-        # An init runs where the axis of its reduction is at the first value, whatever the loop.
+        # An init runs where the axis of its reduction has its first value, whatever the loop.
         (
             "for i, k in T.grid(n, 3):\n    with T.block('b'):\n        v = T.axis.spatial(n, i)\n        r = T.axis.reduce(3, 2 - k)\n"
             "        with T.init():\n            B[v] = 0\n        B[v] = B[v] + r + 1",
@@ -93,7 +94,7 @@ for i in range(n):
             [0] * 2,
             [4, 4],
         ),
-        # Each time that they are: in a loop that no axis uses, and for each of several points of a loop.
+        # It runs each time: in a loop that no axis uses, and for each of several points of a loop.
         (
             "for k, r in T.grid(3, 2):\n    with T.block('b'):\n        v = T.axis.spatial(n, 0)\n        q = T.axis.reduce(3, k)\n"
             "        with T.init():\n            B[v] = 0\n        B[v] = B[v] + q + 1",
@@ -193,5 +194,5 @@ class Module:
     np.testing.assert_allclose(got, [np.exp(x[[2, 0, 2]]).sum()] * 3, rtol=1e-5)
     with pytest.raises(Exception, match="out of bounds|outside"):
         call(x, np.array([2, 3]))
-    # Where there is nothing to read, no place is wrong.
+    # If there is nothing to read, no position is invalid.
     assert call(np.zeros((2, 0), "float32"), np.array([5])).numpy().tolist() == [0, 0]

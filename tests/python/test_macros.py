@@ -1,4 +1,4 @@
-"""``@R.macro``: statements that scripts use by a name."""
+"""``@R.macro``: named statements for scripts."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_local_variables_are_seen_by_macros_that_are_not_hygienic() -> None:
             y = R.exp(x)
             return plus_hidden(y)
 
-    # The line that is told is the macro's own.
+    # The reported line is the macro's own.
     assert error.value.text is not None and "return R.add(x, y)" in error.value.text
 
 

@@ -1,4 +1,4 @@
-"""The limit of memory that the environment sets."""
+"""The memory limit from the environment."""
 
 from __future__ import annotations
 

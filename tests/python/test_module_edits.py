@@ -1,5 +1,5 @@
-"""Modules made of functions that call each other, functions that live with their modules, local functions and loops
-under mutators, vectors in lowered loop functions."""
+"""Modules of functions that call each other, functions that refer to their modules, local functions
+and loops under mutators, vectors in lowered loop functions."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def test_functions_of_a_dict_call_each_other_in_any_order() -> None:
     leaf = relax.Function(
         [x], relax.SeqExpr([relax.BindingBlock([relax.VarBinding(last, relax.op.add(x, x))])], last)
     )
-    # None of the callers says what it returns: each has the type of what it calls, which stands later.
+    # The callers declare no result types: each has the type of its callee, which is defined later.
     mod = pliant.IRModule({"a": one_call("b")[1], "b": one_call("c")[1], "c": leaf})
     assert [v.name_hint for v in mod.get_global_vars()] == ["a", "b", "c"]
     assert all(func.ret_struct_info == INFO for func in mod.values())
     assert relax.analysis.well_formed(mod)
     value = np.arange(3, dtype="float32")
     np.testing.assert_equal(np.asarray(relax.VirtualMachine(relax.build(mod))["a"](value)), value + value)
-    # Functions that call each other say what they return.
+    # Functions that call each other declare their result types.
     mod = pliant.IRModule({"f": one_call("g", INFO)[1], "g": one_call("f")[1]})
     assert mod["g"].ret_struct_info == INFO
     assert len(pliant.IRModule({})) == 0 and len(pliant.IRModule({"c": leaf})) == 1
@@ -180,7 +180,7 @@ def test_a_mutator_rewrites_inside_functions_loops_and_choices() -> None:
 
 @mutator
 class ToHalf(PyExprMutator):
-    """Lets parameters of local functions, and what they return, be float16."""
+    """Changes parameters and results of local functions to float16."""
 
     inside = False
 

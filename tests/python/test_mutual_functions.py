@@ -1,4 +1,4 @@
-"""Mutators and visitors over local functions that call each other."""
+"""Mutators and visitors on local functions that call each other."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_calls_are_replaced_in_both() -> None:
 
 @mutator
 class NewVariables(PyExprMutator):
-    """Another variable for each definition, with a type of its own for tensors of float32."""
+    """Creates a new variable for each definition, with another type for float32 tensors."""
 
     dtype = "float32"
 
@@ -102,13 +102,13 @@ def test_variables_are_renamed_where_they_are_read_before_they_are_bound() -> No
     func = renamed.visit_expr(Module["main"])
     names = [var.name_hint for var in relax.analysis.bound_vars(func)]
     assert {"even_new", "odd_new", "a_new", "b_new"} <= set(names) and "odd" not in names
-    # Each is defined once, although functions that see each other are looked at twice.
+    # Each is defined once, although mutually recursive functions are visited twice.
     assert len(renamed.seen) == len(set(renamed.seen))
     check(func)
 
 
 class OfFloat64(NewVariables):
-    """As above, and what the functions declare to return."""
+    """As above, and also changes the declared result types."""
 
     dtype = "float64"
 
@@ -127,7 +127,7 @@ def test_types_of_parameters_change_in_all_of_them() -> None:
 
 @mutator
 class Wrapped(PyExprMutator):
-    """Lets the first function return a tuple, so that its type changes with its body only."""
+    """Makes the first function return a tuple, so that its type changes only with its body."""
 
     def visit_function_(self, func: relax.Function) -> relax.Function:
         if [p.name_hint for p in func.params] != ["a", "i"]:

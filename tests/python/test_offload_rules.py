@@ -1,4 +1,4 @@
-"""Offload rules: the table, rules of a program, and what `explain` says of them."""
+"""Offload rules: the table, rules of a program, and the output of `explain`."""
 
 from __future__ import annotations
 

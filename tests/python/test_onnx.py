@@ -1,4 +1,5 @@
-"""ONNX models: symbols survive, shapes fold, everything unsupported is told at once, hostile files are refused."""
+"""ONNX models: symbols are kept, shapes are folded, all unsupported features are reported at once,
+hostile files are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def test_names_of_dims_become_symbols() -> None:
 
 
 def test_arithmetic_on_shapes_folds() -> None:
-    """Shape, Gather, Concat, Unsqueeze and Reshape leave a reshape by symbols."""
+    """Shape, Gather, Concat, Unsqueeze and Reshape become a reshape with symbols."""
     nodes = [
         node("Shape", "x", "s"),
         node("Gather", "s zero", "b"),
@@ -53,14 +54,15 @@ def test_operators_of_a_model_are_fused() -> None:
     module = from_onnx(model_of(nodes, {"x": ["n"]}, ["y"]))
     assert "R.dataflow()" in module.script()
     model = pliant.compile(module)
-    # Beside the kernel there may be one that computes sizes.
+    # There may be one function that computes sizes in addition to the kernel.
     assert model.stats().kernels <= 2, model.stats()
     x = np.linspace(-2, 2, 7, dtype=np.float32)
     np.testing.assert_allclose(model(x), np.maximum(np.exp(x) + x, 0), rtol=1e-6)
 
 
 def test_sizes_are_known_not_to_be_minus_one() -> None:
-    """What exporters write for ``expand(-1, seq)``, and for heads that a product falls into: no choice is left for the run."""
+    """The patterns of exporters for ``expand(-1, seq)``, and for splitting heads: no decision is
+    left to run time."""
     nodes = [
         node("Shape", "x", "s"),
         node("Equal", "s minus", "open"),
@@ -142,7 +144,7 @@ def test_broken_graphs_are_refused(nodes: list[Any], part: str) -> None:
 
 
 def external(tmp_path: Path, location: str, **more: str) -> Path:
-    """A model whose weight lies in another file."""
+    """A model with a weight in another file."""
     proto = model_of([node("Add", "x w", "y")], {"x": [4]}, ["y"], {"w": np.zeros(4, np.float32)})
     weight = proto.graph.initializer[0]
     weight.ClearField("raw_data")
@@ -163,7 +165,7 @@ def test_external_data_is_read_where_it_lies(tmp_path: Path) -> None:
 
 
 def test_small_elements_lie_in_external_data_too(tmp_path: Path) -> None:
-    """Two in a byte, the first in the lower half."""
+    """Two per byte, the first in the lower half."""
     nodes = [node("DequantizeLinear", "w scale", "d"), node("Add", "x d", "y")]
     proto = model_of(nodes, {"x": [5]}, ["y"], {"scale": np.float32(0.5)}, opset=21)
     weight = helper.make_tensor("w", TensorProto.INT4, [5], [-8, 7, 0, -1, 3])

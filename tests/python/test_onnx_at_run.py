@@ -1,5 +1,5 @@
-"""Nodes whose operands' ranks, sizes or values only a run knows: imported for what comes, against NumPy and the reference
-of the package ``onnx``."""
+"""Nodes whose operands' ranks, sizes or values are known only at run time: imported for the actual
+operands, compared with NumPy and the reference of the package ``onnx``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ X = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
 
 
 def reshaped(nodes: list[Any], constants: dict[str, Any], feeds: dict[str, np.ndarray]) -> onnx.ModelProto:
-    """Nodes over ``t``, of which only a run knows the rank; what is fed has symbols for all dims."""
+    """Nodes on ``t``, whose rank is known only at run time; the inputs have symbols for all dims."""
     infos = [
         helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), [f"{k}{i}" for i in range(v.ndim)])
         for k, v in feeds.items()
@@ -32,7 +32,7 @@ def reshaped(nodes: list[Any], constants: dict[str, Any], feeds: dict[str, np.nd
 
 
 def holds(nodes: list[Any], constants: dict[str, Any], shapes: list[tuple[int, ...]]) -> None:
-    """One compilation gives what the reference does at every rank."""
+    """One compilation agrees with the reference at every rank."""
     feeds = {"x": X, "s": np.array([1, 1])}
     model = reshaped(nodes, constants, feeds)
     reference, compiled = ReferenceEvaluator(model), pliant.compile(model)

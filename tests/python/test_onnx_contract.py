@@ -1,4 +1,5 @@
-"""What is said of a model that breaks the rules of its operators, and of facts that users give about shapes."""
+"""Errors of models that break the rules of their operators, and of declarations of users
+about shapes."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from pliant.frontend.onnx import Limits, check
 
 
 def refused(model: Any, words: str) -> None:
-    """It does not compile, and the report says so too."""
+    """The model does not compile, and the report states the same."""
     with pytest.raises((CompileError, UnsupportedError)) as told:
         pliant.compile(model)
     report = check(model)
@@ -32,7 +33,7 @@ def test_attributes_and_inputs_are_those_of_the_version() -> None:
     refused(model_of([node("Gelu", "x", "y")], x, ["y"]), "of opset 18, but it came with 20")
     refused(model_of([node("Upsample", "x x", "y")], x, ["y"]), "gone since 10")
     refused(model_of([node("Concat", "x x", "y")], x, ["y"]), "'axis' is missing")
-    # A problem behind another one is told too.
+    # A problem after another one is reported, too.
     both = [node("Softmax", "x", "t", axiss=1), node("Relu", "t", "y", alpha=1.0)]
     report = check(model_of(both, x, ["y"]))
     assert [f.operator for f in report.findings] == ["Softmax", "Relu"]
@@ -101,7 +102,7 @@ def test_what_is_declared_is_what_is_computed() -> None:
         refused(declared(name, FLOAT, ["a", 5], output), f"'{name}' is declared as [a, 5], but is [?, 4]")
         for dims in (["a", 4], ["whatever", "m"], [3, 4], None):
             assert check(declared(name, FLOAT, dims, output)).ok
-    # The user's own shapes go before those of the file.
+    # The user's shapes take precedence over those of the file.
     stale = declared("t", FLOAT, [1, 4], False)
     stale.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
     assert pliant.compile(stale, dynamic_shapes={"x": {0: "batch"}}).inputs[0].shape == ("batch", 4)
@@ -160,11 +161,11 @@ def test_limits_name_what_is_wrong() -> None:
     assert Limits(seconds=0.5).given() == {"seconds": 0.5}
 
 
-# ---- operators of ONNX Runtime, against formulas of their own ----
+# ---- operators of ONNX Runtime, compared with formulas ----
 
 
 def contrib(op: str, inputs: dict[str, np.ndarray], **attrs: Any) -> np.ndarray:
-    """The result of an operator of ``com.microsoft`` over inputs whose every dim is a symbol."""
+    """The result of an operator of ``com.microsoft`` on inputs with only symbolic dims."""
     infos = [
         helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), [f"{k}{i}" for i in range(v.ndim)])
         for k, v in inputs.items()
@@ -185,7 +186,7 @@ def real(q: np.ndarray, scale: float, zero: int) -> np.ndarray:
 
 
 def near(got: np.ndarray, want: np.ndarray) -> None:
-    """Equal but for ties that float32 rounds otherwise."""
+    """Equal except for ties that float32 rounds differently."""
     assert got.shape == want.shape and got.dtype == want.dtype
     assert np.abs(got.astype(np.int64) - want.astype(np.int64)).max() <= 1
     assert (got == want).mean() > 0.95
@@ -349,7 +350,7 @@ def test_other_arguments_are_told_by_their_names() -> None:
 @pytest.mark.parametrize(
     ("nodes", "constants", "declared", "fits"),
     [
-        # The last five of so many as are there, times three rows: three sizes only.
+        # The last five of the existing ones, times three rows: only three sizes.
         ("slice -5 9223372036854775807 | matmul 3", {}, ("seq", None, None), False),
         ("slice -5 9223372036854775807 | matmul 5", {}, ("seq", None, None), True),
         ("slice -5 1000 | matmul 5", {}, ("seq", None, None), True),

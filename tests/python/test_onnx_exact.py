@@ -1,4 +1,5 @@
-"""Operators at the edges of their definitions: where a sum or power leaves its type, a window its input, a range its count."""
+"""Operators at the limits of their definitions: a sum or power that exceeds its type, windows
+beyond the input, counts of ranges."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def given(*arrays: Any) -> dict[str, np.ndarray]:
 
 
 def results(made: Any, feeds: dict[str, np.ndarray], opset: int = 23, symbolic: bool = True) -> list[np.ndarray]:
-    """What a node gives of inputs whose sizes are symbols, or numbers."""
+    """The results of a node for inputs with symbolic or constant sizes."""
 
     def spec(name: str, array: np.ndarray) -> Any:
         dims = [f"{name}{k}" for k in range(array.ndim)] if symbolic else list(array.shape)

@@ -1,4 +1,4 @@
-"""Sizes that ONNX models compute with floats and powers, and sizes that come out as 0, -1 or too large."""
+"""Sizes that ONNX models compute with floats and powers, and sizes that are 0, -1 or too large."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def result(model: Any, x: np.ndarray) -> np.ndarray:
 
 
 def scaled(factor: Any, operator: str, rounding: str | None) -> onnx.ModelProto:
-    """An image resized as exporters write it: its sizes as floats, times a factor, as integers again."""
+    """An image resized as exporters write it: its sizes converted to floats, multiplied, and
+    converted back."""
     nodes = [
         node("Shape", "x", "s"),
         node("Slice", "s c2 c4", "hw"),
@@ -66,7 +67,7 @@ def test_sizes_stay_symbols_through_floats(
 
 
 def test_what_floats_round_stays_their_arithmetic() -> None:
-    # 0.3f is a little more than 0.3, but its product with 10 is rounded to 3.
+    # 0.3f is slightly more than 0.3, but its product with 10 is rounded to 3.
     model = scaled(0.3, "Mul", "Ceil")
     assert "h" not in shape_of(model)
     assert result(pliant.compile(model), ones(1, 3, 10, 20)).shape == (1, 3, 3, 6)
@@ -144,7 +145,7 @@ def test_branches_of_several_ranks_are_of_the_rank_that_the_file_says() -> None:
         result(ranked, ones(2, 1))
 
 
-# ---- sizes that come out as 0, -1 or too large ----
+# ---- sizes that are 0, -1 or too large ----
 
 
 def test_a_computed_size_of_0_beside_minus_1_is_the_one_that_is_meant() -> None:

@@ -1,4 +1,4 @@
-"""Operators of com.microsoft: what ONNX Runtime computes, and what is refused because it is not computed."""
+"""Operators of com.microsoft: the results of ONNX Runtime, and errors for unsupported features."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def floats(*shape: int) -> np.ndarray:
 
 
 def model(op: str, inputs: dict[str, Any], outputs: list[str], order: list[str] | None = None, **attrs: Any) -> onnx.ModelProto:
-    """A model of one node; an empty name in `order` is an input that is left out."""
+    """A model of one node; an empty name in `order` is an absent input."""
     made = helper.make_node(op, list(inputs) if order is None else order, outputs, domain="com.microsoft", **attrs)
     made = model_of([made], inputs, [o for o in outputs if o])
     made.opset_import.append(helper.make_opsetid("com.microsoft", 1))
@@ -45,7 +45,7 @@ CACHES = {"cos": np.cos(TURNS).astype(np.float32), "sin": np.sin(TURNS).astype(n
 
 
 def grouped(beside: dict[int, tuple[str, Any]] | None = None, outputs: int = 3, **attrs: Any) -> onnx.ModelProto:
-    """The operator over a cache; `beside` are further inputs by their places, with their dims."""
+    """The operator with a cache; `beside` are further inputs by position, with their dims."""
     beside = beside or {}
     order = list(GROUPED) + [""] * (max(beside, default=6) - 6)
     for place, (name, _) in beside.items():
@@ -106,7 +106,7 @@ def turned(x: np.ndarray, places: np.ndarray) -> np.ndarray:
     ("past", "given", "used"), [(4, [3, 9, 1], [3, 9, 1]), (0, [5, 6, 7], [5, 6, 7]), (0, [3, 9, 1], [3, 4, 5])]
 )
 def test_positions_of_grouped_attention_are_an_input(past: int, given: list[int], used: list[int]) -> None:
-    """Of a prompt the first alone counts, as in ONNX Runtime."""
+    """For a prompt, only the first counts, as in ONNX Runtime."""
     beside = {7: ("cos", [32, 4]), 8: ("sin", [32, 4]), 9: ("places", (INT64, ["b", "s"]))}
     args = cached(1, 3, past, [past + 2])
     keys = compile_and_run(grouped(beside, do_rotary=1), *args, *CACHES.values(), np.array([given]))[1]
@@ -156,7 +156,7 @@ def test_buffers_and_beams_of_attention_of_many_heads_are_refused() -> None:
 
 
 def test_queries_without_a_place_among_the_keys_are_refused() -> None:
-    """Where sizes tell, by the compiler; else where they are known."""
+    """By the compiler if the sizes are known, otherwise at run time."""
     words = "unidirectional=1 over keys that may outnumber the queries"
     q, k, v = floats(1, 3, 8), floats(1, 3, 8), floats(1, 3, 8)
     with pytest.raises(pliant.UnsupportedError, match=words):

@@ -1,4 +1,5 @@
-"""What operands of nodes may be: of which element types, and how many numbers beside the tensor that they are applied to."""
+"""Requirements on operands of nodes: their element types, and the number of elements of additional
+operands."""
 
 from __future__ import annotations
 

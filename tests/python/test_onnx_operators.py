@@ -1,4 +1,5 @@
-"""ONNX operators at shapes and axes that only the run knows, loops, small element types, and com.microsoft."""
+"""ONNX operators at shapes and axes known only at run time, loops, small element types, and
+com.microsoft."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def test_the_number_of_the_largest_elements_is_an_input() -> None:
 
 
 def test_a_loop_carries_a_tensor_that_grows_and_collects_parts() -> None:
-    """Turns append to the state, and each leaves a part of its own."""
+    """Iterations append to the state, and each contributes a part."""
     body = helper.make_graph(
         [
             node("Concat", "s s0", "longer", axis=0),
@@ -173,7 +174,7 @@ def test_4_bit_integers_saturate_when_they_are_quantised() -> None:
 
 
 def test_grouped_attention_with_a_growing_cache() -> None:
-    """Prompt and one more token give what the whole sequence gives."""
+    """A prompt and one more token give the same result as the whole sequence."""
     attrs = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1}
     inputs = "q k v pk pv lens total cos sin"
     turns = np.outer(np.arange(16), 0.7 ** np.arange(4))

@@ -1,4 +1,4 @@
-"""Reduced models of findings that stand behind others."""
+"""Reduced models of problems that follow others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What nodes require of sizes and values: a mistake fails, when it is known or when the program runs, and names its node."""
+"""Requirements of nodes on sizes and values: a violation is an error at compile time or at run time
+that names its node."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ import pliant
 from pliant.error import AssertionFailed, BoundsError, CompileError, DivisionError, PliantError, ShapeError, VMError
 
 
-# Sizes that are to turn out wrong are symbols of the file that only one size fits.
+# Sizes that must be wrong are symbols of the file for which only one size is valid.
 pytestmark = pytest.mark.filterwarnings("ignore:.* would be fixed")
 
 
 def failure(model: Any, feeds: dict[str, Any]) -> PliantError:
-    """How a model fails, compiled or run."""
+    """The error of a model, at compile time or at run time."""
     with pytest.raises(PliantError) as told:
         pliant.compile(model, allow_specialization=True).run(None, feeds)
     return told.value
@@ -30,7 +31,7 @@ def ones(*shape: int) -> np.ndarray:
 
 
 def of_run(values: list[int], constant: bool, name: str = "c") -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """A vector as a constant, or as an input: the inputs, the constants and the feeds that it is."""
+    """A vector as a constant or as an input: the inputs, the constants and the feeds."""
     array = np.array(values, np.int64)
     return ({}, {name: array}, {}) if constant else ({name: (INT64, [len(values)])}, {}, {name: array})
 
@@ -233,7 +234,7 @@ def test_errors_of_a_run_name_the_node() -> None:
     assert "\n  at Div 'over' or Mul 'square'" in str(failure(fused, {"x": x, "i": i}))
     pool = model_of([node("LpPool", "x", "y", kernel_shape=[9], name="pool")], {"x": [1, 1, "n"]}, ["y"])
     assert "\n  at LpPool 'pool'" in str(failure(pool, {"x": ones(1, 1, 3)}))
-    # What an input is, it says itself.
+    # Errors of inputs name the input itself.
     error = failure(model_of([node("Relu", "x", "y")], {"x": ["n", 4]}, ["y"]), {"x": ones(2, 3)})
     assert "'x' dim 1" in str(error) and "at Relu" not in str(error)
 
@@ -271,7 +272,7 @@ def test_results_are_not_the_memory_of_what_was_fed() -> None:
         x[:] = 1
 
 
-# ---- ranks that only a run knows ----
+# ---- ranks known only at run time ----
 
 
 def test_axes_and_shapes_may_be_of_any_length() -> None:
@@ -337,11 +338,11 @@ def failure_of(model: Any, feeds: dict[str, Any]) -> str:
     return str(told.value)
 
 
-# ---- bounds of a run ----
+# ---- bounds known only at run time ----
 
 
 def doubling(collects: bool) -> Any:
-    """A loop whose state doubles, and that collects it or not."""
+    """A loop whose state doubles, and that optionally collects it."""
     outputs = [("co", BOOL, []), ("t", FLOAT, None), ("o", FLOAT, None)][: 3 if collects else 2]
     infos = [helper.make_tensor_value_info(*i) for i in (("i", INT64, []), ("ci", BOOL, []), ("s", FLOAT, None))]
     nodes = [node("Identity", "ci", "co"), node("Concat", "s s", "t", axis=0), node("Identity", "s", "o")]
@@ -373,7 +374,7 @@ def test_parts_of_unequal_shapes_are_refused_at_their_turn() -> None:
     model = pliant.compile(doubling(collects=True))
     assert model.run(None, {"m": np.array(1), "s0": ones(2)})[1].shape == (1, 2)
     with pytest.raises(ShapeError, match=r"one is float32 \[2\] and the next float32 \[4\]\n  at Loop 'double'"):
-        # More turns than there is time, or memory, for.
+        # More iterations than time or memory allow.
         model.run(None, {"m": np.array(2**60), "s0": ones(2)})
 
 

@@ -1,4 +1,5 @@
-"""ONNX sequences and optionals whose length or presence only the run knows, and what loops collect."""
+"""ONNX sequences and optionals whose length or presence is known only at run time, and the values
+that loops collect."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def floats(*shape: int) -> np.ndarray:
 
 
 def with_inputs(model: onnx.ModelProto, **types: onnx.TypeProto) -> onnx.ModelProto:
-    """The model with inputs of other types than tensors before its own."""
+    """The model with inputs of types other than tensors before its own."""
     own = list(model.graph.input)
     del model.graph.input[:]
     model.graph.input.extend(helper.make_value_info(name, ty) for name, ty in types.items())
@@ -86,7 +87,7 @@ def test_a_tensor_is_split_by_lengths_of_the_run() -> None:
 
 
 def test_the_rows_of_a_tensor_are_a_sequence() -> None:
-    """How many rows there are is known only when it runs."""
+    """The number of rows is known only at run time."""
     nodes = [node("SplitToSequence", "x", "s", keepdims=0), node("ConcatFromSequence", "s", "y", axis=1, new_axis=1)]
     model = pliant.compile(model_of(nodes, {"x": ["a", "b"]}, ["y"]))
     for rows in (1, 5):
@@ -95,7 +96,7 @@ def test_the_rows_of_a_tensor_are_a_sequence() -> None:
 
 
 def counted(body: list[Any], state: list[onnx.ValueInfoProto], outputs: list[str]) -> onnx.GraphProto:
-    """The body of a Loop that goes on."""
+    """The body of a Loop that continues."""
     inputs = [value("i", INT64, []), value("c", BOOL, []), *state]
     return graph([node("Identity", "c", "c_out"), *body], inputs, ["c_out", *outputs])
 
@@ -295,7 +296,7 @@ def test_ngrams_are_counted(mode: str) -> None:
 
 @pytest.mark.parametrize("aggregate", [0, 1, 2, 3])
 def test_trees_give_what_they_are_walked_to(aggregate: int) -> None:
-    """Two trees, one with a node that is missing-tracks-true and one that looks into a set."""
+    """Two trees, one with a missing-tracks-true node and one with a set membership node."""
     own = helper.make_node(
         "TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", n_targets=2, aggregate_function=aggregate, tree_roots=[0, 2],
         nodes_featureids=[0, 1, 1], nodes_modes=helper.make_tensor("m", TensorProto.UINT8, [3], [0, 1, 6]),

@@ -1,4 +1,4 @@
-"""Symbols that stay beside sizes of the run, in branches and in inputs that have a value."""
+"""Symbols beside sizes known only at run time, in branches and in inputs with a value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def graph_of(nodes: list[onnx.NodeProto], inputs: list[tuple[str, int]], outputs
 
 
 GOES_ON, TURN = [("go", BOOL)], [("i", INT64), ("goes", BOOL)]
-# Nodes, inputs beside x, constants, and what the inputs are fed.
+# Nodes, inputs besides x, constants, and the feeds of the inputs.
 Case = tuple[list[onnx.NodeProto], dict[str, tuple[int, list[int]]], dict[str, Any], dict[str, Any]]
 BESIDE: dict[str, Case] = {
     "pad": (
@@ -155,7 +155,7 @@ def test_a_branch_that_values_choose_may_fix_a_symbol() -> None:
     assert model.run(None, {"x": ones(2, 5), "c": np.array(False)})[0].shape == (2, 5)
     with pytest.raises(pliant.ShapeError, match="must be 7"):
         model.run(None, {"x": ones(2, 5), "c": np.array(True)})
-    # Where both branches do, no run has another size.
+    # If both branches do, no run has another size.
     both = branching([], [node("Add", "x r", "p")])
     with pytest.raises(pliant.CompileError, match="MatMul 'product': the declared symbol q would be fixed"):
         pliant.compile(both, dynamic_shapes={"x": ["s", "q"]})
@@ -231,7 +231,7 @@ def test_powers_of_powers_are_names_where_they_are_large(times: int) -> None:
 
 
 def test_calls_of_functions_are_counted_where_they_stand() -> None:
-    """A function that was counted within the limit may stand deeper elsewhere."""
+    """A function that was counted within the limit may be nested deeper elsewhere."""
     own = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
 
     def called(i: int) -> onnx.NodeProto:

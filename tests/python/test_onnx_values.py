@@ -1,4 +1,5 @@
-"""Values of ONNX nodes at the ends of types, at odd ranks and beside padding, against formulas and the reference."""
+"""Values of ONNX nodes at the limits of types, at unusual ranks and beside padding, compared with
+formulas and the reference."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def model(node: Any, inputs: dict[str, Array], outputs: int = 1, opset: int = 23, known: bool = False, **constants: Array) -> Any:
-    """A model of one node, whose inputs' sizes are symbols unless they are to be ``known``."""
+    """A model of one node, whose inputs have symbolic sizes unless ``known``."""
     of = helper.np_dtype_to_tensor_dtype
     infos = [
         helper.make_tensor_value_info(k, of(v.dtype), list(v.shape) if known else [f"{k}{i}" for i in range(v.ndim)])
@@ -32,7 +33,7 @@ def run(made: Any, inputs: dict[str, Array]) -> list[Array]:
 
 
 def both(node: Any, inputs: dict[str, Array], **options: Any) -> list[list[Array]]:
-    """What comes out with sizes that are symbols, and with known ones."""
+    """The results with symbolic sizes, and with known ones."""
     return [run(model(node, inputs, known=known, **options), inputs) for known in (False, True)]
 
 
@@ -216,5 +217,5 @@ def test_a_row_without_keys_keeps_its_weights() -> None:
     scores = q @ k.transpose(0, 1, 3, 2) / np.sqrt(2) + np.where(mask, 0, -10000)[:, None, None, :]
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
-    # Adding -10000 leaves float32 three decimals of the scores.
+    # After adding -10000, float32 keeps three decimals of the scores.
     np.testing.assert_allclose(found, (weights @ v).transpose(0, 2, 1, 3).reshape(2, 3, 4), rtol=1e-2, atol=1e-2)

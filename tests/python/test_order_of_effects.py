@@ -1,4 +1,5 @@
-"""The order of effects: calls that stand inside other expressions are made once, and in the order of Python."""
+"""The order of effects: calls nested in other expressions are made once, and in the order
+of Python."""
 
 from __future__ import annotations
 
@@ -247,7 +248,7 @@ def test_calls_in_statements_are_made_in_order(body: str, values: list[int], cal
 
 
 def loop_function(body: str) -> pliant.IRModule:
-    """A module that calls a loop function of that body, in which ``F`` is a packed function."""
+    """A module that calls a loop function with that body, in which ``F`` is a packed function."""
     text = re.sub(r"\bF\(", "T.call_packed('test.effects.same', ", body)
     lines = "\n".join("            " + line for line in text.splitlines())
     return from_source(f"""{HEADER}

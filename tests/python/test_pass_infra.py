@@ -1,4 +1,4 @@
-"""Passes and instruments that users write: contexts, sequences, compilations, mistakes."""
+"""Passes and instruments of users: contexts, sequences, compilations, mistakes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def names(events: list[tuple[str, str]], kind: str) -> list[str]:
 
 @instrument.pass_instrument
 class Record:
-    """Notes what it sees."""
+    """Records what it sees."""
 
     def __init__(self, skip: tuple[str, ...] = ()) -> None:
         self.events: list[tuple[str, str]] = []
@@ -155,7 +155,7 @@ def test_levels_required_and_disabled_passes(mod: pliant.IRModule) -> None:
         assert among(mod).attrs == {}
         with PassContext():
             assert among(mod).attrs == {"marked": True}
-    # Whoever calls a pass wants it to run.
+    # A pass that is called directly always runs.
     with PassContext(opt_level=0, disabled_pass=["Mark"]):
         assert alone(mod).attrs == {"marked": True}
     assert transform.module_pass(lambda m, ctx: m.with_attr("seen", True), opt_level=9, name="High")(mod).attrs == {"seen": True}

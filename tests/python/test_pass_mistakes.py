@@ -1,4 +1,5 @@
-"""What is told of passes that are misnamed, and what Python code inside the compiler and the machine cannot break."""
+"""Messages for misspelt pass names, and Python code inside the compiler and the VM that must not
+break them."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def test_names_that_passes_have_are_not_told() -> None:
         with PassContext(opt_level=0, required_pass=["FuseTIR"], disabled_pass=["A pass of my own", "zero", "PlanMemory"]):
             assert transform.Sequential([mine])(Module) is not None
             check(pliant.compile(Module, required_passes=["FuseOps"]))
-    # A pass is left out by any of its names.
+    # A pass can be disabled by any of its names.
     with PassContext(disabled_pass=["PlanMemory"]):
         names = ("LegalizeOps", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite", "StaticPlanBlockMemory")
         mod = transform.Sequential([transform.get_pass(name) for name in names])(Module)
@@ -169,7 +170,7 @@ def test_a_callback_of_a_pattern_that_rewrites_inside() -> None:
         return relax.op.multiply(expr.args[0], relax.const(2, "float32"))
 
     def outer(expr: Any, found: Any) -> Any:
-        # The same function, once more, while its rewrite goes on.
+        # The same function again, while its rewrite is in progress.
         again = rewrite_call(add, inner, Module["main"])
         assert "R.multiply" in again.script()
         check(pliant.compile(pliant.IRModule({"main": again})))
@@ -188,7 +189,7 @@ def test_python_passes_in_two_threads_wait_for_each_other() -> None:
 
             @transform.module_pass(opt_level=0, name=f"Meet{i}")
             def meet(mod: Any, ctx: Any) -> Any:
-                # Each is inside its pass at the same time, and compiles there.
+                # Each thread is inside its pass at the same time, and compiles there.
                 barrier.wait(60)
                 check(pliant.compile(mod))
                 barrier.wait(60)

@@ -1,4 +1,4 @@
-"""Passes of the lowering, run alone before a build: the program stays what it was."""
+"""Lowering passes, run alone before a build: the program's behaviour does not change."""
 
 from __future__ import annotations
 

@@ -42,13 +42,13 @@ def test_weights_are_rounded_once(linear: bool, bias: bool, k: int, n: int) -> N
     models = [pliant.compile(module, precision="bf16", exec_mode=mode) for mode in ("bytecode", "compiled")]
     plain = pliant.compile(module)
     for m in (0, 1, 2, 5, 40):
-        # Tile registers round left operands, too; these stay as they are.
+        # Tile registers round left operands, too; rounding does not change these.
         x = rounded(rng.standard_normal((m, k)))
         matrix = rounded(w).T if linear else rounded(w)
         want = np.maximum(x.astype("float64") @ matrix + (np.arange(n) if bias else 0), 0)
         for model in models:
             np.testing.assert_allclose(np.asarray(model(x)), want, rtol=1e-4, atol=1e-3)
-        # Close to what float32 gives, but not the same.
+        # Close to the float32 result, but not equal.
         np.testing.assert_allclose(np.asarray(plain(x)), want, rtol=0.02, atol=0.02 * np.sqrt(k) * 4)
 
 

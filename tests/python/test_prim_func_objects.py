@@ -1,4 +1,5 @@
-"""Loop functions as objects: parameters, buffers that stay themselves, functions made of parts."""
+"""Loop functions as objects: parameters, buffers that keep their identity, functions built
+from parts."""
 
 from __future__ import annotations
 

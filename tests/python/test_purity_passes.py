@@ -1,4 +1,5 @@
-"""What the passes that make effects plain leave behind: it prints, parses back, builds, and computes the same."""
+"""The results of the passes that make effects explicit print, parse back, build, and compute
+the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products whose operands are both dequantised: one call that sums integers, close to the loops over floats."""
+"""Products of two dequantised operands: one call that sums integers, close to the float loops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def script(module: pliant.IRModule) -> str:
 
 
 def agree(module: pliant.IRModule, *feed: np.ndarray) -> np.ndarray:
-    """Kernels and the interpreter of what the passes make are close to the loops over floats."""
+    """Kernels and the interpreter on the result of the passes are close to the float loops."""
     want = np.asarray(pliant.compile(module, kernels="off")(*feed))
     near = {"rtol": 1e-5, "atol": 2e-6 * max(1.0, float(np.abs(want).max(initial=0)))}
     for mode in ("bytecode", "compiled"):
@@ -57,7 +57,7 @@ def model(
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("end", ["plain", "bias", "relu"])
 def test_qdq(left: str, right: str, columns: bool, end: str) -> None:
-    """QuantizeLinear, DequantizeLinear, MatMul, of a constant that is dequantised too."""
+    """QuantizeLinear, DequantizeLinear and MatMul, with a constant that is dequantised, too."""
     rng = np.random.default_rng(1)
     k, n = 70, 37
     size = (n,) if columns else ()
@@ -83,7 +83,7 @@ def test_qdq(left: str, right: str, columns: bool, end: str) -> None:
     module = model(nodes, {"x": ("float32", ["n", k])}, constants)
     text = script(module)
     assert KERNEL in text
-    # What follows the sums is done where they are: one loop quantises, and nothing else is left.
+    # The sums are finished in place: one loop quantises, and nothing else is left.
     assert text.count("@T.prim_func") == 2
     for m in ROWS:
         want = agree(module, rng.standard_normal((m, k)).astype("float32"))
@@ -123,7 +123,7 @@ def test_gemm_with_a_bias_of_int32(turned: bool) -> None:
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 def test_dynamic_quantisation(columns: bool, bias: bool) -> None:
-    """As quantize_dynamic of ONNX Runtime writes it: the cast and the scale are no loops."""
+    """As quantize_dynamic of ONNX Runtime writes it: the cast and the scale are not loops."""
     rng = np.random.default_rng(3)
     k, n = 64, 48
     nodes = [
@@ -147,7 +147,7 @@ def test_dynamic_quantisation(columns: bool, bias: bool) -> None:
     loops, kernels = pliant.compile(module, kernels="off"), pliant.compile(module)
     for m in ROWS:
         x = rng.standard_normal((m, k)).astype("float32")
-        # The sums and all that follows are the same to the bit.
+        # The sums and everything that follows are bit-identical.
         np.testing.assert_array_equal(np.asarray(kernels(x)), np.asarray(loops(x)))
 
 
@@ -214,7 +214,7 @@ def test_batches() -> None:
 
 
 def test_what_does_not_fit_stays() -> None:
-    """Sums that may leave 32 bits, scales and zero points of parts, and numbers that are none."""
+    """Sums that may exceed 32 bits, per-channel scales and zero points, and non-finite numbers."""
     rng = np.random.default_rng(7)
     op, const = relax.op, relax.const
 
@@ -253,7 +253,7 @@ def test_what_does_not_fit_stays() -> None:
 
 
 def test_reads_stay_before_what_is_written() -> None:
-    """A factor and the left operand change between the sums and what follows them."""
+    """A factor and the left operand are overwritten between the sums and what follows them."""
     text = """
 @I.ir_module
 class Module:
@@ -297,7 +297,7 @@ class Module:
 
 
 def test_random_programs() -> None:
-    """Chains of layers that quantise, multiply and finish in ways drawn by chance."""
+    """Random chains of layers that quantise, multiply and finish."""
     rng = np.random.default_rng(8)
     op, const = relax.op, relax.const
     for _ in range(25):
@@ -341,7 +341,8 @@ def test_random_programs() -> None:
             feed = rng.standard_normal((m, first)).astype("float32")
             want, got = np.asarray(loops(feed)), np.asarray(kernels(feed))
             assert got.shape == want.shape
-            # A value of a row that lies halfway between two steps of a layer may take the other one.
+            # A value of a row that is halfway between two steps of a layer may be rounded to the
+            # other one.
             far = np.abs(got - want) > 1e-4 * max(1.0, float(np.abs(want).max(initial=0)))
             assert far.any(axis=1).sum() <= 1, np.abs(got - want).max()
 
@@ -365,7 +366,8 @@ class Module:
 
 @pytest.mark.parametrize("left", ['R.dequantize(x, R.const(0.5, "float32"), R.const(3, "int8"))', 'R.astype(x, "float32")'])
 def test_a_bias_that_does_not_fit_is_an_error_of_the_run(left: str) -> None:
-    """Of the operator that was written, and where its branch is taken, whichever pass looks at the product."""
+    """An error of the operator as written, in the branch that is taken, whichever pass handles the
+    product."""
     weights = f'R.const({np.arange(32).reshape(8, 4).tolist()}, "int8")'
     module = from_source(BIASED.replace("LEFT", left).replace("WEIGHTS", weights))
     x, b = np.zeros((1, 4), "int8"), np.zeros((5, 8), "float32")
@@ -377,7 +379,8 @@ def test_a_bias_that_does_not_fit_is_an_error_of_the_run(left: str) -> None:
 
 
 def test_large_scales_stay_finite() -> None:
-    """Sums times the left scale would leave float32 before the right scale takes them back. Few rows may sum before they scale."""
+    """Sums times the left scale would exceed float32 before the right scale reduces them. Few rows
+    may sum before they scale."""
     n = pliant.tir.Var("n", "int64")
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([n, 64], "int8"))

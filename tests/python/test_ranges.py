@@ -1,4 +1,5 @@
-"""``R.range`` counts integers, not sizes: of any sign, from scalars and from tensors, in all executors alike."""
+"""``R.range`` counts integers, not sizes: of any sign, from scalars and from tensors, in all
+executors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurrent layers with the library's kernel and with generated loops alone."""
+"""Recurrent layers with the library kernel and with generated loops alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def weights(cell: str, sides: int, inputs: int, hidden: int) -> dict[str, np.ndarray]:
-    """Weights, biases and peepholes; those of the state are small, so that differences do not grow from step to step."""
+    """Weights, biases and peepholes; the recurrent weights are small, so that differences do not
+    grow with the steps."""
     rng = np.random.default_rng(inputs * 100 + hidden)
     gates = CELLS[cell][1] * hidden
     out = {"w": draw(rng, sides, gates, inputs), "r": draw(rng, sides, gates, hidden) / np.float32(hidden**0.5), "b": draw(rng, sides, 2 * gates)}
@@ -36,7 +37,7 @@ def weights(cell: str, sides: int, inputs: int, hidden: int) -> dict[str, np.nda
 
 
 def layer(cell: str, inputs: int, hidden: int, *, direction: str = "forward", full: bool, layout: int = 0, **attrs: Any) -> pliant.IRModule:
-    """A layer over unknown numbers of steps and sequences; a full one has all operands."""
+    """A layer with unknown numbers of steps and sequences; a full one has all operands."""
     op, _, own = CELLS[cell]
     sides = 2 if direction == "bidirectional" else 1
     const = {k: relax.const(v) for k, v in weights(cell, sides, inputs, hidden).items()}

@@ -1,7 +1,8 @@
-"""The programs of the Relax RFC, its announcement and the EmitTE document, repaired and run.
+"""The programs of the Relax RFC, its announcement and the EmitTE document, corrected and run.
 
-Each keeps the spelling of its document where that can be read, in the dialect of 2022; comments tell what had to be
-repaired. The names (R1, A3, E2, ...) are those of the documents' snippets, in order.
+Each keeps the spelling of its document if it can be parsed, in the dialect of 2022; comments
+state what had to be corrected. The names (R1, A3, E2, ...) are those of the documents' snippets,
+in order.
 """
 
 from __future__ import annotations
@@ -199,8 +200,8 @@ def register_shape_functions(packed: Register) -> None:
 
 
 def test_r11_shapes_of_all_three_kinds(packed: Register) -> None:
-    """Inside the dataflow block, packed functions are called as pure; `lv7` checks `m` again, so nothing may be
-    dropped by unique."""
+    """Inside the dataflow block, packed functions are called as pure; `lv7` checks `m` again, so
+    unique must not drop anything."""
     register_shape_functions(packed)
     mod = from_source(SHAPE_EXAMPLE.format(last="lv7: R.Shape = R.match_shape(lv3, (m,))"))
     x = np.arange(12, dtype="float32").reshape(3, 2, 2)
@@ -219,7 +220,8 @@ def test_a4_shapes_without_the_second_match(packed: Register) -> None:
 
 
 def test_r14_two_dataflow_blocks_with_effects_between(packed: Register, rng: np.random.Generator) -> None:
-    """`linear`, `relu` and `linear1` are given; reading a tensor from a file is a packed function."""
+    """`linear`, `relu` and `linear1` are defined; reading a tensor from a file is a packed
+    function."""
     updates = []
     stored = floats(rng, 128, 128)
     packed("custom_inplace_update", lambda v: updates.append(v.shape))
@@ -322,7 +324,8 @@ def test_r17_the_running_example(packed: Register, rng: np.random.Generator) -> 
 
 
 def test_r18_explicit_memory(packed: Register, rng: np.random.Generator) -> None:
-    """The passes make the explicit memory form of the running example; it prints, parses back, and runs."""
+    """The passes create the explicit memory form of the running example; it prints, parses back,
+    and runs."""
     packed("flatten", flatten)
     lower = tvm.transform.Sequential(
         [
@@ -390,7 +393,7 @@ def main(a: R.Tensor((m, 224, 3), "float32")) -> R.Tensor((m * 224 * 3,), "float
 
 
 def test_a2_the_announcement_program(packed: Register, rng: np.random.Generator) -> None:
-    """`call_packed` and `return` stand outside the dataflow block, as the text says."""
+    """`call_packed` and `return` are outside the dataflow block, as the text says."""
     seen = []
     packed("custom_inplace_update", lambda v: seen.append(v.shape))
     mod = from_source(
@@ -424,7 +427,7 @@ class MyIRModule:
 
 
 def test_a3_loop_function_and_packed_function(packed: Register, rng: np.random.Generator) -> None:
-    """The loop function is of rank 2, as its argument."""
+    """The loop function has rank 2, like its argument."""
     seen = []
     packed("custom_inplace_update", lambda v: seen.append(v.shape))
     mod = from_source(
@@ -528,7 +531,7 @@ def even_columns() -> Any:
 
 
 def test_e3_e5_sizes_that_no_buffer_defines(rng: np.random.Generator) -> None:
-    """The loop function gets `m` as an extra parameter, and `call_tir` hands it over."""
+    """The loop function gets `m` as an extra parameter, and `call_tir` passes it."""
     mod = even_columns()
     assert mod["ewise_fun"].params[-1].name == "m"
     assert "tir_vars=R.shape([m])" in mod.script()
@@ -540,7 +543,8 @@ def test_e3_e5_sizes_that_no_buffer_defines(rng: np.random.Generator) -> None:
 
 
 def test_e6_call_tir_dyn_unpacks_a_shape(packed: Register) -> None:
-    """`call_tir_dyn(shape, f, inputs, symbolic_vars)`: output allocated, sizes handed over as trailing integers."""
+    """`call_tir_dyn(shape, f, inputs, symbolic_vars)`: output allocated, sizes passed as trailing
+    integers."""
     seen = []
 
     def low_level(x: Any, out: Any, m: int) -> None:
@@ -563,7 +567,7 @@ def main(x: R.Tensor((n,), "float32"), s: R.Shape((m,))):
 
 
 def test_f2_a_branch_that_calls_packed_functions(packed: Register, rng: np.random.Generator) -> None:
-    """The calls state their result; they have effects, so the function is impure."""
+    """The calls declare their result; they have effects, so the function is impure."""
     packed("test.vm.add", lambda a, b: a.numpy() + b.numpy())
     packed("test.vm.mul", lambda a, b: a.numpy() * b.numpy())
     mod = from_source(
@@ -711,7 +715,7 @@ def main(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
 
 
 def test_f8_mutual_recursion_after_lifting() -> None:
-    """Both get the union of what they captured."""
+    """Both get the union of their captured variables."""
     mod = from_source(
         """
 @tvm.script.ir_module

@@ -328,7 +328,7 @@ def main(x: R.Tensor(("n", 3), "float32"), y: R.Tensor((), "float32")):
 '''
     )
     halves = np.arange(1 << 16, dtype="uint16").view("float16").astype("float32").view("uint32")
-    # What halves are, what lies between neighbours, and the floats beside both; then any bits.
+    # All halves, the midpoints between neighbours, and the floats next to both; then random bits.
     near = np.concatenate([halves + np.uint32(d) for d in (0, 1, 0xFFFFFFFF, 0x1000, 0xFFF, 0x1001)])
     bits = np.concatenate([near, np.random.default_rng(0).integers(0, 1 << 32, 600_000, dtype="uint32")])
     x = bits[: len(bits) // 3 * 3].view("float32").reshape(-1, 3)

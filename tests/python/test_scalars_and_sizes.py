@@ -1,4 +1,5 @@
-"""Scalars of other libraries, constants that their types do not hold, divisions and sizes that cannot be."""
+"""Scalars of other libraries, constants that their types cannot represent, invalid divisions
+and sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements of loop functions in Python: walking, rewriting, rebuilding."""
+"""The statements of loop functions in Python: visiting, rewriting, rebuilding."""
 
 from __future__ import annotations
 

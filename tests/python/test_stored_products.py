@@ -1,4 +1,4 @@
-"""Products by what is dequantised from constants: the library's kernels, generated loops and the interpreter agree."""
+"""Products by dequantised constants: library kernels, generated loops and the interpreter agree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ KERNELS = ("matmul_int8_weight", "matmul_int4_weight")
 
 
 def agree(module: pliant.IRModule, kernel: str | None, want: np.ndarray, x: np.ndarray) -> None:
-    """Kernels, loops and the interpreter are close to what is wanted; the pass takes the product to that kernel, or to none."""
+    """Kernels, loops and the interpreter are close to the expected result; the pass selects the
+    given kernel, or none."""
     tolerance = 1e-5 * max(1.0, float(np.abs(want).max(initial=0)))
     packed = relax.transform.OffloadDequantized()(module)
     assert [name for name in KERNELS if name in packed.script()] == ([kernel] if kernel else [])
@@ -29,7 +30,7 @@ def agree(module: pliant.IRModule, kernel: str | None, want: np.ndarray, x: np.n
 
 
 def program(k: int, weights: Callable[[relax.BlockBuilder], relax.Expr]) -> pliant.IRModule:
-    """`x @ weights` for rows of unknown number."""
+    """`x @ weights` for an unknown number of rows."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([pliant.tir.Var("n", "int64"), k], "float32"))
     with bb.function("main", [x]), bb.dataflow():
@@ -92,7 +93,7 @@ def test_dequantize_and_transposed(axis: int | None) -> None:
         full = full.T if turned else full
         changes = axis is not None and (axis == 1) == turned
         x = rows(rng, 5, k)
-        # A scale for each row that is summed over saves nothing.
+        # A scale for each row of k saves nothing.
         agree(program(k, weights), None if changes else KERNELS[0], x @ full, x)
 
 
@@ -219,7 +220,8 @@ def test_what_does_not_fit_stays() -> None:
 
 
 def test_what_is_read_through_keeps_its_value() -> None:
-    """Numbers whose sign a cast changes, integers that are spread, and zero points of parts are not taken for others."""
+    """Casts that change signs, broadcast integers, and per-group zero points are not
+    misinterpreted."""
     op, const = relax.op, relax.const
     q = np.arange(-32, 32, dtype="int8").reshape(4, 16)
 
@@ -248,7 +250,7 @@ def test_what_is_read_through_keeps_its_value() -> None:
 
 
 def test_products_of_many_dims_are_left_to_loops() -> None:
-    """The kernels take at most 8 dims."""
+    """The kernels support at most 8 dims."""
     rng = np.random.default_rng(9)
     q = rng.integers(-100, 100, (16, 8)).astype("int8")
     for rank, packed in ((8, True), (9, False)):

@@ -1,4 +1,4 @@
-"""The stubs say what the extension module has: classes, bases, members, functions and their parameters."""
+"""The stubs match the extension module: classes, bases, members, functions and their parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pliant import _core, relax
 
 STUBS = Path(pliant.__file__).parent / "_core"
 MODULES = [("__init__.pyi", _core), ("relax.pyi", _core.relax), ("transform.pyi", _core.transform)]
-# What every class has, and what only says how Python makes objects.
+# Members that every class has, or that only concern how Python creates objects.
 IGNORED = {
     *dir(object),
     *("__module__", "__weakref__", "__dict__", "__getstate__", "__buffer__", "__release_buffer__"),

@@ -1,4 +1,5 @@
-"""Stages of tensor expressions that no formula expresses: ``te.extern``, ``te.scan``, reductions of several values."""
+"""Stages of tensor expressions that no formula can express: ``te.extern``, ``te.scan``, reductions
+of several values."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def module(make: Any, *params: tuple[tuple[Any, ...], str]) -> pliant.IRModule:
-    """A program of one stage, over parameters of these shapes and types."""
+    """A program of one stage, on parameters of these shapes and types."""
     bb = relax.BlockBuilder()
     variables = [relax.Var(f"x{i}", relax.TensorStructInfo(*p)) for i, p in enumerate(params)]
     with bb.function("main", variables):
@@ -31,7 +32,7 @@ def values(result: Any) -> list[Array]:
 
 
 def check(mod: pliant.IRModule, inputs: list[Array], want: list[Array]) -> None:
-    """The same from generated code and from the interpreter."""
+    """Generated code and the interpreter return the expected results."""
     for got in (pliant.compile(mod)(*inputs), interpret(mod, *inputs)):
         for one, expected in zip(values(got), want, strict=True):
             np.testing.assert_allclose(one, expected, rtol=1e-5)
@@ -123,7 +124,7 @@ def test_running_sums(steps: int, rng: np.random.Generator) -> None:
 
 
 def test_a_recurrent_network(rng: np.random.Generator) -> None:
-    """A stage between, which reduces, and two states."""
+    """An intermediate stage that reduces, and two states."""
     n = tir.Var("n", "int64")
 
     def stage(x: te.Tensor, w: te.Tensor) -> list[te.Tensor]:
@@ -155,7 +156,7 @@ def test_scans_that_do_not_fit() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 8])
 def test_statements(size: int, rng: np.random.Generator) -> None:
-    """Insertion sort, which no formula over output indices expresses."""
+    """Insertion sort, which no formula over output indices can express."""
     n = tir.Var("n", "int64")
 
     def body(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
@@ -287,7 +288,7 @@ def test_a_scan_reads_no_step_that_is_not_computed(machine: str) -> None:
             run(chosen, np.array(late))
     with pytest.raises(pliant.PliantError, match="a state at its own step or a later one"):
         run(make(lambda s, x, t, n: s[n - 1 - t] + 1), np.zeros(4, "int64"))
-    # What a condition keeps from being read is no mistake.
+    # A read that a condition prevents is not an error.
     guarded = make(lambda s, x, t, n: tir.if_then_else(x[t] < t, s[x[t]], tir.const(7, "float32")))
     assert run(guarded, np.array([2, 0, 5, 1])) == [2, 2, 7, 2]
     with pytest.raises(pliant.PliantError, match="a state at its own step or a later one"):

@@ -395,7 +395,7 @@ def test_a_failure_of_a_packed_function_is_no_time_limit() -> None:
         return 3
 
     vm = relax.VirtualMachine(ib.get(), functions=[("slow", slow)])
-    # A function of the host is not stopped: the limit is noticed when it returns.
+    # A host function is not stopped: the limit is noticed when it returns.
     stopped(lambda: vm["main"](timeout=0.1), limit=0.1)
     assert len(calls) == 1
     with pytest.raises(LookupError, match="its own"):

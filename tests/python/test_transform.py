@@ -1,4 +1,4 @@
-"""Passes: by name, in sequences, of one's own."""
+"""Passes: by name, in sequences, and user-defined."""
 
 from __future__ import annotations
 

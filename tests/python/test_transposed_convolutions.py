@@ -1,4 +1,5 @@
-"""Transposed convolutions with constant weights: calls of the library's kernel, against generated loops."""
+"""Transposed convolutions with constant weights: calls of the library kernel, compared with
+generated loops."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ Attrs = dict[str, object]
 
 
 def transposed(w_shape: list[int], bias: bool, relu: bool, attrs: Attrs) -> pliant.IRModule:
-    """Data of any size, and what follows."""
+    """A transposed convolution of data of any size, with optional bias and activation."""
     rng = np.random.default_rng(len(w_shape))
     dims = len(w_shape) - 2
     last = str(attrs.get("data_layout", "")).endswith("C")
@@ -60,7 +61,7 @@ KEPT: dict[str, tuple[list[int], Attrs]] = {
 
 
 def feeds(w_shape: list[int], attrs: Attrs) -> list[tuple[np.ndarray, ...]]:
-    """Images of several sizes, none, and with what is no number."""
+    """Images of several sizes, without elements, and with non-finite numbers."""
     rng = np.random.default_rng(3)
     dims = len(w_shape) - 2
     out = []

@@ -1,4 +1,5 @@
-"""The package's annotations hold: mypy finds nothing, and typed programs see the types that they should."""
+"""The package's annotations are correct: mypy finds no errors, and typed programs see the
+expected types."""
 
 from __future__ import annotations
 

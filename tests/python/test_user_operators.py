@@ -1,4 +1,4 @@
-"""An operator of the user's own: ten lines, and it is an operator like any other."""
+"""A user-defined operator: ten lines, and it behaves like any other."""
 
 from __future__ import annotations
 

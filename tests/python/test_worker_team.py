@@ -1,4 +1,5 @@
-"""How many threads the worker team has: what the system grants the process, and what variables limit further."""
+"""The number of threads of the worker team: what the system grants the process, limited further by
+variables."""
 
 import os
 import subprocess
@@ -75,7 +76,8 @@ for task in tasks():
     os.sched_setaffinity(task, given)
 assert run() == {frozenset(given)}
 '''
-# The process's own team has the size that was right when it was first asked for; one of another size gets threads of its own.
+# The process's own team keeps the size that was right at its first use; a team of another size gets
+# its own threads.
 LATER = """
 import os
 from test_worker_team import PRODUCT, becomes, tasks
@@ -100,7 +102,7 @@ def tasks() -> list[int]:
 
 
 def becomes(count: int) -> bool:
-    """Whether there soon are so many: a thread gives itself its name, when it first runs."""
+    """Whether the count is soon reached: a thread sets its own name when it first runs."""
     until = time.monotonic() + 30
     while len(tasks()) != count and time.monotonic() < until:
         time.sleep(0.01)
@@ -127,7 +129,7 @@ def team(folder: Path, given: str = "", **variables: str) -> int:
 
 
 def alone(program: str, **variables: str) -> None:
-    """Runs a program, which may import this file, in a process of its own. It must print nothing."""
+    """Runs a program, which may import this file, in a separate process. It must print nothing."""
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])} | variables
     ran = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=300, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
@@ -135,7 +137,7 @@ def alone(program: str, **variables: str) -> None:
 
 @pytest.fixture(scope="module")
 def granted(tmp_path_factory: pytest.TempPathFactory) -> int:
-    """What the system grants: as many as there are CPUs, or fewer where the tests run under a quota."""
+    """What the system grants: the number of CPUs, or fewer if the tests run under a quota."""
     size = team(tmp_path_factory.mktemp("granted"))
     assert 1 <= size <= min(GRANTED, 1024)
     return size
@@ -186,7 +188,7 @@ def test_a_process_of_one_cpu_has_a_team_of_one(tmp_path: Path) -> None:
 
 @pytest.fixture
 def group() -> Iterator[Path]:
-    """A group of processes that together get the time of one CPU, of whichever version the system has."""
+    """A control group whose processes together get the time of one CPU, of either cgroup version."""
     root = Path("/sys/fs/cgroup")
     second = (root / "cgroup.controllers").exists()
     place = root / ("" if second else "cpu") / f"pliant-test-{os.getpid()}"
