@@ -1,7 +1,7 @@
-"""How long it takes to legalise and compile one module that uses every operator once.
+"""Times legalising and compiling one module that uses every operator once.
 
-``python benches/all_operators.py``: the programs are those of the operators' suite, one for each operator, every dim a
-symbol; they become the functions of one module.
+``python benches/all_operators.py``: the programs are those of the operators' suite, one for each
+operator, with only symbolic dims; they become the functions of one module.
 """
 
 from __future__ import annotations

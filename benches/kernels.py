@@ -1,8 +1,9 @@
-"""The tables of the kernels' benchmarks: each case as a percentage of what the machine allows.
+"""The tables of the kernels' benchmarks: each case as a percentage of the machine's peak.
 
-``python kernels.py``, within ``benches/``, runs ``cargo bench -p pliant-kernels`` for every benchmark, or for those that are named, and
-prints tables of one thread and two side by side; ``--write`` puts them into ``docs/performance.md``. Those of elementary functions
-and of weights of fewer bits have forms of their own: their benchmarks print them.
+``python kernels.py``, within ``benches/``, runs ``cargo bench -p pliant-kernels`` for every
+benchmark, or for the named ones, and prints the tables of one thread and two side by side;
+``--write`` writes them into ``docs/performance.md``. The benchmarks of elementary functions and of
+weights of fewer bits print their own formats.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Table:
 
 
 def tables(text: str) -> dict[str, Table]:
-    """Those that benchmarks printed, by their titles."""
+    """The tables that benchmarks printed, by title."""
     found: dict[str, Table] = {}
     table, threads = Table(), 0
     for line in text.splitlines():
@@ -55,7 +56,7 @@ def tables(text: str) -> dict[str, Table]:
 
 
 def main() -> None:
-    """Runs them."""
+    """Runs the benchmarks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
     parser.add_argument("bench", nargs="*", help=f"some of {', '.join(BENCHES)}; all by default")

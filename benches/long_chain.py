@@ -39,13 +39,13 @@ def timed(run: Callable[[], object]) -> tuple[object, float]:
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds."""
+    """The resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
 
 
 def memory(length: int) -> int:
-    """Bytes by which a process that has built nothing before grows when it builds the function."""
+    """The bytes by which a fresh process grows when it builds the function."""
     build(2)
     before = resident()
     module = build(length)

@@ -1,4 +1,5 @@
-"""What control flow costs: turns of loops, tail calls and calls of closures, in nanoseconds, and the memory that they leave."""
+"""The cost of control flow: loop iterations, tail calls and calls of closures, in nanoseconds, and
+the memory that remains."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ def kilobytes() -> int:
 
 
 def measured(mode: str) -> dict[str, tuple[float, int]]:
-    """Nanoseconds of a turn, the best of some rounds, and by how many KiB the process grew."""
+    """Nanoseconds per iteration, the best of some rounds, and the growth of the process in KiB."""
     vm = relax.VirtualMachine(relax.build(from_source(SCRIPT), exec_mode=mode))
     n, zero = np.array(TURNS, "int64"), np.array(0, "int64")
     found = {}

@@ -23,7 +23,8 @@ from minilm import weights  # noqa: E402
 GOAL = {"import and compile": 1.0, "load": 0.05, "memory": 200.0}
 WEIGHT_BYTES = 2_000_000_000
 
-# Memory is that of a process of its own: what is freed is not given back to the system at once.
+# Memory is measured in a separate process, since freed memory is not returned to the system
+# at once.
 MEMORY = """
 import sys
 from pliant.frontend.onnx import from_onnx
@@ -50,7 +51,7 @@ def best(run: Callable[[], object], repeat: int = 5) -> float:
 
 
 def large_model(folder: Path) -> Path:
-    """A model of `WEIGHT_BYTES` of weights in external data, which nothing ever reads."""
+    """A model with `WEIGHT_BYTES` of weights in external data, which are never read."""
     rows, columns = 4096, WEIGHT_BYTES // 4 // 4096 // 16
     count = 16
     nodes, tensors, size = [], [], rows * columns * 4

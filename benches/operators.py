@@ -1,7 +1,8 @@
-"""Each operator at a middling size against NumPy, one thread each: the ratios, and the worst ten.
+"""Each operator at a medium size compared with NumPy, one thread each: the ratios, and the
+worst ten.
 
-Programs have symbols for all sizes. An operator without a counterpart in NumPy is timed alone. `python operators.py sort
-conv` times those whose name contains one of the words.
+Programs have symbols for all sizes. An operator without a counterpart in NumPy is timed alone.
+`python operators.py sort conv` times those whose name contains one of the words.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ NAMES = "xyzw"
 
 @dataclass(frozen=True)
 class Entry:
-    """An operator, its operands and the same in NumPy; dims of the program that are numbers stay numbers."""
+    """An operator, its operands and the NumPy counterpart; constant dims of the program stay
+    constant."""
 
     name: str
     call: str
@@ -307,7 +309,7 @@ GROUPS = (elementwise, reductions, moving, ordering, products, images)
 
 
 def measure(entry: Entry) -> tuple[float, float | None] | str:
-    """Seconds of a call, and of NumPy's; or why there are none."""
+    """The seconds of a call, and of NumPy's; or why there are none."""
     try:
         model: Any = pliant.compile(from_source(entry.script))
         model(*entry.inputs)

@@ -1,5 +1,5 @@
-"""Where the tables that benchmarks make stand in ``docs/performance.md``: between two comments, the first of which names the
-script."""
+"""Writes tables of benchmarks into ``docs/performance.md``, between two comments, the first of
+which names the script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ END = "<!-- end -->\n"
 
 
 def put(script: str, text: str) -> None:
-    """Puts what `script` made in place of what it made before."""
+    """Replaces the previous output of `script`."""
     begin = f"<!-- made by {script} -->\n"
     before, rest = PAGE.read_text().split(begin)
     PAGE.write_text(before + begin + text + END + rest.split(END, 1)[1])

@@ -1,4 +1,5 @@
-"""How long the sizes of fifty layers take: convolutions and pools over symbolic height and width, typed one by one."""
+"""Times the shape inference of fifty layers: convolutions and pools with symbolic height and width,
+typed one by one."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def fresh_analyzer(symbols: Vocabulary) -> arith.Analyzer:
 
 
 def sympy_side() -> Vocabulary:
-    """SymPy's vocabulary; a symbol with a floor above 1 is a floor plus a nonnegative symbol."""
+    """SymPy's vocabulary; a symbol with a minimum above 1 is the minimum plus a nonnegative symbol."""
     symbols = {}
     for name, low in FLOORS.items():
         base = sympy.Symbol(name, integer=True, nonnegative=True)
@@ -51,7 +51,7 @@ def first_call(prepare: Callable[[], Callable[[], object]], repeat: int) -> floa
 
 
 def pliant_time(run: Callable[[arith.Analyzer], object], symbols: Vocabulary) -> float:
-    """The time of a call on an analyzer that has seen nothing yet."""
+    """The time of a call on a fresh analyzer."""
     return first_call(lambda: lambda analyzer=fresh_analyzer(symbols): run(analyzer), 9)
 
 
@@ -90,7 +90,7 @@ def report(name: str, ours: list[float], theirs: list[float]) -> None:
 
 
 def main() -> None:
-    """Prints the table, and every fact that stays unproved."""
+    """Prints the table, and every fact that is not proved."""
     ours, theirs = pliant_side(), sympy_side()
     simplify = [pliant_time(lambda a, e=e: a.simplify(e), ours) for _, e in expressions(ours)]
     simplify_peer = [sympy_time(lambda e=e: sympy.simplify(e)) for _, e in expressions(theirs)]

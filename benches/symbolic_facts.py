@@ -1,7 +1,8 @@
 """Typical shape expressions, and facts about them that hold for all sizes.
 
-Each family yields `(name, expression)` or `(name, left, relation, right)` over the symbols of a `Vocabulary`, so that one
-table serves Pliant's analyzer and SymPy alike. Sizes are integers >= 0; `h` and `w` are at least 32, `n1` at least 1.
+Each family yields `(name, expression)` or `(name, left, relation, right)` over the symbols of a
+`Vocabulary`, so that one table serves both Pliant's analyzer and SymPy. Sizes are integers >= 0;
+`h` and `w` are at least 32, `n1` at least 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the benchmarks time: candidates in turn, many rounds, medians, ratios within one run."""
+"""How the benchmarks time: alternating candidates, many rounds, medians, ratios within one run."""
 
 from __future__ import annotations
 

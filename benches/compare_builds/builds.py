@@ -1,4 +1,5 @@
-"""The two builds under comparison: from a wheel, an interpreter, an environment or a git revision to a Python that imports Pliant."""
+"""The two builds under comparison: finds or creates a Python that imports Pliant, from a wheel, an
+interpreter, an environment or a git revision."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ print(json.dumps({"pliant": about["version"], "profile": about["profile"], "file
 
 
 class BuildError(Exception):
-    """A build that cannot be found, made or used; the message is one line."""
+    """A build that cannot be found, created or used; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,12 @@ def environment(**extra: str) -> dict[str, str]:
 
 
 def last_line(text: str) -> str:
-    """The last line with text, which for Python and pip is the error."""
+    """The last non-empty line, which for Python and pip is the error."""
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no message")
 
 
 def checked(command: list[str | Path], what: str, cwd: str | Path = ROOT, env: dict[str, str] | None = None) -> str:
-    """The standard output of a command; a failure is a `BuildError` that says what failed."""
+    """The standard output of a command; a failure is a `BuildError` that states what failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=env)
     except OSError as error:
@@ -78,7 +79,7 @@ def describe(given: str, python: Path) -> Build:
 
 
 def install(wheel: Path, folder: Path) -> Path:
-    """The interpreter of a virtual environment with a wheel, made where it does not exist."""
+    """The interpreter of a virtual environment with a wheel, created if it does not exist."""
     python, complete = folder / "bin" / "python", folder / "complete"
     if not complete.exists():
         print(f"installing {wheel.name} into {folder}", file=sys.stderr)
@@ -103,7 +104,7 @@ def git(*words: str | Path) -> str:
 
 
 def maturin() -> list[str | Path]:
-    """The command that builds wheels: beside this interpreter, or on the path."""
+    """The command that builds wheels: next to this interpreter, or on the path."""
     beside = Path(sys.executable).with_name("maturin")
     found = beside if beside.exists() else shutil.which("maturin")
     if found is None:
@@ -131,14 +132,15 @@ def from_commit(commit: str) -> Path:
 
 
 def find(given: str) -> Build:
-    """The build that a word of the command line names."""
+    """The build that an argument of the command line names."""
     path = Path(given).expanduser()
     if path.suffix == ".whl":
         return describe(given, from_wheel(path))
     if path.is_dir() and (path / "bin" / "python").exists():
         path = path / "bin" / "python"
     if path.is_file():
-        # Not resolved: an environment's interpreter is a link, and the link is what makes it one.
+        # Not resolved: an environment's interpreter is a symbolic link, whose location identifies
+        # the environment.
         return describe(given, path.absolute())
     command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{given}^{{commit}}"]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -1,8 +1,11 @@
-"""Counts of instructions, which a busy machine does not disturb: by ``perf stat``, or by valgrind where the CPU's counters are closed.
+"""Counts instructions, which other load on the machine does not affect, with ``perf stat``, or with
+valgrind if the CPU's counters are not accessible.
 
-A count belongs to one process of a build, which compiles a workload and runs each case once and then several times more. callgrind
-dumps its counts at the worker's marks, which are calls of `getsid`. perf has no such marks: there, the process is run again with one
-step more each time, and the difference is that step's. valgrind knows no AVX-512, so callgrind counts the kernels for AVX2.
+A count belongs to one process of a build, which compiles a workload and runs each case once and
+then several more times. callgrind dumps its counts at the worker's marks, which are calls of
+`getsid`. perf has no such marks: there, the process is run again with one more step each time, and
+the difference is the count of that step. valgrind does not support AVX-512, so callgrind counts the
+kernels for AVX2.
 """
 
 from __future__ import annotations
@@ -38,11 +41,11 @@ Count = Callable[[Build, Path, int, Sequence[str]], list[float]]
 
 
 class NoCounter(Exception):
-    """Nothing counts instructions here; the message is one line."""
+    """No tool can count instructions here; the message is one line."""
 
 
 def run(command: Sequence[str | Path]) -> str:
-    """The error stream of a command, where perf and valgrind write."""
+    """The standard error of a command, where perf and valgrind write."""
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
                           env=environment(PYTHONHASHSEED="0"), cwd="/")
     if done.returncode:
@@ -52,12 +55,12 @@ def run(command: Sequence[str | Path]) -> str:
 
 
 def worker(build: Build, workload: Path, threads: int, steps: Sequence[str]) -> list[str | Path]:
-    """The command that takes steps."""
+    """The command that runs the given steps."""
     return [build.python, *FLAGS, WORKER, workload, str(threads), *steps]
 
 
 def by_perf(build: Build, workload: Path, threads: int, steps: Sequence[str]) -> list[float]:
-    """Counts by differences of whole processes."""
+    """Counts as differences between whole processes."""
     totals = []
     for count in range(len(steps) + 1):
         text = run(["perf", "stat", "-x", ",", "-e", EVENT, *worker(build, workload, threads, steps[:count])])
@@ -80,7 +83,8 @@ def by_callgrind(build: Build, workload: Path, threads: int, steps: Sequence[str
         out = Path(folder) / "out"
         tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-before=getsid*"]
         run([*tool, *worker(build, workload, threads, steps)])
-        # `out.1` ends at the first mark, `out.2` at the one after the first step; `out` has what comes after the last mark.
+        # `out.1` ends at the first mark, `out.2` at the one after the first step; `out` contains
+        # what follows the last mark.
         parts = [Path(f"{out}.{number}") for number in range(2, len(steps) + 2)]
         if not all(part.exists() for part in parts) or Path(f"{out}.{len(steps) + 2}").exists():
             raise WorkerError("callgrind did not dump once at each mark")
@@ -94,7 +98,7 @@ def callgrind_count(text: str) -> float:
 
 
 def counter() -> tuple[str, Count]:
-    """The tool that counts here."""
+    """The tool that can count here."""
     why = "perf is not installed"
     if shutil.which("perf"):
         try:
@@ -108,7 +112,7 @@ def counter() -> tuple[str, Count]:
 
 
 def runs(build: Build, workload: Workload, threads: int) -> dict[str, int]:
-    """How often to run each case, by its time with a build."""
+    """The number of runs of each case, from its time with a build."""
     with Worker(build, workload, threads, "wall") as process:
         cases = process.ask("open", workload=workload)
         process.ask("compile")

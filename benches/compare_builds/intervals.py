@@ -1,8 +1,9 @@
-"""Ratios of paired measurements, and how far noise may have moved them.
+"""Ratios of paired measurements, with intervals for their noise.
 
-Each round gives a pair of values, from two fresh processes that took turns, so drift of the machine and luck of a process both show
-as differences between the rounds' ratios. The interval is Student's over the logarithms of these ratios. A table has many rows, and at
-95 % each, one in twenty would be marked by chance; so the level is divided by the number of rows (Bonferroni).
+Each round gives a pair of values, from two fresh processes that alternated, so drift of the machine
+and random differences between processes both show as differences between the rounds' ratios. The
+interval is Student's, for the logarithms of these ratios. A table has many rows, and at 95 % each,
+one in twenty would be marked by chance; so the level is divided by the number of rows (Bonferroni).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def within(t: float, freedom: int) -> float:
 
 
 def quantile(outside: float, freedom: int) -> float:
-    """The t beyond whose plus and minus Student's variable is with probability `outside`."""
+    """The t such that Student's variable is outside of ±t with probability `outside`."""
     low, high = 0.0, 1e6
     for _ in range(100):
         middle = (low + high) / 2
@@ -59,7 +60,8 @@ def quantile(outside: float, freedom: int) -> float:
 
 
 def from_logs(logs: Sequence[float], rows: int) -> Ratio:
-    """The ratio of rounds, in a table of `rows` rows. One round says nothing about its noise."""
+    """The ratio over the rounds, in a table of `rows` rows. A single round gives no estimate of
+    the noise."""
     mean = statistics.fmean(logs)
     if len(logs) < 2:
         return Ratio(math.exp(mean), 0.0, math.inf)

@@ -54,7 +54,7 @@ def amount(value: float, measure: str, unit: str) -> str:
 
 
 def interval(row: dict[str, Any]) -> str:
-    """The interval of a ratio; after one round, or where the noise is too high, it says nothing."""
+    """The interval of a ratio; after one round, or if the noise is too high, it is meaningless."""
     return f"{row['low']:.3f} to {row['high']:.3f}" if 0.01 < row["low"] and row["high"] < 100 else "unknown"
 
 
@@ -72,7 +72,7 @@ def print_rows(table: Sequence[dict[str, Any]], unit: str) -> None:
 
 
 def print_summary(results: Results, table: Sequence[dict[str, Any]]) -> None:
-    """Geometric means, failures, and how many rows differ."""
+    """Geometric means, failures, and the number of rows that differ."""
     print(f"\n{'geometric means':74} {'old/new':>8}   interval")
     for row in means(results):
         print(f"  {row['measure'] + ' (' + str(row['workloads']) + ')':72} {row['ratio']:8.3f}   {interval(row)}")
@@ -84,7 +84,8 @@ def print_summary(results: Results, table: Sequence[dict[str, Any]]) -> None:
 
 
 def beyond(results: Results, table: Sequence[dict[str, Any]], percent: float) -> list[str]:
-    """What is significantly worse by more than a limit, and what only the new build cannot do."""
+    """Results that are significantly worse by more than a limit, and failures of only the
+    new build."""
     found = [
         f"{row['workload']}, {row['measure']}: {100 * (1 / row['ratio'] - 1):.1f} % more"
         for row in table

@@ -1,8 +1,9 @@
-"""Rounds of measurements: fresh workers of both builds, which take turns at every workload.
+"""Rounds of measurements: fresh workers of both builds, which alternate at every workload.
 
-A round starts one process of each build, which live until its end. Each workload is compiled and run in phases in the order
-A B B A A B B A, and B A A B B A A B in the next round, so that slow drift of the machine cancels. A case counts with the median over
-its phases of the best time within each. Peak memory is that of a further process for each build and workload.
+A round starts one process of each build; they run until its end. Each workload is compiled and run
+in phases in the order A B B A A B B A, and B A A B B A A B in the next round, so that slow drift of
+the machine cancels. The result of a case is the median over its phases of the best time within
+each. Peak memory is that of a further process for each build and workload.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Row = tuple[str, str]
 
 
 class WorkerError(Exception):
-    """A request that a build could not do; the message is one line."""
+    """A request that a build could not execute; the message is one line."""
 
 
 class Failed(Exception):
@@ -60,7 +61,7 @@ class Results:
         self.pairs.setdefault((name, measure), []).append((old, new))
 
     def fail(self, name: str, side: int, message: str) -> None:
-        """Notes a failure. The workload is not measured any more."""
+        """Records a failure. The workload is not measured any more."""
         self.failures.setdefault(name, {})[side] = message
 
 
@@ -87,7 +88,7 @@ class Worker:
             self.process = None
 
     def ask(self, what: str, **request: Any) -> Any:
-        """The reply to a request, for which the process is started where there is none."""
+        """The reply to a request. Starts the process if it does not run."""
         if self.process is None:
             command: list[str | Path] = [self.build.python, *FLAGS, WORKER]
             pipe = subprocess.PIPE
@@ -96,7 +97,7 @@ class Worker:
         try:
             self.process.stdin.write(json.dumps({"do": what} | self.defaults | request).encode() + b"\n")
         except BrokenPipeError:
-            pass  # It has ended, which reading finds.
+            pass  # It has ended, which reading detects.
         text = b""
         while not text.endswith(b"\n"):
             if not select.select([self.process.stdout], [], [], REPLY_SECONDS)[0]:
@@ -168,7 +169,8 @@ def measure_memory(builds: Sequence[Build], order: Sequence[int], workload: Work
 
 
 def measure(builds: Sequence[Build], workloads: Sequence[Workload], rounds: int, threads: int, clock: str) -> Results:
-    """All rounds. What fails with one build is tried with the other, too, and then left out."""
+    """All rounds. A workload that fails with one build is tried with the other, too, and then
+    skipped."""
     results = Results()
     for count in range(rounds):
         order = [side ^ (count % 2) for side in TURNS]

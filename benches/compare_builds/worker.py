@@ -1,8 +1,10 @@
-"""A process of one build, which does what `rounds` and `instructions` ask for. Imports only NumPy and the Pliant of its environment.
+"""A process of one build, which executes the requests of `rounds` and `instructions`. Imports only
+NumPy and the Pliant of its environment.
 
-Without arguments it reads requests from standard input and writes replies to standard output, one JSON object a line. With a file of
-a workload, a number of threads and steps (``compile``, ``small:20``), it takes the steps and calls `getsid`, which nothing else
-calls, before and after each: callgrind writes its counts there.
+Without arguments, it reads requests from standard input and writes replies to standard output, one
+JSON object per line. With a workload file, a number of threads and steps (``compile``,
+``small:20``), it runs the steps and calls `getsid`, which nothing else calls, before and after
+each: callgrind writes its counts there.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class Module:
 
 
 def made(workload: dict[str, Any], case: str) -> list[Array]:
-    """The inputs of a program; every process makes the same."""
+    """The inputs of a program; every process generates the same."""
     random, sizes = np.random.default_rng(zlib.crc32(f"{workload['name']} {case}".encode())), workload[case]
     arrays: list[Array] = []
     for spec in workload["inputs"]:
@@ -69,7 +71,7 @@ def shapes(arrays: list[Array]) -> str:
 
 
 class Job:
-    """A workload: its inputs, and its model once it is compiled."""
+    """A workload with its inputs, and its model once it is compiled."""
 
     def __init__(self, workload: dict[str, Any], threads: int, clock: str = "wall") -> None:
         self.workload, self.threads, self.clock = workload, threads, CLOCKS[clock]
@@ -83,7 +85,7 @@ class Job:
             self.cases = {case: shapes(arrays) for case, arrays in self.feeds.items()}
 
     def compile(self) -> float:
-        """Compiles, and returns the seconds; import and parsing belong to it."""
+        """Compiles, and returns the seconds, including import and parsing."""
         self.model = None
         gc.collect()
         start = self.clock()
@@ -136,7 +138,8 @@ def status(field: str) -> float:
 
 
 def reset_peak() -> None:
-    """Makes the present size the peak size. Where the system forbids it, peaks are those since the start."""
+    """Resets the peak size to the current size. If the system forbids this, peaks are those since
+    the start."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -164,7 +167,7 @@ def answer(job: Job | None, request: dict[str, Any]) -> tuple[Job | None, Any]:
 
 
 def serve() -> None:
-    """Answers requests until the input ends. What Pliant prints goes to the error stream."""
+    """Answers requests until the input ends. Pliant's output goes to the error stream."""
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     job: Job | None = None
@@ -185,7 +188,7 @@ def serve() -> None:
 
 
 def take_steps(job: Job, steps: list[str]) -> None:
-    """Compiles, or runs a case so many times, with a mark before and after each step."""
+    """Compiles, or runs a case several times, with a mark before and after each step."""
     for step in steps:
         os.getsid(0)
         if step == "compile":
@@ -199,7 +202,7 @@ def take_steps(job: Job, steps: list[str]) -> None:
 
 
 def main() -> None:
-    """Serves, or takes steps."""
+    """Answers requests, or runs steps."""
     program: Any = from_source(WARM_UP)
     pliant.compile(program, threads=1)(np.zeros(4, np.float32))
     gc.disable()

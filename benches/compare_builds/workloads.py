@@ -1,4 +1,5 @@
-"""What is run: ONNX models with the inputs of their cases, and programs of single and of fused operators at two shapes each."""
+"""The workloads: ONNX models with the inputs of their cases, and programs of single and of fused
+operators at two shapes each."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ CONV = {"n": 1, "h": 14, "w": 14}, {"n": 2, "h": 56, "w": 57}
 
 @dataclass(frozen=True)
 class Program:
-    """A program with symbolic dims. `body` is one or more statements, the last of which defines `out`; the input `ids` holds
-    indices below `n`, all others hold floats."""
+    """A program with symbolic dims. `body` is one or more statements, the last of which defines
+    `out`; the input `ids` contains indices below `n`, all others contain floats."""
 
     name: str
     body: str
@@ -44,7 +45,7 @@ class Program:
         )
 
     def workload(self) -> Workload:
-        """The program as `worker` reads it."""
+        """The program in the form that `worker` reads."""
         inputs = [{"dims": dims, "dtype": dtype(name)} for name, dims in self.inputs.items()]
         cases = {"small": self.small, "large": self.large}
         return {"name": self.name, "memory": self.name.startswith("fused/"), "source": self.source(), "inputs": inputs} | cases
@@ -110,7 +111,7 @@ class NoWorkloads(Exception):
 
 
 def model(path: Path, inputs: Path) -> Workload | None:
-    """A model with the `.npz` files of inputs of a folder; None without any."""
+    """A model with the `.npz` input files of a folder; None if there are none."""
     files = [str(file) for file in sorted(inputs.glob("*.npz"))]
     return {"name": path.stem, "memory": True, "model": str(path), "files": files} if files else None
 
@@ -129,7 +130,7 @@ def models_of(folder: Path) -> list[Workload]:
 
 
 def models_of_peers(patterns: list[str]) -> Iterator[Workload]:
-    """The models of `peers.zoo`, made in `target/zoo`."""
+    """The models of `peers.zoo`, created in `target/zoo`."""
     known = json.loads((ROOT / "benches/peers/zoo/zoo.json").read_text())["models"]
     names = [name for name in known if matches(name, patterns)]
     if not names:

@@ -1,1 +1,1 @@
-"""What the benchmarks compare with."""
+"""The libraries and runtimes that the benchmarks compare with."""

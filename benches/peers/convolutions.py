@@ -1,7 +1,7 @@
 """Transposed and dilated convolutions as ONNX models, channels first, one image.
 
-``python -m peers.convolutions``, within ``benches/``, measures them (`layers` says against whom); ``--write`` puts the tables into
-``docs/performance.md``.
+``python -m peers.convolutions``, within ``benches/``, measures them (see `layers` for the engines);
+``--write`` writes the tables into ``docs/performance.md``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from onnx import helper
 
 from peers.layers import Layer, main
 
-# Height and width of the input, channels, filters, width of the kernel, steps, from tap to tap, whether transposed.
+# Height and width of the input, channels, filters, filter width, stride, dilation, whether
+# transposed.
 SHAPES = [
     (64, 64, 32, 4, 2, 1, True),
     (16, 256, 128, 4, 2, 1, True),
@@ -24,7 +25,7 @@ SHAPES = [
 
 
 def layer(size: int, channels: int, filters: int, kernel: int, step: int, apart: int, transposed: bool) -> Layer:
-    """One convolution with a bias, its height and width left open."""
+    """One convolution with a bias and symbolic height and width."""
     rand = np.random.default_rng(0)
     order = (channels, filters) if transposed else (filters, channels)
     weights = rand.standard_normal((*order, kernel, kernel)) / np.sqrt(channels * kernel * kernel)

@@ -1,8 +1,9 @@
 """Runtimes for ONNX models, and how they are timed side by side.
 
-The engines are measured in phases: one runs all cases, then there is a pause, then comes the next, several times around in changing
-order. Threads that wait for work by spinning, as those of the peers do, would otherwise take the cores of whoever comes next; within its
-phase each engine may spin as it likes. A case counts with the median over the phases of the best time within each.
+The engines are measured in phases: one runs all cases, then there is a pause, then comes the next,
+several times in changing order. Threads that wait for work by spinning, as those of the peers do,
+would otherwise occupy the cores of the next engine; within its phase, each engine may spin. The
+result of a case is the median over the phases of the best time within each.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ Run = Callable[[Feeds], list[np.ndarray]]
 
 
 def pliant_model(path: Path, threads: int) -> Run:
-    """Compiled once, for all cases."""
+    """Compiled once for all cases."""
     model = pliant.compile(path, threads=threads)
     return lambda feeds: model.run(None, feeds)
 
 
 def onnx_runtime(path: Path, threads: int) -> Run:
-    """A session of so many threads, all else by default."""
+    """A session with `threads` threads, with default settings otherwise."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -43,7 +44,7 @@ def onnx_runtime(path: Path, threads: int) -> Run:
 
 
 def openvino(path: Path, threads: int) -> Run:
-    """Compiled for latency in float32, with the sizes that the file leaves open."""
+    """Compiled for latency in float32, keeping the symbolic sizes of the file."""
     import openvino
 
     core = openvino.Core()
@@ -57,7 +58,7 @@ ENGINES: dict[str, Callable[[Path, int], Run]] = {PLIANT: pliant_model, "ONNX Ru
 
 
 def best_of(call: Callable[[], object]) -> float:
-    """The best seconds of a call, after two to warm up."""
+    """The best seconds of a call, after two warm-up calls."""
     call()
     call()
     best, end = float("inf"), time.perf_counter() + MIN_SECONDS
@@ -82,6 +83,6 @@ def in_phases(engines: Mapping[str, Sequence[Callable[[], object]]]) -> dict[str
 
 
 def difference(ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
-    """The largest difference over the largest number of the output, or over 1 where that is more."""
+    """The largest difference relative to the largest value of the output, but at least 1."""
     pairs = [(a.astype(np.float64), b.astype(np.float64)) for a, b in zip(ours, theirs, strict=True)]
     return max(float(np.abs(a - b).max() / max(1.0, np.abs(b).max())) for a, b in pairs)

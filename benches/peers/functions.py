@@ -1,7 +1,7 @@
 """Elementary functions, softmax and normalisation as ONNX models, over rows of 768 elements.
 
-``python -m peers.functions``, within ``benches/``, measures them (`layers` says against whom); ``--write`` puts the tables into
-``docs/performance.md``.
+``python -m peers.functions``, within ``benches/``, measures them (see `layers` for the engines);
+``--write`` writes the tables into ``docs/performance.md``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ KINDS = ("Exp", "Log", "Tanh", "Erf", "Sigmoid", "Gelu", "Softmax", "LayerNormal
 
 
 def layer(kind: str, rows: int) -> Layer:
-    """One function, its number of rows left open."""
+    """One function with a symbolic number of rows."""
     rand = np.random.default_rng(0)
-    # What logarithms take, too.
+    # Valid for logarithms, too.
     x = rand.uniform(0.01, 3.0, (rows, COLUMNS)).astype(np.float32)
     ones = {name: np.ones(COLUMNS, np.float32) for name in ("scale", "bias")}
     constants = ones if kind == "LayerNormalization" else {}

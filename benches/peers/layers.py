@@ -1,7 +1,9 @@
-"""Models of single layers, on one thread and on two: Pliant, Pliant without AVX-512, ONNX Runtime and OpenVINO.
+"""Models of single layers, on one thread and on two: Pliant, Pliant without AVX-512, ONNX Runtime
+and OpenVINO.
 
-What the scripts beside this one share: each lists its layers and calls `main`. `engines` says how they are timed. Instructions are chosen
-once in a process, so those of ``PLIANT_ISA=avx2`` are measured in a process of their own, right after the others.
+Shared code of the scripts in this folder: each lists its layers and calls `main`. `engines`
+describes how they are timed. Instruction sets are chosen once per process, so those of
+``PLIANT_ISA=avx2`` are measured in a separate process, directly after the others.
 """
 
 from __future__ import annotations
@@ -26,26 +28,27 @@ from timing import geomean, require_release
 
 THREADS = (1, 2)
 NARROW = "Pliant, AVX2"
-# The option of the process that measures it, and the variable that it runs under.
+# The option of the process that measures it, and its environment variable.
 ALONE = "--alone"
 ISA = {"PLIANT_ISA": "avx2"}
 
 
 @dataclass
 class Layer:
-    """A layer: what the table calls it, and its nodes, which read the model's one input and constants; the last gives the output."""
+    """A layer: its name in the table, and its nodes, which read the model's only input and
+    constants; the last one computes the output."""
 
     name: str
     nodes: Sequence[NodeProto]
     feeds: Feeds
     constants: Feeds
-    # Dims of the input, of which those with names are left open.
+    # Dims of the input; those with names are symbolic.
     dims: Sequence[int | str]
-    # How far results may be apart, as `difference` has it.
+    # The allowed difference of results, as `difference` computes it.
     error: float = 1e-4
 
     def model(self) -> onnx.ModelProto:
-        """It as a model of one input and one output."""
+        """The layer as a model of one input and one output."""
         ((x, fed),) = self.feeds.items()
         kind = helper.np_dtype_to_tensor_dtype(fed.dtype)
         graph = helper.make_graph(
@@ -59,7 +62,7 @@ class Layer:
 
 
 def seconds(layers: list[Layer], threads: int, names: Sequence[str]) -> dict[str, list[float]]:
-    """The seconds of each layer in each engine, whose results are compared first."""
+    """The seconds of each layer in each engine. Compares the results first."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{index}.onnx" for index in range(len(layers))]
         for path, layer in zip(paths, layers, strict=True):
@@ -75,7 +78,7 @@ def seconds(layers: list[Layer], threads: int, names: Sequence[str]) -> dict[str
 
 
 def measure(script: str, layers: list[Layer], threads: int) -> dict[str, list[float]]:
-    """Those of all engines, that of a process of its own last."""
+    """The seconds of all engines; the one of the separate process comes last."""
     times = seconds(layers, threads, list(ENGINES))
     words = [sys.executable, "-m", script, ALONE, str(threads)]
     alone = subprocess.run(words, env={**os.environ, **ISA}, check=True, stdout=subprocess.PIPE, text=True)
@@ -83,7 +86,7 @@ def measure(script: str, layers: list[Layer], threads: int) -> dict[str, list[fl
 
 
 def table(threads: int, layers: list[Layer], times: dict[str, list[float]]) -> str:
-    """The times in Markdown, and the geometric mean of how many times as fast Pliant is."""
+    """The times in Markdown, and the geometric mean of Pliant's speed-up."""
     peers = [name for name in ENGINES if name != PLIANT]
     names = [PLIANT, *peers, NARROW]
     lines = [f"| {threads} thr | " + " | ".join(f"{name} us" for name in names) + " | best peer / Pliant |"]
@@ -98,7 +101,7 @@ def table(threads: int, layers: list[Layer], times: dict[str, list[float]]) -> s
 
 
 def main(script: str, about: str, layers: list[Layer]) -> None:
-    """Prints the tables of a script, and writes them where that is asked for."""
+    """Prints the tables of a script, and writes them if requested."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
     parser.add_argument(ALONE, type=int, metavar="THREADS", help="print Pliant's seconds with so many threads, and no more")

@@ -1,8 +1,9 @@
-"""Whole ONNX models at the cases that stand beside them: Pliant, ONNX Runtime and OpenVINO in one run.
+"""Whole ONNX models with their cases: Pliant, ONNX Runtime and OpenVINO in one run.
 
-``python -m peers.models``, within ``benches/``, makes the models of ``peers/zoo`` in ``target/zoo`` (0.8 GB) and runs them;
-``python -m peers.models FOLDER...`` runs those of folders, each with one ``.onnx`` file and ``.npz`` files of inputs. ``--write``
-puts the table and its picture into ``docs/``. `engines` says how they are timed.
+``python -m peers.models``, within ``benches/``, creates the models of ``peers/zoo`` in
+``target/zoo`` (0.8 GB) and runs them; ``python -m peers.models FOLDER...`` runs those of folders,
+each with one ``.onnx`` file and ``.npz`` files of inputs. ``--write`` writes the table and its plot
+into ``docs/``. `engines` describes how they are timed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from timing import geomean, require_release
 THREADS = 2
 MADE = Path(__file__).resolve().parents[2] / "target" / "zoo"
 
-# A case of a model: engines with their milliseconds, and what is said of them.
+# A case of a model: engines with their milliseconds, and notes.
 Row = dict[str, Any]
 
 
@@ -59,7 +60,7 @@ def table(rows: list[Row]) -> str:
 
 
 def picture(rows: list[Row], path: Path) -> None:
-    """A bar for each case: how many times as fast as the best peer, 1.0 where a line stands."""
+    """A bar for each case: the speed-up over the best peer, with a line at 1.0."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -78,7 +79,7 @@ def picture(rows: list[Row], path: Path) -> None:
 
 
 def main() -> None:
-    """Prints the table, and writes it where that is asked for."""
+    """Prints the table, and writes it if requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--write", action="store_true", help="put table and picture into docs/")

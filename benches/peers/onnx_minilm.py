@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2 as an ONNX model with symbolic `batch` and `seq`, for peers that read ONNX.
 
-`data/minilm.onnx` is the exported graph with its large tensors stripped; `data/minilm.json` says which tensor of the
-model's checkpoint fills each.
+`data/minilm.onnx` is the exported graph with its large tensors removed; `data/minilm.json` states
+which tensor of the model's checkpoint replaces each.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def _key(tensor: TensorProto) -> str | None:
-    """The key of a stripped tensor, None of any other."""
+    """The key of a removed tensor, None for any other."""
     if tensor.data_location != TensorProto.EXTERNAL:
         return None
     return {e.key: e.value for e in tensor.external_data}.get("key")

@@ -1,10 +1,12 @@
-"""Products of matrices: Pliant beside the Rust libraries gemm, matrixmultiply and gemmkit, in one run.
+"""Matrix products: Pliant compared with the Rust libraries gemm, matrixmultiply and gemmkit, in
+one run.
 
-``python -m peers.products``, within ``benches/``, builds ``products/`` for release and runs it once with each number of threads. ``--write``
-puts the table into ``docs/performance.md``.
+``python -m peers.products``, within ``benches/``, builds ``products/`` for release and runs it once
+with each number of threads. ``--write`` writes the table into ``docs/performance.md``.
 
-The right operand stays the same, as weights do: Pliant packs it once, and so does gemmkit where it says ``prepacked``, which
-gives its results in columns. A case counts with the best stretch of calls; the libraries take turns.
+The right operand stays the same, like weights: Pliant packs it once, and so does gemmkit in the
+cases ``prepacked``, which return results in columns. The result of a case is its best stretch of
+calls; the libraries alternate.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def table(threads: int, rows: list[tuple[Shape, dict[str, float]]]) -> str:
 
 
 def main() -> None:
-    """Prints the tables, and writes them where that is asked for."""
+    """Prints the tables, and writes them if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
     args = parser.parse_args()

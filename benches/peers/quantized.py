@@ -1,7 +1,8 @@
-"""Layers of 8-bit integers as quantised models have them: operands dequantised, a bias, an activation, and quantised again.
+"""Layers of 8-bit integers as in quantised models: operands dequantised, a bias, an activation, and
+quantised again.
 
-``python -m peers.quantized``, within ``benches/``, measures them (`layers` says against whom); ``--write`` puts the tables into
-``docs/performance.md``.
+``python -m peers.quantized``, within ``benches/``, measures them (see `layers` for the engines);
+``--write`` writes the tables into ``docs/performance.md``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from onnx import NodeProto, helper
 from peers.engines import Feeds
 from peers.layers import Layer, main
 
-# Height and width of the input, channels, filters, width of the kernel, steps, groups.
+# Height and width of the input, channels, filters, filter width, stride, groups.
 CONVOLUTIONS = [
     (56, 64, 64, 3, 1, 1),
     (28, 128, 128, 3, 1, 1),
@@ -25,15 +26,16 @@ CONVOLUTIONS = [
 ]
 # Rows, columns, inner.
 PRODUCTS = [(1, 1024, 1024), (8, 1024, 1024), (64, 1536, 384), (512, 1024, 1024)]
-# A result is an integer of 8 bits, which rounding may take one up or down.
+# A result is an 8-bit integer, which rounding may change by one.
 ERROR = 1.5 / 128
 
 
 def whole(name: str, x: tuple[int, ...], dims: list[int | str], weights: tuple[int, ...], filters: int, node: NodeProto) -> Layer:
-    """A layer around a node that multiplies `xf` by `wf` to `p`; filters lie along the weights' first dim, columns along the last."""
+    """A layer around a node that multiplies `xf` by `wf` to `p`; filters are along the weights'
+    first dim, columns along the last."""
     rand = np.random.default_rng(0)
     axis = 0 if node.op_type == "Conv" else 1
-    # A step of the input is about a hundredth, one of the weights what makes results of about 1.
+    # A step of the input is about a hundredth; a step of the weights makes results about 1.
     inner = int(np.prod(weights)) // filters
     scales = (rand.random(filters) + 0.5).astype(np.float32) / 64 / np.sqrt(inner).astype(np.float32)
     numbers = {
@@ -61,7 +63,7 @@ def whole(name: str, x: tuple[int, ...], dims: list[int | str], weights: tuple[i
 
 
 def convolution(size: int, channels: int, filters: int, kernel: int, step: int, groups: int) -> Layer:
-    """One of one image, its height and width left open."""
+    """A convolution of one image with symbolic height and width."""
     margin = kernel // 2
     node = helper.make_node("Conv", ["xf", "wf", "bf"], ["p"], strides=[step] * 2, pads=[margin] * 4, group=groups)
     name = f"{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {step}"
@@ -71,7 +73,7 @@ def convolution(size: int, channels: int, filters: int, kernel: int, step: int, 
 
 
 def product(rows: int, columns: int, inner: int) -> Layer:
-    """One of rows left open."""
+    """A product with a symbolic number of rows."""
     node = helper.make_node("MatMul", ["xf", "wf"], ["p"])
     return whole(f"{rows} x {columns} x {inner}", (rows, inner), ["rows", inner], (inner, columns), columns, node)
 

@@ -1,7 +1,8 @@
-"""Recurrent layers as ONNX models, sequences of 128 steps whose inputs have as many elements as the layer has units.
+"""Recurrent layers as ONNX models, with sequences of 128 steps whose inputs have as many elements
+as the layer has units.
 
-``python -m peers.recurrent``, within ``benches/``, measures them (`layers` says against whom); ``--write`` puts the tables into
-``docs/performance.md``.
+``python -m peers.recurrent``, within ``benches/``, measures them (see `layers` for the engines);
+``--write`` writes the tables into ``docs/performance.md``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SHAPES = [
 
 
 def layer(kind: str, units: int, sequences: int, directions: int, linear: bool) -> Layer:
-    """One layer, its number of steps left open."""
+    """One layer with a symbolic number of steps."""
     rand = np.random.default_rng(0)
     gates = GATES[kind] * units
     sizes = {"w": (gates, units), "r": (gates, units), "b": (2 * gates,)}

@@ -1,9 +1,12 @@
-"""Common problems of other runtimes, as scenarios that Pliant must pass: T1 to T29, and S1 to S8 on security.
+"""Common problems of other runtimes, as scenarios that Pliant must pass: T1 to T29, and S1 to S8 on
+security.
 
-``python -m scenarios``, within ``benches/``, runs them all; ``python -m scenarios T4 S2`` some. Each runs in a process of its
-own. ``--write`` puts their results into ``docs/internals/scenarios.md`` and keeps the rows of other scenarios.
+``python -m scenarios``, within ``benches/``, runs them all; ``python -m scenarios T4 S2`` runs
+some. Each runs in a separate process. ``--write`` writes their results into
+``docs/internals/scenarios.md`` and keeps the rows of other scenarios.
 
-A scenario is a function decorated with `scenario` in one of the files here. It returns an `Outcome`; if it raises, it failed.
+A scenario is a function decorated with `scenario` in one of the files here. It returns an
+`Outcome`; if it raises, it failed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs scenarios, each in a process of its own, and writes their table. See `scenarios`."""
+"""Runs scenarios, each in a separate process, and writes their table. See `scenarios`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run_here(name: str) -> dict[str, Any]:
 
 
 def run_apart(name: str) -> dict[str, Any]:
-    """As `run_here`, in a process of its own; a process that dies is a failure."""
+    """As `run_here`, in a separate process; a process that dies is a failure."""
     command = [sys.executable, "-m", "scenarios", "--here", name]
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=SECONDS, cwd=ROOT / "benches", check=False)

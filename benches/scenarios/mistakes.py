@@ -110,7 +110,7 @@ def catalogue() -> Outcome:
 
 @scenario("T29", "a correct run prints nothing to stdout and stderr")
 def silence() -> Outcome:
-    """Compiles and runs models in a process of their own and reads what it prints."""
+    """Compiles and runs models in a separate process and reads what it prints."""
     code = """
 import numpy as np, pliant
 from scenarios.models import mlp, conv_net

@@ -83,6 +83,6 @@ def rss() -> float:
 
 
 def executable_mappings() -> int:
-    """How many mappings of this process are executable."""
+    """The number of executable mappings of this process."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     return sum("x" in line.split()[1] for line in lines)

@@ -25,7 +25,7 @@ class Value:
 
 @dataclass
 class Net:
-    """The network so far. Every label has its extent at each of the sizes that the network runs at."""
+    """The network so far. Every label has an extent at each of the sizes at which the network runs."""
 
     rand: np.random.Generator
     extents: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Net:
         return self.label("p", [math.prod(v) for v in zip(*(self.all_of(d) for d in dims), strict=True)])
 
     def register(self, value: Value) -> Value:
-        """Notes which labels a tensor has."""
+        """Records which labels a tensor has."""
         for axis, dim in enumerate(value.dims):
             if isinstance(dim, str):
                 self.origin.setdefault(dim, (value, axis))

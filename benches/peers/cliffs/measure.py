@@ -1,4 +1,5 @@
-"""Runs a case in both engines: results compared, times interleaved, and a breakdown of what Pliant spends its time on."""
+"""Runs a case in both engines: compares results, interleaves timings, and breaks down
+Pliant's time."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from peers.engines import onnx_runtime
 
 from .case import Case, Feeds
 
-# Seconds that each engine is measured for at one size, and of one visit.
+# Seconds to measure each engine at one size, and of one visit.
 CAP = 0.5
 VISIT = 0.006
 # Lets the peer's spinning threads go to sleep.
@@ -33,7 +34,7 @@ AGREES = "the reference implementation agrees with {}"
 Call = Callable[[], list[Any]]
 Clock = Callable[[], float]
 OK, WRONG, ERROR, SKIPPED, CRASH, HANG = "ok", "wrong result", "error", "skipped", "crash", "timeout"
-# The engines differ, and the reference implementation agrees with Pliant alone.
+# The engines differ, and the reference implementation agrees only with Pliant.
 PEER_WRONG = "peer differs"
 FAILURES = (WRONG, ERROR, CRASH, HANG)
 
@@ -50,7 +51,7 @@ class Settings:
 
     @property
     def clock(self) -> Clock:
-        """What measures times."""
+        """The clock for measurements."""
         return time.process_time if self.cpu else time.perf_counter
 
 
@@ -67,7 +68,7 @@ class Outcome:
     compile_seconds: float = 0.0
     breakdown: list[str] = field(default_factory=list)
     saved: str = ""
-    # The tolerances of the comparison, as `Case` has them.
+    # The tolerances of the comparison, as in `Case`.
     error: float | None = None
     step: int = 0
 
@@ -201,7 +202,7 @@ def breakdown(model: pliant.Model, arguments: list[Any]) -> list[str]:
 
 
 def explanation(model: pliant.Model) -> list[str]:
-    """The report of `Model.explain`, where this build has it."""
+    """The report of `Model.explain`, if this build has it."""
     explain = getattr(model, "explain", None)
     if explain is None:
         return []
@@ -232,7 +233,7 @@ class Runner:
         self.peer_wrong = False
 
     def run(self) -> None:
-        """All sizes; a case that ONNX Runtime does not take is skipped."""
+        """Runs all sizes; a case that ONNX Runtime does not support is skipped."""
         self.tell("stage", "making the model")
         try:
             self.model = self.case.model()

@@ -108,7 +108,7 @@ def transposes() -> Iterator[One]:
 
 
 def shapes() -> Iterator[One]:
-    """Operators that change shapes alone, and fills."""
+    """Operators that only change shapes, and fills."""
     yield One("Reshape", {"x": normal("a b c")}, CUBE, {"s": array(0, -1)})
     yield One("Flatten", {"x": normal("a b c")}, CUBE)
     yield One("Squeeze", {"x": normal("a 1 c")}, CUBE, {"s": array(1)})

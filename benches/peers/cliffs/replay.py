@@ -12,7 +12,7 @@ from .case import Case, Feeds, Sizes
 
 
 def case(folder: str) -> Case:
-    """The model of a folder at the sizes whose inputs are there."""
+    """The model of a folder at the sizes whose inputs exist."""
     place = Path(folder)
     indices = sorted(int(path.stem.removeprefix("inputs")) for path in place.glob("inputs*.npz"))
     outcomes = [json.loads((place / f"outcome{i}.json").read_text()) for i in indices]

@@ -29,13 +29,13 @@ def module(folder: str) -> ModuleType:
 
 
 def names(folder: str) -> list[str]:
-    """The models whose graphs are there, as `folder#model`."""
+    """The models whose graphs exist, as `folder#model`."""
     other = module(folder)
     return [f"{folder}#{name}" for name in other.names() if (Path(other.GRAPHS) / f"{name}.onnx").exists()]
 
 
 def case(name: str) -> Case:
-    """A model at its smallest and its largest case, of which no input is empty."""
+    """A model at its smallest and its largest case without empty inputs."""
     folder, model = name.rsplit("#", 1)
     other = module(folder)
     pairs: list[tuple[Sizes, Feeds]] = [(c, f) for c, f in other.cases(model) if all(np.size(x) for x in f.values())]

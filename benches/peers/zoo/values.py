@@ -1,4 +1,5 @@
-"""Values that every machine makes alike: weights and inputs of the models, from raw 64-bit draws of PCG64."""
+"""Values that are identical on every machine: weights and inputs of the models, from raw 64-bit
+draws of PCG64."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# How an input or a weight is made: `zoo.json` has one for each.
+# How an input or a weight is generated: `zoo.json` has one for each.
 Spec = dict[str, Any]
 Case = dict[str, int]
 Feeds = dict[str, np.ndarray]
@@ -17,14 +18,14 @@ Shape = tuple[int, ...]
 
 
 class Rand:
-    """Random values that depend on the words of the seed alone, on no library's algorithms."""
+    """Random values that depend only on the words of the seed, not on any library's algorithms."""
 
     def __init__(self, *seed: str) -> None:
         digest = hashlib.sha256("/".join(seed).encode()).digest()
         self.bits = np.random.PCG64(int.from_bytes(digest[:16], "little"))
 
     def raw(self, count: int) -> np.ndarray:
-        """So many words of 64 bits."""
+        """`count` words of 64 bits."""
         return np.asarray(self.bits.random_raw(count)).astype("<u8")
 
     def normal(self, shape: Shape, std: float = 1.0, mean: float = 0.0) -> np.ndarray:
@@ -35,12 +36,12 @@ class Rand:
         return (x * np.float32(std) + np.float32(mean)).reshape(shape)
 
     def uniform(self, shape: Shape, lo: float, hi: float) -> np.ndarray:
-        """Numbers from `lo` to `hi`, which itself is left out."""
+        """Numbers from `lo` to `hi`, exclusive."""
         x = (self.raw(math.prod(shape)) >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
         return (x * np.float32(hi - lo) + np.float32(lo)).reshape(shape)
 
     def ints(self, shape: Shape, lo: int, hi: int) -> np.ndarray:
-        """Integers from `lo` to `hi`, which itself is left out."""
+        """Integers from `lo` to `hi`, exclusive."""
         x = (self.raw(math.prod(shape)) >> np.uint64(33)) % np.uint64(hi - lo)
         return (x.astype(np.int64) + lo).reshape(shape)
 
@@ -54,7 +55,8 @@ def padding(rand: Rand, shape: Shape) -> np.ndarray:
 
 
 def make_input(spec: Spec, sizes: Case, rand: Rand, made: Feeds) -> np.ndarray:
-    """An input as its `gen` says; `made` has the inputs before it, of which one may be the mask of tokens."""
+    """An input as its `gen` states; `made` has the inputs before it, one of which may be the mask
+    of tokens."""
     shape = tuple(sizes.get(size, size) for size in spec["shape"])
     match spec["gen"]:
         case "normal":
