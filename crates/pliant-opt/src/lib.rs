@@ -1,6 +1,10 @@
 //! The graph passes of Pliant, one file each, in folders by phase.
 //!
-//! |KEEP
+//! [`passes`] is the table of all passes, [`contract`] states what they require and ensure, and
+//! [`pipelines`] names sequences of them. Each pass file opens with what the pass does, an example
+//! before and after, what the pass requires, what it keeps and what it never does. Every pass can
+//! run alone and skips what is already lowered. The output of a pass can be printed, parsed and
+//! built.
 //!
 //! | folder | passes |
 //! |---|---|

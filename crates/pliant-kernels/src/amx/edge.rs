@@ -6,8 +6,8 @@ use crate::product::rows::TILE_ROWS;
 /// Number of rows of words of B that a step reads.
 const WORDS: usize = LINE / size_of::<u32>();
 
-/// A zero-padded copy of the last rows of words of B if a step has fewer, or the sums of a block.
-/// Rows have [`Edge::ROW`] bytes.
+/// A zero-padded copy of the last rows of words of B, for a step that has fewer, and the sums of a
+/// block. Rows have [`Edge::ROW`] bytes.
 #[repr(C, align(64))]
 pub struct Edge<T> {
     b: [u32; WORDS * BLOCK_COLUMNS],

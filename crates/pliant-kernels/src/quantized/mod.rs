@@ -101,8 +101,8 @@ struct Work<'a> {
     kernels: &'static Kernels,
     /// Whether tile registers are used.
     tiles: bool,
-    /// Whether the rows of A are already copies: they start at cache lines, have writable memory up
-    /// to the end of a line.
+    /// Whether the rows of A are already copies: they start at cache lines, are writable and have
+    /// memory up to the end of a line.
     copied: bool,
     m: usize,
     n: usize,

@@ -32,7 +32,7 @@ pub(super) struct Ring {
     pub count: usize,
     /// The number of elements of one cell plane over all pixels.
     pub plane: usize,
-    /// The number of rows in the filter's second dim.
+    /// The number of rows that the filter spans in its second dim, with dilation.
     pub rows: usize,
     /// The number of channels that a vector of filters reads, if they are spread.
     inputs: usize,
