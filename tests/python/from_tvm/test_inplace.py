@@ -1,4 +1,4 @@
-"""Programs of TVM's tests of in-place calls, from memory."""
+"""Programs modelled on TVM's tests of in-place calls."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ class EndToEndTest:
     @R.function
     def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((1, 3), "float32")) -> R.Tensor((2, 3), "float32"):
         with R.dataflow():
-            z = R.add(x, y)  # x and y are the caller's
+            z = R.add(x, y)  # x and y belong to the caller
             a = R.add(z, y)
             q = R.multiply(a, y)
             r = R.subtract(y, y)
-            s = R.subtract(r, r)  # both operands are one tensor
+            s = R.subtract(r, r)  # both operands are the same tensor
             m = R.multiply(q, s)
             R.output(m)
         return m
 
 
 def overwriting(module: tvm.IRModule) -> list[str]:
-    """What is written over in each call: the names of the results, with those of the operands that they replace."""
+    """Returns the in-place calls: the names of the results, with those of the operands that they
+    overwrite."""
     found = []
     for func in module.functions.values():
         if not isinstance(func, relax.Function):
@@ -73,7 +74,7 @@ class DynamicTest:
 def test_dynamic_sizes() -> None:
     after = DataflowUseInplaceCalls()(DynamicTest)
     assert overwriting(after) == ["q over z", "r over q"]
-    # After legalisation the calls of loop functions are what is looked at.
+    # After legalisation the pass sees calls of loop functions.
     later = DataflowUseInplaceCalls()(relax.transform.LegalizeOps()(DynamicTest))
     assert overwriting(later) == ["q over z", "r over q"]
     for module in (after, later, relax.get_pipeline("zero")(after)):

@@ -1,4 +1,5 @@
-"""More programs of TVM's tests of passes and patterns, from memory: each pass gives the module that TVM's test expects."""
+"""Programs modelled on TVM's tests of passes and patterns: each pass returns the module that TVM's
+test expects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small things that programs written for TVM use beside passes."""
+"""Small things apart from passes that programs written for TVM use."""
 
 from __future__ import annotations
 

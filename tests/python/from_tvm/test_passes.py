@@ -1,4 +1,5 @@
-"""Passes, partitionings and instruments as people who know TVM write them: only the import at the top differs."""
+"""Passes, partitionings and instruments as users of TVM write them; only the import at the top
+differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns as people who know TVM write them: only the import at the top differs."""
+"""Patterns as users of TVM write them; only the import at the top differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Builders, operators, loop functions, machines and analyses as people who know TVM use them: only the import differs."""
+"""Builders, operators, loop functions, virtual machines and analyses as users of TVM write them;
+only the import differs."""
 
 from __future__ import annotations
 

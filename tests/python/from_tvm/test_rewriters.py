@@ -1,4 +1,4 @@
-"""Rewriters and pattern classes as people who know TVM write them: only the import at the top differs."""
+"""Rewriters and pattern classes as users of TVM write them; only the import at the top differs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_subroutines_come_along() -> None:
     parses_back(after)
     x, y = np.arange(16, dtype="float32"), np.ones(16, "float32")
     np.testing.assert_array_equal(run(after, x, y)[0], x + 2)
-    # Once more there is nothing to do, and in a sequence it is a pass like others.
+    # A second application changes nothing, and the rewriter can be part of a sequence of passes.
     tvm.ir.assert_structural_equal(Helped(after), after)
     seq = tvm.transform.Sequential([Helped, relax.transform.InlinePrivateFunctions()])
     np.testing.assert_array_equal(run(seq(Before), x, y)[0], x + 2)
@@ -270,7 +270,7 @@ def test_patterns_have_classes_and_fields() -> None:
     copy = add.dup()
     assert isinstance(copy, CallPattern) and copy != add and copy.args[0] != x  # noqa: F405
     assert copy.args[0].name == "x"
-    # What a match gives are the user's own patterns.
+    # The keys of a match are the user's own pattern objects.
     found = add.extract_matched_expr(relax.op.add(relax.Var("x", R.Tensor((2,), "float32")), a))
     assert found is not None and any(key is add for key in found)
 

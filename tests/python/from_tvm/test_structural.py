@@ -1,4 +1,5 @@
-"""Structural equality, analyses and small names as people who know TVM use them: only the import at the top differs."""
+"""Structural equality, analyses and small names as users of TVM write them; only the import at the
+top differs."""
 
 from __future__ import annotations
 

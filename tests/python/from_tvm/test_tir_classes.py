@@ -1,4 +1,5 @@
-"""The classes of loop functions as passes of TVM's users call them: functions from parts, without a script."""
+"""The classes of loop functions as users of TVM call them in passes: functions are built from
+parts, without a script."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def run(func: tir.PrimFunc, *arrays: np.ndarray) -> list[np.ndarray]:
 
 
 def lifted(func: tir.PrimFunc) -> tuple[tir.PrimFunc, list[relax.TensorStructInfo]]:
-    """The buffers of the root block as parameters, which is how workspaces are lifted out of loop functions."""
+    """Makes the buffers of the root block parameters, as passes do that lift workspaces out of loop
+    functions."""
     params, buffer_map = list(func.params), dict(func.buffer_map)
     at = len(params)
     while params[at - 1].dtype != "handle":

@@ -1,7 +1,9 @@
-"""Brings ``exclusions.toml``, and the tables of ``docs/onnx.md``, up to date: ``python tests/python/onnx/bless.py [WORD]``.
+"""Updates ``exclusions.toml`` and the tables of ``docs/onnx.md``: ``python
+tests/python/onnx/bless.py [WORD]``.
 
-Runs the conformance tests (those whose name has the word), takes out what passes and adds what fails with what it says.
-Reasons that somebody wrote are kept; read the difference before committing it.
+Runs the conformance tests (only those whose name contains the word), removes the entries that pass
+and adds those that fail, with the error message. Reasons that a person wrote are kept. Review the
+difference before you commit it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ HEAD = """\
 
 
 def outcome(key: tuple[str, str]) -> tuple[str, str] | None:
-    """Nothing where the test passes, else which kind of entry it needs and what it says."""
+    """Returns `None` if the test passes, otherwise the kind of its entry and the message."""
     import pliant
     from test_conformance import test_conformance
 
@@ -38,7 +40,7 @@ def outcome(key: tuple[str, str]) -> tuple[str, str] | None:
         return "reason", re.sub(r"^\w+ '[^']*': ", "", first).splitlines()[0]
     except AssertionError as error:
         return "differs", "\n".join(str(error).split()[:12]).replace("\n", " ")
-    except Exception as error:  # Whatever else it fails with is an entry too.
+    except Exception as error:  # Every other failure becomes an entry too.
         return "differs", str(error).splitlines()[0][:160]
     return None
 
@@ -67,7 +69,7 @@ def main(word: str = "") -> None:
         lines += ["tests = [", *(f'    "{name}",' for name in names), "]", ""]
     FILE.write_text("\n".join(lines) if entries else HEAD + "exclude = []\n")
     failing = sum(map(len, groups.values()))
-    # The page tells what passes.
+    # The page lists what passes.
     env = {**os.environ, "PLIANT_BLESS": "1"}
     subprocess.run([sys.executable, "-m", "pytest", "-q", FILE.with_name("test_page.py")], env=env, check=True)
     print(f"{len(CASES) - failing} of {len(CASES)} pass, {failing} are excluded")

@@ -1,4 +1,4 @@
-"""The conformance tests that the package ``onnx`` brings, and those of them that do not pass."""
+"""The conformance tests of the package ``onnx``, and the list of those that do not pass."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from onnx.backend.test.runner import Runner
 
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted", "real")
 EXCLUSIONS: list[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "exclusions.toml").read_text())["exclude"]
-"""See the file."""
+"""The entries of the file, which describes them."""
 
 Data = list[tuple[list[Any], list[Any]]]
-"""Inputs with the outputs that are expected."""
+"""Inputs with the expected outputs."""
 
 
 def load() -> Iterator[TestCase]:
     with warnings.catch_warnings():
-        # The package makes some of its data by overflow and division by zero.
+        # The package computes some of its data with overflow and division by zero.
         warnings.simplefilter("ignore")
         for kind in KINDS:
             yield from sorted(load_model_tests(kind=kind), key=lambda c: c.name)
@@ -35,7 +35,7 @@ CASES: dict[tuple[str, str], TestCase] = {(c.kind, c.name): c for c in load()}
 
 
 def exclusion(kind: str, name: str) -> dict[str, Any] | None:
-    """The entry that names the test."""
+    """The entry that lists the test."""
     for entry in EXCLUSIONS:
         if entry.get("kind", "node") == kind and any(fnmatchcase(name, p) for p in entry["tests"]):
             return entry
@@ -65,7 +65,7 @@ def from_files(folder: Path) -> tuple[onnx.ModelProto, Data]:
 
 
 def files(folder: Path, what: str) -> list[Path]:
-    """``input_0.pb``, ``input_1.pb`` and so on, by their numbers."""
+    """The files ``input_0.pb``, ``input_1.pb`` and so on, sorted by number."""
     return sorted(folder.glob(f"{what}_*.pb"), key=lambda p: int(re.sub(r"\D", "", p.stem)))
 
 
@@ -79,7 +79,8 @@ def read(path: Path, declared: onnx.TypeProto) -> Any:
 
 
 def light(case: TestCase) -> tuple[onnx.ModelProto, Data]:
-    """A known network whose weights are made by its own nodes; the package brings what the reference computed."""
+    """A known network whose nodes create its weights; the package contains the results of the
+    reference."""
     path = Path(onnx.__file__).parent.parent / str(case.url)
     model = onnx.load(path)
     given = {t.name for t in model.graph.initializer}

@@ -1,7 +1,9 @@
-"""Makes the model files of `tests/attacks` and `tests/corpus/onnx`: ``python tests/python/onnx/make_files.py``.
+"""Writes the model files of `tests/attacks` and `tests/corpus/onnx`: ``python
+tests/python/onnx/make_files.py``.
 
-An attack must fail with an error that says the words beside it; a model of the corpus compiles and runs. Both are what
-damaged models are made of (`crates/pliant/tests/suite/onnx_mutate.rs`, `fuzz`). A test compares the files with this script.
+An attack must fail with an error that contains the given words; a model of the corpus must compile
+and run. Damaged models are derived from both (`crates/pliant/tests/suite/onnx_mutate.rs`, `fuzz`).
+A test compares the files with this script.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ def node(op: str, inputs: str, outputs: str, **attrs: Any) -> NodeProto:
 def model(
     nodes: list[NodeProto], outputs: str = "y", inputs: dict[str, Any] | None = None, constants: dict[str, Any] | None = None
 ) -> ModelProto:
-    """A model over `x: float32[n, 4]`, or other inputs: their dims, or their element type and dims."""
+    """A model over `x: float32[n, 4]`, or over `inputs`: for each its dims, or its element type
+    and dims."""
     infos = []
     for name, spec in ({"x": ["n", 4]} if inputs is None else inputs).items():
         dtype, dims = spec if isinstance(spec, tuple) else (FLOAT, spec)
@@ -53,7 +56,7 @@ def corpus(make: Callable[[], ModelProto]) -> Callable[[], ModelProto]:
 
 
 def with_weight(change: Callable[[TensorProto], None]) -> ModelProto:
-    """A model whose weight of 4 floats is changed."""
+    """A model whose weight of 4 floats is modified by `change`."""
     made = model([node("Add", "x w", "y")], constants={"w": np.zeros(4, np.float32)})
     change(made.graph.initializer[0])
     return made
@@ -250,7 +253,7 @@ def an_input_of_strings() -> ModelProto:
 
 
 def field(number: int, data: bytes) -> bytes:
-    """A field of a message on the wire."""
+    """Encodes a length-delimited field of a protobuf message."""
     length, left = bytearray(), len(data)
     while left >= 0x80:
         length.append(left & 0x7F | 0x80)
@@ -260,7 +263,7 @@ def field(number: int, data: bytes) -> bytes:
 
 @attack("nested more than 100 deep")
 def graphs_in_graphs() -> bytes:
-    """Deeper than the package `onnx` makes them."""
+    """Nested more deeply than the package `onnx` can write."""
     graph = b""
     for _ in range(2000):
         graph = field(1, field(5, field(6, graph)))
@@ -269,7 +272,7 @@ def graphs_in_graphs() -> bytes:
 
 @attack("nested more than 32 deep")
 def functions_in_functions() -> ModelProto:
-    """Deeper than anybody needs."""
+    """Nested more deeply than real models."""
     calls = [own_function(f"F{i}", [helper.make_node(f"F{i + 1}", ["a"], ["b"], domain="own")]) for i in range(40)]
     return with_functions([*calls, own_function("F40", [node("Relu", "a", "b")])])
 
@@ -305,7 +308,8 @@ def a_function_that_calls_itself() -> ModelProto:
 
 @attack("with its functions written out")
 def functions_that_multiply() -> ModelProto:
-    """Each calls the next four times: a few hundred bytes that are 4 to the power of 24 nodes written out."""
+    """Each function calls the next four times: a few hundred bytes become 4 to the power of 24
+    nodes when inlined."""
     functions = []
     for i in range(24):
         calls = [helper.make_node(f"F{i + 1}", ["a"], [f"t{k}"], domain="own") for k in range(4)]

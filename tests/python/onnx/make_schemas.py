@@ -1,14 +1,17 @@
-"""Writes ``crates/pliant-onnx/src/generated/schemas.txt``: what the operators that are imported may be given, version by
-version: ``python tests/python/onnx/make_schemas.py``.
+"""Writes ``crates/pliant-onnx/src/generated/schemas.txt``, which lists for each version of each
+supported operator its inputs, outputs and attributes: ``python tests/python/onnx/make_schemas.py``.
 
-A line is ``domain name since inputs outputs types attributes...``, the domain ``-`` for ONNX's own. Numbers of inputs are
-``least-most``, most ``*`` where there is no end; attributes that must be given end with ``!``; a version from which on the
-operator is gone has ``gone`` in place of the rest. Before them stand the newest versions of the domains. Operators of
-``com.microsoft`` are those of the package ``onnxruntime``, where that is installed; else their lines stay as they are.
+A line is ``domain name since inputs outputs types attributes...``; the domain is ``-`` for ONNX's
+own. Numbers of inputs and outputs are ``least-most``, where ``most`` is ``*`` if there is no limit.
+Required attributes end with ``!``. If the operator is removed in its last version, ``gone``
+replaces the rest of that line. The first lines contain the newest version of each domain. Operators
+of ``com.microsoft`` come from the package ``onnxruntime``, if it is installed; otherwise their
+lines are kept.
 
-The types are those of the inputs, comma-separated, ``-`` where there is none: a letter for each element type that an input may
-have, ``a`` for the first of ``TensorProto.DataType``; none for what is no tensor. Inputs that must be of one type begin with
-the same ``NAME=``; a variadic input ends with ``*``, and an optional one with ``?``.
+The types are those of the inputs, separated by commas, or ``-`` if there are no inputs. Each
+element type that an input accepts is a letter; ``a`` is the first of ``TensorProto.DataType``. An
+input that is not always a tensor has no letters. Inputs that must have the same type begin with the
+same ``NAME=``; a variadic input ends with ``*``, an optional one with ``?``.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ CONTRIB = "com.microsoft"
 
 
 def types(schema: Any) -> str:
-    """The word for the types of the inputs."""
+    """The text for the types of the inputs."""
     names = [getattr(i, "type_str", None) or i.typeStr for i in schema.inputs]
     options = [i.option.name for i in schema.inputs]
     ends = [option == "Variadic" for option in options]
@@ -39,7 +42,7 @@ def types(schema: Any) -> str:
     def word(k: int) -> str:
         texts = schema.inputs[k].types
         plain = [t[len("tensor(") : -1].upper() for t in texts if t.startswith("tensor(")]
-        # What takes sequences or optionals too is looked at by its converter.
+        # The converter of the operator checks inputs that also accept sequences or optionals.
         taken = sorted(onnx.TensorProto.DataType.Value(t) for t in plain) if len(plain) == len(texts) else []
         letters = "".join(LETTERS[code - 1] for code in taken)
         shared = same[k] and (counts[names[k]] > 1 or ends[k]) and not names[k].startswith("tensor(")
@@ -51,7 +54,7 @@ def types(schema: Any) -> str:
 
 def line(schema: Any, is_last: bool) -> str:
     head = f"{schema.domain or '-'} {schema.name} {schema.since_version}"
-    # A version that another one came after is run all the same.
+    # An earlier version that is deprecated is still run.
     if schema.deprecated and is_last:
         return f"{head} gone"
 
@@ -65,7 +68,7 @@ def line(schema: Any, is_last: bool) -> str:
 
 
 def contrib() -> list[Any] | None:
-    """The schemas of ONNX Runtime's own operators."""
+    """The schemas of ONNX Runtime's own operators, or `None` if it is not installed."""
     try:
         from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
     except ImportError:

@@ -1,4 +1,4 @@
-"""Hostile files: each fails with an error that says what is wrong, and none with anything else."""
+"""Hostile files: each fails with an error that states what is wrong, and with no other exception."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_attacks_fail_well(name: str) -> None:
         from_onnx(path)
     assert words in str(told.value), told.value
     assert len(str(told.value)) < 4000
-    # The report says the same, or that this is no model at all.
+    # The report contains the same message, or that the file is not a model.
     try:
         report = check(path)
     except pliant.CompileError as error:

@@ -1,4 +1,5 @@
-"""Attention as ONNX and its exporters write it, in every form: one call of the kernel, with the results of the reference."""
+"""All forms of attention that ONNX and its exporters write: each becomes one kernel call, with the
+results of the reference."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ BOOL_4D, BOOL_2D = {"m": (B, ["b", 1, "s", "t"])}, {"m": (B, ["s", "t"])}
 PADDING, FLOATS = {"m": (B, ["b", 1, 1, "t"])}, {"m": (F, ["b", 1, "s", "t"])}
 HEADS = {"q_num_heads": 4, "kv_num_heads": 2}
 
-# Inputs, in the order of the operator, and attributes.
+# The inputs, in the order of the operator, and the attributes.
 FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": (BY_HEAD, {}),
     "scale": (BY_HEAD, {"scale": 0.3}),
@@ -80,7 +81,7 @@ def feed(inputs: dict[str, Any], sizes: tuple[int, ...]) -> dict[str, np.ndarray
         if dtype == B:
             fed[name] = rng.random(shape) < 0.6
             if fed[name].size > 2:
-                # Some row sees nothing.
+                # One row sees no key.
                 fed[name].reshape(-1, shape[-1])[-1] = False
         else:
             fed[name] = rng.standard_normal(shape).astype("float32")
@@ -91,7 +92,7 @@ def feed(inputs: dict[str, Any], sizes: tuple[int, ...]) -> dict[str, np.ndarray
 
 
 def stages(built: onnx.ModelProto) -> str:
-    """The program as the graph passes leave it."""
+    """The program after the graph passes."""
     return relax.get_pipeline("zero")(relax.frontend.onnx.from_onnx(built)).script()
 
 
@@ -112,7 +113,8 @@ def test_the_operator_is_one_call(form: str) -> None:
         if "pk" not in inputs and sizes[3]:
             sizes = (*sizes[:3], 0)
         fed = feed(inputs, sizes)
-        # The reference takes the triangle of a mask as it comes, of one row too.
+        # The reference derives the causal mask from the shape of the mask, even if that has
+        # one row.
         whole = dict(fed)
         if "m" in fed:
             whole["m"] = np.array(np.broadcast_to(fed["m"], (*fed["m"].shape[:-2], sizes[1], fed["m"].shape[-1])))
@@ -144,10 +146,10 @@ def test_hidden_values_have_no_influence(form: str) -> None:
     else:
         fed = feed(inputs, (1, 7, 9, 0))
     want = np.asarray(compiled.run(None, fed)[0])
-    # A score of a hidden key that is no number.
+    # The scores of hidden keys become NaN and infinity.
     fed["k"][0, 0, 7], fed["k"][0, 1, 8] = np.nan, np.inf
     if form == "causal":
-        # Values that no query sees.
+        # A value that no query sees.
         fed["v"][0, 0, 7] = np.nan
     np.testing.assert_array_equal(np.asarray(compiled.run(None, fed)[0]), want)
 
@@ -165,7 +167,7 @@ def test_products_that_are_results_stay(mode: int) -> None:
 
 
 def exported(mask: str) -> onnx.ModelProto:
-    """`scaled_dot_product_attention` as PyTorch's exporter writes it."""
+    """`scaled_dot_product_attention` as written by PyTorch's exporter."""
     node = helper.make_node
     nodes = [
         node("Mul", ["q", "c"], ["q1"]),
@@ -227,7 +229,7 @@ def test_attention_as_pytorch_exports_it_is_one_call(mask: str) -> None:
             seen[:, :, 0] = False
             fed["m"] = seen
         if s > 2:
-            # Scores that are no numbers weigh nothing.
+            # Scores that are NaN get the weight 0.
             fed["q"][:, 1, 2, 0] = np.nan
         scores = np.float32(0.36) * fed["q"] @ fed["k"].swapaxes(2, 3) + np.where(seen, 0, -np.inf)
         with np.errstate(all="ignore"):

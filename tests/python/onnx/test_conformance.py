@@ -1,7 +1,8 @@
-"""The conformance tests of the package ``onnx``: every node test with its inputs left for the run, and the models that the
-package brings. What fails is in ``exclusions.toml`` with its reason, and must go on failing.
+"""The conformance tests of the package ``onnx``: every node test with all inputs passed at run
+time, and the models in the package. Failures are listed in ``exclusions.toml`` with their reason,
+and must continue to fail.
 
-``-k test_resize`` runs the tests of that name. The summary at the end counts what passed.
+``-k test_resize`` runs the tests of that name. The summary at the end counts the tests that pass.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from onnx.backend.test.runner import Runner
 import pliant
 from pliant import onnx_backend
 
-# Some of the cases are older than the opsets that are promised, which is said of each.
+# Some cases use opsets older than the tested ones; the importer warns about each of them.
 pytestmark = pytest.mark.filterwarnings("ignore:opset . is older")
 
 
-# Minutes in a build without optimisation; PLIANT_SLOW=1 runs it.
+# Takes minutes in a build without optimisation; PLIANT_SLOW=1 runs it.
 SLOW = {("real", "test_vgg19")}
 
 
@@ -43,7 +44,8 @@ def expected(entry: dict[str, Any]) -> Any:
 
 
 def failure(entry: dict[str, Any]) -> tuple[type[Exception], ...]:
-    """What is not supported is refused when it is compiled; only what says so may give something else."""
+    """Unsupported models must be refused at compile time; only entries with `differs` may fail in
+    another way."""
     if "differs" in entry:
         return (AssertionError, pliant.PliantError)
     return (pliant.UnsupportedError, pliant.CompileError)
@@ -62,17 +64,17 @@ def test_conformance(kind: str, name: str) -> None:
 
 
 def form(value: Any) -> Any:
-    """Which values are sequences, and how long."""
+    """The nesting of sequences and their lengths."""
     return [form(v) for v in value] if isinstance(value, list | tuple) else None
 
 
 def flat(value: Any) -> list[Any]:
-    """The arrays, those in sequences too: the runner cannot compare scalars there."""
+    """All arrays, including those in sequences, where the runner cannot compare scalars."""
     return [a for v in value for a in flat(v)] if isinstance(value, list | tuple) else [value]
 
 
 def array_of(value: Any) -> Any:
-    """What the tests hold: an array, or a tensor of the file format."""
+    """The array of a value, which is an array or a tensor of the file format."""
     return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
@@ -86,7 +88,7 @@ def test_every_exclusion_is_of_a_test() -> None:
 
 
 def test_there_are_as_many_as_the_package_brings() -> None:
-    """A loader that finds nothing would pass everything."""
+    """Without this test, a loader that finds nothing would pass everything."""
     count = {kind: sum(k == kind for k, _ in CASES) for kind in KINDS}
     assert count["node"] >= 1884 and count["simple"] >= 20 and count["real"] == 9, count
 

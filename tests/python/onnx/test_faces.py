@@ -1,4 +1,5 @@
-"""How models are compiled, run, reported and compared from Python, and from the command line of the wheel."""
+"""Compiling, running, reporting on and comparing models from Python and from the command line of
+the wheel."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ def test_weights_can_stay_parameters() -> None:
     compiled = pliant.compile(module)
     np.testing.assert_allclose(compiled(x, w), x @ w)
     assert compiled.input_names == ["x", "w"]
-    # As TVM has it.
+    # The same function as in TVM.
     apart, params = relax.frontend.detach_params(module)
     np.testing.assert_array_equal(params["main"][0].numpy(), w)
     np.testing.assert_array_equal(pliant.compile(apart)(x, *params["main"]), x @ w)
@@ -104,7 +105,7 @@ def troubled() -> onnx.ModelProto:
         node("Cast", "x", "s", to=onnx.TensorProto.STRING),
     ]
     made = model(nodes, "c s")
-    # What the file says of `b` lets the report go on behind it.
+    # The declared type of `b` lets the report continue after the failed node.
     made.graph.value_info.append(onnx.helper.make_tensor_value_info("b", onnx.TensorProto.FLOAT, ["n", 4]))
     return made
 
@@ -127,7 +128,7 @@ def test_the_report_tells_everything_at_once(tmp_path: Path) -> None:
 
 
 def test_reports_of_graphs_in_graphs() -> None:
-    """Nodes inside count, and one that fails inside is told with what it reads from around it."""
+    """Nested nodes are counted, and a nested node that fails is reported."""
     inner = [onnx.helper.make_node("Frob", ["x"], ["r"], name="deep")]
     branch = onnx.helper.make_graph(inner, "g", [], [onnx.ValueInfoProto(name="r")])
     other = onnx.helper.make_graph([node("Neg", "x", "r")], "g", [], [onnx.ValueInfoProto(name="r")])
@@ -162,7 +163,7 @@ def test_models_are_compared_node_by_node(tmp_path: Path) -> None:
     onnx.save(model([node("Relu", "x", "a"), node("Exp", "a", "b"), node("Add", "b b", "y")]), path)
     same = command("diff", str(path), "--against", "reference", "--shape", "n=50")
     assert same.returncode == 0 and "all outputs agree" in same.stdout, same.stderr
-    # The last bit of an exponential is a matter of taste.
+    # Implementations of the exponential may differ in the last bit.
     strict = command("diff", str(path), "--against", "reference", "--shape", "n=500", "--rtol", "0", "--atol", "0")
     assert strict.returncode == 1 and "the first node that differs is Exp 'b'" in strict.stdout, strict.stdout + strict.stderr
 
@@ -180,11 +181,12 @@ def test_the_command_shows_progress_on_a_terminal(arguments: tuple[str, ...], tm
         stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"},
     ) as child:  # fmt: skip
         os.close(theirs)
-        # A terminal takes what is written to it as long as somebody reads.
+        # Writes to a terminal block unless somebody reads from it.
         reader = threading.Thread(target=drain, args=(ours,), daemon=True)
         reader.start()
         assert child.wait(timeout=60) == 0
-    # A number of a closed descriptor is given to the next one, which the reader would read.
+    # The number of a closed descriptor can be reused, and the reader would then read from
+    # another file.
     reader.join(timeout=10)
     assert not reader.is_alive()
     os.close(ours)

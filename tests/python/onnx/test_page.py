@@ -1,4 +1,5 @@
-"""``docs/onnx.md``: its tables are made from the operators that are imported and the conformance tests that pass.
+"""The tables of ``docs/onnx.md``, made from the operators that are supported and the conformance
+tests that pass.
 
 ``PLIANT_BLESS=1`` writes them.
 """
@@ -21,7 +22,7 @@ FIRST_OPSET = 7
 
 
 def versions() -> dict[str, list[int]]:
-    """The versions of ONNX's own operators."""
+    """The versions of each of ONNX's own operators."""
     found = defaultdict(list)
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain == "" and not (schema.deprecated and schema.since_version <= FIRST_OPSET):
@@ -30,13 +31,13 @@ def versions() -> dict[str, list[int]]:
 
 
 def taken(opsets: list[int]) -> str:
-    """The versions that a model of opset 7 or newer can mean."""
+    """The versions that models of opset 7 or newer can refer to."""
     older = [v for v in opsets if v <= FIRST_OPSET]
     return ", ".join(str(v) for v in [*older[-1:], *(v for v in opsets if v > FIRST_OPSET)])
 
 
 def cases_of() -> dict[str, list[str]]:
-    """The node tests of each operator, those of its written-out function included."""
+    """The node tests of each operator, including those of its expansion as a function."""
     found = defaultdict(list)
     operator = {n: c.model.graph.node[0].op_type for (k, n), c in CASES.items() if k == "node" and c.model is not None}
     for name in operator:

@@ -1,4 +1,5 @@
-"""The node tests once more, with every input reshaped to a rank that only the run knows: they give the same."""
+"""The node tests again, with every input reshaped to a rank that is known only at run time: the
+results are the same."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from onnx import TensorProto, helper
 import pliant
 
 EACH = 24
-"""A sample: it takes seconds, and all of them minutes."""
+"""Only every 24th test runs: the sample takes seconds, all tests would take minutes."""
 
 NAMES = [name for kind, name in CASES if kind == "node" and not exclusion(kind, name)]
 
@@ -29,7 +30,7 @@ def renamed(graph: Any, names: dict[str, str]) -> None:
 
 
 def open_ranks(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with a vector and a shape for each input."""
+    """The model with each input passed as a vector and a shape."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
     graph = made.graph

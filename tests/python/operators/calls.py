@@ -1,4 +1,5 @@
-"""A case's call taken apart: its operator, operands and attributes, to be put together otherwise."""
+"""Splits the call of a case into its operator, operands and attributes, so that tests can build
+variants."""
 
 from __future__ import annotations
 
@@ -11,19 +12,21 @@ from cases import CASES, Case, Param
 import pliant
 
 OTHER = {
-    # Lowered stages, calls and control: not operators on tensors with a value in NumPy.
+    # Lowered stages, calls and control flow, which are not operators on tensors with a NumPy
+    # equivalent.
     *("assert_op", "print", "null_value", "shape_of", "tensor_to_shape"),
     *("make_closure", "invoke_closure", "invoke_pure_closure", "while_loop"),
-    # Their results are scalars; test_ranges.py runs them in all executors, with wrong operands too.
+    # Their results are scalars; test_ranges.py runs them in all executors, also with wrong
+    # operands.
     *("item", "trip_count"),
 }
 OTHER_GROUPS = ("call_", "builtin.", "memory.", "vm.", "inspect.")
-"""What tensors are made of (`inspect`) and the memory they lie in have tests of their own, test_inspect.py."""
+"""Inspecting tensors (`inspect`) and their memory is tested in test_inspect.py."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """`R.name(*operands, **attrs)`, all as text."""
+    """`R.name(*operands, **attrs)`, with all parts as text."""
 
     name: str
     operands: tuple[str, ...]
@@ -41,13 +44,13 @@ class Call:
 
 @cache
 def canonical(name: str) -> str:
-    """The name that the table has for an operator."""
+    """The primary name of an operator."""
     found: str = pliant._core.relax.get_op(name).name
     return found.removeprefix("relax.")
 
 
 def taken_apart(case: Case) -> Call | None:
-    """The call of a case, None where it is more than a call of one operator."""
+    """The call of a case, or `None` if the case is more than a call of one operator."""
     node = ast.parse(case.expr, mode="eval").body
     if not isinstance(node, ast.Call):
         return None
@@ -75,9 +78,9 @@ def taken_apart(case: Case) -> Call | None:
 
 @cache
 def operators() -> tuple[str, ...]:
-    """The operators on tensors, without `relax.`, each once."""
+    """The operators on tensors, without the prefix `relax.` and without aliases."""
     table = pliant._core.relax
-    # Other tests of this process may have registered operators of their own.
+    # Other tests in this process may have registered their own operators.
     own = {n for n in table.op_names() if table.get_op(n).__doc__.startswith("An operator of the user's")}
     names = {canonical(n.removeprefix("relax.")) for n in table.op_names() if n not in own}
     return tuple(sorted(n for n in names - OTHER if not n.startswith(OTHER_GROUPS)))
@@ -85,7 +88,7 @@ def operators() -> tuple[str, ...]:
 
 @cache
 def cases_of(name: str) -> tuple[tuple[Case, Call], ...]:
-    """The cases of an operator, taken apart."""
+    """The cases of an operator, with their calls."""
     return tuple((case, call) for case, call in APART if call.name == name)
 
 

@@ -1,8 +1,9 @@
-"""Random programs of operators: what `test_random_programs.py` compiles once and runs at many shapes.
+"""Random programs of operators, which `test_random_programs.py` compiles once and runs with
+many shapes.
 
-A step is either one of the operators' cases (`cases`), whose operands become values of the program where their types
-fit, or a call made from the operator's own signature, with operands and attributes drawn at random; the type rule
-judges whether that is a call at all.
+A step is one of two kinds. It is one of the operators' cases (`cases`), whose parameters are
+replaced by values of the program if their types match. Or it is a call made from the operator's
+signature, with random operands and attributes; the type rule decides whether that call is valid.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ import pliant
 from pliant.script import from_source
 
 Pick = Callable[[int], int]
-"""An integer below its argument."""
+"""Returns an integer below its argument."""
 
 DTYPES = ("float32", "float32", "float64", "float16", "int8", "int32", "int64", "uint8", "uint32", "bool")
 TO = (*DTYPES, "bfloat16", "int16", "uint16", "uint64")
 MAX_RANK = 4
 TRIES = 40
-"""Calls that the type rule may refuse before a case takes the place of a drawn one."""
+"""The number of calls that the type rule may refuse before a case is used instead."""
 
 SKIPPED = {
-    # No functions of tensors, or with effects.
+    # Operators that do not compute tensors from tensors, or have effects.
     *("relax.assert_op", "relax.print", "relax.null_value", "relax.shape_of", "relax.tensor_to_shape"),
     *("relax.make_closure", "relax.invoke_closure", "relax.invoke_pure_closure", "relax.while_loop"),
     *("relax.item", "relax.trip_count"),
@@ -38,7 +39,7 @@ SKIPPED_GROUPS = ("relax.call_", "relax.builtin.", "relax.memory.", "relax.vm.",
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor of the program; dims are texts, or None where they are not known."""
+    """A tensor of the program; dims are texts, or `None` if they are unknown."""
 
     name: str
     dtype: str
@@ -48,21 +49,22 @@ class Value:
 
 @dataclass(frozen=True)
 class Step:
-    """A binding: its text, with the operands' names in it, and what it makes."""
+    """A binding: the text of its call, including the operands' names, and the values that it
+    defines."""
 
     text: str
     operands: tuple[str, ...]
     outputs: tuple[Value, ...]
     case: Case | None
     order: tuple[str, ...]
-    """Of a case: the values that stand for its parameters."""
+    """The values that replace the parameters of a case; for other steps the operands."""
 
     op: str
 
 
 @dataclass
 class Program:
-    """Inputs, steps and all the values that they make."""
+    """The inputs, the steps and all values that they define."""
 
     inputs: list[Param] = field(default_factory=list)
     symbols: list[str] = field(default_factory=list)
@@ -90,7 +92,7 @@ class Program:
         )
 
     def leaves(self) -> list[str]:
-        """What no step uses: the results, so that nothing is dead."""
+        """The values that no step uses; they are the results, so that no step is dead code."""
         used = {name for step in self.steps for name in step.operands}
         made = [v.name for step in self.steps for v in step.outputs]
         return [name for name in made if name not in used]
@@ -104,7 +106,7 @@ def tensor(dims: Sequence[int | str], dtype: str) -> str:
 def operators() -> list[str]:
     table = pliant._core.relax
     names = sorted(set(table.op_names()) - SKIPPED)
-    # Other tests of this process may have registered operators of their own.
+    # Other tests in this process may have registered their own operators.
     own = {n for n in names if table.get_op(n).__doc__.startswith("An operator of the user's")}
     return [n for n in names if n not in own and not n.startswith(SKIPPED_GROUPS)]
 
@@ -113,7 +115,7 @@ def operators() -> list[str]:
 
 
 def types_of(info: Any) -> list[tuple[str, tuple[str, ...] | None, int | None]] | None:
-    """The tensors that a value is made of; None where it is made of something else."""
+    """The tensors of a value, or `None` if it contains anything else."""
     if isinstance(info, pliant.relax.TupleStructInfo):
         fields = [types_of(f) for f in info.fields]
         return None if any(f is None or len(f) != 1 for f in fields) else [f[0] for f in fields if f]
@@ -125,7 +127,7 @@ def types_of(info: Any) -> list[tuple[str, tuple[str, ...] | None, int | None]] 
 
 
 def typed(program: Program, text: str) -> Any:
-    """The type of a call in a program, or None where the type rule refuses it."""
+    """The type of a call in a program, or `None` if the type rule refuses it."""
     name = f"lv{len(program.steps)}"
     source = program.script([], [f"{name} = {text}"])
     source = source.replace("R.output()", f"R.output({name})").replace("return ()", f"return {name}")
@@ -136,7 +138,7 @@ def typed(program: Program, text: str) -> Any:
 
 
 def add(program: Program, text: str, operands: Sequence[str], op: str, case: Case | None = None) -> bool:
-    """Adds a call, if its type rule takes it and it makes tensors."""
+    """Adds a call if its type rule accepts it and its results are tensors."""
     info = typed(program, text)
     made = None if info is None else types_of(info)
     if not made or any(rank is None or rank > MAX_RANK for _, _, rank in made):
@@ -182,13 +184,15 @@ def drawn_input(program: Program, pick: Pick) -> Value:
 USABLE = [
     case
     for case in CASES
-    # What is refused at most sizes, or means something else with numbers for symbols, says little in a program.
+    # Cases that are refused at most sizes, or differ with numbers in place of symbols, would test
+    # little here.
     if case.constant and all(d == "bool" or "float" in d or "int" in d for d in (p.dtype for p in case.params))
 ]
 
 
 def matched(param: Param, value: Value, sizes: dict[str, str], written: set[str]) -> dict[str, str] | None:
-    """The sizes of a case's symbols if a value takes the place of its parameter."""
+    """The sizes of a case's symbols if `value` replaces its parameter, or `None` if it does
+    not match."""
     if value.dtype != param.dtype or value.dims is None or len(value.dims) != len(param.dims):
         return None
     found = dict(sizes)
@@ -202,7 +206,7 @@ def matched(param: Param, value: Value, sizes: dict[str, str], written: set[str]
 
 
 def from_case(program: Program, case: Case, pick: Pick, fresh: bool) -> bool:
-    """Adds a case as a step; its parameters are values of the program unless `fresh`, new inputs else."""
+    """Adds a case as a step; its parameters become values of the program, or new inputs if `fresh`."""
     tree = ast.parse(case.expr, mode="eval")
     written = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     sizes: dict[str, str] = {}
@@ -210,7 +214,7 @@ def from_case(program: Program, case: Case, pick: Pick, fresh: bool) -> bool:
     before = (len(program.inputs), len(program.symbols), len(program.pool))
     for param in case.params:
         fits = []
-        # A parameter with values of its own, such as indices, stays one.
+        # Parameters with special values, such as indices, are always new inputs.
         if not fresh and param.draw is None:
             fits = [(v, m) for v in program.pool if (m := matched(param, v, sizes, written)) is not None]
         if fits and pick(5):
@@ -236,7 +240,7 @@ def from_case(program: Program, case: Case, pick: Pick, fresh: bool) -> bool:
 
 
 def renamed(tree: ast.Expression, names: dict[str, str]) -> str:
-    """An expression with other names; keywords keep theirs."""
+    """The expression with variables renamed; keywords keep their names."""
 
     class Rename(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -266,7 +270,7 @@ def operand_text(program: Program, pick: Pick, used: list[Value]) -> str:
 
 
 def attribute_text(name: str, default: Any, rank: int, pick: Pick) -> str | None:
-    """A value for an attribute, or None for its default."""
+    """A random value for an attribute, or `None` for its default."""
     if isinstance(default, bool):
         return str(bool(pick(2)))
     if "dtype" in name:
@@ -280,7 +284,7 @@ def attribute_text(name: str, default: Any, rank: int, pick: Pick) -> str | None
 
 
 def from_signature(program: Program, op: str, pick: Pick) -> bool:
-    """Adds a call with drawn operands and attributes, if its type rule takes it."""
+    """Adds a call with random operands and attributes if its type rule accepts it."""
     used: list[Value] = []
     words: list[str] = []
     for name, kind, default in pliant._core.relax.get_op(op).parameters:
@@ -296,7 +300,7 @@ def from_signature(program: Program, op: str, pick: Pick) -> bool:
 
 
 def compose(pick: Pick, steps: int) -> Program:
-    """A program of about so many steps."""
+    """A random program of about `steps` steps."""
     program, names = Program(), operators()
     for _ in range(1 + pick(3)):
         drawn_input(program, pick)

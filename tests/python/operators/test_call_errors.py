@@ -29,7 +29,7 @@ ATTRS: list[Any] = [
     *(X, N, relax.PrimValue(3), relax.ShapeExpr([2, N]), b"bytes", 1 + 2j),
 ]
 SKIPPED = {
-    # Calls with a syntax of their own, or that are valid only inside of a function.
+    # Calls with special syntax, or that are valid only inside a function.
     *("invoke_closure", "invoke_pure_closure", "make_closure", "while_loop", "print", "assert_op", "null_value"),
 }
 

@@ -1,10 +1,11 @@
-"""Every operator on elements of every type that its rule takes, with extreme values among them.
+"""Every operator with every element type that its type rule accepts, also with extreme values.
 
-The types are found by asking the rule, and `docs/types.md` lists them; `PLIANT_BLESS=1` writes that list anew. What a
-program computes is compared with the interpreter, and with the case's NumPy formula where that is defined on the type:
-in float64 for floats, as it is for integers where NumPy's result has the type of the program's.
+The types are found by querying the rule, and `docs/types.md` lists them; `PLIANT_BLESS=1` updates
+that list. The results of a program are compared with the interpreter, and with the case's NumPy
+formula if it is defined for the type: in float64 for floats, and unchanged for integers if NumPy's
+result has the type of the program's.
 
-A run tries three types of each operator; `PLIANT_ALL_TYPES=1` tries all.
+By default three types of each operator are tested; `PLIANT_ALL_TYPES=1` tests all.
 """
 
 from __future__ import annotations
@@ -39,14 +40,15 @@ BEGIN, END = "<!-- operators -->\n", "<!-- end of operators -->"
 
 
 def of_dtype(case: Case, dtype: str) -> Case:
-    """The case with another type for its data: the parameters whose type is that of the first float, or of the first."""
+    """The case with another data type for its data: the parameters that have the type of the first float
+    parameter, or of the first parameter if none is a float."""
     kinds = [p.dtype for p in case.params]
     data = next((d for d in kinds if d.startswith("float")), kinds[0] if kinds else "")
     return replace(case, params=tuple(replace(p, dtype=dtype) if p.dtype == data else p for p in case.params))
 
 
 def script_of(case: Case) -> str:
-    """The case over float32 parameters in place of bfloat16 ones, which NumPy does not have."""
+    """The script of the case with float32 parameters in place of bfloat16 ones, which NumPy lacks."""
     narrow = [p.name for p in case.params if p.dtype == "bfloat16"]
     plain = replace(case, params=tuple(replace(p, dtype="float32") if p.name in narrow else p for p in case.params))
     casts = "".join(f'            {n} = R.astype({n}, dtype="bfloat16")\n' for n in narrow)
@@ -63,7 +65,7 @@ def accepted(case: Case) -> bool:
 
 @cache
 def table() -> dict[str, tuple[tuple[Case, Call], tuple[str, ...]]]:
-    """For each operator the case that takes the most types, and these."""
+    """For each operator, the case that accepts the most types, and these types."""
     found: dict[str, tuple[tuple[Case, Call], tuple[str, ...]]] = {}
     for name in operators():
         best: tuple[tuple[Case, Call], tuple[str, ...]] | None = None
@@ -79,7 +81,7 @@ def table() -> dict[str, tuple[tuple[Case, Call], tuple[str, ...]]]:
 
 
 def class_of(types: tuple[str, ...]) -> str:
-    """The types in few words."""
+    """A short text for a set of types."""
     groups = {"floats": FLOATS, "signed integers": SIGNED, "unsigned integers": UNSIGNED, "bool": ("bool",)}
     words = [word for word, group in groups.items() if set(group) <= set(types)]
     rest = [d for d in types if not any(d in groups[w] for w in words)]
@@ -105,7 +107,7 @@ def test_the_list_of_types_is_right() -> None:
 
 
 def extreme(dtype: str) -> Callable[[np.random.Generator, tuple[int, ...]], Array]:
-    """Values of a type, its ends and what is special among them."""
+    """Values of a type, including its extremes and special values."""
 
     def draws(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         if dtype == "bool":
@@ -145,14 +147,14 @@ def outcome(run: Callable[..., Any], inputs: list[Array]) -> list[Any] | str:
 
 
 def formula(case: Case, inputs: list[Array], dtype: str) -> list[Array] | None:
-    """What NumPy makes of the same numbers."""
+    """The results of the case's NumPy formula, or `None` if it does not apply."""
     wide = dtype in ("float16", "bfloat16")
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             want = case.reference(*(a.astype("float64") if wide and a.dtype.kind == "f" else a for a in inputs))
         except (OverflowError, TypeError, ValueError):
-            # Negative powers of integers, an infinite start of a maximum.
+            # For example negative powers of integers, or an infinite initial value of a maximum.
             return None
     if isinstance(want, Refusal):
         return None
@@ -161,7 +163,7 @@ def formula(case: Case, inputs: list[Array], dtype: str) -> list[Array] | None:
 
 @cache
 def widening() -> Any:
-    """NumPy has no bfloat16: a program makes float32 of it."""
+    """A program that converts bfloat16 to float32, since NumPy has no bfloat16."""
     return pliant.compile(
         from_source(
             "@I.ir_module\nclass Module:\n    @R.function\n"
@@ -171,22 +173,23 @@ def widening() -> Any:
 
 
 def comparable(name: str, dtype: str, inputs: list[Array]) -> bool:
-    """Whether NumPy's formula means something on such elements: those of cases go through floats."""
+    """Whether the NumPy formula is meaningful for such elements: the formulas of cases compute
+    with floats."""
     if dtype in FLOATS:
         return True
-    # Integers that come from floats may lie a little below them.
+    # Integers that are converted from floats may be slightly too small.
     if dtype == "bool" or name.startswith("image.resize"):
         return False
     return all(a.dtype.kind == "f" or a.size == 0 or abs(int(a.max())) < 2**53 for a in inputs)
 
 
 def as_arrays(values: list[Any]) -> list[Array]:
-    """The results as arrays; bfloat16 is widened."""
+    """The results as arrays; bfloat16 is converted to float32."""
     return [np.asarray(widening()(v) if str(v.dtype) == "bfloat16" else v) for v in values]
 
 
 def tried(name: str, types: tuple[str, ...]) -> tuple[str, ...]:
-    """The types of an operator that this run compiles."""
+    """The types of an operator to test."""
     if ALL:
         return types
     turn = zlib.crc32(name.encode())
@@ -205,8 +208,9 @@ def test_operator_on_data_types(name: str) -> None:
         model = pliant.compile(module, exec_mode=("bytecode", "compiled")[seed % 2])
         rng = np.random.default_rng(seed)
         for k, sizes in enumerate(size_sets(case, rng)[:4]):
-            # Where an infinite number takes part, the order of a Fourier transform's sums tells NaN from infinities; and what a
-            # query does not see reaches it in loops alone, which float64 gets (docs/numerics.md).
+            # With infinite inputs, the order of the sums of a Fourier transform decides between NaN
+            # and infinity. In attention, hidden values affect the result only in loops, which only
+            # float64 uses (docs/numerics.md).
             differs = case.expr.startswith("R.signal.") or (
                 case.expr.startswith("R.nn.attention") and dtype != "float64"
             )

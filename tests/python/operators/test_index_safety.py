@@ -1,5 +1,5 @@
-"""Indices that come as values: one out of range is refused with the operator, the index and the size, in both modes and
-by the interpreter, unless indices are trusted (`relax.trust_indices`)."""
+"""Computed indices: one that is out of range is refused with the operator, the index and the size,
+in both modes and by the interpreter, unless indices are trusted (`relax.trust_indices`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ F32 = "float32"
 
 @dataclass(frozen=True)
 class Indexing:
-    """An operator that reads indices: its call, its operands' types, operands that fit and those that do not."""
+    """An operator that reads indices: its call, the types of its operands, valid operands and
+    invalid ones."""
 
     call: str
     types: str
@@ -27,7 +28,7 @@ class Indexing:
     bad: tuple[Any, ...]
     message: str
     trusted: bool = True
-    """Whether `relax.trust_indices` lets such indices pass."""
+    """Whether `relax.trust_indices` accepts such indices."""
 
     @property
     def op(self) -> str:
@@ -148,14 +149,15 @@ def test_index_out_of_range(case: Indexing, mode: str) -> None:
         model(*case.good)
         with pytest.raises(pliant.PliantError) as caught:
             model(*case.bad)
-        # The run that failed leaves nothing behind.
+        # The failed run has no effect on the next one.
         model(*case.good)
     assert f"{case.op}: {case.message}" in str(caught.value), caught.value
 
 
 @pytest.mark.parametrize("case", INDEXING[3:], ids=[c.call for c in INDEXING[3:]])
 def test_trusted_indices_are_not_checked(case: Indexing) -> None:
-    """What is trusted reads and writes some other element of the tensor, never outside."""
+    """With trusted indices, an invalid index accesses another element of the tensor, never memory
+    outside of it."""
     module = from_source(case.script)
     model: Any = pliant.compile(module)
     trusting: Any = pliant.compile(module, config={"relax.trust_indices": True})
@@ -171,7 +173,7 @@ def test_trusted_indices_are_not_checked(case: Indexing) -> None:
 
 
 def test_every_indexing_operator_is_here() -> None:
-    """Operators with an operand that holds indices, found by the operand's name in the table."""
+    """The test covers all operators with an operand for indices, which is identified by its name."""
     words = ("indices", "rois", "seq_lengths", "sequence_lens", "valid_count", "targets")
     table = pliant._core.relax
     found = set()
@@ -179,9 +181,9 @@ def test_every_indexing_operator_is_here() -> None:
         operands = [n for n, kind, _ in table.get_op(name).parameters if kind in ("operand", "optional")]
         if any(o in words or o.endswith("_indices") for o in operands):
             found.add(name)
-    # An index outside has a meaning there: nothing is set, or the row is not counted.
+    # An index outside the range is valid there: no element is set.
     defined = {"relax.one_hot"}
-    # nn.gru and nn.rnn are nn.lstm with other gates; all_class_... and the rest take no indices of that name.
+    # nn.gru and nn.rnn are implemented like nn.lstm, with other gates.
     same = {"relax.nn.gru", "relax.nn.rnn"}
     assert found - defined - same <= {case.op for case in INDEXING}, found
 
@@ -253,7 +255,7 @@ def test_regions_without_bound_take_time_for_the_image_only(mode: str, aligned: 
         found = run(np.ones((1, 2, 4, 4), F32), np.array(HUGE, F32)).numpy()
         assert found.shape == (5, 2, 2, 2)
         assert np.all((found >= 0) & (found <= 1))
-        # A region that the image is a part of has the mean over all of it.
+        # A region that is larger than the image is averaged over all of its area.
         some = run(np.ones((1, 2, 4, 4), F32), np.array([[0, -4, 0, 4, 4]], F32)).numpy()
         assert np.all(some[..., 1] == 1)
 

@@ -1,6 +1,7 @@
-"""The sizes of fifty layers stay short: what convolutions and pools compute of a symbol simplifies at each layer.
+"""The sizes after fifty layers stay short: the sizes that convolutions and pools compute are
+simplified at each layer.
 
-`benches/shape_arithmetic.py` measures how long that takes.
+`benches/shape_arithmetic.py` measures the time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ LAYERS = 50
 
 
 def last_size(padding: int, every: int, pool: str) -> str:
-    """The height after convolutions of 3 by 3, each `every`-th followed by a pool."""
+    """The height after 3 by 3 convolutions, with a pool after each `every`-th of them."""
     lines, last = [], "x"
     for k in range(LAYERS):
         lines.append(f"a{k} = R.nn.conv2d({last}, w, padding={padding})")

@@ -1,8 +1,9 @@
-"""Every operator refuses what does not fit: ranks, data types, attributes and sizes that are known not to fit at the
-user's line, sizes that turn out not to fit when the program runs, with the operator and both symbols.
+"""Every operator refuses invalid operands. Ranks, data types, attributes and known sizes are
+refused at the user's line. Sizes that turn out not to match at run time are refused with the
+operator and both symbols.
 
-All is made from the operators' cases by changing one thing at a time. The lists say for which operators there is nothing
-to refuse; they must be right both ways.
+The tests change one thing at a time in the operators' cases. The lists contain the operators for
+which nothing can be refused; they must be exact.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pliant.script import from_source
 
 DTYPES = ("float32", "float64", "int8", "int64", "uint8", "bool")
 CASES_EACH = 6
-"""So many cases of an operator are changed until something is refused."""
+"""The number of cases of an operator that are changed until something is refused."""
 
 
 def mentions(case: Case, symbol: str) -> bool:
@@ -31,12 +32,13 @@ def mentions(case: Case, symbol: str) -> bool:
 
 
 def refused(case: Case, name: str) -> str | None:
-    """What is said of a case, at its line and with the operator's name; None where it is taken."""
+    """The error message for a case, which has its line and the operator's name; `None` if the case
+    is valid."""
     try:
         from_source(case.script)
     except pliant.PliantError as error:
         text = str(error)
-        # A plain number is refused before the operator sees it.
+        # A plain number is refused before the operator is checked.
         assert f"relax.{name}" in text or "does not fit" in text, f"{case.script}\n{text}"
         line = next(i for i, source in enumerate(case.script.splitlines(), 1) if "gv = " in source)
         assert getattr(error, "lineno", None) == line, text
@@ -45,7 +47,7 @@ def refused(case: Case, name: str) -> str | None:
 
 
 def first(name: str, variants: Any) -> str | None:
-    """What is said of the first variant of an operator's cases that is refused."""
+    """The message for the first variant of an operator's cases that is refused."""
     for case, call in cases_of(name)[:CASES_EACH]:
         for variant in variants(case, call):
             if any(mentions(case, s) for s in set(case.symbols) - set(variant.symbols)):
@@ -77,7 +79,7 @@ ANY_RANK = {
     *"ones ones_like power reshape right_shift round rsqrt shape_to_tensor sigmoid sign sin sinh size sqrt square".split(),
     *"subtract tan tanh tile trunc where wrap_param zeros zeros_like".split(),
 }
-"""Operators on tensors of every rank, or on none."""
+"""Operators that accept tensors of every rank, or that have no tensor operands."""
 
 
 @pytest.mark.parametrize("name", operators())
@@ -102,8 +104,8 @@ ANY_DTYPE = {
     *"nonzero ones ones_like permute_dims prod repeat reshape round shape_to_tensor size sort split squeeze".split(),
     *"strided_slice sum tile topk tril triu trunc unique wrap_param zeros zeros_like".split(),
 }
-"""Operators on elements of every type, of one tensor or of several that need not agree. The padding values of the cases of
-nn.pad and layout_transform are not values of every type."""
+"""Operators that accept every element type, for one tensor or for several that need not agree. The padding values in the
+cases of nn.pad and layout_transform are not values of every type."""
 
 
 @pytest.mark.parametrize("name", operators())
@@ -115,7 +117,7 @@ def test_wrong_data_type(name: str) -> None:
 
 
 def shared(case: Case) -> Iterator[tuple[str, str]]:
-    """A symbol, and a parameter that has it and is not the first to have it."""
+    """Pairs of a symbol and a parameter that uses it, except for the first parameter that does."""
     seen: set[str] = set()
     for p in case.params:
         yield from ((d, p.name) for d in dict.fromkeys(p.dims) if isinstance(d, str) and d in seen)
@@ -148,7 +150,7 @@ ANY_SIZES = {
     *"prod repeat reshape round rsqrt shape_to_tensor sigmoid sign sin sinh size sort split sqrt square std".split(),
     *"strided_slice sum take tan tanh tile tril triu trunc unique variance wrap_param zeros zeros_like".split(),
 }
-"""Operators of one operand of any sizes, or of several that need not agree."""
+"""Operators with one operand of any sizes, or with several whose sizes need not agree."""
 
 
 @pytest.mark.parametrize("name", operators())
@@ -157,7 +159,7 @@ def test_sizes_that_are_known_not_to_fit(name: str) -> None:
 
 
 def unequal(name: str) -> tuple[Case, str] | None:
-    """A case in which two sizes that must agree are two symbols."""
+    """A case in which two sizes that must agree are different symbols."""
     for case, _ in cases_of(name):
         for symbol, param in shared(case):
             if mentions(case, symbol) or not case.constant:
@@ -174,7 +176,7 @@ def unequal(name: str) -> tuple[Case, str] | None:
 
 UNEQUAL = [(name, *found) for name in operators() if (found := unequal(name)) is not None]
 def outcome(model: Any, inputs: list[Array]) -> str | None:
-    """What is said of inputs; None where they are taken."""
+    """The error message for these inputs; `None` if they are accepted."""
     try:
         model(*inputs)
     except pliant.PliantError as error:
@@ -183,7 +185,7 @@ def outcome(model: Any, inputs: list[Array]) -> str | None:
 
 
 AGREE: set[str] = set()
-"""Operators whose sizes need not agree where the first case has them agree."""
+"""Operators whose sizes need not agree, although they do in the first case."""
 
 
 @pytest.mark.parametrize(("name", "case", "symbol"), UNEQUAL, ids=[name for name, _, _ in UNEQUAL])
@@ -206,7 +208,8 @@ def test_sizes_that_turn_out_not_to_fit(name: str, case: Case, symbol: str) -> N
         assert word in text.replace("(", " ").replace(",", " ").replace(")", " ").split(), text
 
 
-# Operators whose cases have no two symbols that must agree: the parameters, the call, sizes that do not fit, and what is said.
+# Operators whose cases have no two symbols that must agree: parameters, call, sizes that do not
+# match, and message.
 MISFITS = {
     "broadcast_to": ({"x": ("n", 3), "y": ("m",)}, "R.broadcast_to(x, (m, 3))", {"n": 2, "m": 4}, r"dims m and n "),
     "image.affine_grid": ({"x": ("n", "k", 3)}, "R.image.affine_grid(x, (4, 4))", {"n": 2, "k": 3}, "k = 3, must be 2"),
@@ -245,12 +248,13 @@ MISFITS = {
 }
 
 KNOWN_ONLY = {
-    # The begins, ends and strides are values, whose number the machine compares with the rank.
+    # The begins, ends and strides are values; the virtual machine compares their number with
+    # the rank.
     "dynamic_strided_slice",
-    # The last dim says whether numbers are real or complex, so it is known to the compiler.
+    # The last dim determines whether numbers are real or complex, so the compiler must know it.
     *"signal.dft signal.stft".split(),
 }
-"""Operators without sizes that turn out not to fit only when they run."""
+"""Operators without sizes whose mismatch is found only at run time."""
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
@@ -275,7 +279,7 @@ def test_no_operator_lacks_sizes_that_turn_out_not_to_fit() -> None:
 
 
 def nonsense(key: str, default: Any) -> list[str]:
-    """Values that no operator takes for such an attribute."""
+    """Values that are invalid for such an attribute."""
     if isinstance(default, bool):
         return ['"nonsense"', "7"]
     if "axis" in key or "axes" in key:
@@ -292,7 +296,7 @@ def nonsense(key: str, default: Any) -> list[str]:
 
 
 TAKEN: set[str] = set()
-"""Attributes that take anything, and why."""
+"""Attributes that accept any value, as `operator.attribute=value`."""
 
 
 def attributes() -> list[tuple[str, str, str]]:

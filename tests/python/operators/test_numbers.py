@@ -1,4 +1,5 @@
-"""Numbers, symbols and gaps among the arguments of operators: both faces read them by the one declaration."""
+"""Numbers, symbols and omitted arguments of operators: script and Python interpret them by the same
+declaration."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ X = np.array([1.5, -2.0, 3.0], "float32")
 
 
 def scripted(types: str, call: str) -> Any:
-    """The module of a call in script."""
+    """A module with a call in script."""
     return from_source(
         f"@I.ir_module\nclass Module:\n    @R.function\n    def main({types}):\n        a = {call}\n        return a\n"
     )
 
 
 def built(params: list[relax.Var], call: relax.Expr) -> Any:
-    """The module of a call made in Python."""
+    """A module with a call built in Python."""
     builder = relax.BlockBuilder()
     with builder.function("main", params):
         builder.emit_func_output(builder.emit(call))
@@ -37,7 +38,7 @@ def var(name: str, shape: Any, dtype: str | None = "float32") -> relax.Var:
 
 
 def runs(module: Any, *args: Any) -> list[Any]:
-    """What it gives in both modes and by the interpreter."""
+    """The results in both modes and of the interpreter."""
     modes = ("bytecode", "compiled")
     results = [pliant.compile(module, exec_mode=mode)(*args) for mode in modes]
     return [*results, interpret(module, *args)]
@@ -49,7 +50,8 @@ def arrays(value: Any) -> list[np.ndarray]:
 
 SQUARE = np.arange(9, dtype="float32").reshape(3, 3)
 
-# The operands' types in script, the call, the same in Python, arguments, and what comes out.
+# The operands' types in script, the call, the same call in Python, the arguments, and the
+# expected result.
 FACES: list[tuple[str, str, Any, tuple[Any, ...], Any]] = [
     ('c: R.Tensor(("n",), "bool")', "R.where(c, 5, 7)", lambda c: op.where(c, 5, 7), (C,), np.where(C, 5, 7)),
     (
@@ -151,13 +153,13 @@ def test_a_truth_value_is_no_axis(call: str) -> None:
         scripted('x: R.Tensor((3, 3), "float32"), i: R.Tensor((3,), "int64")', call)
 
 
-# ---- attributes that may be of symbols ----
+# ---- attributes that may contain symbols ----
 
 M = np.array([[3.0, 1.0, 2.0, 0.0], [0.5, 4.0, -1.0, 7.0], [9.0, 8.0, 6.0, 5.0]], "float32")
 T = 'x: R.Tensor(("n", "m"), "float32")'
 n, m = M.shape
 
-# The call over the sizes n and m, and what comes out.
+# The call over the sizes n and m, and the expected results.
 SYMBOLS: list[tuple[str, list[np.ndarray]]] = [
     ("R.split(x, [n // 2], 0)", [M[: n // 2], M[n // 2 :]]),
     ("R.split(x, indices_or_sections=[n // 3, n + 2], axis=1)", [M[:, :1], M[:, 1:], M[:, :0]]),

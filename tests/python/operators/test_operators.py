@@ -1,4 +1,5 @@
-"""Every operator against NumPy: compiled once with all dims symbolic, run at many sizes in any order."""
+"""Every operator compared with NumPy: compiled once with all dims symbolic, and run with many sizes
+in random order."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from pliant.script import from_source
 from pliant.testing import interpret
 
 TOLERANCE = {"float16": (2e-3, 1e-3), "float32": (2e-5, 2e-6), "float64": (1e-12, 1e-12)}
-"""Relative and absolute; other types must agree exactly."""
+"""Relative and absolute tolerances; results of other types must be equal."""
 
 def draw(param: Param, sizes: dict[str, int], rng: np.random.Generator) -> Array:
     shape = tuple(sizes[d] if isinstance(d, str) else d for d in param.dims)
@@ -56,7 +57,7 @@ def check(got: Any, want: Array, where: str, case: Case) -> None:
 
 
 def judge(case: Case, run: Callable[..., Any], sizes: dict[str, int], rng: np.random.Generator, how: str) -> None:
-    """Runs a case at these sizes, and compares."""
+    """Runs a case with these sizes and compares the results."""
     inputs = [draw(param, sizes, rng) for param in case.params]
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -76,7 +77,8 @@ def judge(case: Case, run: Callable[..., Any], sizes: dict[str, int], rng: np.ra
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_operator(case: Case) -> None:
-    # Every second case runs as native code, the others as bytecode; the filetests run each program in both modes.
+    # About half of the cases run as native code, the others as bytecode; the filetests run each
+    # program in both modes.
     seed = zlib.crc32(case.name.encode())
     mode, other = ("bytecode", "compiled")[:: 1 if seed % 2 == 0 else -1]
     module = from_source(case.script)
@@ -90,7 +92,8 @@ def test_operator(case: Case) -> None:
     assert model.stats().compilations == 1
     if not case.constant:
         return
-    # The oracle of all other tests is itself tested, at sizes that it is fast enough for.
+    # The interpreter, the oracle of all other tests, is itself tested with sizes for which it is
+    # fast enough.
     for sizes in sorted(chosen, key=lambda s: sum(s.values()))[:3]:
         judge(case, lambda *inputs: interpret(module, *inputs), sizes, rng, "interpreted")
 
@@ -103,7 +106,8 @@ def test_operator_of_constant_sizes(case: Case) -> None:
     try:
         module = from_source(case.static(sizes))
     except pliant.PliantError:
-        # What does not fit is refused here already, where the program of symbols refuses it when it runs.
+        # Sizes that do not match are refused here already; the program with symbols refuses them at
+        # run time.
         inputs = [draw(param, sizes, rng) for param in case.params]
         with np.errstate(all="ignore"):
             assert isinstance(case.reference(*inputs), Refusal), case.static(sizes)
@@ -120,7 +124,8 @@ def test_refused_when_written(case: Refused) -> None:
 
 
 def apart_in_memory(array: Array) -> Array:
-    """The same elements, read-only and with other strides: every second of a larger array, from its end."""
+    """The same elements, read-only and with other strides: every second element of a larger array,
+    from its end."""
     if array.ndim == 0:
         strided = array.copy()
     else:

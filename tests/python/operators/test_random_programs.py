@@ -1,11 +1,12 @@
-"""Random programs, compiled once over symbols and run at shuffled shapes in both modes, against the interpreter and
-NumPy.
+"""Random programs, compiled once with symbolic sizes and run with many shapes in both modes. The
+results are compared with the interpreter and NumPy.
 
-One compiled program returns every value; each step's result is judged by the interpreter's of the same operands, and
-by NumPy's, so that errors do not add up. Another returns the last values alone, as users write programs, in which
-what can be fused is; it must agree with the first.
+One compiled program returns every value. The result of each step is compared with those of the
+interpreter and of NumPy for the same operands, so that errors do not accumulate. Another program
+returns only the last values, as users' programs do, so that fusion applies; its results must agree
+with those of the first.
 
-`PLIANT_PROGRAMS=500` tries that many, drawn anew each time; `PLIANT_PROGRAMS_SEED=3` repeats a draw.
+`PLIANT_PROGRAMS=500` tests that many programs; `PLIANT_PROGRAMS_SEED=3` selects the seed.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ SEED = int(os.environ.get("PLIANT_PROGRAMS_SEED", "0"))
 SIZES = (0, 1, 2, 3, 5, 7, 8, 13, 17, 33)
 RUNS = 5
 WORK = 20_000
-"""Elements of a step that the interpreter is fast enough for."""
+"""The number of elements in a step up to which the interpreter is fast enough."""
 TAME = 1e4
-"""Beyond that, formulas of equal meaning overflow and cancel in different ways."""
+"""With larger values, equivalent formulas overflow and cancel in different ways."""
 
 
 @st.composite
@@ -45,7 +46,7 @@ def programs(draw_: Any) -> tuple[Program, int]:
 
 def sizes_of(program: Program, rng: np.random.Generator, run: int) -> dict[str, int]:
     sizes = {s: int(SIZES[rng.integers(0, len(SIZES) if len(program.symbols) < 3 else 7)]) for s in program.symbols}
-    # Sizes that must agree seldom do by chance.
+    # Random sizes that must agree rarely do.
     if run % 2 == 0 and sizes:
         sizes = dict.fromkeys(sizes, next(iter(sizes.values())))
     return sizes
@@ -69,7 +70,7 @@ def close(got: Array, want: Array, dtype: str, factor: float) -> bool:
 
 
 def alone(step: Step, types: dict[str, Value], values: dict[str, Array], sizes: dict[str, int]) -> Any:
-    """The interpreter's result of a step, whose operands are these; sizes that the program does not know stay symbols."""
+    """The interpreter's result of one step for these operands; unknown sizes remain symbols."""
     params = []
     for name in step.operands:
         known = types[name].dims or ("",) * values[name].ndim
@@ -95,7 +96,7 @@ def alone(step: Step, types: dict[str, Value], values: dict[str, Array], sizes: 
 def judge_step(
     step: Step, types: dict[str, Value], values: dict[str, Array], sizes: dict[str, int], where: str
 ) -> None:
-    """Compares what a step made with the interpreter's and NumPy's results of the same operands."""
+    """Compares the results of a step with the interpreter's and NumPy's for the same operands."""
     gots = [values[v.name] for v in step.outputs]
     operands = [values[name] for name in step.operands]
     if sum(a.size for a in [*gots, *operands]) > WORK or not tame([*gots, *operands]):
@@ -117,7 +118,7 @@ def judge_step(
 
 
 def outcome(model: Any, inputs: list[Array]) -> list[Array] | str:
-    """The results, or what is said instead."""
+    """The results, or the error message."""
     try:
         return [np.asarray(value) for value in model(*inputs)]
     except pliant.InternalError:
@@ -131,7 +132,8 @@ def nudged(inputs: list[Array]) -> list[Array]:
 
 
 def agree(got: list[Array], want: list[Array], near: list[Array] | str, where: str) -> None:
-    """What is fused may round otherwise, which matters only where a program makes much of little."""
+    """Compares results of two programs. Fusion may round differently, which is accepted only if the
+    result is so sensitive that slightly changed inputs move it as much."""
     for k, (one, other) in enumerate(zip(got, want, strict=True)):
         assert (one.shape, one.dtype) == (other.shape, other.dtype), where
         if close(one, other, one.dtype.name, 16):
@@ -187,7 +189,7 @@ def test_random_programs(drawn: tuple[Program, int]) -> None:
 
 
 def test_programs_use_the_table() -> None:
-    """Programs are drawn from the whole table, not from what this file knows."""
+    """Programs use the whole operator table, not a fixed list."""
     rng = np.random.default_rng(1)
     seen: set[str] = set()
     for _ in range(25):

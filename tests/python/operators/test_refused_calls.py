@@ -1,4 +1,4 @@
-"""Calls that can be proved not to fit are refused while the script is read, at their line."""
+"""Calls that are provably invalid are refused when the script is parsed, at their line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Kernels of rows called by programs of their own: what they reach is checked, and the interpreter has them too."""
+"""Row kernels called directly by programs: their accesses are checked, and the interpreter supports
+them too."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from pliant.testing import interpret
 
 
 def module(params: str, call: str) -> Any:
-    """A loop function that makes one call, and the graph function around it."""
+    """A module with a loop function that makes one call, and a graph function that calls it."""
     return from_source(
         "@I.ir_module\nclass Module:\n    @T.prim_func(private=True)\n"
         f"    def rows({params}):\n"

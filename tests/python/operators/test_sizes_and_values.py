@@ -1,4 +1,4 @@
-"""Sizes that turn out negative, results that nobody computes, and values at the edges of their types."""
+"""Sizes that turn out negative, results that nothing computes, and extreme values of types."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_a_conversion_is_made_by_its_class() -> None:
         np.testing.assert_array_equal(run(data).numpy(), np.trunc(data * 1.5))
 
 
-# ---- what attributes cannot be ----
+# ---- invalid attributes ----
 
 
 @pytest.mark.parametrize(

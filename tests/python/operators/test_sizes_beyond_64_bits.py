@@ -1,4 +1,5 @@
-"""Sizes that leave 64 bits where nothing is allocated: an error, never loops over what is left of them."""
+"""Sizes that exceed 64 bits in programs that allocate no such tensor: an error, never loops over a
+wrapped size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of many elements: their errors do not grow with their number."""
+"""Sums of many elements: their errors do not grow with the number of elements."""
 
 from __future__ import annotations
 

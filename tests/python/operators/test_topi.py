@@ -1,4 +1,4 @@
-"""``topi``: every operator that has a loop form, made by hand from ``te`` tensors, against NumPy."""
+"""``topi``: every operator that has a loop form, built from ``te`` tensors and compared with NumPy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIRST = list({operator(case): case for case in reversed([c for c in CASES if "R.
 
 
 def by_topi(bb: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
-    """The call as one loop function that ``topi`` describes."""
+    """Lowers the call to one loop function with ``topi``."""
     name = call.op.name.removeprefix("relax.")
     absent = [isinstance(a, relax.Call) and a.op.name == "relax.null_value" for a in call.args]
     args = [None if gone else a for gone, a in zip(absent, call.args, strict=True)]
@@ -96,7 +96,7 @@ def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
 
 
 def run(outputs: Any, *inputs: tuple[te.Tensor, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-    """The values of stages over placeholders."""
+    """Runs a loop function of these stages over placeholders, and returns their values."""
     outputs = outputs if isinstance(outputs, list) else [outputs]
     func = te.create_prim_func([*(t for t, _ in inputs), *outputs])
     bb = relax.BlockBuilder()

@@ -1,5 +1,5 @@
-"""The field's names in ``topi`` that are no operators of the library, against NumPy: each over symbolic sizes, compiled
-once."""
+"""The names of TVM's ``topi`` that are not operators of the library, compared with NumPy: each with
+symbolic sizes, compiled once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Made = Callable[..., Any]
 
 
 def check(make: Made, want: Any, *arrays: np.ndarray, symbolic: bool = True, rtol: float = 1e-5) -> None:
-    """``make`` of tensors gives ``want``, with every size a symbol of its own unless said."""
+    """Checks that ``make`` of tensors returns ``want``; every size is a separate symbol if
+    ``symbolic``."""
     bb = relax.BlockBuilder()
     params = []
     for k, a in enumerate(arrays):
@@ -98,7 +99,8 @@ def test_diagonals() -> None:
         want[:, k, k] = d[:, k]
     check(topi.matrix_set_diag, want, x, d)
     band = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], "float32")
-    # The example of the operator's text in TensorFlow: the diagonals 1, 0 and -1 of a matrix, aligned to the right and left.
+    # The example in TensorFlow's documentation of the operator: the diagonals 1, 0 and -1 of a
+    # matrix, aligned right and left.
     want = np.zeros((3, 3), "float32")
     want[[0, 1], [1, 2]], want[[0, 1, 2], [0, 1, 2]], want[[1, 2], [0, 1]] = [2, 3], [4, 5, 6], [7, 8]
     check(lambda a, b: topi.matrix_set_diag(a, b, (-1, 1)), want, np.zeros((3, 3), "float32"), band)
@@ -233,7 +235,7 @@ def test_functions_of_scalars() -> None:
         check(of(te.copysign), np.copysign(left, right), left, right, symbolic=False)
         check(of(te.nextafter), np.nextafter(left, right), left, right, symbolic=False)
         whole = np.hypot(left, right)
-        # An infinity beside NaN is infinite in C; here it is NaN.
+        # The hypotenuse of infinity and NaN is infinity in C; here it is NaN.
         whole[np.isnan(left) | np.isnan(right)] = np.nan
         check(of(te.hypot), whole, left, right, symbolic=False, rtol=1e-6)
         powers = np.linspace(-45, 39, 57).astype("float32")

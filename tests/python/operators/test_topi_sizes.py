@@ -1,4 +1,5 @@
-"""Sizes that do not fit are refused by every function of topi: at once where they are known, else when it runs."""
+"""All functions of topi refuse sizes that do not match: immediately if they are known, otherwise at
+run time."""
 
 from __future__ import annotations
 

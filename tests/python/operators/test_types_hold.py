@@ -1,4 +1,5 @@
-"""What a type holds: conversions to narrow floats round once, and what does not fit is told."""
+"""The ranges of types: conversions to narrow floats round once, and values that do not fit
+are errors."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def runs(module: pliant.IRModule, mode: str, *args: Any) -> Any:
 def test_conversions_to_narrow_floats_round_once(mode: str, vectors: int) -> None:
     near = [1 + 2**-11, 1 + 3 * 2**-11, 2**-25, 65519.0, 3 + 2**-9]
     x = np.array([s * v for v in near for s in (1, -1)] * vectors)
-    # Either side of ties between float16 numbers.
+    # Values at and around ties between float16 numbers.
     x = np.concatenate([x, np.nextafter(x, np.inf), np.nextafter(x, -np.inf), x * (1 + 2.0**-40)])
     module = built(lambda a: op.astype(a, "float16"), (("n",), "float64"))
     np.testing.assert_array_equal(runs(module, mode, x).numpy(), x.astype("float16"))
@@ -44,7 +45,7 @@ def test_conversions_to_narrow_floats_round_once(mode: str, vectors: int) -> Non
     ties = np.array([1 + 2**-8, 1 + 3 * 2**-8, 2.0**100 * (1 + 2**-8), -(1 + 2**-8), 2.0**-130] * vectors)
     x = np.concatenate([ties, np.nextafter(ties, np.inf), np.nextafter(ties, -np.inf), ties * (1 + 2.0**-40)])
     module = built(lambda a: op.astype(op.astype(a, "bfloat16"), "float64"), (("n",), "float64"))
-    # One part in 2**8 has at most 8 bits: scaled to integers, rounding to even is Python's own.
+    # The significand is scaled to an integer of 8 bits, and NumPy rounds it to even.
     m, e = np.frexp(x)
     want = np.ldexp(np.round(m * 256) / 256, e)
     np.testing.assert_array_equal(runs(module, mode, x).numpy(), want)
@@ -64,7 +65,7 @@ def test_conversions_of_integers_round_once(mode: str, dtype: str) -> None:
 
 
 def even(value: int) -> int:
-    """The integer of eight bits and zeros that is nearest."""
+    """The nearest integer that has eight significant bits; ties round to even."""
     unit = 1 << max(value.bit_length() - 8, 0)
     low, rest = divmod(value, unit)
     return (low + (2 * rest > unit or (2 * rest == unit and low % 2 == 1))) * unit

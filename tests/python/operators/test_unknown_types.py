@@ -1,4 +1,4 @@
-"""Every operator on operands of which nothing is known before the program runs, against NumPy."""
+"""Every operator with operands whose types are unknown before run time, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pliant.script import from_source
 
 
 def script(case: Case) -> str:
-    """The case with parameters of unknown types; the sizes come as a shape."""
+    """The case with parameters of unknown types; the sizes are passed as a shape."""
     sizes = ", ".join(f'"{s}"' for s in case.symbols)
     params = ", ".join([f"sizes_: R.Shape([{sizes}])", *(f"{p.name}: R.Tensor" for p in case.params)])
     symbols = "".join(f"        {s} = T.int64()\n" for s in case.symbols)
@@ -29,7 +29,8 @@ def script(case: Case) -> str:
 
 
 def named(case: Case) -> Case:
-    """The case with errors that name the operator: the symbols are not the program's."""
+    """The case with errors that only name the operator, since the symbols are not those of the
+    operands' types."""
 
     def reference(*inputs: Any) -> Any:
         want = case.reference(*inputs)

@@ -1,6 +1,7 @@
-"""Loops over vectors at every length: bools, extremes with NaN, choices that change along an axis, strides.
+"""Vectorised loops at every length: bools, extremes with NaN, selections that change along an axis,
+strides.
 
-A length runs through all widths of vectors that a loop is made of, and their tails.
+The lengths cover all vector widths of a loop, and their remainders.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ DTYPES = ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"
 
 
 def program(call: str, *params: str) -> Any:
-    """One operator over a vector of symbolic length, compiled once."""
+    """A program of one operator over vectors of symbolic length, compiled once."""
     return pliant.compile(
         from_source(
             "@I.ir_module\nclass Module:\n    @R.function\n"
@@ -177,7 +178,8 @@ def test_axes_that_are_cut(dtype: str) -> None:
 
 
 def test_checks_of_no_elements_pass() -> None:
-    # Whether there is an element to choose is checked in front of a loop that may have no turn.
+    # The check that there is an element to select is hoisted out of a loop that may have no
+    # iterations.
     model = program("R.take(x, i, axis=1)", 'x: R.Tensor((2, "n"), "float32")', 'i: R.Tensor(("k",), "int64")')
     for n, k in ((0, 0), (3, 0), (3, 5)):
         x, i = np.arange(2.0 * n, dtype="float32").reshape(2, n), np.arange(k, dtype="int64") % 3

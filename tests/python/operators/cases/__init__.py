@@ -1,4 +1,4 @@
-"""The operators and what NumPy makes of the same inputs: one file of cases for each group of operators."""
+"""The operators with their NumPy equivalents: one file of cases for each group of operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention, against softmax row by row."""
+"""Attention, compared with a softmax computed row by row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def attention(
     causal: str | None = None,
     window: int | None = None,
 ) -> Array | Refusal:
-    """Queries (batch, len, heads, size), keys and values of perhaps fewer heads."""
+    """Attention over queries (batch, len, heads, size); keys and values may have fewer heads."""
     if q.shape[2] % max(k.shape[2], 1) or k.shape[2] == 0 < q.shape[2]:
         return Refusal("must be a multiple of those of keys")
     out = np.zeros((*q.shape[:3], v.shape[3]))

@@ -1,6 +1,6 @@
-"""What a case is, and how its inputs are drawn.
+"""The definition of a case, and how its inputs are drawn.
 
-Every dim that is a name is a symbol of the program; the test draws sizes for it.
+Every named dim is a symbol of the program; the test draws sizes for it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
 
 SIZES = (0, 1, 2, 3, 7, 8, 17, 33)
-"""What dims are drawn from where a case does not say so."""
+"""The default sizes from which dims are drawn."""
 SMALL = (0, 1, 2, 3, 7, 31)
-"""For operands of three dims."""
+"""The sizes for operands of three dims."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """What a reference gives where the program must refuse the inputs: a part of the message."""
+    """Returned by a reference if the program must refuse the inputs: a part of the error message."""
 
     part: str
     written: str | None = None
-    """A part of what is said where the sizes are known already, in a program of constant sizes and when interpreted."""
+    """A part of the message if the sizes are known: in a program of constant sizes, and when interpreted."""
 
     @property
     def pattern(self) -> str:
@@ -47,7 +47,8 @@ class Param:
 
 @dataclass(frozen=True)
 class Case:
-    """One operator with its operands, and the same in NumPy: an array, several, or a refusal."""
+    """One operator with its operands, and its NumPy equivalent, which returns an array, several
+    arrays or a refusal."""
 
     name: str
     params: tuple[Param, ...]
@@ -56,13 +57,13 @@ class Case:
     sizes: tuple[int, ...] = SIZES
     runs: int = 8
     cancels: bool = False
-    """Whether terms larger than the result cancel: then its error is small beside the largest result only."""
+    """Whether terms larger than the result cancel; its error is then relative to the largest result."""
 
     tolerance: float = 1.0
-    """How many times the usual error is allowed: results of several inexact steps."""
+    """The factor on the allowed error, for results of several inexact steps."""
 
     constant: bool = True
-    """Whether the program means the same with numbers for its symbols, as the interpreter sees it too."""
+    """Whether the program means the same with numbers for its symbols, as in the interpreter."""
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -79,7 +80,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Refused:
-    """A call that is refused when it is written, and a part of what is said."""
+    """A call that is refused when it is written, and a part of the error message."""
 
     name: str
     params: tuple[Param, ...]
@@ -93,7 +94,7 @@ class Refused:
 
 
 def script(params: tuple[Param, ...], expr: str, symbols: str, sizes: dict[str, int] | None = None) -> str:
-    """A module whose only function is one call; numbers stand for the symbols that `sizes` names."""
+    """A module whose only function is one call; symbols in `sizes` are replaced by numbers."""
     known = sizes or {}
 
     def shape(param: Param) -> str:
@@ -115,12 +116,12 @@ def positive(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def unit(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Between -0.9 and 0.9."""
+    """Numbers between -0.9 and 0.9."""
     return rng.random(shape) * 1.8 - 0.9
 
 
 def special(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Zeros, infinities and NaN among numbers."""
+    """Zeros, infinities and NaN mixed with ordinary numbers."""
     values = np.array([0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan])
     return values[rng.integers(0, len(values), shape)]
 
@@ -131,7 +132,7 @@ def nonzero(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def between(low: int, high: int) -> Draw:
-    """Integers from ``low`` up to ``high``, without it."""
+    """Integers from ``low`` up to, but not including, ``high``."""
     return lambda rng, shape: rng.integers(low, high, shape)
 
 
@@ -160,7 +161,7 @@ def y(*dims: int | str, draw: Draw | None = None) -> Param:
 
 
 def rounded(reference: Callable[..., Any]) -> Callable[..., Array]:
-    """A reference in float64, rounded to float32."""
+    """Wraps a reference so that it computes in float64 and rounds to float32."""
     return lambda *args: np.asarray(
         reference(*(a.astype("float64") if a.dtype == "float32" else a for a in args))
     ).astype("float32")

@@ -1,4 +1,4 @@
-"""Convolutions and transposed convolutions, against sums over the places of the kernel."""
+"""Convolutions and transposed convolutions, compared with sums over the positions of the kernel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pairs(padding: int | Sequence[int], n: int) -> list[tuple[int, int]]:
 def convolved(
     a: Array, w: Array, strides: Sequence[int], pads: Pads, dilation: Sequence[int], groups: int
 ) -> Array | Refusal:
-    """Data (N, C, ...) with kernels (O, I, ...)."""
+    """Convolves data (N, C, ...) with kernels (O, I, ...)."""
     n = a.ndim - 2
     padded = np.pad(a, [(0, 0), (0, 0), *pads])
     out = [(padded.shape[2 + k] - dilation[k] * (w.shape[2 + k] - 1) - 1) // strides[k] + 1 for k in range(n)]
@@ -53,7 +53,8 @@ def transposed(
     dilation: Sequence[int],
     groups: int,
 ) -> Array | Refusal:
-    """Data (N, C, ...) spread by kernels (I, O, ...): each element adds a scaled kernel to the result."""
+    """Transposed convolution of data (N, C, ...) with kernels (I, O, ...): each element adds a
+    scaled kernel to the result."""
     n = a.ndim - 2
     full = [(a.shape[2 + k] - 1) * strides[k] + dilation[k] * (w.shape[2 + k] - 1) + 1 + extra[k] for k in range(n)]
     if any(f - before - after < 0 for f, (before, after) in zip(full, pads, strict=True)):
@@ -83,7 +84,8 @@ def written(op: str, given: dict[str, Any]) -> str:
 
 
 def double(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """A reference in float64, rounded to the type of the first input; integers as they are."""
+    """Wraps a reference so that floats are computed in float64 and rounded to the type of the
+    first input."""
 
     def run(*inputs: Array) -> Any:
         if not np.issubdtype(inputs[0].dtype, np.floating):
@@ -113,7 +115,7 @@ def conv_transpose(name: str, data: tuple[int | str, ...], kernel: tuple[int | s
 
 
 def in_layout(case: Case, name: str, data: str, kernel: str, out: str | None = None) -> Case:
-    """The same case with its operands and its result in other layouts."""
+    """The same case with other layouts of its operands and result."""
     n = len(data) - 2
     x_param, w_param = case.params
     plain, plain_kernel = "NC" + "DHW"[3 - n :], ("IO" if "transpose" in case.name else "OI") + "DHW"[3 - n :]

@@ -1,4 +1,4 @@
-"""Results whose shape depends on values."""
+"""Operators whose result shape depends on values."""
 
 from __future__ import annotations
 

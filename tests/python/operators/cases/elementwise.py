@@ -1,4 +1,4 @@
-"""Operators on elements, one and two operands."""
+"""Elementwise operators with one and two operands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .base import *  # the vocabulary of cases
 
 
 def truncated(a: Array, b: Array) -> Array:
-    """Integers are divided towards zero."""
+    """Divides integers, rounding towards zero."""
     return np.trunc(a / b).astype(a.dtype)
 
 
@@ -99,7 +99,7 @@ POSITIVE_UNARY: dict[str, Callable[..., Any]] = {
 
 
 def whole(dtype: str) -> Draw:
-    """Any value of an integer type, its ends among them."""
+    """Random values of an integer type, including its extremes."""
     info = np.iinfo(dtype)
 
     def draws(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -111,14 +111,15 @@ def whole(dtype: str) -> Draw:
 
 
 def distance(dtype: str) -> Draw:
-    """Shifts by all distances inside the width, some beyond and some negative."""
+    """Shift distances within the width of the type, some beyond it and some negative."""
     bits = np.iinfo(dtype).bits
     low = -2 if np.iinfo(dtype).min < 0 else 0
     return lambda rng, shape: rng.integers(low, bits + 3, shape)
 
 
 def shifted(reference: Callable[..., Any], dtype: str) -> Callable[..., Array]:
-    """As Python's integers are shifted, in the width of the type; distances not inside it shift everything out."""
+    """Shifts like Python's integers, cut to the width of the type; distances outside that width
+    shift out all bits."""
     bits = np.iinfo(dtype).bits
 
     def one(a: int, by: int) -> int:
@@ -264,7 +265,7 @@ def elementwise() -> list[Case]:
             added_if_they_fit,
             sizes=(0, 1, 2, 3),
             runs=16,
-            # A size that is known to be 1 broadcasts.
+            # Only a size that is known to be 1 broadcasts.
             constant=False,
         ),
     ]

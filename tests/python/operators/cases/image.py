@@ -1,4 +1,4 @@
-"""Resizing by matrices of exact weights, and sampling at the places of grids."""
+"""Resizing with matrices of exact weights, and sampling at the coordinates of grids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .base import *  # the vocabulary of cases
 
 
 def place(i: int, n: int, m: int, mode: str, roi: tuple[float, float]) -> Fraction:
-    """The place in a dim of n elements of element i of m."""
+    """The coordinate, in a dim of n elements, of element i of the m resized ones."""
     half = Fraction(2 * i + 1, 2) * Fraction(n, m) - Fraction(1, 2)
     if mode == "align_corners":
         return Fraction(i * (n - 1), m - 1) if m > 1 else Fraction(0)
@@ -46,7 +46,7 @@ def cubic(d: float, alpha: float) -> float:
 
 
 def matrix(n: int, m: int, roi: tuple[float, float], **given: Any) -> Array:
-    """The weights of n elements in each of m."""
+    """The weights of n elements in each of m resized elements, as a matrix (m, n)."""
     mode, method = given.get("coordinate_transformation_mode", "half_pixel"), given.get("method", "linear")
     out = np.zeros((m, n))
     for i in range(m):
@@ -68,7 +68,7 @@ def matrix(n: int, m: int, roi: tuple[float, float], **given: Any) -> Array:
 
 
 def resized(a: Array, size: tuple[int, ...], **given: Any) -> Array | Refusal:
-    """Images (n, c, ...)."""
+    """Resizes images (n, c, ...)."""
     dims = a.shape[2:]
     if any(n == 0 and m > 0 for n, m in zip(dims, size, strict=True)):
         return Refusal("the data has no elements")
@@ -178,7 +178,7 @@ def reflected(p: float, n: int, align: bool) -> float:
 
 
 def sample_1d(g: float, n: int, method: str, padding: str, align: bool) -> list[tuple[int, float]]:
-    """The pixels that a coordinate is made of, with their weights."""
+    """The pixels that contribute to a coordinate, with their weights."""
     p = (g + 1) / 2 * (n - 1) if align else ((g + 1) * n - 1) / 2
 
     def seen(v: float) -> float:

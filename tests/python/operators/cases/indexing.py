@@ -1,4 +1,4 @@
-"""Reading and writing elements at indices that are values."""
+"""Reading and writing elements at computed indices."""
 
 from __future__ import annotations
 

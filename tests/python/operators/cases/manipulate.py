@@ -1,4 +1,4 @@
-"""Moving and choosing elements."""
+"""Operators that move and select elements."""
 
 from __future__ import annotations
 

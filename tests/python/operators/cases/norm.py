@@ -11,7 +11,7 @@ from .conv import double
 
 
 def along(values: Array, axis: int, ndim: int) -> Array:
-    """A vector as a tensor that broadcasts along an axis."""
+    """Reshapes a vector so that it broadcasts along an axis."""
     return values.reshape([-1 if i == axis % ndim else 1 for i in range(ndim)])
 
 
@@ -49,7 +49,8 @@ def instance_norm(a: Array, gamma: Array, beta: Array, channel: int, axes: tuple
 
 
 def each(reference: Any) -> Any:
-    """A reference in float64 for several results, each rounded to float32."""
+    """Wraps a reference with several results so that it computes in float64 and rounds to the
+    input's type."""
     return lambda *inputs: [np.asarray(v).astype(inputs[0].dtype) for v in reference(*(i.astype("f8") for i in inputs))]
 
 
@@ -143,7 +144,7 @@ def nll_loss(p: Array, t: Array, w: Array | None, reduction: str, ignored: int =
 
 
 def classes(low: int, high: int) -> Draw:
-    """Classes, some of them the ignored one, -100."""
+    """Classes, including some that are the ignored class -100."""
     return lambda rng, shape: np.where(rng.random(shape) < 0.2, -100, rng.integers(low, high, shape))
 
 

@@ -1,4 +1,4 @@
-"""Pooling, padding and what moves pixels, against plain loops over windows."""
+"""Pooling, padding and operators that move pixels, compared with plain loops over windows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from .conv import double, pairs, spread
 
 
 def windows(size: int, k: int, stride: int, pads: tuple[int, int], dilation: int, ceil: bool) -> list[list[int]] | None:
-    """The places of each window in the padded dim, those beyond the padding left out; None if not one fits."""
+    """The positions of each window in the padded dim, without those after the padding; `None` if
+    the count is negative."""
     room = size + sum(pads) - dilation * (k - 1) - 1
     count = (-(-room // stride) if ceil else room // stride) + 1
     if ceil and (count - 1) * stride >= size + pads[0]:
@@ -25,12 +26,12 @@ def windows(size: int, k: int, stride: int, pads: tuple[int, int], dilation: int
 
 
 def lowest(dtype: Any) -> Any:
-    """What the largest of nothing is: a window may see padding alone, where the data is small."""
+    """The maximum of an empty window; in small data a window may cover only padding."""
     return -np.inf if np.issubdtype(dtype, np.floating) else np.iinfo(dtype).min
 
 
 def pooled(a: Array, kind: str, size: Any, **given: Any) -> Array | Refusal:
-    """Data (N, C, ...)."""
+    """Pools data (N, C, ...)."""
     n = a.ndim - 2
     sizes, strides = spread(size, n), spread(given.get("strides", 1), n)
     pads, dilation = pairs(given.get("padding", 0), n), spread(given.get("dilation", 1), n)

@@ -1,4 +1,4 @@
-"""Einstein sums, quantised numbers and draws."""
+"""Einstein sums, quantised numbers and random draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that rearrange, spread out and collapse, and matrices made from sizes."""
+"""Operators that rearrange, repeat and collapse elements, and matrices made from sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def one_hot(depth: int, axis: int) -> Callable[..., Any]:
 
 
 def fours(a: Array) -> Array:
-    """Rows in groups of four, the last filled up with 7; with fewer rows than four the groups are as small."""
+    """Rows in groups of four, the last group padded with 7; with fewer than four rows, the group
+    has that many."""
     rows = np.pad(a, ((0, -len(a) % 4), (0, 0)), constant_values=7).reshape(-1, 4, 3).transpose(0, 2, 1)
     return rows[..., : len(a)]
 

@@ -1,4 +1,4 @@
-"""Recurrent layers after ONNX's formulas, step by step, and Fourier transforms."""
+"""Recurrent layers computed step by step with ONNX's formulas, and Fourier transforms."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def gru(
 
 
 def rnn(x: Array, w: Array, r: Array, bias: Array, f: Callable[[Any], Any]) -> list[Array]:
-    """Batch first."""
+    """A simple recurrent layer over inputs (batch, time, features)."""
     (n, t, _), hidden = x.shape, r.shape[2]
     y, h = np.zeros((n, t, 1, hidden)), np.zeros((n, hidden))
     for s in range(t):

@@ -12,7 +12,7 @@ from .base import *  # the vocabulary of cases
 
 
 def over(axis: Any) -> Any:
-    """NumPy's spelling of an axis attribute."""
+    """An axis attribute in NumPy's form."""
     return tuple(axis) if isinstance(axis, list) else axis
 
 
