@@ -41,7 +41,7 @@ class Entry:
     inputs: tuple[Array, ...]
     numpy: Callable[..., Any] | None = None
     constant: tuple[tuple[int, int], ...] = field(default=())
-    """Operand and dim of sizes that the program knows."""
+    """Pairs of operand and dim whose sizes are constants of the program."""
 
     @property
     def script(self) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "target" / "against"
 FLAGS = ["-P", "-s"]
-"""Interpreter flags of workers: neither the working directory nor the user's packages hide those of the environment."""
+"""Interpreter flags of workers, so that the working directory and the user's packages do not hide those of the environment."""
 
 DESCRIBE = """
 import json, platform, numpy, pliant

@@ -37,7 +37,7 @@ RUN_SECONDS = 0.02
 MOST_RUNS = 1000
 
 Count = Callable[[Build, Path, int, Sequence[str]], list[float]]
-"""The counts of the steps of a workload (a file) with so many threads."""
+"""Counts the instructions of the steps of a workload (a file) with a number of threads."""
 
 
 class NoCounter(Exception):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LEVEL = 0.05
-"""The probability that noise marks any row of a table."""
+"""The probability that noise alone marks some row of a table."""
 
 Pair = tuple[float, float]
 

@@ -29,7 +29,7 @@ LONG_CALL = 0.05
 """Calls and compilations that take longer have half as many phases."""
 REPLY_SECONDS = 600
 LEAST_MEGABYTES = 4.0
-"""Peaks below this count as this: they are a few pages more or less of Python's own."""
+"""Smaller peaks count as this value, since they vary by a few pages of Python itself."""
 TURNS = [0, 1, 1, 0]
 
 Row = tuple[str, str]
