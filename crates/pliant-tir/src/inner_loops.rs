@@ -3,6 +3,8 @@
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Var};
 
+use rustc_hash::FxHashSet;
+
 use crate::walk::{for_each_stmt, own_exprs, uses_any};
 
 /// Loops of at most this many iterations are remainders of vector loops, or parts of a loop that was unrolled.
@@ -36,12 +38,15 @@ impl SlowLoop {
 
 /// The innermost loops of a lowered function that are slow, in its order.
 pub fn slow_loops(f: &PrimFunc) -> Vec<SlowLoop> {
-    let mut out = Vec::new();
-    for_each_stmt(f, f.body, &mut |_, data| {
-        if let StmtData::For { var, extent, body, .. } = data
-            && !has_loop(f, *body)
-            && !has_few_iterations(f, *extent)
-        {
+    let (mut out, mut remainders) = (Vec::new(), FxHashSet::default());
+    for_each_stmt(f, f.body, &mut |s, data| {
+        let StmtData::For { var, extent, body, .. } = data else { return };
+        let few = has_few_iterations(f, *extent);
+        if few && f.as_int(*extent).is_none() {
+            // Loops inside of a remainder run as seldom.
+            for_each_stmt(f, *body, &mut |inner, _| drop(remainders.insert(inner)));
+        }
+        if !few && !remainders.contains(&s) && !has_loop(f, *body) {
             let found = slow(f, *var, *body);
             if (found.scalar || found.divides || found.asserts) && !out.contains(&found) {
                 out.push(found);

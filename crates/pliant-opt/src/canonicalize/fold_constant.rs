@@ -40,9 +40,10 @@
 //!
 //! # Never
 //! Evaluates calls with effects, packed functions, random numbers, operators whose result shape
-//! depends on values, values that a call writes to, or values with more elements than the setting
-//! `relax.FoldConstant.max_elements` (default: [`MAX_ELEMENTS`]). Creates large constants without
-//! constant tensor operands: `R.zeros` of more than [`MAX_CREATED`] elements stays a call.
+//! depends on values, values that a call writes to, or values with more elements than their
+//! operands and than the setting `relax.FoldConstant.max_elements` (default: [`MAX_ELEMENTS`]).
+//! Creates large constants without constant tensor operands: `R.zeros` of more than
+//! [`MAX_CREATED`] elements stays a call.
 
 use std::sync::Arc;
 
@@ -66,8 +67,14 @@ use crate::analysis::{Effects, written_vars};
 /// Maximum number of elements that an operator without constant tensor operands may create.
 pub const MAX_CREATED: u64 = 1024;
 
-/// Default for the maximum number of elements of a value; the pass or the context can override it.
+/// Default for the maximum number of elements of a value that has more than its constant operands;
+/// the pass or the context can override it.
 pub const MAX_ELEMENTS: u64 = 1 << 24;
+
+/// Maximum number of elements of a value that has no more elements than its constant operands but
+/// takes more memory, such as a cast of integers to floats. A value that takes no more memory than
+/// the constants that it replaces is folded at any size.
+const MAX_WIDENED: u64 = 1 << 27;
 
 /// As [`MAX_ELEMENTS`], if only the reference interpreter is available.
 const MAX_INTERPRETED: u64 = 1 << 20;
@@ -222,6 +229,9 @@ struct Scan<'a> {
     known: FxHashSet<Var>,
     pinned: FxHashSet<Var>,
     max_elements: u64,
+    /// Whether the limit also holds for values that have no more elements than their operands.
+    strict: bool,
+    /// The elements of all values beyond those of their operands.
     total: u64,
     out: Vec<Binding>,
 }
@@ -243,8 +253,10 @@ impl<'a> Scan<'a> {
         let unless_said = if ctx.evaluator.is_some() { MAX_ELEMENTS } else { MAX_INTERPRETED };
         let said = pass.max_elements.or_else(|| ctx.number(MAX_ELEMENTS_KEY));
         let max_elements = said.unwrap_or(unless_said);
+        let strict = said.is_some() || ctx.evaluator.is_none();
         let (known, out) = (FxHashSet::default(), Vec::new());
-        let mut scan = Scan { func, kernels, ctx, known, pinned, max_elements, total: 0, out };
+        let mut scan =
+            Scan { func, kernels, ctx, known, pinned, max_elements, strict, total: 0, out };
         walk(func, func.root(), |event| {
             if let Event::Bound(_, b) = event
                 && scan.is_foldable(b)
@@ -276,8 +288,22 @@ impl<'a> Scan<'a> {
         let Some(count) = elements(f, f.var(b.var).ty).filter(|_| whole) else { return false };
         let max = self.max_elements;
         let limit = if has_tensor(f, b.value) { max } else { MAX_CREATED.min(max) };
-        self.total = self.total.saturating_add(count);
-        count <= limit && self.total <= max.saturating_mul(MAX_LARGE)
+        let replaced = if self.strict { 0 } else { self.replaced(b, count) };
+        self.total = self.total.saturating_add(count.saturating_sub(replaced));
+        count <= limit.max(replaced) && self.total <= max.saturating_mul(MAX_LARGE)
+    }
+
+    /// The number of elements of the operands of a value with so many elements, if it may replace
+    /// them at any size; else 0.
+    fn replaced(&self, b: Binding, count: u64) -> u64 {
+        let f = self.func;
+        let operands = operands(f, b.value);
+        let sum = |size: fn(&Function, Type) -> Option<u64>| {
+            let sizes = operands.iter().map(|&e| size(f, f.expr_ty(e)).unwrap_or(0));
+            sizes.fold(0, u64::saturating_add)
+        };
+        let small = bytes(f, f.var(b.var).ty).is_some_and(|own| own <= sum(bytes));
+        if small || count <= MAX_WIDENED { sum(elements) } else { 0 }
     }
 
     /// Whether an operand is a constant or a variable that holds one.
@@ -319,6 +345,25 @@ fn has_tensor(f: &Function, e: Expr) -> bool {
         TypeData::Tuple(fields) => !fields.is_empty(),
         _ => false,
     })
+}
+
+/// The operands of a call, the fields of a tuple, or the tuple of a field.
+fn operands(f: &Function, e: Expr) -> Vec<Expr> {
+    match f.expr(e) {
+        ExprData::Call { args, .. } | ExprData::Tuple(args) => f.list(*args).to_vec(),
+        ExprData::TupleGetItem(t, _) => vec![*t],
+        _ => vec![e],
+    }
+}
+
+/// The bytes of a value of a type; `None` if the type does not determine them.
+fn bytes(f: &Function, ty: Type) -> Option<u64> {
+    match f.types.get(ty) {
+        TypeData::Tuple(fields) => {
+            fields.iter().try_fold(0u64, |n, &t| n.checked_add(bytes(f, t)?))
+        }
+        data => elements(f, ty)?.checked_mul(data.dtype()?.size() as u64),
+    }
 }
 
 /// The number of elements of a value of a type; `None` if the type does not determine it.
