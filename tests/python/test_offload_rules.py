@@ -97,7 +97,7 @@ def test_errors_of_registration_say_what_is_wrong():
         register_offload_rule("conv", pattern, "f", [x, w])
     with pytest.raises(ValueError, match="input 1 of the rule 'test.r' is no part of its pattern"):
         register_offload_rule("test.r", pattern, "f", [x, wildcard()])
-    with pytest.raises(TypeError, match="names of packed functions or callables"):
+    with pytest.raises(TypeError, match="a callable or the name of a packed function"):
         register_offload_rule("test.r", pattern, 5, [x, w])
     with pytest.raises(TypeError, match="is no DFPattern"):
         register_offload_rule("test.r", 5, "f", [])

@@ -1,9 +1,10 @@
 //! [`Explanation`]: what a compilation offloaded to kernels, what it kept in loops and why, and which loops are slow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use pliant_diag::SourceMap;
 use pliant_ir::{IRModule, Span};
 use pliant_pass::{Remark, RemarkKind, Remarks};
@@ -44,7 +45,11 @@ impl fmt::Display for Explanation {
         }
         let hits = hits.iter().map(|((rule, kernel), n)| format!("{rule:<24}{n:>5}  {kernel}"));
         section(f, "Offloaded to kernels", hits)?;
-        let missed = of(RemarkKind::Missed).map(|r| {
+        // A later stage may have replaced what an earlier one kept.
+        let done: HashSet<(&str, Span)> =
+            of(RemarkKind::Applied).map(|r| (&*r.function, r.span)).collect();
+        let open = |r: &&Remark| r.span == Span::NONE || !done.contains(&(&*r.function, r.span));
+        let missed = of(RemarkKind::Missed).filter(open).map(|r| {
             let place = self.place(r);
             format!("{} {place}: rule {} does not apply: {}", r.subject, r.rule, r.message)
         });
@@ -70,13 +75,8 @@ fn section(
     title: &str,
     lines: impl Iterator<Item = String>,
 ) -> fmt::Result {
-    let mut seen: Vec<(String, usize)> = Vec::new();
-    for line in lines {
-        match seen.iter_mut().find(|(known, _)| *known == line) {
-            Some((_, count)) => *count += 1,
-            None => seen.push((line, 1)),
-        }
-    }
+    let mut seen: IndexMap<String, usize> = IndexMap::new();
+    lines.for_each(|line| *seen.entry(line).or_default() += 1);
     writeln!(f, "{title}:")?;
     if seen.is_empty() {
         writeln!(f, "  nothing")?;

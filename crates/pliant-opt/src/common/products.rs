@@ -66,31 +66,6 @@ impl ByMatrix {
         let fits = bias.is_none_or(|b| reaches(func, b, value));
         fits.then(|| ByMatrix { x: args[0], right: args[1], transposed, bias })
     }
-
-    /// Replaces the product of a binding by `call`, which computes it without the bias, and adds the
-    /// bias. `local` are the variables of dataflow blocks.
-    pub fn bind(
-        &self,
-        func: &mut Function,
-        mut binding: Binding,
-        call: Expr,
-        (namer, local): (&mut Option<Namer>, &FxHashSet<Var>),
-        out: &mut Vec<Binding>,
-    ) {
-        let ty = func.expr_ty(binding.value);
-        binding.value = match self.bias {
-            None => call,
-            Some(bias) => {
-                let namer = namer.get_or_insert_with(|| Namer::new(func));
-                let sum = namer.bind(func, "lv", call, out);
-                if let ExprData::Var(v) = *func.expr(sum) {
-                    func.var_mut(v).dataflow = local.contains(&binding.var);
-                }
-                op_call(func, ADD, &[sum, bias], ty)
-            }
-        };
-        out.push(binding);
-    }
 }
 
 /// Whether a tensor is known to broadcast to another without changing its sizes.
@@ -98,13 +73,6 @@ fn reaches(func: &Function, e: Expr, other: Expr) -> bool {
     let (Some(own), Some(of)) = (func.ty(e).dims(), func.ty(other).dims()) else { return false };
     let mut pairs = own.iter().rev().zip(of.iter().rev());
     own.len() <= of.len() && pairs.all(|(&a, &b)| a == b || func.syms.as_int(a) == Some(1))
-}
-
-/// The variables bound in dataflow blocks.
-pub fn bound_in_dataflow(func: &Function) -> FxHashSet<Var> {
-    let seqs = reachable_seqs(func).into_iter();
-    let blocks = seqs.flat_map(|seq| &func.seq(seq).blocks).map(|&block| func.block(block));
-    blocks.filter(|b| b.dataflow).flat_map(|b| &b.bindings).map(|b| b.var).collect()
 }
 
 /// The sizes of a tensor, if all are known.

@@ -146,7 +146,7 @@ impl Fuser<'_> {
             else {
                 continue;
             };
-            if let Some(members) =
+            if let Ok(members) =
                 members(func, self.ctx.ops, &reads, (self.pattern, &found), b, &taken)?
             {
                 taken.extend(members.iter().map(|m| m.var));

@@ -48,11 +48,14 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
+use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::{Binding, Callee, ExprData, Function, Var};
 use pliant_ir::{BaseFunc, IRModule, Op};
 use pliant_pass::remark::{Remark, RemarkKind};
 use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_sym::Proof;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::kernels::Kernels;
@@ -104,6 +107,10 @@ impl ModulePass for OffloadKernels {
         for (name, func) in &mut module.functions {
             ctx.check_cancelled()?;
             let BaseFunc::Relax(func) = func else { continue };
+            // The functions of external code generators are theirs.
+            if [COMPOSITE, CODEGEN, PRIMITIVE].iter().any(|key| func.attrs.contains_key(*key)) {
+                continue;
+            }
             offloader.function(name, func).map_err(|e| e.in_function(name))?;
         }
         offloader.kernels.insert_into(&mut module);
@@ -121,14 +128,13 @@ struct Offloader<'a> {
 /// The replacements of a rule in a function.
 #[derive(Default)]
 struct Replacements {
-    /// By the variable whose value a call computes: the bindings in front of it, and the call.
-    calls: FxHashMap<Var, (Vec<Binding>, Expr)>,
+    /// By the variable whose value a call computes: the bindings in front of it, and the binding of the
+    /// call.
+    calls: FxHashMap<Var, (Vec<Binding>, Binding)>,
     /// The variables whose bindings are removed.
     inside: FxHashSet<Var>,
-    /// The variables that replacements compute or remove.
+    /// The variables that replacements compute or remove, and the roots of matches.
     taken: FxHashSet<Var>,
-    /// The roots of the calls.
-    roots: FxHashSet<Var>,
 }
 
 impl Offloader<'_> {
@@ -144,9 +150,9 @@ impl Offloader<'_> {
             let own = own.get_or_insert_with(|| (**func).clone());
             let done = self.apply(at, own, name, &sites, &mut missed)?;
             changed |= !done.calls.is_empty();
-            replaced.extend(done.roots);
+            replaced.extend(done.taken);
         }
-        // What one rule keeps another may have replaced.
+        // Drop remarks about calls that another rule replaced.
         missed.retain(|(root, _)| !replaced.contains(root));
         missed.into_iter().for_each(|(_, remark)| self.ctx.remarks.add(remark));
         if let Some(own) = own.filter(|_| changed) {
@@ -192,36 +198,75 @@ impl Offloader<'_> {
                 message,
             };
             match verdict {
-                Ok(Offloaded { result, inside, value }) => {
+                Ok(offloaded) => {
                     let message = format!("kernel {}", info.kernel);
                     self.ctx.remarks.add(remark(RemarkKind::Applied, message));
-                    bindings.iter().for_each(|b| func.var_mut(b.var).dataflow = dataflow);
-                    done.taken.insert(result);
-                    done.taken.extend(&inside);
-                    done.inside.extend(inside);
-                    done.roots.insert(root.var);
-                    done.calls.insert(result, (bindings, value));
+                    done.add(func, (root, dataflow), bindings, offloaded)?;
                 }
-                Err(Kept::NotMeant) => {}
+                Err(Kept::NotApplicable) => {}
                 Err(Kept::Because(reason)) => {
                     missed.push((root.var, remark(RemarkKind::Missed, reason.into_owned())));
                 }
             }
         }
         if !done.calls.is_empty() {
-            rewrite_bindings(func, |_, mut binding, out| {
-                if let Some((before, value)) = done.calls.get(&binding.var) {
-                    out.extend(before);
-                    binding.value = *value;
-                }
-                if !done.inside.contains(&binding.var) {
-                    out.push(binding);
-                }
-                Ok(())
-            })?;
+            done.rewrite(func)?;
             rule.finish(func, self.ctx, &self.writers)?;
         }
         Ok(done)
+    }
+}
+
+impl Replacements {
+    /// Adds the replacement of a root. Bindings in front of it get the root's source location.
+    fn add(
+        &mut self,
+        func: &mut Function,
+        (root, dataflow): (Binding, bool),
+        mut bindings: Vec<Binding>,
+        Offloaded { result, inside, value }: Offloaded,
+    ) -> Result<(), PassError> {
+        let span = func.var(root.var).span;
+        let mut last = Binding::bind(result, value);
+        let (have, want) = (func.expr_ty(value), func.var(result).ty);
+        match is_subtype(func, have, want) {
+            Proof::Yes => {}
+            Proof::Unknown => {
+                let checked = Namer::new(func).bind(func, "lv", value, &mut bindings);
+                last = Binding::match_cast(result, checked, want);
+            }
+            Proof::No => {
+                let name = &func.var(result).name;
+                return Err(PassError::internal(format!(
+                    "the replacement of '{name}' is of another type"
+                )));
+            }
+        }
+        for b in &bindings {
+            let var = func.var_mut(b.var);
+            (var.dataflow, var.span) = (dataflow, span);
+        }
+        self.taken.extend(inside.iter().copied().chain([result, root.var]));
+        self.inside.extend(inside);
+        self.calls.insert(result, (bindings, last));
+        Ok(())
+    }
+
+    /// Puts the calls in place of the bindings that they replace.
+    fn rewrite(&self, func: &mut Function) -> Result<(), PassError> {
+        rewrite_bindings(func, |_, binding, out| {
+            match self.calls.get(&binding.var) {
+                Some((before, call)) => {
+                    out.extend(before);
+                    // A match_cast stays: it may define symbols.
+                    let cast = if call.cast.is_some() { call.cast } else { binding.cast };
+                    out.push(Binding { cast, ..*call });
+                }
+                None if self.inside.contains(&binding.var) => {}
+                None => out.push(binding),
+            }
+            Ok(())
+        })
     }
 }
 

@@ -72,11 +72,10 @@ impl RuleInfo {
         doc: &'static str,
         stage: Stage,
         roots: &'static [Op],
-        make: fn(&PassContext) -> Box<dyn Rule>,
+        make: fn(&PassContext) -> Result<Box<dyn Rule>, PassError>,
     ) -> Self {
         let (name, kernel, doc) = (name.into(), kernel.into(), doc.into());
-        let make = Arc::new(move |ctx: &PassContext| Ok(make(ctx)));
-        RuleInfo { name, kernel, doc, stage, roots: roots.into(), make }
+        RuleInfo { name, kernel, doc, stage, roots: roots.into(), make: Arc::new(make) }
     }
 }
 
@@ -124,7 +123,7 @@ pub struct Offloaded {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// The rule is for other calls.
-    NotMeant,
+    NotApplicable,
     /// The rule is for such calls, but the kernel cannot compute this one.
     Because(Cow<'static, str>),
 }

@@ -16,7 +16,7 @@ use pliant_opt::offload::byoc::table::{
 use pliant_opt::offload::fuse_ops_by_pattern::FuseOpsByPattern;
 use pliant_opt::offload::rule::RuleInfo;
 use pliant_opt::offload::rules::pattern::pattern_rule;
-use pliant_opt::offload::rules::{register_rule, remove_rule, rules};
+use pliant_opt::offload::rules::{check_rule_name, register_rule, remove_rule, rules};
 use pliant_opt::offload::run_codegen::RunCodegen;
 use pliant_pass::{PassContext, PassError};
 use pliant_vm::register_func;
@@ -185,7 +185,7 @@ fn generated(one: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
     }
     if !one.is_callable() {
         return Err(Error::Type(format!(
-            "the kernel of a backend or rule is one of the names of packed functions or callables, not {}",
+            "a kernel is a callable or the name of a packed function, not {}",
             one.get_type().name()?
         )));
     }
@@ -220,16 +220,21 @@ pub fn register_offload_rule(
     doc: String,
 ) -> Result<()> {
     let pattern = fusion_pattern(row);
+    let inputs: Vec<_> = inputs.iter().map(|node| node.pattern.clone()).collect();
+    let rule = |symbol: String| {
+        pattern_rule(pattern.clone(), inputs.clone(), symbol, doc.clone()).map_err(Error::Value)
+    };
+    // The function is only registered if the rule is valid.
+    rule(String::new())?;
+    check_rule_name(&pattern.name).map_err(Error::Value)?;
     let symbol = generated(kernel, &pattern.name)?.symbol;
-    let inputs = inputs.iter().map(|node| node.pattern.clone()).collect();
-    let rule = pattern_rule(pattern, inputs, symbol, doc).map_err(Error::Value)?;
-    register_rule(rule).map_err(Error::Value)
+    register_rule(rule(symbol)?).map(drop).map_err(Error::Value)
 }
 
 /// Removes a registered offload rule; returns whether there was one of that name.
 #[pyfunction]
 pub fn remove_offload_rule(name: &str) -> bool {
-    remove_rule(name)
+    remove_rule(name).is_some()
 }
 
 /// The offload rules in the order in which they are tried: name, pass, kernel and what each replaces.

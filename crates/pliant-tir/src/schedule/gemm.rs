@@ -143,6 +143,9 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
         one
     };
     let (rows, columns, batch) = (last(f, dims_m), last(f, dims_n), last(f, dims_b));
+    if panels.is_some() && (batch.is_some() || columns.is_none()) {
+        return None;
+    }
     let width = panels.map(|p| p.width);
     let inner = inner.pop().expect("there is one");
     called.extend(inner.vars.iter().copied());

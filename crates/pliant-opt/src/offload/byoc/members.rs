@@ -11,8 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::table::{FusionPattern, PatternCheck};
 
-/// The bindings of a match in their order, the root last: pure ones of one block that nothing outside of the match reads and
-/// that are not `taken`. `None` if there are others, or the pattern's check refuses the match.
+/// The bindings of a match in their order, the root last: pure ones of one block that nothing outside
+/// of the match reads and that are not `taken`. If there are others, or the pattern's check refuses
+/// the match, the reason.
 ///
 /// # Errors
 /// Those of the check.
@@ -23,7 +24,7 @@ pub fn members(
     (pattern, found): (&FusionPattern, &Match),
     root: Binding,
     taken: &FxHashSet<Var>,
-) -> Result<Option<Vec<Binding>>, PassError> {
+) -> Result<Result<Vec<Binding>, &'static str>, PassError> {
     let defs = &reads.defs;
     let mut set: FxHashSet<Var> = FxHashSet::from_iter([root.var]);
     set.extend(found.computed().filter_map(|e| reads.origin(func, e)));
@@ -42,8 +43,11 @@ pub fn members(
         let readers = reads.readers.get(&b.var).map_or(&[][..], Vec::as_slice);
         b.var == root.var || readers.iter().all(|r| r.is_some_and(|r| set.contains(&r)))
     };
-    if !fits || !members.iter().all(|(_, b)| hidden(b)) {
-        return Ok(None);
+    if !fits {
+        return Ok(Err("the match is not pure, spans blocks or is a part of another one"));
+    }
+    if !members.iter().all(|(_, b)| hidden(b)) {
+        return Ok(Err("something outside of the match reads a part of it"));
     }
     let members: Vec<Binding> = members.into_iter().map(|(_, b)| b).collect();
     if let Some(check) = &pattern.check {
@@ -56,16 +60,18 @@ pub fn members(
             annotations: &pattern.annotations,
         };
         if !check(&mut seen)? {
-            return Ok(None);
+            return Ok(Err("the check of the rule refuses the match"));
         }
     }
-    Ok(Some(members))
+    Ok(Ok(members))
 }
 
 /// What a function's variables are to each other.
 pub struct Reads {
     /// The values of variables.
     pub defs: Defs,
+    /// The variables that are other names of each variable.
+    copies: FxHashMap<Var, Vec<Var>>,
     /// Who reads each variable, copies looked through; `None` for the result of a sequence.
     readers: FxHashMap<Var, Vec<Option<Var>>>,
     /// Each variable's binding, and how many stand before it.
@@ -85,17 +91,25 @@ impl Reads {
                 }
             });
         };
+        let mut copies: FxHashMap<Var, Vec<Var>> = FxHashMap::default();
         walk(func, func.root(), |event| match event {
             Event::Binding(_, b) => {
                 bindings.insert(b.var, (bindings.len(), b));
                 if !is_copy(func, &b) {
                     read(b.value, Some(b.var));
+                } else if let ExprData::Var(v) = func.expr(defs.origin(func, b.value)) {
+                    copies.entry(*v).or_default().push(b.var);
                 }
             }
             Event::Result(seq) => read(func.seq(seq).result, None),
             _ => {}
         });
-        Reads { defs, readers, bindings }
+        Reads { defs, copies, readers, bindings }
+    }
+
+    /// The variables that are other names of a variable.
+    pub fn copies(&self, v: Var) -> &[Var] {
+        self.copies.get(&v).map_or(&[], Vec::as_slice)
     }
 
     /// The variable that an expression is, copies looked through.

@@ -48,7 +48,7 @@ use pliant_ir::DType;
 use pliant_ir::relax::{Expr, ExprData, Function};
 use pliant_ops::legalize::TirCall;
 use pliant_ops::{LegalizeError, te};
-use pliant_pass::{PassContext, PassError};
+use pliant_pass::{PassContext, PassError, Problem};
 use pliant_tensor::{Tensor, TensorError, pack_bfloat16, pack_panels, panel_width};
 
 use super::weight_only_matmul::kernel::{self as stored, Stored};
@@ -67,7 +67,7 @@ pub(super) fn info() -> RuleInfo {
         Stage::Kernel,
         &[MATMUL, LINEAR],
         |ctx: &PassContext| {
-            Box::new(MatmulPacked { packed: Vec::new(), rounds: ctx.rounds_to_bfloat16() })
+            Ok(Box::new(MatmulPacked { packed: Vec::new(), rounds: ctx.rounds_to_bfloat16() }))
         },
     )
 }
@@ -88,9 +88,10 @@ impl Rule for MatmulPacked {
         if self.rounds && !stored::takes(site.func, product.by.x) {
             return Ok(Err("its left operand has an unknown rank or too many dims".into()));
         }
+        let span = site.func.var(site.root.var).span;
         let call = self
             .call(site.func, &product)
-            .map_err(|e| PassError::internal(format!("a product has no loop function: {e}")))?;
+            .map_err(|e| PassError::User(vec![Problem::new(e.to_string()).at(span)]))?;
         Ok(site.offload_product(&product.by, call))
     }
 }
@@ -105,11 +106,11 @@ struct Product {
 
 impl Product {
     fn of(func: &Function, value: Expr) -> Result<Product, Kept> {
-        let by = ByMatrix::of(func, value).ok_or(Kept::NotMeant)?;
+        let by = ByMatrix::of(func, value).ok_or(Kept::NotApplicable)?;
         let (x, out) = (func.ty(by.x), func.ty(value));
         let dtype = out.dtype();
         if dtype == Some(DType::Int32) {
-            return Err(Kept::NotMeant);
+            return Err(Kept::NotApplicable);
         }
         if !matches!(dtype, Some(DType::Float32 | DType::Float64)) || x.dtype() != dtype {
             return Err("its operands are neither float32 nor float64".into());

@@ -43,27 +43,40 @@ fn builtin() -> Vec<RuleInfo> {
 /// The rules that the program has registered, in that order.
 static REGISTERED: RwLock<Vec<RuleInfo>> = RwLock::new(Vec::new());
 
-/// Adds a rule, or replaces the registered one of that name. Rules registered later are tried earlier, and before those of this
-/// crate.
+/// Checks that a rule of a program may have a name.
 ///
 /// # Errors
 /// A rule of this crate has the name.
-pub fn register_rule(rule: RuleInfo) -> Result<(), String> {
-    if builtin().iter().any(|own| own.name == rule.name) {
-        return Err(format!("there is an offload rule '{}' already", rule.name));
+pub fn check_rule_name(name: &str) -> Result<(), String> {
+    match builtin().iter().any(|own| own.name == name) {
+        true => Err(format!("there is an offload rule '{name}' already")),
+        false => Ok(()),
     }
-    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    registered.retain(|other| other.name != rule.name);
-    registered.push(rule);
-    Ok(())
 }
 
-/// Removes a registered rule; returns whether there was one of that name.
-pub fn remove_rule(name: &str) -> bool {
+/// Adds a rule, or replaces the registered one of that name, which is returned. Rules registered later
+/// are tried earlier, and before those of this crate.
+///
+/// # Errors
+/// A rule of this crate has the name.
+pub fn register_rule(rule: RuleInfo) -> Result<Option<RuleInfo>, String> {
+    check_rule_name(&rule.name)?;
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    let before = registered.len();
-    registered.retain(|rule| rule.name != name);
-    registered.len() < before
+    let old = take(&mut registered, &rule.name);
+    registered.push(rule);
+    Ok(old)
+}
+
+/// Removes a registered rule and returns it; `None` if there is none of that name.
+pub fn remove_rule(name: &str) -> Option<RuleInfo> {
+    take(&mut REGISTERED.write().unwrap_or_else(PoisonError::into_inner), name)
+}
+
+/// Takes the rule of that name out of a list. The caller drops it without the lock: it may own objects
+/// whose destructors list rules.
+fn take(rules: &mut Vec<RuleInfo>, name: &str) -> Option<RuleInfo> {
+    let at = rules.iter().position(|rule| rule.name == name)?;
+    Some(rules.remove(at))
 }
 
 /// All rules, in the order in which they are tried.

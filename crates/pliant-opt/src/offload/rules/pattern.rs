@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pliant_ir::relax::{Expr, Function};
-use pliant_pass::pattern::{Pattern, RuleSet};
+use pliant_ir::relax::{Expr, Function, Var};
+use pliant_pass::pattern::{Pattern, PatternKind, RuleSet};
 use pliant_pass::{PassContext, PassError};
 
 use crate::offload::byoc::members::{Reads, members};
@@ -12,11 +12,12 @@ use crate::offload::byoc::table::FusionPattern;
 use crate::offload::rule::{Kept, Offloaded, Rule, RuleInfo, Site, Stage, Verdict};
 use crate::offload::run_codegen::call_dps_packed;
 
-/// A rule that replaces matches of a pattern by calls of the packed function `kernel`: it takes what `inputs` matched, in that
-/// order, and the memory of the results. It runs after layouts are rewritten and before the rules of this crate.
+/// A rule that replaces matches of a pattern by calls of the packed function `kernel`. The function
+/// takes what `inputs` matched, in that order, and the memory of the results. The rule runs after
+/// layouts are rewritten and before the rules of this crate.
 ///
 /// # Errors
-/// An input that is no part of the pattern.
+/// If the pattern can never match, or an input is not a part of the pattern or is computed by it.
 pub fn pattern_rule(
     pattern: FusionPattern,
     inputs: Vec<Pattern>,
@@ -24,14 +25,20 @@ pub fn pattern_rule(
     doc: impl Into<Cow<'static, str>>,
 ) -> Result<RuleInfo, String> {
     let (name, kernel) = (Cow::Owned(pattern.name.clone()), kernel.into());
-    if let Some(at) = inputs.iter().position(|input| !pattern.pattern.contains(input)) {
-        return Err(format!("input {at} of the rule '{name}' is no part of its pattern"));
+    for (at, input) in inputs.iter().enumerate() {
+        if !pattern.pattern.contains(input) {
+            return Err(format!("input {at} of the rule '{name}' is no part of its pattern"));
+        }
+        if matches!(input.kind(), PatternKind::Call { .. }) {
+            return Err(format!("input {at} of the rule '{name}' is computed by its pattern"));
+        }
     }
+    let rules = RuleSet::new([pattern.pattern.clone()], pliant_ops::registry());
+    let rules = Arc::new(rules.map_err(|e| format!("the rule '{name}': {e}"))?);
     let symbol = kernel.clone().into_owned();
-    let make = move |ctx: &PassContext| -> Result<Box<dyn Rule>, PassError> {
-        let rules = RuleSet::new([pattern.pattern.clone()], ctx.ops)
-            .map_err(|e| e.in_function(&format!("rule {}", pattern.name)))?;
+    let make = move |_: &PassContext| -> Result<Box<dyn Rule>, PassError> {
         let (pattern, inputs, symbol) = (pattern.clone(), inputs.clone(), symbol.clone());
+        let rules = Arc::clone(&rules);
         Ok(Box::new(PatternRule { pattern, inputs, symbol, rules, reads: None }))
     };
     let roots = Cow::Borrowed(&[][..]);
@@ -43,8 +50,8 @@ struct PatternRule {
     pattern: FusionPattern,
     inputs: Vec<Pattern>,
     symbol: String,
-    rules: RuleSet,
-    /// Who reads the variables of the function, once it is needed.
+    rules: Arc<RuleSet>,
+    /// The readers of the function's variables, once they are needed.
     reads: Option<Reads>,
 }
 
@@ -56,31 +63,36 @@ impl Rule for PatternRule {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
         let (ops, root) = (site.ctx.ops, site.root);
         if root.cast.is_some() || !self.rules.may_match(site.func, root.value) {
-            return Ok(Err(Kept::NotMeant));
+            return Ok(Err(Kept::NotApplicable));
         }
         let reads = self.reads.get_or_insert_with(|| Reads::of(site.func, ops, site.writers));
         let Some(found) = self.rules.match_value(site.func, &reads.defs, ops, root.value) else {
-            return Ok(Err(Kept::NotMeant));
+            return Ok(Err(Kept::NotApplicable));
         };
         let matched = (&self.pattern, &found);
-        // Checks see a shared function and may add to its arenas.
+        // Checks receive a shared function and may add to its arenas.
         let mut shared = Arc::new(std::mem::replace(site.func, Function::empty()));
         let members = members(&mut shared, ops, reads, matched, root, site.taken);
         *site.func = Arc::unwrap_or_clone(shared);
-        let Some(members) = members? else {
-            let reason = "the check of the rule refuses the match, or something outside of it reads a part of it";
-            return Ok(Err(reason.into()));
+        let members: Vec<Var> = match members? {
+            Ok(members) => members.iter().map(|b| b.var).collect(),
+            Err(reason) => return Ok(Err(reason.into())),
         };
         let inputs: Option<Vec<Expr>> = self.inputs.iter().map(|p| found.get(p)).collect();
         let Some(inputs) = inputs else {
             return Ok(Err("the match has no value for an input of the kernel".into()));
         };
+        let computed = |&e: &Expr| reads.origin(site.func, e).is_some_and(|v| members.contains(&v));
+        if inputs.iter().any(computed) {
+            return Ok(Err("an input of the kernel is computed by the match".into()));
+        }
         let ty = site.func.expr_ty(root.value);
         let value = match call_dps_packed(site.func, &self.symbol, &inputs, ty) {
             Ok(value) => value,
             Err(reason) => return Ok(Err(Kept::Because(reason.into()))),
         };
-        let inside = members.iter().map(|b| b.var).filter(|&v| v != root.var).collect();
+        let hidden = members.iter().copied().filter(|&v| v != root.var);
+        let inside = hidden.flat_map(|v| reads.copies(v).iter().copied().chain([v])).collect();
         Ok(Ok(Offloaded { result: root.var, inside, value }))
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn info() -> RuleInfo {
         "transposes that move the last dim",
         Stage::Kernel,
         &[PERMUTE],
-        |_| Box::new(Transpose),
+        |_| Ok(Box::new(Transpose)),
     )
 }
 
@@ -71,7 +71,7 @@ struct Transpose;
 impl Rule for Transpose {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
         let Some((args, attrs)) = operands(site.func, site.root.value, PERMUTE) else {
-            return Ok(Err(Kept::NotMeant));
+            return Ok(Err(Kept::NotApplicable));
         };
         let x = args[0];
         let ty = site.func.ty(x);
@@ -79,18 +79,18 @@ impl Rule for Transpose {
             return Ok(Err("the rank or data type of its operand is unknown".into()));
         };
         let Some(order) = permutation(attrs, dims.len()).filter(|o| o.len() == dims.len()) else {
-            return Ok(Err(Kept::NotMeant));
+            return Ok(Err(Kept::NotApplicable));
         };
         let mut moved = order.iter().filter(|&&k| site.func.syms.as_int(dims[k]) != Some(1));
         let last = (0..dims.len()).rev().find(|&k| site.func.syms.as_int(dims[k]) != Some(1));
         if moved.next_back().copied() == last {
-            return Ok(Err(Kept::NotMeant));
+            return Ok(Err(Kept::NotApplicable));
         }
         if dims.len() > MAX_RANK {
-            return Ok(Err("it has more than 8 dims".into()));
+            return Ok(Err(Kept::Because(format!("it has more than {MAX_RANK} dims").into())));
         }
         if is_of_product(site, x) {
-            return Ok(Err(Kept::NotMeant));
+            return Ok(Err(Kept::NotApplicable));
         }
         let call = te_call(site.func, "transpose", &[x], |t| {
             let view = TensorView::from(&t[0]).permute(&order);

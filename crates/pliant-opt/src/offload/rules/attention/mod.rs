@@ -103,17 +103,14 @@ const WRITTEN: usize = 2 * CASTS;
 
 /// The row of the table.
 pub(super) fn info() -> RuleInfo {
-    let make = |ctx: &PassContext| -> Result<Box<dyn Rule>, PassError> {
-        Ok(Box::new(AttentionRule::new(ctx)?))
-    };
-    RuleInfo {
-        name: "attention".into(),
-        kernel: "attention".into(),
-        doc: "float32 attention: its products, scaling, masks and softmax, or the operator".into(),
-        stage: Stage::Composite,
-        roots: (&[MATMUL, ATTENTION, ATTENTION_BIAS]).into(),
-        make: std::sync::Arc::new(make),
-    }
+    RuleInfo::builtin(
+        "attention",
+        "attention",
+        "float32 attention: its products, scaling, masks and softmax, or the operator",
+        Stage::Composite,
+        &[MATMUL, ATTENTION, ATTENTION_BIAS],
+        |ctx| Ok(Box::new(AttentionRule::new(ctx)?)),
+    )
 }
 
 struct AttentionRule {
@@ -161,14 +158,14 @@ impl Rule for AttentionRule {
     }
 
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
-        let Some(uses) = &self.uses else { return Ok(Err(Kept::NotMeant)) };
+        let Some(uses) = &self.uses else { return Ok(Err(Kept::NotApplicable)) };
         let (value, defs) = (site.root.value, &site.uses().1);
         if !self.rules.may_match(site.func, value) {
-            return Ok(Err(Kept::NotMeant));
+            return Ok(Err(Kept::NotApplicable));
         }
         let found = self.rules.match_value(site.func, defs, site.ctx.ops, value);
         let root = found.and_then(|f| Some((f.rule, f.get(&self.roots[f.rule])?)));
-        let Some((rule, root)) = root else { return Ok(Err(Kept::NotMeant)) };
+        let Some((rule, root)) = root else { return Ok(Err(Kept::NotApplicable)) };
         let var = site.root.var;
         let mut cx = RewriteCx::new(site.func, site.ctx.ops, defs, var, site.namer);
         let attention = match rule {
@@ -188,11 +185,6 @@ impl Rule for AttentionRule {
             value = matcher::exchange_last(&mut cx, rows)?;
         }
         site.bindings = cx.into_bindings();
-        if site.func.expr_ty(value) != site.func.var(var).ty {
-            return Ok(
-                Err("the type of its result is less precise than that of the kernel".into()),
-            );
-        }
         Ok(Ok(Offloaded { result: var, inside: Vec::new(), value }))
     }
 

@@ -157,12 +157,12 @@ pub(super) fn convolution(
     binding: Binding,
     winograd: Option<Winograd>,
 ) -> Result<Convolution, Kept> {
-    let (op, args, attrs) = call(func, binding.value).ok_or(Kept::NotMeant)?;
-    let place = CONVOLUTIONS.iter().position(|&o| o == op).ok_or(Kept::NotMeant)?;
+    let (op, args, attrs) = call(func, binding.value).ok_or(Kept::NotApplicable)?;
+    let place = CONVOLUTIONS.iter().position(|&o| o == op).ok_or(Kept::NotApplicable)?;
     let (dims, transposed) = (place % 3 + 1, place >= 3);
     let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
     if func.ty(binding.value).dtype() == Some(DType::Int32) {
-        return Err(Kept::NotMeant);
+        return Err(Kept::NotApplicable);
     }
     if ![args[0], args[1], binding.value].into_iter().all(float) {
         return Err("its operands are not float32".into());

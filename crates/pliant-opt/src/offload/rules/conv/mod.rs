@@ -71,7 +71,7 @@ pub(super) fn info() -> RuleInfo {
         "float32 convolutions, with a bias, a residual and an activation",
         Stage::Kernel,
         &CONVOLUTIONS,
-        |ctx| Box::new(Conv { packed: Vec::new(), winograd: winograd(ctx) }),
+        |ctx| Ok(Box::new(Conv { packed: Vec::new(), winograd: winograd(ctx) })),
     )
 }
 

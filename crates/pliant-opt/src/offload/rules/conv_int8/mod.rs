@@ -72,7 +72,7 @@ pub(super) fn info() -> RuleInfo {
         "int32 convolutions of int8 or uint8 by constants, with scales, a bias, an activation and requantization",
         Stage::Kernel,
         &CONVOLUTIONS,
-        |_| Box::new(ConvInt8),
+        |_| Ok(Box::new(ConvInt8)),
     )
 }
 
@@ -81,7 +81,7 @@ struct ConvInt8;
 impl Rule for ConvInt8 {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
         if !matcher::may_be(site.func, site.root.value) {
-            return Ok(Err(Kept::NotMeant));
+            return Ok(Err(Kept::NotApplicable));
         }
         let uses = site.uses();
         let Some(convolution) = matcher::convolution(site.func, &uses.1, site.root) else {

@@ -68,7 +68,7 @@ pub(super) fn info() -> RuleInfo {
         "int32 matmuls of int8 or uint8 by constants, with scales, a bias and an activation",
         Stage::Kernel,
         &[MATMUL],
-        |_| Box::new(MatmulInt8 { packed: Vec::new() }),
+        |_| Ok(Box::new(MatmulInt8 { packed: Vec::new() })),
     )
 }
 
@@ -82,7 +82,7 @@ impl Rule for MatmulInt8 {
         let Some(weights) = matcher::weights(site.func, site.root).cloned() else {
             let integers = matcher::is_integer(site.func, site.root);
             let reason = "its right operand is not a constant matrix".into();
-            return Ok(Err(if integers { reason } else { Kept::NotMeant }));
+            return Ok(Err(if integers { reason } else { Kept::NotApplicable }));
         };
         let uses = site.uses();
         let Some(mut p) = matcher::product(site.func, &uses.1, site.root, &weights) else {

@@ -145,7 +145,7 @@ fn cell(op: Op, call: &Call<'_>) -> Option<Cell> {
 }
 
 impl Layer {
-    /// Whether all operands are known to be of the sizes that the others have, and packing weights that are given pays.
+    /// Whether all operands are known to have sizes that fit each other.
     fn fits(&self, func: &Function) -> bool {
         // A tensor without elements may have dims of which no other is a multiple.
         let times = |by: i64, size: i64| size.checked_mul(by);
@@ -165,7 +165,7 @@ impl Layer {
             && of(self.peepholes.as_ref(), &[d, peepholes]);
         let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
         let Some(&[first, second, inputs]) = func.ty(self.x).dims() else { return false };
-        let (batch, steps) = if self.batched { (first, second) } else { (second, first) };
+        let batch = if self.batched { first } else { second };
         let is = |dim, size: i64| func.syms.as_int(dim) == Some(size);
         let state = |e: Option<Expr>| {
             e.is_none_or(|e| match func.ty(e).dims() {
@@ -182,11 +182,16 @@ impl Layer {
             integer && func.ty(e).dims() == Some(&[batch])
         });
         let some = self.hidden > 0 && float(self.x) && is(inputs, self.input);
-        let count = func.syms.as_int(steps).zip(func.syms.as_int(batch));
-        let few = count.is_some_and(|(steps, batch)| steps.saturating_mul(batch) < PACKED_LEAST);
-        let given = [&self.w, &self.r].into_iter().any(|w| matches!(w, Weights::Given(..)));
-        let some = some && !(given && few);
         weights && some && lengths && state(self.first_output) && state(self.first_cell)
+    }
+
+    /// Whether the weights are not constant, and the steps of all sequences are known to be so few
+    /// that packing them does not pay.
+    fn has_few_steps(&self, func: &Function) -> bool {
+        let Some(&[first, second, _]) = func.ty(self.x).dims() else { return false };
+        let count = func.syms.as_int(first).zip(func.syms.as_int(second));
+        let few = count.is_some_and(|(a, b)| a.saturating_mul(b) < PACKED_LEAST);
+        few && [&self.w, &self.r].into_iter().any(|w| matches!(w, Weights::Given(..)))
     }
 }
 
@@ -201,14 +206,20 @@ pub(super) fn layer(
 ) -> Result<Layer, Kept> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(binding.value)
     else {
-        return Err(Kept::NotMeant);
+        return Err(Kept::NotApplicable);
     };
     let call = Call { func, nulls, args: func.list(*args), attrs: func.call_attrs(*attrs) };
     let cell = cell(*op, &call)
         .ok_or("it has other activations than the usual ones, `clip` or `input_forget`")?;
-    sized(&call, (*op, cell), binding)
+    let layer = sized(&call, (*op, cell), binding)
         .filter(|l| l.fits(func))
-        .ok_or("its operands are not float32 of known sizes that fit each other".into())
+        .ok_or("its operands are not float32 of known sizes that fit each other")?;
+    match layer.has_few_steps(func) {
+        true => {
+            Err("it has so few steps that packing its non-constant weights does not pay".into())
+        }
+        false => Ok(layer),
+    }
 }
 
 /// The layer of a cell; `None` where its weights are not of known sizes.

@@ -49,9 +49,10 @@ mod matcher;
 mod non_constant;
 mod weights;
 
-use pliant_ir::relax::Expr;
+use pliant_ir::relax::{Expr, Function, Var};
 use pliant_pass::{PassContext, PassError};
 use pliant_tensor::Tensor;
+use rustc_hash::FxHashMap;
 
 use crate::common::names::null_vars;
 use crate::lower::legalize_ops::trusts_indices;
@@ -68,7 +69,11 @@ pub(super) fn info() -> RuleInfo {
         Stage::Kernel,
         &[LSTM, GRU, RNN],
         |ctx: &PassContext| {
-            Box::new(Recurrent { packed: Vec::new(), trusted: trusts_indices(ctx) })
+            Ok(Box::new(Recurrent {
+                packed: Vec::new(),
+                trusted: trusts_indices(ctx),
+                nulls: FxHashMap::default(),
+            }))
         },
     )
 }
@@ -78,6 +83,8 @@ struct Recurrent {
     packed: Vec<(Layer, Packed)>,
     /// Whether lengths are in range.
     trusted: bool,
+    /// The variables of the function that hold absent operands.
+    nulls: FxHashMap<Var, Expr>,
 }
 
 /// Whether two layers have the same packed weights, all of them constants.
@@ -90,8 +97,12 @@ fn alike(a: &Layer, b: &Layer) -> bool {
 }
 
 impl Rule for Recurrent {
+    fn begin(&mut self, func: &Function) {
+        self.nulls = null_vars(func);
+    }
+
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
-        let l = match matcher::layer(site.func, &null_vars(site.func), site.root) {
+        let l = match matcher::layer(site.func, &self.nulls, site.root) {
             Ok(l) => l,
             Err(kept) => return Ok(Err(kept)),
         };

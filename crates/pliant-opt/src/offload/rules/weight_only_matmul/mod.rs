@@ -63,7 +63,7 @@ pub(super) fn info() -> RuleInfo {
         "float32 matmuls by dequantized constants of at most 8 bits",
         Stage::Dequantized,
         &[MATMUL, LINEAR],
-        |_| Box::new(WeightOnlyMatmul),
+        |_| Ok(Box::new(WeightOnlyMatmul)),
     )
 }
 
@@ -73,7 +73,9 @@ impl Rule for WeightOnlyMatmul {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
         let uses = site.uses();
         let finder = Finder { func: site.func, defs: &uses.1, place: site.root.var };
-        let Some(product) = finder.product(site.root.value) else { return Ok(Err(Kept::NotMeant)) };
+        let Some(product) = finder.product(site.root.value) else {
+            return Ok(Err(Kept::NotApplicable));
+        };
         if !kernel::takes(site.func, product.by.x) {
             return Ok(Err("its left operand has an unknown rank or too many dims".into()));
         }
