@@ -1,8 +1,9 @@
 //! Copies between tensors of any strides.
 //!
-//! Recipe: dims of size 1 are dropped, and neighbours that are adjacent in both tensors are merged. If the fastest dim of both is the
-//! same, rows are copied. Otherwise the two fastest dims span tiles whose lines both stay in the first-level cache: a tile reads
-//! along one dim and writes along the other. Pieces of tiles go to the worker team.
+//! Recipe: dims of size 1 are dropped, and adjacent dims that are contiguous in both tensors are
+//! merged. If the fastest dim of both is the same, rows are copied. Otherwise the two fastest dims
+//! span tiles whose cache lines stay in the L1 cache: a tile is read along one dim and written along
+//! the other. Pieces of tiles are distributed over the worker team.
 
 use std::ops::Range;
 

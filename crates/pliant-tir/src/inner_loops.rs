@@ -44,7 +44,9 @@ pub fn slow_loops(f: &PrimFunc) -> Vec<SlowLoop> {
         let few = has_few_iterations(f, *extent);
         if few && f.as_int(*extent).is_none() {
             // Loops inside of a remainder run as seldom.
-            for_each_stmt(f, *body, &mut |inner, _| drop(remainders.insert(inner)));
+            for_each_stmt(f, *body, &mut |inner, _| {
+                remainders.insert(inner);
+            });
         }
         if !few && !remainders.contains(&s) && !has_loop(f, *body) {
             let found = slow(f, *var, *body);

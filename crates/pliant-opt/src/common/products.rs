@@ -3,14 +3,13 @@
 //! the inputs.
 
 use pliant_ir::relax::visit::{bindings, operand_vars};
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, Var};
 use pliant_ir::{Attrs, Op, Sym};
 use pliant_pass::pattern::{Pattern, RewriteCx, is_op};
-use pliant_pass::rewrite::{Namer, reachable_seqs};
 use pliant_sym::{Analyzer, Facts};
 use rustc_hash::FxHashSet;
 
-use crate::common::names::{is_left_out, num_input, op_call};
+use crate::common::names::{is_left_out, num_input};
 
 /// `R.matmul(x1, x2)`.
 pub const MATMUL: Op = Op("relax.matmul");

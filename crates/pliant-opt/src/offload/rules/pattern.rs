@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pliant_ir::relax::{Expr, Function, Var};
-use pliant_pass::pattern::{Pattern, PatternKind, RuleSet};
+use pliant_pass::pattern::node::PatternKind;
+use pliant_pass::pattern::{Pattern, RuleSet};
 use pliant_pass::{PassContext, PassError};
 
 use crate::offload::byoc::members::{Reads, members};
