@@ -13,6 +13,11 @@ use crate::value::{V, chunk, clif, packable};
 /// The message of an integer division by zero.
 const DIV_ZERO: &str = "ZeroDivisionError: integer division by zero";
 
+/// Whether results need no rounding to the type of the operands.
+fn exact(op: BinOp) -> bool {
+    op.is_predicate() || matches!(op, BinOp::Min | BinOp::Max)
+}
+
 fn float_cc(op: BinOp) -> Option<FloatCC> {
     Some(match op {
         BinOp::Eq => FloatCC::Equal,
@@ -65,63 +70,24 @@ impl FuncGen<'_, '_> {
             && packable(operand)
             && let Some(v) = self.packed(op, &va, &vb, operand)
         {
-            return self.narrow(v, if op.is_predicate() { ty } else { operand });
+            return if exact(op) { Ok(v) } else { self.narrow(v, operand) };
         }
         let args = [(va, ta), (vb, tb)];
         let v = self.try_map_lanes(&args, ty, |g, l| g.scalar_op(op, l[0], l[1], operand.dtype))?;
-        if op.is_predicate() { Ok(v) } else { self.narrow(v, operand) }
+        if exact(op) { Ok(v) } else { self.narrow(v, operand) }
     }
 
     /// Rounds the result of an operation on narrow floats to their type.
     pub fn narrow(&mut self, v: V, ty: Ty) -> Gen<V> {
-        match ty.dtype {
-            DType::Float16 => {
-                let args = [(v, ty)];
-                self.try_map_lanes(&args, ty, |g, l| g.call_linked("pliant_round_f16", &[l[0]]))
-            }
-            DType::BFloat16 => Ok(match v {
-                V::X(chunks) => V::X(chunks.iter().map(|&c| self.round_bf16(c)).collect()),
-                v => self.map_lanes(&[(v, ty)], ty, |g, l| g.round_bf16(l[0])),
-            }),
-            _ => Ok(v),
-        }
-    }
-
-    /// A float32 (scalar or chunk) rounded to bfloat16: adding half of the last kept bit, ties to even.
-    fn round_bf16(&mut self, v: Value) -> Value {
-        let vector = self.b.func.dfg.value_type(v).is_vector();
-        let float = if vector { types::F32X4 } else { types::F32 };
-        let int = if vector { types::I32X4 } else { types::I32 };
-        let flags = crate::value::cast_flags();
-        let bits = if vector {
-            self.b.ins().bitcast(int, flags, v)
-        } else {
-            self.b.ins().bitcast(int, cranelift_codegen::ir::MemFlagsData::new(), v)
+        let round: fn(&mut Self, Value) -> Value = match ty.dtype {
+            DType::Float16 => Self::round_f16,
+            DType::BFloat16 => Self::round_bf16,
+            _ => return Ok(v),
         };
-        let constant = |g: &mut Self, value: i64| {
-            let c = g.b.ins().iconst(types::I32, value);
-            if vector { g.b.ins().splat(int, c) } else { c }
-        };
-        let (half, one, mask) =
-            (constant(self, 0x7fff), constant(self, 1), constant(self, 0xffff_0000));
-        let sixteen = self.b.ins().iconst(types::I32, 16);
-        let odd = self.b.ins().ushr(bits, sixteen);
-        let odd = self.b.ins().band(odd, one);
-        let sum = self.b.ins().iadd(bits, half);
-        let sum = self.b.ins().iadd(sum, odd);
-        let sum = self.b.ins().band(sum, mask);
-        let out = if vector {
-            self.b.ins().bitcast(float, flags, sum)
-        } else {
-            self.b.ins().bitcast(float, cranelift_codegen::ir::MemFlagsData::new(), sum)
-        };
-        let nan = self.b.ins().fcmp(FloatCC::Unordered, v, v);
-        if vector {
-            let nan = self.recast(nan, types::F32X4);
-            self.b.ins().bitselect(nan, v, out)
-        } else {
-            self.b.ins().select(nan, v, out)
-        }
+        Ok(match v {
+            V::X(chunks) => V::X(chunks.iter().map(|&c| round(self, c)).collect()),
+            v => self.map_lanes(&[(v, ty)], ty, |g, l| round(g, l[0])),
+        })
     }
 
     /// An operator on vectors of bools of which at least one is a mask: over the narrowest elements.
@@ -183,6 +149,7 @@ impl FuncGen<'_, '_> {
             BinOp::Add => &|g, x, y| g.b.ins().iadd(x, y),
             BinOp::Sub => &|g, x, y| g.b.ins().isub(x, y),
             BinOp::Mul if bits > 8 => &|g, x, y| g.b.ins().imul(x, y),
+            BinOp::Mul => &|g, x, y| g.multiply_bytes(x, y),
             BinOp::Min | BinOp::Max if bits < 64 => match (op, signed) {
                 (BinOp::Min, true) => &|g, x, y| g.b.ins().smin(x, y),
                 (BinOp::Min, false) => &|g, x, y| g.b.ins().umin(x, y),
@@ -200,6 +167,15 @@ impl FuncGen<'_, '_> {
             _ => return None,
         };
         Some(V::X(each(self, one)))
+    }
+
+    /// The product of bytes, of which the machine multiplies none: as 16 bits each.
+    fn multiply_bytes(&mut self, x: Value, y: Value) -> Value {
+        let (a, b) = (self.b.ins().uwiden_low(x), self.b.ins().uwiden_low(y));
+        let low = self.b.ins().imul(a, b);
+        let (a, b) = (self.b.ins().uwiden_high(x), self.b.ins().uwiden_high(y));
+        let high = self.b.ins().imul(a, b);
+        self.truncated(low, high)
     }
 
     /// `a < b ? a : b` of chunks: one instruction of x86.

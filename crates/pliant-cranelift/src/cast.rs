@@ -21,40 +21,45 @@ impl FuncGen<'_, '_> {
         {
             return Ok(v);
         }
-        if to.lanes > 1 && packable(from) && packable(to) {
-            let chunks = match (clif(from.dtype), clif(to.dtype)) {
-                // Narrow floats are float32 already.
-                (types::F32, types::F32) => Some(self.chunks(&v, from)),
-                (types::I32, types::F32) if from.dtype == DType::Int32 => {
-                    let chunks = self.chunks(&v, from);
-                    Some(
-                        chunks
-                            .iter()
-                            .map(|&c| self.b.ins().fcvt_from_sint(types::F32X4, c))
-                            .collect(),
-                    )
-                }
-                (types::F32, types::I32) if to.dtype == DType::Int32 => {
-                    let chunks = self.chunks(&v, from);
-                    Some(
-                        chunks
-                            .iter()
-                            .map(|&c| self.b.ins().fcvt_to_sint_sat(types::I32X4, c))
-                            .collect(),
-                    )
-                }
-                (a, b) if a == b && a.is_int() => Some(self.chunks(&v, from)),
-                (a, b) if a.is_int() && b.is_int() && a.bits() < b.bits() => {
-                    let chunks = self.chunks(&v, from).to_vec();
-                    Some(self.widened(chunks, from.dtype.is_int(), b.bits()))
-                }
-                _ => None,
-            };
-            if let Some(chunks) = chunks {
-                return self.narrow(V::X(chunks), to);
-            }
+        if to.lanes > 1
+            && packable(from)
+            && packable(to)
+            && let Some(chunks) = self.cast_chunks(&v, from, to)
+        {
+            return self.narrow(V::X(chunks), to);
         }
         self.try_map_lanes(&[(v, from)], to, |g, l| g.scalar_cast(l[0], from.dtype, to.dtype))
+    }
+
+    /// A conversion of chunks, or `None` where the machine has no instructions for it. Narrow floats, which are float32, are
+    /// not yet rounded.
+    fn cast_chunks(&mut self, v: &V, from: Ty, to: Ty) -> Option<Rc<[Value]>> {
+        let chunks = self.chunks(v, from).to_vec();
+        let (a, b) = (clif(from.dtype), clif(to.dtype));
+        let signed = from.dtype.is_int();
+        Some(match (a.is_float(), b.is_float()) {
+            (true, true) if a == b => chunks.into(),
+            (true, true) if b == types::F64 => self.promoted(chunks),
+            // Rounding to narrow floats from float32 would round twice.
+            (true, true) if to.dtype == DType::Float32 => self.demoted(chunks),
+            (true, false) if a == types::F32 => self.saturated(chunks, to.dtype)?,
+            (false, true) if a.bits() < 32 || a == types::I32 && to.dtype.bits() > 16 => {
+                let wide = self.widened(chunks, signed, 32).to_vec();
+                let signed = signed || a.bits() < 32;
+                match b {
+                    types::F32 if signed => {
+                        wide.iter().map(|&c| self.b.ins().fcvt_from_sint(types::F32X4, c)).collect()
+                    }
+                    types::F32 => {
+                        wide.iter().map(|&c| self.b.ins().fcvt_from_uint(types::F32X4, c)).collect()
+                    }
+                    _ => self.doubles(wide, signed),
+                }
+            }
+            (false, false) if a.bits() < b.bits() => self.widened(chunks, signed, b.bits()),
+            (false, false) => self.truncated_to(chunks, b.bits()),
+            _ => return None,
+        })
     }
 
     /// Chunks of integers as chunks of wider ones, of as many bits.
@@ -67,6 +72,106 @@ impl FuncGen<'_, '_> {
             chunks = twice.collect();
         }
         chunks.into()
+    }
+
+    /// Chunks of integers as chunks of their lowest bits.
+    fn truncated_to(&mut self, mut chunks: Vec<Value>, bits: u32) -> Rc<[Value]> {
+        while self.b.func.dfg.value_type(chunks[0]).lane_bits() > bits {
+            chunks = chunks.chunks(2).map(|p| self.truncated(p[0], p[1])).collect();
+        }
+        chunks.into()
+    }
+
+    /// The lower halves of the elements of two chunks.
+    pub fn truncated(&mut self, a: Value, b: Value) -> Value {
+        let ty = self.b.func.dfg.value_type(a);
+        if ty == types::I64X2 {
+            return self.low_halves(a, b);
+        }
+        // Without their upper halves the elements are in the range of the saturating instruction.
+        let half = ty.lane_bits() / 2;
+        let mask = self.b.ins().iconst(ty.lane_type(), (1i64 << half) - 1);
+        let mask = self.b.ins().splat(ty, mask);
+        let [a, b] = [a, b].map(|c| self.b.ins().band(c, mask));
+        self.b.ins().unarrow(a, b)
+    }
+
+    /// Chunks of float32 as chunks of float64.
+    fn promoted(&mut self, chunks: Vec<Value>) -> Rc<[Value]> {
+        let halves = chunks.into_iter().flat_map(|c| {
+            let high = self.upper_half(c);
+            [self.b.ins().fvpromote_low(c), self.b.ins().fvpromote_low(high)]
+        });
+        halves.collect()
+    }
+
+    /// Chunks of float64 as chunks of float32.
+    fn demoted(&mut self, chunks: Vec<Value>) -> Rc<[Value]> {
+        let pairs = chunks.chunks(2).map(|p| {
+            let [a, b] = [p[0], p[1]].map(|c| {
+                let c = self.b.ins().fvdemote(c);
+                self.recast(c, types::I64X2)
+            });
+            let second = self.b.ins().extractlane(b, 0);
+            let both = self.b.ins().insertlane(a, second, 1);
+            self.recast(both, types::F32X4)
+        });
+        pairs.collect()
+    }
+
+    /// Chunks of 32-bit integers as chunks of float64.
+    fn doubles(&mut self, chunks: Vec<Value>, signed: bool) -> Rc<[Value]> {
+        let halves = chunks.into_iter().flat_map(|c| {
+            let high = self.upper_half(c);
+            [c, high].map(|c| {
+                if signed {
+                    let wide = self.b.ins().swiden_low(c);
+                    self.b.ins().fcvt_from_sint(types::F64X2, wide)
+                } else {
+                    let wide = self.b.ins().uwiden_low(c);
+                    self.b.ins().fcvt_from_uint(types::F64X2, wide)
+                }
+            })
+        });
+        halves.collect()
+    }
+
+    /// A chunk whose lower half is the upper half of another.
+    fn upper_half(&mut self, c: Value) -> Value {
+        let ty = self.b.func.dfg.value_type(c);
+        let bytes = self.recast(c, types::I8X16);
+        let places: Vec<u8> = (8..16).chain(8..16).collect();
+        let places = self.b.func.dfg.immediates.push(places.into());
+        let high = self.b.ins().shuffle(bytes, bytes, places);
+        self.recast(high, ty)
+    }
+
+    /// Chunks of float32 as integers of at most 32 bits: truncated and saturated, NaN as 0.
+    fn saturated(&mut self, chunks: Vec<Value>, to: DType) -> Option<Rc<[Value]>> {
+        if to.bits() > 32 {
+            return None;
+        }
+        if to == DType::UInt32 {
+            return Some(
+                chunks.iter().map(|&c| self.b.ins().fcvt_to_uint_sat(types::I32X4, c)).collect(),
+            );
+        }
+        let mut chunks: Vec<Value> =
+            chunks.iter().map(|&c| self.b.ins().fcvt_to_sint_sat(types::I32X4, c)).collect();
+        let mut bits = 32;
+        while bits > to.bits() as u32 {
+            bits /= 2;
+            // What is cut to 16 signed bits on the way to 8 stays on its side of the range of 8.
+            let unsigned = to.is_uint() && bits == to.bits() as u32;
+            let pairs = chunks.chunks(2);
+            chunks = pairs
+                .map(|p| match unsigned {
+                    true => self.b.ins().unarrow(p[0], p[1]),
+                    false => self.b.ins().snarrow(p[0], p[1]),
+                })
+                .collect();
+        }
+        Some(chunks.into())
     }
 
     /// Vectors of bools from numbers, which hold where those are not 0, and as the numbers 0 and 1.

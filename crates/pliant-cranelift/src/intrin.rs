@@ -92,7 +92,7 @@ impl FuncGen<'_, '_> {
                 if !ty.dtype.is_int() {
                     return Ok(a);
                 }
-                Ok(self.map_lanes(&[(a, ty)], ty, |g, l| g.b.ins().iabs(l[0])))
+                Ok(self.per_chunk(&[a], ty, |g, v| g.b.ins().iabs(v[0])))
             }
             Floor | Ceil | Trunc | Round | Nearbyint => self.expr(args[0]),
             other => unsupported(format!("T.{other} on {ty}; convert to a float type first")),

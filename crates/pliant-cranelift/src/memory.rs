@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Type, Value, types,
+    BlockArg, InstBuilder, StackSlotData, StackSlotKind, Type, Value, types,
 };
 use cranelift_frontend::Variable;
 use pliant_exec::abi::{
@@ -17,7 +17,7 @@ use pliant_tir::fit::{SIZE_LIMIT, checked_terms};
 use rustc_hash::FxHashMap;
 
 use crate::function::{FuncGen, Gen, abi_signature, constant_mem, internal, mem, unsupported};
-use crate::value::{V, cast_flags, chunk, chunk_lanes, clif, mask_bits, packable};
+use crate::value::{V, chunk, chunk_lanes, clif, mask_bits, packable};
 
 /// Bytes of buffers that one function keeps on its stack at most; further ones go to workspaces.
 const STACK_TOTAL: u64 = 64 * 1024;
@@ -63,6 +63,11 @@ fn stored(dtype: DType) -> Type {
         DType::Float16 | DType::BFloat16 => types::I16,
         other => clif(other),
     }
+}
+
+/// Whether elements are held in other bits than those in memory.
+fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::Float16 | DType::BFloat16)
 }
 
 impl FuncGen<'_, '_> {
@@ -160,8 +165,13 @@ impl FuncGen<'_, '_> {
     }
 
     pub fn load(&mut self, buffer: Buffer, indices: &[Expr]) -> Gen<V> {
+        self.load_as(buffer, indices, self.f.buffer(buffer).dtype)
+    }
+
+    /// Elements as those of another type of as many bytes.
+    fn load_as(&mut self, buffer: Buffer, indices: &[Expr], dtype: DType) -> Gen<V> {
         let index = self.linear(indices)?;
-        let ty = Ty::scalar(self.f.buffer(buffer).dtype).with_lanes(self.f.expr_ty(index).lanes);
+        let ty = Ty::scalar(dtype).with_lanes(self.f.expr_ty(index).lanes);
         if let Some(slot) = self.registers(buffer, index) {
             let values: Vec<Value> = slot?.iter().map(|&v| self.b.use_var(v)).collect();
             return Ok(match ty.lanes {
@@ -183,16 +193,16 @@ impl FuncGen<'_, '_> {
             let mut out = Vec::with_capacity(indices.len());
             for i in indices {
                 let at = self.address(buffer, i)?;
-                out.push(self.load_scalar(at, 0, ty.dtype)?);
+                out.push(self.load_stored(at, 0, ty.dtype));
             }
-            return Ok(V::L(out.into()));
+            return Ok(self.of_stored(out, ty));
         };
         let base = self.scalar(base)?;
         let at = self.address(buffer, base)?;
         if lanes == 1 {
-            return Ok(V::S(self.load_scalar(at, 0, ty.dtype)?));
+            return Ok(V::S(self.load_scalar(at, 0, ty.dtype)));
         }
-        if packable(ty) && ty.dtype != DType::Float16 {
+        if packable(ty) {
             let bytes = chunk_lanes(ty.dtype) * ty.dtype.size();
             let count = lanes as usize / chunk_lanes(ty.dtype);
             let out = (0..count).map(|i| self.load_chunk(at, (i * bytes) as i32, ty.dtype));
@@ -203,9 +213,9 @@ impl FuncGen<'_, '_> {
         }
         let mut out = Vec::with_capacity(lanes as usize);
         for lane in 0..lanes as usize {
-            out.push(self.load_scalar(at, (lane * ty.dtype.size()) as i32, ty.dtype)?);
+            out.push(self.load_stored(at, (lane * ty.dtype.size()) as i32, ty.dtype));
         }
-        Ok(V::L(out.into()))
+        Ok(self.of_stored(out, ty))
     }
 
     /// First element and constant stride of a vector whose elements lie so near that offsets reach them.
@@ -224,8 +234,7 @@ impl FuncGen<'_, '_> {
         let base = self.scalar(base)?;
         let at = self.address(buffer, base)?;
         let size = ty.dtype.size() as i32;
-        let narrow = matches!(ty.dtype, DType::Float16 | DType::BFloat16);
-        if stride == -1 && packable(ty) && !narrow {
+        if stride == -1 && packable(ty) && !is_half(ty.dtype) {
             let per = chunk_lanes(ty.dtype) as i32;
             let starts = (0..i32::from(ty.lanes) / per).map(|i| -((i + 1) * per - 1) * size);
             let chunks = starts.map(|offset| {
@@ -236,9 +245,9 @@ impl FuncGen<'_, '_> {
         }
         let mut out = Vec::with_capacity(ty.lanes as usize);
         for lane in 0..i32::from(ty.lanes) {
-            out.push(self.load_scalar(at, lane * stride * size, ty.dtype)?);
+            out.push(self.load_stored(at, lane * stride * size, ty.dtype));
         }
-        Ok(V::L(out.into()))
+        Ok(self.of_stored(out, ty))
     }
 
     /// Elements at a stride that is only known when it runs.
@@ -252,9 +261,9 @@ impl FuncGen<'_, '_> {
             if lane > 0 {
                 at = self.b.ins().iadd(at, step);
             }
-            out.push(self.load_scalar(at, 0, ty.dtype)?);
+            out.push(self.load_stored(at, 0, ty.dtype));
         }
-        Ok(V::L(out.into()))
+        Ok(self.of_stored(out, ty))
     }
 
     /// A chunk with its elements in reverse order.
@@ -270,12 +279,9 @@ impl FuncGen<'_, '_> {
     }
 
     fn load_chunk(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
-        if dtype == DType::BFloat16 {
-            // Four 16-bit words become the upper halves of four floats.
+        if is_half(dtype) {
             let words = self.b.ins().uload16x4(mem(), at, offset);
-            let sixteen = self.b.ins().iconst(types::I32, 16);
-            let bits = self.b.ins().ishl(words, sixteen);
-            return self.b.ins().bitcast(types::F32X4, cast_flags(), bits);
+            return self.widen_half(words, dtype);
         }
         self.b.ins().load(chunk(dtype), mem(), at, offset)
     }
@@ -322,43 +328,65 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    fn load_scalar(&mut self, at: Value, offset: i32, dtype: DType) -> Gen<Value> {
-        let raw = self.b.ins().load(stored(dtype), mem(), at, offset);
+    /// An element as memory has it.
+    fn load_stored(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
+        self.b.ins().load(stored(dtype), mem(), at, offset)
+    }
+
+    /// The value of an element as memory has it.
+    fn scalar_of_stored(&mut self, raw: Value, dtype: DType) -> Value {
         match dtype {
-            DType::Float16 => Ok(self.float_of_half(raw)),
-            DType::BFloat16 => {
+            DType::Float16 | DType::BFloat16 => {
                 let wide = self.b.ins().uextend(types::I32, raw);
-                let bits = self.b.ins().ishl_imm_s(wide, 16);
-                Ok(self.b.ins().bitcast(types::F32, MemFlagsData::new(), bits))
+                self.widen_half(wide, dtype)
             }
             // As vectors of bools: every byte that is not 0 holds.
-            DType::Bool => Ok(self.b.ins().icmp_imm_s(IntCC::NotEqual, raw, 0)),
-            _ => Ok(raw),
+            DType::Bool => self.b.ins().icmp_imm_s(IntCC::NotEqual, raw, 0),
+            _ => raw,
         }
     }
 
-    fn store_scalar(&mut self, v: Value, at: Value, offset: i32, dtype: DType) -> Gen<()> {
+    /// The vector of elements as memory has them.
+    fn of_stored(&mut self, raw: Vec<Value>, ty: Ty) -> V {
+        if is_half(ty.dtype) && packable(ty) {
+            let wide: Vec<Value> =
+                raw.iter().map(|&v| self.b.ins().uextend(types::I32, v)).collect();
+            let chunks = wide.chunks(4).map(|lanes| {
+                let words = self.pack(lanes, types::I32X4);
+                self.widen_half(words, ty.dtype)
+            });
+            return V::X(chunks.collect());
+        }
+        V::L(raw.into_iter().map(|v| self.scalar_of_stored(v, ty.dtype)).collect())
+    }
+
+    fn load_scalar(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
+        let raw = self.load_stored(at, offset, dtype);
+        self.scalar_of_stored(raw, dtype)
+    }
+
+    fn store_scalar(&mut self, v: Value, at: Value, offset: i32, dtype: DType) {
         let raw = match dtype {
-            DType::Float16 => {
-                let bits = self.half_of_float(v);
+            DType::Float16 | DType::BFloat16 => {
+                let bits = self.half_bits(v, dtype);
                 self.b.ins().ireduce(types::I16, bits)
-            }
-            DType::BFloat16 => {
-                let bits = self.b.ins().bitcast(types::I32, MemFlagsData::new(), v);
-                let high = self.b.ins().ushr_imm_s(bits, 16);
-                self.b.ins().ireduce(types::I16, high)
             }
             _ => v,
         };
         self.b.ins().store(mem(), raw, at, offset);
-        Ok(())
     }
 
     pub fn store(&mut self, buffer: Buffer, indices: &[Expr], value: Expr) -> Gen<()> {
         let index = self.linear(indices)?;
         let lanes = self.f.expr_ty(index).lanes;
-        let ty = Ty::scalar(self.f.buffer(buffer).dtype).with_lanes(lanes);
-        let value = self.expr(value)?;
+        let mut ty = Ty::scalar(self.f.buffer(buffer).dtype).with_lanes(lanes);
+        let value = match self.copied_half(buffer, value) {
+            Some((from, indices)) => {
+                ty.dtype = DType::UInt16;
+                self.load_as(from, &indices, ty.dtype)?
+            }
+            None => self.expr(value)?,
+        };
         if let Some(slot) = self.registers(buffer, index) {
             let slot = slot?;
             let values: Vec<Value> = match self.canonical(&value, ty) {
@@ -378,15 +406,19 @@ impl FuncGen<'_, '_> {
             let values = self.lanes(&value, ty);
             for (i, v) in indices.into_iter().zip(values) {
                 let at = self.address(buffer, i)?;
-                self.store_scalar(v, at, 0, ty.dtype)?;
+                self.store_scalar(v, at, 0, ty.dtype);
             }
             return Ok(());
         };
         let base = self.scalar(base)?;
         let at = self.address(buffer, base)?;
-        let narrow = matches!(ty.dtype, DType::Float16 | DType::BFloat16);
-        if packable(ty) && !narrow && !matches!(value, V::L(_)) {
-            for (i, &c) in self.chunks(&value, ty).iter().enumerate() {
+        if packable(ty) && !matches!(value, V::L(_)) {
+            let chunks = self.chunks(&value, ty);
+            if is_half(ty.dtype) {
+                self.store_halves(&chunks, at, ty.dtype);
+                return Ok(());
+            }
+            for (i, &c) in chunks.iter().enumerate() {
                 self.b.ins().store(mem(), c, at, (i * 16) as i32);
             }
             return Ok(());
@@ -399,9 +431,37 @@ impl FuncGen<'_, '_> {
             return Ok(());
         }
         for (lane, v) in self.lanes(&value, ty).into_iter().enumerate() {
-            self.store_scalar(v, at, (lane * ty.dtype.size()) as i32, ty.dtype)?;
+            self.store_scalar(v, at, (lane * ty.dtype.size()) as i32, ty.dtype);
         }
         Ok(())
+    }
+
+    /// The 16-bit floats in memory that a store copies as they are.
+    fn copied_half(&self, to: Buffer, value: Expr) -> Option<(Buffer, Box<[Expr]>)> {
+        let ExprData::Load(from, indices) = self.f.expr(value) else { return None };
+        let dtype = self.f.buffer(*from).dtype;
+        let in_memory = |b: &Buffer| !matches!(self.places.get(b), Some(Place::Registers(_)));
+        let alike = is_half(dtype) && dtype == self.f.buffer(to).dtype;
+        (alike && in_memory(from) && in_memory(&to)).then(|| (*from, indices.clone()))
+    }
+
+    /// Chunks of float32 as 16-bit floats side by side.
+    fn store_halves(&mut self, chunks: &[Value], at: Value, dtype: DType) {
+        for (i, pair) in chunks.chunks(2).enumerate() {
+            let low = self.half_bits(pair[0], dtype);
+            let offset = (i * 16) as i32;
+            // The bits are in the range of the saturating instruction.
+            if let Some(&high) = pair.get(1) {
+                let high = self.half_bits(high, dtype);
+                let words = self.b.ins().unarrow(low, high);
+                self.b.ins().store(mem(), words, at, offset);
+            } else {
+                let words = self.b.ins().unarrow(low, low);
+                let words = self.recast(words, types::I64X2);
+                let words = self.b.ins().extractlane(words, 0);
+                self.b.ins().store(mem(), words, at, offset);
+            }
+        }
     }
 
     /// Gives a buffer its memory and generates the statement during which it lives.

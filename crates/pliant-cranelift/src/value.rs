@@ -119,7 +119,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    fn pack(&mut self, lanes: &[Value], ty: Type) -> Value {
+    pub fn pack(&mut self, lanes: &[Value], ty: Type) -> Value {
         let mut out = self.b.ins().splat(ty, lanes[0]);
         for (i, &lane) in lanes.iter().enumerate().skip(1) {
             if lane != lanes[0] {
@@ -193,7 +193,11 @@ impl FuncGen<'_, '_> {
         if self.b.func.dfg.value_type(a) != types::I64X2 {
             return self.b.ins().snarrow(a, b);
         }
-        // No instruction narrows 64 bits: the low halves of all four are picked.
+        self.low_halves(a, b)
+    }
+
+    /// The low halves of the 64-bit elements of two chunks: no instruction narrows 64 bits.
+    pub fn low_halves(&mut self, a: Value, b: Value) -> Value {
         let [a, b] = [a, b].map(|c| self.recast(c, types::I8X16));
         let low = [0u8, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27];
         let low = self.b.func.dfg.immediates.push(low.to_vec().into());

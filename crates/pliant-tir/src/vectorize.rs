@@ -62,25 +62,6 @@ struct Vectorizer {
     memo: FxHashMap<Expr, Option<Expr>>,
 }
 
-/// Element types whose vectors are slower than scalars.
-pub(crate) fn scalar_only(dtype: DType) -> bool {
-    dtype == DType::Float16
-}
-
-/// Whether vectors of one type are converted to another by few instructions: types of one size, floats, wider
-/// integers, and bools, which are masks.
-pub(crate) fn converts(from: DType, to: DType) -> bool {
-    if scalar_only(from) || scalar_only(to) {
-        return false;
-    }
-    if from.is_bool() || to.is_bool() {
-        return true;
-    }
-    let same = from.size() == to.size() && from.size() != 8;
-    let widened = from.is_integer() && to.is_integer() && from.size() < to.size();
-    same || widened || from.is_float() && to.is_float() && ![from, to].contains(&DType::Float64)
-}
-
 impl Vectorizer {
     fn uses(&self, f: &PrimFunc, e: Expr) -> bool {
         uses_any(f, e, &|v| v == self.var)
@@ -97,7 +78,7 @@ impl Vectorizer {
                 let index = self.expr(f, index)?;
                 let contiguous =
                     matches!(f.expr(index), ExprData::Ramp(_, s, _) if f.as_int(*s) == Some(1));
-                if !contiguous || scalar_only(f.buffer(buffer).dtype) {
+                if !contiguous {
                     return None;
                 }
                 let value = self.expr(f, value)?;
@@ -129,9 +110,6 @@ impl Vectorizer {
                 Some(f.add_expr(ExprData::Ramp(self.min, one, lanes)))
             }
             ExprData::Cast(ty, a) => {
-                if !converts(f.expr_ty(a).dtype, ty.dtype) {
-                    return None;
-                }
                 let a = self.expr(f, a)?;
                 Some(f.add_expr(ExprData::Cast(ty.with_lanes(lanes), a)))
             }
@@ -150,9 +128,6 @@ impl Vectorizer {
             }
             ExprData::Load(buffer, indices) => {
                 let [index] = *indices else { return None };
-                if scalar_only(f.buffer(buffer).dtype) {
-                    return None;
-                }
                 let index = self.expr(f, index)?;
                 Some(f.load(buffer, &[index]))
             }

@@ -49,11 +49,14 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "float16")
 #         compute = T.match_buffer(var_compute, (n,), "float16")
-#         for chunk in T.parallel((n + 169) // 170):
-#             first: T.int64 = chunk * 170
-#             for row in range(T.min(170, n - first)):
-#                 v_i0: T.int64 = first + row
-#                 compute[v_i0] = T.exp(A[v_i0])
+#         for chunk in T.parallel((n + 767) // 768):
+#             first: T.int64 = chunk * 768
+#             tile = T.alloc_buffer((512,), "float32", scope="local")
+#             tile1 = T.alloc_buffer((512,), "float32", scope="local")
+#             for tile2 in range((T.min(768, n - first) + 511) // 512):
+#                 T.evaluate(T.call_extern("int64", "pliant_vec_f16_to_f32", T.address_of(tile1[0]), T.address_of(A[first + tile2 * 512]), T.min(512, T.min(768, n - first) - tile2 * 512)))
+#                 T.evaluate(T.call_extern("int64", "pliant_vec_exp_f32", T.address_of(tile[0]), T.address_of(tile1[0]), T.min(512, T.min(768, n - first) - tile2 * 512)))
+#                 T.evaluate(T.call_extern("int64", "pliant_vec_f32_to_f16", T.address_of(compute[first + tile2 * 512]), T.address_of(tile[0]), T.min(512, T.min(768, n - first) - tile2 * 512)))
 #
 #     @T.prim_func(private=True)
 #     def multiply(var_A: T.handle, var_B: T.handle, var_T_multiply: T.handle):
@@ -62,14 +65,17 @@ class Module:
 #         A = T.match_buffer(var_A, (n,), "bfloat16")
 #         B = T.match_buffer(var_B, (n,), "bfloat16")
 #         T_multiply = T.match_buffer(var_T_multiply, (n,), "bfloat16")
-#         for chunk in T.parallel((n + 2687) // 2688):
-#             first: T.int64 = chunk * 2688
-#             for strip in range(T.min(2688, n - first) // 16):
-#                 T_multiply[T.Ramp(first + strip * 16, 1, 16)] = A[T.Ramp(first + strip * 16, 1, 16)] * B[T.Ramp(first + strip * 16, 1, 16)]
-#             for strip in range(T.min(n - first, 2688) // 4 % 4):
-#                 T_multiply[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)] * B[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)]
-#             for tail in range(T.min(n - first, 2688) % 4):
-#                 T_multiply[first + (T.min(n - first, 2688) // 4 * 4 + tail)] = A[first + (T.min(n - first, 2688) // 4 * 4 + tail)] * B[first + (T.min(n - first, 2688) // 4 * 4 + tail)]
+#         for chunk in T.parallel((n + 1343) // 1344):
+#             first: T.int64 = chunk * 1344
+#             tile = T.alloc_buffer((512,), "float32", scope="local")
+#             for tile1 in range((T.min(1344, n - first) + 511) // 512):
+#                 for strip in range(T.min(512, T.min(1344, n - first) - tile1 * 512) // 16):
+#                     tile[T.Ramp(strip * 16, 1, 16)] = T.Cast("float32x16", A[T.Ramp(first + (tile1 * 512 + strip * 16), 1, 16)]) * T.Cast("float32x16", B[T.Ramp(first + (tile1 * 512 + strip * 16), 1, 16)])
+#                 for strip in range(T.min(512, T.min(n - first, 1344) - tile1 * 512) // 4 % 4):
+#                     tile[T.Ramp(T.min(512, T.min(1344, n - first) - tile1 * 512) // 16 * 16 + strip * 4, 1, 4)] = T.Cast("float32x4", A[T.Ramp(first + (tile1 * 512 + (T.min(512, T.min(1344, n - first) - tile1 * 512) // 16 * 16 + strip * 4)), 1, 4)]) * T.Cast("float32x4", B[T.Ramp(first + (tile1 * 512 + (T.min(512, T.min(1344, n - first) - tile1 * 512) // 16 * 16 + strip * 4)), 1, 4)])
+#                 for tail in range(T.min(512, T.min(n - first, 1344) - tile1 * 512) % 4):
+#                     tile[T.min(512, T.min(n - first, 1344) - tile1 * 512) // 4 * 4 + tail] = T.Cast("float32", A[first + (tile1 * 512 + (T.min(512, T.min(n - first, 1344) - tile1 * 512) // 4 * 4 + tail))]) * T.Cast("float32", B[first + (tile1 * 512 + (T.min(512, T.min(n - first, 1344) - tile1 * 512) // 4 * 4 + tail))])
+#                 T.evaluate(T.call_extern("int64", "pliant_vec_f32_to_bf16", T.address_of(T_multiply[first + tile1 * 512]), T.address_of(tile[0]), T.min(512, T.min(1344, n - first) - tile1 * 512)))
 #
 #     @T.prim_func(private=True)
 #     def add(var_A: T.handle, var_B: T.handle, var_T_add: T.handle):
@@ -95,11 +101,14 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "uint8")
 #         compute = T.match_buffer(var_compute, (n,), "float32")
-#         for chunk in T.parallel((n + 454) // 455):
-#             first: T.int64 = chunk * 455
-#             for row in range(T.min(455, n - first)):
-#                 v_i0: T.int64 = first + row
-#                 compute[v_i0] = T.Cast("float32", A[v_i0])
+#         for chunk in T.parallel((n + 2687) // 2688):
+#             first: T.int64 = chunk * 2688
+#             for strip in range(T.min(2688, n - first) // 16):
+#                 compute[T.Ramp(first + strip * 16, 1, 16)] = T.Cast("float32x16", A[T.Ramp(first + strip * 16, 1, 16)])
+#             for strip in range(T.min(n - first, 2688) // 4 % 4):
+#                 compute[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)] = T.Cast("float32x4", A[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)])
+#             for tail in range(T.min(n - first, 2688) % 4):
+#                 compute[first + (T.min(n - first, 2688) // 4 * 4 + tail)] = T.Cast("float32", A[first + (T.min(n - first, 2688) // 4 * 4 + tail)])
 #
 #     @T.prim_func(private=True)
 #     def astype1(var_A: T.handle, var_compute: T.handle):
@@ -107,11 +116,10 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "float16")
 #         compute = T.match_buffer(var_compute, (n,), "float32")
-#         for chunk in T.parallel((n + 454) // 455):
-#             first: T.int64 = chunk * 455
-#             for row in range(T.min(455, n - first)):
-#                 v_i0: T.int64 = first + row
-#                 compute[v_i0] = T.Cast("float32", A[v_i0])
+#         for chunk in T.parallel((n + 2687) // 2688):
+#             first: T.int64 = chunk * 2688
+#             for tile in range((T.min(2688, n - first) + 511) // 512):
+#                 T.evaluate(T.call_extern("int64", "pliant_vec_f16_to_f32", T.address_of(compute[first + tile * 512]), T.address_of(A[first + tile * 512]), T.min(512, T.min(2688, n - first) - tile * 512)))
 #
 #     @T.prim_func(private=True)
 #     def where(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_T_where: T.handle):

@@ -193,16 +193,20 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float16")
 #         T_max = T.match_buffer(var_T_max, (n,), "float16")
-#         rows: T.int64 = T.max(8192 // T.max(m * 18, 1), 1)
+#         rows: T.int64 = T.max(8192 // T.max(m * 3, 1), 1)
 #         for chunk in T.parallel((n + (rows - 1)) // rows):
 #             first: T.int64 = chunk * rows
 #             for row in range(T.min(rows, n - first)):
 #                 v_ax0: T.int64 = first + row
-#                 acc = T.alloc_buffer((1,), "float16", scope="local")
-#                 acc[0] = T.float16("-inf")
-#                 for v_k1 in range(m):
-#                     acc[0] = T.max(acc[0], A[v_ax0 * m + v_k1])
-#                 T_max[v_ax0] = acc[0]
+#                 acc = T.alloc_buffer((16,), "float16", scope="local")
+#                 acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float16("-inf"), 16)
+#                 for strip in range(m // 16):
+#                     acc[T.Ramp(0, 1, 16)] = T.max(acc[T.Ramp(0, 1, 16)], A[T.Ramp(v_ax0 * m + strip * 16, 1, 16)])
+#                 acc1 = T.alloc_buffer((1,), "float16", scope="local")
+#                 acc1[0] = T.max(T.float16("-inf"), T.vector_max("float16", acc[T.Ramp(0, 1, 16)]))
+#                 for tail in range(m % 16):
+#                     acc1[0] = T.max(acc1[0], A[v_ax0 * m + (m // 16 * 16 + tail)])
+#                 T_max[v_ax0] = acc1[0]
 #
 #     @T.prim_func(private=True)
 #     def greater(var_A: T.handle, var_T_greater: T.handle):

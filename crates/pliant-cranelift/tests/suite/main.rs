@@ -4,6 +4,7 @@ mod access_checks;
 mod all_extents;
 mod common;
 mod control;
+mod conversions;
 #[allow(dead_code, reason = "the tests of pliant-kernels use all of it")]
 #[path = "../../../pliant-kernels/tests/suite/guard.rs"]
 mod guard;

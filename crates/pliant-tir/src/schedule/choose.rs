@@ -4,9 +4,9 @@
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
 
-use super::gemm;
 use super::group::Group;
 use super::stage::{Body, Init, Stage};
+use super::{gemm, half};
 use crate::guards::uses_bound;
 use crate::walk::{ExprRewriter, uses_any};
 
@@ -74,7 +74,8 @@ fn alone(f: &mut PrimFunc, s: &Stage) -> Stmt {
     if let Some(call) = gemm::tensorize(f, s) {
         return call;
     }
-    let stmts = Group::new(f, s.clone(), 0).emit(f, &mut Vec::new(), &[]);
+    let s = half::widened(f, s);
+    let stmts = Group::new(f, s, 0).emit(f, &mut Vec::new(), &[]);
     f.seq(stmts)
 }
 

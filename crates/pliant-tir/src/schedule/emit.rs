@@ -4,6 +4,7 @@ use pliant_ir::tir::visit::{for_each_expr, for_each_operand};
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var,
 };
+use pliant_tensor::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::group::{divide, product, row_loop, serial};
@@ -14,7 +15,6 @@ use super::stage::{Axis, Body, Init, Stage, is_var};
 use super::{tiled, tiles};
 use crate::guards;
 use crate::inline::cost;
-use crate::vectorize::{converts, scalar_only};
 use crate::walk::{for_each_value, uses_any};
 
 /// Work units (about 0.15 ns each) worth a thread's while.
@@ -26,6 +26,9 @@ const LEAST_LANES: i64 = 4;
 /// A reduction along an axis known to be shorter than this has vectors of results if these are side by side. Two vectors of 16
 /// lanes: with fewer, the reduction of the lanes costs more than the rest.
 const LONG_REDUCTION: i64 = 32;
+
+/// The bytes of the vectors of generated code.
+const CHUNK_BYTES: usize = 16;
 
 /// How an expression depends on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,9 +118,7 @@ pub(super) fn vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool
             let near = along(f, *b, indices, v) != Along::Other;
             let place = |&i: &Expr| f.expr_ty(i) == Ty::I64 && vectorizable(f, i, v, true);
             ok &= near || gathers && indices.iter().all(place);
-            ok &= !scalar_only(f.buffer(*b).dtype);
         }
-        ExprData::Cast(to, a) => ok &= converts(f.expr_ty(*a).dtype, to.dtype) || !uses(*a),
         ExprData::Call(Intrin::IfThenElse, args, _) => ok &= !uses(args[0]),
         ExprData::Call(
             Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel | Intrin::AddressOf,
@@ -131,7 +132,7 @@ pub(super) fn vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool
         }
         _ => {}
     });
-    ok && !scalar_only(f.expr_ty(e).dtype)
+    ok
 }
 
 /// The axis over which a stage is vectorized, by position.
@@ -139,9 +140,6 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     let Body::Store { buffer, indices, value } = &s.body else { return None };
     let last = s.axes.len().checked_sub(1)?;
     let tiled = !s.reduces() && tiles::applies(f, (*buffer, indices, *value), s.axes[last].var);
-    if !tiled && scalar_only(f.buffer(*buffer).dtype) {
-        return None;
-    }
     let free = |v: Var| !guards::depend_on(f, &s.guards, v);
     if !s.reduces() {
         let v = s.axes[last].var;
@@ -179,20 +177,29 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     }
 }
 
-/// Lanes for a value: fewer where functions need many registers or elements are wide.
+/// Lanes for a value: fewer where functions need many registers or elements are wide, but enough for a whole chunk of the
+/// narrowest elements.
 pub(super) fn lanes(f: &PrimFunc, value: Expr) -> i64 {
-    let mut widest = f.expr_ty(value).dtype.size();
-    for_each_expr(f, value, |e| {
-        if let ExprData::Load(b, _) = f.expr(e) {
-            widest = widest.max(f.buffer(*b).dtype.size());
+    let (mut narrowest, mut widest) = (CHUNK_BYTES, 1);
+    let mut element = |dtype: DType| {
+        // Bools are masks, as wide as what they are combined with.
+        if !dtype.is_bool() {
+            (narrowest, widest) = (narrowest.min(dtype.size()), widest.max(dtype.size()));
         }
+    };
+    element(f.expr_ty(value).dtype);
+    for_each_expr(f, value, |e| match f.expr(e) {
+        ExprData::Load(b, _) => element(f.buffer(*b).dtype),
+        ExprData::Cast(to, _) => element(to.dtype),
+        _ => {}
     });
-    let base = if cost(f, value) >= 16 { 8 } else { 16 };
-    match widest {
-        8 => base / 2,
-        1 => 64,
-        _ => base,
-    }
+    let base = match widest {
+        1 => return 64,
+        8 => 8,
+        _ => 16,
+    };
+    let base = if cost(f, value) >= 16 { base / 2 } else { base };
+    base.max((CHUNK_BYTES / narrowest) as i64)
 }
 
 /// Estimated work of all points of a stage.

@@ -12,6 +12,7 @@
 //! - A reduction over a contiguous axis uses a vector of partial results; over another axis, a
 //!   vector of neighbouring results. Float
 //!   sums are therefore added in another order than written.
+//! - Arithmetic on 16-bit floats is written out as that of float32 (`half`).
 //! - Elementary functions over a vectorized axis are called on tiles (`tiles`), and so is what takes rows into the largest
 //!   or smallest elements of columns (`extremes`).
 //! - Stages that broadcast operands whose sizes may be 1 come in versions for the ways that the sizes turn out
@@ -29,6 +30,7 @@ pub mod extremes;
 mod finish;
 pub mod gemm;
 pub mod group;
+mod half;
 mod plain;
 pub mod reach;
 mod reductions;
@@ -87,9 +89,10 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
                     out.push(call);
                     continue;
                 }
-                if !group.as_mut().is_some_and(|g| g.try_add(f, stage)) {
+                let stage = half::widened(f, stage);
+                if !group.as_mut().is_some_and(|g| g.try_add(f, &stage)) {
                     flush(f, &mut group, &mut allocs, &items, here, &mut out);
-                    group = Some(Group::new(f, stage.clone(), here));
+                    group = Some(Group::new(f, stage, here));
                 }
             }
         }

@@ -8,7 +8,7 @@
 //! point outside the loop is computed.
 //!
 //! Functions in a branch that may not be taken stay where they are, and so do those of few points: a call pays from
-//! [`FEW`] points on, where their number is known. 16-bit floats are converted in tiles too.
+//! [`FEW`] points on, where their number is known. float16 is converted in tiles too, and bfloat16 is rounded in them.
 
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty, Var,
@@ -57,8 +57,12 @@ pub fn symbols() -> Vec<String> {
     let functions = FUNCTIONS.iter().flat_map(|&f| {
         [DType::Float32, DType::Float64].into_iter().filter_map(move |d| symbol(f, d))
     });
-    functions.chain([DType::Float16, DType::BFloat16].map(narrowing)).collect()
+    let conversions = [DType::Float16, DType::BFloat16].map(narrowing);
+    functions.chain(conversions).chain([WIDENING.into()]).collect()
 }
+
+/// The conversion of float16 to float32.
+const WIDENING: &str = "pliant_vec_f16_to_f32";
 
 /// The slice function of an intrinsic over elements of float32 or float64.
 fn symbol(intrin: Intrin, dtype: DType) -> Option<String> {
@@ -83,6 +87,23 @@ fn computed(dtype: DType) -> DType {
     }
 }
 
+/// The slice function of a value that depends on the axis.
+fn moved(f: &PrimFunc, e: Expr, axis: Var) -> Option<String> {
+    let symbol = if widens(f, e, axis) { Some(WIDENING.into()) } else { function(f, e) };
+    symbol.filter(|_| uses_any(f, e, &|v| v == axis))
+}
+
+/// Whether neighbouring float16 elements are converted to float32.
+fn widens(f: &PrimFunc, e: Expr, axis: Var) -> bool {
+    let ExprData::Cast(to, load) = *f.expr(e) else { return false };
+    let ExprData::Load(buffer, indices) = f.expr(load) else { return false };
+    to == Ty::scalar(DType::Float32)
+        && f.buffer(*buffer).dtype == DType::Float16
+        && along_axis(f, *buffer, indices, axis)
+        // Addresses of kernel arguments must not depend on memory.
+        && !indices.iter().any(|&i| guards::reads(f, i))
+}
+
 /// The slice function that a call is, over its computed type.
 fn function(f: &PrimFunc, e: Expr) -> Option<String> {
     let ExprData::Call(intrin, args, _) = f.expr(e) else { return None };
@@ -104,7 +125,8 @@ pub fn applies(f: &PrimFunc, store: Store<'_>, axis: Var) -> bool {
     let functions = functions(f, store.2, axis);
     let operands = |&e: &Expr| match f.expr(e) {
         ExprData::Call(_, args, _) => args.iter().all(plain),
-        _ => false,
+        // What is widened lies in memory.
+        _ => true,
     };
     !functions.is_empty() && functions.iter().all(operands)
 }
@@ -124,7 +146,7 @@ fn functions(f: &PrimFunc, value: Expr, axis: Var) -> Vec<Expr> {
         if !seen.insert(e) || is_opaque(f, e) {
             continue;
         }
-        if function(f, e).is_some() && uses_any(f, e, &|v| v == axis) {
+        if moved(f, e, axis).is_some() {
             found.push(e);
         }
         pliant_ir::tir::visit::for_each_operand(f.expr(e), |a| stack.push(a));
@@ -159,6 +181,8 @@ pub fn effort(f: &PrimFunc, value: Expr) -> i64 {
 struct Step {
     symbol: String,
     /// The element type of its operands.
+    operand: DType,
+    /// The element type of its tile.
     dtype: DType,
     /// Expressions of the axis, and of the place in the tile where they read other tiles.
     args: Vec<Expr>,
@@ -198,7 +222,8 @@ pub fn plan(f: &mut PrimFunc, store: Store<'_>, axis: Var, extent: Expr) -> Opti
         && narrow
     {
         let wide = t.take_apart(f, wide, axis, &mut memo);
-        t.push(f, narrowing(f.buffer(buffer).dtype), DType::Float32, vec![wide]);
+        let half = f.buffer(buffer).dtype;
+        t.push(f, narrowing(half), (DType::Float32, half), vec![wide]);
         t.direct = true;
     } else {
         t.value = t.take_apart(f, value, axis, &mut memo);
@@ -247,7 +272,7 @@ impl Tiles {
         if let Some(&known) = memo.get(&e) {
             return known;
         }
-        let moved = function(f, e).filter(|_| uses_any(f, e, &|v| v == axis));
+        let moved = moved(f, e, axis);
         let new = if is_opaque(f, e) {
             e
         } else {
@@ -258,8 +283,12 @@ impl Tiles {
                 let ty = f.expr_ty(e);
                 let dtype = computed(ty.dtype);
                 let args = args.iter().map(|&a| f.cast(a, Ty::scalar(dtype))).collect();
-                let result = self.push(f, symbol, dtype, args);
+                let result = self.push(f, symbol, (dtype, dtype), args);
                 f.cast(result, ty)
+            }
+            (Some(symbol), ExprData::Cast(to, load)) => {
+                let from = f.expr_ty(load).dtype;
+                self.push(f, symbol, (from, to.dtype), vec![load])
             }
             _ => new,
         };
@@ -267,10 +296,16 @@ impl Tiles {
         new
     }
 
-    /// Adds a function; its result at the place.
-    fn push(&mut self, f: &mut PrimFunc, symbol: String, dtype: DType, args: Vec<Expr>) -> Expr {
+    /// Adds a function of one type to another; its result at the place.
+    fn push(
+        &mut self,
+        f: &mut PrimFunc,
+        symbol: String,
+        (operand, dtype): (DType, DType),
+        args: Vec<Expr>,
+    ) -> Expr {
         let tile = new_tile(f, dtype, TILE);
-        self.steps.push(Step { symbol, dtype, args, tile });
+        self.steps.push(Step { symbol, operand, dtype, args, tile });
         let place = f.var_expr(self.local);
         f.load(tile, &[place])
     }
@@ -349,16 +384,17 @@ impl Tiles {
         };
         args.push(f.call(Intrin::AddressOf, &[result]));
         for &arg in &step.args {
-            if self.in_memory(f, arg, axis, step.dtype) {
+            if self.in_memory(f, arg, axis, step.operand) {
                 let element = substitute_expr(f, arg, &origin);
                 args.push(f.call(Intrin::AddressOf, &[element]));
                 continue;
             }
             // The first operand that must be computed goes where the results go, where these have a tile.
-            let tile = match own.take().filter(|_| target.is_none()) {
+            let fits = target.is_none() && step.operand == step.dtype;
+            let tile = match own.take().filter(|_| fits) {
                 Some(tile) => tile,
                 None => {
-                    let tile = new_tile(f, step.dtype, TILE);
+                    let tile = new_tile(f, step.operand, TILE);
                     buffers.push(tile);
                     tile
                 }
@@ -389,7 +425,7 @@ impl Tiles {
         if indices.iter().any(|&i| guards::reads(f, i)) {
             return false;
         }
-        let own = self.steps.iter().any(|s| s.tile == *buffer);
+        let own = self.steps.iter().any(|s| s.tile == *buffer && s.dtype == dtype);
         own || f.buffer(*buffer).dtype == dtype && along_axis(f, *buffer, indices, axis)
     }
 }

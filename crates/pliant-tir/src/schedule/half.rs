@@ -1,0 +1,120 @@
+//! Arithmetic on 16-bit floats, written out as arithmetic on float32 whose results are rounded.
+//!
+//! That is how every backend computes it, so values stay the same. In this form roundings are casts: those of selections and
+//! extrema happen once, behind them, and tiles leave the last one and the widening of loads to the run-time library.
+
+use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
+use pliant_tensor::{DType, bf16_of, f16_of};
+
+use super::stage::{Body, Stage};
+use crate::walk::ExprRewriter;
+
+/// Whether a type is a 16-bit float.
+pub(super) fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::Float16 | DType::BFloat16)
+}
+
+/// A stage with its arithmetic on 16-bit floats in float32. A reduction keeps its operation, which is its form.
+pub(super) fn widened(f: &mut PrimFunc, s: &Stage) -> Stage {
+    let mut s = s.clone();
+    let reduction = s.reduction(f);
+    let Body::Store { value, .. } = &mut s.body else { return s };
+    match (reduction, f.expr(*value).clone()) {
+        (Some(r), ExprData::Binary(op, a, b)) => {
+            let new = written_out(f, r.value);
+            let old = if r.value == b { a } else { b };
+            if new != r.value {
+                *value = f.binary(op, old, new);
+            }
+        }
+        (Some(_), _) => {}
+        (None, _) => *value = written_out(f, *value),
+    }
+    s
+}
+
+fn written_out(f: &mut PrimFunc, value: Expr) -> Expr {
+    ExprRewriter::new(&mut |f, e| rule(f, e)).expr(f, value)
+}
+
+/// An operation whose operands have been rewritten.
+fn rule(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
+    let ty = f.expr_ty(e);
+    let half = is_half(ty.dtype);
+    match f.expr(e).clone() {
+        ExprData::Binary(op, a, b) if is_half(f.expr_ty(a).dtype) => {
+            // The larger of two rounded values is the rounded larger one.
+            let selects = matches!(op, BinOp::Min | BinOp::Max);
+            let operand = if selects { unrounded } else { single };
+            let (a, b) = (operand(f, a), operand(f, b));
+            let wide = f.binary(op, a, b);
+            Some(if op.is_predicate() { wide } else { rounded(f, wide, ty) })
+        }
+        // The choice of two rounded values is the rounded choice.
+        ExprData::Select(c, a, b) if half && (is_cast(f, a) || is_cast(f, b)) => {
+            let (a, b) = (unrounded(f, a), unrounded(f, b));
+            let wide = f.add_expr(ExprData::Select(c, a, b));
+            Some(rounded(f, wide, ty))
+        }
+        ExprData::Call(intrin, args, _) if half && is_function(intrin) => {
+            let args: Vec<Expr> = args.iter().map(|&a| single(f, a)).collect();
+            let wide = f.add_expr(ExprData::Call(intrin, args.into(), wide_type(ty)));
+            Some(rounded(f, wide, ty))
+        }
+        _ => None,
+    }
+}
+
+/// Whether an intrinsic computes a float of the type of its operands.
+fn is_function(intrin: Intrin) -> bool {
+    use Intrin::*;
+    !matches!(
+        intrin,
+        IfThenElse
+            | Likely
+            | Explain
+            | CallExtern
+            | CallPacked
+            | CallKernel
+            | AddressOf
+            | Reinterpret
+            | VectorSum
+            | VectorMax
+            | VectorMin
+    )
+}
+
+fn wide_type(ty: Ty) -> Ty {
+    Ty::scalar(DType::Float32).with_lanes(ty.lanes)
+}
+
+fn rounded(f: &mut PrimFunc, wide: Expr, ty: Ty) -> Expr {
+    f.add_expr(ExprData::Cast(ty, wide))
+}
+
+/// Whether a value is a rounded float32.
+fn is_cast(f: &PrimFunc, e: Expr) -> bool {
+    matches!(f.expr(e), ExprData::Cast(_, a) if f.expr_ty(*a).dtype == DType::Float32)
+}
+
+/// A 16-bit float as float32.
+fn single(f: &mut PrimFunc, e: Expr) -> Expr {
+    let ty = wide_type(f.expr_ty(e));
+    match *f.expr(e) {
+        ExprData::Float(bits, Ty { dtype: DType::Float16, .. }) => {
+            f.const_of(f16_of(f64::from_bits(bits)).to_f64(), DType::Float32)
+        }
+        ExprData::Float(bits, _) => {
+            f.const_of(bf16_of(f64::from_bits(bits)).to_f64(), DType::Float32)
+        }
+        _ => f.add_expr(ExprData::Cast(ty, e)),
+    }
+}
+
+/// The float32 that a 16-bit float is rounded from.
+fn unrounded(f: &mut PrimFunc, e: Expr) -> Expr {
+    match *f.expr(e) {
+        ExprData::Cast(_, wide) if is_cast(f, e) => wide,
+        _ => single(f, e),
+    }
+}
