@@ -92,17 +92,26 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         T_transpose = T.match_buffer(var_T_transpose, (m, n), "float32")
-#         rows: T.int64 = T.max(8192 // T.max(n * 2, 1), 1)
-#         for chunk in T.parallel((m + (rows - 1)) // rows):
+#         rows: T.int64 = T.max(8192 // T.max(n * 32, 1), 1)
+#         for chunk in T.parallel(((m + 15) // 16 + (rows - 1)) // rows):
 #             first: T.int64 = chunk * rows
-#             for row in range(T.min(rows, m - first)):
-#                 v_ax0: T.int64 = first + row
-#                 for strip in range(n // 16):
-#                     T_transpose[T.Ramp(v_ax0 * n + strip * 16, 1, 16)] = A[T.Ramp(strip * 16 * m + v_ax0, m, 16)]
-#                 for strip in range(n // 4 % 4):
-#                     T_transpose[T.Ramp(v_ax0 * n + (n // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp((n // 16 * 16 + strip * 4) * m + v_ax0, m, 4)]
-#                 for tail in range(n % 4):
-#                     T_transpose[v_ax0 * n + (n // 4 * 4 + tail)] = A[(n // 4 * 4 + tail) * m + v_ax0]
+#             for row in range(T.min(rows, (m + 15) // 16 - first)):
+#                 block: T.int64 = first + row
+#                 tile = T.alloc_buffer((1024,), "float32", scope="local")
+#                 for part in range((n + 63) // 64):
+#                     for strip, point in T.grid(T.min(64, n - part * 64) // 16, T.min(16, m - block * 16)):
+#                         tile[T.Ramp(point * 64 + strip * 16, 1, 16)] = A[T.Ramp((part * 64 + strip * 16) * m + (block * 16 + point), m, 16)]
+#                     for strip, point in T.grid(T.min(64, n - part * 64) // 4 % 4, T.min(16, m - block * 16)):
+#                         tile[T.Ramp(point * 64 + (T.min(64, n - part * 64) // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp((part * 64 + (T.min(64, n - part * 64) // 16 * 16 + strip * 4)) * m + (block * 16 + point), m, 4)]
+#                     for tail, point in T.grid(T.min(64, n - part * 64) % 4, T.min(16, m - block * 16)):
+#                         tile[point * 64 + (T.min(64, n - part * 64) // 4 * 4 + tail)] = A[(part * 64 + (T.min(64, n - part * 64) // 4 * 4 + tail)) * m + (block * 16 + point)]
+#                     for point in range(T.min(16, m - block * 16)):
+#                         for strip in range(T.min(64, n - part * 64) // 16):
+#                             T_transpose[T.Ramp((block * 16 + point) * n + (part * 64 + strip * 16), 1, 16)] = tile[T.Ramp(point * 64 + strip * 16, 1, 16)]
+#                         for strip in range(T.min(64, n - part * 64) // 4 % 4):
+#                             T_transpose[T.Ramp((block * 16 + point) * n + (part * 64 + (T.min(64, n - part * 64) // 16 * 16 + strip * 4)), 1, 4)] = tile[T.Ramp(point * 64 + (T.min(64, n - part * 64) // 16 * 16 + strip * 4), 1, 4)]
+#                         for tail in range(T.min(64, n - part * 64) % 4):
+#                             T_transpose[(block * 16 + point) * n + (part * 64 + (T.min(64, n - part * 64) // 4 * 4 + tail))] = tile[point * 64 + (T.min(64, n - part * 64) // 4 * 4 + tail)]
 #
 #     @T.prim_func(private=True)
 #     def concat(var_A: T.handle, var_B: T.handle, var_T_concat: T.handle):

@@ -15,3 +15,4 @@ mod lowered;
 mod overflow;
 mod pipeline;
 mod tiles;
+mod transposed;

@@ -12,7 +12,7 @@ use super::plain::scalar_nest;
 use super::reductions::{reduction, strips};
 use super::split;
 use super::stage::{Axis, Body, Init, Stage, is_var};
-use super::{tiled, tiles};
+use super::{tiled, tiles, transposed};
 use crate::guards;
 use crate::inline::cost;
 use crate::walk::{for_each_value, uses_any};
@@ -32,7 +32,7 @@ const CHUNK_BYTES: usize = 16;
 
 /// How an expression depends on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Along {
+pub(super) enum Along {
     /// Not at all.
     Never,
     /// Neighbouring values are neighbours in memory.
@@ -69,7 +69,7 @@ fn taken_apart(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
 }
 
 /// How a buffer access moves with an axis.
-fn along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> Along {
+pub(super) fn along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> Along {
     let uses = |e: Expr| uses_any(f, e, &|x| x == v);
     let Some((&last, front)) = indices.split_last() else { return Along::Never };
     if f.buffer(buffer).strides.is_empty() && taken_apart(f, buffer, indices, v) {
@@ -224,6 +224,9 @@ pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let s = fuse(f, s, fused);
     if s.axes.len() == 1 && vector_axis(f, &s).is_some() && s.guards.is_empty() {
         return flat(f, &s);
+    }
+    if let Some(blocks) = transposed::emit(f, &s) {
+        return blocks;
     }
     // The last axis keeps a loop of its own, vector or not, so that places are taken apart by division once for a row.
     let own = vector_axis(f, &s).is_some() || s.axes.len() > 1;
@@ -414,7 +417,7 @@ pub(super) fn nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
 /// `0..extent` of a vectorized axis: wide vectors, then small ones, then scalars. `map` turns a
 /// position into the axis' value.
 /// Guards do not depend on the axis and are hoisted.
-fn strip_mine(
+pub(super) fn strip_mine(
     f: &mut PrimFunc,
     s: &Stage,
     axis: Var,
@@ -449,12 +452,13 @@ pub(super) fn widths(wide: i64) -> Vec<i64> {
 }
 
 /// Loops that cover `0..extent` with vectors of falling widths. `body` gets the first position
-/// and, for vectors, the lane variable.
-fn strips_of(
+/// and, for vectors, the lane variable; `around` wraps the vector in further loops.
+pub(super) fn strips_of(
     f: &mut PrimFunc,
     extent: Expr,
     widths: &[i64],
     body: &mut dyn FnMut(&mut PrimFunc, Expr, Option<Var>) -> Stmt,
+    around: &mut dyn FnMut(&mut PrimFunc, Stmt) -> Stmt,
 ) -> Stmt {
     let mut out = Vec::new();
     let mut done = f.int(0);
@@ -473,6 +477,7 @@ fn strips_of(
             let s = body(f, at, Some(lane));
             vector_loop(f, lane, width, s)
         };
+        let s = around(f, s);
         out.push(serial(f, strip, turns, s));
         let covered = f.mul(turns, width);
         done = f.add(done, covered);
@@ -491,7 +496,7 @@ pub(super) fn serial_strips(
     widths: &[i64],
     body: &mut dyn FnMut(&mut PrimFunc, Expr) -> Stmt,
 ) -> Stmt {
-    strips_of(f, extent, widths, &mut |f, at, lane| {
+    let mut at_lane = |f: &mut PrimFunc, at: Expr, lane: Option<Var>| {
         let at = match lane {
             Some(l) => {
                 let l = f.var_expr(l);
@@ -500,7 +505,8 @@ pub(super) fn serial_strips(
             None => at,
         };
         body(f, at)
-    })
+    };
+    strips_of(f, extent, widths, &mut at_lane, &mut |_, s| s)
 }
 
 /// A loop over the lanes of a vector.

@@ -6,6 +6,7 @@
 //! - An elementwise stage gets its neighbouring axes fused where all its accesses allow it; the
 //!   last axis is vectorized, the rest is cut
 //!   into chunks of about a microsecond that run in parallel (`emit`).
+//! - A stage that reads an operand across its last axis, as a transpose does, runs in blocks (`transposed`).
 //! - Stages that share leading spatial axes and hand values only along them (softmax, layer
 //!   normalisation) run in one parallel loop
 //!   over rows, their temporaries shrunk to one row (`group`).
@@ -38,6 +39,7 @@ mod split;
 pub mod stage;
 mod tiled;
 pub mod tiles;
+mod transposed;
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::KERNELS;

@@ -155,7 +155,7 @@ fn functions(f: &PrimFunc, value: Expr, axis: Var) -> Vec<Expr> {
 }
 
 /// Whether nothing in an expression may be moved: it may not be computed at all, or is no value.
-fn is_opaque(f: &PrimFunc, e: Expr) -> bool {
+pub(super) fn is_opaque(f: &PrimFunc, e: Expr) -> bool {
     matches!(
         f.expr(e),
         ExprData::Load(..)
