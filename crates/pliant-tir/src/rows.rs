@@ -18,11 +18,16 @@ enum Reach {
     Places,
     /// One int64.
     Place,
+    /// As many elements as the second number says.
+    First,
+    /// As many int64 as the second number says.
+    FirstPlaces,
 }
 
 /// The kernels: name, how many numbers they take, and their addresses.
 const KERNELS: &[(&str, usize, &[Reach])] = &[
     ("order", 4, &[Reach::Row, Reach::Places]),
+    ("first", 3, &[Reach::Read, Reach::First, Reach::FirstPlaces]),
     ("extreme", 2, &[Reach::Read, Reach::Place]),
     ("fourier", 2, &[Reach::Row]),
 ];
@@ -67,6 +72,13 @@ pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     let low = f.binary(BinOp::Le, zero, len);
     let high = f.binary(BinOp::Le, len, limit);
     let mut conditions = vec![f.binary(BinOp::And, low, high)];
+    // The second number, where an address reaches as far as that.
+    let wanted = if numbers > 2 { rest[1] } else { zero };
+    if addresses.iter().any(|a| matches!(a, Reach::First | Reach::FirstPlaces)) {
+        let low = f.binary(BinOp::Le, zero, wanted);
+        let high = f.binary(BinOp::Le, wanted, limit);
+        conditions.push(f.binary(BinOp::And, low, high));
+    }
     let mut seen: Vec<Buffer> = Vec::new();
     for (&address, &what) in rest[numbers..].iter().zip(addresses) {
         let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(address).clone() else {
@@ -79,6 +91,8 @@ pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
             Reach::Read | Reach::Row => (dtype, len),
             Reach::Places => (DType::Int64, len),
             Reach::Place => (DType::Int64, one),
+            Reach::First => (dtype, wanted),
+            Reach::FirstPlaces => (DType::Int64, wanted),
         };
         let data = f.buffer(buffer);
         if data.dtype != want || !data.strides.is_empty() || seen.contains(&buffer) {

@@ -62,6 +62,21 @@ impl Loops<'_, '_, '_> {
                 let part = from.int()?.max(0)..to.int()?.min(n);
                 Row::new(keys, *k, n)?.order(part, descending.is_true()?, (places, *p))?;
             }
+            (
+                "first",
+                [
+                    _,
+                    count,
+                    descending,
+                    Val::Address(row, k),
+                    Val::Address(values, v),
+                    Val::Address(places, p),
+                ],
+            ) => {
+                let row = Row::new(row, *k, n)?;
+                let count = count.int()?.clamp(0, n.max(0));
+                row.first(count, descending.is_true()?, (values, *v), (places, *p))?;
+            }
             ("extreme", [_, largest, Val::Address(row, k), Val::Address(place, p)]) => {
                 if let Some(found) = Row::new(row, *k, n)?.extreme(largest.is_true()?) {
                     place.write_at(*p, &Val::Int(found))?;

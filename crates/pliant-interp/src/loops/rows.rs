@@ -68,6 +68,22 @@ impl Row {
         Ok(())
     }
 
+    /// Writes the first elements of the order, and where they come from.
+    pub(super) fn first(
+        &self,
+        count: i64,
+        descending: bool,
+        (values, v): (&View, i64),
+        (to, at): (&View, i64),
+    ) -> Result<()> {
+        let places = self.places(descending, false);
+        for (i, &place) in (0..count).zip(&places) {
+            values.write_at(v + i, &self.values[place as usize])?;
+            to.write_at(at + i, &Val::Int(place))?;
+        }
+        Ok(())
+    }
+
     /// The index of the first largest or smallest element, or of the first NaN; `None` for an
     /// empty row.
     pub(super) fn extreme(&self, largest: bool) -> Option<i64> {

@@ -10,61 +10,101 @@ use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 
 /// An element type that can be sorted.
 pub trait Key: Copy {
-    /// Whether [`Key::rank`] fits 32 bits.
-    const NARROW: bool;
+    /// The type of ranks.
+    type Rank: Copy + Ord + Into<u64>;
 
-    /// An integer that increases with the element; that of NaN is the largest.
-    fn rank(self, descending: bool) -> u64;
+    /// Whether [`Key::rank`] fits 32 bits.
+    const NARROW: bool = size_of::<Self::Rank>() <= 4;
+
+    /// An integer that grows with the element; that of NaN is the largest.
+    fn rank(self, descending: bool) -> Self::Rank;
 }
 
 macro_rules! integers {
-    ($($ty:ty, $flip:expr, $narrow:expr;)*) => {$(
+    ($($ty:ty => $rank:ty, $flip:expr;)*) => {$(
         impl Key for $ty {
-            const NARROW: bool = $narrow;
+            type Rank = $rank;
 
-            fn rank(self, descending: bool) -> u64 {
-                let rank = (self ^ $flip) as u64 & (u64::MAX >> (64 - <$ty>::BITS));
-                if descending { !rank & (u64::MAX >> (64 - <$ty>::BITS)) } else { rank }
+            #[inline(always)]
+            fn rank(self, descending: bool) -> $rank {
+                let rank = (self ^ $flip) as $rank;
+                if descending { !rank } else { rank }
             }
         }
     )*};
 }
 
 integers! {
-    i8, i8::MIN, true;
-    i16, i16::MIN, true;
-    i32, i32::MIN, true;
-    i64, i64::MIN, false;
-    u8, 0, true;
-    u16, 0, true;
-    u32, 0, true;
-    u64, 0, false;
+    i8 => u8, i8::MIN;
+    i16 => u16, i16::MIN;
+    i32 => u32, i32::MIN;
+    i64 => u64, i64::MIN;
+    u8 => u8, 0;
+    u16 => u16, 0;
+    u32 => u32, 0;
+    u64 => u64, 0;
 }
 
 macro_rules! floats {
-    ($($ty:ty, $bits:ty, $narrow:expr;)*) => {$(
+    ($($ty:ty => $bits:ty, $infinity:expr;)*) => {$(
         impl Key for $ty {
-            const NARROW: bool = $narrow;
+            type Rank = $bits;
 
-            fn rank(self, descending: bool) -> u64 {
-                if self.is_nan() {
-                    return <$bits>::MAX.into();
-                }
-                let sign: $bits = 1 << (<$bits>::BITS - 1);
+            #[inline(always)]
+            fn rank(self, descending: bool) -> $bits {
+                const SIGN: $bits = 1 << (<$bits>::BITS - 1);
                 let bits = self.to_bits();
-                let bits = if bits == sign { 0 } else { bits };
-                let rank = if bits & sign == 0 { bits | sign } else { !bits };
-                u64::from(if descending { !rank } else { rank })
+                // Both zeros are equal.
+                let bits = if bits == SIGN { 0 } else { bits };
+                let rank = if bits & SIGN == 0 { bits | SIGN } else { !bits };
+                let rank = if descending { !rank } else { rank };
+                if bits & !SIGN > $infinity { <$bits>::MAX } else { rank }
             }
         }
     )*};
 }
 
 floats! {
-    f16, u16, true;
-    bf16, u16, true;
-    f32, u32, true;
-    f64, u64, false;
+    f16 => u16, 0x7c00;
+    bf16 => u16, 0x7f80;
+    f32 => u32, 0x7f80_0000;
+    f64 => u64, 0x7ff0_0000_0000_0000;
+}
+
+/// Elements that are compared with the worst candidate at once.
+const BLOCK: usize = 32;
+
+/// The records of the first `count` elements of the order, and perhaps of others. Most elements of a long row are worse than
+/// the worst of as many candidates, which one comparison says.
+fn candidates<K: Key, R: Ord>(
+    keys: &[K],
+    count: usize,
+    descending: bool,
+    (record, place): (&impl Fn(u64, usize) -> R, &impl Fn(&R) -> usize),
+    best: &mut Vec<R>,
+) {
+    let most = best.capacity();
+    // Candidates are at earlier places, so an element of the same rank comes after them.
+    let mut limit: Option<K::Rank> = None;
+    for (b, block) in keys.chunks(BLOCK).enumerate() {
+        let ranks = block.iter().map(|k| k.rank(descending));
+        if let Some(limit) = limit
+            && !ranks.clone().fold(false, |any, rank| any | (rank < limit))
+        {
+            continue;
+        }
+        for (i, rank) in ranks.enumerate() {
+            if limit.is_some_and(|limit| rank >= limit) {
+                continue;
+            }
+            best.push(record(rank.into(), b * BLOCK + i));
+            if best.len() == most {
+                best.select_nth_unstable(count - 1);
+                best.truncate(count);
+                limit = Some(keys[place(&best[count - 1])].rank(descending));
+            }
+        }
+    }
 }
 
 /// Moves the records of ranks `from .. to` to their sorted positions.
@@ -83,32 +123,51 @@ fn arrange<R: Ord>(records: &mut [R], from: usize, to: usize) {
     part.sort_unstable();
 }
 
-/// Sorts a row. `record` combines a rank and an index into a sortable value; `place` extracts
-/// the index.
-///
-/// # Safety
-/// As for [`order`].
-unsafe fn sorted<K: Key, R: Ord>(
-    (keys, places, n): (*mut K, *mut i64, usize),
+/// The order's part `from .. to` of a row as records at these places of the result: `record` makes one of a rank and a place,
+/// `place` takes it apart. `None` where memory is short.
+fn ordered<K: Key, R: Ord>(
+    row: &[K],
     (from, to, descending): (usize, usize, bool),
-    record: impl Fn(u64, usize) -> R,
-    place: impl Fn(&R) -> usize,
+    record: &impl Fn(u64, usize) -> R,
+    place: &impl Fn(&R) -> usize,
+) -> Option<Vec<R>> {
+    let mut records = Vec::new();
+    // The first few of many are selected while the row is read.
+    let few = (1..=row.len() / 8).contains(&to);
+    let room = if few { 2 * to + BLOCK } else { row.len() };
+    records.try_reserve_exact(room).ok()?;
+    if few {
+        candidates(row, to, descending, (record, place), &mut records);
+    } else {
+        records.extend(row.iter().enumerate().map(|(i, k)| record(k.rank(descending).into(), i)));
+    }
+    arrange(&mut records, from, to);
+    Some(records)
+}
+
+/// Calls `write` with the position, element and place of what is at `from .. to` of the order of a row. Returns a kernel status.
+fn each_ordered<K: Key>(
+    row: &[K],
+    (from, to, descending): (usize, usize, bool),
+    mut write: impl FnMut(usize, K, usize),
 ) -> i64 {
-    let (mut records, mut values) = (Vec::new(), Vec::new());
-    if records.try_reserve_exact(n).is_err() || values.try_reserve_exact(to - from).is_err() {
+    let part = (from, to, descending);
+    let mut values = Vec::new();
+    if values.try_reserve_exact(to - from).is_err() {
         return STATUS_NO_MEMORY;
     }
-    // SAFETY: the row has `n` elements.
-    records.extend((0..n).map(|i| record(unsafe { *keys.add(i) }.rank(descending), i)));
-    arrange(&mut records, from, to);
-    // SAFETY: indices are below `n`.
-    values.extend(records[from..to].iter().map(|r| unsafe { *keys.add(place(r)) }));
-    for (i, (r, value)) in (from..to).zip(records[from..to].iter().zip(values)) {
-        // SAFETY: `to` is at most `n`.
-        unsafe {
-            *places.add(i) = place(r) as i64;
-            *keys.add(i) = value;
-        }
+    if row.len() as u64 <= 1 << 32 && K::NARROW {
+        let (record, place) =
+            (|rank: u64, i: usize| rank << 32 | i as u64, |r: &u64| (*r & 0xffff_ffff) as usize);
+        let Some(records) = ordered(row, part, &record, &place) else { return STATUS_NO_MEMORY };
+        values.extend(records[from..to].iter().map(|r| (row[place(r)], place(r))));
+    } else {
+        let (record, place) = (|rank: u64, i: usize| (rank, i), |r: &(u64, usize)| r.1);
+        let Some(records) = ordered(row, part, &record, &place) else { return STATUS_NO_MEMORY };
+        values.extend(records[from..to].iter().map(|r| (row[place(r)], place(r))));
+    }
+    for (i, (value, place)) in (from..to).zip(values) {
+        write(i, value, place);
     }
     STATUS_OK
 }
@@ -129,24 +188,50 @@ unsafe fn order<K: Key>(
     let n = n.max(0) as usize;
     let to = to.clamp(0, n as i64) as usize;
     let from = from.clamp(0, to as i64) as usize;
-    let part = (from, to, descending != 0);
-    if n <= 1 << 32 && K::NARROW {
-        let record = |rank: u64, i: usize| rank << 32 | i as u64;
-        // SAFETY: guaranteed by the caller.
-        return unsafe { sorted((keys, places, n), part, record, |r| (r & 0xffff_ffff) as usize) };
-    }
-    // SAFETY: guaranteed by the caller.
-    unsafe { sorted((keys, places, n), part, |rank, i| (rank, i), |r| r.1) }
+    // SAFETY: the caller's promise; the row is written when the slice is no longer read.
+    let row = unsafe { std::slice::from_raw_parts(keys, n) };
+    each_ordered(row, (from, to, descending != 0), |i, value, place| {
+        // SAFETY: `i` is below `to`, which is at most `n`.
+        unsafe {
+            *places.add(i) = place as i64;
+            *keys.add(i) = value;
+        }
+    })
+}
+
+/// Writes the first `count` elements of the order of a row, but not more than it has, and where they come from.
+///
+/// # Safety
+/// `row` is valid for `n` elements, `values` and `places` for `count`.
+unsafe fn first<K: Key>(
+    n: i64,
+    count: i64,
+    descending: i64,
+    row: *const K,
+    values: *mut K,
+    places: *mut i64,
+) -> i64 {
+    let n = n.max(0) as usize;
+    let count = count.clamp(0, n as i64) as usize;
+    // SAFETY: the caller's promise.
+    let row = unsafe { std::slice::from_raw_parts(row, n) };
+    each_ordered(row, (0, count, descending != 0), |i, value, place| {
+        // SAFETY: `i` is below `count`.
+        unsafe {
+            *values.add(i) = value;
+            *places.add(i) = place as i64;
+        }
+    })
 }
 
 macro_rules! entries {
-    ($($name:ident: $ty:ty;)*) => {$(
-        /// Called by generated code with the length of the row, the range of ranks, whether the
-        /// order is descending, the elements and the indices. Returns a kernel status.
+    ($($order:ident, $first:ident: $ty:ty;)*) => {$(
+        /// Called by generated code: the length of the row, the part of the order that is wanted, whether the largest
+        /// come first, the elements and the places they come from. Returns a kernel status.
         ///
         /// # Safety
-        /// Both addresses are valid for the number of elements of the row.
-        pub unsafe extern "C" fn $name(
+        /// Both addresses are valid for as many elements as the row has.
+        pub unsafe extern "C" fn $order(
             _runtime: *const KernelRuntime,
             n: i64,
             from: i64,
@@ -158,22 +243,40 @@ macro_rules! entries {
             // SAFETY: guaranteed by the caller.
             unsafe { order(n, from, to, descending, keys, places) }
         }
+
+        /// Called by generated code: the length of the row, how many elements are wanted, whether the largest come first, the
+        /// row, and where the elements and the places they come from are written. Returns a kernel status.
+        ///
+        /// # Safety
+        /// `row` is valid for as many elements as it has, the other addresses for as many as are wanted.
+        pub unsafe extern "C" fn $first(
+            _runtime: *const KernelRuntime,
+            n: i64,
+            count: i64,
+            descending: i64,
+            row: *const $ty,
+            values: *mut $ty,
+            places: *mut i64,
+        ) -> i64 {
+            // SAFETY: the caller's promise.
+            unsafe { first(n, count, descending, row, values, places) }
+        }
     )*};
 }
 
 entries! {
-    order_i8: i8;
-    order_i16: i16;
-    order_i32: i32;
-    order_i64: i64;
-    order_u8: u8;
-    order_u16: u16;
-    order_u32: u32;
-    order_u64: u64;
-    order_f16: f16;
-    order_bf16: bf16;
-    order_f32: f32;
-    order_f64: f64;
+    order_i8, first_i8: i8;
+    order_i16, first_i16: i16;
+    order_i32, first_i32: i32;
+    order_i64, first_i64: i64;
+    order_u8, first_u8: u8;
+    order_u16, first_u16: u16;
+    order_u32, first_u32: u32;
+    order_u64, first_u64: u64;
+    order_f16, first_f16: f16;
+    order_bf16, first_bf16: bf16;
+    order_f32, first_f32: f32;
+    order_f64, first_f64: f64;
 }
 
 #[cfg(test)]
@@ -195,7 +298,10 @@ mod tests {
             }
         });
         let n = row.len();
-        for (from, to) in [(0, n), (0, n / 2), (n / 2, (n / 2 + 1).min(n)), (n / 3, n), (n, n)] {
+        let middle = (n / 2, (n / 2 + 1).min(n));
+        for (from, to) in
+            [(0, n), (0, n / 2), (0, n / 9), (0, 1.min(n)), middle, (n / 3, n), (n, n)]
+        {
             let (mut keys, mut places) = (row.to_vec(), vec![-1; n]);
             let [n, from64, to64] = [n, from, to].map(|v| v as i64);
             // SAFETY: both have as many elements as the row.
@@ -207,6 +313,18 @@ mod tests {
             assert_eq!(found, want[from..to], "{row:?} {from}..{to} descending {descending}");
             let moved: Vec<K> = found.iter().map(|&p| row[p]).collect();
             assert_eq!(format!("{:?}", &keys[from..to]), format!("{moved:?}"));
+            if from == 0 {
+                let (mut values, mut places) = (row[..to].to_vec(), vec![-1; to]);
+                let (values_to, places_to) = (values.as_mut_ptr(), places.as_mut_ptr());
+                // SAFETY: the row has `n` elements, the others `to`.
+                let status = unsafe {
+                    first(n, to64, descending.into(), row.as_ptr(), values_to, places_to)
+                };
+                assert_eq!(status, STATUS_OK);
+                let found: Vec<usize> = places.iter().map(|&p| p as usize).collect();
+                assert_eq!(found, want[..to], "the first {to} of {row:?}, descending {descending}");
+                assert_eq!(format!("{values:?}"), format!("{moved:?}"));
+            }
         }
     }
 
@@ -217,7 +335,7 @@ mod tests {
 
     #[test]
     fn rows_of_every_length_are_ordered() {
-        for n in [0, 1, 2, 3, 7, 33, 200] {
+        for n in [0, 1, 2, 3, 7, 33, 200, 1111] {
             let row = numbers(n);
             for descending in [false, true] {
                 let less = |a: i64, b: i64| if descending { a > b } else { a < b };

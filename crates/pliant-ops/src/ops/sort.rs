@@ -5,7 +5,6 @@ use pliant_ir::DType;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
-use super::index::safe;
 use super::rows::{self, Rows};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
@@ -257,16 +256,66 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             let cond = te::le(&k, order.len);
             b.assert(&te::explain(&cond, &[k.clone(), order.len.clone()]), message);
         }
-        each_row(b, &x, axis, &order, (&te::int(0), &k), |b, row, at| {
-            b.for_("k", &k, |b, i| {
-                let from = [safe::clamp(i, order.len)];
-                for (to, &(places, _)) in out.iter().zip(&kinds) {
-                    let source = if places { &row.places } else { &row.keys };
-                    b.store(to, &at(i), &source.at(&from));
-                }
-            });
-        });
+        let rows = Rows::new(x.shape(), axis);
+        let last = axis + 1 == x.ndim();
+        rows.each(
+            b,
+            |b| First::new(b, &order, &k, last),
+            |b, first, i| {
+                let at = |k: &Expr| rows.at(i, k);
+                first.select(b, &x, &order, &k, &at);
+                b.for_("k", &k, |b, i| {
+                    for (to, &(places, _)) in out.iter().zip(&kinds) {
+                        let source = if places { &first.places } else { &first.values };
+                        b.store(to, &at(i), &source.at(std::slice::from_ref(i)));
+                    }
+                });
+            },
+        );
     }))
+}
+
+/// Buffers for the first elements of a row's order and the places they come from.
+struct First {
+    values: Tensor,
+    places: Tensor,
+    /// The row, unless its elements are side by side in the tensor.
+    keys: Option<Tensor>,
+}
+
+impl First {
+    fn new(b: &mut Body, order: &Order<'_>, count: &Expr, side_by_side: bool) -> First {
+        let count = std::slice::from_ref(count);
+        let len = std::slice::from_ref(order.len);
+        First {
+            values: b.alloc("values", count, order.dtype),
+            places: b.alloc("places", count, DType::Int64),
+            keys: (!side_by_side).then(|| b.alloc("keys", len, order.dtype)),
+        }
+    }
+
+    /// Selects them from the row whose elements are at `at(i)`.
+    fn select(
+        &self,
+        b: &mut Body,
+        x: &Tensor,
+        order: &Order<'_>,
+        count: &Expr,
+        at: &dyn Fn(&Expr) -> Vec<Expr>,
+    ) {
+        let row = match &self.keys {
+            Some(keys) => {
+                b.for_("i", order.len, |b, i| {
+                    b.store(keys, std::slice::from_ref(i), &x.at(&at(i)));
+                });
+                rows::front(keys)
+            }
+            None => x.at(&at(&te::int(0))),
+        };
+        let numbers = [count.clone(), te::int(order.descending.into())];
+        let addresses = [row, rows::front(&self.values), rows::front(&self.places)];
+        rows::call(b, "first", order.dtype, order.len, &numbers, &addresses);
+    }
 }
 
 // ---- median ----
