@@ -486,28 +486,49 @@ impl Tensor {
             unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), out, self.nbytes()) };
             return;
         }
-        let size = self.dtype().size();
-        // The tensor is not contiguous, so the rank is at least 1.
-        let last = self.ndim() - 1;
-        let (row, step) = (self.shape()[last] as usize, self.strides()[last] as isize);
-        let (base, mut out) = (self.data_ptr(), out);
-        for_each_row(self.shape(), self.strides(), |start| {
-            // SAFETY: the constructors have checked every element that the strides reach.
-            unsafe {
-                let mut source = base.offset(start as isize * size as isize);
-                if step == 1 {
-                    std::ptr::copy_nonoverlapping(source, out, row * size);
-                    out = out.add(row * size);
-                    return;
-                }
-                for _ in 0..row {
-                    std::ptr::copy_nonoverlapping(source, out, size);
-                    out = out.add(size);
-                    // Wrapping, because the step after the last element may leave the storage.
-                    source = source.wrapping_offset(step * size as isize);
-                }
-            }
-        });
+        let (shape, strides) = merged_dims(self.shape(), self.strides());
+        let copy = match self.dtype().size() {
+            1 => copy_rows::<1>,
+            2 => copy_rows::<2>,
+            4 => copy_rows::<4>,
+            _ => copy_rows::<8>,
+        };
+        // SAFETY: the constructors checked every element that the strides reach; the caller promises room for as many.
+        unsafe { copy(self.data_ptr(), &shape, &strides, out) };
+    }
+
+    /// A view of the elements `first + i * step` of each dim, `shape` of them.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` (numbers of dims), `NegativeDim`, `SizeOverflow`, `OutOfBounds`: elements outside of the storage.
+    pub fn slice(&self, first: &[i64], step: &[i64], shape: &[i64]) -> Result<Tensor, TensorError> {
+        let (o, dtype) = (&*self.0, self.dtype());
+        if [first.len(), step.len(), shape.len()].iter().any(|&n| n != self.ndim()) {
+            let (expected, actual) = (self.shape().to_vec(), shape.to_vec());
+            return Err(TensorError::ShapeMismatch { expected, actual });
+        }
+        if checked_numel(shape, dtype)? == 0 {
+            return Self::from_storage(o.storage.clone(), o.byte_offset, shape, dtype);
+        }
+        let overflow = || TensorError::SizeOverflow { shape: shape.to_vec(), dtype };
+        let mut at = o.byte_offset as i64;
+        let mut strides = Vec::with_capacity(shape.len());
+        for ((&first, &step), (&stride, &len)) in
+            first.iter().zip(step).zip(self.strides().iter().zip(shape))
+        {
+            let offset = first.checked_mul(stride).and_then(|n| n.checked_mul(dtype.size() as i64));
+            at = offset.and_then(|n| at.checked_add(n)).ok_or_else(overflow)?;
+            // The step of a single element is not taken.
+            strides.push(if len == 1 {
+                0
+            } else {
+                step.checked_mul(stride).ok_or_else(overflow)?
+            });
+        }
+        let at = usize::try_from(at).map_err(|_| overflow())?;
+        let view = Self::from_storage_strided(o.storage.clone(), at, shape, &strides, dtype)?;
+        let v = &*view.0;
+        Ok(Self::over(v.storage.clone(), at, shape, &strides, dtype, v.numel, o.read_only))
     }
 
     /// Creates a tensor of the given shape and data type from the bytes of this one in row-major
@@ -589,6 +610,57 @@ impl Tensor {
         let dtype = self.dtype();
         Ok(tensor.as_bytes()?.chunks_exact(dtype.size()).map(|bytes| read(dtype, bytes)).collect())
     }
+}
+
+/// Dims and strides of a view without dims of 1, neighbouring dims that are one walk through memory being one. The rank is at
+/// least 1.
+fn merged_dims(shape: &[i64], strides: &[i64]) -> (Vec<i64>, Vec<i64>) {
+    let (mut dims, mut steps): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
+    for (&dim, &stride) in shape.iter().zip(strides).filter(|d| *d.0 != 1) {
+        match (dims.last_mut(), steps.last_mut()) {
+            (Some(outer), Some(step)) if dim.checked_mul(stride) == Some(*step) => {
+                (*outer, *step) = (*outer * dim, stride);
+            }
+            _ => {
+                dims.push(dim);
+                steps.push(stride);
+            }
+        }
+    }
+    if dims.is_empty() {
+        (dims, steps) = (vec![1], vec![1]);
+    }
+    (dims, steps)
+}
+
+/// Copies the elements of `N` bytes of a view, row by row.
+///
+/// # Safety
+/// Every element of the view is readable, and `out` writable for as many. No dim is 0, and the rank is at least 1.
+unsafe fn copy_rows<const N: usize>(
+    base: *const u8,
+    shape: &[i64],
+    strides: &[i64],
+    mut out: *mut u8,
+) {
+    let last = shape.len() - 1;
+    let (row, step) = (shape[last] as usize, strides[last] as isize);
+    for_each_row(shape, strides, |start| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let source = base.offset(start as isize * N as isize);
+            if step == 1 {
+                std::ptr::copy_nonoverlapping(source, out, row * N);
+            } else {
+                for i in 0..row {
+                    // Wrapping: offsets of elements are within the storage.
+                    let element = source.wrapping_offset(i as isize * step * N as isize);
+                    std::ptr::copy_nonoverlapping(element, out.add(i * N), N);
+                }
+            }
+            out = out.add(row * N);
+        }
+    });
 }
 
 /// The first `N` bytes of an element.

@@ -166,3 +166,32 @@ fn read_only_memory_stays_so_in_every_view() {
     assert!(strided.is_read_only() && !strided.copy().unwrap().is_read_only());
     assert_eq!(strided.to_vec::<u8>().unwrap(), [4, 3, 2, 1]);
 }
+
+#[test]
+fn slices_are_views_that_copy_row_by_row() {
+    let data: Vec<i16> = (0..2 * 3 * 4).collect();
+    let t = Tensor::from_slice(&[2, 3, 4], &data).unwrap();
+    let elements = |first: [i64; 3], step: [i64; 3], shape: [i64; 3]| -> Vec<i16> {
+        let view = t.slice(&first, &step, &shape).unwrap();
+        assert_eq!(view.shape(), shape);
+        let copy = view.copy().unwrap();
+        copy.as_slice::<i16>().unwrap().to_vec()
+    };
+    assert_eq!(elements([0, 0, 0], [1, 1, 1], [2, 3, 4]), data);
+    assert_eq!(elements([0, 1, 0], [1, 1, 1], [2, 2, 4]).len(), 16);
+    assert_eq!(elements([1, 1, 1], [1, 1, 2], [1, 2, 2]), [17, 19, 21, 23]);
+    assert_eq!(elements([1, 2, 3], [-1, -2, -3], [2, 2, 2]), [23, 20, 15, 12, 11, 8, 3, 0]);
+    // The step of a single element is not taken, and an empty slice begins anywhere.
+    assert_eq!(elements([1, 2, 3], [i64::MAX, i64::MIN, 7], [1, 1, 1]), [23]);
+    assert_eq!(elements([9, 0, 0], [1, 1, 1], [0, 3, 4]), [0i16; 0]);
+    let outside = |first: [i64; 3], step: [i64; 3], shape: [i64; 3]| t.slice(&first, &step, &shape);
+    assert!(matches!(
+        outside([0, 0, 1], [1, 1, 1], [2, 3, 4]),
+        Err(TensorError::OutOfBounds { .. })
+    ));
+    assert!(outside([-1, 0, 0], [1, 1, 1], [1, 1, 1]).is_err());
+    assert!(outside([0, 0, 0], [i64::MAX, 1, 1], [2, 1, 1]).is_err());
+    assert!(matches!(t.slice(&[0], &[1], &[2]), Err(TensorError::ShapeMismatch { .. })));
+    let scalar = Tensor::scalar(5i16).unwrap();
+    assert_eq!(scalar.slice(&[], &[], &[]).unwrap().as_slice::<i16>().unwrap(), [5]);
+}

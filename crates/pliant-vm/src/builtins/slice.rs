@@ -1,10 +1,9 @@
 //! Slices with dynamic bounds.
 
-use pliant_tensor::{Reserved, Tensor, checked_nbytes};
+use pliant_tensor::{Tensor, TensorError, checked_nbytes};
 
-use super::dynamic::tensor_of;
-use crate::args::{Args, POLL_INTERVAL};
-use crate::{CheckKind, Value, VmError};
+use crate::args::Args;
+use crate::{CheckKind, Value, VmError, memory};
 
 /// First index, step and length of one dim's slice.
 struct Part {
@@ -51,32 +50,34 @@ fn parts(args: Args<'_>, tensor: &Tensor) -> Result<Vec<Part>, VmError> {
 
 /// `dynamic_strided_slice(x, begin, end, strides)`: slices each dim.
 pub(super) fn dynamic_strided_slice(args: Args<'_>) -> Result<Value, VmError> {
-    let tensor = args.tensor(0)?.to_contiguous()?;
-    let parts = parts(args, &tensor)?;
-    let shape: Vec<i64> = parts.iter().map(|p| p.len).collect();
-    let (size, item) = (checked_nbytes(&shape, tensor.dtype())?, tensor.dtype().size());
-    let bytes = tensor.as_bytes()?;
-    let _copy = Reserved::new(size)?;
-    let mut out = Vec::with_capacity(size);
-    let mut index = vec![0i64; shape.len()];
-    while out.len() < size {
-        if out.len().is_multiple_of(POLL_INTERVAL * item) {
-            args.check_interrupt()?;
-        }
-        let position = parts
-            .iter()
-            .zip(tensor.shape())
-            .zip(&index)
-            .fold(0, |at, ((p, &dim), &i)| at * dim + p.first + i * p.step);
-        let at = position as usize * item;
-        out.extend_from_slice(&bytes[at..at + item]);
-        for d in (0..index.len()).rev() {
-            index[d] += 1;
-            if index[d] < shape[d] {
-                break;
-            }
-            index[d] = 0;
-        }
+    let tensor = args.tensor(0)?;
+    let parts = parts(args, tensor)?;
+    let list = |of: fn(&Part) -> i64| -> Vec<i64> { parts.iter().map(of).collect() };
+    let shape = list(|p| p.len);
+    let view = tensor.slice(&list(|p| p.first), &list(|p| p.step), &shape)?;
+    let storage = memory::alloc_storage(checked_nbytes(&shape, tensor.dtype())?)?;
+    let out = Tensor::from_storage(storage, 0, &shape, tensor.dtype())?;
+    let rows = shape.first().copied().unwrap_or(1);
+    let row = view.numel() as i64 / rows.max(1);
+    let block = (POLL_ELEMENTS / row.max(1)).max(1);
+    for first in (0..rows).step_by(block as usize) {
+        args.check_interrupt()?;
+        let part = |t| rows_of(t, first, block.min(rows - first));
+        // SAFETY: the storage is fresh and unshared.
+        unsafe { part(&out)?.copy_from(&part(&view)?) }?;
     }
-    tensor_of(&shape, tensor.dtype(), &out)
+    Ok(Value::Tensor(out))
+}
+
+/// Elements that are copied between two polls of the interrupt flag.
+const POLL_ELEMENTS: i64 = 1 << 24;
+
+/// A view of `count` rows from `first` on; of a scalar itself.
+fn rows_of(t: &Tensor, first: i64, count: i64) -> Result<Tensor, TensorError> {
+    let mut shape = t.shape().to_vec();
+    let Some(rows) = shape.first_mut() else { return Ok(t.clone()) };
+    *rows = count;
+    let mut start = vec![0; shape.len()];
+    start[0] = first;
+    t.slice(&start, &vec![1; shape.len()], &shape)
 }
