@@ -196,12 +196,10 @@ fn te_quantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     } else {
         DType::Float32
     };
-    let (low, high) = (te::min_value(out), te::max_value(out));
-    let (low, high) = (te::cast(&low, wide), te::cast(&high, wide));
     Ok(steps.each("T_quantize", |x, scale, zero| {
-        let moved =
-            te::round(&(te::cast(&x, wide) / te::cast(&scale, wide))) + te::cast(&zero, wide);
-        te::cast(&te::maximum(&te::minimum(&moved, &high), &low), out)
+        let steps = te::round(&(te::cast(&x, wide) / te::cast(&scale, wide)));
+        // Casts to integers saturate.
+        te::cast(&(steps + te::cast(&zero, wide)), out)
     }))
 }
 
@@ -209,11 +207,13 @@ fn te_dequantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let out = ctx.out_dtype(0)?;
     let steps = Steps::read(ctx)?;
     let wide = if out == DType::Float64 { DType::Float64 } else { DType::Float32 };
+    // The difference of two 32-bit integers needs more bits.
+    let small = steps.x.dtype().size() < 4 && steps.zero.value.dtype().size() < 4;
+    let integer = te::Ty::scalar(if small { DType::Int32 } else { DType::Int64 });
     Ok(steps.each("T_dequantize", |x, scale, zero| {
         let steps = match zero.ty().dtype.is_float() {
             true => te::cast(&x, wide) - te::cast(&zero, wide),
-            // The difference of two 32-bit integers may need more than 32 bits.
-            false => te::cast(&(te::cast(&x, te::Ty::I64) - te::cast(&zero, te::Ty::I64)), wide),
+            false => te::cast(&(te::cast(&x, integer) - te::cast(&zero, integer)), wide),
         };
         te::cast(&(steps * te::cast(&scale, wide)), out)
     }))
