@@ -114,6 +114,9 @@ fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sy
         .ok_or_else(|| ctx.error(format!("the batches differ: {}", operand_types(ctx))))
 }
 
+/// An expression and its weight, if it has one.
+type Weighted = (Expr, Option<Expr>);
+
 /// The coordinates along one axis.
 struct Axis<'a> {
     spec: &'a Spec,
@@ -168,7 +171,7 @@ impl Axis<'_> {
     }
 
     /// The pixels that contribute to a position, as floats, with their weights.
-    fn pixels(&self, g: &Expr) -> Vec<(Expr, Option<Expr>)> {
+    fn pixels(&self, g: &Expr) -> Vec<Weighted> {
         let x = self.place(g);
         match self.spec.method {
             Method::Nearest => vec![(te::round(&self.inside(&x)), None)],
@@ -204,42 +207,83 @@ fn te_sample(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (x, grid) = (ctx.tensor_of_dims(0, &dims)?, ctx.tensor_of_dims(1, &own)?);
     let (dtype, wide) = (x.dtype(), accumulator(x.dtype()));
     let shape = ctx.out_shape(0)?;
-    Ok(vec![te::compute(shape, "grid_sample", |i| {
-        let mut terms: Vec<(Vec<Expr>, Expr, Option<Expr>)> =
-            vec![(Vec::new(), te::bool_const(true), None)];
-        for k in 0..n {
-            // The first coordinate is x, which corresponds to the last dim of the image.
-            let coordinate = te::int((n - 1 - k) as i64);
-            let at = [&i[..1], &[coordinate], &i[2..]].concat();
-            let size = x.shape()[2 + k].clone();
-            let axis = Axis { spec: &spec, size, dtype: wide };
-            let last = te::cast(&(&axis.size - 1), wide);
-            let pixels = axis.pixels(&te::cast(&grid.at(&at), wide));
-            terms = terms
-                .into_iter()
-                .flat_map(|(at, inside, weight)| {
-                    let (pixels, last) = (&pixels, &last);
-                    pixels.iter().map(move |(p, w)| {
-                        let here = te::and(&te::ge(p, &te::const_of(0.0, wide)), &te::le(p, last));
-                        let place = te::cast(p, DType::Int64);
-                        let both = match (&weight, w) {
-                            (Some(a), Some(b)) => Some(a * b),
-                            (a, b) => a.clone().or_else(|| b.clone()),
-                        };
-                        ([&at[..], &[place]].concat(), te::and(&inside, &here), both)
-                    })
-                })
-                .collect();
+    let axes: Vec<Vec<Pixel>> = (0..n).map(|k| pixels(&spec, (&x, &grid), k, wide)).collect();
+    // Corners: a pixel of each axis.
+    let mut corners: Vec<Vec<&Pixel>> = vec![Vec::new()];
+    for axis in &axes {
+        let mut longer = Vec::with_capacity(corners.len() * axis.len());
+        for corner in &corners {
+            longer.extend(axis.iter().map(|pixel| [&corner[..], &[pixel]].concat()));
         }
+        corners = longer;
+    }
+    let some = x.shape()[2..].iter().map(|size| te::gt(size, &te::int(0)));
+    let some = some.reduce(|a, b| te::and(&a, &b)).unwrap_or_else(|| te::bool_const(true));
+    Ok(vec![te::compute(shape, "grid_sample", |i| {
         let zero = te::const_of(0.0, wide);
-        let sum = terms.into_iter().map(|(at, inside, weight)| {
-            let value = te::cast(&x.at(&[&i[..2], &at[..]].concat()), wide);
-            let value = weight.map_or(value.clone(), |w| value * w);
-            te::if_then_else(&inside, &value, &zero)
+        let at = [&i[..1], &i[2..]].concat();
+        let sum = corners.iter().map(|corner| {
+            let places = corner.iter().enumerate().map(|(k, p)| p.place_at(&at, &x.shape()[2 + k]));
+            let places: Vec<Expr> = i[..2].iter().cloned().chain(places).collect();
+            let weights = corner.iter().filter_map(|p| p.weight.as_ref()).map(|w| w.at(&at));
+            let inside = corner.iter().map(|p| p.inside.at(&at)).reduce(|a, b| te::and(&a, &b));
+            let value = te::cast(&x.at(&places), wide);
+            let value = weights.reduce(|a, b| a * b).map_or(value.clone(), |w| value * w);
+            te::select(&inside.unwrap_or_else(|| te::bool_const(true)), &value, &zero)
         });
         let sum = sum.reduce(|a, b| a + b).unwrap_or_else(|| zero.clone());
-        te::cast(&sum, dtype)
+        // An image without pixels shows zeros.
+        te::cast(&te::if_then_else(&some, &sum, &zero), dtype)
     })])
+}
+
+/// A pixel that the elements of the result are made of, along one axis of the image: for each place of the grid, and the same
+/// for all channels.
+struct Pixel {
+    place: Tensor,
+    /// Whether the place is inside the image.
+    inside: Tensor,
+    weight: Option<Tensor>,
+}
+
+impl Pixel {
+    /// The pixel's index, brought inside the image.
+    fn place_at(&self, at: &[Expr], size: &Expr) -> Expr {
+        te::maximum(&te::int(0), &te::minimum(&self.place.at(at), &(size - 1)))
+    }
+}
+
+/// The pixels along axis `k` of the image.
+fn pixels(spec: &Spec, (x, grid): (&Tensor, &Tensor), k: usize, wide: DType) -> Vec<Pixel> {
+    let n = x.ndim() - 2;
+    let axis = Axis { spec, size: x.shape()[2 + k].clone(), dtype: wide };
+    let last = te::cast(&(&axis.size - 1), wide);
+    let shape = [&grid.shape()[..1], &grid.shape()[2..]].concat();
+    let found = |i: &[Expr]| {
+        // x, the last dim of the image, is the first coordinate.
+        let coordinate = te::int((n - 1 - k) as i64);
+        let at = [&i[..1], &[coordinate], &i[1..]].concat();
+        axis.pixels(&te::cast(&grid.at(&at), wide))
+    };
+    let (count, weighted) = match spec.method {
+        Method::Nearest => (1, false),
+        Method::Bilinear => (2, true),
+        Method::Bicubic => (4, true),
+    };
+    let stage = |what: &str, j: usize, of: &dyn Fn(&Weighted) -> Expr| {
+        te::compute(shape.clone(), format!("{what}_{k}{j}"), |i| of(&found(i)[j]))
+    };
+    (0..count)
+        .map(|j| Pixel {
+            place: stage("place", j, &|p| te::cast(&p.0, DType::Int64)),
+            inside: stage("inside", j, &|(p, _)| {
+                te::and(&te::ge(p, &te::const_of(0.0, wide)), &te::le(p, &last))
+            }),
+            weight: weighted.then(|| {
+                stage("weight", j, &|p| p.1.clone().unwrap_or_else(|| te::const_of(1.0, wide)))
+            }),
+        })
+        .collect()
 }
 
 // ---- affine_grid ----
