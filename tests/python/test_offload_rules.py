@@ -99,6 +99,10 @@ def test_errors_of_registration_say_what_is_wrong():
         register_offload_rule("test.r", pattern, "f", [x, wildcard()])
     with pytest.raises(TypeError, match="a callable or the name of a packed function"):
         register_offload_rule("test.r", pattern, 5, [x, w])
+    with pytest.raises(ValueError, match="is not a name of"):
+        register_offload_rule("", pattern, "f", [x, w])
+    with pytest.raises(ValueError, match="is not a name of"):
+        register_offload_rule("test.r", pattern, "vm.builtin.copy", [x, w])
     with pytest.raises(TypeError, match="is no DFPattern"):
         register_offload_rule("test.r", 5, "f", [])
     assert not remove_offload_rule("test.r")
@@ -131,4 +135,60 @@ def test_explain_names_what_stays_in_loops_and_why():
 def test_a_loaded_model_explains_nothing(tmp_path):
     model = pliant.compile(Gated)
     model.save(tmp_path / "m.plx")
-    assert pliant.load(tmp_path / "m.plx").explain().count("nothing") == 3
+    assert "only a compilation can be explained" in pliant.load(tmp_path / "m.plx").explain()
+
+
+def test_explain_says_when_kernels_are_off(gate):
+    model = pliant.compile(Gated, kernels="off")
+    model(*inputs(2))
+    assert gate == ["gated_matmul"]
+    assert model.explain().startswith("Library kernels are switched off.")
+
+
+def test_names_of_kernels_and_of_functions_are_apart():
+    """A kernel that is called as a loop function is."""
+    x = wildcard()
+
+    def kernel(x, out):
+        out[:] = np.exp(x.numpy())
+
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32")):
+            with R.dataflow():
+                y, z = R.exp(x), R.sin(x)
+                R.output(y, z)
+            return y, z
+
+    register_offload_rule("sin", is_op("relax.exp")(x), kernel, [x])
+    try:
+        model = pliant.compile(Module)
+    finally:
+        remove_offload_rule("sin")
+    x = np.arange(3, dtype="float32")
+    for result, want in zip(model(x), (np.exp(x), np.sin(x)), strict=True):
+        np.testing.assert_allclose(result.numpy(), want, rtol=1e-6)
+
+
+def test_inputs_come_from_outside_of_the_match():
+    x, y = wildcard(), wildcard()
+    product = is_op("relax.matmul")(x, y)
+    with pytest.raises(ValueError, match="input 0 of the rule 'test.r' is computed by its pattern"):
+        register_offload_rule("test.r", is_op("relax.exp")(product), "f", [product])
+
+
+def test_a_copied_value_is_kept_right(gate):
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 16), "float32"), g: R.Tensor(("n", 16), "float32")):
+            with R.dataflow():
+                y = R.matmul(x, w)
+                copy = y
+                z = R.multiply(R.sigmoid(g), copy)
+                R.output(z)
+            return z
+
+    x, w, g = inputs(3)
+    np.testing.assert_allclose(pliant.compile(Module)(x, w, g).numpy(), sigmoid(g) * (x @ w), rtol=1e-4, atol=1e-5)

@@ -58,6 +58,11 @@ impl View {
         if dims.contains(&0) {
             return Ok(view);
         }
+        if view.span.is_none() || offset < 0 {
+            return Err(format!(
+                "is a view with offset {offset}, dims {dims:?} and strides {strides:?}, which are negative or too large"
+            ));
+        }
         let end = view.span.and_then(|span| span.checked_add(usize::try_from(offset).ok()?));
         match end.map(i64::try_from) {
             Some(Ok(end)) if end <= elements => {

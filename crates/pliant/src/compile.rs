@@ -22,6 +22,7 @@ use crate::compiled::{CompiledModule, OnDrop};
 use crate::error::Error;
 use crate::evaluate::Compiled;
 use crate::explain::{Explanation, remark_slow_loops};
+use crate::extern_names;
 use crate::inspect::verify;
 use crate::kernels;
 use crate::options::{CompileOptions, ExecMode, Pipeline};
@@ -113,7 +114,7 @@ fn compile_into(
     verify(&module)?;
     let signatures = signatures(&module);
     let module = run_pipeline(module, options.pipeline.as_ref(), &ctx)?;
-
+    let module = extern_names::separate(module, &ctx)?;
     let module = if ctx.kernels() { module } else { kernels::without_library(module) };
     let phase = Phase::start("LowerLoops");
     let lowered = kernels::lower(&module, &ctx)?;
@@ -170,10 +171,25 @@ fn compile_into(
         total: start.elapsed(),
         functions: module.relax_funcs().count(),
         kernels: table.len(),
-        explanation: Explanation { remarks: ctx.remarks.all(), sources: options.sources.clone() },
+        explanation: explanation(&ctx, options),
     };
     let (module, threads) = (Some(module), options.threads);
     Ok(CompiledModule::new(executable, table, module, signatures, stats, threads, on_drop))
+}
+
+/// What the passes of a compilation did.
+fn explanation(ctx: &PassContext, options: &CompileOptions) -> Explanation {
+    let optimizes = options.pipeline.as_ref().is_none_or(|pipeline| match pipeline {
+        Pipeline::Named(name) => name != "minimum",
+        Pipeline::Passes(_) => true,
+    });
+    let note = match (ctx.kernels(), optimizes) {
+        (_, false) => "The pipeline does not offload operators to kernels.\n",
+        (false, _) => "Library kernels are switched off.\n",
+        (true, true) => "",
+    };
+    let (remarks, sources) = (ctx.remarks.all(), options.sources.clone());
+    Explanation { remarks, sources, note: Some(note) }
 }
 
 /// Compiles a module without the optimising graph passes.

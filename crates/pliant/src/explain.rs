@@ -34,10 +34,26 @@ pub struct Explanation {
     pub remarks: Vec<Remark>,
     /// The sources of the module, which name the nodes of an imported model.
     pub(crate) sources: Option<Arc<SourceMap>>,
+    /// What a reader must know of the compilation; `None` for a program that was loaded.
+    pub(crate) note: Option<&'static str>,
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(note) = self.note else {
+            return writeln!(
+                f,
+                "Nothing is known of a program that was loaded: only a compilation can be explained."
+            );
+        };
+        f.write_str(note)?;
+        let Some(note) = self.note else {
+            return writeln!(
+                f,
+                "Nothing is known of a program that was loaded: only a compilation can be explained."
+            );
+        };
+        f.write_str(note)?;
         let of = |kind: RemarkKind| self.remarks.iter().filter(move |r| r.kind == kind);
         let mut hits: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         for r in of(RemarkKind::Applied) {

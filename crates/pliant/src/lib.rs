@@ -20,6 +20,7 @@ mod compiled;
 mod error;
 mod evaluate;
 mod explain;
+mod extern_names;
 pub mod hardware;
 mod host;
 mod inspect;

@@ -40,7 +40,7 @@
 //! Nothing. It is of use before [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! Calls that no rule takes, and all of them where kernels are switched off.
+//! Calls that no rule takes. Where kernels are switched off, only rules of the program apply.
 //!
 //! # Never
 //! Moves what follows a call out of its dataflow block, or a call behind one that may write into what it reads.
@@ -94,16 +94,14 @@ impl ModulePass for OffloadKernels {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        if !ctx.kernels() {
+        let on = |rule: &RuleInfo| ctx.kernels() || !rule.library;
+        let rules = self.rules().into_iter().filter(on).map(|info| Ok(((info.make)(ctx)?, info)));
+        let rules: Vec<_> = rules.collect::<Result<_, PassError>>()?;
+        if rules.is_empty() {
             return Ok(module);
         }
-        let rules = self.rules().into_iter().map(|info| Ok(((info.make)(ctx)?, info)));
-        let mut offloader = Offloader {
-            rules: rules.collect::<Result<_, PassError>>()?,
-            kernels: Kernels::new(&module),
-            writers: Writers::of(&module),
-            ctx,
-        };
+        let (kernels, writers) = (Kernels::new(&module), Writers::of(&module));
+        let mut offloader = Offloader { rules, kernels, writers, ctx };
         for (name, func) in &mut module.functions {
             ctx.check_cancelled()?;
             let BaseFunc::Relax(func) = func else { continue };

@@ -60,6 +60,8 @@ pub struct RuleInfo {
     pub stage: Stage,
     /// The operators whose calls it is tried on.
     pub roots: Cow<'static, [Op]>,
+    /// Whether the kernel is one of the library, which `kernels="off"` switches off.
+    pub library: bool,
     /// Creates the rule for a run of the pass.
     pub make: Arc<MakeRule>,
 }
@@ -75,7 +77,8 @@ impl RuleInfo {
         make: fn(&PassContext) -> Result<Box<dyn Rule>, PassError>,
     ) -> Self {
         let (name, kernel, doc) = (name.into(), kernel.into(), doc.into());
-        RuleInfo { name, kernel, doc, stage, roots: roots.into(), make: Arc::new(make) }
+        let (roots, library, make) = (roots.into(), true, Arc::new(make));
+        RuleInfo { name, kernel, doc, stage, roots, library, make }
     }
 }
 

@@ -225,8 +225,8 @@ pub fn register_offload_rule(
         pattern_rule(pattern.clone(), inputs.clone(), symbol, doc.clone()).map_err(Error::Value)
     };
     // The function is only registered if the rule is valid.
-    rule(String::new())?;
     check_rule_name(&pattern.name).map_err(Error::Value)?;
+    rule(pattern.name.clone())?;
     let symbol = generated(kernel, &pattern.name)?.symbol;
     register_rule(rule(symbol)?).map(drop).map_err(Error::Value)
 }

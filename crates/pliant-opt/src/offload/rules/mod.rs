@@ -46,8 +46,11 @@ static REGISTERED: RwLock<Vec<RuleInfo>> = RwLock::new(Vec::new());
 /// Checks that a rule of a program may have a name.
 ///
 /// # Errors
-/// A rule of this crate has the name.
+/// A rule of this crate has the name, it is empty, or it has control characters.
 pub fn check_rule_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err(format!("{name:?} is not a name of an offload rule"));
+    }
     match builtin().iter().any(|own| own.name == name) {
         true => Err(format!("there is an offload rule '{name}' already")),
         false => Ok(()),

@@ -34,6 +34,12 @@ pub fn pattern_rule(
             return Err(format!("input {at} of the rule '{name}' is computed by its pattern"));
         }
     }
+    if kernel.is_empty()
+        || kernel.starts_with("vm.builtin.")
+        || kernel.chars().any(char::is_control)
+    {
+        return Err(format!("{kernel:?} is not a name of a kernel of a rule"));
+    }
     let rules = RuleSet::new([pattern.pattern.clone()], pliant_ops::registry());
     let rules = Arc::new(rules.map_err(|e| format!("the rule '{name}': {e}"))?);
     let symbol = kernel.clone().into_owned();
@@ -44,7 +50,7 @@ pub fn pattern_rule(
     };
     let roots = Cow::Borrowed(&[][..]);
     let (doc, stage, make) = (doc.into(), Stage::Kernel, Arc::new(make));
-    Ok(RuleInfo { name, kernel, doc, stage, roots, make })
+    Ok(RuleInfo { name, kernel, doc, stage, roots, library: false, make })
 }
 
 struct PatternRule {

@@ -1,0 +1,52 @@
+//! Names of packed functions and of functions of the module are one namespace in an executable.
+//! [`separate`] renames loop functions and private graph functions whose name a called packed
+//! function has.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pliant_ir::relax::visit::{bindings, for_each_expr};
+use pliant_ir::relax::{ExprData, Function};
+use pliant_ir::{BaseFunc, IRModule};
+use pliant_opt::canonicalize::normalize_global_var::rename_functions;
+use pliant_pass::{PassContext, PassError, Problem};
+use rustc_hash::FxHashMap;
+
+/// Renames private functions whose name is that of a packed function that the module calls.
+///
+/// # Errors
+/// A public function has such a name, or the compilation is cancelled.
+pub(crate) fn separate(mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+    let mut called: BTreeSet<Arc<str>> = BTreeSet::new();
+    module.relax_funcs().for_each(|(_, func)| packed_names(func, &mut called));
+    called.retain(|name| module.functions.contains_key(name));
+    let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
+    for name in called {
+        let private = match &module.functions[&name] {
+            BaseFunc::Relax(f) => f.private,
+            BaseFunc::Prim(f) => f.private,
+        };
+        if !private {
+            let text =
+                format!("the packed function '{name}' has the name of a function of the module");
+            let help = "register the packed function under another name";
+            return Err(PassError::User(vec![Problem::new(text).with_help(help)]));
+        }
+        let free = |new: &String| !module.functions.contains_key(new.as_str());
+        let new = (1u64..).map(|i| format!("{name}{i}")).find(free).unwrap_or_default();
+        renamed.insert(name, new.into());
+    }
+    rename_functions(&mut module, &renamed, ctx)?;
+    Ok(module)
+}
+
+/// Adds the names of the packed functions that a function calls.
+fn packed_names(func: &Function, out: &mut BTreeSet<Arc<str>>) {
+    for (_, b) in bindings(func) {
+        for_each_expr(func, b.value, |e| {
+            if let ExprData::Extern(name) = func.expr(e) {
+                out.insert(func.str(*name).clone());
+            }
+        });
+    }
+}
