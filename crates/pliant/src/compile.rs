@@ -114,7 +114,6 @@ fn compile_into(
     verify(&module)?;
     let signatures = signatures(&module);
     let module = run_pipeline(module, options.pipeline.as_ref(), &ctx)?;
-    let module = extern_names::separate(module, &ctx)?;
     let module = if ctx.kernels() { module } else { kernels::without_library(module) };
     let phase = Phase::start("LowerLoops");
     let lowered = kernels::lower(&module, &ctx)?;
@@ -208,14 +207,16 @@ fn run_pipeline(
     wanted: Option<&Pipeline>,
     ctx: &PassContext,
 ) -> Result<IRModule, Error> {
-    match wanted {
-        None => Ok(pipeline("default")?.apply(module, ctx)?),
-        Some(Pipeline::Named(name)) => Ok(pipeline(name)?.apply(module, ctx)?),
+    let own = module.functions.keys().cloned().collect();
+    let module = match wanted {
+        None => pipeline("default")?.apply(module, ctx)?,
+        Some(Pipeline::Named(name)) => pipeline(name)?.apply(module, ctx)?,
         Some(Pipeline::Passes(passes)) => {
             let module = passes.apply(module, ctx)?;
-            Ok(pipeline("minimum")?.apply(module, ctx)?)
+            pipeline("minimum")?.apply(module, ctx)?
         }
-    }
+    };
+    Ok(extern_names::separate(module, &own, ctx)?)
 }
 
 /// The sequence of graph passes with that name.

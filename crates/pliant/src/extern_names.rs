@@ -1,37 +1,32 @@
-//! Names of packed functions and of functions of the module are one namespace in an executable.
-//! [`separate`] renames loop functions and private graph functions whose name a called packed
-//! function has.
+//! Names of packed functions and of functions of the module are one namespace in an executable: a
+//! program may call its own functions by name. [`separate`] renames functions that passes have made
+//! and whose name a called packed function has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pliant_ir::IRModule;
 use pliant_ir::relax::visit::{bindings, for_each_expr};
 use pliant_ir::relax::{ExprData, Function};
-use pliant_ir::{BaseFunc, IRModule};
 use pliant_opt::canonicalize::normalize_global_var::rename_functions;
-use pliant_pass::{PassContext, PassError, Problem};
-use rustc_hash::FxHashMap;
+use pliant_pass::{PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Renames private functions whose name is that of a packed function that the module calls.
+/// Renames functions whose name is that of a packed function that the module calls, except `own`:
+/// the functions that the program had before the passes.
 ///
 /// # Errors
-/// A public function has such a name, or the compilation is cancelled.
-pub(crate) fn separate(mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+/// If the compilation is cancelled.
+pub(crate) fn separate(
+    mut module: IRModule,
+    own: &FxHashSet<Arc<str>>,
+    ctx: &PassContext,
+) -> Result<IRModule, PassError> {
     let mut called: BTreeSet<Arc<str>> = BTreeSet::new();
     module.relax_funcs().for_each(|(_, func)| packed_names(func, &mut called));
-    called.retain(|name| module.functions.contains_key(name));
+    called.retain(|name| module.functions.contains_key(name) && !own.contains(name));
     let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
     for name in called {
-        let private = match &module.functions[&name] {
-            BaseFunc::Relax(f) => f.private,
-            BaseFunc::Prim(f) => f.private,
-        };
-        if !private {
-            let text =
-                format!("the packed function '{name}' has the name of a function of the module");
-            let help = "register the packed function under another name";
-            return Err(PassError::User(vec![Problem::new(text).with_help(help)]));
-        }
         let free = |new: &String| !module.functions.contains_key(new.as_str());
         let new = (1u64..).map(|i| format!("{name}{i}")).find(free).unwrap_or_default();
         renamed.insert(name, new.into());

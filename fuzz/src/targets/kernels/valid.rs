@@ -39,7 +39,10 @@ fn numbers(kernel: &str, rng: &mut Rng) -> Numbers {
     let ints = match kernel {
         _ if kernel.starts_with("pliant_row_") => {
             let n = *rng.pick(&[0, 1, 2, 5, 16, 31, 64, 200, 1000]);
-            vec![n, flag(rng), rng.between(0, n), rng.between(0, n)]
+            match kernel.starts_with("pliant_row_first_") {
+                true => vec![n, rng.between(0, n), flag(rng)],
+                false => vec![n, flag(rng), rng.between(0, n), rng.between(0, n)],
+            }
         }
         _ => vec![*rng.pick(&[0, 1, 3, 7, 8, 15, 16, 17, 33, 64, 100, 513])],
     };
