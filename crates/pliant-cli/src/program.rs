@@ -41,7 +41,7 @@ impl Kind {
 pub struct Source {
     /// The module.
     pub module: IRModule,
-    /// Its sources; for an ONNX model, the names of its nodes.
+    /// Source locations of the module: lines of a script, or nodes of an ONNX model.
     pub sources: SourceMap,
 }
 
@@ -79,11 +79,21 @@ fn read_with(
             let script = read_script(path)?;
             Ok(Source { module: script.module, sources: script.sources })
         }
-        Kind::Executable => Err(Failure::new(format!(
-            "error: {} is neither an ONNX model (.onnx) nor a script (.py)",
-            path.display()
-        ))),
+        Kind::Executable => Err(not_a_source(path)),
     }
+}
+
+/// Checks that the path names an ONNX model or a script.
+///
+/// # Errors
+/// If it names another file, such as an executable.
+pub fn check_source(path: &Path) -> Result<(), Failure> {
+    if Kind::of(path) == Kind::Executable { Err(not_a_source(path)) } else { Ok(()) }
+}
+
+fn not_a_source(path: &Path) -> Failure {
+    let path = path.display();
+    Failure::new(format!("error: {path} is neither an ONNX model (.onnx) nor a script (.py)"))
 }
 
 /// Opens an ONNX model.

@@ -55,9 +55,9 @@ struct Plan {
     outer: [Dim; MAX_RANK],
     count: usize,
     /// The fastest dim of the source.
-    near: Dim,
-    /// The fastest dim of the destination; of size 1 if that is `near`.
-    inner: Dim,
+    read_dim: Dim,
+    /// The fastest dim of the destination; of size 1 if that is `read_dim`.
+    write_dim: Dim,
 }
 
 impl Plan {
@@ -89,48 +89,49 @@ impl Plan {
                 }
             }
         }
-        let inner = if kept == 0 { ONE } else { merged[kept - 1] };
+        let write_dim = if kept == 0 { ONE } else { merged[kept - 1] };
         kept = kept.saturating_sub(1);
         let fastest =
-            (0..kept).min_by_key(|&k| merged[k].from).filter(|&k| merged[k].from < inner.from);
-        let (near, inner) = match fastest {
+            (0..kept).min_by_key(|&k| merged[k].from).filter(|&k| merged[k].from < write_dim.from);
+        let (read_dim, write_dim) = match fastest {
             Some(k) => {
-                let near = merged[k];
+                let read_dim = merged[k];
                 merged.copy_within(k + 1..kept, k);
                 kept -= 1;
-                (near, inner)
+                (read_dim, write_dim)
             }
-            None => (inner, ONE),
+            None => (write_dim, ONE),
         };
-        Some(Plan { outer: merged, count: kept, near, inner })
+        Some(Plan { outer: merged, count: kept, read_dim, write_dim })
     }
 
     /// # Safety
     /// Both tensors have elements of the size of `T` at all positions of the dims, and share no memory.
     unsafe fn run<T: Copy>(&self, runtime: &KernelRuntime, x: &View, out: &View) -> i64 {
         let (x, out) = (Address(x.data.cast::<T>()), Address(out.data.cast::<T>()));
-        let around: usize = self.outer[..self.count].iter().map(|d| d.size).product();
-        let (near, inner) = (self.near.size, self.inner.size);
+        let planes: usize = self.outer[..self.count].iter().map(|d| d.size).product();
+        let (read_dim, write_dim) = (self.read_dim.size, self.write_dim.size);
         // A piece is a part of the plane of the two fastest dims, cut along the longer one, or several planes.
-        let (long, short) = (near.max(inner), near.min(inner));
-        let wide = (PIECE / short).max(TILE).next_multiple_of(TILE);
-        let across = long.div_ceil(wide);
-        let together = (PIECE / (near * inner)).clamp(1, around);
-        let pieces = around.div_ceil(together) * across;
+        let (long, short) = (read_dim.max(write_dim), read_dim.min(write_dim));
+        let part_size = (PIECE / short).max(TILE).next_multiple_of(TILE);
+        let parts = long.div_ceil(part_size);
+        let planes_per_piece = (PIECE / (read_dim * write_dim)).clamp(1, planes);
+        let pieces = planes.div_ceil(planes_per_piece) * parts;
         let run = |index: usize| {
             let (x, out) = (&x, &out);
-            let first = index / across * together;
-            let start = index % across * wide;
-            let part = start..long.min(start + wide);
-            let plane = if near >= inner { (part, 0..inner) } else { (0..near, part) };
-            for position in first..around.min(first + together) {
+            let first = index / parts * planes_per_piece;
+            let start = index % parts * part_size;
+            let part = start..long.min(start + part_size);
+            let plane =
+                if read_dim >= write_dim { (part, 0..write_dim) } else { (0..read_dim, part) };
+            for position in first..planes.min(first + planes_per_piece) {
                 let (from, to) = self.offsets(position);
                 // SAFETY: the caller's promise; pieces write different elements.
                 unsafe { self.plane(x.0.add(from), out.0.add(to), plane.clone()) };
             }
             STATUS_OK
         };
-        let units = ((near * inner).min(PIECE) * together / UNIT).max(1);
+        let units = ((read_dim * write_dim).min(PIECE) * planes_per_piece / UNIT).max(1);
         // SAFETY: the caller's promise; copies do not unwind.
         unsafe { share(runtime, pieces, units, &run) }
     }
@@ -150,13 +151,13 @@ impl Plan {
     ///
     /// # Safety
     /// The part lies in both tensors.
-    unsafe fn plane<T: Copy>(&self, x: *const T, out: *mut T, (near, inner): Part) {
-        let (b, a) = (self.near, self.inner);
-        let (rows, columns) = (near.len(), inner.len());
+    unsafe fn plane<T: Copy>(&self, x: *const T, out: *mut T, (read_dim, write_dim): Part) {
+        let (b, a) = (self.read_dim, self.write_dim);
+        let (rows, columns) = (read_dim.len(), write_dim.len());
         // SAFETY: the caller's promise, for each part of the plane.
         unsafe {
-            let x = x.add(near.start * b.from + inner.start * a.from);
-            let out = out.add(near.start * b.to + inner.start * a.to);
+            let x = x.add(read_dim.start * b.from + write_dim.start * a.from);
+            let out = out.add(read_dim.start * b.to + write_dim.start * a.to);
             match (rows, columns, a.to == 1 && b.from == 1) {
                 _ if a.size == 1 => row(x, out, b, rows),
                 (_, 2, true) => few_columns::<T, 2>(x, out, (b, a), rows),
@@ -207,17 +208,17 @@ unsafe fn row<T: Copy>(x: *const T, out: *mut T, d: Dim, count: usize) {
 /// Copies a plane whose destination has `N` neighbouring elements for each position of the source's fastest dim.
 ///
 /// # Safety
-/// The plane lies in both tensors; `near` has a stride of 1 in the source and `inner` in the destination.
+/// The plane lies in both tensors; `read_dim` has a stride of 1 in the source and `write_dim` in the destination.
 unsafe fn few_columns<T: Copy, const N: usize>(
     x: *const T,
     out: *mut T,
-    (near, inner): (Dim, Dim),
+    (read_dim, write_dim): (Dim, Dim),
     rows: usize,
 ) {
     for i in 0..rows {
         for k in 0..N {
             // SAFETY: the caller's promise.
-            unsafe { *out.add(i * near.to + k) = *x.add(k * inner.from + i) };
+            unsafe { *out.add(i * read_dim.to + k) = *x.add(k * write_dim.from + i) };
         }
     }
 }
@@ -229,13 +230,13 @@ unsafe fn few_columns<T: Copy, const N: usize>(
 unsafe fn few_rows<T: Copy, const N: usize>(
     x: *const T,
     out: *mut T,
-    (near, inner): (Dim, Dim),
+    (read_dim, write_dim): (Dim, Dim),
     columns: usize,
 ) {
     for k in 0..columns {
         for i in 0..N {
             // SAFETY: the caller's promise.
-            unsafe { *out.add(i * near.to + k) = *x.add(k * inner.from + i) };
+            unsafe { *out.add(i * read_dim.to + k) = *x.add(k * write_dim.from + i) };
         }
     }
 }
@@ -247,24 +248,24 @@ unsafe fn few_rows<T: Copy, const N: usize>(
 unsafe fn tile<T: Copy>(
     x: *const T,
     out: *mut T,
-    (near, inner): (Dim, Dim),
+    (read_dim, write_dim): (Dim, Dim),
     (rows, columns): (usize, usize),
 ) {
-    let blocks = near.from == 1 && inner.to == 1 && size_of::<T>() == 4;
+    let blocks = read_dim.from == 1 && write_dim.to == 1 && size_of::<T>() == 4;
     let (whole_rows, whole_columns) = if blocks { (rows & !3, columns & !3) } else { (0, 0) };
     // SAFETY: the caller's promise; whole blocks lie in the tile.
     unsafe {
         for i in (0..whole_rows).step_by(4) {
             for k in (0..whole_columns).step_by(4) {
-                let (x, out) = (x.add(i + k * inner.from), out.add(k + i * near.to));
-                block(x.cast(), out.cast(), inner.from, near.to);
+                let (x, out) = (x.add(i + k * write_dim.from), out.add(k + i * read_dim.to));
+                block(x.cast(), out.cast(), write_dim.from, read_dim.to);
             }
         }
         for i in 0..rows {
             let first = if i < whole_rows { whole_columns } else { 0 };
             for k in first..columns {
-                let to = i * near.to + k * inner.to;
-                *out.add(to) = *x.add(i * near.from + k * inner.from);
+                let to = i * read_dim.to + k * write_dim.to;
+                *out.add(to) = *x.add(i * read_dim.from + k * write_dim.from);
             }
         }
     }

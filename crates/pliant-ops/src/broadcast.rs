@@ -139,7 +139,8 @@ fn misfit(ctx: &InferCtx<'_>, sizes: &[Sym], axis: i64) -> String {
 /// The dims to which the operands of a loop function are broadcast.
 pub struct Target {
     dims: Vec<Sym>,
-    /// For each dim, the operand sizes that must be 1 or the dim and for which neither was proved.
+    /// For each dim, the operand sizes that are valid only if they equal 1 or the dim, and for which
+    /// the compiler could prove neither.
     open: Vec<Vec<Sym>>,
     /// Maximum number of operand dims that follow the broadcast ones.
     tail: usize,

@@ -286,7 +286,7 @@ impl OpDecl {
     }
 }
 
-/// The operand that a declaration such as `x`, `x?`, `*xs` or `k?: size` denotes.
+/// Parses the declaration of an operand, such as `x`, `x?`, `*xs` or `k?: size`.
 pub(crate) fn operand(spec: &'static str) -> OperandSpec {
     let (name, word) = spec.split_once(": ").unwrap_or((spec, ""));
     let takes = Takes::of_word(word).unwrap_or_default();

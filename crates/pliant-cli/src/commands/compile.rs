@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::Failure;
 use crate::args::CompileArgs;
-use crate::program::{self, Kind};
+use crate::program;
 use crate::shapes;
 
 /// Runs the command.
@@ -13,12 +13,7 @@ pub fn compile(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
-    if Kind::of(&args.file) == Kind::Executable {
-        let file = args.file.display();
-        return Err(Failure::new(format!(
-            "error: {file} is neither an ONNX model (.onnx) nor a script (.py)"
-        )));
-    }
+    program::check_source(&args.file)?;
     program::check_writable(&args.output)?;
     let facts = shapes::parse(&args.shapes)?;
     let compiled = program::build_with(&args.file, &facts, &args.build, err)?;

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use crate::Failure;
 use crate::args::ExplainArgs;
-use crate::program::{self, Kind};
+use crate::program;
 
 /// Runs the command.
 pub fn explain(
@@ -13,12 +13,7 @@ pub fn explain(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
-    if Kind::of(&args.file) == Kind::Executable {
-        let file = args.file.display();
-        return Err(Failure::new(format!(
-            "error: {file} is neither an ONNX model (.onnx) nor a script (.py): only a compilation can be explained"
-        )));
-    }
+    program::check_source(&args.file)?;
     let compiled = program::build_with(&args.file, &[], &args.build, err)?;
     write!(out, "{}", compiled.stats().explanation)?;
     Ok(())

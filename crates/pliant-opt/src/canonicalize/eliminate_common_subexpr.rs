@@ -153,7 +153,7 @@ struct Scan<'a> {
     written: FxHashSet<Var>,
     /// The available variable of each value number at the current position.
     available: FxHashMap<u32, Held>,
-    /// For each open sequence, the values that it made available, with the previous entries.
+    /// For each open sequence, the entries of `available` that it replaced, with their previous values.
     undo: Vec<Vec<(u32, Option<Held>)>>,
     /// The available values outside each open local function.
     outside: Vec<FxHashMap<u32, Held>>,

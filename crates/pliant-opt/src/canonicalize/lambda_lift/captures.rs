@@ -184,7 +184,7 @@ fn leave(syms: &mut FxHashSet<SymVar>, scopes: &mut Vec<Vec<SymVar>>) {
 /// What a local function itself mentions.
 struct Uses {
     bound: FxHashSet<Var>,
-    /// Variables of enclosing functions that hold no known function.
+    /// The captured variables whose value is not a known local function.
     vars: Set<Var>,
     /// The known functions.
     funcs: Set<usize>,

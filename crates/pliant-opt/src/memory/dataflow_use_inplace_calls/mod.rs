@@ -242,7 +242,8 @@ impl Rewriter<'_> {
         Some(Call { of, inputs: Some(call.inputs), tir_vars: call.tir_vars, one: !call.tuple })
     }
 
-    /// The call that overwrites an operand, if an operand allows it.
+    /// Returns the call rewritten to store its result in the memory of one of its operands, or `None` if
+    /// every operand is read later or has another layout.
     fn over(
         &mut self,
         func: &mut Function,

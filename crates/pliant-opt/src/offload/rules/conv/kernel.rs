@@ -13,9 +13,23 @@ use super::non_constant;
 use super::subpixel::Phase;
 
 /// Three numbers, one for each dim of an image; `fill` for the dims that a smaller image lacks.
-pub(crate) fn three(list: &[i64], fill: i64) -> Vec<Expr> {
+fn three(list: &[i64], fill: i64) -> Vec<Expr> {
     let missing = 3 - list.len();
     std::iter::repeat_n(fill, missing).chain(list.iter().copied()).map(te::int).collect()
+}
+
+/// Adds the attributes of the window that a convolution moves over an image; `before` is the padding at the start.
+pub(crate) fn window<'a>(
+    call: te::KernelCall<'a>,
+    kernel: &[i64],
+    strides: &[i64],
+    dilation: &[i64],
+    before: &[i64],
+) -> te::KernelCall<'a> {
+    call.attr("kernel_shape", &three(kernel, 1))
+        .attr("strides", &three(strides, 1))
+        .attr("dilations", &three(dilation, 1))
+        .attr("padding", &three(before, 0))
 }
 
 /// The spatial sizes of an image.
@@ -118,12 +132,9 @@ fn kernel(p: &Phase, (x, weights, others): (&Tensor, &Tensor, &[Tensor]), out: &
         .optional("bias", bias.map(|bias| TensorView::from(bias).flatten()))
         .optional("residual", residual)
         .operand("out", results_of(p, out))
-        .attr("kernel_shape", &three(&c.kernel, 1))
-        .attr("strides", &three(&c.strides, 1))
-        .attr("dilations", &three(&c.dilation, 1))
-        .attr("padding", &three(&before, 0))
         .attr("groups", &[te::int(c.groups)])
         .attr("panel_width", &[width]);
+    let call = window(call, &c.kernel, &c.strides, &c.dilation, &before);
     let winograd = match c.turned() {
         None => "none",
         Some(Winograd::Two) => "2x2",

@@ -9,7 +9,7 @@ use pliant_ops::{LegalizeError, te_call};
 
 use super::matcher::{Convolution, Finished};
 use crate::offload::integer_sums::Finish;
-use crate::offload::rules::conv::kernel::three;
+use crate::offload::rules::conv::kernel::window;
 use crate::offload::rules::matmul_int8::weights::Weights;
 
 /// The view of images, whose channels are last, with three spatial dims.
@@ -75,12 +75,9 @@ pub(super) fn call(
                 .operand("filter_sums", &t[quads + 1])
                 .optional("weight_zeros", t[..first].get(quads + 2))
                 .operand("out", images(c, &out[0]))
-                .attr("kernel_shape", &three(&c.kernel, 1))
-                .attr("strides", &three(&c.strides, 1))
-                .attr("dilations", &three(&c.dilation, 1))
-                .attr("padding", &three(&before, 0))
                 .attr("groups", &[te::int(c.groups)])
                 .attr("panel_width", &[width]);
+            call = window(call, &c.kernel, &c.strides, &c.dilation, &before);
             if let Some(f) = finish {
                 let given = operands_of(f).into_iter().filter(|(_, e)| e.is_some());
                 for ((name, _), tensor) in given.zip(&t[first..]) {
