@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core
-from pliant._core import build_info, cpu, device
+from pliant._core import Profile, build_info, cpu, device
 from pliant.error import (
     AssertionFailed,
     BoundsError,
@@ -111,6 +111,7 @@ __all__ = [
     "InternalError",
     "Model",
     "PliantError",
+    "Profile",
     "ScriptError",
     "ShapeError",
     "TVMError",

@@ -381,7 +381,7 @@ pub struct ProfileArgs {
     /// Number of measured runs, after one warm-up run.
     #[arg(long, default_value = "10", value_name = "N")]
     pub repeat: NonZeroU32,
-    /// Number of kernels to show.
+    /// Number of functions to show.
     #[arg(long, default_value = "20", value_name = "N")]
     pub top: NonZeroUsize,
     /// How to compile.

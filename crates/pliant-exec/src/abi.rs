@@ -13,7 +13,7 @@
 
 use std::ffi::c_void;
 use std::mem::offset_of;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 pub use pliant_tensor::DLTensor;
 use pliant_tensor::Failed;
@@ -138,6 +138,26 @@ pub struct KernelRuntime {
     pub told: *const Told,
     /// Reports the error of a library kernel.
     pub report_error: ReportError,
+    /// Where library kernels add the operations that they compute. Null unless the run is profiled.
+    pub flops: *const Flops,
+}
+
+/// The floating-point operations of library kernels in a profiled call, additions and multiplications counted separately.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct Flops(AtomicU64);
+
+impl Flops {
+    /// Adds the operations of a kernel call. The sum saturates.
+    pub fn add(&self, flops: f64) {
+        let add = |sum: u64| Some(sum.saturating_add(flops as u64));
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+    }
+
+    /// The sum so far, which becomes 0.
+    pub fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
 }
 
 /// Maximum number of integers in a message.
@@ -196,7 +216,7 @@ pub const OFFSET_TENSOR_SHAPE: usize = offset_of!(DLTensor, shape);
 pub const OFFSET_TENSOR_STRIDES: usize = offset_of!(DLTensor, strides);
 
 const _: () = assert!(
-    size_of::<KernelRuntime>() == 72 && size_of::<DLTensor>() == 48,
+    size_of::<KernelRuntime>() == 80 && size_of::<DLTensor>() == 48,
     "the layouts are part of the ABI"
 );
 
@@ -299,6 +319,7 @@ impl KernelRuntime {
             call: std::ptr::null(),
             told: &raw const UNREAD,
             report_error: drop_error,
+            flops: std::ptr::null(),
         }
     }
 }

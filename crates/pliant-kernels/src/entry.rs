@@ -70,8 +70,14 @@ pub unsafe extern "C" fn entry<I: Implementation>(
     // SAFETY: guaranteed by the caller for the arguments.
     let decoded = unsafe { decode(&mut call, args) };
     match decoded.and_then(|()| call.check_into(&mut sizes)) {
-        // SAFETY: the call was checked, and its memory is valid as the caller guarantees.
-        Ok(()) => unsafe { I::run(runtime, &call, &sizes) },
+        Ok(()) => {
+            // SAFETY: null, or valid during the call as the ABI requires.
+            if let Some(flops) = unsafe { runtime.flops.as_ref() } {
+                flops.add((I::KERNEL.flops)(&call, &sizes));
+            }
+            // SAFETY: the call was checked, and its memory is valid as the caller guarantees.
+            unsafe { I::run(runtime, &call, &sizes) }
+        }
         Err(error) => runtime.fail(error_kind(error.kind), &error.to_string()),
     }
 }

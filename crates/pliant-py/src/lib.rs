@@ -52,6 +52,8 @@ mod _core {
         PackedFunction, registry_get, registry_names, registry_register, registry_remove,
     };
     #[pymodule_export]
+    use crate::runtime::profile::Profile;
+    #[pymodule_export]
     use crate::runtime::shape::ShapeTuple;
     #[pymodule_export]
     use crate::runtime::value::Object;

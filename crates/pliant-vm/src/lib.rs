@@ -31,7 +31,7 @@ mod value;
 pub use args::Args;
 pub use builtins::builtin_names;
 pub use error::{CheckKind, TraceEntry, VmError};
-pub use instrument::{CallEvent, Instrument, InstrumentAction};
+pub use instrument::{CallEvent, CalleeKind, Instrument, InstrumentAction};
 pub use link::KernelTable;
 pub use machine::{DEFAULT_DEPTH, RunOptions, VirtualMachine, VmOptions, VmStats, WeakMachine};
 pub use memory::{pooled_bytes, release_pooled, set_pool_limit};

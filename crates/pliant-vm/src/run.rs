@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use pliant_exec::KernelArg;
-use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED, Told};
+use pliant_exec::abi::{Flops, KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED, Told};
 use pliant_tensor::Failed;
 use pliant_tensor::{DType, Tensor};
 
@@ -16,7 +16,7 @@ use crate::callback::KernelCall;
 use crate::context::{Context, Frame};
 use crate::error::TraceEntry;
 use crate::first_use::FirstUse;
-use crate::instrument::{CallEvent, InstrumentAction};
+use crate::instrument::{CallEvent, CalleeKind, InstrumentAction};
 use crate::link::{Callee, Entry, LinkedKernel, Op, Operand, VOID};
 use crate::machine::Inner;
 use crate::registry::HostFunc;
@@ -38,6 +38,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) context: &'a mut Context,
     instrument: Option<&'a Instrument>,
+    /// The operations of library kernels in the running call, counted for the instrument.
+    flops: Flops,
     pub(crate) function: usize,
     pub(crate) base: usize,
     /// The VM's attention word when the invocation began.
@@ -105,6 +107,7 @@ impl<'a> Runner<'a> {
             inner,
             context,
             instrument,
+            flops: Flops::default(),
             function,
             base,
             attention,
@@ -364,7 +367,8 @@ impl<'a> Runner<'a> {
             None => alloc_own_tensor_unwritten(args)?,
         };
         // An instrument may skip the call that writes the tensor.
-        if first_use == FirstUse::Unknown || self.instrument.is_some() {
+        let may_skip = self.instrument.is_some_and(|instrument| instrument.may_skip);
+        if first_use == FirstUse::Unknown || may_skip {
             clear(&value);
         }
         Ok(value)
@@ -610,6 +614,10 @@ impl<'a> Runner<'a> {
         let runtime = KernelRuntime {
             call: (&raw const call).cast(),
             told: &raw const told,
+            flops: match self.instrument {
+                Some(_) => &raw const self.flops,
+                None => std::ptr::null(),
+            },
             ..*self.runtime
         };
         // SAFETY: the provider of the table guarantees that the function follows the ABI and
@@ -652,16 +660,25 @@ impl<'a> Runner<'a> {
             function: &inner.linked.functions[self.function].name,
             instruction: site.pc,
             callee: callee_name,
+            kind: match callee {
+                Callee::Kernel(_) | Callee::KernelDyn => CalleeKind::LoopFunction,
+                Callee::Packed(_) => CalleeKind::Packed,
+                Callee::Vm(_) | Callee::Closure => CalleeKind::GraphFunction,
+                Callee::Builtin(..) | Callee::Alloc(..) | Callee::Kill(_) => CalleeKind::Builtin,
+            },
             args: &args,
             result: None,
+            flops: 0,
             before: true,
         };
-        if instrument(&event) == InstrumentAction::Skip {
+        if instrument.report(&event) == InstrumentAction::Skip {
             return Ok(Called::Value(Value::None));
         }
+        self.flops.take();
         let called = self.call(callee, operands, site)?;
         let result = if let Called::Value(value) = &called { Some(value) } else { None };
-        instrument(&CallEvent { result, before: false, ..event });
+        let flops = self.flops.take();
+        instrument.report(&CallEvent { result, flops, before: false, ..event });
         Ok(called)
     }
 }

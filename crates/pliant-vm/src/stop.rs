@@ -52,6 +52,7 @@ impl StopFlags {
                 report_error: crate::callback::report_error,
                 call: std::ptr::null(),
                 told: KernelRuntime::serial().told,
+                flops: std::ptr::null(),
             };
             StopFlag { runtime, raised, runs: AtomicUsize::new(0) }
         };

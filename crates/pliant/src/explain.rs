@@ -43,14 +43,7 @@ impl fmt::Display for Explanation {
         let Some(note) = self.note else {
             return writeln!(
                 f,
-                "Nothing is known of a program that was loaded: only a compilation can be explained."
-            );
-        };
-        f.write_str(note)?;
-        let Some(note) = self.note else {
-            return writeln!(
-                f,
-                "Nothing is known of a program that was loaded: only a compilation can be explained."
+                "This program was loaded from a file. Only a program compiled in this process can be explained."
             );
         };
         f.write_str(note)?;

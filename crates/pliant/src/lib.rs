@@ -29,6 +29,7 @@ mod library;
 mod model;
 mod operators;
 mod options;
+mod profile;
 mod programs;
 mod script;
 mod signature;
@@ -60,9 +61,10 @@ pub use pliant_pass::{
 pub use pliant_tensor::shortage::{Allocator, prepare as prepare_for_shortage};
 pub use pliant_tensor::{Tensor, held_bytes, memory_limit, set_memory_limit};
 pub use pliant_vm::{
-    CallEvent, InstrumentAction, LibraryFunc, PackedFunc, RunOptions, TraceEntry, Value,
-    VirtualMachine, VmError, VmOptions, register_func, register_library_func,
+    CallEvent, CalleeKind, InstrumentAction, LibraryFunc, PackedFunc, RunOptions, TraceEntry,
+    Value, VirtualMachine, VmError, VmOptions, register_func, register_library_func,
 };
+pub use profile::{CalleeProfile, Profile, profile};
 pub use script::{Script, parse, parse_file};
 pub use signature::{Dim, Signature, ValueInfo, signatures};
 pub use stats::{CompileStats, ModelStats};

@@ -154,6 +154,21 @@ fn runs_are_profiled() {
 }
 
 #[test]
+fn profiles_state_the_rates_of_kernels_and_loops() {
+    let (code, out, err) = pliant(&["profile", &file("corpus/onnx/convolution"), "--shape", "n=2"]);
+    assert_eq!(code, 0, "{err}");
+    let is_number = |text: &str| text.parse::<f64>().is_ok_and(|rate| rate > 0.0);
+    let rates = |kernel: &str| {
+        let line =
+            out.lines().find(|line| line.contains(kernel)).unwrap_or_else(|| panic!("{out}"));
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        (is_number(columns[4]), is_number(columns[5]))
+    };
+    assert_eq!(rates("conv2d"), (true, true), "{out}");
+    assert_eq!(rates("alloc_tensor"), (false, false), "{out}");
+}
+
+#[test]
 fn mistakes_are_told_before_the_work() {
     let dir = Dir::new("onnx-mistakes");
     let (layer, folder) = (file("corpus/onnx/layer"), dir.path("."));

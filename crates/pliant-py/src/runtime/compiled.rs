@@ -21,6 +21,7 @@ use crate::module::IRModule;
 use crate::runtime::feeds;
 use crate::runtime::interrupt::{Compiling, poll_signals};
 use crate::runtime::machine::{Machine, VMFunction};
+use crate::runtime::profile::Profile;
 use crate::runtime::time_limit::{TIMEOUT, run_options};
 use crate::sources::with_sources;
 use crate::transform::context;
@@ -383,8 +384,31 @@ impl Model {
         feeds::results(signature, output_names, &value)
     }
 
-    /// What of the model runs in kernels, what does not and why, and which loops are slow, as a text. Empty sections for a
-    /// model that was loaded: only a compilation can be explained.
+    /// Runs the model once to warm up and `runs` times to measure which functions take the time. Inputs are those of a call;
+    /// `timeout` is the time limit of each run in seconds. Meanwhile, runs of the model on other threads are slower.
+    #[pyo3(signature = (*args, runs=10, timeout=None, **kwargs))]
+    fn profile(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        runs: u32,
+        timeout: Option<&Bound<'_, PyAny>>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Profile> {
+        if self.entry.is_none() {
+            return Err(self.no_entry());
+        }
+        let options = run_options(timeout)?;
+        let args = match kwargs {
+            Some(kwargs) => self.in_order(args, kwargs)?,
+            None => args.clone(),
+        };
+        let values = self.machine.arguments(&self.entry_name, &args)?;
+        Profile::of(py, &self.machine, &self.entry_name, &values, runs, options)
+    }
+
+    /// Describes as text which operators run in library kernels, which run in generated loops and why, and which loops are
+    /// slow. A model that was loaded from a file cannot be explained; the text says so.
     fn explain(&self) -> String {
         self.compiled.stats().explanation.to_string()
     }

@@ -19,6 +19,7 @@ use crate::runtime::device::check_device;
 use crate::runtime::held::{Held, Table};
 use crate::runtime::interrupt::Activity;
 use crate::runtime::packed::PackedFunction;
+use crate::runtime::profile::Profile;
 use crate::runtime::time_limit::run_options;
 use crate::runtime::value::{callable, from_value, to_value};
 
@@ -79,7 +80,7 @@ impl Machine {
     ///
     /// # Errors
     /// If the VM does not accept a value.
-    fn arguments(&self, name: &str, args: &Bound<'_, PyTuple>) -> Result<Vec<Value>> {
+    pub fn arguments(&self, name: &str, args: &Bound<'_, PyTuple>) -> Result<Vec<Value>> {
         let index = self.vm.index_of(name).map_err(|e| Error::Key(e.to_string()))?;
         args.iter().enumerate().map(|(i, a)| self.argument(index, i, &a)).collect()
     }
@@ -428,7 +429,7 @@ impl VirtualMachine {
         let (Some(own), Some(any)) = (Table::of(&self.machine.vm), table) else { return };
         let is_set = instrument.is_some();
         own.set_instrument(instrument);
-        let watch: vm::Instrument = Arc::new(move |event: &vm::CallEvent<'_>| {
+        let watch = vm::Instrument::new(move |event| {
             Python::attach(|py| {
                 match any.downcast_ref::<Table>().and_then(|table| table.instrument(py)) {
                     Some(f) => instrumented(py, &f, event),
@@ -437,6 +438,22 @@ impl VirtualMachine {
             })
         });
         self.machine.vm.set_instrument(is_set.then_some(watch));
+    }
+
+    /// Runs `func_name(*args)` once to warm up and `runs` times to measure which functions take the time. `timeout` is the
+    /// time limit of each run in seconds. Replaces the instrument of the VM, and removes it in the end.
+    #[pyo3(signature = (func_name, *args, runs=1, timeout=None))]
+    fn profile(
+        &self,
+        py: Python<'_>,
+        func_name: &str,
+        args: &Bound<'_, PyTuple>,
+        runs: u32,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Profile> {
+        let options = run_options(timeout)?;
+        let values = self.machine.arguments(func_name, args)?;
+        Profile::of(py, &self.machine, func_name, &values, runs, options)
     }
 
     /// The results of `repeat` measurements in seconds, each the mean of `number` runs of

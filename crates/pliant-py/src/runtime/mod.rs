@@ -12,6 +12,7 @@ pub mod interrupt;
 pub mod machine;
 pub mod ndarray;
 pub mod packed;
+pub mod profile;
 pub mod shape;
 mod sigint;
 pub mod time_limit;

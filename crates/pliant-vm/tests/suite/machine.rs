@@ -9,7 +9,8 @@ use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED};
 use pliant_exec::{Arg, Constant, ExecBuilder, KernelArg, KernelInfo, Param, Reg};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{
-    FuncValue, InstrumentAction, KernelTable, PackedFunc, Value, VirtualMachine, VmError, VmOptions,
+    FuncValue, Instrument, InstrumentAction, KernelTable, PackedFunc, Value, VirtualMachine,
+    VmError, VmOptions,
 };
 
 fn packed(f: impl Fn(&[Value]) -> Result<Value, VmError> + Send + Sync + 'static) -> PackedFunc {
@@ -234,7 +235,7 @@ fn a_watched_machine_has_tail_calls_too() {
     let vm = countdown();
     let calls = Arc::new(AtomicUsize::new(0));
     let count = calls.clone();
-    vm.set_instrument(Some(Arc::new(move |event| {
+    vm.set_instrument(Some(Instrument::new(move |event| {
         if event.before {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -609,7 +610,7 @@ fn instruments_see_and_skip_calls() {
     let vm = loop_machine();
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    vm.set_instrument(Some(Arc::new(move |event| {
+    vm.set_instrument(Some(Instrument::new(move |event| {
         if !event.before {
             log.lock().unwrap().push((event.callee.to_string(), format!("{:?}", event.result)));
         }
@@ -621,7 +622,7 @@ fn instruments_see_and_skip_calls() {
         assert_eq!(seen.len(), 6);
         assert_eq!(seen[2], ("less".to_string(), "Some(true)".to_string()));
     }
-    vm.set_instrument(Some(Arc::new(|_| InstrumentAction::Skip)));
+    vm.set_instrument(Some(Instrument::new(|_| InstrumentAction::Skip)));
     assert!(vm.invoke("main", &[Value::Int(1)]).is_err());
     vm.set_instrument(None);
     assert_eq!(vm.invoke("main", &[Value::Int(3)]).unwrap().as_int(), Some(3));

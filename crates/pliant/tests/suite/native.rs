@@ -8,7 +8,7 @@ use pliant::{
     CompileOptions, CompiledModule, ExecMode, Tensor, Value, VirtualMachine, VmError, VmOptions,
 };
 use pliant_exec::{EXEC_MODE, ExecBuilder, Param, Reg};
-use pliant_vm::{InstrumentAction, PackedFunc};
+use pliant_vm::{Instrument, InstrumentAction, PackedFunc};
 
 fn options() -> CompileOptions {
     CompileOptions { exec_mode: ExecMode::Compiled, ..CompileOptions::default() }
@@ -224,7 +224,7 @@ fn instruments_see_every_call() {
     let [native, _] = machines(summing());
     let calls = Arc::new(AtomicUsize::new(0));
     let count = calls.clone();
-    native.set_instrument(Some(Arc::new(move |event| {
+    native.set_instrument(Some(Instrument::new(move |event| {
         count.fetch_add(usize::from(event.before), Ordering::SeqCst);
         InstrumentAction::Continue
     })));

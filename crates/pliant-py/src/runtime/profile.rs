@@ -1,0 +1,89 @@
+//! `Profile`: where the time of runs is spent.
+
+use pliant_vm::{RunOptions, Value};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{Error, Result};
+use crate::runtime::machine::Machine;
+
+/// The time of some runs of a function, by the functions that they called. ``print`` shows it as a table.
+#[pyclass(frozen, module = "pliant")]
+pub struct Profile {
+    profile: pliant::Profile,
+}
+
+impl Profile {
+    /// Profiles runs of a function of a VM.
+    ///
+    /// # Errors
+    /// If a run fails, or if there are no runs.
+    pub fn of(
+        py: Python<'_>,
+        machine: &Machine,
+        function: &str,
+        args: &[Value],
+        runs: u32,
+        options: RunOptions,
+    ) -> Result<Profile> {
+        if runs == 0 {
+            return Err(Error::Value("profile: runs must be at least 1".into()));
+        }
+        let run = |vm: &_| pliant::profile(vm, function, args, runs, &options);
+        Ok(Profile { profile: machine.with_run(py, run)? })
+    }
+}
+
+#[pymethods]
+impl Profile {
+    /// The number of profiled runs.
+    #[getter]
+    fn runs(&self) -> u32 {
+        self.profile.runs
+    }
+
+    /// The time of all runs in seconds, profiling included.
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.profile.total.as_secs_f64()
+    }
+
+    /// A dictionary for each called function, the slowest first: ``name``, ``calls`` and ``seconds`` of all runs, ``gflops``
+    /// (10^9 floating-point operations of library kernels per second, 0 for generated loops) and ``gigabytes`` (10^9 bytes
+    /// of the tensors passed to loop functions per second, 0 for other functions).
+    #[getter]
+    fn calls<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyDict>>> {
+        let row = |callee: &pliant::CalleeProfile| -> Result<Bound<'py, PyDict>> {
+            let row = PyDict::new(py);
+            row.set_item("name", &callee.name)?;
+            row.set_item("calls", callee.calls)?;
+            row.set_item("seconds", callee.time.as_secs_f64())?;
+            row.set_item("gflops", callee.gflops())?;
+            row.set_item("gigabytes", callee.gigabytes())?;
+            Ok(row)
+        };
+        self.profile.callees.iter().map(row).collect()
+    }
+
+    /// The profile as a table of the ``top`` slowest functions, or of all.
+    #[pyo3(signature = (top=None))]
+    fn table(&self, top: Option<usize>) -> String {
+        match top {
+            Some(top) => format!("{:.top$}", self.profile),
+            None => self.profile.to_string(),
+        }
+    }
+
+    fn __str__(&self) -> String {
+        self.table(None)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Profile(runs={}, seconds={:.4}, functions={})",
+            self.runs(),
+            self.seconds(),
+            self.profile.callees.len()
+        )
+    }
+}
