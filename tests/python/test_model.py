@@ -475,3 +475,18 @@ def test_an_instruction_set_is_forced_or_refused(isa: str, tmp_path: Path) -> No
     else:
         missing = f"PLIANT_ISA asks for {isa}, which this machine lacks"
         assert done.stdout == "right\n" or missing in done.stdout
+
+
+@pytest.mark.parametrize("caches", ["48K,2M,32M", "1,1,1", "9999M,9999M,9999M", "", "48K", "48K,2M,many"])
+def test_cache_sizes_are_replaced_or_refused(caches: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(FORCED_ISA)
+    environment = {**os.environ, "PLIANT_CACHES": caches}
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    if caches in ("48K", "48K,2M,many"):
+        assert f"PLIANT_CACHES is '{caches}'; expected the sizes of the three levels" in done.stdout
+    else:
+        assert done.stdout == "right\n"

@@ -11,6 +11,7 @@ use serde_json::Value;
 /// A crate, its floor, and its neighbours on that floor that it may use.
 const FLOORS: &[(&str, u32, &[&str])] = &[
     ("pliant-sym", 0, &[]),
+    ("pliant-machine", 0, &[]),
     ("pliant-tensor", 0, &[]),
     ("pliant-kernel-api", 0, &["pliant-tensor"]),
     ("pliant-pool", 0, &[]),

@@ -9,8 +9,8 @@ use floor::{Cases, Work, thread_counts, values};
 use pliant_kernels::epilogue::{Activation, Epilogue, Matrix, Standard, pliant_epilogue_f32};
 use pliant_kernels::fused::{FusedGemm, pliant_gemm_fused_f32};
 use pliant_kernels::gemm::packed;
-use pliant_kernels::isa::isa;
 use pliant_kernels::product::PackedProduct;
+use pliant_machine::isa::isa;
 use pliant_tensor::{DType, Tensor, panel_width};
 
 /// Rows, columns, inner.

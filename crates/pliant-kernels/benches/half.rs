@@ -15,9 +15,9 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_exec::abi::KernelRuntime;
 use pliant_kernels::gemm::{Gemm, gemm_batch, packed};
-use pliant_kernels::isa::isa;
 use pliant_kernels::product::PackedProduct;
 use pliant_kernels::vector::half::{narrow, widen};
+use pliant_machine::isa::isa;
 use pliant_tensor::{Tensor, pack_panels};
 
 /// Rows, columns, inner, and whether the right operand is constant.

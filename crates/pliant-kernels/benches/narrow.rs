@@ -6,9 +6,9 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values};
-use pliant_kernels::isa::isa;
 use pliant_kernels::narrow::{Format, NarrowGemm, run};
 use pliant_kernels::product::PackedProduct;
+use pliant_machine::isa::isa;
 use pliant_tensor::{DType, Tensor, panel_width};
 
 /// Rows, columns, inner.

@@ -8,11 +8,11 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values};
 use pliant_kernels::epilogue::Epilogue;
-use pliant_kernels::isa::isa;
 use pliant_kernels::quantized::convolution::{Convolution, Counts, Finish, run};
 use pliant_kernels::quantized::{
     QuantizedGemm, pack_quads, pliant_epilogue_int32, pliant_gemm_int8,
 };
+use pliant_machine::isa::isa;
 use pliant_tensor::Tensor;
 
 /// Rows, columns, inner.

@@ -6,8 +6,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values, vectors};
-use pliant_kernels::isa::isa;
 use pliant_kernels::recurrent::{Cell, Layer, run};
+use pliant_machine::isa::isa;
 use pliant_tensor::gates::{pack_bias, pack_input, pack_state};
 use pliant_tensor::{DType, Tensor};
 

@@ -15,9 +15,9 @@ use std::ptr::null;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, vectors};
-use pliant_kernels::isa::{Isa, isa};
 use pliant_kernels::math::{self, MathOps, Real, scale_by_parts};
 use pliant_kernels::vector::{FUNCTIONS, Slices, half};
+use pliant_machine::isa::{Isa, isa};
 
 /// Number of elements, and where operands and results of float32 fit.
 const SIZES: [(usize, &str); 3] = [(2048, "L1"), (64 << 10, "L2"), (16 << 20, "beyond")];

@@ -7,13 +7,13 @@
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_OK};
 
 use crate::epilogue::{self, Epilogue, Place};
-use crate::isa::isa;
 use crate::product::share::{cut, part, share};
 use crate::product::tile::ROWS;
 use crate::product::{self, PackedProduct, varying};
-use crate::rules::gemm::{DEEP_PART, MAX_BLOCKS, POLL_WORK, by_rows, stays_whole};
-use crate::rules::share::UNIT;
+use crate::rules::gemm::{DEEP_PART, POLL_WORK, by_rows, stays_whole};
+use crate::rules::share::{pieces as most_pieces, unit_work};
 use crate::rules::varying::{DOT_ROWS, DOTS};
+use pliant_machine::isa::isa;
 
 /// One matrix product: `c[m, n] = (accumulate ? c : 0) + a[m, k] * b[k, n]`; strides in elements.
 #[derive(Clone, Copy, Debug)]
@@ -350,10 +350,10 @@ pub unsafe fn gemm_batch<T: Product>(
     // part of B.
     let by_rows = by_rows(first.m, first.n);
     let most = if by_rows { first.m.div_ceil(ROW_UNIT) } else { first.n.div_ceil(COLUMN_UNIT) };
-    let wanted = if stays_whole(batch) { 1 } else { (work / UNIT).clamp(1, MAX_BLOCKS) };
+    let wanted = if stays_whole(batch) { 1 } else { (work / unit_work()).clamp(1, most_pieces()) };
     let blocks = wanted.min(most);
     // Several small products form one piece.
-    let each = (UNIT / work.max(1)).clamp(1, batch);
+    let each = (unit_work() / work.max(1)).clamp(1, batch);
     let run = |index: usize| {
         let products = index / blocks * each..batch.min((index / blocks + 1) * each);
         for at in products {
@@ -374,7 +374,7 @@ pub unsafe fn gemm_batch<T: Product>(
     };
     let pieces = batch.div_ceil(each).saturating_mul(blocks);
     // SAFETY: guaranteed by the caller; products do not unwind.
-    unsafe { share(runtime, pieces, work.saturating_mul(each) / (UNIT * blocks), &run) }
+    unsafe { share(runtime, pieces, work.saturating_mul(each) / (unit_work() * blocks), &run) }
 }
 
 /// Computes a product on the worker team of the runtime. Returns a kernel status: bad arguments if

@@ -10,7 +10,6 @@
 //! | [`epilogue`] | the C interface that finishes results of a product tile by tile, and the common epilogues |
 //! | [`fused`] | products with an epilogue |
 //! | [`hardware`] | measurements of the machine's peak performance |
-//! | [`isa`] | which vector instructions the kernels use; `PLIANT_ISA` |
 //! | [`lanes`] | a vector register of each instruction set behind one trait |
 //! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
 //! | [`narrow`] | products of float32 by constants stored in fewer bits |
@@ -34,7 +33,6 @@ pub mod epilogue;
 pub mod fused;
 pub mod gemm;
 pub mod hardware;
-pub mod isa;
 pub mod lanes;
 pub mod math;
 pub mod matmul;

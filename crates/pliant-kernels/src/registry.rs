@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-use crate::isa::isa;
 use crate::rows::{extreme, fourier, order};
 use crate::{
     attention, convolution, epilogue, fused, quantized, scalar, symbols, tensor_arg, vector,
 };
+use pliant_machine::isa::isa;
 
 /// The type of an argument or result of a linked function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

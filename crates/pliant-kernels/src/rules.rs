@@ -9,10 +9,13 @@
 //! blocks whose results are finished one by one are not here, since generated code contains them
 //! (`pliant-tir/src/schedule/blocks.rs`).
 //!
-//! Tables are those of `docs/performance.md`. All measurements are from its machine: AVX-512 and
-//! AMX, 48 KB of first-level and 2 MB of second-level cache, two threads. Ratios "with one thread"
-//! compare builds that differ in the rule, run alternately beside other programs, and vary by up to
-//! a tenth. "Not measured" means that only the stated reason supports the value.
+//! Sizes of blocks and numbers of pieces derive from the machine ([`pliant_machine`]). Other constants are ratios of work: the
+//! number of rows from which a copy is cheaper than reading in place, for example.
+//!
+//! Tables are those of `docs/performance.md`. Measurements without the name of a CPU are from its machine: Emerald Rapids, with
+//! AVX-512 and AMX, 48 KB of first-level and 2 MB of second-level cache, two threads. Ratios "with one thread" compare builds
+//! that differ in the rule, run alternately beside other programs, and vary by up to a tenth. "Not measured" means that only the
+//! stated reason supports the value.
 //!
 //! | module | owns |
 //! |---|---|
@@ -29,21 +32,26 @@
 //! | [`recurrent`] | ranges of steps |
 //! | [`transpose`] | tiles and pieces of copies |
 
+use pliant_machine::Machine;
+
 /// Pieces for the worker team.
 pub mod share {
-    /// Multiply-adds per microsecond, the unit in which work is described to the team. One thread
-    /// reaches 78 to 124 thousand close to the peak ("Products with packed weights") and about this
-    /// with AVX2. A loop of 1 us gains 1.05 from a second thread, one of 2 us 1.33, and one of 0.5
-    /// us loses ("The worker team").
-    pub const UNIT: usize = 64 * 1024;
-    /// Number of pieces that large work is cut into: four for each of two threads, so that threads
-    /// of different speed finish together. Not measured for more threads.
-    pub const PIECES: usize = 8;
-    /// Minimum microseconds of a piece if there are more than [`PIECES`] for more threads. Not
+    pub use pliant_machine::cost::MAX_PIECES;
+
+    /// Multiply-adds per microsecond, the unit in which work is described to the team. A loop of 1 us gains 1.05 from a second
+    /// thread, one of 2 us 1.33, and one of 0.5 us loses ("The worker team").
+    pub fn unit_work() -> usize {
+        super::Machine::host().rates.multiply_adds
+    }
+
+    /// The number of pieces that large work is cut into.
+    pub fn pieces() -> usize {
+        super::Machine::host().pieces()
+    }
+
+    /// Minimum microseconds of a piece if there are more than [`pieces`]. Not
     /// measured: distributing a share takes 0.4 us ("The worker team"), which is negligible.
     pub const LONG: usize = 64;
-    /// Maximum number of pieces. Not measured: it bounds the overhead with many threads.
-    pub const MAX_PIECES: usize = 256;
     /// Minimum number of rows of a block if rows are cut first: they share the reads of B. Pieces
     /// of 48 rows cost 10 to 15 %.
     pub const LEAST_ROWS: usize = 96;
@@ -59,20 +67,15 @@ pub mod share {
         m >= 2 * LEAST_ROWS
     }
 
-    /// Whether two threads get equally many panels, so that rows need not be cut in addition. Only
-    /// measured for few rows of six panels, which two threads share at 53 to 76 % ("Products with
-    /// packed weights").
-    pub const fn panels_suffice(panels: usize) -> bool {
-        panels >= PIECES / 2 && panels.is_multiple_of(2)
+    /// Whether threads get equally many panels, so that rows need not be cut in addition. Only measured for two threads and few
+    /// rows of six panels, which they share at 53 to 76 % ("Products with packed weights").
+    pub fn panels_suffice(panels: usize) -> bool {
+        panels >= pieces() / 2 && panels.is_multiple_of(pieces() / 4)
     }
 }
 
 /// Batches of products with any strides.
 pub mod gemm {
-    /// Maximum number of pieces of one product, so that repeated packing of B stays cheap: four for
-    /// each of two threads, which reach 85 % at 512 cubed, one thread 83 ("Products of two operands
-    /// that vary"). Not measured for more threads.
-    pub const MAX_BLOCKS: usize = 8;
     /// Multiplications between two polls of the interrupt flag: 0.1 seconds at 20 GFLOP/s. Not measured.
     pub const POLL_WORK: usize = 1 << 30;
     /// Products with more work and a larger k than this are first split along k, so that parts keep
@@ -82,8 +85,8 @@ pub mod gemm {
     /// Whether each product of a batch stays whole because there are enough for all threads. 12 of
     /// 128 x 64 x 128, which are cut, reach 93 % with two threads ("Products of two operands that
     /// vary"); the limit itself was not measured.
-    pub const fn stays_whole(batch: usize) -> bool {
-        batch >= 2 * MAX_BLOCKS
+    pub fn stays_whole(batch: usize) -> bool {
+        batch >= 2 * super::share::pieces()
     }
 
     /// Whether a product is cut by rows instead of by panels, each of which one thread then reads
@@ -95,26 +98,34 @@ pub mod gemm {
 
 /// Products by packed operands.
 pub mod packed {
+    use pliant_machine::Machine;
+
     use crate::product::tile::ROWS;
 
-    /// Bytes of a slice of a panel, which all slivers of a block of rows read: two thirds of a
-    /// first-level cache, 128 rows of k of 64 columns. Slices of 160 or 192 rows are within 2 % or
-    /// slower, those of 256 lose 4.
-    pub const SLICE: usize = 32 * 1024;
+    /// Bytes of a slice of a panel, which all slivers of a block of rows read. On Emerald Rapids, slices of 160 or 192 rows
+    /// instead of 128 are within 2 % or slower, those of 256 lose 4.
+    pub fn slice_bytes() -> usize {
+        Machine::host().slice_bytes()
+    }
     /// Depth up to which a block of rows of A stays in the second-level cache; a deeper k is cut
     /// into equal parts. Blocks of 512 outside of the loops over rows and panels reached 88 %
     /// instead of 96 at 504 x 384 x 384 and 82 instead of 93 at 252 x 3072 x 768. Compared with
     /// parts of up to 6144, this takes 0.97 of the time at 264 x 384 x 3000 and the same at 1500,
     /// with one thread.
     pub const DEEP: usize = 1536;
-    /// Maximum number of rows of a block: 132 by [`DEEP`] float32 are 792 KB of 2 MB. Measured
-    /// together with it, not separately.
-    pub const ROW_BLOCK: usize = 22 * ROWS;
+    /// Maximum number of rows of a block on any machine.
+    pub const MAX_BLOCK_ROWS: usize = pliant_machine::cost::MAX_BLOCK_ROWS;
+    /// Number of rows of a block of A.
+    pub fn block_rows() -> usize {
+        Machine::host().block_rows(DEEP, ROWS)
+    }
     /// Size of B in bytes from which panels are read from memory, so that they are prefetched: the
     /// second-level cache of a core. Prefetching smaller ones takes 1.23 times as long for 4 x 384
     /// x 384 and makes no difference for 7 and 16, with one thread. One and two rows take the time
     /// of reading in any case.
-    pub const FED: usize = 2 * 1024 * 1024;
+    pub fn prefetched_bytes() -> usize {
+        Machine::host().caches.l2
+    }
     /// Number of rows from which a single sliver prefetches its own data if panels are read from
     /// memory: their products take about as long as reading B. Four rows of 3072 x 768 reach 90 %
     /// of the read bandwidth with one thread ("Products with packed weights").
@@ -125,8 +136,8 @@ pub mod packed {
 pub mod near {
     use crate::product::tile::LINE;
 
-    /// Distance in bytes at which addresses map to the same set of a first-level cache: 64 sets of
-    /// one line each.
+    /// Distance in bytes at which addresses map to the same set of a first-level cache: 64 sets of one line each. All current
+    /// x86-64 cores have as many, since a set is chosen by the bits of an address inside of a page.
     const SETS: usize = 64 * LINE;
     /// Minimum number of panels that read a copy. Not measured separately: a copy costs about one
     /// pass over the rows.
@@ -146,13 +157,16 @@ pub mod near {
 
 /// Products of two non-constant operands.
 pub mod varying {
-    /// Rows of k per pass: a scratch panel of 64 columns of float32 then has 128 KB, which stays in
-    /// the second-level cache beside A, and so does what slivers read again in place. 512 cubed
-    /// reaches 83 % with one thread, 1024 cubed 73 ("Products of two operands that vary"). All of k
+    /// Rows of k per pass, for panels of `columns` columns of float32: a panel then takes an eighth of the
+    /// second-level cache, at most 128 KB, and stays there beside A; so does what slivers read again in place. With
+    /// 512 on Emerald Rapids, 512 cubed reaches 83 % with one thread, 1024 cubed 73 ("Products of two operands that vary"). All of k
     /// in one pass takes the same time if B is packed for 8 to 64 rows, and in place for 6; in
     /// place it takes 1.2 to 1.4 times as long for 12 and 24 rows and 1.5 to 1.9 for 36 to 64, by
-    /// 512 columns and k of 1024 and 2048 with one thread. Other depths: not measured.
-    pub const DEPTH: usize = 512;
+    /// 512 columns and k of 1024 and 2048 with one thread.
+    pub fn depth(columns: usize) -> usize {
+        let bytes = pliant_machine::Machine::host().l2_share(2).min(128 << 10);
+        bytes / (columns.max(16) * size_of::<f32>())
+    }
     /// Number of rows up to which reading B in place is cheaper than packing it, if its rows are
     /// close together. By 512 columns with one thread, in place takes 0.5 to 0.6 of the time for 6
     /// rows, 0.7 to 0.8 for 24 and 0.9 for 48, at k of 256 to 2048; for 96 rows 0.9 to 1.05, and
@@ -241,7 +255,7 @@ pub mod tiles {
 /// Products of 8-bit integers.
 pub mod quantized {
     /// k up to which tile registers are used: copies of 32 rows of A then take 2.1 MB, about the
-    /// second-level cache. Not measured: such deep products are rare.
+    /// second-level cache of machines with tile registers. Not measured: such deep products are rare.
     pub const MOST_DEPTH: usize = 64 * 1024;
     /// Number of 8-bit products that vectors add in the time of one of float32, used to cut pieces:
     /// 2.0 to 2.5 were reached, 4 is the limit ("8-bit integers").
@@ -252,40 +266,58 @@ pub mod quantized {
     /// Maximum bytes of the copies of A for tile registers, except that one block of 32 rows may
     /// take more: an eighth of the second-level cache. Not measured separately; the whole reaches
     /// 646 % at 512 cubed and 711 at 1024 cubed ("8-bit integers").
-    pub const COPIED: usize = 256 * 1024;
+    pub fn copied_bytes() -> usize {
+        pliant_machine::Machine::host().l2_share(2)
+    }
     /// Maximum number of blocks of 32 rows that are copied at once, however small they are. Not
     /// measured.
     pub const MOST_COPIED: usize = 8;
-    /// Approximate products per microsecond of depthwise convolutions. Not measured.
-    pub const ALONE: usize = 16 * 1024;
+    /// Approximate products per microsecond of depthwise convolutions: half of those of float32. Not measured.
+    pub fn depthwise_unit() -> usize {
+        pliant_machine::Machine::host().rates.depthwise / 2
+    }
 
     /// Pieces of a convolution with `rows` results and `panels` panels, across and down: results
     /// first, since each part of panels copies the inputs of the window again. Not measured.
     pub fn cut(rows: usize, panels: usize, units: usize) -> (usize, usize) {
-        use super::share::{LONG, MAX_PIECES, PIECES};
+        use super::share::{LONG, MAX_PIECES, pieces};
         use crate::product::rows::TILE_ROWS;
         let wanted = units.clamp(1, MAX_PIECES);
-        let across = wanted.min(PIECES.max(wanted / LONG)).min(rows.div_ceil(TILE_ROWS)).max(1);
-        let down = PIECES.div_ceil(across).min(wanted / across).min(panels).max(1);
-        (across, if across >= PIECES { 1 } else { down })
+        let most = pieces();
+        let across = wanted.min(most.max(wanted / LONG)).min(rows.div_ceil(TILE_ROWS)).max(1);
+        let down = most.div_ceil(across).min(wanted / across).min(panels).max(1);
+        (across, if across >= most { 1 } else { down })
     }
 }
 
 /// Products by constants stored in fewer bits.
 pub mod narrow {
+    use pliant_machine::Machine;
+
     use crate::product::rows::TILE_ROWS;
     use crate::product::tile::ROWS;
 
-    /// Rows of k of a slice as float32: 32 KB of the widest panel, which stays in the first-level
-    /// cache. Many rows take 0.96 to 1.02 of the time of float32 ("Weights of 4, 8 and 16 bits"),
+    /// Maximum rows of k of a slice as float32 on any machine: kernels have scratch memory for as many.
+    pub const MAX_DEPTH: usize = 128;
+
+    /// Rows of k of a slice as float32 of a panel of 64 columns, the widest, which stays in the first-level cache. With 128 on
+    /// Emerald Rapids, many rows take 0.96 to 1.02 of the time of float32 ("Weights of 4, 8 and 16 bits"),
     /// instead of 1.25 with slices that do not fit and pieces cut by rows.
-    pub const DEPTH: usize = 128;
+    pub fn depth() -> usize {
+        let rows = Machine::host().slice_bytes() / (64 * size_of::<f32>());
+        // Groups of 32 weights, the smallest common ones, stay whole.
+        (rows / 32 * 32).clamp(32, MAX_DEPTH)
+    }
     /// Depth up to which a block of rows of A stays in the second-level cache. Not measured
     /// separately.
     pub const A_DEPTH: usize = 1024;
-    /// Maximum number of rows that share a slice: with [`A_DEPTH`] of A, 1 MB. More than for packed
+
+    /// Maximum number of rows that share a slice: with [`A_DEPTH`] of A, half of the second-level cache. More than for packed
     /// operands, since each block converts the slices again. Not measured separately.
-    pub const ROW_BLOCK: usize = 44 * ROWS;
+    pub fn block_rows() -> usize {
+        let rows = Machine::host().l2_share(8) / (A_DEPTH * size_of::<f32>());
+        (rows / ROWS * ROWS).max(4 * ROWS)
+    }
     /// Number of bfloat16 products that tile registers add in the time of one of float32, used to
     /// cut pieces: 2.2 to 5.8 were reached ("Weights of 4, 8 and 16 bits"), 8 is half the limit
     /// of bytes.
@@ -302,37 +334,46 @@ pub mod narrow {
     /// that would otherwise be used. Blocks of rows would convert the panels again: many rows took
     /// 1.25 times as long as float32 with them, 1.05 without.
     pub fn panel_pieces(rows: usize, pieces: usize, panels: usize) -> Option<usize> {
-        let least = super::share::PIECES;
+        let least = super::share::pieces();
         (rows > 1 && panels >= least).then(|| pieces.max(least).min(panels))
     }
 }
 
 /// Attention.
 pub mod attention {
+    use pliant_machine::Machine;
+
+    use crate::product::tile::ROWS as SLIVER;
+
     /// Number of rows up to which keys are read in place, by dot products, and not packed. Over 512
     /// keys of 12 heads of 64 with one thread, packing takes 1.25 times as long for one row, 1.1
     /// for two and 0.9 for four: a limit of three, which was not measured, may be better.
     const FEW_ROWS: usize = 4;
     /// Number of keys up to which a block of rows keeps all its scores and is processed in one
-    /// pass; beyond it, blocks of keys use a running maximum and sum. Scores of 24 rows are then
-    /// 384 KB. 128 rows by 8192 keys take 1.6 times as long with full scores. With a limit of 1024,
+    /// pass; beyond it, blocks of keys use a running maximum and sum. On Emerald Rapids, where scores of 24 rows are then
+    /// 384 KB, 128 rows by 8192 keys take 1.6 times as long with full scores. With a limit of 1024 instead of 4096,
     /// heads of 64 reach 48 to 49 % of the peak at 1536, 2048 and 4096 keys, with this one 56 to
     /// 58, and 49 against 63 for 2048 causal keys (one thread; two threads are similar, except 54
     /// against 58 at 4096).
-    pub const FULL_KEYS: usize = 4096;
+    pub fn full_keys() -> usize {
+        score_elements() / MIN_ROWS
+    }
+
+    /// Scores of a block: three eighths of the second-level cache, at most 384 KB. With 192 KB on Zen 5, 512 rows by 8192 keys take
+    /// 1.05 times as long.
+    fn score_elements() -> usize {
+        Machine::host().l2_share(6).min(384 << 10) / size_of::<f32>()
+    }
+
     /// Keys of a block with a running sum: a multiple of the columns of every panel; 64 KB of
     /// packed keys of 32. Not measured separately.
     const KEY_BLOCK: usize = 512;
-    /// Number of keys up to which a block has [`ROWS_SHORT`] rows.
-    const SHORT_KEYS: usize = 1024;
-    /// Rows of a block with few keys: their scores take at most 192 KB. With one thread, 96 rows
+    /// Rows of a block with all scores, at least. Not measured separately.
+    const MIN_ROWS: usize = 24;
+    /// Rows of a block with all scores, at most. With one thread, 96 rows
     /// take 1.02 times as long at 128 keys, 1.09 at 512 and 1.14 at 1024.
-    const ROWS_SHORT: usize = 48;
-    /// Rows of a block with more keys: scores take at most 384 KB, and stay in the second-level
-    /// cache. Not measured separately.
-    const ROWS_LONG: usize = 24;
-    /// Rows of a block with a running sum, the maximum of all: scores of a block of keys take 192
-    /// KB. Not measured separately.
+    const ROWS: usize = 48;
+    /// Rows of a block with a running sum, the maximum of all. Not measured separately.
     pub const MOST_ROWS: usize = 96;
     /// Number of keys and rows from which values that are not contiguous are packed. 512 by 512 of
     /// size 64 took 6.6 ms with packing and 10.7 in place, where every sliver accessed a page per
@@ -358,35 +399,49 @@ pub mod attention {
     }
 
     /// Maximum numbers of rows and keys of a block: full rows of scores or blocks of keys.
-    pub const fn block(keys: usize) -> (usize, usize) {
-        if keys <= SHORT_KEYS {
-            (ROWS_SHORT, keys)
-        } else if keys <= FULL_KEYS {
-            (ROWS_LONG, keys)
+    pub fn block(keys: usize) -> (usize, usize) {
+        let elements = score_elements();
+        if keys <= full_keys() {
+            (multiple(elements / keys.max(1)).clamp(MIN_ROWS, ROWS), keys)
         } else {
-            (MOST_ROWS, KEY_BLOCK)
+            (multiple(elements / 2 / KEY_BLOCK).clamp(MIN_ROWS, MOST_ROWS), KEY_BLOCK)
         }
+    }
+
+    /// Whole slivers of rows.
+    fn multiple(rows: usize) -> usize {
+        rows / SLIVER * SLIVER
     }
 }
 
 /// Convolution.
 pub mod convolution {
-    use super::share::PIECES;
-    /// Which groups share panels, and which 3 x 3 filters are transformed for Winograd's algorithm.
-    pub use pliant_tensor::{may_share_panels, turning_pays};
+    use pliant_machine::Machine;
+    /// Which groups share panels.
+    pub use pliant_tensor::may_share_panels;
 
-    /// Maximum number of results of a block and a filter, which share a slice of a run: 24 KB of 64
-    /// filters. Slices of runs over such blocks are 1.2 times as fast at 7 x 7 x 512 as whole runs,
-    /// and lose nothing elsewhere; other heights were not measured.
-    pub const BLOCK_PIXELS: usize = 96;
-    /// Number of pieces that tiles of results are cut into if there are few blocks: eight for each
-    /// of two threads. Not measured.
-    pub const SHORT_PIECES: usize = 2 * PIECES;
-    /// Approximate products per microsecond of depthwise convolutions: 24 to 79 GFLOP/s are 12 to
-    /// 40 thousand ("Convolution").
-    pub const ALONE: usize = 32 * 1024;
-    /// Approximate elements of padding that are copied per microsecond: 16 KB. Not measured.
-    pub const COPIED: usize = 4096;
+    use super::share::pieces;
+
+    /// Maximum number of results of a block and a filter, which share a slice of a run: 64 filters take three quarters of the
+    /// first-level cache. Slices of runs over blocks of 96 are 1.2 times as fast at 7 x 7 x 512 as whole runs on Emerald
+    /// Rapids, and lose nothing elsewhere. Blocks of 64 take 1.05 to 1.2 times as long on Zen 5.
+    pub fn block_pixels() -> usize {
+        (Machine::host().caches.l1 / 4 * 3 / (64 * size_of::<f32>())).clamp(24, MAX_BLOCK_PIXELS)
+    }
+    /// The same on any machine, at most: kernels have scratch memory for as many.
+    pub const MAX_BLOCK_PIXELS: usize = 96;
+    /// Number of pieces that tiles of results are cut into if there are few blocks. Not measured.
+    pub fn short_pieces() -> usize {
+        2 * pieces()
+    }
+    /// Products per microsecond of depthwise convolutions.
+    pub fn depthwise_unit() -> usize {
+        Machine::host().rates.depthwise
+    }
+    /// Elements of padding that are copied per microsecond.
+    pub fn copied_unit() -> usize {
+        Machine::host().rates.copied
+    }
     /// Taps of a row that is swept.
     pub const SWEPT: usize = 3;
 
@@ -401,16 +456,18 @@ pub mod convolution {
     /// Approximate number of lines of a piece of grouped convolution: each piece fills a new line
     /// buffer, of two more lines for 3 x 3. Not measured.
     const LINES: usize = 16;
-    /// Minimum number of lines of a piece, if there are fewer than [`SHORT_PIECES`] pieces. Not
+    /// Minimum number of lines of a piece, if there are fewer than [`short_pieces`]. Not
     /// measured: four lines of 3 x 3 read six rows of inputs.
     const LEAST_LINES: usize = 4;
     /// Maximum number of columns of a group's own panel: two vectors of 512 bits, as a block has. 3
     /// x 3 with stride 1 over 32 groups is 12 times as fast for 4 channels in a group as with tiles
     /// of products, 5 for 8, 3 for 16 and 2 for 32.
     const MOST_WIDTH: i64 = 32;
-    /// Maximum number of elements of a line buffer, if results along a line are few enough: 24 KB,
-    /// half of a first-level cache. Not measured.
-    pub const NEAR: usize = 6 * 1024;
+    /// Maximum number of elements of a line buffer, if results along a line are few enough: half of a first-level cache. Not
+    /// measured.
+    pub fn line_elements() -> usize {
+        Machine::host().caches.l1 / 2 / size_of::<f32>()
+    }
 
     /// Whether the sums of a group's panel of `width` columns stay in registers over all taps.
     pub const fn is_narrow(width: i64) -> bool {
@@ -420,31 +477,35 @@ pub mod convolution {
     /// Number of pieces of a grouped convolution along an image of `lines` lines, if there are
     /// `others` other pieces.
     pub fn bands(lines: usize, others: usize) -> usize {
-        let bands = lines.div_ceil(LINES).max(SHORT_PIECES.div_ceil(others));
+        let bands = lines.div_ceil(LINES).max(short_pieces().div_ceil(others));
         bands.min(lines.div_ceil(LEAST_LINES))
     }
 
-    /// Maximum number of input elements of a Winograd block, unless [`LEAST_TILES`] need more: 1
-    /// MB, half of a second-level cache. Measured as a whole: 1.5 to 2.1 times as fast as plain
-    /// products at 56 to 14 pixels (`convolution/winograd`).
-    const BLOCK_ELEMENTS: usize = 256 * 1024;
+    /// Maximum number of input elements of a Winograd block, unless [`LEAST_TILES`] need more: a second-level cache, at most 1 MB.
+    /// Measured as a whole on Emerald Rapids: 1.5 to 2.1 times as fast as plain
+    /// products at 56 to 14 pixels (`convolution/winograd`). With 512 KB on Zen 5, up to 1.05 times as long.
+    fn block_elements() -> usize {
+        Machine::host().caches.l2.min(1 << 20) / size_of::<f32>()
+    }
     /// Maximum number of tiles of a block, reached if there are enough: they are the rows of the
     /// products, which reach 81 % and more from 16 rows on ("Products with packed weights").
     const MOST_TILES: usize = 96;
     const LEAST_TILES: usize = 24;
-    /// Approximate elements that are transformed per microsecond. Not measured.
-    pub const TURNED: usize = 2048;
+    /// Approximate elements that are transformed per microsecond: half of those that are copied. Not measured.
+    pub fn transformed_unit() -> usize {
+        Machine::host().rates.copied / 2
+    }
 
     /// Number of tiles of a block, for tiles of `numbers` numbers.
     pub fn block_tiles(numbers: usize, channels: usize) -> usize {
-        (BLOCK_ELEMENTS / (numbers * channels.max(1))).clamp(LEAST_TILES, MOST_TILES)
+        (block_elements() / (numbers * channels.max(1))).clamp(LEAST_TILES, MOST_TILES)
     }
 
     /// Whether threads take whole blocks of tiles, instead of panels of each block after
     /// transforming its inputs together: if there are enough blocks, or if the work is too little
     /// to synchronise twice. Not measured separately.
-    pub const fn by_blocks(blocks: usize, units: usize) -> bool {
-        blocks >= PIECES || units < 2 * PIECES
+    pub fn by_blocks(blocks: usize, units: usize) -> bool {
+        blocks >= pieces() || units < 2 * pieces()
     }
 }
 
@@ -454,9 +515,13 @@ pub mod recurrent {
     /// often; with many, the results leave the caches before they are used. Not measured
     /// separately; the whole is in "Recurrent layers".
     pub const STRETCH: usize = 256;
-    /// Maximum number of rows of a piece: sums of 24 KB beside a panel in the first-level cache.
+    /// Maximum number of rows of a piece: sums of 64 columns take three quarters of the first-level cache.
     /// Not measured separately.
-    pub const ROWS: usize = 96;
+    pub fn piece_rows() -> usize {
+        super::convolution::block_pixels()
+    }
+    /// The same on any machine, at most: kernels have scratch memory for as many.
+    pub const MAX_ROWS: usize = super::convolution::MAX_BLOCK_PIXELS;
 }
 
 /// Transposes.
@@ -464,8 +529,12 @@ pub mod transpose {
     /// Rows and columns of a tile: 4 KB of float32 on each side, in lines of 64 bytes that are read and written completely, in a
     /// first-level cache of 32 KB.
     pub const TILE: usize = 32;
-    /// Elements that are copied in a microsecond, about: 4 GB/s of float32.
-    pub const UNIT: usize = 1024;
+    /// Elements that are transposed in a microsecond: a quarter of those that are copied.
+    pub fn unit() -> usize {
+        pliant_machine::Machine::host().rates.copied / 4
+    }
     /// Elements of a piece, about 16 microseconds.
-    pub const PIECE: usize = 16 * UNIT;
+    pub fn piece() -> usize {
+        16 * unit()
+    }
 }

@@ -13,7 +13,7 @@ use pliant_kernel_api::{Call, Kernel, MAX_RANK, Sizes, View};
 
 use crate::entry::Implementation;
 use crate::product::share::share;
-use crate::rules::transpose::{PIECE, TILE, UNIT};
+use crate::rules::transpose::{TILE, piece, unit};
 
 /// A copy between strides.
 pub struct Transpose;
@@ -113,9 +113,9 @@ impl Plan {
         let (read_dim, write_dim) = (self.read_dim.size, self.write_dim.size);
         // A piece is a part of the plane of the two fastest dims, cut along the longer one, or several planes.
         let (long, short) = (read_dim.max(write_dim), read_dim.min(write_dim));
-        let part_size = (PIECE / short).max(TILE).next_multiple_of(TILE);
+        let part_size = (piece() / short).max(TILE).next_multiple_of(TILE);
         let parts = long.div_ceil(part_size);
-        let planes_per_piece = (PIECE / (read_dim * write_dim)).clamp(1, planes);
+        let planes_per_piece = (piece() / (read_dim * write_dim)).clamp(1, planes);
         let pieces = planes.div_ceil(planes_per_piece) * parts;
         let run = |index: usize| {
             let (x, out) = (&x, &out);
@@ -131,7 +131,7 @@ impl Plan {
             }
             STATUS_OK
         };
-        let units = ((read_dim * write_dim).min(PIECE) * planes_per_piece / UNIT).max(1);
+        let units = ((read_dim * write_dim).min(piece()) * planes_per_piece / unit()).max(1);
         // SAFETY: the caller's promise; copies do not unwind.
         unsafe { share(runtime, pieces, units, &run) }
     }

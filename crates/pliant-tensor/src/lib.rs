@@ -44,4 +44,4 @@ pub use storage::{ALIGNMENT, AlignedBuf, Recycle, Storage};
 pub use stored::{pack_bfloat16, pack_bytes, pack_nibbles};
 pub use tensor::Tensor;
 pub use text::{elements_text, fill_format, shape_text};
-pub use winograd::{Winograd, turning_pays};
+pub use winograd::Winograd;

@@ -55,25 +55,6 @@ impl Winograd {
     }
 }
 
-/// Minimum number of channels and of filters for which the transform is profitable.
-const LEAST: i64 = 64;
-/// Maximum number of channels times filters for which the transform is profitable.
-const MOST: i64 = 256 * 256;
-
-/// Whether Winograd's algorithm is used for 3x3 filters with the given numbers of channels and
-/// filters. The decision is made at compile time, for images of all sizes. Speedups over direct
-/// products on one thread (`cargo bench -p pliant-kernels --bench convolution`):
-/// - 64 by 64: 1.5x at 56 x 56.
-/// - 256 by 256: 2.0x at 14 x 14, 1.6x at 7 x 7, and none at 5 x 5.
-/// - 32 by 32: 1.3x at 56 x 56, but the algorithm is not used, because direct sums halve the
-///   errors.
-/// - 512 by 512: 1.6x at 7 x 7 if the weights are in the L3 cache. But the transformed weights take
-///   16 MB (16 numbers for 9), and for images of a few pixels reading them takes longer than
-///   multiplying.
-pub fn turning_pays(channels: i64, filters: i64) -> bool {
-    channels.min(filters) >= LEAST && channels.saturating_mul(filters) <= MOST
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! Properties of the machine: vector instructions, and measured rates and latencies.
 
 pub use pliant_kernels::hardware::{LEVELS, peak_flops, read_bandwidth, tile_peaks};
-pub use pliant_kernels::isa::{Isa, IsaError, available, isa, selected};
+pub use pliant_machine::isa::{Isa, IsaError, available, isa, selected};
+pub use pliant_machine::{Caches, Machine, Rates, check_variables};
 pub use pliant_pool::{MAX_THREADS, Team, default_threads, fork_join, wake_up};

@@ -78,8 +78,8 @@ pub(crate) fn compile(
     target: Target,
     options: &CodegenOptions,
 ) -> Result<CompiledKernels, Error> {
-    pliant_kernels::isa::selected()
-        .map_err(|e| Error::option(e.to_string(), "leave it unset to use the best there are"))?;
+    pliant_machine::check_variables()
+        .map_err(|e| Error::option(e, "leave it unset to use what the machine has"))?;
     pliant_pool::check_threads()
         .map_err(|e| Error::option(e, "leave it unset to use all processors"))?;
     let sources: Vec<KernelSource<'_>> =

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use pliant::hardware::{self, Isa, Team};
+use pliant::hardware::{self, Isa, Machine, Team};
 
 use crate::Failure;
 use crate::args::HwbenchArgs;
@@ -16,13 +16,14 @@ pub fn hwbench(args: &HwbenchArgs, out: &mut dyn Write) -> Result<(), Failure> {
             "error: this is a debug build, whose times mean nothing\nhelp: build with --release",
         ));
     }
-    hardware::selected().map_err(|e| Failure::new(format!("error: {e}")))?;
+    hardware::check_variables().map_err(|e| Failure::new(format!("error: {e}")))?;
     let most = args.threads.map_or_else(hardware::default_threads, NonZeroUsize::get);
     if most > hardware::MAX_THREADS {
         let most = hardware::MAX_THREADS;
         return Err(Failure::new(format!("error: more than {most} threads are a mistake")));
     }
     let counts = thread_counts(most);
+    description(out)?;
     peaks(&counts, out)?;
     bandwidths(&counts, out)?;
     latencies(&counts, out)
@@ -33,6 +34,25 @@ fn thread_counts(most: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|&n| n < most).collect();
     counts.push(most);
     counts
+}
+
+/// The description from which kernels and schedules derive their heuristics.
+fn description(out: &mut dyn Write) -> Result<(), Failure> {
+    let Machine { name, isa, caches, cores, rates } = Machine::host();
+    let kib = |bytes: usize| bytes >> 10;
+    writeln!(out, "machine                 {name}, {cores} cores, {}", isa.name())?;
+    writeln!(
+        out,
+        "  caches, KiB           {} + {} + {}",
+        kib(caches.l1),
+        kib(caches.l2),
+        kib(caches.l3)
+    )?;
+    Ok(writeln!(
+        out,
+        "  assumed rate          {:.1} GFLOP/s of products",
+        rates.multiply_adds as f64 * 2e-3
+    )?)
 }
 
 /// A line of a table: a label, then a cell for each number of threads.

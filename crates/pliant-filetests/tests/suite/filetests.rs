@@ -3,8 +3,18 @@
 
 use std::path::Path;
 
+use pliant_machine::{Caches, Isa, Machine, Rates};
+
+/// The machine that printed schedules are for.
+fn reference() -> Machine {
+    let caches = Caches { l1: 48 << 10, l2: 2 << 20, l3: 32 << 20 };
+    let rates = Rates::estimate(Isa::Avx512);
+    Machine { name: "reference", isa: Isa::Portable, caches, cores: 2, rates }
+}
+
 #[test]
 fn all_files() {
+    assert!(reference().set_host(), "nothing asked for the host before");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests");
     let filter = std::env::var("PLIANT_FILETEST").unwrap_or_default();
     let bless = std::env::var("PLIANT_BLESS").is_ok_and(|v| v == "1");

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use pliant_exec::abi::KernelRuntime;
 use pliant_kernels::hardware::{multiply_adds, read_bandwidth};
-use pliant_kernels::isa::{Isa, isa};
+use pliant_machine::isa::{Isa, isa};
 use pliant_pool::Team;
 
 /// Duration of a group of calls that are timed together: long compared with the clock, and short

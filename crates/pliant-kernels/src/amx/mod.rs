@@ -11,7 +11,7 @@
 //! Measured from the first-level cache: 8 to 10 times the peak of float32 with bfloat16, 14 to 16 times with bytes.
 //!
 //! The registers belong to a thread that requests them ([`Tiles`]). A process must first request
-//! permission from the system ([`is_available`]).
+//! permission from the system ([`pliant_machine::isa::Isa::is_available`]).
 //!
 //! | module | owns |
 //! |---|---|
@@ -22,8 +22,6 @@
 mod edge;
 mod kernels;
 mod registers;
-
-use std::sync::OnceLock;
 
 use crate::product::rows::TILE_ROWS;
 pub use edge::Edge;
@@ -50,40 +48,6 @@ pub fn strips(columns: usize, rows: usize) -> impl Iterator<Item = (usize, usize
         next += width.min(most);
         Some((at, width.min(most)))
     })
-}
-
-/// Whether the machine has tile registers for bytes and bfloat16, and the system lets this process
-/// use them. The first call requests permission for all threads; without it, the system kills a
-/// process at the first use.
-pub fn is_available() -> bool {
-    static LEAVE: OnceLock<bool> = OnceLock::new();
-    *LEAVE.get_or_init(|| has_instructions() && asked_for_leave())
-}
-
-/// Whether the processor has these instructions, and those that prepare the rows.
-fn has_instructions() -> bool {
-    // Leaf 7 exists on every processor with AVX-512.
-    let edx = std::arch::x86_64::__cpuid_count(7, 0).edx;
-    let (bfloat16, registers, bytes) = (edx >> 22 & 1, edx >> 24 & 1, edx >> 25 & 1);
-    bfloat16 & registers & bytes == 1
-        && std::arch::is_x86_feature_detected!("avx512bw")
-        && std::arch::is_x86_feature_detected!("avx512vnni")
-        && std::arch::is_x86_feature_detected!("avx512bf16")
-}
-
-/// Asks Linux to save the tile registers of this process on thread switches.
-#[cfg(target_os = "linux")]
-fn asked_for_leave() -> bool {
-    const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
-    const XFEATURE_XTILEDATA: libc::c_long = 18;
-    // SAFETY: the call takes only numbers. It fails if the system does not know it, or if threads
-    // have small signal stacks.
-    unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn asked_for_leave() -> bool {
-    false
 }
 
 /// The operand types.

@@ -50,7 +50,7 @@ impl Tiles {
     /// No configuration yet.
     ///
     /// # Safety
-    /// [`is_available`] returned true. The thread has no other `Tiles`.
+    /// `Isa::Amx.is_available()` returned true. The thread has no other `Tiles`.
     pub unsafe fn new() -> Tiles {
         Tiles { rows: 0, here: std::marker::PhantomData }
     }

@@ -7,7 +7,7 @@
 //! scores into scratch memory, softmax runs in place, and the product kernel computes the results.
 //! Values are read in place, or packed if they are many and far apart; the results are divided by
 //! the sums when they are written. If the scores of a block exceed the second-level cache
-//! ([`FULL_KEYS`]), the block processes blocks of keys with a running maximum and sum, so that
+//! ([`full_keys`]), the block processes blocks of keys with a running maximum and sum, so that
 //! scratch memory does not grow with the keys. A few rows, as in decoding, use dot products with
 //! the keys in place instead. Keys that no row of a block sees are not read.
 //!
@@ -32,17 +32,17 @@ mod weigh;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
-use crate::isa::{Isa, isa};
 use crate::lanes::for_isa;
 use crate::product::Element;
-use crate::product::share::{PIECES, UNIT, part, share};
+use crate::product::share::{part, pieces, share, unit_work};
 use crate::product::tile::Kernels;
-pub use crate::rules::attention::FULL_KEYS;
+pub use crate::rules::attention::full_keys;
 use crate::rules::attention::{EXPONENTIAL, PIECE_ROWS};
 use crate::rules::share::READ_ROWS;
 pub use call::ScaledDotProduct;
 use few::{Dots, dots};
 use piece::{Piece, keys_of};
+use pliant_machine::isa::{Isa, isa};
 use softmax::{Rows, finish_rows, softmax_rows};
 use weigh::{Finite, look};
 
@@ -227,9 +227,9 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, a: &Attention) -> i64 {
     }
     let each = s.size.saturating_add(s.value_size).saturating_add(EXPONENTIAL);
     let work = s.rows().max(READ_ROWS).saturating_mul(s.keys).saturating_mul(each);
-    let units = work / UNIT;
+    let units = work / unit_work();
     let most = s.rows().div_ceil(PIECE_ROWS);
-    let chunks = PIECES.div_ceil(items).min(most).min(units.max(1));
+    let chunks = pieces().div_ceil(items).min(most).min(units.max(1));
     let ops = Ops::new(isa);
     let run = |index: usize| {
         let (item, chunk) = (index / chunks, index % chunks);

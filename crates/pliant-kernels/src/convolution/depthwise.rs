@@ -15,10 +15,10 @@ use pliant_exec::abi::KernelRuntime;
 use super::shape::Sizes;
 use super::{Convolution, sweep};
 use crate::epilogue::{Place, finish};
-use crate::isa::Isa;
 use crate::lanes::{Lanes, for_isa};
 use crate::product::share::share;
-use crate::rules::convolution::ALONE;
+use crate::rules::convolution::depthwise_unit;
+use pliant_machine::isa::Isa;
 
 /// Number of results that share each weight.
 pub(super) const STEP: usize = 4;
@@ -52,7 +52,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
         }
     };
     let taps: usize = s.kernel.iter().product();
-    let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / ALONE;
+    let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / depthwise_unit();
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
     unsafe { share(runtime, s.batch * lines, units, &piece) }
 }

@@ -1,7 +1,7 @@
 //! Tiles of results: one pass of the product kernel for each run of adjacent inputs under
 //! the filter.
 //!
-//! Blocks of up to [`BLOCK_PIXELS`] results are computed slice by slice of a run; the weights of a
+//! Blocks of up to [`block_pixels`] results are computed slice by slice of a run; the weights of a
 //! slice stay in the first-level cache while the next are prefetched. This is 1.2 times as fast at
 //! 7 x 7 x 512 as whole runs, whose weights come from the second level for each sliver, and loses
 //! nothing elsewhere. With channels first, results are collected in scratch memory and transposed.
@@ -14,13 +14,13 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use super::shape::Sizes;
 use super::{Convolution, Image};
 use crate::epilogue::{Epilogue, MOST_COLUMNS, Place, finish};
-use crate::isa::Isa;
 use crate::product::Element;
 use crate::product::rows::slivers;
-use crate::product::share::{UNIT, part, share};
+use crate::product::share::{part, share, unit_work};
 use crate::product::tile::{Ahead, Kernels, Tile};
 use crate::product::{slice_rows, steps};
-use crate::rules::convolution::{BLOCK_PIXELS, SHORT_PIECES};
+use crate::rules::convolution::{MAX_BLOCK_PIXELS, block_pixels, short_pieces};
+use pliant_machine::isa::Isa;
 
 /// The state shared by all pieces.
 struct Work<'a> {
@@ -50,7 +50,7 @@ struct Sliver {
 
 /// Results of a block, aligned to a cache line.
 #[repr(C, align(64))]
-struct Scratch([MaybeUninit<f32>; BLOCK_PIXELS * MOST_COLUMNS]);
+struct Scratch([MaybeUninit<f32>; MAX_BLOCK_PIXELS * MOST_COLUMNS]);
 
 /// The convolution of an input that is read in place.
 ///
@@ -66,7 +66,7 @@ pub(super) unsafe fn run(
     let width = c.width as usize;
     let line = s.output[2];
     let lines = s.output[0] * s.output[1];
-    let chunks = line.div_ceil(BLOCK_PIXELS);
+    let chunks = line.div_ceil(block_pixels());
     let w = Work {
         c,
         s,
@@ -79,13 +79,13 @@ pub(super) unsafe fn run(
         chunks,
         // A block consists of whole lines, and no line has more results than the scratch
         // memory holds.
-        blocks: if chunks > 1 { lines * chunks } else { lines.div_ceil(BLOCK_PIXELS / line) },
+        blocks: if chunks > 1 { lines * chunks } else { lines.div_ceil(block_pixels() / line) },
     };
     let (blocks, panels) = (s.batch * w.blocks, s.groups * w.panels);
     let taps: usize = s.kernel.iter().product();
     let macs = taps.saturating_mul(s.group_channels()).saturating_mul(s.filters);
-    let units = macs.saturating_mul(s.pixels()).saturating_mul(s.batch) / UNIT;
-    let cut = SHORT_PIECES.div_ceil(blocks).min(panels).min(units.div_ceil(blocks)).max(1);
+    let units = macs.saturating_mul(s.pixels()).saturating_mul(s.batch) / unit_work();
+    let cut = short_pieces().div_ceil(blocks).min(panels).min(units.div_ceil(blocks)).max(1);
     let piece = |index: usize| {
         let (block, panels) = (index / cut, part(panels, 1, index % cut, cut));
         for panel in panels {
@@ -141,7 +141,8 @@ impl Work<'_> {
         let depth = self.merged * s.group_channels();
         let panel_rows = s.taps.iter().product::<usize>() * s.group_channels();
         let last = s.kernel.iter().product::<usize>() / self.merged - 1;
-        let mut scratch = Scratch([const { MaybeUninit::uninit() }; BLOCK_PIXELS * MOST_COLUMNS]);
+        let mut scratch =
+            Scratch([const { MaybeUninit::uninit() }; MAX_BLOCK_PIXELS * MOST_COLUMNS]);
         let scratch = scratch.0.as_mut_ptr().cast::<f32>();
         let in_place = self.c.out.channel == 1;
         let slice = slice_rows(self.kernels);

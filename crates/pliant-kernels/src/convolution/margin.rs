@@ -4,10 +4,10 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::shape::Sizes;
 use super::{Convolution, Image};
-use crate::isa::Isa;
 use crate::product::Element;
 use crate::product::share::share;
-use crate::rules::convolution::COPIED;
+use crate::rules::convolution::copied_unit;
+use pliant_machine::isa::Isa;
 
 /// Copies all images into `padded`, line by line.
 ///
@@ -29,7 +29,7 @@ pub(super) unsafe fn make(
         unsafe { one(isa, c, s, to, batch, [z, y]) };
         STATUS_OK
     };
-    let units = s.padded[2] * s.channels / COPIED;
+    let units = s.padded[2] * s.channels / copied_unit();
     // SAFETY: guaranteed by the caller.
     unsafe { share(runtime, s.batch * lines, units, &line) }
 }

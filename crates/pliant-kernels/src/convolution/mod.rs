@@ -37,8 +37,8 @@ mod winograd;
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};
 
 use crate::epilogue::Epilogue;
-use crate::isa::{Isa, isa};
 pub use call::Conv;
+use pliant_machine::isa::{Isa, isa};
 use shape::Sizes;
 
 /// An image for each batch. Strides count elements.

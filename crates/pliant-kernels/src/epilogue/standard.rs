@@ -14,11 +14,11 @@ use std::ptr::null;
 use pliant_exec::abi::{STATUS_BAD_ARGUMENTS, STATUS_OK};
 
 use super::EpilogueTile;
-use crate::isa::{Isa, isa};
 use crate::lanes::{MathLanes, for_isa};
 use crate::math::{self, MathOps};
 use crate::vector::half::{narrow, narrow_bf16};
 use crate::vector::wide::Wide;
+use pliant_machine::isa::{Isa, isa};
 
 /// The function applied to each value.
 #[repr(i64)]

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use super::best_of;
-use crate::isa::isa;
 use crate::lanes::{Lanes, for_isa};
+use pliant_machine::isa::isa;
 
 /// Sizes in bytes that fit the first, second and third cache levels of common machines, and one
 /// that exceeds them.

@@ -73,7 +73,7 @@ fn round<P: FnMut()>(threads: usize, prepare: &(impl Fn() -> P + Sync)) -> Best 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::Isa;
+    use pliant_machine::isa::Isa;
 
     #[test]
     fn what_the_machine_has_is_measured_and_the_rest_is_not() {

@@ -6,10 +6,10 @@ use std::hint::black_box;
 use super::best_of;
 #[cfg(target_arch = "x86_64")]
 use crate::amx::{COLUMNS, Kind, LINE, Tiles};
-use crate::isa::Isa;
 use crate::lanes::{Lanes, for_isa};
 #[cfg(target_arch = "x86_64")]
 use crate::product::rows::TILE_ROWS;
+use pliant_machine::isa::Isa;
 
 /// Number of independent sums: at least the latency of a multiply-add times those that start per
 /// cycle, and at most the number of registers.

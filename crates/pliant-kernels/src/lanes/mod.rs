@@ -19,11 +19,11 @@ macro_rules! for_isa {
     ($isa:expr, $generic:ident $args:tt) => {
         match $isa.vectors() {
             #[cfg(target_arch = "x86_64")]
-            $crate::isa::Vectors::Avx512 => for_isa!(@ $crate::lanes::x86::F32x16, ["avx512f"], $generic, $args),
+            pliant_machine::Vectors::Avx512 => for_isa!(@ $crate::lanes::x86::F32x16, ["avx512f"], $generic, $args),
             #[cfg(target_arch = "x86_64")]
-            $crate::isa::Vectors::Avx2 => for_isa!(@ $crate::lanes::x86::F32x8, ["avx2,fma"], $generic, $args),
+            pliant_machine::Vectors::Avx2 => for_isa!(@ $crate::lanes::x86::F32x8, ["avx2,fma"], $generic, $args),
             #[cfg(target_arch = "aarch64")]
-            $crate::isa::Vectors::Neon => for_isa!(@ $crate::lanes::neon::F32x4, [], $generic, $args),
+            pliant_machine::Vectors::Neon => for_isa!(@ $crate::lanes::neon::F32x4, [], $generic, $args),
             _ => for_isa!(@ $crate::lanes::portable::Array<f32, 4>, [], $generic, $args),
         }
     };

@@ -108,7 +108,7 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::available;
+    use pliant_machine::isa::available;
 
     /// # Safety
     /// The machine has the instructions; there are [`MOST`] elements of each.

@@ -30,17 +30,17 @@ use std::ops::Range;
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
 use crate::epilogue::MOST_COLUMNS;
-use crate::isa::{Isa, isa};
 use crate::lanes::for_isa;
 use crate::product::packed::steps;
 use crate::product::rows::{TILE_ROWS, slivers};
 use crate::product::share::{Cut, cut, part, share};
 use crate::product::tile::{Ahead, Element, ROWS, Tile};
-use crate::rules::narrow::{A_DEPTH, DEPTH, ROW_BLOCK, TILES_FAST, panel_pieces};
+use crate::rules::narrow::{A_DEPTH, MAX_DEPTH, TILES_FAST, block_rows, depth, panel_pieces};
 pub use crate::rules::tiles::FEW_ROWS;
 use crate::rules::tiles::take_bfloat16;
 pub use call::{BFloat16Weight, Int4Weight, Int8Weight};
 pub use format::Format;
+use pliant_machine::isa::{Isa, isa};
 use tile::{Panel, few, widen};
 
 /// `c[m, n] = a[m, k] * b[k, n]`; strides in elements.
@@ -76,7 +76,7 @@ pub struct NarrowGemm {
 
 /// A slice of a panel as float32.
 #[repr(C, align(64))]
-struct Slice([MaybeUninit<f32>; DEPTH * MOST_COLUMNS]);
+struct Slice([MaybeUninit<f32>; MAX_DEPTH * MOST_COLUMNS]);
 
 /// A product with valid sizes.
 struct Work<'a> {
@@ -179,15 +179,15 @@ impl Work<'_> {
     /// # Safety
     /// As for [`run`].
     unsafe fn many(&self, rows: Range<usize>, panels: Range<usize>) {
-        let mut slice = Slice([const { MaybeUninit::uninit() }; DEPTH * MOST_COLUMNS]);
+        let mut slice = Slice([const { MaybeUninit::uninit() }; MAX_DEPTH * MOST_COLUMNS]);
         let to = slice.0.as_mut_ptr().cast::<f32>();
-        let blocks = rows.len().div_ceil(ROW_BLOCK);
+        let blocks = rows.len().div_ceil(block_rows());
         for index in 0..blocks {
             let block = part(rows.len(), ROWS, index, blocks);
             for deep in steps(0..self.k, A_DEPTH) {
                 for panel in panels.clone() {
                     let panel = self.panel(panel, rows.start + block.start..rows.start + block.end);
-                    for k in steps(deep.clone(), DEPTH) {
+                    for k in steps(deep.clone(), depth()) {
                         // SAFETY: guaranteed by the caller; the slice holds the widest panel.
                         unsafe { self.slice(&panel, k, to) };
                     }

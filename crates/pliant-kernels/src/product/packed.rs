@@ -28,9 +28,10 @@ use super::rows::slivers;
 use super::share::part;
 use super::tile::{Ahead, Element, Kernels, LINE, ROWS, SPLITS, Tile};
 use crate::epilogue::{Epilogue, MOST_COLUMNS, Place, finish};
-use crate::isa::Isa;
-pub use crate::rules::packed::FED;
-use crate::rules::packed::{BUSY_ROWS, DEEP, ROW_BLOCK, SLICE};
+use crate::rules::packed::{
+    BUSY_ROWS, DEEP, MAX_BLOCK_ROWS, block_rows, prefetched_bytes, slice_bytes,
+};
+use pliant_machine::isa::Isa;
 
 /// How far a single sliver prefetches if the panels are read from memory, in bytes.
 const FAR: usize = 4096;
@@ -66,7 +67,7 @@ pub struct PackedProduct<T> {
 
 /// Sums that an epilogue reads, aligned to cache lines.
 #[repr(C, align(64))]
-struct Scratch<T>([MaybeUninit<T>; ROW_BLOCK * MOST_COLUMNS]);
+struct Scratch<T>([MaybeUninit<T>; MAX_BLOCK_ROWS * MOST_COLUMNS]);
 
 /// The destination of the sums of a block of rows of a panel: the first element and the row stride.
 type Sums<T> = (*mut T, isize);
@@ -81,7 +82,7 @@ impl<T: Element> PackedProduct<T> {
         (b, width): (*const T, usize),
         c: (*mut T, isize),
     ) -> Self {
-        let fed = n.saturating_mul(k) > FED / size_of::<T>();
+        let fed = n.saturating_mul(k) > prefetched_bytes() / size_of::<T>();
         let at = Place::default();
         PackedProduct { m, n, k, a, b, width, fed, c, accumulate: false, epilogue: None, at }
     }
@@ -171,7 +172,8 @@ impl<T: Element> PackedProduct<T> {
         rows: Range<usize>,
         panels: Range<usize>,
     ) -> i64 {
-        let mut sums = Scratch([const { MaybeUninit::<T>::uninit() }; ROW_BLOCK * MOST_COLUMNS]);
+        let mut sums =
+            Scratch([const { MaybeUninit::<T>::uninit() }; MAX_BLOCK_ROWS * MOST_COLUMNS]);
         let sums = (sums.0.as_mut_ptr().cast::<T>(), self.width as isize);
         for rows in row_blocks(rows) {
             let each_panel = |near: &Self| {
@@ -292,7 +294,7 @@ fn deep_steps(k: usize, slice: usize) -> impl Iterator<Item = Range<usize>> {
 
 /// Blocks of rows of nearly equal size.
 fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let blocks = rows.len().div_ceil(ROW_BLOCK);
+    let blocks = rows.len().div_ceil(block_rows());
     (0..blocks).map(move |index| {
         let part = part(rows.len(), ROWS, index, blocks);
         rows.start + part.start..rows.start + part.end
@@ -303,7 +305,7 @@ fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
 /// has a remainder. Up to [`ROWS`] rows are not sliced, and lower tiles split k further: the order
 /// of summation depends on the number of rows.
 pub fn slice_rows<T>(kernels: &Kernels<T>) -> usize {
-    (SLICE / (kernels.columns() * size_of::<T>()).max(LINE)).max(SPLITS)
+    (slice_bytes() / (kernels.columns() * size_of::<T>()).max(LINE)).max(SPLITS)
 }
 
 /// `all` in steps of at most `step`; the last may be smaller. An empty range has one step, which

@@ -6,7 +6,7 @@ use std::ops::Range;
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 
 use crate::rules::share::{LEAST_ROWS, LONG, MAX_PIECES, READ_ROWS, by_rows, panels_suffice};
-pub use crate::rules::share::{PIECES, UNIT};
+pub use crate::rules::share::{pieces, unit_work};
 
 struct Context<'a, F> {
     runtime: &'a KernelRuntime,
@@ -83,7 +83,7 @@ impl Cut {
     /// each piece.
     pub fn coarse(self) -> Cut {
         let work = self.panels * self.units;
-        let panels = self.panels.min(PIECES.max(work / LONG));
+        let panels = self.panels.min(pieces().max(work / LONG));
         Cut { panels, units: work / panels.max(1), ..self }
     }
 
@@ -111,28 +111,28 @@ impl Cut {
 /// One or two rows take the time to read B, about that of the products of [`READ_ROWS`] rows.
 pub fn cut((m, unit): (usize, usize), n: usize, k: usize, panels: usize) -> Cut {
     let work = m.max(READ_ROWS).saturating_mul(n).saturating_mul(k.max(1));
-    let wanted = (work / UNIT).clamp(1, MAX_PIECES);
+    let wanted = (work / unit_work()).clamp(1, MAX_PIECES);
     let many = by_rows(m);
     let (rows, panels) = if many {
         let rows = wanted.min(even_blocks(m / LEAST_ROWS)).min(MAX_PIECES);
-        let more = (wanted / LONG).max(PIECES.min(wanted)) / rows;
+        let more = (wanted / LONG).max(pieces().min(wanted)) / rows;
         (rows, panels.min(more).max(1))
     } else {
         let panels = wanted.min(panels).max(1);
         // Rows share the reads of B, unless one thread would get more panels than another.
-        let rows = if panels_suffice(panels) { 1 } else { PIECES.div_ceil(panels) };
+        let rows = if panels_suffice(panels) { 1 } else { pieces().div_ceil(panels) };
         (rows.min(wanted / panels).min(m / unit).max(1), panels)
     };
-    Cut { rows, panels, rows_first: !many, units: work / (UNIT * rows * panels) }
+    Cut { rows, panels, rows_first: !many, units: work / (unit_work() * rows * panels) }
 }
 
-/// The largest of 1, 2, 4 and the multiples of [`PIECES`] that is at most `most`.
+/// The largest of 1, 2, 4 and the multiples of [`pieces`] that is at most `most`.
 fn even_blocks(most: usize) -> usize {
     match most {
         0..2 => 1,
         2..4 => 2,
-        4..PIECES => 4,
-        _ => most / PIECES * PIECES,
+        _ if most < pieces() => 4,
+        _ => most / pieces() * pieces(),
     }
 }
 

@@ -10,9 +10,9 @@
 //! Measured: "Products with packed weights" in `docs/performance.md`; 64 to 256 rows by 384 x 384
 //! show the tile best.
 
-use crate::isa::{Isa, Vectors};
 use crate::lanes::transpose::transpose_matrix;
 use crate::lanes::{Lanes, portable::Array};
+use pliant_machine::isa::{Isa, Vectors};
 
 /// Maximum number of rows of a tile.
 pub const ROWS: usize = 6;

@@ -14,9 +14,9 @@ use super::rows::slivers;
 use super::tile::{Ahead, Element, Kernels, Tile};
 use crate::epilogue::{Epilogue, Place};
 use crate::gemm::Gemm;
-use crate::isa::Isa;
-use crate::rules::varying::{DEPTH, is_in_place, turns};
+use crate::rules::varying::{depth, is_in_place, turns};
 use crate::scratch::Scratch;
+use pliant_machine::isa::Isa;
 
 /// Whether [`run`] supports a product: C has contiguous rows or columns, and B need not be
 /// transposed where that costs too much.
@@ -47,7 +47,7 @@ pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>, end: Finish<'_>) -> i64 {
     let kernels = T::kernels(isa);
     let g = if g.c.2 == 1 { *g } else { transposed(g) };
     let in_place = reads_in_place(&g) && g.n.is_multiple_of(kernels.lanes);
-    let room = if in_place { 0 } else { DEPTH.min(g.k) * kernels.columns() };
+    let room = if in_place { 0 } else { depth(kernels.columns()).min(g.k) * kernels.columns() };
     // SAFETY: guaranteed by the caller; the transposed product has the same elements.
     let all = |packed: *mut T| unsafe { blocks(kernels, &g, packed, end) };
     PANEL.with(|memory| memory.with(room, all))
@@ -79,8 +79,9 @@ unsafe fn blocks<T: Element>(
     packed: *mut T,
     end: Finish<'_>,
 ) -> i64 {
-    for k in (0..g.k.max(1)).step_by(DEPTH) {
-        let depth = DEPTH.min(g.k - k);
+    let most = depth(kernels.columns());
+    for k in (0..g.k.max(1)).step_by(most) {
+        let depth = most.min(g.k - k);
         for column in (0..g.n).step_by(kernels.columns()) {
             let columns = kernels.columns().min(g.n - column);
             let width = columns.next_multiple_of(kernels.lanes);

@@ -11,8 +11,8 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 use pliant_exec::abi::STATUS_OK;
 
 use crate::epilogue::{Epilogue, EpilogueTile, Standard, pliant_epilogue_f32};
-use crate::isa::isa;
 use crate::lanes::{Lanes, for_isa};
+use pliant_machine::isa::isa;
 
 /// [`pliant_epilogue_f32`] on tiles of int32, which are converted to float32 in place.
 ///

@@ -35,16 +35,16 @@ use std::ops::Range;
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
 use crate::epilogue::{Epilogue, MOST_COLUMNS, MOST_ROWS, Place, finish};
-use crate::isa::{Isa, isa};
 use crate::lanes::for_isa;
 use crate::product::rows::{TILE_ROWS, slivers};
 use crate::product::share::{cut, share};
 use crate::product::tile::{LINE, ROWS};
-use crate::rules::quantized::{COPIED, FAST, MOST_COPIED, TILES_FAST};
+use crate::rules::quantized::{FAST, MOST_COPIED, TILES_FAST, copied_bytes};
 use crate::rules::tiles;
 pub use call::Int8Product;
 pub use convolution::Int8Conv;
 pub use finish::pliant_epilogue_int32;
+use pliant_machine::isa::{Isa, isa};
 pub use pliant_tensor::{Quads, pack_quads};
 use tile::{Kernels, Tile, kernels};
 use zeros::{ReadTile, add_rows, take_zeros};
@@ -139,7 +139,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
 /// blocks of tile registers.
 fn copies(k: usize) -> (usize, usize) {
     let apart = (k.div_ceil(LINE) | 1) * LINE;
-    let blocks = (COPIED / apart / TILE_ROWS).clamp(1, MOST_COPIED);
+    let blocks = (copied_bytes() / apart / TILE_ROWS).clamp(1, MOST_COPIED);
     (apart, blocks * TILE_ROWS)
 }
 

@@ -8,8 +8,8 @@
 //! Measured: the rates without tile registers, and of few rows, under "8-bit integers" in
 //! `docs/performance.md`.
 
-use crate::isa::{Isa, Vectors};
 use crate::product::tile::ROWS;
+use pliant_machine::isa::{Isa, Vectors};
 
 /// `c[rows, columns] = a[rows, k] * b[k, columns]`; strides in elements.
 pub struct Tile {

@@ -8,7 +8,7 @@ use pliant_kernel_api::{Call, Kernel, Sizes};
 
 use super::layer::{Layer, run};
 use crate::entry::Implementation;
-use crate::isa::isa;
+use pliant_machine::isa::isa;
 
 /// A layer of float32 ([`pliant_kernel_api::kernels::recurrent`]).
 pub struct Recurrent;

@@ -9,10 +9,10 @@
 
 use pliant_tensor::gates::{Cell, Phase, UNITS};
 
-use crate::isa::Isa;
 use crate::lanes::{MathLanes, for_isa};
 use crate::math;
 use crate::vector::wide::Wide;
+use pliant_machine::isa::Isa;
 
 /// The units of one panel for some sequences at one step. Addresses refer to the panel's first unit
 /// and the first sequence; strides count elements.

@@ -15,11 +15,11 @@ use pliant_tensor::gates::{Cell, INPUT_WIDTH, UNITS};
 use super::cell::Units;
 use super::stages::{self, MOST};
 use crate::epilogue::Place;
-use crate::isa::Isa;
 use crate::product::PackedProduct;
-use crate::product::share::{UNIT, part, share};
-use crate::rules::recurrent::{ROWS, STRETCH};
+use crate::product::share::{part, share, unit_work};
+use crate::rules::recurrent::{MAX_ROWS, STRETCH, piece_rows};
 use crate::rules::share::READ_ROWS;
+use pliant_machine::isa::Isa;
 
 /// Columns of the widest panel of a step.
 const WIDTH: usize = 64;
@@ -84,7 +84,7 @@ const STATES: usize = 4;
 
 /// Sums of a piece, aligned to cache lines.
 #[repr(C, align(64))]
-struct Sums([MaybeUninit<f32>; ROWS * WIDTH]);
+struct Sums([MaybeUninit<f32>; MAX_ROWS * WIDTH]);
 
 /// Scratch memory.
 #[derive(Clone, Copy)]
@@ -175,14 +175,14 @@ impl Layer {
         let (products, m) = if whole { (1, count * self.batch) } else { (self.batch, count) };
         let a_row = if whole && self.batch > 1 { x_row } else { x_step };
         let c_row = if whole { s.columns } else { self.batch * s.columns };
-        let blocks = m.div_ceil(ROWS);
+        let blocks = m.div_ceil(piece_rows());
         let panels = s.columns.div_ceil(INPUT_WIDTH);
         let work = (m / blocks)
             .max(READ_ROWS)
             .saturating_mul(INPUT_WIDTH)
             .saturating_mul(self.input.max(1));
         // A piece is some panels of a block of rows, at least about a microsecond of work.
-        let parts = panels.div_ceil((UNIT / work).max(1));
+        let parts = panels.div_ceil((unit_work() / work).max(1));
         let work = work.saturating_mul(panels / parts);
         let piece = |index: usize| {
             let (panels_here, rest) = (part(panels, 1, index % parts, parts), index / parts);
@@ -212,7 +212,7 @@ impl Layer {
         };
         let pieces = self.directions * products * blocks * parts;
         // SAFETY: guaranteed by the caller.
-        unsafe { share(runtime, pieces, work / UNIT, &piece) }
+        unsafe { share(runtime, pieces, work / unit_work(), &piece) }
     }
 
     /// Computes a range of steps.
@@ -236,8 +236,8 @@ impl Layer {
             let all = panels[phase] * self.directions;
             for panel in part(all, 1, index, counts[phase]) {
                 let place = (panel / panels[phase], phase, panel % panels[phase]);
-                for first in (0..self.batch).step_by(ROWS) {
-                    let rows = ROWS.min(self.batch - first);
+                for first in (0..self.batch).step_by(piece_rows()) {
+                    let rows = piece_rows().min(self.batch - first);
                     // SAFETY: guaranteed by the caller; panels write disjoint units.
                     unsafe {
                         self.panel(isa, s, scratch, (stretch, index_of_step), place, (first, rows))
@@ -248,7 +248,7 @@ impl Layer {
         let pieces: usize = counts.iter().sum();
         let columns = self.cell.state_columns(self.hidden).unwrap_or(0) * self.directions;
         let work = self.batch.max(READ_ROWS) as f64 * self.hidden as f64 * columns as f64;
-        let micros = work / UNIT as f64 / pieces.max(1) as f64;
+        let micros = work / unit_work() as f64 / pieces.max(1) as f64;
         // SAFETY: guaranteed by the caller; the counts are limited.
         unsafe { stages::run(runtime, stretch.end - stretch.begin, &counts, micros, &piece) }
     }
@@ -271,7 +271,7 @@ impl Layer {
         let groups = p.width / (p.gates * UNITS);
         let (unit, groups) = (panel * groups * UNITS, groups.min(s.row / UNITS - panel * groups));
         let step = self.step(direction, index, stretch.steps);
-        let mut sums = Sums([const { MaybeUninit::uninit() }; ROWS * WIDTH]);
+        let mut sums = Sums([const { MaybeUninit::uninit() }; MAX_ROWS * WIDTH]);
         let sums = sums.0.as_mut_ptr().cast::<f32>();
         // SAFETY: guaranteed by the caller; the offsets stay inside the operands and scratch memory.
         unsafe {

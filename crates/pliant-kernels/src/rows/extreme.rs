@@ -4,7 +4,7 @@
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
-use crate::isa::{Isa, Vectors, isa};
+use pliant_machine::isa::{Isa, Vectors, isa};
 
 /// Elements of a block.
 const BLOCK: usize = 512;
@@ -189,7 +189,7 @@ entries! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::available;
+    use pliant_machine::isa::available;
 
     #[test]
     fn the_first_of_equal_ones_is_found_at_every_place() {

@@ -3,8 +3,8 @@
 use half::{bf16, f16};
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
-use crate::isa::{Isa, Vectors};
 use crate::registry::{ExternFn, ExternTy};
+use pliant_machine::isa::{Isa, Vectors};
 
 /// To float32.
 pub type WidenFn = unsafe extern "C" fn(*const KernelRuntime, *mut f32, *const u16, i64) -> i64;

@@ -17,9 +17,9 @@ pub(crate) mod wide;
 
 use pliant_exec::abi::KernelRuntime;
 
-use crate::isa::Isa;
 use crate::math::{self, MathOps};
 use crate::registry::{ExternFn, ExternTy};
+use pliant_machine::isa::Isa;
 use run::{Binary, Unary};
 
 /// A function of one slice: the runtime, results, operand, count. Returns a kernel status.

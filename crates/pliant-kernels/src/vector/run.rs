@@ -7,7 +7,6 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::wide::Wide;
 use super::{OneFn, TwoFn};
-use crate::isa::{Isa, Vectors};
 #[cfg(target_arch = "aarch64")]
 use crate::lanes::neon::{F32x4, F64x2};
 use crate::lanes::portable::Array;
@@ -15,6 +14,7 @@ use crate::lanes::portable::Array;
 use crate::lanes::x86::{F32x8, F32x16, F64x4, F64x8};
 use crate::lanes::{FromSingle, MathLanes};
 use crate::math::{MathOps, Real};
+use pliant_machine::isa::{Isa, Vectors};
 
 /// A function of one number.
 pub trait Unary {

@@ -8,9 +8,9 @@ use pliant_exec::abi::{
     KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_NO_MEMORY, STATUS_OK,
 };
 use pliant_kernels::attention::{
-    Attention, BLIND_NAN, BLIND_ZEROS, FULL_KEYS, Heads, NAN_ZEROS, Scores, run,
+    Attention, BLIND_NAN, BLIND_ZEROS, Heads, NAN_ZEROS, Scores, full_keys, run,
 };
-use pliant_kernels::isa::{Isa, available};
+use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 
 use crate::guard::Guarded;
@@ -359,7 +359,7 @@ fn every_isa_case_and_layout() {
 #[test]
 fn long_rows_run_on_with_a_running_sum() {
     let long = Case { batch: 1, heads: 2, kv_heads: 1, size: 16, value_size: 24, ..PLAIN };
-    let keys = FULL_KEYS + 700;
+    let keys = full_keys() + 700;
     let cases = [
         Case { queries: 5, keys, ..long },
         Case { queries: 45, keys, causal: true, offset: keys as i64 - 45, scale: 3.0, ..long },
@@ -411,7 +411,7 @@ fn not_a_number_stays_and_infinity_wins() {
 
 #[test]
 fn weights_that_are_no_numbers_become_zeros_where_that_is_wanted() {
-    let many = FULL_KEYS + 700;
+    let many = full_keys() + 700;
     for (queries, keys) in [(3, 9), (60, 130), (30, many)] {
         let case = Case { batch: 1, queries, keys, blind: NAN_ZEROS, ..PLAIN };
         for isa in available() {
@@ -434,7 +434,7 @@ fn weights_that_are_no_numbers_become_zeros_where_that_is_wanted() {
 
 #[test]
 fn what_a_query_does_not_see_reaches_it_by_no_value() {
-    let many = FULL_KEYS + 700;
+    let many = full_keys() + 700;
     let one = Case { batch: 1, heads: 1, kv_heads: 1, causal: true, value_size: 20, ..PLAIN };
     let cases = [
         Case { queries: 5, keys: 5, ..one },

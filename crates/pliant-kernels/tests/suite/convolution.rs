@@ -8,7 +8,7 @@ use pliant_exec::abi::{
 };
 use pliant_kernels::convolution::{Convolution, Image, run};
 use pliant_kernels::epilogue::{Activation, Epilogue, Standard, pliant_epilogue_f32};
-use pliant_kernels::isa::{Isa, available};
+use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 use pliant_tensor::{Tensor, Winograd, may_share_panels, pack_panels};
 

@@ -11,8 +11,8 @@ use pliant_kernels::epilogue::{
     Activation, Epilogue, EpilogueTile, Matrix, Place, Standard, pliant_epilogue_f32,
 };
 use pliant_kernels::fused::{FusedGemm, pliant_gemm_fused_f32};
-use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::product::{PackedProduct, varying};
+use pliant_machine::isa::{Isa, available};
 use pliant_tensor::{Tensor, pack_panels};
 
 use crate::guard::Guarded;

@@ -5,9 +5,9 @@ use std::ffi::c_void;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};
 use pliant_kernels::epilogue::Activation;
-use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::quantized::convolution::{Bytes, Convolution, Counts, Finish, run};
 use pliant_kernels::quantized::pack_quads;
+use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 
 use crate::guard::Guarded;

@@ -4,8 +4,8 @@
 use std::ffi::c_void;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
-use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::narrow::{self, Format, NarrowGemm, run};
+use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 use pliant_tensor::{
     DType, Tensor, bf16, pack_bfloat16, pack_bytes, pack_nibbles, pack_panels, panel_width,

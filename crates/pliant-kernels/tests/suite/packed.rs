@@ -3,8 +3,8 @@
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
 use pliant_kernels::epilogue::Place;
-use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::product::{Element, PackedProduct};
+use pliant_machine::isa::{Isa, available};
 use pliant_tensor::{Tensor, pack_panels};
 
 use crate::guard::Guarded;

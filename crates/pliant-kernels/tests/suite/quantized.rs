@@ -7,10 +7,10 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 use pliant_kernel_api::{Call, View};
 use pliant_kernels::entry::Implementation;
 use pliant_kernels::epilogue::{Activation, Epilogue, Standard};
-use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::quantized::{
     Int8Product, QuantizedGemm, pack_quads, pliant_epilogue_int32, run,
 };
+use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 use pliant_tensor::DType;
 

@@ -4,8 +4,8 @@
 use std::ffi::c_void;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};
-use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::recurrent::{Cell, Layer, run};
+use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 use pliant_tensor::gates::{pack_bias, pack_input, pack_state};
 

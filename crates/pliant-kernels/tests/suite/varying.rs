@@ -1,8 +1,8 @@
 //! Products of two non-constant operands: every instruction set and layout, between guard pages.
 
 use pliant_kernels::Gemm;
-use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::product::varying::{applies, run};
+use pliant_machine::isa::{Isa, available};
 
 use crate::guard::Guarded;
 use crate::packed::{Real, fill};

@@ -3,8 +3,8 @@
 
 use std::ptr::null;
 
-use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::vector::{FUNCTIONS, Slices, VectorFn, half};
+use pliant_machine::isa::{Isa, available};
 
 use crate::guard::Guarded;
 

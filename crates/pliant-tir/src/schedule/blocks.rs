@@ -5,37 +5,48 @@
 //! runs over its results, which are in the nearest caches then. Blocks of the same columns follow each other, so that a
 //! thread reads its part of B from its second-level cache, block after block.
 //!
-//! - 132 rows are what the kernels pass over at once (`pliant_kernels::product`), and by 256 columns of float32 they are 132 KB,
-//!   in the second-level cache. With 48 rows a product of 384 by 1152 and its bias took 8 % longer than the product as a whole,
-//!   on one thread: slices of panels are read by fewer rows.
+//! - A block has as many rows as the kernels process at once ([`Machine::block_rows`]): 132 on Emerald Rapids, and by 256
+//!   columns of float32 they are 132 KB, in the second-level cache. With 48 rows, a product of 384 by 1152 and its bias took 8 %
+//!   longer than the product as a whole, on one thread: slices of panels are read by fewer rows.
 //! - Blocks are of as many panels as their neighbours: of 512 by 384 columns in blocks of 4 and 2 panels one thread gets more than
 //!   the other, which took a fifth.
 //! - A right operand that is not packed is packed again for each block, so that 48 rows of inner size 32 took twice the time of
 //!   the products: such blocks have up to [`MOST_VARYING_ROWS`] rows.
-//! - Where this makes fewer than [`PIECES`] blocks, blocks get narrower, down to a panel, and lower where panels do not make even
-//!   shares, as long as each takes [`LEAST_UNITS`] microseconds: calls of 2 us (7 by 384 by 384 in six blocks) took a fifth
-//!   longer than one.
+//! - Where this makes fewer than [`most_pieces`] blocks, blocks get narrower, down to a panel, and lower where panels do not make
+//!   even shares, as long as each takes [`LEAST_UNITS`] microseconds: calls of 2 us (7 by 384 by 384 in six blocks) took a
+//!   fifth longer than one.
 //! - Products of less than a microsecond share a block: a call and its checks take as long as 64 products of 4 by 4 by 4.
 //! - The team counts in microseconds, so the loop has as many turns for each block.
 
 use pliant_ir::tir::{BinOp, Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
+use pliant_machine::Machine;
 
-/// Rows of a block at most, a multiple of the kernels' six.
-pub(super) const MOST_ROWS: i64 = 132;
-/// The same where B is not packed.
+/// Maximum number of rows of a block, as the kernels process at once.
+pub(super) fn most_rows() -> i64 {
+    Machine::host().block_rows(DEPTH, TILE_ROWS as usize) as i64
+}
+/// The depth that a block of rows of the kernels is computed for.
+const DEPTH: usize = 1536;
+/// Maximum number of rows if B is not packed.
 pub(super) const MOST_VARYING_ROWS: i64 = 192;
-/// Panels of a block at most.
+/// Maximum number of panels of a block.
 pub(super) const MOST_PANELS: i64 = 4;
 /// Rows of the kernels' tiles.
 const TILE_ROWS: i64 = 6;
-/// Blocks that work is cut into where there is enough: four for each of two threads.
-const PIECES: i64 = 8;
-/// Microseconds of a block at least, where work is cut for other threads.
+/// Minimum microseconds of a block if work is cut for other threads.
 const LEAST_UNITS: i64 = 4;
-/// Multiply-adds of about a microsecond.
-const UNIT: i64 = 64 * 1024;
-/// Microseconds that are counted at most.
+/// Maximum number of microseconds of a block that the team is told.
 const MOST_UNITS: i64 = 1 << 16;
+
+/// The number of blocks that enough work is cut into.
+fn most_pieces() -> i64 {
+    Machine::host().pieces() as i64
+}
+
+/// Multiply-adds per microsecond.
+fn unit() -> i64 {
+    Machine::host().rates.multiply_adds as i64
+}
 
 /// The sizes of a batch of products, and the columns of a panel.
 #[derive(Clone, Copy, Debug)]
@@ -148,7 +159,7 @@ fn together(s: &mut Sums<'_>, size: &Size, work: Expr) -> Expr {
         return size.batch;
     }
     let (work, rows, columns) = (s.max(work, 1), s.max(size.rows, 1), s.max(size.columns, 1));
-    let (unit, most_rows) = (s.0.int(UNIT), s.0.int(size.most_rows));
+    let (unit, most_rows) = (s.0.int(unit()), s.0.int(size.most_rows));
     let most_columns = s.0.int(MOST_PANELS * size.width);
     let by_work = s.op(BinOp::FloorDiv, unit, work);
     let by_rows = s.op(BinOp::FloorDiv, most_rows, rows);
@@ -165,11 +176,11 @@ fn cut(f: &mut PrimFunc, size: &Size, lets: &mut Lets) -> Cut {
     let area = s.op(BinOp::Mul, size.rows, size.columns);
     let work = s.op(BinOp::Mul, area, size.inner);
     // Work that leaves 64 bits is some number in this range, which only decides how it is shared.
-    let units = s.div(work, UNIT);
+    let units = s.div(work, unit());
     let units = s.max(units, 1);
     let units = s.min(units, MOST_UNITS);
     let units = lets.bind(s.0, "units", units);
-    let (pieces, products) = (s.0.int(PIECES), s.max(size.batch, 1));
+    let (pieces, products) = (s.0.int(most_pieces()), s.max(size.batch, 1));
     let pieces = s.ceil(pieces, products);
     let enough = s.div(units, LEAST_UNITS);
     let pieces = s.op(BinOp::Min, pieces, enough);
@@ -177,7 +188,7 @@ fn cut(f: &mut PrimFunc, size: &Size, lets: &mut Lets) -> Cut {
     let pieces = lets.bind(s.0, "pieces", pieces);
     // First as many rows as the rule wants, then lower blocks where there are few panels.
     let some = s.max(panels, 1);
-    let even = s.0.as_int(panels).is_some_and(|p| p >= PIECES / 2 && p % 2 == 0);
+    let even = s.0.as_int(panels).is_some_and(|p| p >= most_pieces() / 2 && p % 2 == 0);
     let least = if even { s.0.int(1) } else { s.ceil(pieces, some) };
     let down = s.ceil_by(size.rows, size.most_rows);
     let down = s.op(BinOp::Max, down, least);

@@ -17,8 +17,10 @@ use crate::guards;
 use crate::inline::cost;
 use crate::walk::{for_each_value, uses_any};
 
-/// Work units (about 0.15 ns each) worth a thread's while.
-pub const GRAIN: i64 = 8192;
+/// Operations that are worth distributing to threads: those of a microsecond.
+pub fn grain() -> i64 {
+    pliant_machine::Machine::host().rates.generated as i64
+}
 /// Work units of an element that is computed as a scalar, per operation.
 const SCALAR_COST: i64 = 6;
 /// A reduction along an axis known to be shorter than this has no vector.
@@ -346,7 +348,7 @@ fn flat(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
     let Body::Store { value, .. } = s.body else { unreachable!("only stores are vectorized") };
     let each = tiles::effort(f, value) + 2;
-    let chunk = (GRAIN / each).clamp(64, 65_536) / 64 * 64;
+    let chunk = (grain() / each).clamp(64, 65_536) / 64 * 64;
     if f.as_int(axis.extent).is_some_and(|n| n <= chunk) {
         return inner(f, s);
     }

@@ -11,7 +11,7 @@ use pliant_ir::attr_names::NOALIAS;
 use pliant_ir::tir::{Buffer, BufferData, Expr, ExprData, PrimFunc, Scope, Stmt, StmtData, Var};
 use rustc_hash::FxHashMap;
 
-use super::blocks::{self, Block, MOST_PANELS, MOST_ROWS, MOST_VARYING_ROWS, Size};
+use super::blocks::{self, Block, MOST_PANELS, MOST_VARYING_ROWS, Size};
 use super::gemm::{self, Part, Plan};
 use super::group::{mentions, serial};
 use super::stage::{Axis, Body, Item, Stage};
@@ -197,7 +197,7 @@ fn emit_blocks(
     gone: Option<Buffer>,
 ) -> Stmt {
     let width = plan.width.and_then(|w| f.as_int(w)).unwrap_or(WIDTH);
-    let most_rows = if plan.width.is_some() { MOST_ROWS } else { MOST_VARYING_ROWS };
+    let most_rows = if plan.width.is_some() { blocks::most_rows() } else { MOST_VARYING_ROWS };
     let tile = gone.map(|of| {
         let columns = MOST_PANELS * width;
         let shape = vec![f.int(most_rows), f.int(columns)];

@@ -6,7 +6,7 @@ use pliant_ir::tir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::emit::{self, GRAIN};
+use super::emit;
 use super::stage::{Access, Item, Stage, is_var};
 use crate::walk::{ExprRewriter, for_each_stmt, map_stmts, own_exprs};
 
@@ -279,7 +279,7 @@ pub(super) fn row_loop(
         body: s,
         annotations: Vec::new(),
     });
-    let grain = f.int(GRAIN);
+    let grain = f.int(emit::grain());
     let work = f.binary(BinOp::Max, work, one);
     let fit = f.binary(BinOp::FloorDiv, grain, work);
     let fit = f.binary(BinOp::Max, fit, one);

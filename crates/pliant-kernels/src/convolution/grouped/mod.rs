@@ -27,12 +27,12 @@ use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 use super::Convolution;
 use super::shape::Sizes;
 use crate::epilogue::{Place, finish};
-use crate::isa::Isa;
 use crate::lanes::for_isa;
 use crate::lanes::permute::Permute;
-use crate::product::share::{UNIT, part, share};
+use crate::product::share::{part, share, unit_work};
 use crate::rules::convolution::{bands, is_narrow};
 use cut::{Block, Cut};
+use pliant_machine::isa::Isa;
 use ring::Ring;
 use tile::{Line, most};
 
@@ -107,7 +107,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     let pieces = others * bands;
     let macs = rows.saturating_mul(s.filters).saturating_mul(s.pixels()).saturating_mul(s.batch);
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    unsafe { share(runtime, pieces, macs / UNIT / pieces, &piece) }
+    unsafe { share(runtime, pieces, macs / unit_work() / pieces, &piece) }
 }
 
 impl Work<'_> {

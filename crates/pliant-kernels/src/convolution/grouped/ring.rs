@@ -13,7 +13,7 @@ use super::super::shape::Sizes;
 use super::cut::{Block, Cut};
 use crate::lanes::permute::{MOST, Permute};
 use crate::product::tile::fetch;
-use crate::rules::convolution::NEAR;
+use crate::rules::convolution::line_elements;
 
 /// Number of channels of a pixel in one cell, if they are not spread over the lanes of a vector.
 pub(super) const CELL: usize = 16;
@@ -64,7 +64,7 @@ impl Ring {
         let more = reach / s.stride[2];
         let pixel = [cell, planes, phases, rows, s.kernel[0]];
         let pixel = pixel.into_iter().try_fold(1usize, usize::checked_mul)?;
-        let near = (NEAR / pixel.max(1)).saturating_sub(more);
+        let near = (line_elements() / pixel.max(1)).saturating_sub(more);
         let parts = s.output[2].div_ceil(near.max(least));
         let count = s.output[2].div_ceil(parts).checked_add(more)?;
         let mut order = [[0; MOST]; SPREAD];

@@ -38,12 +38,12 @@ use transform::{Inputs, Outputs};
 use super::Convolution;
 use super::shape::Sizes;
 use crate::epilogue::{Epilogue, Place, finish};
-use crate::isa::Isa;
 use crate::product::PackedProduct;
-use crate::product::packed::FED;
-use crate::product::share::{PIECES, UNIT, part, share};
-use crate::rules::convolution::{TURNED, block_tiles, by_blocks};
+use crate::product::share::{part, pieces, share, unit_work};
+use crate::rules::convolution::{block_tiles, by_blocks, transformed_unit};
+use crate::rules::packed::prefetched_bytes;
 use crate::scratch::Scratch;
+use pliant_machine::isa::Isa;
 
 /// The state shared by all pieces.
 struct Work<'a> {
@@ -105,7 +105,7 @@ pub(super) unsafe fn run(
         width,
     };
     let each = numbers.saturating_mul(s.channels).saturating_mul(s.filters);
-    let units = all.saturating_mul(each) / UNIT;
+    let units = all.saturating_mul(each) / unit_work();
     if by_blocks(w.blocks, units) {
         let piece = |index: usize| {
             let inputs = w.tiles_of(index).len() * w.tile_size();
@@ -163,7 +163,7 @@ impl Work<'_> {
         }
         let inputs =
             |block: usize| memory.wrapping_add(self.tiles_of(block).start * self.tile_size());
-        let strips = self.all.div_ceil(PIECES).max(1);
+        let strips = self.all.div_ceil(pieces()).max(1);
         let turn_strip = |strip: usize| {
             for tile in strip * strips..self.all.min((strip + 1) * strips) {
                 let block = (0..self.blocks).find(|&b| self.tiles_of(b).contains(&tile));
@@ -173,8 +173,8 @@ impl Work<'_> {
             }
             STATUS_OK
         };
-        let each = self.tile_size() * strips / TURNED;
-        let cut = PIECES.div_ceil(self.blocks).min(self.panels);
+        let each = self.tile_size() * strips / transformed_unit();
+        let cut = pieces().div_ceil(self.blocks).min(self.panels);
         let piece = |index: usize| {
             let (block, cuts) = (index / cut, part(self.panels, 1, index % cut, cut));
             // SAFETY: guaranteed by the caller; panels and blocks write disjoint results.
@@ -256,7 +256,7 @@ impl Work<'_> {
                     a: (v.wrapping_add(number * tiles * s.channels), s.channels as isize, 1),
                     b: self.c.weights.wrapping_add(weights),
                     width: self.width,
-                    fed: numbers * s.channels * s.filters > FED / size_of::<f32>(),
+                    fed: numbers * s.channels * s.filters > prefetched_bytes() / size_of::<f32>(),
                     c: (m.wrapping_add(number * sums), self.width as isize),
                     accumulate: false,
                     epilogue: None,

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use pliant_tensor::Winograd;
 
-use crate::isa::Isa;
 use crate::lanes::{MathLanes, for_isa};
+use pliant_machine::isa::Isa;
 
 /// The inputs of a tile and the destination of its transformed numbers.
 pub(super) struct Inputs {

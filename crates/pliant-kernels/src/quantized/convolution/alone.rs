@@ -12,10 +12,10 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use super::Convolution;
 use crate::convolution::shape::Sizes;
 use crate::epilogue::{Epilogue, MOST_COLUMNS, Place, finish};
-use crate::isa::Isa;
 use crate::lanes::{Lanes, for_isa};
 use crate::product::share::share;
-use crate::rules::quantized::ALONE;
+use crate::rules::quantized::depthwise_unit;
+use pliant_machine::isa::Isa;
 
 /// Number of results that share each weight.
 const STEP: usize = 4;
@@ -71,7 +71,7 @@ pub(super) unsafe fn run(
         unsafe { whole_line(&first, sums, epilogue.as_ref()) }
     };
     let taps: usize = s.kernel.iter().product();
-    let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / ALONE;
+    let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / depthwise_unit();
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
     unsafe { share(runtime, s.batch * lines, units, &piece) }
 }

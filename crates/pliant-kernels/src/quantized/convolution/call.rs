@@ -10,8 +10,8 @@ use pliant_tensor::DType;
 use super::{Bytes, Convolution, Finish, run};
 use crate::convolution::shape::Counts;
 use crate::entry::Implementation;
-use crate::isa::isa;
 use crate::quantized::call::{data, standard};
+use pliant_machine::isa::isa;
 
 /// Convolutions of 8-bit integers.
 pub struct Int8Conv;

@@ -32,12 +32,12 @@ use super::{QuantizedGemm, Work, copies};
 pub use crate::convolution::shape::Counts;
 use crate::convolution::shape::Sizes;
 use crate::epilogue::Epilogue;
-use crate::isa::Isa;
-use crate::product::share::{UNIT, part, share};
+use crate::product::share::{part, share, unit_work};
 use crate::rules::quantized::cut;
 use crate::scratch::Scratch;
 pub use call::Int8Conv;
 use patches::Patches;
+use pliant_machine::isa::Isa;
 
 thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
@@ -160,7 +160,7 @@ impl Pieces<'_> {
         let Some(work) = Work::of(self.isa, &whole) else { return STATUS_BAD_ARGUMENTS };
         let panels = self.s.groups * self.columns.div_ceil(work.width);
         let products = self.rows.saturating_mul(self.s.filters);
-        let units = products.saturating_mul(self.k.div_ceil(work.speed())) / UNIT;
+        let units = products.saturating_mul(self.k.div_ceil(work.speed())) / unit_work();
         let (across, down) = cut(self.rows, panels, units);
         let piece = |index: usize| {
             let (unit, at) = (crate::product::rows::TILE_ROWS, (index / down, index % down));

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::convolution::shape::Sizes;
-use crate::isa::Isa;
 use crate::lanes::{Lanes, for_isa};
+use pliant_machine::isa::Isa;
 
 /// The source of a group's patches.
 pub(super) struct Patches<'a> {

@@ -1,0 +1,37 @@
+//! Whether this process may use tile registers (AMX of x86-64).
+
+/// Whether the machine has tile registers for bytes and bfloat16, and the system lets this process use them. The first call
+/// requests permission for all threads; without it, the system kills a process at the first use.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn is_available() -> bool {
+    use std::sync::OnceLock;
+    static AVAILABLE: OnceLock<bool> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| has_instructions() && request_permission())
+}
+
+/// Whether the processor has these instructions, and those that prepare the rows.
+#[cfg(target_arch = "x86_64")]
+fn has_instructions() -> bool {
+    // Leaf 7 exists on every processor with AVX-512.
+    let edx = std::arch::x86_64::__cpuid_count(7, 0).edx;
+    let (bfloat16, registers, bytes) = (edx >> 22 & 1, edx >> 24 & 1, edx >> 25 & 1);
+    bfloat16 & registers & bytes == 1
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512vnni")
+        && std::arch::is_x86_feature_detected!("avx512bf16")
+}
+
+/// Requests that Linux saves the tile registers of this process on thread switches.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn request_permission() -> bool {
+    const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
+    const XFEATURE_XTILEDATA: libc::c_long = 18;
+    // SAFETY: the call takes only numbers. It fails if the system does not know it, or if threads
+    // have small signal stacks.
+    unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
+}
+
+#[cfg(all(target_arch = "x86_64", not(target_os = "linux")))]
+fn request_permission() -> bool {
+    false
+}

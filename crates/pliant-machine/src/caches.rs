@@ -1,0 +1,173 @@
+//! The sizes of the data caches: those that the CPU reports, or those that `PLIANT_CACHES` names.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// The environment variable that replaces the reported sizes, for virtual machines that report wrong ones.
+pub const VARIABLE: &str = "PLIANT_CACHES";
+
+const KB: usize = 1 << 10;
+const MB: usize = 1 << 20;
+
+/// The sizes of the data caches in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caches {
+    /// The first level, of one core.
+    pub l1: usize,
+    /// The second level, of one core.
+    pub l2: usize,
+    /// The third level, or the second if there is no third; all cores that share an instance use it together.
+    pub l3: usize,
+}
+
+impl Caches {
+    /// The sizes for a CPU that reports none: those of small current cores.
+    pub const UNKNOWN: Caches = Caches { l1: 32 * KB, l2: 512 * KB, l3: 4 * MB };
+
+    /// The same sizes within limits that every rule is computed for, each level at least as large as the one before.
+    fn plausible(self) -> Caches {
+        let l1 = self.l1.clamp(16 * KB, MB);
+        let l2 = self.l2.clamp(l1.max(128 * KB), 64 * MB);
+        Caches { l1, l2, l3: self.l3.clamp(l2, 4096 * MB) }
+    }
+}
+
+/// Why `PLIANT_CACHES` cannot be applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CachesError(String);
+
+impl fmt::Display for CachesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{VARIABLE} is '{}'; expected the sizes of the three levels of a core's data caches, such as 48K,2M,32M",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for CachesError {}
+
+/// Checks `PLIANT_CACHES`.
+///
+/// # Errors
+/// If it does not name three sizes.
+pub fn check() -> Result<(), CachesError> {
+    forced().map(drop)
+}
+
+/// The sizes that the variable names; `None` if it is absent or empty.
+fn forced() -> Result<Option<Caches>, CachesError> {
+    match std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) {
+        Some(text) => parse(&text.to_string_lossy()).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Three sizes such as `48K,2M,32M`.
+fn parse(text: &str) -> Result<Caches, CachesError> {
+    let sizes: Option<Vec<usize>> = text.split(',').map(|size| parse_size(size.trim())).collect();
+    match sizes.as_deref() {
+        Some(&[l1, l2, l3]) => Ok(Caches { l1, l2, l3 }.plausible()),
+        _ => Err(CachesError(text.to_string())),
+    }
+}
+
+/// A positive number of bytes, with an optional suffix `K` or `M`.
+fn parse_size(text: &str) -> Option<usize> {
+    let (digits, unit) = match text.as_bytes().last()? {
+        b'K' | b'k' => (&text[..text.len() - 1], KB),
+        b'M' | b'm' => (&text[..text.len() - 1], MB),
+        _ => (text, 1),
+    };
+    digits.parse::<usize>().ok().filter(|&size| size > 0)?.checked_mul(unit)
+}
+
+/// The sizes of this machine, determined by the first call.
+pub fn host() -> Caches {
+    static HOST: OnceLock<Caches> = OnceLock::new();
+    *HOST.get_or_init(|| match forced() {
+        Ok(Some(caches)) => caches,
+        _ => reported().unwrap_or(Caches::UNKNOWN).plausible(),
+    })
+}
+
+/// The sizes from the data caches that the machine lists, as (level, bytes).
+fn by_level(listed: impl Iterator<Item = (u8, usize)>) -> Option<Caches> {
+    let mut levels = [0; 3];
+    for (level, bytes) in listed {
+        if let Some(slot) = usize::from(level).checked_sub(1).and_then(|i| levels.get_mut(i)) {
+            *slot = bytes.max(*slot);
+        }
+    }
+    let [l1, l2, l3] = levels;
+    (l1 > 0 && l2 > 0).then_some(Caches { l1, l2, l3: l3.max(l2) })
+}
+
+#[cfg(target_arch = "x86_64")]
+fn reported() -> Option<Caches> {
+    use raw_cpuid::{CacheType, CpuId};
+    let cpuid = CpuId::new();
+    let bytes = |c: &raw_cpuid::CacheParameter| {
+        c.associativity() * c.physical_line_partitions() * c.coherency_line_size() * c.sets()
+    };
+    let is_data = |c: &raw_cpuid::CacheParameter| {
+        matches!(c.cache_type(), CacheType::Data | CacheType::Unified)
+    };
+    // Leaf 4 of Intel, and the leaf of the same layout of AMD.
+    by_level(cpuid.get_cache_parameters()?.filter(is_data).map(|c| (c.level(), bytes(&c))))
+}
+
+#[cfg(all(not(target_arch = "x86_64"), target_os = "linux"))]
+fn reported() -> Option<Caches> {
+    let entries = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
+    by_level(entries.filter_map(|entry| {
+        let folder = entry.ok()?.path();
+        let read = |name| Some(std::fs::read_to_string(folder.join(name)).ok()?.trim().to_string());
+        let level = read("level")?.parse().ok()?;
+        (read("type")? != "Instruction").then(|| Some((level, parse_size(&read("size")?)?)))?
+    }))
+}
+
+#[cfg(all(not(target_arch = "x86_64"), not(target_os = "linux")))]
+fn reported() -> Option<Caches> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_names_three_sizes() {
+        let sizes = Caches { l1: 48 * KB, l2: 2 * MB, l3: 32 * MB };
+        assert_eq!(parse("48K, 2m,33554432"), Ok(sizes));
+        for bad in ["", "48K", "48K,2M", "48K,2M,32M,1G", "0,2M,32M", "-1,2M,3M", "a,b,c", "K,M,M"]
+        {
+            let error = parse(bad).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("PLIANT_CACHES is '{bad}'")), "{error}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_plausible() {
+        let tiny = parse("1,1,1").unwrap();
+        assert_eq!(tiny, Caches { l1: 16 * KB, l2: 128 * KB, l3: 128 * KB });
+        let huge = parse("9999M,9999M,99999M").unwrap();
+        assert!(huge.l1 <= huge.l2 && huge.l2 <= huge.l3);
+        assert_eq!(parse("99999999999999999999M,1,1").ok(), None);
+    }
+
+    #[test]
+    fn the_host_has_caches() {
+        let Caches { l1, l2, l3 } = host();
+        assert!(16 * KB <= l1 && l1 <= l2 && l2 <= l3);
+    }
+
+    #[test]
+    fn a_missing_third_level_is_the_second() {
+        let listed = [(1, 32 * KB), (2, MB), (7, 1)];
+        assert_eq!(by_level(listed.into_iter()), Some(Caches { l1: 32 * KB, l2: MB, l3: MB }));
+        assert_eq!(by_level([(1, KB)].into_iter()), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! The cost model: blocks that stay in a cache, pieces of work for threads, and the time that work takes.
+//!
+//! The loops are those of Low et al., "Analytical modeling is enough for high-performance BLIS" (2016): a slice of a panel of B
+//! stays in the first level while the rows of A and C pass by, and a block of rows of A in the second. How much of a level they
+//! may take was measured on Emerald Rapids (48 KB, 2 MB) and Zen 5 (48 KB, 1 MB), with one thread of `cargo bench -p
+//! pliant-kernels`. Zen 5 loses 2 % with slices of 20 KB instead of 32, 1 % with 66 rows of A instead of 126, and 2 % with a
+//! depth of 256 of packed panels instead of 512.
+
+use crate::Machine;
+
+/// Bytes of a float32.
+const FLOAT: usize = 4;
+/// The unit of slices in bytes, so that a slice of any panel has whole steps.
+const SLICE_UNIT: usize = 4096;
+/// The maximum number of pieces that work is cut into.
+pub const MAX_PIECES: usize = 256;
+/// Rows of A in a block of a packed product, at most: kernels have scratch memory for as many.
+pub const MAX_BLOCK_ROWS: usize = 132;
+/// Rows of A in a block of a packed product, at least.
+const MIN_BLOCK_ROWS: usize = 24;
+
+impl Machine {
+    /// The number of pieces that enough work is cut into: four for each core, so that cores of different speed finish together.
+    /// Two cores with eight pieces were measured; more cores were not.
+    pub fn pieces(&self) -> usize {
+        (4 * self.cores).clamp(8, MAX_PIECES)
+    }
+
+    /// Bytes of a slice of a panel that all rows of a block read: two thirds of the first-level cache.
+    pub fn slice_bytes(&self) -> usize {
+        self.caches.l1 * 2 / 3 / SLICE_UNIT * SLICE_UNIT
+    }
+
+    /// The number of rows of A of depth `depth` in float32 that stay in the second-level cache, in multiples of `unit`: three
+    /// quarters of it.
+    pub fn block_rows(&self, depth: usize, unit: usize) -> usize {
+        let rows = self.caches.l2 / 4 * 3 / (depth.max(1) * FLOAT);
+        (rows / unit * unit).clamp(MIN_BLOCK_ROWS, MAX_BLOCK_ROWS)
+    }
+
+    /// Bytes of a part of the second-level cache, `numerator` of 16.
+    pub fn l2_share(&self, numerator: usize) -> usize {
+        self.caches.l2 / 16 * numerator
+    }
+
+    /// Bytes of the weights of one layer that stay in a cache between images: those of the second level, or an eighth of the
+    /// third, which other layers need too. At most 4 MB, the largest that was measured with a whole model.
+    pub fn cached_weights(&self) -> usize {
+        (self.caches.l3 / 8).max(self.caches.l2).min(4 << 20)
+    }
+
+    /// The microseconds that a core takes for multiply-adds of float32, rounded down.
+    pub fn micros(&self, multiply_adds: usize) -> usize {
+        multiply_adds / self.rates.multiply_adds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::caches::Caches;
+    use crate::isa::Isa;
+    use crate::{Machine, Rates};
+
+    fn machine(l1: usize, l2: usize, cores: usize) -> Machine {
+        let caches = Caches { l1: l1 << 10, l2: l2 << 10, l3: 32 << 20 };
+        Machine { name: "test", isa: Isa::Avx2, caches, cores, rates: Rates::estimate(Isa::Avx2) }
+    }
+
+    #[test]
+    fn blocks_follow_the_caches() {
+        let emerald_rapids = machine(48, 2048, 2);
+        assert_eq!(emerald_rapids.slice_bytes(), 32 << 10);
+        assert_eq!(emerald_rapids.block_rows(1536, 6), 132);
+        let zen4 = machine(32, 1024, 2);
+        assert_eq!(zen4.slice_bytes(), 20 << 10);
+        assert_eq!(zen4.block_rows(1536, 6), 126);
+        assert_eq!(machine(32, 256, 2).block_rows(1536, 6), 30);
+        assert_eq!(zen4.cached_weights(), 4 << 20);
+        assert_eq!(
+            Machine { caches: Caches { l3: 1 << 20, ..zen4.caches }, ..zen4 }.cached_weights(),
+            1 << 20
+        );
+        assert_eq!(machine(32, 256, 2).block_rows(0, 6), 132);
+    }
+
+    #[test]
+    fn pieces_follow_the_cores() {
+        let pieces = |cores| machine(32, 1024, cores).pieces();
+        assert_eq!([1, 2, 16, 1000].map(pieces), [8, 8, 64, 256]);
+    }
+}

@@ -1,0 +1,131 @@
+//! What a core computes in about a microsecond: measured rates by microarchitecture, and estimates for the others.
+
+use crate::isa::{Isa, Vectors};
+
+/// What a core computes in about a microsecond, or a little less: the least work that gains from another thread. Work is cut
+/// into pieces by these rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// Multiply-adds of float32 of matrix products.
+    pub multiply_adds: usize,
+    /// Multiply-adds of float32 of depthwise convolutions, which reuse little of what they load.
+    pub depthwise: usize,
+    /// Elements of float32 that are copied, from and to the second-level cache.
+    pub copied: usize,
+    /// Operations of generated loops, about one for each element and operator.
+    pub generated: usize,
+}
+
+impl Rates {
+    /// The rates of a core of 2 GHz that issues two vector multiply-adds in a cycle: cut for it, work has pieces of one to two
+    /// microseconds on current cores. Depthwise convolutions reach half of its products, and copies move one element in the
+    /// time of 16 products: the ratios on Emerald Rapids.
+    pub fn estimate(isa: Isa) -> Rates {
+        let lanes = match isa.vectors() {
+            Vectors::Avx512 => 16,
+            Vectors::Avx2 => 8,
+            Vectors::Neon => 4,
+            // Without fused multiply-add.
+            Vectors::Portable => 2,
+        };
+        let multiply_adds = 2 * lanes * 2048;
+        Rates {
+            multiply_adds,
+            depthwise: multiply_adds / 2,
+            copied: multiply_adds / 16,
+            generated: 8192,
+        }
+    }
+}
+
+/// A microarchitecture whose rates were measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Cpu {
+    /// Its name.
+    pub name: &'static str,
+    /// The vendor, as CPUID reports it.
+    pub vendor: &'static str,
+    /// The family, and the first and the last model.
+    pub family: (u8, u8, u8),
+    /// The instruction set that was measured.
+    pub isa: Isa,
+    /// The rates.
+    pub rates: Rates,
+}
+
+/// The microarchitectures whose rates were measured, and from what.
+///
+/// | CPU | experiment |
+/// |---|---|
+/// | Emerald Rapids | `cargo bench -p pliant-kernels --bench products` reached 78 to 124 thousand multiply-adds per microsecond with one thread; pieces of 64 thousand gain from a second thread (docs/performance.md, "The worker team") |
+/// | Zen 5 | the same benchmark reached 125 to 129 thousand of a peak of 135; with a rate of 120 thousand instead of 64, two threads take 1.17 to 1.26 times as long for one to four rows of 384 x 384, and the same for others |
+pub const CPUS: &[Cpu] = &[
+    Cpu {
+        name: "Intel Emerald Rapids",
+        vendor: "GenuineIntel",
+        family: (6, 0xcf, 0xcf),
+        isa: Isa::Amx,
+        rates: Rates {
+            multiply_adds: 64 * 1024,
+            depthwise: 32 * 1024,
+            copied: 4096,
+            generated: 8192,
+        },
+    },
+    Cpu {
+        name: "AMD Zen 5",
+        vendor: "AuthenticAMD",
+        family: (0x1a, 0x00, 0x7f),
+        isa: Isa::Avx512,
+        rates: Rates {
+            multiply_adds: 64 * 1024,
+            depthwise: 32 * 1024,
+            copied: 4096,
+            generated: 8192,
+        },
+    },
+];
+
+/// The row of this machine; `None` for other CPUs.
+pub(crate) fn host() -> Option<&'static Cpu> {
+    identity().and_then(|(vendor, family, model)| find(&vendor, family, model))
+}
+
+fn find(vendor: &str, family: u8, model: u8) -> Option<&'static Cpu> {
+    CPUS.iter().find(|cpu| {
+        let (of, first, last) = cpu.family;
+        cpu.vendor == vendor && of == family && (first..=last).contains(&model)
+    })
+}
+
+/// The vendor, the family and the model of the CPU.
+#[cfg(target_arch = "x86_64")]
+fn identity() -> Option<(String, u8, u8)> {
+    let cpuid = raw_cpuid::CpuId::new();
+    let features = cpuid.get_feature_info()?;
+    let vendor = cpuid.get_vendor_info()?.as_str().to_string();
+    Some((vendor, features.family_id(), features.model_id()))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn identity() -> Option<(String, u8, u8)> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_found_by_vendor_family_and_model() {
+        assert_eq!(find("GenuineIntel", 6, 0xcf).map(|cpu| cpu.name), Some("Intel Emerald Rapids"));
+        assert!(find("AuthenticAMD", 6, 0xcf).is_none() && find("GenuineIntel", 6, 1).is_none());
+    }
+
+    #[test]
+    fn estimates_grow_with_the_vectors() {
+        let rates = [Isa::Portable, Isa::Neon, Isa::Avx2, Isa::Avx512]
+            .map(|isa| Rates::estimate(isa).multiply_adds);
+        assert!(rates.is_sorted(), "{rates:?}");
+    }
+}
