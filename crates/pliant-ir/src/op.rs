@@ -276,6 +276,29 @@ impl fmt::Display for InferError {
 
 impl std::error::Error for InferError {}
 
+/// How an operator refers to the dims of its operands, for passes that permute dims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DimTrait {
+    /// Unknown: dims cannot be permuted.
+    #[default]
+    Opaque,
+    /// Each element of the result only depends on the elements of the operands at its position, after broadcasting. All
+    /// operands and the result can be permuted alike.
+    Elementwise,
+    /// Operand 0, which may be a tuple, and the results have corresponding dims, which these attributes name by index. Other
+    /// operands are vectors along such a dim.
+    Named(&'static [&'static str]),
+    /// As [`DimTrait::Named`] by `axis`, if the attribute `keepdims` is set. Otherwise, the dims that `axis` names are removed.
+    Reduced,
+    /// As [`DimTrait::Named`], but the list operand with this index names the dims.
+    NamedByOperand(usize),
+    /// As [`DimTrait::Named`], but this attribute has two numbers for each dim.
+    Paired(&'static str),
+    /// As [`DimTrait::Named`], but this attribute names the layout of images, such as `NCHW`; the attribute `out_layout`, if the
+    /// operator has it, that of the result.
+    Layout(&'static str),
+}
+
 /// The interface of the operator library.
 pub trait OpRegistry: Send + Sync {
     /// The operator with the given full name (`relax.add`); `None` if there is none.
@@ -306,10 +329,9 @@ pub trait OpRegistry: Send + Sync {
         false
     }
 
-    /// Whether each element of the result only depends on the elements of the operands at its
-    /// position, after broadcasting.
-    fn is_elementwise(&self, _op: Op) -> bool {
-        false
+    /// How an operator refers to the dims of its operands.
+    fn dim_trait(&self, _op: Op) -> DimTrait {
+        DimTrait::Opaque
     }
 
     /// Infers the type of `op(args, attrs)` in the arenas of `func`.

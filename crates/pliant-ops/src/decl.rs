@@ -1,6 +1,6 @@
 //! [`OpDecl`]: the complete declaration of an operator.
 
-use pliant_ir::op::{InferError, OperandSpec, Takes};
+use pliant_ir::op::{DimTrait, InferError, OperandSpec, Takes};
 use pliant_ir::relax::Type;
 use pliant_ir::{AttrValue, OpSignature};
 
@@ -119,9 +119,8 @@ pub struct OpDecl {
     pub pattern: Pattern,
     /// How it is lowered.
     pub legalize: Legalize,
-    /// Whether each element of the result only depends on the elements of the operands at its
-    /// position, after broadcasting, so that all can be transposed alike.
-    pub elementwise: bool,
+    /// How it refers to the dims of its operands.
+    pub dims: DimTrait,
     /// Whether the shape of the result depends on the operands' values.
     pub data_dependent: bool,
     /// Whether the result only depends on the types of the operands: if the result type contains
@@ -157,7 +156,7 @@ impl OpDecl {
             pure: true,
             pattern: Pattern::Opaque,
             legalize: Legalize::Keep,
-            elementwise: false,
+            dims: DimTrait::Opaque,
             data_dependent: false,
             of_types: false,
             numbers: Numbers::None,
@@ -196,7 +195,9 @@ impl OpDecl {
     /// Sets the tensor expression.
     pub const fn te(mut self, pattern: Pattern, te: TeFn) -> Self {
         self.pattern = pattern;
-        self.elementwise = matches!(pattern, Pattern::ElemWise);
+        if matches!(pattern, Pattern::ElemWise) {
+            self.dims = DimTrait::Elementwise;
+        }
         self.legalize = Legalize::Te(te);
         self
     }
@@ -205,8 +206,14 @@ impl OpDecl {
     /// position, after broadcasting.
     pub const fn te_broadcast(mut self, te: TeFn) -> Self {
         self.pattern = Pattern::Broadcast;
-        self.elementwise = true;
+        self.dims = DimTrait::Elementwise;
         self.legalize = Legalize::Te(te);
+        self
+    }
+
+    /// Sets how it refers to the dims of its operands.
+    pub const fn dims(mut self, dims: DimTrait) -> Self {
+        self.dims = dims;
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, PoisonError, RwLock};
 
-use pliant_ir::op::{InferError, Op, OpRegistry, OpSignature};
+use pliant_ir::op::{DimTrait, InferError, Op, OpRegistry, OpSignature};
 use pliant_ir::relax::{Expr, ExprData, Function, Type};
 use pliant_ir::{AttrValue, Attrs};
 use rustc_hash::FxHashMap;
@@ -145,8 +145,11 @@ impl OpRegistry for Registry {
         }
     }
 
-    fn is_elementwise(&self, op: Op) -> bool {
-        matches!(self.entry(op.0), Some(Entry::Library { decl, .. }) if decl.elementwise)
+    fn dim_trait(&self, op: Op) -> DimTrait {
+        match self.entry(op.0) {
+            Some(Entry::Library { decl, .. }) => decl.dims,
+            _ => DimTrait::Opaque,
+        }
     }
 
     fn infer(

@@ -5,6 +5,7 @@ pub mod gather;
 pub mod safe;
 pub mod scatter;
 
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 use pliant_ir::{DType, Sym};
@@ -39,6 +40,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["x", "axes: size", "begin: size", "end: size", "strides?: size"])
     .attrs(&[("assume_inbound", Default::Bool(false))])
+    .dims(DimTrait::NamedByOperand(1))
     .te(Pattern::Injective, te_slice)
     .onnx(&["Slice"]),
 ];

@@ -2,7 +2,7 @@
 
 pub mod scan;
 
-use pliant_ir::op::InferError;
+use pliant_ir::op::{DimTrait, InferError};
 use pliant_ir::relax::Type;
 use pliant_ir::{AttrValue, DType};
 
@@ -28,6 +28,7 @@ macro_rules! one_axis {
         OpDecl::new(concat!("relax.", $name), $infer, $doc)
             .operands(&["x"])
             .attrs(ATTRS)
+            .dims(DimTrait::Reduced)
             .te(Pattern::CommReduce, $te)
     };
 }

@@ -4,6 +4,7 @@
 //! floor and round detect ties exactly. Positions and weights are computed once per index of an
 //! axis, not per pixel.
 
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{AttrValue, DType, Sym};
@@ -40,7 +41,8 @@ macro_rules! row {
             ("extrapolation_value", Default::Float(0.0)),
             ("out_dtype", Default::None),
         ])
-        .te(Pattern::Injective, |ctx| te_resize(ctx, $n))
+        .dims(DimTrait::Layout("layout"))
+    .te(Pattern::Injective, |ctx| te_resize(ctx, $n))
         .onnx(&["Resize", "Upsample"])
         .limits(layout::LIMITS)
     };

@@ -1,5 +1,6 @@
 //! Concatenation and splitting along an axis: concat, split.
 
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 use pliant_ir::{DType, Sym};
@@ -27,6 +28,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["tensors"])
     .attrs(&[("axis", Default::Int(0))])
+    .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::Injective, te_concat)
     .numpy("concatenate")
     .onnx(&["Concat"]),
@@ -41,6 +43,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["x"])
     .attrs(&[("indices_or_sections", Default::Required), ("axis", Default::Int(0))])
     .symbolic("indices_or_sections")
+    .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::Injective, te_split)
     .numpy("split")
     .onnx(&["Split"])

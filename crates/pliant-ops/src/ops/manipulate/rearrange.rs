@@ -1,6 +1,7 @@
 //! Operators that only rearrange elements: flip, stack, meshgrid, reverse_sequence.
 
 use pliant_ir::Sym;
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
@@ -21,6 +22,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.flip", infer_flip, "The elements in reverse order along an axis, or several.")
         .operands(&["data"])
         .attrs(&[("axis", Default::Required)])
+        .dims(DimTrait::Named(&["axis"]))
         .te(Pattern::Injective, te_flip)
         .numpy("flip"),
     OpDecl::new("relax.stack", infer_stack, "Tensors of one shape joined along a new axis.")

@@ -1,5 +1,6 @@
 //! Activations, and dropout, which is the identity outside of training.
 
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
@@ -51,6 +52,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["data", "alpha"])
     .attrs(&[("axis", Default::Int(1))])
+    .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::Broadcast, te_prelu)
     .numbers(Numbers::Ones)
     .onnx(&["PRelu"]),

@@ -1,5 +1,6 @@
 //! Batch normalisation: with the statistics of the batch in training, else with running ones.
 
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
@@ -31,7 +32,8 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     ("momentum", Default::Float(0.1)),
     ("training", Default::Bool(true)),
 ])
-.te(Pattern::CommReduce, te_norm)
+.dims(DimTrait::Named(&["axis"]))
+    .te(Pattern::CommReduce, te_norm)
 .onnx(&["BatchNormalization"])];
 
 fn infer(ctx: &mut InferCtx<'_>) -> Inferred {

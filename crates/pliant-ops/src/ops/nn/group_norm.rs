@@ -2,6 +2,7 @@
 //! separately.
 
 use pliant_ir::Sym;
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
@@ -34,6 +35,7 @@ pub static DECLS: &[OpDecl] = &[
         ("scale", Default::Bool(true)),
     ])
     .lists(&[("axes", 1)])
+    .dims(DimTrait::Named(&["channel_axis", "axes"]))
     .te(Pattern::CommReduce, te_group)
     .onnx(&["GroupNormalization"]),
     OpDecl::new(
@@ -50,6 +52,7 @@ pub static DECLS: &[OpDecl] = &[
         ("scale", Default::Bool(true)),
     ])
     .lists(&[("axes", 1)])
+    .dims(DimTrait::Named(&["channel_axis", "axes"]))
     .te(Pattern::CommReduce, te_instance)
     .onnx(&["InstanceNormalization"]),
 ];

@@ -1,5 +1,6 @@
 //! Layer and RMS normalisation.
 
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
@@ -28,6 +29,7 @@ pub static DECLS: &[OpDecl] = &[
         ("scale", Default::Bool(true)),
     ])
     .lists(&[("axes", 1)])
+    .dims(DimTrait::Named(&["axes"]))
     .te(Pattern::CommReduce, layer_norm)
     .onnx(&["LayerNormalization"]),
     OpDecl::new(
@@ -38,6 +40,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data", "weight"])
     .attrs(&[("axes", Default::Ints(&[-1])), ("epsilon", Default::Float(1e-5))])
     .lists(&[("axes", 1)])
+    .dims(DimTrait::Named(&["axes"]))
     .te(Pattern::CommReduce, rms_norm)
     .onnx(&["RMSNormalization"]),
 ];

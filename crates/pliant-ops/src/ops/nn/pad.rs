@@ -1,6 +1,7 @@
 //! Padding: with a constant, by reflection, with the edge, or circular.
 
 use pliant_ir::Sym;
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
@@ -28,7 +29,8 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     ("pad_value", Default::Float(0.0)),
 ])
 .symbolic("pad_width")
-.te(Pattern::Injective, te_pad)
+.dims(DimTrait::Paired("pad_width"))
+    .te(Pattern::Injective, te_pad)
 .numpy("pad")
 .onnx(&["Pad"])];
 

@@ -1,6 +1,7 @@
 //! Pooling over 1 to 3 spatial dims: the maximum or the mean of each window, and adaptive pooling.
 
 use pliant_ir::Sym;
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
@@ -32,6 +33,7 @@ macro_rules! pool {
                 ("out_layout", Default::None),
             ])
             .lists(&[("pool_size", $n), ("strides", $n), ("padding", 2 * $n), ("dilation", $n)])
+            .dims(DimTrait::Layout("layout"))
             .te(Pattern::OutEWiseFusable, |ctx| te_pool(ctx, $n, $kind))
             .onnx($onnx)
             .limits(layout::LIMITS)
@@ -53,7 +55,8 @@ macro_rules! adaptive {
             ("out_layout", Default::None),
         ])
         .lists(&[("output_size", $n)])
-        .te(Pattern::OutEWiseFusable, |ctx| te_adaptive(ctx, $n))
+        .dims(DimTrait::Layout("layout"))
+    .te(Pattern::OutEWiseFusable, |ctx| te_adaptive(ctx, $n))
         .onnx(&["GlobalAveragePool"])
         .limits(layout::LIMITS)
     };

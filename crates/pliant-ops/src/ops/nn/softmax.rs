@@ -1,5 +1,6 @@
 //! Softmax and log-softmax.
 
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
@@ -22,11 +23,13 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["data"])
     .attrs(&[("axis", Default::Int(-1))])
+    .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::CommReduce, softmax)
     .onnx(&["Softmax"]),
     OpDecl::new("relax.nn.log_softmax", infer_softmax, "Logarithm of the softmax along an axis.")
         .operands(&["data"])
         .attrs(&[("axis", Default::Int(-1))])
+        .dims(DimTrait::Named(&["axis"]))
         .te(Pattern::CommReduce, log_softmax)
         .onnx(&["LogSoftmax"]),
 ];

@@ -1,5 +1,6 @@
 //! Running sums and products.
 
+use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
@@ -26,13 +27,15 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["data"])
     .attrs(ATTRS)
+    .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::Opaque, |ctx| scan(ctx, "cumsum", 0.0, |a, b| a + b))
     .numpy("cumsum")
     .onnx(&["CumSum"]),
     OpDecl::new("relax.cumprod", infer, "Products of the elements up to each, as cumsum.")
         .operands(&["data"])
         .attrs(ATTRS)
-        .te(Pattern::Opaque, |ctx| scan(ctx, "cumprod", 1.0, |a, b| a * b))
+        .dims(DimTrait::Named(&["axis"]))
+    .te(Pattern::Opaque, |ctx| scan(ctx, "cumprod", 1.0, |a, b| a * b))
         .numpy("cumprod")
         .onnx(&["CumProd"]),
 ];

@@ -1,0 +1,86 @@
+//! Convolutions with channels last.
+
+use pliant_ir::relax::{Expr, Function};
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_pass::PassError;
+
+use super::{LayoutRewriter, OpCall, Site, op_call};
+use crate::common::products::CONVOLUTIONS;
+use crate::offload::integer_sums::{CAST, SUBTRACT};
+use crate::offload::rules::conv_int8::matcher as integers;
+
+/// Whether a value is a convolution of float32 by weights of known sizes whose channels come first.
+pub(super) fn is_convolution(func: &Function, e: Expr) -> bool {
+    let Some(OpCall { op, args, attrs }) = op_call(func, e) else { return false };
+    let Some(index) = CONVOLUTIONS.iter().position(|&o| o == op) else { return false };
+    let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
+    let known = |d: &[_]| d.iter().all(|&d| func.syms.as_int(d).is_some());
+    func.ty(args[1]).dims().is_some_and(known)
+        && args.iter().all(|&a| float(a))
+        && float(e)
+        && func.ty(e).dims().is_some()
+        && func.ty(args[0]).dims().is_some()
+        && has_channels_first(&attrs, "data_layout", index % 3 + 1)
+}
+
+/// Whether a layout has its channels first, and that of the results is the same.
+pub(super) fn has_channels_first(attrs: &Attrs, name: &str, dims: usize) -> bool {
+    let own = attrs.get(name).and_then(AttrValue::as_str);
+    let out = attrs.get("out_layout").filter(|v| !v.is_none()).and_then(AttrValue::as_str);
+    let first = format!("NC{}", &"DHW"[3 - dims..]);
+    own == Some(&first) && out.is_none_or(|o| o == first || o.is_empty())
+}
+
+/// The attributes with layouts whose channels come last.
+pub(super) fn with_channels_last(mut attrs: Attrs, name: &str, dims: usize) -> Attrs {
+    let last = AttrValue::str(&format!("N{}C", &"DHW"[3 - dims..]));
+    if attrs.get("out_layout").is_some() {
+        attrs.set("out_layout", last.clone());
+    }
+    attrs.set(name, last);
+    attrs
+}
+
+impl LayoutRewriter<'_> {
+    /// A convolution with channels last; `None` for other calls.
+    pub(super) fn convolution(
+        &mut self,
+        site: &mut Site<'_>,
+        call: &OpCall,
+    ) -> Result<Option<Expr>, PassError> {
+        let (args, attrs) = (&call.args, call.attrs.clone());
+        let (x, dims) = if is_convolution(site.func, site.binding.value) {
+            let dims = site.func.ty(args[0]).dims().map_or(0, <[_]>::len) - 2;
+            (self.operand(site, args[0])?, dims)
+        } else {
+            let c = integers::convolution(site.func, &self.defs, site.binding);
+            let Some(c) = c.filter(|c| !c.last) else { return Ok(None) };
+            (self.integers(site, args[0], &c)?, c.dims)
+        };
+        let attrs = with_channels_last(attrs, "data_layout", dims);
+        self.call(site.func, call.op, &[x, args[1]], attrs).map(Some)
+    }
+
+    /// The input of a convolution of integers with its channels last. Its bytes are transposed, before they are widened.
+    fn integers(
+        &mut self,
+        site: &mut Site<'_>,
+        e: Expr,
+        c: &integers::Convolution,
+    ) -> Result<Expr, PassError> {
+        if let Some(known) = self.known(site, e) {
+            return Ok(known);
+        }
+        let mut x = self.operand(site, c.x)?;
+        if site.func.ty(x).dtype() != site.func.ty(e).dtype() {
+            let attrs = Attrs::default().with("dtype", AttrValue::DType(DType::Int32));
+            let wide = self.call(site.func, CAST, &[x], attrs)?;
+            x = self.bind(site, wide);
+        }
+        if let Some(zero) = c.zero {
+            let rest = self.call(site.func, SUBTRACT, &[x, zero], Attrs::default())?;
+            x = self.bind(site, rest);
+        }
+        Ok(x)
+    }
+}

@@ -1,0 +1,179 @@
+//! Operators other than convolutions with channels last, by how they refer to dims ([`DimTrait`]).
+
+use pliant_ir::op::DimTrait;
+use pliant_ir::relax::{Expr, ExprData, Function, TypeData};
+use pliant_ir::{AttrValue, Attrs};
+use pliant_pass::PassError;
+
+use super::convolution::{has_channels_first, with_channels_last};
+use super::{LayoutRewriter, OpCall, Site, constant_last};
+
+/// The index with channels last of a dim with channels first. Negative indices count from the end.
+fn moved(dim: i64, rank: i64) -> Option<i64> {
+    match if dim < 0 { dim + rank } else { dim } {
+        0 => Some(0),
+        1 => Some(rank - 1),
+        dim if (2..rank).contains(&dim) => Some(dim - 1),
+        _ => None,
+    }
+}
+
+/// An attribute that names one dim, or several, with channels last. `None` if it names none.
+fn moved_attr(value: &AttrValue, rank: i64) -> Option<AttrValue> {
+    if let Some(dim) = value.as_int() {
+        return moved(dim, rank).map(AttrValue::Int);
+    }
+    let dims: Option<Vec<i64>> = value.as_ints()?.into_iter().map(|dim| moved(dim, rank)).collect();
+    dims.map(AttrValue::ints)
+}
+
+/// The rank of a tensor of known dims.
+fn rank(func: &Function, e: Expr) -> Option<usize> {
+    let ty = func.ty(e);
+    ty.dims().filter(|_| matches!(ty, TypeData::Tensor { .. })).map(<[_]>::len)
+}
+
+impl LayoutRewriter<'_> {
+    /// An elementwise call with channels last. An operand of all elements must be known; others are transposed, which is
+    /// cheap for one number for each channel.
+    pub(super) fn elementwise(
+        &mut self,
+        site: &mut Site<'_>,
+        call: &OpCall,
+    ) -> Result<Option<Expr>, PassError> {
+        let Some(dims) = site.func.ty(site.binding.value).dims().map(<[_]>::to_vec) else {
+            return Ok(None);
+        };
+        let is_whole = |func: &Function, e: Expr| func.ty(e).dims() == Some(&dims[..]);
+        let known = |e: Expr| is_whole(site.func, e) && self.known(site, e).is_some();
+        if !call.args.iter().any(|&e| known(e)) {
+            return Ok(None);
+        }
+        let mut operands = Vec::with_capacity(call.args.len());
+        for &e in &call.args {
+            operands.push(match constant_last(site.func, e, dims.len()) {
+                Some(constant) => constant,
+                None if rank(site.func, e) == Some(dims.len()) => self.operand(site, e)?,
+                None if rank(site.func, e) == Some(0) => e,
+                None => return Ok(None),
+            });
+        }
+        self.call(site.func, call.op, &operands, call.attrs.clone()).map(Some)
+    }
+
+    /// A call that refers to the dims of its first operand, with channels last.
+    pub(super) fn with_named_dims(
+        &mut self,
+        site: &mut Site<'_>,
+        mut call: OpCall,
+        dims: DimTrait,
+    ) -> Result<Option<Expr>, PassError> {
+        let Some(rank) = self.first_rank(site, &call) else { return Ok(None) };
+        let Some(attrs) = named_last(&call.attrs, dims, rank) else { return Ok(None) };
+        if let DimTrait::NamedByOperand(index) = dims {
+            let Some(list) = list_last(site.func, call.args[index], rank) else { return Ok(None) };
+            call.args[index] = list;
+        }
+        let first = match site.func.expr(call.args[0]) {
+            ExprData::Tuple(fields) => {
+                let fields = site.func.list(*fields).to_vec();
+                let fields = fields.into_iter().map(|field| self.operand(site, field));
+                let fields: Vec<Expr> = fields.collect::<Result<_, _>>()?;
+                site.func.tuple(&fields)
+            }
+            _ => self.operand(site, call.args[0])?,
+        };
+        call.args[0] = first;
+        self.call(site.func, call.op, &call.args, attrs).map(Some)
+    }
+
+    /// The rank of the first operand, if it is known with channels last. At least half of the fields of a tuple must be, since
+    /// the others are transposed.
+    fn first_rank(&self, site: &Site<'_>, call: &OpCall) -> Option<i64> {
+        let func = &*site.func;
+        let first = *call.args.first()?;
+        let vectors = call.args[1..].iter().all(|&e| rank(func, e).is_none_or(|rank| rank <= 1));
+        let fields = match func.expr(first) {
+            ExprData::Tuple(fields) => func.list(*fields),
+            _ => std::slice::from_ref(&first),
+        };
+        let of_first = rank(func, *fields.first()?)?;
+        let alike = fields.iter().all(|&e| rank(func, e) == Some(of_first));
+        let known = fields.iter().filter(|&&e| self.known(site, e).is_some()).count();
+        (vectors && alike && known > 0 && 2 * known >= fields.len()).then_some(of_first as i64)
+    }
+
+    /// A reduction over all dims but batch and channels, which removes them: the result has no layout.
+    pub(super) fn reduced(&self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
+        let value = site.binding.value;
+        let Some(OpCall { op, args, mut attrs }) = super::op_call(site.func, value) else {
+            return Ok(None);
+        };
+        if self.ops.dim_trait(op) != DimTrait::Reduced || keeps_dims(&attrs) {
+            return Ok(None);
+        }
+        let Some(x) = self.known(site, args[0]) else { return Ok(None) };
+        let Some(rank) = rank(site.func, x).map(|rank| rank as i64) else { return Ok(None) };
+        let Some(mut axes) = attrs.get("axis").and_then(AttrValue::as_ints) else {
+            return Ok(None);
+        };
+        axes.iter_mut().for_each(|axis| *axis += if *axis < 0 { rank } else { 0 });
+        axes.sort_unstable();
+        if axes != (2..rank).collect::<Vec<_>>() {
+            return Ok(None);
+        }
+        let single = attrs.get("axis").is_some_and(|axis| axis.as_int().is_some());
+        attrs.set("axis", if single { AttrValue::Int(1) } else { AttrValue::ints(1..rank - 1) });
+        let new = self.call(site.func, op, &[x], attrs)?;
+        Ok((site.func.expr_ty(new) == site.func.expr_ty(value)).then_some(new))
+    }
+}
+
+fn keeps_dims(attrs: &Attrs) -> bool {
+    attrs.get("keepdims").and_then(AttrValue::as_bool).unwrap_or(false)
+}
+
+/// The attributes of a call whose operands have channels last; `None` if they do not name all dims that they refer to.
+fn named_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<Attrs> {
+    let mut out = attrs.clone();
+    let mut name_last = |name: &str| {
+        let value = moved_attr(attrs.get(name)?, rank)?;
+        out.set(name, value);
+        Some(())
+    };
+    match dims {
+        DimTrait::Named(names) => names.iter().try_for_each(|name| name_last(name))?,
+        DimTrait::Reduced if keeps_dims(attrs) => name_last("axis")?,
+        DimTrait::NamedByOperand(_) => {}
+        DimTrait::Paired(name) => {
+            let pairs = attrs.get(name)?.as_ints()?;
+            let (pairs, rest) = pairs.as_chunks::<2>();
+            let [batch, channels, spatial @ ..] = pairs else { return None };
+            if pairs.len() as i64 != rank || !rest.is_empty() {
+                return None;
+            }
+            let last = [batch].into_iter().chain(spatial).chain([channels]).flatten().copied();
+            out.set(name, AttrValue::ints(last));
+        }
+        DimTrait::Layout(name) => {
+            // A region of interest lists the dims in the order of the layout.
+            let spatial = usize::try_from(rank - 2).ok().filter(|n| (1..=3).contains(n))?;
+            let region = attrs.get("roi").is_some_and(|roi| !roi.is_none());
+            if region || !has_channels_first(attrs, name, spatial) {
+                return None;
+            }
+            return Some(with_channels_last(out, name, spatial));
+        }
+        DimTrait::Reduced | DimTrait::Opaque | DimTrait::Elementwise => return None,
+    }
+    Some(out)
+}
+
+/// A list operand that names dims by constants, with channels last.
+fn list_last(func: &mut Function, e: Expr, rank: i64) -> Option<Expr> {
+    let ExprData::Shape(dims) = func.expr(e) else { return None };
+    let dims = dims.iter().map(|&dim| moved(func.syms.as_int(dim)?, rank));
+    let dims: Vec<i64> = dims.collect::<Option<_>>()?;
+    let dims: Vec<_> = dims.into_iter().map(|dim| func.syms.int(dim)).collect();
+    Some(func.shape(&dims))
+}

@@ -1,0 +1,284 @@
+//! # What it does
+//! Rewrites convolutions, and operators on their results, to the channels-last layout (`NCHW` becomes `NHWC`), which the
+//! kernels read and write directly and in which they add residuals. The input of the first convolution is transposed, and
+//! results are transposed back for readers that expect the old layout. Operators whose declaration says how they refer to dims
+//! ([`DimTrait`]) carry the layout on: elementwise operators, concatenation, splitting, slicing, padding, pooling, resizing,
+//! reductions and norms.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Tensor(("n", 2, "h", 4), "float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     with R.dataflow():
+//!         lv = R.nn.conv2d(x, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"))
+//!         gv = R.nn.relu(lv)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Tensor(("n", 2, "h", 4), "float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     with R.dataflow():
+//!         lv1: R.Tensor((n, h, 4, 2), "float32") = R.permute_dims(x, axes=[0, 2, 3, 1])
+//!         lv2: R.Tensor((n, h, 4, 2), "float32") = R.nn.conv2d(lv1, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"), data_layout="NHWC", out_layout="NHWC")
+//!         lv: R.Tensor((n, 2, h, 4), "float32") = R.permute_dims(lv2, axes=[0, 3, 1, 2])
+//!         lv3: R.Tensor((n, h, 4, 2), "float32") = R.nn.relu(lv2)
+//!         gv: R.Tensor((n, 2, h, 4), "float32") = R.permute_dims(lv3, axes=[0, 3, 1, 2])
+//!         R.output(lv3, gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! Nothing. [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination) removes the transposes that nobody reads.
+//!
+//! # Keeps
+//! The types of all bindings. Operators that it does not know read what was transposed back; convolutions of other types, of
+//! weights whose sizes are not known, and all of it where kernels are switched off.
+//!
+//! # Never
+//! Changes a value, except for the rounding of reductions, whose order of summation follows the layout.
+
+mod convolution;
+mod dims;
+
+use std::sync::Arc;
+
+use pliant_ir::op::{DimTrait, InferError};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TypeData, Var};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op, OpRegistry};
+use pliant_pass::pattern::Defs;
+use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_tensor::Tensor;
+use rustc_hash::FxHashMap;
+
+use crate::common::products::PERMUTE;
+use crate::offload::dequantized::is_one;
+use crate::offload::rules::conv_int8::matcher as integers;
+
+/// See the module's documentation.
+pub struct ChannelsLast;
+
+impl ModulePass for ChannelsLast {
+    fn name(&self) -> &str {
+        "ChannelsLast"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.kernels() {
+            return Ok(module);
+        }
+        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        let writers = Writers::of(&module);
+        for name in names {
+            ctx.check_cancelled()?;
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+            if !convolves(func) {
+                continue;
+            }
+            let func = Arc::make_mut(func);
+            let mut rewriter = LayoutRewriter {
+                ops: ctx.ops,
+                defs: Defs::of(func, ctx.ops, Some(&writers)),
+                last: FxHashMap::default(),
+                tuples: FxHashMap::default(),
+                namer: None,
+            };
+            rewrite_bindings(func, |func, binding, out| rewriter.binding(func, binding, out))
+                .map_err(|e: PassError| e.in_function(&name))?;
+        }
+        Ok(module)
+    }
+}
+
+/// The call of an operator.
+struct OpCall {
+    op: Op,
+    args: Vec<Expr>,
+    attrs: Attrs,
+}
+
+/// The call that a value is, if it calls an operator.
+fn op_call(func: &Function, e: Expr) -> Option<OpCall> {
+    match func.expr(e) {
+        ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {
+            let (args, attrs) = (func.list(*args).to_vec(), func.call_attrs(*attrs).clone());
+            Some(OpCall { op: *op, args, attrs })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a tensor has dims besides batch and channels.
+fn is_image(func: &Function, e: Expr) -> bool {
+    let ty = func.ty(e);
+    matches!(ty, TypeData::Tensor { .. }) && ty.dims().is_some_and(|dims| dims.len() >= 3)
+}
+
+fn convolves(func: &Function) -> bool {
+    reachable_seqs(func).into_iter().any(|seq| {
+        let mut blocks = func.seq(seq).blocks.iter();
+        let any = |e: Expr| convolution::is_convolution(func, e) || integers::may_be(func, e);
+        blocks.any(|&b| func.block(b).bindings.iter().any(|b| any(b.value)))
+    })
+}
+
+struct LayoutRewriter<'a> {
+    ops: &'a dyn OpRegistry,
+    /// Between which effects variables are computed: a write into a variable does not change its copy in the other layout.
+    defs: Defs,
+    /// The values with channels last of variables with channels first.
+    last: FxHashMap<Var, Expr>,
+    /// The same for variables that are tuples.
+    tuples: FxHashMap<Var, Expr>,
+    namer: Option<Namer>,
+}
+
+/// A binding that is rewritten, and where the bindings in front of it go.
+struct Site<'a> {
+    func: &'a mut Function,
+    binding: Binding,
+    out: &'a mut Vec<Binding>,
+}
+
+impl LayoutRewriter<'_> {
+    fn binding(
+        &mut self,
+        func: &mut Function,
+        mut binding: Binding,
+        out: &mut Vec<Binding>,
+    ) -> Result<(), PassError> {
+        let mut site = Site { func, binding, out };
+        if let Some(value) = self.reduced(&mut site)? {
+            binding.value = value;
+        } else if let Some(value) = self.channels_last(&mut site)? {
+            let y = self.bind(&mut site, value);
+            if site.func.expr_ty(y) == site.func.var(binding.var).ty && !is_image(site.func, y) {
+                // Of the results of `batch_norm`, some are vectors.
+                binding.value = y;
+            } else if matches!(site.func.ty(y), TypeData::Tuple(_)) {
+                // Readers of its fields are rewritten.
+                self.tuples.insert(binding.var, y);
+            } else {
+                let whole = self.channels_first(site.func, y)?;
+                if site.func.expr_ty(whole) == site.func.var(binding.var).ty {
+                    self.last.insert(binding.var, y);
+                    binding.value = whole;
+                }
+            }
+        }
+        out.push(binding);
+        Ok(())
+    }
+
+    /// The value of a binding with channels last, if it is a convolution or reads values with channels last.
+    fn channels_last(&mut self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
+        if let Some(field) = self.field(site) {
+            return Ok(Some(field));
+        }
+        let Some(call) = op_call(site.func, site.binding.value) else { return Ok(None) };
+        if let Some(value) = self.convolution(site, &call)? {
+            return Ok(Some(value));
+        }
+        match self.ops.dim_trait(call.op) {
+            DimTrait::Opaque => Ok(None),
+            DimTrait::Elementwise => self.elementwise(site, &call),
+            dims => self.with_named_dims(site, call, dims),
+        }
+    }
+
+    /// The field of a tuple with channels last.
+    fn field(&self, site: &mut Site<'_>) -> Option<Expr> {
+        let ExprData::TupleGetItem(tuple, index) = *site.func.expr(site.binding.value) else {
+            return None;
+        };
+        let tuple = self.of_variable(&self.tuples, site, tuple)?;
+        Some(site.func.tuple_get_item(tuple, index))
+    }
+
+    /// The value with channels last of an operand, if there is one and nothing may have written since.
+    fn known(&self, site: &Site<'_>, e: Expr) -> Option<Expr> {
+        self.of_variable(&self.last, site, e)
+    }
+
+    fn of_variable(&self, map: &FxHashMap<Var, Expr>, site: &Site<'_>, e: Expr) -> Option<Expr> {
+        match site.func.expr(e) {
+            ExprData::Var(v) if self.defs.epoch(*v) == self.defs.epoch(site.binding.var) => {
+                map.get(v).copied()
+            }
+            _ => None,
+        }
+    }
+
+    /// An operand with its channels last: the known value, or a transpose.
+    fn operand(&mut self, site: &mut Site<'_>, e: Expr) -> Result<Expr, PassError> {
+        if let Some(known) = self.known(site, e) {
+            return Ok(known);
+        }
+        let rank = site.func.ty(e).dims().map_or(0, <[_]>::len) as i64;
+        let axes = std::iter::once(0).chain(2..rank).chain([1]).collect();
+        let value = self.permuted(site.func, e, axes)?;
+        Ok(self.bind(site, value))
+    }
+
+    /// A value with channels last, with its channels first.
+    fn channels_first(&self, func: &mut Function, y: Expr) -> Result<Expr, PassError> {
+        let rank = func.ty(y).dims().map_or(0, <[_]>::len) as i64;
+        self.permuted(func, y, std::iter::once(0).chain([rank - 1]).chain(1..rank - 1).collect())
+    }
+
+    fn permuted(&self, func: &mut Function, e: Expr, axes: Vec<i64>) -> Result<Expr, PassError> {
+        let attrs = Attrs::default().with("axes", AttrValue::ints(axes));
+        self.call(func, PERMUTE, &[e], attrs)
+    }
+
+    fn call(
+        &self,
+        func: &mut Function,
+        op: Op,
+        args: &[Expr],
+        attrs: Attrs,
+    ) -> Result<Expr, PassError> {
+        let attrs = self.ops.complete(op, attrs);
+        let ty = self
+            .ops
+            .infer(func, op, args, &attrs, &[])
+            .map_err(|e: InferError| PassError::internal(e.message))?;
+        Ok(func.call(Callee::Op(op), args, attrs, &[], ty))
+    }
+
+    /// Binds a value, for as long as the variable of the site lives.
+    fn bind(&mut self, site: &mut Site<'_>, value: Expr) -> Expr {
+        let namer = self.namer.get_or_insert_with(|| Namer::new(site.func));
+        let e = namer.bind(site.func, "lv", value, site.out);
+        if let ExprData::Var(v) = *site.func.expr(e) {
+            site.func.var_mut(v).dataflow = site.func.var(site.binding.var).dataflow;
+        }
+        e
+    }
+}
+
+/// One number, or a constant with a number for each channel, as it is added to data with channels last.
+fn constant_last(func: &mut Function, e: Expr, rank: usize) -> Option<Expr> {
+    let own = func.ty(e).dims()?.len();
+    if own < rank && is_one(func, e) {
+        return Some(e);
+    }
+    let ExprData::Constant(c) = func.expr(e) else { return None };
+    let tensor = func.const_tensor(*c);
+    let shape = tensor.shape().to_vec();
+    let channel = 1usize.checked_sub(rank.checked_sub(shape.len())?)?;
+    if !shape.iter().enumerate().all(|(k, &d)| k == channel || d == 1) {
+        return None;
+    }
+    let mut last = vec![1; rank];
+    last[rank - 1] = shape[channel];
+    let bytes = tensor.as_bytes().ok()?;
+    Some(func.constant(Tensor::from_bytes(&last, tensor.dtype(), bytes).ok()?))
+}

@@ -1,0 +1,44 @@
+# test opt --passes=ChannelsLast,DeadCodeElimination
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Object:
+        with R.dataflow():
+            c = R.nn.conv2d(x, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"))
+            r = R.nn.relu(c)
+            j = R.concat((c, r, x), axis=1)
+            s = R.split(j, 3, axis=-3)
+            a = s[0]
+            b = s[2]
+            d = R.nn.conv2d(a, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"))
+            e = R.add(d, b)
+            R.output(e)
+        return e
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor(("n", 2, "h", 4), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         h = T.int64()
+#         with R.dataflow():
+#             lv: R.Tensor((n, h, 4, 2), dtype="float32") = R.permute_dims(x, axes=[0, 2, 3, 1])
+#             lv1: R.Tensor((n, h, 4, 2), dtype="float32") = R.nn.conv2d(lv, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"), data_layout="NHWC", out_layout="NHWC")
+#             lv2: R.Tensor((n, h, 4, 2), dtype="float32") = R.nn.relu(lv1)
+#             lv3: R.Tensor((n, h, 4, 2), dtype="float32") = R.permute_dims(x, axes=[0, 2, 3, 1])
+#             lv4: R.Tensor((n, h, 4, 6), dtype="float32") = R.concat((lv1, lv2, lv3), axis=3)
+#             lv5: R.Tuple(R.Tensor((n, h, 4, 2), dtype="float32"), R.Tensor((n, h, 4, 2), dtype="float32"), R.Tensor((n, h, 4, 2), dtype="float32")) = R.split(lv4, indices_or_sections=3, axis=3)
+#             lv6: R.Tensor((n, h, 4, 2), dtype="float32") = lv5[0]
+#             lv7: R.Tensor((n, h, 4, 2), dtype="float32") = lv5[2]
+#             lv8: R.Tensor((n, h, 4, 2), dtype="float32") = R.nn.conv2d(lv6, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"), data_layout="NHWC", out_layout="NHWC")
+#             lv9: R.Tensor((n, h, 4, 2), dtype="float32") = R.add(lv8, lv7)
+#             e: R.Tensor((n, 2, h, 4), dtype="float32") = R.permute_dims(lv9, axes=[0, 3, 1, 2])
+#             R.output(lv9, e)
+#         return e
