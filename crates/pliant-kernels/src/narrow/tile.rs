@@ -110,19 +110,16 @@ unsafe fn pair<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usiz
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut b = [[L::zero(); V]; 2];
-        let [even, uneven] = &mut b;
-        for (v, (x, y)) in even.iter_mut().zip(uneven).enumerate() {
+        for v in 0..V {
             let from = p.b.add(S::place(k, column + v * L::N, p.width));
-            [*x, *y] = S::pair::<L>(from, p.width, both);
-            if Z {
-                (*x, *y) = (x.sub(zeros[v]), y.sub(zeros[v]));
-            }
+            let [x, y] = S::pair::<L>(from, p.width, both);
+            [b[0][v], b[1][v]] = if Z { [x.sub(zeros[v]), y.sub(zeros[v])] } else { [x, y] };
         }
         for (odd, part) in part.iter_mut().enumerate().take(if both { 2 } else { 1 }) {
             for (r, sums) in part.iter_mut().enumerate() {
                 let x = L::splat(a.offset(r as isize * p.a_row).add(k + odd).read_unaligned());
-                for (sum, &y) in sums.iter_mut().zip(&b[odd]) {
-                    *sum = x.mul_add(y, *sum);
+                for v in 0..V {
+                    sums[v] = x.mul_add(b[odd][v], sums[v]);
                 }
             }
         }

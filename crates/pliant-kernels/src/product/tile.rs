@@ -239,8 +239,8 @@ unsafe fn step<L: Lanes, const R: usize, const V: usize>(
         }
         for (r, sums) in sums.iter_mut().enumerate() {
             let x = L::splat(a.offset(r as isize * a_row).read_unaligned());
-            for (sum, y) in sums.iter_mut().zip(row) {
-                *sum = x.mul_add(y, *sum);
+            for v in 0..V {
+                sums[v] = x.mul_add(row[v], sums[v]);
             }
         }
     }

@@ -153,8 +153,9 @@ unsafe fn swept<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPRE
                     )* };
                     ($x:ident $at:literal, $tap:literal) => {
                         if $at >= $tap && $at - $tap < P {
-                            for (sum, &w) in sums[$at - $tap].iter_mut().zip(&w[$tap]) {
-                                *sum = $x.mul_add(w, *sum);
+                            let sums = &mut sums[$at - $tap];
+                            for v in 0..V {
+                                sums[v] = $x.mul_add(w[$tap][v], sums[v]);
                             }
                         }
                     };
@@ -192,8 +193,8 @@ unsafe fn each<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
                     }
                     for (p, sums) in sums.iter_mut().enumerate() {
                         let x = input::<L, SPREAD>(x.add(channel), p);
-                        for (sum, &w) in sums.iter_mut().zip(&w) {
-                            *sum = x.mul_add(w, *sum);
+                        for v in 0..V {
+                            sums[v] = x.mul_add(w[v], sums[v]);
                         }
                     }
                 }

@@ -191,8 +191,8 @@ unsafe fn turn_inputs<L: MathLanes<Elem = f32>, F: Form<N, M>, const N: usize, c
             }
             for x in std::array::from_fn::<usize, N, _>(|x| x) {
                 let mut d = [L::zero(); N];
-                for (d, row) in d.iter_mut().zip(&rows) {
-                    *d = row[x];
+                for y in 0..N {
+                    d[y] = rows[y][x];
                 }
                 let column = F::turned(d);
                 for (y, v) in column.into_iter().enumerate() {
@@ -226,8 +226,8 @@ unsafe fn turn_outputs<L: MathLanes<Elem = f32>, F: Form<N, M>, const N: usize, 
             }
             for x in (0..M).take(t.pixels) {
                 let mut m = [L::zero(); N];
-                for (m, row) in m.iter_mut().zip(&rows) {
-                    *m = row[x];
+                for y in 0..N {
+                    m[y] = rows[y][x];
                 }
                 for (y, v) in F::summed(m).into_iter().enumerate().take(t.lines) {
                     let at = y as isize * t.line + x as isize * t.pixel + column as isize;

@@ -168,8 +168,9 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
                     load(p.c.weights.cast::<u8>().add(tap * s.channels + channel), count)
                 };
                 let mut weights = [0i32; CHANNELS];
-                for ((w, byte), zero) in weights.iter_mut().zip(bytes).zip(zeros) {
-                    *w = i32::from(byte.cast_signed()).wrapping_sub(zero);
+                for lane in 0..CHANNELS {
+                    let byte = bytes[lane].cast_signed();
+                    weights[lane] = i32::from(byte).wrapping_sub(zeros[lane]);
                 }
                 for (i, sums) in sums.iter_mut().enumerate().take(p.results) {
                     let at = (p.at[2] + i) * s.stride[2] + x * s.dilation[2];
@@ -177,9 +178,9 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
                     let from = (line * s.input[2] + at) * s.channels + channel;
                     // SAFETY: guaranteed by the caller; the tap lies inside the input.
                     let bytes = unsafe { load(p.c.x.add(from), count) };
-                    for ((sum, byte), weight) in sums.iter_mut().zip(bytes).zip(weights) {
-                        let x = value(byte).wrapping_sub(p.zero);
-                        *sum = sum.wrapping_add(x.wrapping_mul(weight));
+                    for lane in 0..CHANNELS {
+                        let x = value(bytes[lane]).wrapping_sub(p.zero);
+                        sums[lane] = sums[lane].wrapping_add(x.wrapping_mul(weights[lane]));
                     }
                 }
             }
