@@ -442,6 +442,22 @@ pub mod convolution {
     pub fn copied_unit() -> usize {
         Machine::host().rates.copied
     }
+    /// Maximum number of filters for dot products of channels.
+    pub const FEW_FILTERS: usize = 4;
+
+    /// Whether dot products of channels are faster than panels of 16 filters, of which most would be padding: each result
+    /// costs a sum of lanes, about as much as a few vectors of products.
+    pub const fn few_filters_pay(filters: usize, channels: usize, taps: usize) -> bool {
+        filters <= FEW_FILTERS && channels >= 8 && channels.saturating_mul(taps) >= 64
+    }
+
+    /// Whether the sums of a tile stay in registers over all taps: if runs of adjacent inputs are so short that loading and storing
+    /// sums between them counts, and there are several. Weights of one panel then take at most 32 KB.
+    pub const fn few_channels_pay(channels: usize, [depth, height, width]: [usize; 3]) -> bool {
+        let run = width.saturating_mul(channels);
+        depth.saturating_mul(height) > 1 && run <= 32 && depth.saturating_mul(height) * run <= 128
+    }
+
     /// Taps of a row that is swept.
     pub const SWEPT: usize = 3;
 

@@ -53,12 +53,12 @@ pub struct Cpu {
     pub rates: Rates,
 }
 
-/// The microarchitectures whose rates were measured, and from what.
+/// The microarchitectures whose rates were measured by `cargo bench -p pliant-kernels --bench products`.
 ///
-/// | CPU | experiment |
-/// |---|---|
-/// | Emerald Rapids | `cargo bench -p pliant-kernels --bench products` reached 78 to 124 thousand multiply-adds per microsecond with one thread; pieces of 64 thousand gain from a second thread (docs/performance.md, "The worker team") |
-/// | Zen 5 | the same benchmark reached 125 to 129 thousand of a peak of 135; with a rate of 120 thousand instead of 64, two threads take 1.17 to 1.26 times as long for one to four rows of 384 x 384, and the same for others |
+/// - Emerald Rapids reached 78 to 124 thousand multiply-adds per microsecond with one thread; pieces of 64 thousand gain from a
+///   second thread (docs/performance.md, "The worker team").
+/// - Zen 5 reached 125 to 129 thousand of a peak of 135. With a rate of 120 thousand instead of 64, two threads take 1.17 to 1.26
+///   times as long for one to four rows of 384 x 384, and the same for others.
 pub const CPUS: &[Cpu] = &[
     Cpu {
         name: "Intel Emerald Rapids",

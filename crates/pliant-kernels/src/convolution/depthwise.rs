@@ -12,9 +12,9 @@ use std::ops::Range;
 
 use pliant_exec::abi::KernelRuntime;
 
+use super::line::Line;
 use super::shape::Sizes;
 use super::{Convolution, sweep};
-use crate::epilogue::{Place, finish};
 use crate::lanes::{Lanes, for_isa};
 use crate::product::share::share;
 use crate::rules::convolution::depthwise_unit;
@@ -23,57 +23,26 @@ use pliant_machine::isa::Isa;
 /// Number of results that share each weight.
 pub(super) const STEP: usize = 4;
 
-/// A line of results, the argument of its kernels.
-pub(super) struct Line<'a> {
-    pub c: &'a Convolution,
-    pub s: &'a Sizes,
-    batch: usize,
-    z: usize,
-    y: usize,
-}
-
 /// The convolution; input and results have channels last.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid; the results overlap no operand.
 pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
     let lines = s.output[0] * s.output[1];
-    let epilogue = (c.has_epilogue != 0).then_some(&c.epilogue);
+    let epilogue = c.epilogue();
     let run = for_isa!(isa, whole_line(l: &Line<'_>)).0;
     let piece = |index: usize| {
-        let (batch, at) = (index / lines, index % lines);
-        let line = Line { c, s, batch, z: at / s.output[1], y: at % s.output[1] };
+        let line = Line::of(c, s, index);
         // SAFETY: guaranteed by the caller; each line is one piece's.
         unsafe {
             run(&line);
-            let out = line.out(0);
-            let place = Place { batch, row: at * s.output[2], column: 0 };
-            finish(epilogue, out, c.out.pixel[2] as isize, (s.output[2], s.filters), place)
+            line.finish(epilogue)
         }
     };
     let taps: usize = s.kernel.iter().product();
     let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / depthwise_unit();
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
     unsafe { share(runtime, s.batch * lines, units, &piece) }
-}
-
-impl Line<'_> {
-    /// The address of a pixel's results.
-    pub(super) fn out(&self, x: usize) -> *mut f32 {
-        let o = &self.c.out;
-        o.data.wrapping_offset(o.offset(self.batch, [self.z, self.y, x]))
-    }
-
-    /// The offset of the input of tap 0, which may be outside of the input.
-    pub(super) fn input(&self, d: usize, at: usize) -> isize {
-        let place = at as i64 * self.s.stride[d] as i64 - self.s.before[d] as i64;
-        (place * self.c.x.pixel[d]) as isize
-    }
-
-    /// The distance between the inputs of adjacent taps.
-    pub(super) fn next_tap(&self, d: usize) -> isize {
-        (self.s.dilation[d] as i64 * self.c.x.pixel[d]) as isize
-    }
 }
 
 /// What the results of a step share, computed once for all vectors of channels.

@@ -8,7 +8,8 @@
 //! size of the input, by all threads; without padding, the input is read in place. A 1 x 1 filter
 //! is a plain product over all pixels. Depthwise convolutions (`depthwise`) use vectors of
 //! channels, and skip padding instead of writing it. Groups of few filters keep their sums in
-//! registers over all taps (`grouped`). 3 x 3 filters that were transformed when the program was
+//! registers over all taps (`grouped`), and so do one to four filters (`few_filters`) and images of
+//! few channels (`few_channels`). 3 x 3 filters that were transformed when the program was
 //! compiled take 16 multiplications instead of 36, or 36 instead of 144 (`winograd`).
 //!
 //! The arguments and [`crate::rules::convolution`] decide which of these runs. Measured:
@@ -19,16 +20,22 @@
 //! | `shape` | the checked sizes, and the positions of inputs and results |
 //! | `margin` | inputs with padding, channels last |
 //! | `implicit` | tiles of results |
+//! | `line` | a line of results whose padding is skipped |
 //! | `depthwise` | one filter per channel |
 //! | `sweep` | the inner part of a line of a depthwise convolution, with weights in registers |
 //! | `grouped` | groups of few filters |
+//! | `few_channels` | images with few channels, such as colours |
+//! | `few_filters` | one to four filters in all |
 //! | `winograd` | 3 x 3 filters with fewer multiplications |
 //! | `call` | the declared kernel |
 
 mod call;
 mod depthwise;
+mod few_channels;
+mod few_filters;
 mod grouped;
 mod implicit;
+mod line;
 mod margin;
 pub(crate) mod shape;
 mod sweep;
@@ -110,6 +117,13 @@ pub struct Convolution {
     pub epilogue: Epilogue,
 }
 
+impl Convolution {
+    /// The epilogue, if there is one.
+    fn epilogue(&self) -> Option<&Epilogue> {
+        (self.has_epilogue != 0).then_some(&self.epilogue)
+    }
+}
+
 /// [`pliant_convolution_f32`] with the given instruction set.
 ///
 /// # Safety
@@ -143,6 +157,14 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     let data = c.x.data.wrapping_offset(c.x.offset(0, first));
     let c = &Convolution { x: Image { data, ..c.x }, ..*c };
     let s = s.flat(c);
+    if few_filters::applies(c, &s) {
+        // SAFETY: guaranteed by the caller.
+        return unsafe { few_filters::run(isa, runtime, c, &s) };
+    }
+    if few_channels::applies(c, &s) {
+        // SAFETY: guaranteed by the caller.
+        return unsafe { few_channels::run(isa, runtime, c, &s) };
+    }
     if s.in_place(c) {
         // SAFETY: guaranteed by the caller.
         return unsafe { implicit::run(isa, runtime, c, &s, &c.x) };

@@ -9,7 +9,8 @@
 
 use std::ops::Range;
 
-use super::depthwise::{Line, STEP};
+use super::depthwise::STEP;
+use super::line::Line;
 use crate::lanes::Lanes;
 use crate::rules::convolution::{SWEPT as TAPS, sweeps};
 
