@@ -27,6 +27,26 @@ impl Node<'_, '_> {
         self.compare("relax.equal", a, b, text)
     }
 
+    /// A tensor with a dim that must have a size, which is checked at run time unless it is provable. If the dim provably has
+    /// another size, the tensor is unchanged: type inference explains the error.
+    ///
+    /// # Errors
+    /// If the rank is unknown or too low.
+    pub fn with_dim(&mut self, x: Expr, axis: usize, size: Sym) -> Result<Expr, Problem> {
+        let own = self.dims_from(x, axis + 1)?;
+        match pliant_ops::prove::equal(self.func(), own[axis], size) {
+            Some(false) => return Ok(x),
+            Some(true) => {}
+            None => {
+                let cond = self.func().syms.eq(own[axis], size);
+                self.im.ask(cond);
+            }
+        }
+        let mut known = vec![None; own.len()];
+        known[axis] = Some(size);
+        self.with_dims(x, &known)
+    }
+
     /// Requires a size to be at most another one. The two `{}` in the text stand for the sizes.
     ///
     /// # Errors

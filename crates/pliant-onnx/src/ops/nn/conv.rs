@@ -1,7 +1,7 @@
 //! Convolutions.
 
 use pliant_ir::relax::Expr;
-use pliant_ir::{AttrValue, DType};
+use pliant_ir::{AttrValue, DType, Sym};
 
 use super::super::quant::{centred, rescaled};
 use super::window::{Window, check_pads, check_sizes};
@@ -44,9 +44,27 @@ fn of_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
     }
 }
 
+/// The input with as many channels as the weight is for, `of_weight` times `groups`. If its own number of channels is computed at
+/// run time, by a Pad for example, it is checked there.
+fn with_channels(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    of_weight: Sym,
+    groups: i64,
+) -> Result<Expr, Problem> {
+    let groups = n.func().syms.int(groups);
+    let channels = n.func().syms.mul(of_weight, groups);
+    match n.func().syms.as_int(channels) {
+        Some(_) => n.with_dim(x, 1, channels),
+        None => Ok(x),
+    }
+}
+
 /// Convolves two tensors with the node's attributes.
 fn convolved(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> Result<Expr, Problem> {
     let groups = n.attrs().int("group")?.unwrap_or(1);
+    let of_weight = n.dims_from(weight, 2)?[1];
+    let x = with_channels(n, x, of_weight, groups)?;
     let kernel = kernel(n, weight)?;
     let name = of_rank("conv", kernel.len(), "")?;
     let (window, x) = Window::read(n, x, kernel, 0.0)?;
@@ -132,6 +150,8 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
     let attrs = n.attrs();
     let groups = attrs.int("group")?.unwrap_or(1);
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
+    let of_weight = n.dims_from(weight, 2)?[0];
+    let x = with_channels(n, x, of_weight, 1)?;
     let kernel = kernel(n, weight)?;
     let axes = kernel.len();
     let name = of_rank("conv", axes, "_transpose")?;
