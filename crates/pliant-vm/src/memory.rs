@@ -1,8 +1,9 @@
 //! Memory of running programs: a lock-free pool of blocks per thread, with limited size.
 //!
 //! A released storage goes to the pool of the thread that releases it, and the next storage of a
-//! similar size reuses it. The size of the pool is limited ([`set_pool_limit`]). Blocks beyond the
-//! limit are returned to the system immediately, so memory use adapts to the current shapes.
+//! similar size reuses it. The size of the pool is limited ([`set_pool_limit`]), so memory use adapts to the current shapes:
+//! blocks beyond the limit are returned to the system when the run ends, and those beyond [`WHILE_RUNNING`] times the limit
+//! immediately. Returning large blocks between the layers of a model would cost a page fault for each page of the next.
 //!
 //! A block belongs to the VM that allocated it and is never reused by another VM. When a VM is
 //! dropped, its blocks are removed from the pools of all threads ([`Owner`]).
@@ -21,6 +22,8 @@ use crate::owner_ids::{KERNEL_OWNER, NO_OWNER, end_owner, is_live, new_owner};
 
 /// Default size limit of a thread's pool in bytes.
 const DEFAULT_LIMIT: usize = 64 << 20;
+/// By how much the pool of a thread may exceed the limit while a VM runs on the thread.
+const WHILE_RUNNING: usize = 4;
 /// Sizes are rounded up to one of four steps per power of two, so at most a quarter of a block is
 /// wasted.
 const CLASSES: usize = 4 * usize::BITS as usize;
@@ -161,8 +164,12 @@ pub(crate) struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         set_running(self.outer);
-        if self.pool.is_some() {
+        if let Some(pool) = &mut self.pool {
             CURRENT.set(None);
+            let limit = LIMIT.load(Ordering::Relaxed);
+            if pool.bytes > limit {
+                pool.make_room(limit);
+            }
         }
     }
 }
@@ -191,10 +198,16 @@ impl Pool {
         Some(block)
     }
 
+    /// The maximum number of bytes of the pool now.
+    fn limit(&self) -> usize {
+        let limit = LIMIT.load(Ordering::Relaxed);
+        if self.running == NO_OWNER { limit } else { limit.saturating_mul(WHILE_RUNNING) }
+    }
+
     /// Adds a block to the pool. Its owner must still exist.
     #[inline(always)]
     fn give(&mut self, block: AlignedBuf) {
-        let limit = LIMIT.load(Ordering::Relaxed);
+        let limit = self.limit();
         let Some((class, size)) = class_of(block.len()) else { return };
         let owner = block.owner();
         let live = owner == self.running && owner != NO_OWNER || is_live(owner);
@@ -333,16 +346,19 @@ mod tests {
         let _alone = alone();
         std::thread::spawn(|| {
             let machine = Owner::new(false);
-            let _running = machine.begin();
+            let running = machine.begin();
             let first = alloc_storage(1000).unwrap();
             let at = first.as_ptr();
             drop(first);
             assert_eq!(pooled_bytes(), 1024);
             assert_eq!(alloc_storage(900).unwrap().as_ptr(), at);
-            let big: Vec<_> = (0..5).map(|_| alloc_storage(20 << 20).unwrap()).collect();
+            let big: Vec<_> = (0..20).map(|_| alloc_storage(20 << 20).unwrap()).collect();
             drop(big);
-            assert!(pooled_bytes() <= DEFAULT_LIMIT);
-            drop(alloc_storage(DEFAULT_LIMIT + 1).unwrap());
+            assert!(pooled_bytes() > DEFAULT_LIMIT);
+            assert!(pooled_bytes() <= WHILE_RUNNING * DEFAULT_LIMIT);
+            drop(alloc_storage(WHILE_RUNNING * DEFAULT_LIMIT + 1).unwrap());
+            assert!(pooled_bytes() <= WHILE_RUNNING * DEFAULT_LIMIT);
+            drop(running);
             assert!(pooled_bytes() <= DEFAULT_LIMIT);
             release_pooled();
             assert_eq!(pooled_bytes(), 0);
