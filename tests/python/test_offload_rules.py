@@ -135,7 +135,7 @@ def test_explain_names_what_stays_in_loops_and_why():
 def test_a_loaded_model_explains_nothing(tmp_path):
     model = pliant.compile(Gated)
     model.save(tmp_path / "m.plx")
-    assert "only a compilation can be explained" in pliant.load(tmp_path / "m.plx").explain()
+    assert "Only a program compiled in this process can be explained" in pliant.load(tmp_path / "m.plx").explain()
 
 
 def test_explain_says_when_kernels_are_off(gate):

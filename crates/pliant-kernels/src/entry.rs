@@ -12,6 +12,7 @@ use crate::attention::ScaledDotProduct;
 use crate::convolution::Conv;
 use crate::matmul::{Matmul, PackedMatmul};
 use crate::narrow::{BFloat16Weight, Int4Weight, Int8Weight};
+use crate::pool::Pool;
 use crate::quantized::{Int8Conv, Int8Product};
 use crate::recurrent::call::Recurrent;
 use crate::transpose::Transpose;
@@ -42,6 +43,7 @@ pub static ENTRIES: &[(&str, Entry)] = &[
     (Matmul::KERNEL.name, entry::<Matmul>),
     (PackedMatmul::KERNEL.name, entry::<PackedMatmul>),
     (Int8Product::KERNEL.name, entry::<Int8Product>),
+    (Pool::KERNEL.name, entry::<Pool>),
     (Recurrent::KERNEL.name, entry::<Recurrent>),
     (Transpose::KERNEL.name, entry::<Transpose>),
     (Int8Weight::KERNEL.name, entry::<Int8Weight>),

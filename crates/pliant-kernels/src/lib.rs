@@ -13,6 +13,7 @@
 //! | [`lanes`] | a vector register of each instruction set behind one trait |
 //! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
 //! | [`narrow`] | products of float32 by constants stored in fewer bits |
+//! | [`pool`] | pooling of images with channels last |
 //! | [`product`] | the product kernels, for packed and for non-constant operands |
 //! | [`quantized`] | products of 8-bit integers |
 //! | [`recurrent`] | LSTM, GRU and plain recurrent layers of float32 |
@@ -41,6 +42,7 @@ pub mod lanes;
 pub mod math;
 pub mod matmul;
 pub mod narrow;
+pub mod pool;
 pub mod product;
 pub mod quantized;
 pub mod recurrent;

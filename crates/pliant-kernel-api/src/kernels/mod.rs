@@ -6,6 +6,7 @@ pub mod conv;
 pub mod conv_int8;
 pub mod matmul;
 pub mod matmul_int8;
+pub mod pool;
 pub mod recurrent;
 pub mod transpose;
 pub mod weight_only_matmul;
@@ -20,6 +21,7 @@ pub static KERNELS: &[&Kernel] = &[
     &matmul::KERNEL,
     &matmul::PACKED,
     &matmul_int8::KERNEL,
+    &pool::KERNEL,
     &recurrent::KERNEL,
     &transpose::KERNEL,
     &weight_only_matmul::INT8,

@@ -7,6 +7,7 @@ mod conv_int8;
 mod epilogue;
 mod matmul;
 mod matmul_int8;
+mod pool;
 mod recurrent;
 mod transpose;
 mod weight_only_matmul;
@@ -99,6 +100,7 @@ impl Loops<'_, '_, '_> {
             "conv_int8" => conv_int8::run(self.m, &args)?,
             "matmul" | "matmul_packed" => matmul::run(self.m, &args)?,
             "matmul_int8" => matmul_int8::run(self.m, &args)?,
+            "pool" => pool::run(self.m, &args)?,
             "transpose" => transpose::run(self.m, &args)?,
             "recurrent" => recurrent::run(self.m, &args)?,
             "matmul_int8_weight" | "matmul_int4_weight" | "matmul_bfloat16_weight" => {

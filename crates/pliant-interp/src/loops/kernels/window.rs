@@ -1,4 +1,4 @@
-//! The windows of a convolution.
+//! The windows of a convolution or a pooling.
 
 use pliant_kernel_api::{Call, Sizes};
 
@@ -17,10 +17,17 @@ pub(super) struct Windows {
 }
 
 impl Windows {
+    /// The windows of a convolution.
     pub fn of(call: &Call, sizes: &Sizes) -> Windows {
+        let (groups, filters) = (call.int("groups"), sizes.get("filters"));
+        let group = (sizes.get("channels") / groups, filters / groups);
+        Windows { filters, group, ..Windows::of_pool(call, sizes) }
+    }
+
+    /// The windows of a pooling: one filter for each channel.
+    pub fn of_pool(call: &Call, sizes: &Sizes) -> Windows {
         let size = |name: &str| sizes.get(name);
         let three = |name: &str| call.ints(name).try_into().unwrap_or([1; 3]);
-        let groups = call.int("groups");
         Windows {
             batch: size("batch"),
             input: ["in_depth", "in_height", "in_width"].map(size),
@@ -29,8 +36,8 @@ impl Windows {
             stride: three("strides"),
             dilation: three("dilations"),
             before: three("padding"),
-            filters: size("filters"),
-            group: (size("channels") / groups, size("filters") / groups),
+            filters: size("channels"),
+            group: (1, 1),
         }
     }
 

@@ -8,6 +8,7 @@
 //! | `matmul_int8` | matmuls of 8-bit integers |
 //! | `matmul_packed` | float matmuls by constants |
 //! | `pattern` | matches of a pattern, by a rule of the program |
+//! | `pool` | float32 pooling by small windows, channels last |
 //! | `recurrent` | recurrent layers |
 //! | `transpose` | transposes that move the last dim |
 //! | `weight_only_matmul` | float32 matmuls by dequantized constants |
@@ -18,6 +19,7 @@ pub(crate) mod conv_int8;
 pub(crate) mod matmul_int8;
 pub(crate) mod matmul_packed;
 pub mod pattern;
+pub(crate) mod pool;
 pub(crate) mod recurrent;
 pub(crate) mod transpose;
 pub(crate) mod weight_only_matmul;
@@ -34,6 +36,7 @@ fn builtin() -> Vec<RuleInfo> {
         conv::info(),
         matmul_int8::info(),
         conv_int8::info(),
+        pool::info(),
         recurrent::info(),
         matmul_packed::info(),
         transpose::info(),

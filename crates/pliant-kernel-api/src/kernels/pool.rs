@@ -1,0 +1,60 @@
+//! Pooling.
+
+use pliant_tensor::DType::Float32;
+
+use super::conv::{DILATIONS, KERNEL_SHAPE, PADDING, STRIDES};
+use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
+
+/// The declaration.
+pub static KERNEL: Kernel = Kernel {
+    name: "pool",
+    doc: "Pooling (ONNX `MaxPool`, and `AveragePool` without its padding) in up to 3 dims: the largest element of each window, \
+          NaN if one is NaN, or the mean. Only elements of the input count: a window without any gives minus infinity or NaN. \
+          Images of fewer dims have leading dims of size 1. Channels come last.",
+    operands: &[
+        Operand::input(
+            "x",
+            Float32,
+            Dims::Fixed(&["batch", "channels", "in_depth", "in_height", "in_width"]),
+            "images",
+        )
+        .strided(),
+        Operand::output(
+            "out",
+            Float32,
+            Dims::Fixed(&["batch", "channels", "out_depth", "out_height", "out_width"]),
+            "results",
+        )
+        .strided(),
+    ],
+    attrs: &[
+        Attr {
+            name: "kind",
+            ty: AttrType::Choice(&["max", "mean"]),
+            default: AttrDefault::Required,
+            doc: "what is computed of a window",
+        },
+        KERNEL_SHAPE,
+        STRIDES,
+        DILATIONS,
+        PADDING,
+    ],
+    derived: &[],
+    relations: |call, sizes| {
+        for name in ["x", "out"] {
+            let strides = call.operand(name).map_or(&[][..], |view| view.strides());
+            if sizes.get("channels") > 1 && strides.get(1) != Some(&1) {
+                return Err(format!(
+                    "operand {name} has strides {strides:?}, expected channels last"
+                ));
+            }
+        }
+        Ok(())
+    },
+    flops: |call, sizes| {
+        let size = |name: &str| sizes.get(name) as f64;
+        let taps: f64 = call.ints("kernel_shape").iter().map(|&n| n as f64).product();
+        let results = ["batch", "channels", "out_depth", "out_height", "out_width"].map(size);
+        taps * results.iter().product::<f64>()
+    },
+};

@@ -1,0 +1,170 @@
+//! # What it does
+//! Offloads pooling of images with channels last, whose windows are small. Large windows stay in loops, which reduce them along one
+//! axis after the other.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", "h", 4, 2), "float32")) -> R.Tensor(("n", "h", 4, 2), "float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     with R.dataflow():
+//!         gv = R.nn.max_pool2d(x, pool_size=[3, 3], padding=[1, 1, 1, 1], layout="NHWC", out_layout="NHWC")
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", "h", 4, 2), dtype="float32")) -> R.Tensor(("n", "h", 4, 2), dtype="float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         gv: R.Tensor((n, h, 4, 2), dtype="float32") = R.call_tir(cls.pool, (x,), out_sinfo=R.Tensor((n, h, 4, 2), dtype="float32"))
+//!         R.output(gv)
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def pool(var_A: T.handle, var_pool: T.handle):
+//!     ...
+//!         T.evaluate(T.call_kernel("pool", ...))
+//! ```
+//!
+//! # Requires
+//! Nothing. It is of use after [`ChannelsLast`](crate::offload::channels_last).
+//!
+//! # Keeps
+//! Pooling of other types than float32, of images whose channels are not last, and means that count padding; and all of it where
+//! kernels are switched off.
+//!
+//! # Never
+//! Changes a value, except for the rounding of means.
+
+use pliant_ir::relax::{Callee, ExprData};
+use pliant_ir::{AttrValue, Attrs, DType, Op};
+use pliant_kernel_api::kernels::pool::KERNEL;
+use pliant_ops::te::{self, TensorView};
+use pliant_ops::te_call_sized;
+use pliant_pass::PassError;
+
+use super::conv::kernel::window;
+use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
+
+/// The operators, by the number of spatial dims.
+const OPS: [Op; 6] = [
+    Op("relax.nn.max_pool1d"),
+    Op("relax.nn.max_pool2d"),
+    Op("relax.nn.max_pool3d"),
+    Op("relax.nn.avg_pool1d"),
+    Op("relax.nn.avg_pool2d"),
+    Op("relax.nn.avg_pool3d"),
+];
+
+/// The row of the table.
+pub(super) fn info() -> RuleInfo {
+    RuleInfo::builtin(
+        "pool",
+        "pool",
+        "pooling of float32 by small windows, channels last",
+        Stage::Kernel,
+        &OPS,
+        |_| Ok(Box::new(Pool)),
+    )
+}
+
+struct Pool;
+
+/// The attributes of a call.
+struct Windows {
+    mean: bool,
+    dims: usize,
+    kernel: Vec<i64>,
+    strides: Vec<i64>,
+    dilation: Vec<i64>,
+    before: Vec<i64>,
+}
+
+impl Windows {
+    /// The windows of a call; why the kernel cannot compute them otherwise.
+    fn of(index: usize, attrs: &Attrs) -> Result<Windows, Kept> {
+        let (mean, dims) = (index >= 3, index % 3 + 1);
+        let list = |name: &str| attrs.get(name).and_then(AttrValue::as_ints).unwrap_or_default();
+        let flag = |name: &str| attrs.get(name).and_then(AttrValue::as_bool).unwrap_or(false);
+        let text = |name: &str| attrs.get(name).and_then(AttrValue::as_str);
+        let last = format!("N{}C", &"DHW"[3 - dims..]);
+        let is_last = text("layout") == Some(&last);
+        if !is_last || text("out_layout").is_some_and(|out| out != last && !out.is_empty()) {
+            return Err("its channels are not last".into());
+        }
+        let padding = list("padding");
+        let (kernel, strides, dilation) = (list("pool_size"), list("strides"), list("dilation"));
+        let whole = [kernel.len(), strides.len(), dilation.len()] == [dims; 3];
+        if !whole || padding.len() != 2 * dims {
+            return Err(Kept::NotApplicable);
+        }
+        // With `ceil_mode`, windows beyond the padding count none of it.
+        let padded = padding.iter().any(|&n| n != 0);
+        if mean && flag("count_include_pad") && padded {
+            return Err("its means count padding".into());
+        }
+        let elements = kernel.iter().fold(1i64, |n, &k| n.saturating_mul(k));
+        let steps = kernel.iter().fold(0i64, |n, &k| n.saturating_add(k));
+        if elements > MOST_STEPS * steps {
+            return Err("its windows are large: loops reduce one axis after the other".into());
+        }
+        let before = padding[..dims].to_vec();
+        Ok(Windows { mean, dims, kernel, strides, dilation, before })
+    }
+}
+
+/// How many times as many elements as steps along one axis after the other a window may have: reading a window again costs less
+/// than writing partial results.
+const MOST_STEPS: i64 = 3;
+
+impl Rule for Pool {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+        let value = site.root.value;
+        let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = site.func.expr(value)
+        else {
+            return Ok(Err(Kept::NotApplicable));
+        };
+        let index = OPS.iter().position(|own| own == op);
+        let x = site.func.list(*args)[0];
+        let windows = match index.map(|index| Windows::of(index, site.func.call_attrs(*attrs))) {
+            Some(Ok(windows)) => windows,
+            Some(Err(kept)) => return Ok(Err(kept)),
+            None => return Ok(Err(Kept::NotApplicable)),
+        };
+        let ty = site.func.ty(x);
+        if ty.dtype() != Some(DType::Float32) || ty.dims().is_none() {
+            return Ok(Err("its operand is not a float32 tensor of known rank".into()));
+        }
+        let Some(dims) = site.func.ty(value).dims().map(<[_]>::to_vec) else {
+            return Ok(Err(Kept::NotApplicable));
+        };
+        let call = te_call_sized(site.func, "pool", &[x], &dims, |t, sizes| {
+            let write = |b: &mut te::Body, out: &[te::Tensor]| {
+                let images = |tensor| images(&windows, tensor);
+                let call = te::KernelCall::new(&KERNEL)
+                    .operand("x", images(&t[0]))
+                    .operand("out", images(&out[0]))
+                    .choice("kind", if windows.mean { "mean" } else { "max" });
+                let w = &windows;
+                b.evaluate(window(call, &w.kernel, &w.strides, &w.dilation, &w.before).finish());
+            };
+            Ok(te::extern_("pool", &[(sizes.to_vec(), DType::Float32)], write))
+        });
+        let call =
+            call.map_err(|e| PassError::internal(format!("a pooling has no loop function: {e}")))?;
+        Ok(site.offload(call, site.root.var, Vec::new()))
+    }
+}
+
+/// The view of images with channels last as (batch, channels, depth, height, width).
+fn images<'a>(w: &Windows, tensor: &'a te::Tensor) -> TensorView<'a> {
+    let order: Vec<usize> = [0, w.dims + 1].into_iter().chain(1..=w.dims).collect();
+    let view = TensorView::from(tensor).permute(&order);
+    (w.dims..3).fold(view, |view, _| view.unsqueeze(2))
+}
