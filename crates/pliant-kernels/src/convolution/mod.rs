@@ -3,9 +3,9 @@
 //! Recipe: channels last, so that the inputs under one row of the filter are adjacent. A tile of
 //! the product kernel is up to six outputs along a line by a panel of filters. For each row of the
 //! filter, it processes `width * channels` adjacent elements in place at a uniform stride, and
-//! accumulates into the same results. Weights are packed like any right operand. Zero padding, and
-//! the transpose of inputs with channels first, are done once before, into scratch memory of the
-//! size of the input, by all threads; without padding, the input is read in place. A 1 x 1 filter
+//! accumulates into the same results. Weights are packed like any right operand. Taps that read
+//! padding are skipped. Inputs with channels first are padded and transposed before, into scratch
+//! memory of the size of the input, by all threads; others are read in place. A 1 x 1 filter
 //! is a plain product over all pixels. Depthwise convolutions (`depthwise`) use vectors of
 //! channels, and skip padding instead of writing it. Groups of few filters keep their sums in
 //! registers over all taps (`grouped`), and so do one to four filters (`few_filters`) and images of
@@ -179,6 +179,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     // SAFETY: the block has room for the padded images; guaranteed by the caller.
     let status = unsafe {
         let made = margin::make(isa, runtime, c, &s, &padded);
+        let s = Sizes { input: s.padded, before: [0; 3], ..s };
         if made == STATUS_OK { implicit::run(isa, runtime, c, &s, &padded) } else { made }
     };
     // SAFETY: as above.
