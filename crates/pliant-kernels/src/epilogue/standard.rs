@@ -174,10 +174,77 @@ pub unsafe fn with(isa: Isa, standard: &Standard, tile: &EpilogueTile) -> i64 {
     if !known || !(0..=2).contains(&standard.out_type) {
         return STATUS_BAD_ARGUMENTS;
     }
-    let (run, _) = for_isa!(isa, each_row(isa: Isa, standard: &Standard, tile: &EpilogueTile));
+    let (run, lanes) = for_isa!(isa, each_row(isa: Isa, standard: &Standard, tile: &EpilogueTile));
+    let plain = [standard.before.data, standard.after.data].iter().all(|data| data.is_null());
     // SAFETY: guaranteed by the caller.
-    unsafe { run(isa, standard, tile) };
+    unsafe {
+        if plain && standard.out.is_null() && 2 * tile.columns <= lanes as i64 && tile.rows > 1 {
+            in_one_row(standard, tile, &|s, row| run(isa, s, row));
+        } else {
+            run(isa, standard, tile);
+        }
+    }
     STATUS_OK
+}
+
+/// Elements of the buffer of [`in_one_row`].
+const ROW: usize = 256;
+
+/// Finishes the rows of a narrow tile as one row after another of a buffer, where the factors and terms of the columns repeat:
+/// vectors would be nearly empty in rows of a few columns.
+///
+/// # Safety
+/// As for [`with`]; the operands are factors and terms of columns only.
+unsafe fn in_one_row(s: &Standard, tile: &EpilogueTile, run: &dyn Fn(&Standard, &EpilogueTile)) {
+    let columns = tile.columns.max(0) as usize;
+    if columns == 0 {
+        return;
+    }
+    let rows = ROW / columns;
+    let repeated = |of_columns: *const f32, to: &mut [f32; ROW]| {
+        if of_columns.is_null() {
+            return null();
+        }
+        let first = of_columns.wrapping_offset(tile.column as isize);
+        for (i, value) in to.iter_mut().enumerate().take(rows * columns) {
+            // SAFETY: guaranteed by the caller for the columns of the tile.
+            *value = unsafe { *first.add(i % columns) };
+        }
+        to.as_ptr()
+    };
+    let (mut scales, mut terms, mut values) = ([0f32; ROW], [0f32; ROW], [0f32; ROW]);
+    let (column_scale, bias) =
+        (repeated(s.column_scale, &mut scales), repeated(s.bias, &mut terms));
+    let standard = Standard { column_scale, bias, ..*s };
+    for first in (0..tile.rows).step_by(rows) {
+        let count = rows.min((tile.rows - first) as usize);
+        let at = |row: usize| {
+            let offset = (first + row as i64) * tile.row_stride;
+            tile.data.cast::<f32>().wrapping_offset(offset as isize)
+        };
+        let part = EpilogueTile {
+            data: values.as_mut_ptr().cast(),
+            rows: 1,
+            columns: (count * columns) as i64,
+            column: 0,
+            ..*tile
+        };
+        // SAFETY: guaranteed by the caller for the rows of the tile; the buffer has room for these rows.
+        unsafe {
+            let buffer = part.data.cast::<f32>();
+            for row in 0..count {
+                for column in 0..columns {
+                    buffer.add(row * columns + column).write(*at(row).add(column));
+                }
+            }
+            run(&standard, &part);
+            for row in 0..count {
+                for column in 0..columns {
+                    at(row).add(column).write(*buffer.add(row * columns + column));
+                }
+            }
+        }
+    }
 }
 
 /// # Safety
