@@ -59,6 +59,15 @@ fn normalize(
     n.op("relax.divide", &[centred, scale])
 }
 
+/// `scale / sqrt(var + epsilon)`.
+fn normalizer(n: &mut Node<'_, '_>, scale: Expr, var: Expr, eps: f64) -> Result<Expr, Problem> {
+    let dtype = n.dtype(var)?;
+    let eps = n.number(eps, dtype)?;
+    let var = n.op("relax.add", &[var, eps])?;
+    let deviation = n.op("relax.sqrt", &[var])?;
+    n.op("relax.divide", &[scale, deviation])
+}
+
 /// Mean and variance over axes, which are kept with size 1.
 fn statistics(n: &mut Node<'_, '_>, x: Expr, axes: &[i64]) -> Result<(Expr, Expr), Problem> {
     let attrs = Attrs::default()
@@ -103,8 +112,11 @@ fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
     let all: Vec<Expr> = all.into_iter().map(|t| n.cast(t, wide)).collect::<Result<_, _>>()?;
     let (x, parts) = (all[0], &all[1..]);
     if !training {
-        let y = normalize(n, x, parts[2], parts[3], eps)?;
-        let y = scale_and_shift(n, y, parts[0], parts[1])?;
+        // Two operations per element, as ONNX Runtime: the parameters are usually constants, and folded.
+        let scale = normalizer(n, parts[0], parts[3], eps)?;
+        let moved = n.op("relax.multiply", &[parts[2], scale])?;
+        let shift = n.op("relax.subtract", &[parts[1], moved])?;
+        let y = scale_and_shift(n, x, scale, shift)?;
         return Ok(vec![n.cast(y, own)?.into()]);
     }
     // The statistics of this batch, which update the running ones.
