@@ -7,8 +7,8 @@
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BlockData, Buffer, BufferView, Expr, ExprData, ForKind, Intrin, IterKind, IterVar, KernelCall,
-    PrimFunc, Stmt, StmtData, Var,
+    BlockData, Buffer, Expr, ExprData, ForKind, Intrin, IterKind, IterVar, KernelCall, PrimFunc,
+    Stmt, StmtData, Var,
 };
 use rustc_hash::FxHashMap;
 
@@ -265,14 +265,7 @@ impl Analysis<'_> {
         let StmtData::Evaluate(e) = data else { return Touch::Unknown };
         let f = self.f;
         let Some(call) = KernelCall::of(f, *e) else { return Touch::Unknown };
-        // The kernel compares the dims of all operands, and fails if they do not fit. Dims that may overflow are not equal to
-        // what they are computed from.
-        let facts = self.facts();
-        let views = call.operands.iter().flatten().filter_map(|operand| operand.view);
-        let exact = |view: BufferView<'_>| {
-            view.dims.iter().chain(view.strides).all(|&e| facts.fact(f, e).exact)
-        };
-        let whole = views.into_iter().all(exact) && call.overwrites(f, self.buffer);
+        let whole = call.overwrites(f, self.buffer);
         if self.loops.is_empty() && whole { Touch::WritesWhole } else { Touch::Unknown }
     }
 

@@ -10,14 +10,13 @@
 //!   index, a bool by 0 or 1.
 
 use pliant_kernel_api::{AttrType, Kernel, MAX_OPERANDS, MAX_RANK, Operand, Role, Slot, find};
-use pliant_sym::{Sym, SymArena};
 use smallvec::SmallVec;
 
 use super::buffer::Buffer;
-use super::expr::{Expr, ExprData, Ty};
+use super::expr::{BinOp, Expr, ExprData, Ty};
 use super::func::PrimFunc;
 use super::intrin::Intrin;
-use super::sym::SymBridge;
+use super::visit::for_each_expr;
 use crate::DType;
 
 /// The value of the rank that denotes the whole buffer.
@@ -221,36 +220,80 @@ impl<'f> KernelCall<'f> {
             Role::Output => false,
             Role::Accumulator => self.number(f, "accumulate") != Some(0),
         };
-        whole && !reads
+        whole && !reads && !self.computes_from(f, buffer)
+    }
+
+    /// Whether an attribute or a view is computed from elements of a buffer.
+    fn computes_from(&self, f: &PrimFunc, buffer: Buffer) -> bool {
+        let views = self.operands.iter().flatten().filter_map(|operand| operand.view);
+        let of_view = |view: BufferView<'_>| {
+            let lists = view.dims.iter().chain(view.strides);
+            lists.copied().chain([view.offset]).collect::<SmallVec<[Expr; 16]>>()
+        };
+        let mut all = self.numbers.iter().copied().chain(views.flat_map(of_view));
+        all.any(|e| {
+            let mut loads = false;
+            for_each_expr(f, e, |e| {
+                loads |= matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer);
+            });
+            loads
+        })
     }
 }
 
 impl BufferView<'_> {
     /// Whether the view is a transposition of the whole compact buffer, possibly with additional
-    /// dims of size 1.
+    /// dims of size 1. Dims must be the same expressions as those of the buffer, and strides products of them. So wrapped
+    /// products do not matter: they are the same as those of the buffer, and no stride of a buffer with elements wraps.
     fn is_permutation(&self, f: &PrimFunc, buffer: Buffer) -> bool {
-        let (mut arena, mut bridge) = (SymArena::new(), SymBridge::new());
-        let mut sym = |e: &Expr| bridge.to_sym(f, &mut arena, *e);
-        let list = |list: &[Expr], sym: &mut dyn FnMut(&Expr) -> Option<Sym>| {
-            list.iter().map(sym).collect::<Option<Vec<Sym>>>()
-        };
-        let (Some(dims), Some(strides), Some(shape)) = (
-            list(self.dims, &mut sym),
-            list(self.strides, &mut sym),
-            list(&f.buffer(buffer).shape, &mut sym),
-        ) else {
-            return false;
-        };
-        let one = arena.int(1);
-        let mut left: Vec<(Sym, Sym)> = dims.into_iter().zip(strides).collect();
-        left.retain(|&(dim, _)| dim != one);
-        let mut step = one;
-        for &dim in shape.iter().rev().filter(|&&dim| dim != one) {
-            let Some(at) = left.iter().position(|&own| own == (dim, step)) else { return false };
+        let is_one = |e: &Expr| f.as_int(*e) == Some(1);
+        let pairs = self.dims.iter().zip(self.strides).filter(|(dim, _)| !is_one(dim));
+        let mut left: Vec<(Expr, Product)> =
+            pairs.map(|(&dim, &stride)| (dim, Product::of(f, stride))).collect();
+        let mut step = Product::default();
+        for &dim in f.buffer(buffer).shape.iter().rev().filter(|dim| !is_one(dim)) {
+            let found = left.iter().position(|(own, stride)| *own == dim && *stride == step);
+            let Some(at) = found else { return false };
             left.remove(at);
-            step = arena.mul(step, dim);
+            step.multiply(f, dim);
+            step.factors.sort_unstable();
         }
         left.is_empty() && f.as_int(self.offset) == Some(0) && f.buffer(buffer).strides.is_empty()
+    }
+}
+
+/// A product modulo 2^64 of a constant and of factors that are no products, in order.
+#[derive(PartialEq, Eq)]
+struct Product {
+    constant: i64,
+    factors: Vec<Expr>,
+}
+
+impl Default for Product {
+    fn default() -> Self {
+        Product { constant: 1, factors: Vec::new() }
+    }
+}
+
+impl Product {
+    fn of(f: &PrimFunc, e: Expr) -> Product {
+        let mut product = Product::default();
+        product.multiply(f, e);
+        product.factors.sort_unstable();
+        product
+    }
+
+    fn multiply(&mut self, f: &PrimFunc, e: Expr) {
+        match *f.expr(e) {
+            ExprData::Binary(BinOp::Mul, a, b) => {
+                self.multiply(f, a);
+                self.multiply(f, b);
+            }
+            _ => match f.as_int(e) {
+                Some(number) => self.constant = self.constant.wrapping_mul(number),
+                None => self.factors.push(e),
+            },
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod control;
 mod corpora;
 mod dynamic;
 mod encoder;
+mod full_writes;
 mod native;
 mod onnx;
 mod onnx_arity;
