@@ -42,7 +42,7 @@ macro_rules! row {
             ("out_dtype", Default::None),
         ])
         .dims(DimTrait::Layout("layout"))
-    .te(Pattern::Injective, |ctx| te_resize(ctx, $n))
+        .te(Pattern::Injective, |ctx| te_resize(ctx, $n))
         .onnx(&["Resize", "Upsample"])
         .limits(layout::LIMITS)
     };

@@ -33,7 +33,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     ("training", Default::Bool(true)),
 ])
 .dims(DimTrait::Named(&["axis"]))
-    .te(Pattern::CommReduce, te_norm)
+.te(Pattern::CommReduce, te_norm)
 .onnx(&["BatchNormalization"])];
 
 fn infer(ctx: &mut InferCtx<'_>) -> Inferred {

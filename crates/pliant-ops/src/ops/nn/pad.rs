@@ -30,7 +30,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 ])
 .symbolic("pad_width")
 .dims(DimTrait::Paired("pad_width"))
-    .te(Pattern::Injective, te_pad)
+.te(Pattern::Injective, te_pad)
 .numpy("pad")
 .onnx(&["Pad"])];
 

@@ -56,7 +56,7 @@ macro_rules! adaptive {
         ])
         .lists(&[("output_size", $n)])
         .dims(DimTrait::Layout("layout"))
-    .te(Pattern::OutEWiseFusable, |ctx| te_adaptive(ctx, $n))
+        .te(Pattern::OutEWiseFusable, |ctx| te_adaptive(ctx, $n))
         .onnx(&["GlobalAveragePool"])
         .limits(layout::LIMITS)
     };

@@ -35,7 +35,7 @@ pub static DECLS: &[OpDecl] = &[
         .operands(&["data"])
         .attrs(ATTRS)
         .dims(DimTrait::Named(&["axis"]))
-    .te(Pattern::Opaque, |ctx| scan(ctx, "cumprod", 1.0, |a, b| a * b))
+        .te(Pattern::Opaque, |ctx| scan(ctx, "cumprod", 1.0, |a, b| a * b))
         .numpy("cumprod")
         .onnx(&["CumProd"]),
 ];

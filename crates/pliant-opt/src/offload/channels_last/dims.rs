@@ -87,8 +87,8 @@ impl LayoutRewriter<'_> {
         self.call(site.func, call.op, &call.args, attrs).map(Some)
     }
 
-    /// The rank of the first operand, if it is known with channels last. At least half of the fields of a tuple must be, since
-    /// the others are transposed.
+    /// The rank of the first operand, if it is known with channels last and the other tensors are vectors, which have no layout. At
+    /// least half of the fields of a tuple must be known, since the others are transposed.
     fn first_rank(&self, site: &Site<'_>, call: &OpCall) -> Option<i64> {
         let func = &*site.func;
         let first = *call.args.first()?;

@@ -115,6 +115,15 @@ fn op_call(func: &Function, e: Expr) -> Option<OpCall> {
     }
 }
 
+/// Whether the dims of a tensor, or of all fields of a tuple, are known.
+fn has_known_dims(func: &Function, e: Expr) -> bool {
+    let known = |ty: &TypeData| matches!(ty, TypeData::Tensor { .. }) && ty.dims().is_some();
+    match func.ty(e) {
+        TypeData::Tuple(fields) => fields.iter().all(|&field| known(func.types.get(field))),
+        ty => known(ty),
+    }
+}
+
 /// Whether a tensor has dims besides batch and channels.
 fn is_image(func: &Function, e: Expr) -> bool {
     let ty = func.ty(e);
@@ -157,7 +166,9 @@ impl LayoutRewriter<'_> {
         let mut site = Site { func, binding, out };
         if let Some(value) = self.reduced(&mut site)? {
             binding.value = value;
-        } else if let Some(value) = self.channels_last(&mut site)? {
+        } else if let Some(value) = self.channels_last(&mut site)?
+            && has_known_dims(site.func, value)
+        {
             let y = self.bind(&mut site, value);
             if site.func.expr_ty(y) == site.func.var(binding.var).ty && !is_image(site.func, y) {
                 // Of the results of `batch_norm`, some are vectors.

@@ -147,10 +147,9 @@ impl Convolution {
 const WINOGRAD_LEAST: i64 = 64;
 
 /// Whether Winograd's algorithm is used for 3 x 3 filters with the given numbers of channels and filters. The decision is made
-/// at compile time, for images of all sizes. Its weights, 16 numbers of float32 for each filter and channel, are read for
-/// each image, and must be in a cache. Speedups over direct products on one thread of Emerald Rapids
-/// and Zen 5
-/// (`cargo bench -p pliant-kernels --bench convolution`):
+/// at compile time, for images of all sizes. Its weights, 16 numbers of float32 for each filter and channel in the form
+/// F(2x2), for which the limit was measured, are read for each image, and must be in a cache. Speedups over direct products on
+/// one thread of Emerald Rapids and Zen 5 (`cargo bench -p pliant-kernels --bench convolution`):
 /// - 64 by 64: 1.5x and 1.6x at 56 x 56.
 /// - 256 by 256: 2.0x and 2.2x at 14 x 14, 1.6x at 7 x 7, and none at 5 x 5.
 /// - 32 by 32: 1.3x at 56 x 56, but the algorithm is not used, because direct sums halve the
