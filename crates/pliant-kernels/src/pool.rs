@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 use pliant_kernel_api::kernels::pool::KERNEL;
 use pliant_kernel_api::{Call, Kernel, Sizes, View};
 use pliant_machine::isa::isa;
@@ -25,17 +25,20 @@ impl Implementation for Pool {
         let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else {
             return STATUS_OK;
         };
-        let windows = Windows::of(call, sizes, x, out);
+        let windows = Windows::of(runtime, call, sizes, x, out);
+        if [windows.batch, windows.channels].contains(&0) || windows.output.contains(&0) {
+            return STATUS_OK;
+        }
         let lines = windows.output[0] * windows.output[1];
         let run = match call.int("kind") {
-            0 => for_isa!(isa(), max_line(w: &Windows, batch: usize, z: usize, y: usize)).0,
-            _ => for_isa!(isa(), mean_line(w: &Windows, batch: usize, z: usize, y: usize)).0,
+            0 => for_isa!(isa(), max_line(w: &Windows<'_>, batch: usize, z: usize, y: usize)).0,
+            _ => for_isa!(isa(), mean_line(w: &Windows<'_>, batch: usize, z: usize, y: usize)).0,
         };
         let piece = |index: usize| {
             let (batch, at) = (index / lines, index % lines);
             // SAFETY: the call was checked: both operands have these elements and share no memory. Each line is one piece's.
             unsafe { run(&windows, batch, at / windows.output[1], at % windows.output[1]) };
-            STATUS_OK
+            if runtime.is_interrupted() { STATUS_CANCELLED } else { STATUS_OK }
         };
         let taps: usize = windows.kernel.iter().product();
         let line = windows.output[2].saturating_mul(windows.channels);
@@ -46,7 +49,8 @@ impl Implementation for Pool {
 }
 
 /// The sizes and the operands. Strides count elements; those of images are (depth, height, width).
-struct Windows {
+struct Windows<'a> {
+    runtime: &'a KernelRuntime,
     batch: usize,
     channels: usize,
     input: [usize; 3],
@@ -59,12 +63,19 @@ struct Windows {
     out: (*mut f32, isize, [isize; 3]),
 }
 
-impl Windows {
-    fn of(call: &Call, sizes: &Sizes, x: &View, out: &View) -> Windows {
+impl<'a> Windows<'a> {
+    fn of(
+        runtime: &'a KernelRuntime,
+        call: &Call,
+        sizes: &Sizes,
+        x: &View,
+        out: &View,
+    ) -> Windows<'a> {
         let size = |name| sizes.get(name) as usize;
         let three = |name| std::array::from_fn(|d| call.ints(name)[d] as usize);
         let strides = |view: &View| std::array::from_fn(|d| view.strides()[2 + d] as isize);
         Windows {
+            runtime,
             batch: size("batch"),
             channels: size("channels"),
             input: ["in_depth", "in_height", "in_width"].map(size),
@@ -152,7 +163,7 @@ impl<L: MathLanes<Elem = f32>> Combine<L> for Mean {
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
 #[inline(always)]
-unsafe fn max_line<L: MathLanes<Elem = f32>>(w: &Windows, batch: usize, z: usize, y: usize) {
+unsafe fn max_line<L: MathLanes<Elem = f32>>(w: &Windows<'_>, batch: usize, z: usize, y: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe { line::<L, Max>(w, batch, z, y) }
 }
@@ -160,7 +171,7 @@ unsafe fn max_line<L: MathLanes<Elem = f32>>(w: &Windows, batch: usize, z: usize
 /// # Safety
 /// As for [`max_line`].
 #[inline(always)]
-unsafe fn mean_line<L: MathLanes<Elem = f32>>(w: &Windows, batch: usize, z: usize, y: usize) {
+unsafe fn mean_line<L: MathLanes<Elem = f32>>(w: &Windows<'_>, batch: usize, z: usize, y: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe { line::<L, Mean>(w, batch, z, y) }
 }
@@ -171,22 +182,30 @@ unsafe fn mean_line<L: MathLanes<Elem = f32>>(w: &Windows, batch: usize, z: usiz
 /// As for [`max_line`].
 #[inline(always)]
 unsafe fn line<L: MathLanes<Elem = f32>, C: Combine<L>>(
-    w: &Windows,
+    w: &Windows<'_>,
     batch: usize,
     z: usize,
     y: usize,
 ) {
     let (planes, rows) = (w.elements(0, z), w.elements(1, y));
-    let out = w.out.1 * batch as isize + w.out.2[0] * z as isize + w.out.2[1] * y as isize;
+    // Strides of dims with one element may be any numbers.
+    let offset = |batch_stride: isize, strides: [isize; 3], at: [usize; 3]| {
+        let start = batch_stride.wrapping_mul(batch as isize);
+        let dims = strides.into_iter().zip(at);
+        dims.fold(start, |sum, (stride, at)| sum.wrapping_add(stride.wrapping_mul(at as isize)))
+    };
     for x in 0..w.output[2] {
+        if w.runtime.is_interrupted() {
+            return;
+        }
         let columns = w.elements(2, x);
-        let first = [planes.0, rows.0, columns.0].into_iter().zip(w.x.2);
-        let from: isize = first.map(|(at, stride)| at as isize * stride).sum();
+        let counts = [planes.1, rows.1, columns.1];
+        let from = offset(w.x.1, w.x.2, [planes.0, rows.0, columns.0]);
         let window = Window {
-            from: w.x.0.wrapping_offset(w.x.1 * batch as isize + from),
-            counts: [planes.1, rows.1, columns.1],
-            steps: std::array::from_fn(|d| w.dilation[d] as isize * w.x.2[d]),
-            out: w.out.0.wrapping_offset(out + w.out.2[2] * x as isize),
+            from: w.x.0.wrapping_offset(from),
+            counts: if counts.contains(&0) { [0; 3] } else { counts },
+            steps: std::array::from_fn(|d| (w.dilation[d] as isize).wrapping_mul(w.x.2[d])),
+            out: w.out.0.wrapping_offset(offset(w.out.1, w.out.2, [z, y, x])),
         };
         // SAFETY: guaranteed by the caller; the elements exist.
         unsafe { window.compute::<L, C>(0..w.channels) };
@@ -271,9 +290,9 @@ impl Window {
     #[inline(always)]
     fn each(&self, mut f: impl FnMut(*const f32)) {
         for z in 0..self.counts[0] {
-            let plane = self.from.wrapping_offset(z as isize * self.steps[0]);
+            let plane = self.from.wrapping_offset((z as isize).wrapping_mul(self.steps[0]));
             for y in 0..self.counts[1] {
-                let mut element = plane.wrapping_offset(y as isize * self.steps[1]);
+                let mut element = plane.wrapping_offset((y as isize).wrapping_mul(self.steps[1]));
                 for _ in 0..self.counts[2] {
                     f(element);
                     element = element.wrapping_offset(self.steps[2]);

@@ -438,7 +438,7 @@ pub mod convolution {
     pub fn depthwise_unit() -> usize {
         Machine::host().rates.depthwise
     }
-    /// Elements of padding that are copied per microsecond.
+    /// Elements that are copied per microsecond.
     pub fn copied_unit() -> usize {
         Machine::host().rates.copied
     }
@@ -455,7 +455,10 @@ pub mod convolution {
     /// sums between them counts, and there are several. Weights of one panel then take at most 32 KB.
     pub const fn few_channels_pay(channels: usize, [depth, height, width]: [usize; 3]) -> bool {
         let run = width.saturating_mul(channels);
-        depth.saturating_mul(height) > 1 && run <= 32 && depth.saturating_mul(height) * run <= 128
+        channels > 0
+            && depth.saturating_mul(height) > 1
+            && run <= 32
+            && depth.saturating_mul(height) * run <= 128
     }
 
     /// Taps of a row that is swept.

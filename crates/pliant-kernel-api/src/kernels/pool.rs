@@ -5,6 +5,9 @@ use pliant_tensor::DType::Float32;
 use super::conv::{DILATIONS, KERNEL_SHAPE, PADDING, STRIDES};
 use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
+/// Maximum number of elements of a window: a kernel polls for interrupts between windows.
+pub const MOST_ELEMENTS: i64 = 1 << 24;
+
 /// The declaration.
 pub static KERNEL: Kernel = Kernel {
     name: "pool",
@@ -34,13 +37,19 @@ pub static KERNEL: Kernel = Kernel {
             default: AttrDefault::Required,
             doc: "what is computed of a window",
         },
-        KERNEL_SHAPE,
+        Attr { doc: "the sizes of the windows, of at most 2^24 elements", ..KERNEL_SHAPE },
         STRIDES,
-        DILATIONS,
-        PADDING,
+        Attr { doc: "the distances between elements of a window", ..DILATIONS },
+        Attr { doc: "positions before the input that windows begin at", ..PADDING },
     ],
     derived: &[],
     relations: |call, sizes| {
+        let shape = call.ints("kernel_shape");
+        if shape.iter().fold(1i64, |n, &size| n.saturating_mul(size)) > MOST_ELEMENTS {
+            return Err(format!(
+                "attribute kernel_shape is {shape:?}, expected windows of at most {MOST_ELEMENTS} elements"
+            ));
+        }
         for name in ["x", "out"] {
             let strides = call.operand(name).map_or(&[][..], |view| view.strides());
             if sizes.get("channels") > 1 && strides.get(1) != Some(&1) {

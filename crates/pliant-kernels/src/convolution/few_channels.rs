@@ -13,13 +13,13 @@ use pliant_exec::abi::KernelRuntime;
 use pliant_machine::isa::Isa;
 
 use super::Convolution;
-use super::line::Line;
+use super::line::{Line, PART, parts};
 use super::shape::Sizes;
 use crate::lanes::{Lanes, for_isa};
 use crate::product::share::{share, unit_work};
 use crate::rules::convolution::few_channels_pay;
 
-/// Results of a tile along a line by one vector of filters, and by two.
+/// Results of a tile along a line. Each has one or two vectors of filters.
 const PIXELS: usize = 12;
 /// Results of a tile where fewer are left.
 const FEW_PIXELS: usize = 4;
@@ -37,7 +37,7 @@ pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
 pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
     let run = for_isa!(isa, whole_line(l: &Line<'_>)).0;
     let piece = |index: usize| {
-        let line = Line::of(c, s, index);
+        let line = Line::part_of(c, s, index);
         // SAFETY: guaranteed by the caller; each line is one piece's.
         unsafe {
             run(&line);
@@ -45,10 +45,9 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
         }
     };
     let depth = s.kernel.iter().product::<usize>() * s.channels;
-    let units = depth.saturating_mul(s.output[2]).saturating_mul(s.filters) / unit_work();
-    let lines = s.batch * s.output[0] * s.output[1];
+    let each = depth.saturating_mul(s.output[2].min(PART)).saturating_mul(s.filters);
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    unsafe { share(runtime, lines, units, &piece) }
+    unsafe { share(runtime, parts(s), each / unit_work(), &piece) }
 }
 
 /// Some results along a line that have the same taps.
@@ -64,11 +63,11 @@ struct Results<'a> {
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
 #[inline(always)]
 unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
-    let (s, width) = (l.s, l.s.output[2]);
-    let mut x = 0;
-    while x < width {
+    let (s, end) = (l.s, l.along.end);
+    let mut x = l.along.start;
+    while x < end {
         let taps = s.taps(2, x);
-        let alike = |count: usize| x + count <= width && s.taps(2, x + count - 1) == taps;
+        let alike = |count: usize| x + count <= end && s.taps(2, x + count - 1) == taps;
         let results = Results {
             line: l,
             taps: [s.taps(0, l.z), s.taps(1, l.y), taps.clone()],
@@ -140,8 +139,7 @@ impl Results<'_> {
                 for y in rows.clone() {
                     for run in 0..runs {
                         let tap = [z, y, columns.start + run];
-                        let far: isize = (0..3).map(|d| tap[d] as isize * l.next_tap(d)).sum();
-                        let input = self.input.wrapping_offset(far);
+                        let input = self.input.wrapping_offset(l.to_tap(tap));
                         let mut weights = panel.wrapping_add(s.weight_row(tap) * width);
                         for k in 0..length {
                             let mut w = [L::zero(); V];

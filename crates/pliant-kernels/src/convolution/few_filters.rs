@@ -13,7 +13,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY};
 use pliant_machine::isa::Isa;
 
 use super::Convolution;
-use super::line::Line;
+use super::line::{Line, PART, parts};
 use super::shape::Sizes;
 use crate::lanes::for_isa;
 use crate::lanes::reduce::Reduce;
@@ -60,19 +60,18 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     let weights = block.cast::<f32>();
     // SAFETY: the block has room for all weights.
     unsafe { unpack(c, s, weights) };
-    let lines = s.output[0] * s.output[1];
     let run = for_isa!(isa, whole_line(work: &Work<'_>)).0;
     let piece = |index: usize| {
-        let work = Work { line: Line::of(c, s, index), weights };
+        let work = Work { line: Line::part_of(c, s, index), weights };
         // SAFETY: guaranteed by the caller; each line is one piece's.
         unsafe {
             run(&work);
             work.line.finish(c.epilogue())
         }
     };
-    let units = depth.saturating_mul(s.output[2]).saturating_mul(s.filters) / unit_work();
+    let each = depth.saturating_mul(s.output[2].min(PART)).saturating_mul(s.filters);
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    let status = unsafe { share(runtime, s.batch * lines, units, &piece) };
+    let status = unsafe { share(runtime, parts(s), each / unit_work(), &piece) };
     // SAFETY: as above.
     unsafe { (runtime.free_workspace)(block) };
     status
@@ -110,10 +109,10 @@ unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
 #[inline(always)]
 unsafe fn whole_line<L: Reduce>(work: &Work<'_>) {
     let (line, s) = (&work.line, work.line.s);
-    let mut x = 0;
-    while x < s.output[2] {
+    let mut x = line.along.start;
+    while x < line.along.end {
         let taps = s.taps(2, x);
-        let whole = x + PIXELS <= s.output[2] && s.taps(2, x + PIXELS - 1) == taps;
+        let whole = x + PIXELS <= line.along.end && s.taps(2, x + PIXELS - 1) == taps;
         let results = Results {
             taps: [s.taps(0, line.z), s.taps(1, line.y), taps],
             input: line.first_input(x),
@@ -172,9 +171,7 @@ impl Results<'_> {
                 for y in second.clone() {
                     for run in 0..runs {
                         let x = third.start + run;
-                        let at = [z, y, x];
-                        let far: isize = (0..3).map(|d| at[d] as isize * l.next_tap(d)).sum();
-                        let input = self.input.wrapping_offset(far);
+                        let input = self.input.wrapping_offset(l.to_tap([z, y, x]));
                         let tap = (z * s.kernel[1] + y) * s.kernel[2] + x;
                         let weights = self.work.weights.wrapping_add(tap * s.channels);
                         let (inputs, weights) = ((input, result), (weights, each));

@@ -1,16 +1,28 @@
-//! A line of results of a convolution whose input and results have channels last, and whose padding is skipped.
+//! A part of a line of results of a convolution whose input and results have channels last, and whose padding is skipped.
+
+use std::ops::Range;
 
 use super::Convolution;
 use super::shape::Sizes;
 use crate::epilogue::{Epilogue, Place, finish};
+use crate::product::share::part;
 
-/// A line of results.
+/// Maximum number of results of a part of a line, so that threads share long lines: a multiple of the results of a tile.
+pub(super) const PART: usize = 480;
+
+/// Results along a line. Strides of dims with one element may be any numbers, so that addresses wrap.
 pub(super) struct Line<'a> {
     pub c: &'a Convolution,
     pub s: &'a Sizes,
     pub batch: usize,
     pub z: usize,
     pub y: usize,
+    pub along: Range<usize>,
+}
+
+/// The number of parts of all lines.
+pub(super) fn parts(s: &Sizes) -> usize {
+    s.batch * s.output[0] * s.output[1] * s.output[2].div_ceil(PART)
 }
 
 impl<'a> Line<'a> {
@@ -18,7 +30,14 @@ impl<'a> Line<'a> {
     pub fn of(c: &'a Convolution, s: &'a Sizes, index: usize) -> Line<'a> {
         let (batch, at) =
             (index / (s.output[0] * s.output[1]), index % (s.output[0] * s.output[1]));
-        Line { c, s, batch, z: at / s.output[1], y: at % s.output[1] }
+        Line { c, s, batch, z: at / s.output[1], y: at % s.output[1], along: 0..s.output[2] }
+    }
+
+    /// The part with this index among those of all lines ([`parts`]).
+    pub fn part_of(c: &'a Convolution, s: &'a Sizes, index: usize) -> Line<'a> {
+        let count = s.output[2].div_ceil(PART);
+        let along = part(s.output[2], 1, index % count, count);
+        Line { along, ..Line::of(c, s, index / count) }
     }
 
     /// The address of a pixel's results.
@@ -30,24 +49,30 @@ impl<'a> Line<'a> {
     /// The offset of the input of tap 0 of result `at` along a dim, which may be outside of the input.
     pub fn input(&self, d: usize, at: usize) -> isize {
         let place = at as i64 * self.s.stride[d] as i64 - self.s.before[d] as i64;
-        (place * self.c.x.pixel[d]) as isize
+        place.wrapping_mul(self.c.x.pixel[d]) as isize
     }
 
     /// The address of the input of tap 0 of result `x`, channel 0, which may be outside of the input.
     pub fn first_input(&self, x: usize) -> *const f32 {
-        let image = (self.batch as i64 * self.c.x.batch) as isize;
-        let offset = image + self.input(0, self.z) + self.input(1, self.y) + self.input(2, x);
-        self.c.x.data.wrapping_offset(offset)
+        let image = (self.batch as i64).wrapping_mul(self.c.x.batch) as isize;
+        let dims = [self.input(0, self.z), self.input(1, self.y), self.input(2, x)];
+        self.c.x.data.wrapping_offset(dims.into_iter().fold(image, isize::wrapping_add))
     }
 
     /// The distance between the inputs of adjacent taps of a dim.
     pub fn next_tap(&self, d: usize) -> isize {
-        (self.s.dilation[d] as i64 * self.c.x.pixel[d]) as isize
+        (self.s.dilation[d] as i64).wrapping_mul(self.c.x.pixel[d]) as isize
+    }
+
+    /// The distance between the inputs of a tap and of tap 0.
+    pub fn to_tap(&self, tap: [usize; 3]) -> isize {
+        let dims = (0..3).map(|d| (tap[d] as isize).wrapping_mul(self.next_tap(d)));
+        dims.fold(0, isize::wrapping_add)
     }
 
     /// The distance between the inputs of adjacent results.
     pub fn next_result(&self) -> isize {
-        self.s.stride[2] as isize * self.c.x.pixel[2] as isize
+        (self.s.stride[2] as isize).wrapping_mul(self.c.x.pixel[2] as isize)
     }
 
     /// Finishes the results of all filters. Returns a kernel status.
@@ -55,10 +80,11 @@ impl<'a> Line<'a> {
     /// # Safety
     /// The results are complete, and not accessed by others; the epilogue accepts its operands.
     pub unsafe fn finish(&self, epilogue: Option<&Epilogue>) -> i64 {
-        let (s, row) = (self.s, (self.z * self.s.output[1] + self.y) * self.s.output[2]);
+        let (s, start) = (self.s, self.along.start);
+        let row = (self.z * s.output[1] + self.y) * s.output[2] + start;
         let place = Place { batch: self.batch, row, column: 0 };
-        let size = (s.output[2], s.filters);
+        let size = (self.along.len(), s.filters);
         // SAFETY: guaranteed by the caller.
-        unsafe { finish(epilogue, self.out(0), self.c.out.pixel[2] as isize, size, place) }
+        unsafe { finish(epilogue, self.out(start), self.c.out.pixel[2] as isize, size, place) }
     }
 }

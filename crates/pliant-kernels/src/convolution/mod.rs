@@ -156,7 +156,6 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     let (s, first) = s.cropped();
     let data = c.x.data.wrapping_offset(c.x.offset(0, first));
     let c = &Convolution { x: Image { data, ..c.x }, ..*c };
-    let s = s.flat(c);
     if few_filters::applies(c, &s) {
         // SAFETY: guaranteed by the caller.
         return unsafe { few_filters::run(isa, runtime, c, &s) };
@@ -165,6 +164,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
         // SAFETY: guaranteed by the caller.
         return unsafe { few_channels::run(isa, runtime, c, &s) };
     }
+    let s = s.flat(c);
     if s.in_place(c) {
         // SAFETY: guaranteed by the caller.
         return unsafe { implicit::run(isa, runtime, c, &s, &c.x) };

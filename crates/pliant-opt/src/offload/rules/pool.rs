@@ -44,7 +44,7 @@
 
 use pliant_ir::relax::{Callee, ExprData};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
-use pliant_kernel_api::kernels::pool::KERNEL;
+use pliant_kernel_api::kernels::pool::{KERNEL, MOST_ELEMENTS};
 use pliant_ops::te::{self, TensorView};
 use pliant_ops::te_call_sized;
 use pliant_pass::PassError;
@@ -111,13 +111,20 @@ impl Windows {
         }
         let elements = kernel.iter().fold(1i64, |n, &k| n.saturating_mul(k));
         let steps = kernel.iter().fold(0i64, |n, &k| n.saturating_add(k));
-        if elements > MOST_STEPS * steps {
+        if elements > steps.saturating_mul(MOST_STEPS) {
             return Err("its windows are large: loops reduce one axis after the other".into());
+        }
+        let lists = [&kernel, &strides, &dilation, &padding];
+        if elements > MOST_ELEMENTS || lists.into_iter().flatten().any(|&n| n > MOST) {
+            return Err("the kernel does not take numbers of this size".into());
         }
         let before = padding[..dims].to_vec();
         Ok(Windows { mean, dims, kernel, strides, dilation, before })
     }
 }
+
+/// Maximum of the kernel's attributes.
+const MOST: i64 = 1 << 28;
 
 /// How many times as many elements as steps along one axis after the other a window may have: reading a window again costs less
 /// than writing partial results.
