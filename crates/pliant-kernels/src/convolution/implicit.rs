@@ -43,18 +43,34 @@ struct Work<'a> {
 }
 
 /// Some results along a line that have the same taps.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Sliver {
     pixel: [usize; 3],
     height: usize,
     /// For each dim, the first tap whose input exists, and the end of these taps.
     taps: [(usize, usize); 3],
     /// Whether sums were stored already.
-    begun: bool,
+    has_sums: bool,
 }
 
-/// The slivers of a block.
-type Slivers = [Sliver; MAX_BLOCK_PIXELS];
+/// The slivers of a block. The array is not initialised as a whole: blocks of thin convolutions take less than a microsecond.
+struct Slivers {
+    all: [MaybeUninit<Sliver>; MAX_BLOCK_PIXELS],
+    count: usize,
+}
+
+impl Slivers {
+    fn push(&mut self, sliver: Sliver) {
+        self.all[self.count].write(sliver);
+        self.count += 1;
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [Sliver] {
+        let first = self.all.as_mut_ptr().cast::<Sliver>();
+        // SAFETY: `push` has initialised the first `count` slivers.
+        unsafe { std::slice::from_raw_parts_mut(first, self.count) }
+    }
+}
 
 /// Results of a block, aligned to a cache line.
 #[repr(C, align(64))]
@@ -110,8 +126,8 @@ pub(super) unsafe fn run(
 }
 
 impl Work<'_> {
-    /// The results of a block, line by line, and the number of slivers.
-    fn slivers(&self, block: usize) -> (Slivers, usize) {
+    /// The results of a block, line by line.
+    fn slivers(&self, block: usize) -> Slivers {
         let [_, height, width] = self.s.output;
         let lines = self.s.output[0] * height;
         let (lines, along): (Range<usize>, Range<usize>) = if self.chunks > 1 {
@@ -120,7 +136,8 @@ impl Work<'_> {
         } else {
             (part(lines, 1, block, self.blocks), 0..width)
         };
-        let (mut all, mut count) = ([Sliver::default(); MAX_BLOCK_PIXELS], 0);
+        let mut out =
+            Slivers { all: [const { MaybeUninit::uninit() }; MAX_BLOCK_PIXELS], count: 0 };
         let ends = |taps: Range<usize>| (taps.start, taps.end);
         for line in lines {
             let (z, y) = (line / height, line % height);
@@ -128,20 +145,20 @@ impl Work<'_> {
             let mut x = along.start;
             while x < along.end {
                 let columns = self.s.taps(2, x);
-                let end = self.alike(x, &columns, along.end);
+                let end = self.same_taps_end(x, &columns, along.end);
                 for (first, height) in slivers(end - x) {
                     let taps = [planes, rows, ends(columns.clone())];
-                    all[count] = Sliver { pixel: [z, y, x + first], height, taps, begun: false };
-                    count += 1;
+                    let pixel = [z, y, x + first];
+                    out.push(Sliver { pixel, height, taps, has_sums: false });
                 }
                 x = end;
             }
         }
-        (all, count)
+        out
     }
 
     /// The end of the results from `x` on, before `most`, that have the same taps of a row.
-    fn alike(&self, x: usize, taps: &Range<usize>, most: usize) -> usize {
+    fn same_taps_end(&self, x: usize, taps: &Range<usize>, most: usize) -> usize {
         let (s, reach) = (self.s, (self.s.kernel[2] - 1) * self.s.dilation[2]);
         let mut end = x + 1;
         if *taps == (0..s.kernel[2]) {
@@ -181,7 +198,8 @@ impl Work<'_> {
         let scratch = scratch.0.as_mut_ptr().cast::<f32>();
         let in_place = self.c.out.channel == 1;
         let slice = slice_rows(self.kernels);
-        let (mut slivers, count) = self.slivers(block);
+        let mut slivers = self.slivers(block);
+        let (count, slivers) = (slivers.count, slivers.as_mut_slice());
         let of_tap = s.group_channels();
         let runs = self.runs().enumerate();
         for (index, tap, k) in
@@ -190,7 +208,7 @@ impl Work<'_> {
             let ends = index == last && k.end == depth;
             let row = panel * panel_rows + s.weight_row(tap);
             let mut at = 0;
-            for (number, sliver) in slivers[..count].iter_mut().enumerate() {
+            for (number, sliver) in slivers.iter_mut().enumerate() {
                 let out = self.c.out.data.wrapping_offset(
                     self.c.out.offset(batch, sliver.pixel)
                         + filter as isize * self.c.out.channel as isize,
@@ -205,15 +223,15 @@ impl Work<'_> {
                 // The part of the run that is inside of the input.
                 let run = self.inside(sliver, tap);
                 let k = (run.start * of_tap).max(k.start)..(run.end * of_tap).min(k.end);
-                if !k.is_empty() || (ends && !sliver.begun) {
+                if !k.is_empty() || (ends && !sliver.has_sums) {
                     let k = if k.is_empty() { 0..0 } else { k };
                     let weights = self.c.weights.wrapping_add((row + k.start) * self.width);
                     let next = weights.wrapping_add(k.len() * self.width).cast::<u8>();
                     let ahead = Ahead::share(next, self.width * 4, k.len(), number, count);
                     let a = self.input(batch, sliver, tap).wrapping_add(group * of_tap + k.start);
                     // SAFETY: guaranteed by the caller.
-                    unsafe { self.tiles((a, k.len()), weights, c, size, (sliver.begun, ahead)) };
-                    sliver.begun = true;
+                    unsafe { self.tiles((a, k.len()), weights, c, size, (sliver.has_sums, ahead)) };
+                    sliver.has_sums = true;
                 }
                 if !ends {
                     continue;

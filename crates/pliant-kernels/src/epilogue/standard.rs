@@ -49,6 +49,12 @@ pub enum Activation {
 }
 
 impl Activation {
+    /// Whether a vector of values takes more than a few instructions.
+    fn is_costly(self) -> bool {
+        use Activation::*;
+        matches!(self, Gelu | GeluTanh | Silu | Sigmoid | Tanh)
+    }
+
     /// Every activation, by its number.
     pub const ALL: [Activation; 11] = {
         use Activation::*;
@@ -176,9 +182,11 @@ pub unsafe fn with(isa: Isa, standard: &Standard, tile: &EpilogueTile) -> i64 {
     }
     let (run, lanes) = for_isa!(isa, each_row(isa: Isa, standard: &Standard, tile: &EpilogueTile));
     let plain = [standard.before.data, standard.after.data].iter().all(|data| data.is_null());
+    let narrow = 2 * tile.columns <= lanes as i64 && tile.rows >= MIN_ROWS;
+    let costly = Activation::ALL[standard.activation as usize].is_costly();
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if plain && standard.out.is_null() && 2 * tile.columns <= lanes as i64 && tile.rows > 1 {
+        if plain && standard.out.is_null() && narrow && costly {
             in_one_row(standard, tile, &|s, row| run(isa, s, row));
         } else {
             run(isa, standard, tile);
@@ -187,11 +195,13 @@ pub unsafe fn with(isa: Isa, standard: &Standard, tile: &EpilogueTile) -> i64 {
     STATUS_OK
 }
 
+/// Rows from which [`in_one_row`] pays. Tiles of packed products have fewer.
+const MIN_ROWS: i64 = 16;
 /// Elements of the buffer of [`in_one_row`].
 const ROW: usize = 256;
 
-/// Finishes the rows of a narrow tile as one row after another of a buffer, where the factors and terms of the columns repeat:
-/// vectors would be nearly empty in rows of a few columns.
+/// Finishes the rows of a narrow tile as one row after another of a buffer, where the factors and terms of the columns repeat. An
+/// activation that takes many instructions would compute nearly empty vectors in rows of a few columns.
 ///
 /// # Safety
 /// As for [`with`]; the operands are factors and terms of columns only.

@@ -2,6 +2,7 @@
 
 mod attention;
 mod convolution;
+mod epilogue;
 mod fused;
 mod guard;
 mod integer_convolution;
