@@ -4,8 +4,8 @@
 //! The runs of adjacent inputs under a row of the filter are short, so that loading and storing sums between them, as the tiles
 //! of `implicit` do, takes longer than multiplying. Inputs are read in place: taps outside of the input are skipped.
 //!
-//! Recipe: results by filters in registers as for products, over the taps of a direct convolution. Measured: "few channels"
-//! under "Convolution" in `docs/performance.md`.
+//! Recipe: results by filters in registers as for products, over the taps of a direct convolution. Measured: "Convolution"
+//! in `docs/performance.md`.
 
 use std::ops::Range;
 

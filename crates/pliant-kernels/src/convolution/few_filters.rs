@@ -4,7 +4,7 @@
 //! inputs is loaded once for all filters and each vector of weights for [`PIXELS`] results, whose sums stay in registers over all
 //! taps and channels. Inputs are read in place: taps outside of the input are skipped.
 //!
-//! Recipe: the tiles of a product whose inner dimension is in the lanes. Measured: "few filters" under "Convolution" in
+//! Recipe: the tiles of a product whose inner dimension is in the lanes. Measured: "Convolution" in
 //! `docs/performance.md`.
 
 use std::ops::Range;
