@@ -45,7 +45,12 @@ struct Work<'a> {
 /// Some results along a line that have the same taps.
 #[derive(Clone, Copy)]
 struct Sliver {
-    pixel: [usize; 3],
+    /// The input of tap 0 of the first result, channel 0. It may be outside of the image.
+    input: *const f32,
+    /// The first result of filter 0, and its number among the pixels of the image.
+    out: *mut f32,
+    row: usize,
+    /// The number of results.
     height: usize,
     /// For each dim, the first tap whose input exists, and the end of these taps.
     taps: [(usize, usize); 3],
@@ -127,7 +132,7 @@ pub(super) unsafe fn run(
 
 impl Work<'_> {
     /// The results of a block, line by line.
-    fn slivers(&self, block: usize) -> Slivers {
+    fn slivers(&self, batch: usize, block: usize) -> Slivers {
         let [_, height, width] = self.s.output;
         let lines = self.s.output[0] * height;
         let (lines, along): (Range<usize>, Range<usize>) = if self.chunks > 1 {
@@ -147,9 +152,15 @@ impl Work<'_> {
                 let columns = self.s.taps(2, x);
                 let end = self.same_taps_end(x, &columns, along.end);
                 for (first, height) in slivers(end - x) {
-                    let taps = [planes, rows, ends(columns.clone())];
                     let pixel = [z, y, x + first];
-                    out.push(Sliver { pixel, height, taps, has_sums: false });
+                    out.push(Sliver {
+                        input: self.input(batch, pixel),
+                        out: self.c.out.data.wrapping_offset(self.c.out.offset(batch, pixel)),
+                        row: (z * self.s.output[1] + y) * width + pixel[2],
+                        height,
+                        taps: [planes, rows, ends(columns.clone())],
+                        has_sums: false,
+                    });
                 }
                 x = end;
             }
@@ -198,7 +209,7 @@ impl Work<'_> {
         let scratch = scratch.0.as_mut_ptr().cast::<f32>();
         let in_place = self.c.out.channel == 1;
         let slice = slice_rows(self.kernels);
-        let mut slivers = self.slivers(block);
+        let mut slivers = self.slivers(batch, block);
         let (count, slivers) = (slivers.count, slivers.as_mut_slice());
         let of_tap = s.group_channels();
         let runs = self.runs().enumerate();
@@ -207,12 +218,10 @@ impl Work<'_> {
         {
             let ends = index == last && k.end == depth;
             let row = panel * panel_rows + s.weight_row(tap);
+            let to_tap = self.to_tap(tap).wrapping_add((group * of_tap) as isize);
             let mut at = 0;
             for (number, sliver) in slivers.iter_mut().enumerate() {
-                let out = self.c.out.data.wrapping_offset(
-                    self.c.out.offset(batch, sliver.pixel)
-                        + filter as isize * self.c.out.channel as isize,
-                );
+                let out = sliver.out.wrapping_offset(filter as isize * self.c.out.channel as isize);
                 let c = if in_place {
                     (out, self.c.out.pixel[2] as isize)
                 } else {
@@ -228,7 +237,7 @@ impl Work<'_> {
                     let weights = self.c.weights.wrapping_add((row + k.start) * self.width);
                     let next = weights.wrapping_add(k.len() * self.width).cast::<u8>();
                     let ahead = Ahead::share(next, self.width * 4, k.len(), number, count);
-                    let a = self.input(batch, sliver, tap).wrapping_add(group * of_tap + k.start);
+                    let a = sliver.input.wrapping_offset(to_tap.wrapping_add(k.start as isize));
                     // SAFETY: guaranteed by the caller.
                     unsafe { self.tiles((a, k.len()), weights, c, size, (sliver.has_sums, ahead)) };
                     sliver.has_sums = true;
@@ -236,9 +245,7 @@ impl Work<'_> {
                 if !ends {
                     continue;
                 }
-                let [z, y, x] = sliver.pixel;
-                let row = (z * s.output[1] + y) * s.output[2] + x;
-                let place = Place { batch, row, column: filter };
+                let place = Place { batch, row: sliver.row, column: filter };
                 // SAFETY: the sums are complete; guaranteed by the caller.
                 let status = unsafe { finish(self.epilogue, c.0, c.1, size, place) };
                 if status != STATUS_OK {
@@ -263,15 +270,22 @@ impl Work<'_> {
         first.saturating_sub(tap[2])..end.saturating_sub(tap[2]).min(self.merged)
     }
 
-    /// The input of a tap for the first result of a sliver, which may be outside of the input.
-    fn input(&self, batch: usize, sliver: &Sliver, tap: [usize; 3]) -> *const f32 {
+    /// The input of tap 0 of a result, which may be outside of the image.
+    fn input(&self, batch: usize, pixel: [usize; 3]) -> *const f32 {
         let s = self.s;
         let at = |d: usize| {
-            let inside = sliver.pixel[d] * s.stride[d] + tap[d] * s.dilation[d];
-            (inside as i64 - s.before[d] as i64) * self.x.pixel[d]
+            let inside = (pixel[d] * s.stride[d]) as i64 - s.before[d] as i64;
+            inside.wrapping_mul(self.x.pixel[d])
         };
-        let offset = batch as i64 * self.x.batch + at(0) + at(1) + at(2);
+        let start = (batch as i64).wrapping_mul(self.x.batch);
+        let offset = (0..3).map(at).fold(start, i64::wrapping_add);
         self.x.data.wrapping_offset(offset as isize)
+    }
+
+    /// The distance between the inputs of a tap and of tap 0.
+    fn to_tap(&self, tap: [usize; 3]) -> isize {
+        let at = |d: usize| ((tap[d] * self.s.dilation[d]) as i64).wrapping_mul(self.x.pixel[d]);
+        (0..3).map(at).fold(0, i64::wrapping_add) as isize
     }
 
     /// One run of a sliver, strip by strip.
