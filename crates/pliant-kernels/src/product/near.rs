@@ -30,7 +30,8 @@ pub unsafe fn with_near_rows<T: Element>(
     f: impl FnOnce(&PackedProduct<T>) -> i64,
 ) -> i64 {
     let (a, a_row, a_col) = product.a;
-    let apart = a_row.unsigned_abs() * size_of::<T>();
+    // The row stride of a single row may be any number.
+    let apart = a_row.unsigned_abs().saturating_mul(size_of::<T>());
     if a_col != 1 || !pays(apart, rows.len(), panels) {
         return f(product);
     }

@@ -19,6 +19,12 @@ fn files(folder: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| std::fs::read(path).expect("a file")).collect()
 }
 
+/// The lines of the files in a folder of `tests`.
+fn lines(folder: &str) -> Vec<Vec<u8>> {
+    let text = files(folder).concat();
+    text.split(|b| *b == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
 /// Runs all inputs and that many mutants of them; returns how many ran.
 fn replay(name: &str, inputs: &[Vec<u8>], mutants: usize) -> usize {
     let target = TARGETS.iter().find(|t| t.name == name).expect("a target");
@@ -33,15 +39,14 @@ fn replay(name: &str, inputs: &[Vec<u8>], mutants: usize) -> usize {
 
 #[test]
 fn calls_of_library_kernels_stay_inside_their_buffers() {
-    let lines = files("corpus/kernels").concat();
-    let known = lines.split(|b| *b == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec);
-    let inputs: Vec<Vec<u8>> = known.chain(kernels::seeds()).collect();
+    let inputs = [lines("corpus/kernels"), kernels::seeds()].concat();
     assert!(replay("kernels", &inputs, 2000) > 100);
 }
 
 #[test]
 fn calls_of_declared_kernels_end_with_a_result_or_an_error() {
-    assert!(replay("kernel_calls", &kernel_calls::seeds(), 3000) > 300);
+    let inputs = [lines("corpus/kernel_calls"), kernel_calls::seeds()].concat();
+    assert!(replay("kernel_calls", &inputs, 3000) > 300);
 }
 
 #[test]
