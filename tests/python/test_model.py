@@ -459,34 +459,33 @@ else:
 """
 
 
+def printed_under(folder: Path, **variables: str) -> str:
+    """What the program prints in a process with these environment variables."""
+    program = folder / "program.py"
+    program.write_text(FORCED_ISA)
+    command = [sys.executable, str(program)]
+    environment = {**os.environ, **variables}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize("isa", ["amx", "avx512", "avx2", "neon", "portable", "", "mmx"])
 def test_an_instruction_set_is_forced_or_refused(isa: str, tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(FORCED_ISA)
-    environment = {**os.environ, "PLIANT_ISA": isa}
-    done = subprocess.run(
-        [sys.executable, str(program)], capture_output=True, text=True, timeout=60, env=environment
-    )
-    assert done.returncode == 0, done.stderr
+    printed = printed_under(tmp_path, PLIANT_ISA=isa)
     if isa in ("portable", ""):
-        assert done.stdout == "right\n"
+        assert printed == "right\n"
     elif isa == "mmx":
-        assert "PLIANT_ISA is 'mmx', which names no instructions" in done.stdout
+        assert "PLIANT_ISA is 'mmx', which names no instructions" in printed
     else:
         missing = f"PLIANT_ISA asks for {isa}, which this machine lacks"
-        assert done.stdout == "right\n" or missing in done.stdout
+        assert printed == "right\n" or missing in printed
 
 
 @pytest.mark.parametrize("caches", ["48K,2M,32M", "1,1,1", "9999M,9999M,9999M", "", "48K", "48K,2M,many"])
 def test_cache_sizes_are_replaced_or_refused(caches: str, tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(FORCED_ISA)
-    environment = {**os.environ, "PLIANT_CACHES": caches}
-    done = subprocess.run(
-        [sys.executable, str(program)], capture_output=True, text=True, timeout=60, env=environment
-    )
-    assert done.returncode == 0, done.stderr
+    printed = printed_under(tmp_path, PLIANT_CACHES=caches)
     if caches in ("48K", "48K,2M,many"):
-        assert f"PLIANT_CACHES is '{caches}'; expected the sizes of the three levels" in done.stdout
+        assert f"PLIANT_CACHES is '{caches}'; expected the sizes of the three levels" in printed
     else:
-        assert done.stdout == "right\n"
+        assert printed == "right\n"

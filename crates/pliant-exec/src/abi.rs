@@ -138,7 +138,7 @@ pub struct KernelRuntime {
     pub told: *const Told,
     /// Reports the error of a library kernel.
     pub report_error: ReportError,
-    /// Where library kernels add the operations that they compute. Null unless the run is profiled.
+    /// The counter of floating-point operations of library kernels; null unless the run is profiled.
     pub flops: *const Flops,
 }
 

@@ -107,7 +107,7 @@ trait Combine<L> {
     /// The value before the first element.
     ///
     /// # Safety
-    /// The machine has the instructions, here and below.
+    /// The machine has the instructions of `L`. This holds for all methods.
     unsafe fn start() -> L;
     /// The value after another element.
     unsafe fn add(so_far: L, element: L) -> L;

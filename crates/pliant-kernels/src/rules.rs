@@ -112,7 +112,7 @@ pub mod packed {
     /// instead of 96 at 504 x 384 x 384 and 82 instead of 93 at 252 x 3072 x 768. Compared with
     /// parts of up to 6144, this takes 0.97 of the time at 264 x 384 x 3000 and the same at 1500,
     /// with one thread.
-    pub const DEEP: usize = 1536;
+    pub const DEEP: usize = pliant_machine::cost::BLOCK_DEPTH;
     /// Maximum number of rows of a block on any machine.
     pub const MAX_BLOCK_ROWS: usize = pliant_machine::cost::MAX_BLOCK_ROWS;
     /// Number of rows of a block of A.
@@ -350,8 +350,8 @@ pub mod attention {
     /// for two and 0.9 for four: a limit of three, which was not measured, may be better.
     const FEW_ROWS: usize = 4;
     /// Number of keys up to which a block of rows keeps all its scores and is processed in one
-    /// pass; beyond it, blocks of keys use a running maximum and sum. On Emerald Rapids, where scores of 24 rows are then
-    /// 384 KB, 128 rows by 8192 keys take 1.6 times as long with full scores. With a limit of 1024 instead of 4096,
+    /// pass; beyond it, blocks of keys use a running maximum and sum. On Emerald Rapids the limit is 4096 keys, whose scores of 24
+    /// rows take 384 KB: 128 rows by 8192 keys take 1.6 times as long with full scores. With a limit of 1024,
     /// heads of 64 reach 48 to 49 % of the peak at 1536, 2048 and 4096 keys, with this one 56 to
     /// 58, and 49 against 63 for 2048 causal keys (one thread; two threads are similar, except 54
     /// against 58 at 4096).
@@ -428,7 +428,7 @@ pub mod convolution {
     pub fn block_pixels() -> usize {
         (Machine::host().caches.l1 / 4 * 3 / (64 * size_of::<f32>())).clamp(24, MAX_BLOCK_PIXELS)
     }
-    /// The same on any machine, at most: kernels have scratch memory for as many.
+    /// Maximum of [`block_pixels`] on any machine: the size of the kernels' scratch memory.
     pub const MAX_BLOCK_PIXELS: usize = 96;
     /// Number of pieces that tiles of results are cut into if there are few blocks. Not measured.
     pub fn short_pieces() -> usize {
@@ -539,7 +539,7 @@ pub mod recurrent {
     pub fn piece_rows() -> usize {
         super::convolution::block_pixels()
     }
-    /// The same on any machine, at most: kernels have scratch memory for as many.
+    /// Maximum of [`piece_rows`] on any machine: the size of the kernels' scratch memory.
     pub const MAX_ROWS: usize = super::convolution::MAX_BLOCK_PIXELS;
 }
 

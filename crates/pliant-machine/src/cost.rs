@@ -14,7 +14,9 @@ const FLOAT: usize = 4;
 const SLICE_UNIT: usize = 4096;
 /// The maximum number of pieces that work is cut into.
 pub const MAX_PIECES: usize = 256;
-/// Rows of A in a block of a packed product, at most: kernels have scratch memory for as many.
+/// Depth of a block of A in a packed product; a deeper one is cut into equal parts.
+pub const BLOCK_DEPTH: usize = 1536;
+/// Maximum number of rows of A in a block of a packed product, for which kernels have scratch memory.
 pub const MAX_BLOCK_ROWS: usize = 132;
 /// Rows of A in a block of a packed product, at least.
 const MIN_BLOCK_ROWS: usize = 24;
@@ -47,11 +49,6 @@ impl Machine {
     /// third, which other layers need too. At most 4 MB, the largest that was measured with a whole model.
     pub fn cached_weights(&self) -> usize {
         (self.caches.l3 / 8).max(self.caches.l2).min(4 << 20)
-    }
-
-    /// The microseconds that a core takes for multiply-adds of float32, rounded down.
-    pub fn micros(&self, multiply_adds: usize) -> usize {
-        multiply_adds / self.rates.multiply_adds
     }
 }
 

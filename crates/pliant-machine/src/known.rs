@@ -6,9 +6,9 @@ use crate::isa::{Isa, Vectors};
 /// into pieces by these rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
-    /// Multiply-adds of float32 of matrix products.
+    /// Float32 multiply-adds in matrix products.
     pub multiply_adds: usize,
-    /// Multiply-adds of float32 of depthwise convolutions, which reuse little of what they load.
+    /// Float32 multiply-adds in depthwise convolutions. It is lower because each loaded value is used only a few times.
     pub depthwise: usize,
     /// Elements of float32 that are copied, from and to the second-level cache.
     pub copied: usize,

@@ -3,7 +3,7 @@
 //! A released storage goes to the pool of the thread that releases it, and the next storage of a
 //! similar size reuses it. The size of the pool is limited ([`set_pool_limit`]), so memory use adapts to the current shapes:
 //! blocks beyond the limit are returned to the system when the run ends, and those beyond [`WHILE_RUNNING`] times the limit
-//! immediately. Returning large blocks between the layers of a model would cost a page fault for each page of the next.
+//! immediately. If blocks were returned between the layers of a model, each page of the next layer's blocks would fault.
 //!
 //! A block belongs to the VM that allocated it and is never reused by another VM. When a VM is
 //! dropped, its blocks are removed from the pools of all threads ([`Owner`]).

@@ -38,7 +38,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) context: &'a mut Context,
     instrument: Option<&'a Instrument>,
-    /// The operations of library kernels in the running call, counted for the instrument.
+    /// Counts the floating-point operations of library kernels in the current call, for the instrument.
     flops: Flops,
     pub(crate) function: usize,
     pub(crate) base: usize,

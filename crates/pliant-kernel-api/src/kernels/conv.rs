@@ -6,8 +6,8 @@ use pliant_tensor::{is_panel_width, may_share_panels};
 use super::activation;
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// Maximum of the sizes for each dim.
-const MOST: i64 = 1 << 28;
+/// Maximum of the numbers of each dim in the attributes of convolutions and pooling.
+pub const MOST: i64 = 1 << 28;
 
 const IMAGES: Dims = Dims::Fixed(&["batch", "filters", "out_depth", "out_height", "out_width"]);
 

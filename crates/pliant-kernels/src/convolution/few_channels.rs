@@ -54,7 +54,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
 struct Results<'a> {
     line: &'a Line<'a>,
     taps: [Range<usize>; 3],
-    /// The channel 0 of the input of tap 0 of the first result, which may be outside of the input.
+    /// The address that tap 0 of the first result reads, channel 0. It may be outside of the image.
     input: *const f32,
     out: *mut f32,
 }

@@ -39,7 +39,7 @@ struct Work<'a> {
 /// Some results along a line that have the same taps.
 struct Results<'a> {
     taps: [Range<usize>; 3],
-    /// The channel 0 of the input of tap 0 of the first result, which may be outside of the input.
+    /// The address that tap 0 of the first result reads, channel 0. It may be outside of the image.
     input: *const f32,
     out: *mut f32,
     work: &'a Work<'a>,

@@ -45,7 +45,7 @@ struct Work<'a> {
 /// Some results along a line that have the same taps.
 #[derive(Clone, Copy)]
 struct Sliver {
-    /// The input of tap 0 of the first result, channel 0. It may be outside of the image.
+    /// The address that tap 0 of the first result reads, channel 0. It may be outside of the image.
     input: *const f32,
     /// The first result of filter 0, and its number among the pixels of the image.
     out: *mut f32,

@@ -385,7 +385,7 @@ impl Model {
     }
 
     /// Runs the model once to warm up and `runs` times to measure which functions take the time. Inputs are those of a call;
-    /// `timeout` is the time limit of each run in seconds. Meanwhile, runs of the model on other threads are slower.
+    /// `timeout` is the time limit of each run in seconds. Runs of the model on other threads are slower during a profile.
     #[pyo3(signature = (*args, runs=10, timeout=None, **kwargs))]
     fn profile(
         &self,

@@ -20,13 +20,12 @@
 
 use pliant_ir::tir::{BinOp, Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
 use pliant_machine::Machine;
+use pliant_machine::cost::BLOCK_DEPTH;
 
 /// Maximum number of rows of a block, as the kernels process at once.
 pub(super) fn most_rows() -> i64 {
-    Machine::host().block_rows(DEPTH, TILE_ROWS as usize) as i64
+    Machine::host().block_rows(BLOCK_DEPTH, TILE_ROWS as usize) as i64
 }
-/// The depth that a block of rows of the kernels is computed for.
-const DEPTH: usize = 1536;
 /// Maximum number of rows if B is not packed.
 pub(super) const MOST_VARYING_ROWS: i64 = 192;
 /// Maximum number of panels of a block.

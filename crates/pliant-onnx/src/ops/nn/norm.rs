@@ -60,7 +60,12 @@ fn normalize(
 }
 
 /// `scale / sqrt(var + epsilon)`.
-fn normalizer(n: &mut Node<'_, '_>, scale: Expr, var: Expr, eps: f64) -> Result<Expr, Problem> {
+fn scale_per_deviation(
+    n: &mut Node<'_, '_>,
+    scale: Expr,
+    var: Expr,
+    eps: f64,
+) -> Result<Expr, Problem> {
     let dtype = n.dtype(var)?;
     let eps = n.number(eps, dtype)?;
     let var = n.op("relax.add", &[var, eps])?;
@@ -113,7 +118,7 @@ fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
     let (x, parts) = (all[0], &all[1..]);
     if !training {
         // Two operations per element, as ONNX Runtime: the parameters are usually constants, and folded.
-        let scale = normalizer(n, parts[0], parts[3], eps)?;
+        let scale = scale_per_deviation(n, parts[0], parts[3], eps)?;
         let moved = n.op("relax.multiply", &[parts[2], scale])?;
         let shift = n.op("relax.subtract", &[parts[1], moved])?;
         let y = scale_and_shift(n, x, scale, shift)?;

@@ -23,7 +23,7 @@ pub(super) fn is_convolution(func: &Function, e: Expr) -> bool {
         && has_channels_first(&attrs, "data_layout", index % 3 + 1)
 }
 
-/// Whether a layout has its channels first, and that of the results is the same.
+/// Whether the layouts of the operand and of the result both have channels first.
 pub(super) fn has_channels_first(attrs: &Attrs, name: &str, dims: usize) -> bool {
     let own = attrs.get(name).and_then(AttrValue::as_str);
     let out = attrs.get("out_layout").filter(|v| !v.is_none()).and_then(AttrValue::as_str);

@@ -44,6 +44,7 @@
 
 use pliant_ir::relax::{Callee, ExprData};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
+use pliant_kernel_api::kernels::conv::MOST;
 use pliant_kernel_api::kernels::pool::{KERNEL, MOST_ELEMENTS};
 use pliant_ops::te::{self, TensorView};
 use pliant_ops::te_call_sized;
@@ -123,11 +124,8 @@ impl Windows {
     }
 }
 
-/// Maximum of the kernel's attributes.
-const MOST: i64 = 1 << 28;
-
-/// How many times as many elements as steps along one axis after the other a window may have: reading a window again costs less
-/// than writing partial results.
+/// Maximum ratio of the elements of a window to the sum of its sizes. Up to it, reading whole windows is cheaper than reducing
+/// one axis after the other, which writes partial results.
 const MOST_STEPS: i64 = 3;
 
 impl Rule for Pool {
