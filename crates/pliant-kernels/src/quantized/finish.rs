@@ -164,7 +164,7 @@ unsafe fn to_floats(f: &Finish, t: &EpilogueTile) {
 )]
 #[inline(always)]
 unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Bytes, t: &EpilogueTile) {
-    let range = if b.signed { (-128, 127) } else { (0, 255) };
+    let range = if b.signed { (-128.0, 127.0) } else { (0.0, 255.0) };
     for row in 0..t.rows {
         let columns = t.columns as usize;
         // SAFETY: guaranteed by the caller; these bytes are not accessed by others.
@@ -174,8 +174,7 @@ unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Bytes, t: &EpilogueTile) {
             (from_raw_parts(from, columns), from_raw_parts_mut(to, columns))
         };
         for (to, x) in to.iter_mut().zip(from) {
-            // NaN converts to the integer 0.
-            *to = (b.value(*x) as i32).clamp(range.0, range.1) as u8;
+            *to = low_byte(b.value(*x), range);
         }
     }
 }
@@ -188,6 +187,17 @@ impl Bytes {
         let x = if x < self.limits.0 { self.limits.0 } else { x };
         if x > self.limits.1 { self.limits.1 } else { x }
     }
+}
+
+/// A float, clipped to a range of bytes and truncated; 0 for NaN. The conversion of a clipped value vectorises, unlike Rust's own,
+/// which saturates at the limits of int32.
+#[inline(always)]
+fn low_byte(x: f32, (low, high): (f32, f32)) -> u8 {
+    let x = if x < low { low } else { x };
+    let x = if x > high { high } else { x };
+    let x = if x.is_nan() { 0.0 } else { x };
+    // SAFETY: the value is in the range of bytes.
+    unsafe { x.to_int_unchecked::<i32>() as u8 }
 }
 
 /// Rounds to the nearest integer, ties to even, by adding and subtracting 2^23, where float32 has
@@ -203,6 +213,15 @@ fn round_even(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_those_of_a_saturating_conversion() {
+        let edges = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e30, -1e30];
+        for x in edges.into_iter().chain((-1500..1500).map(|i| i as f32 / 5.0)) {
+            assert_eq!(low_byte(x, (0.0, 255.0)), x as u8, "{x}");
+            assert_eq!(low_byte(x, (-128.0, 127.0)), x as i8 as u8, "{x}");
+        }
+    }
 
     #[test]
     fn numbers_are_rounded_to_even() {

@@ -147,7 +147,29 @@ unsafe fn unsigned<L: Lanes<Elem = f32>>(p: &Few<'_>) {
 )]
 #[inline(always)]
 unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
+    let s = p.s;
+    let first = p.at[2] * s.stride[2];
+    let last = first + (STEP - 1) * s.stride[2] + (s.kernel[2] - 1) * s.dilation[2];
+    let inside = first >= s.before[2] && last < s.before[2] + s.input[2];
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if inside && p.results == STEP && p.channels.1 == CHANNELS {
+            sums_of::<true>(p, value);
+        } else {
+            sums_of::<false>(p, value);
+        }
+    }
+}
+
+/// The sums of some results; with `WHOLE`, of [`STEP`] results and [`CHANNELS`] channels whose taps lie inside the input's lines.
+/// Without conditions, these stay in registers.
+///
+/// # Safety
+/// As for [`signed`].
+#[inline(always)]
+unsafe fn sums_of<const WHOLE: bool>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
     let (s, (channel, count)) = (p.s, p.channels);
+    let (results, count) = if WHOLE { (STEP, CHANNELS) } else { (p.results, count) };
     let inside = |at: usize, d: usize| at.checked_sub(s.before[d]).filter(|&i| i < s.input[d]);
     let mut zeros = [0i32; CHANNELS];
     if !p.c.w_zeros.is_null() {
@@ -172,9 +194,10 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
                     let byte = bytes[lane].cast_signed();
                     weights[lane] = i32::from(byte).wrapping_sub(zeros[lane]);
                 }
-                for (i, sums) in sums.iter_mut().enumerate().take(p.results) {
+                for (i, sums) in sums.iter_mut().enumerate().take(results) {
                     let at = (p.at[2] + i) * s.stride[2] + x * s.dilation[2];
-                    let Some(at) = inside(at, 2) else { continue };
+                    let at = if WHOLE { Some(at - s.before[2]) } else { inside(at, 2) };
+                    let Some(at) = at else { continue };
                     let from = (line * s.input[2] + at) * s.channels + channel;
                     // SAFETY: guaranteed by the caller; the tap lies inside the input.
                     let bytes = unsafe { load(p.c.x.add(from), count) };
@@ -186,7 +209,7 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
             }
         }
     }
-    for (i, sums) in sums.iter().enumerate().take(p.results) {
+    for (i, sums) in sums.iter().enumerate().take(results) {
         // SAFETY: guaranteed by the caller.
         unsafe { p.to.0.add(i * p.to.1).copy_from_nonoverlapping(sums.as_ptr(), count) };
     }
