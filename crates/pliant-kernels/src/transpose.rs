@@ -251,14 +251,21 @@ unsafe fn tile<T: Copy>(
     (read_dim, write_dim): (Dim, Dim),
     (rows, columns): (usize, usize),
 ) {
-    let blocks = read_dim.from == 1 && write_dim.to == 1 && size_of::<T>() == 4;
-    let (whole_rows, whole_columns) = if blocks { (rows & !3, columns & !3) } else { (0, 0) };
+    let blocks = read_dim.from == 1 && write_dim.to == 1;
+    let side = 16 / size_of::<T>();
+    let whole = |count: usize| if blocks { count / side * side } else { 0 };
+    let (whole_rows, whole_columns) = (whole(rows), whole(columns));
     // SAFETY: the caller's promise; whole blocks lie in the tile.
     unsafe {
-        for i in (0..whole_rows).step_by(4) {
-            for k in (0..whole_columns).step_by(4) {
+        for i in (0..whole_rows).step_by(side) {
+            for k in (0..whole_columns).step_by(side) {
                 let (x, out) = (x.add(i + k * write_dim.from), out.add(k + i * read_dim.to));
-                block(x.cast(), out.cast(), write_dim.from, read_dim.to);
+                match side {
+                    16 => block::<T, 16>(x, out, write_dim.from, read_dim.to),
+                    8 => block::<T, 8>(x, out, write_dim.from, read_dim.to),
+                    4 => block::<T, 4>(x, out, write_dim.from, read_dim.to),
+                    _ => block::<T, 2>(x, out, write_dim.from, read_dim.to),
+                }
             }
         }
         for i in 0..rows {
@@ -271,29 +278,51 @@ unsafe fn tile<T: Copy>(
     }
 }
 
-/// Transposes a block of 4 by 4 elements of 32 bits, in SSE2 registers, which all x86-64 processors have.
+/// Transposes a block of `N` by `N` elements, whose rows have 16 bytes, in SSE2 registers, which all x86-64 processors have.
+///
+/// Each round interleaves the upper half of the rows with the lower half. This rotates the bits of an element's position (row,
+/// then column) by one, so after as many rounds as a column has bits, row and column have changed places.
 ///
 /// # Safety
-/// Each of the 4 rows at these distances has 4 neighbouring elements, in the source and in the destination.
+/// Each of the `N` rows at these distances has `N` neighbouring elements, in the source and in the destination.
 #[cfg(target_arch = "x86_64")]
-unsafe fn block(x: *const u32, out: *mut u32, from: usize, to: usize) {
-    use std::arch::x86_64::{
-        __m128i, _mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi32, _mm_unpackhi_epi64,
-        _mm_unpacklo_epi32, _mm_unpacklo_epi64,
-    };
+#[inline(always)]
+unsafe fn block<T: Copy, const N: usize>(x: *const T, out: *mut T, from: usize, to: usize) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_setzero_si128, _mm_storeu_si128};
     // SAFETY: the caller's promise.
     unsafe {
-        let [a, b, c, d] = [0, 1, 2, 3].map(|k| _mm_loadu_si128(x.add(k * from).cast::<__m128i>()));
-        let (low, high) = (_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b));
-        let (low_next, high_next) = (_mm_unpacklo_epi32(c, d), _mm_unpackhi_epi32(c, d));
-        let rows = [
-            _mm_unpacklo_epi64(low, low_next),
-            _mm_unpackhi_epi64(low, low_next),
-            _mm_unpacklo_epi64(high, high_next),
-            _mm_unpackhi_epi64(high, high_next),
-        ];
+        let mut rows = [_mm_setzero_si128(); N];
+        for (k, row) in rows.iter_mut().enumerate() {
+            *row = _mm_loadu_si128(x.add(k * from).cast::<__m128i>());
+        }
+        for _ in 0..N.ilog2() {
+            let mut next = rows;
+            for k in 0..N / 2 {
+                (next[2 * k], next[2 * k + 1]) = interleaved::<N>(rows[k], rows[k + N / 2]);
+            }
+            rows = next;
+        }
         for (i, row) in rows.into_iter().enumerate() {
             _mm_storeu_si128(out.add(i * to).cast::<__m128i>(), row);
+        }
+    }
+}
+
+/// Interleaves two vectors of `N` elements: the low and the high half of the result.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn interleaved<const N: usize>(
+    a: std::arch::x86_64::__m128i,
+    b: std::arch::x86_64::__m128i,
+) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
+    use std::arch::x86_64::*;
+    // SAFETY: all x86-64 processors have SSE2.
+    unsafe {
+        match N {
+            16 => (_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)),
+            8 => (_mm_unpacklo_epi16(a, b), _mm_unpackhi_epi16(a, b)),
+            4 => (_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b)),
+            _ => (_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b)),
         }
     }
 }
@@ -303,9 +332,9 @@ unsafe fn block(x: *const u32, out: *mut u32, from: usize, to: usize) {
 /// # Safety
 /// As on x86-64.
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn block(x: *const u32, out: *mut u32, from: usize, to: usize) {
-    for i in 0..4 {
-        for k in 0..4 {
+unsafe fn block<T: Copy, const N: usize>(x: *const T, out: *mut T, from: usize, to: usize) {
+    for i in 0..N {
+        for k in 0..N {
             // SAFETY: the caller's promise.
             unsafe { *out.add(i * to + k) = *x.add(k * from + i) };
         }
@@ -344,32 +373,44 @@ mod tests {
             (&[0, 3], &[1, 0]),
         ];
         for (dims, order) in cases {
-            let (data, shape, strides) = permuted(dims, order);
-            let mut out = vec![0u32; data.len()];
-            let x =
-                View::new(data.as_ptr().cast_mut().cast(), DType::UInt32, &shape, Some(&strides));
-            let to = View::new(out.as_mut_ptr().cast(), DType::UInt32, &shape, None);
-            let (x, to) = (x.expect("few dims"), to.expect("few dims"));
-            if let Some(plan) = Plan::of(&x, &to) {
-                // SAFETY: both views lie in their vectors.
-                let status = unsafe { plan.run::<u32>(&KernelRuntime::serial(), &x, &to) };
-                assert_eq!(status, STATUS_OK);
-            }
-            let mut want = Vec::new();
-            let mut index = vec![0i64; shape.len()];
-            for _ in 0..out.len() {
-                want.push(
-                    data[index.iter().zip(&strides).map(|(i, s)| i * s).sum::<i64>() as usize],
-                );
-                for k in (0..index.len()).rev() {
-                    index[k] += 1;
-                    if index[k] < shape[k] {
-                        break;
-                    }
-                    index[k] = 0;
-                }
-            }
-            assert_eq!(out, want, "{dims:?} {order:?}");
+            check::<u8>(dims, order, DType::UInt8, |i| i as u8);
+            check::<u16>(dims, order, DType::UInt16, |i| i as u16);
+            check::<u32>(dims, order, DType::UInt32, |i| i);
+            check::<u64>(dims, order, DType::UInt64, u64::from);
         }
+    }
+
+    /// Compares a copy of numbered elements with one element by element.
+    fn check<T: Copy + Default + PartialEq + std::fmt::Debug>(
+        dims: &[i64],
+        order: &[usize],
+        dtype: DType,
+        value: fn(u32) -> T,
+    ) {
+        let (data, shape, strides) = permuted(dims, order);
+        let data: Vec<T> = data.into_iter().map(value).collect();
+        let mut out = vec![T::default(); data.len()];
+        let x = View::new(data.as_ptr().cast_mut().cast(), dtype, &shape, Some(&strides));
+        let to = View::new(out.as_mut_ptr().cast(), dtype, &shape, None);
+        let (x, to) = (x.expect("few dims"), to.expect("few dims"));
+        if let Some(plan) = Plan::of(&x, &to) {
+            // SAFETY: both views lie in their vectors.
+            let status = unsafe { plan.run::<T>(&KernelRuntime::serial(), &x, &to) };
+            assert_eq!(status, STATUS_OK);
+        }
+        let mut want = Vec::new();
+        let mut index = vec![0i64; shape.len()];
+        for _ in 0..out.len() {
+            let at = index.iter().zip(&strides).map(|(i, s)| i * s).sum::<i64>();
+            want.push(data[at as usize]);
+            for k in (0..index.len()).rev() {
+                index[k] += 1;
+                if index[k] < shape[k] {
+                    break;
+                }
+                index[k] = 0;
+            }
+        }
+        assert_eq!(out, want, "{dtype} {dims:?} {order:?}");
     }
 }
