@@ -15,7 +15,8 @@ use pliant_exec::abi::KernelRuntime;
 use super::line::Line;
 use super::shape::Sizes;
 use super::{Convolution, sweep};
-use crate::lanes::{Lanes, for_isa};
+use crate::epilogue::TileEpilogue;
+use crate::lanes::{MathLanes, for_isa};
 use crate::product::share::share;
 use crate::rules::convolution::depthwise_unit;
 use pliant_machine::isa::Isa;
@@ -30,13 +31,14 @@ pub(super) const STEP: usize = 4;
 pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
     let lines = s.output[0] * s.output[1];
     let epilogue = c.epilogue();
-    let run = for_isa!(isa, whole_line(l: &Line<'_>)).0;
+    let run = for_isa!(isa, whole_line(l: &Line<'_>, clip: Option<TileEpilogue>)).0;
     let piece = |index: usize| {
         let line = Line::of(c, s, index);
         // SAFETY: guaranteed by the caller; each line is one piece's.
         unsafe {
-            run(&line);
-            line.finish(epilogue)
+            let clip = line.clip(epilogue);
+            run(&line, clip);
+            line.finish(epilogue.filter(|_| clip.is_none()))
         }
     };
     let taps: usize = s.kernel.iter().product();
@@ -57,12 +59,16 @@ struct Step {
     result: isize,
     /// The first result, channel 0, and the stride between results.
     out: (*mut f32, isize),
+    /// The position of the first result in the line.
+    first: usize,
+    /// The clip of the results of the line.
+    clip: Option<TileEpilogue>,
 }
 
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
 #[inline(always)]
-unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
+unsafe fn whole_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<TileEpilogue>) {
     let (c, width, all) = (l.c, l.s.output[2], 0..l.s.kernel[2]);
     let image = (l.batch as i64 * c.x.batch) as isize;
     let line = image + l.input(0, l.z) + l.input(1, l.y);
@@ -73,7 +79,7 @@ unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
         let input = c.x.data.wrapping_offset(line + l.input(2, swept.start));
         let taps = (first.start, second.clone());
         // SAFETY: guaranteed by the caller; all taps of these results exist.
-        unsafe { sweep::run::<L>(l, input, taps, swept.clone()) };
+        unsafe { sweep::run::<L>(l, input, taps, swept.clone(), clip.as_ref()) };
     }
     let mut x = 0;
     while x < width {
@@ -90,6 +96,8 @@ unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
             next: [0, 1, 2].map(|d| l.next_tap(d)),
             result: l.s.stride[2] as isize * c.x.pixel[2] as isize,
             out: (l.out(x), c.out.pixel[2] as isize),
+            first: x,
+            clip,
         };
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -109,7 +117,7 @@ unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
 /// # Safety
 /// As for [`whole_line`].
 #[inline(always)]
-unsafe fn pixels<L: Lanes<Elem = f32>, const P: usize>(l: &Line<'_>, step: &Step, from: usize) {
+unsafe fn pixels<L: MathLanes<Elem = f32>, const P: usize>(l: &Line<'_>, step: &Step, from: usize) {
     let channels = l.s.channels;
     let whole = channels / L::N * L::N;
     let three = step.taps[2] == (0..3);
@@ -134,7 +142,12 @@ unsafe fn pixels<L: Lanes<Elem = f32>, const P: usize>(l: &Line<'_>, step: &Step
 /// # Safety
 /// As for [`whole_line`].
 #[inline(always)]
-unsafe fn vectors<L: Lanes<Elem = f32>, const P: usize, const TAPS: usize, const WHOLE: bool>(
+unsafe fn vectors<
+    L: MathLanes<Elem = f32>,
+    const P: usize,
+    const TAPS: usize,
+    const WHOLE: bool,
+>(
     l: &Line<'_>,
     step: &Step,
     channel: usize,
@@ -164,7 +177,10 @@ unsafe fn vectors<L: Lanes<Elem = f32>, const P: usize, const TAPS: usize, const
                 }
             }
         }
-        for (p, sum) in sums.into_iter().enumerate() {
+        for (p, mut sum) in sums.into_iter().enumerate() {
+            if let Some(clip) = &step.clip {
+                sum = clip.apply::<L, WHOLE>(sum, (step.first + p, channel), count);
+            }
             let to = step.out.0.wrapping_offset(p as isize * step.out.1).add(channel);
             if WHOLE { sum.store(to) } else { sum.store_first(to, count) }
         }
@@ -174,7 +190,7 @@ unsafe fn vectors<L: Lanes<Elem = f32>, const P: usize, const TAPS: usize, const
 /// # Safety
 /// As for [`whole_line`].
 #[inline(always)]
-unsafe fn load<L: Lanes<Elem = f32>, const WHOLE: bool>(from: *const f32, count: usize) -> L {
+unsafe fn load<L: MathLanes<Elem = f32>, const WHOLE: bool>(from: *const f32, count: usize) -> L {
     // SAFETY: guaranteed by the caller.
     unsafe { if WHOLE { L::load(from) } else { L::load_first(from, count) } }
 }

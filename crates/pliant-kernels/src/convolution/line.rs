@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Convolution;
 use super::shape::Sizes;
-use crate::epilogue::{Epilogue, Place, finish};
+use crate::epilogue::{Epilogue, Place, TileEpilogue, finish};
 use crate::product::share::part;
 
 /// Maximum number of results of a part of a line, so that threads share long lines: a multiple of the results of a tile.
@@ -75,15 +75,29 @@ impl<'a> Line<'a> {
         (self.s.stride[2] as isize).wrapping_mul(self.c.x.pixel[2] as isize)
     }
 
+    /// The epilogue of the results of all filters, if it can be applied to sums in registers.
+    ///
+    /// # Safety
+    /// The epilogue accepts its operands.
+    pub unsafe fn clip(&self, epilogue: Option<&Epilogue>) -> Option<TileEpilogue> {
+        // SAFETY: guaranteed by the caller.
+        epilogue.and_then(|e| unsafe { e.clip() }).map(|clip| clip.at(self.place()))
+    }
+
+    /// The position of the first result.
+    fn place(&self) -> Place {
+        let s = self.s;
+        let row = (self.z * s.output[1] + self.y) * s.output[2] + self.along.start;
+        Place { batch: self.batch, row, column: 0 }
+    }
+
     /// Finishes the results of all filters. Returns a kernel status.
     ///
     /// # Safety
     /// The results are complete, and not accessed by others; the epilogue accepts its operands.
     pub unsafe fn finish(&self, epilogue: Option<&Epilogue>) -> i64 {
-        let (s, start) = (self.s, self.along.start);
-        let row = (self.z * s.output[1] + self.y) * s.output[2] + start;
-        let place = Place { batch: self.batch, row, column: 0 };
-        let size = (self.along.len(), s.filters);
+        let (start, place) = (self.along.start, self.place());
+        let size = (self.along.len(), self.s.filters);
         // SAFETY: guaranteed by the caller.
         unsafe { finish(epilogue, self.out(start), self.c.out.pixel[2] as isize, size, place) }
     }

@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use super::depthwise::STEP;
 use super::line::Line;
-use crate::lanes::Lanes;
+use crate::epilogue::TileEpilogue;
+use crate::lanes::{Lanes, MathLanes};
 use crate::rules::convolution::{SWEPT as TAPS, sweeps};
 
 /// Number of inputs of a row of taps of a step.
@@ -41,18 +42,19 @@ pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -
 /// The machine has the instructions, and the caller has enabled them. All elements are valid; `xs`
 /// is the result of [`range`].
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes<Elem = f32>>(
+pub(super) unsafe fn run<L: MathLanes<Elem = f32>>(
     l: &Line<'_>,
     input: *const f32,
     (z, rows): (usize, Range<usize>),
     xs: Range<usize>,
+    clip: Option<&TileEpilogue>,
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match rows.len() {
-            1 => all::<L, 1>(l, input, (z, rows.start), xs),
-            2 => all::<L, 2>(l, input, (z, rows.start), xs),
-            _ => all::<L, 3>(l, input, (z, rows.start), xs),
+            1 => all::<L, 1>(l, input, (z, rows.start), xs, clip),
+            2 => all::<L, 2>(l, input, (z, rows.start), xs, clip),
+            _ => all::<L, 3>(l, input, (z, rows.start), xs, clip),
         }
     }
 }
@@ -62,11 +64,12 @@ pub(super) unsafe fn run<L: Lanes<Elem = f32>>(
 /// # Safety
 /// As for [`run`].
 #[inline(always)]
-unsafe fn all<L: Lanes<Elem = f32>, const ROWS: usize>(
+unsafe fn all<L: MathLanes<Elem = f32>, const ROWS: usize>(
     l: &Line<'_>,
     input: *const f32,
     (z, y): (usize, usize),
     xs: Range<usize>,
+    clip: Option<&TileEpilogue>,
 ) {
     let (channels, pixel) = (l.s.channels, l.c.x.pixel[2] as isize);
     let next_row = l.next_tap(1);
@@ -87,7 +90,11 @@ unsafe fn all<L: Lanes<Elem = f32>, const ROWS: usize>(
                 let from = input.wrapping_offset(at as isize * pixel).wrapping_add(channel);
                 let sums = step::<L, ROWS>(from, (next_row, pixel), &weights);
                 let to = out.wrapping_offset(at as isize * next_out).wrapping_add(channel);
-                for (p, sum) in sums.into_iter().enumerate() {
+                for (p, mut sum) in sums.into_iter().enumerate() {
+                    if let Some(clip) = clip {
+                        let at = (xs.start + at + p, channel);
+                        sum = clip.apply::<L, true>(sum, at, L::N);
+                    }
                     sum.store(to.wrapping_offset(p as isize * next_out));
                 }
                 done += STEP;

@@ -14,12 +14,14 @@
 //! a kernel computes in one step. Tiles cover the results exactly once, in any order, and from
 //! several threads at once.
 
+pub mod clip;
 pub mod standard;
 
 use std::ffi::c_void;
 
 use pliant_exec::abi::STATUS_OK;
 
+pub use clip::{ClipEpilogue, TileEpilogue};
 pub use standard::{Activation, Matrix, Standard, pliant_epilogue_f32};
 
 /// Maximum number of rows of a tile.
@@ -85,6 +87,19 @@ impl Place {
 }
 
 impl Epilogue {
+    /// The form of the epilogue that kernels can apply to sums in registers instead of calling the function, if it has one.
+    ///
+    /// # Safety
+    /// The function accepts the operands.
+    pub unsafe fn clip(&self) -> Option<ClipEpilogue> {
+        if !std::ptr::fn_addr_eq(self.function, pliant_epilogue_f32 as EpilogueFn) {
+            return None;
+        }
+        // SAFETY: the operands of this function are a `Standard`.
+        let standard = unsafe { &*self.operands.cast::<Standard>() };
+        ClipEpilogue::of(standard)
+    }
+
     /// Finishes `rows` by `columns` results at `data`; returns a kernel status.
     ///
     /// # Safety

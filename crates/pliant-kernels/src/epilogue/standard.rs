@@ -13,7 +13,7 @@ use std::ptr::null;
 
 use pliant_exec::abi::{STATUS_BAD_ARGUMENTS, STATUS_OK};
 
-use super::EpilogueTile;
+use super::{ClipEpilogue, EpilogueTile, Place};
 use crate::lanes::{MathLanes, for_isa};
 use crate::math::{self, MathOps};
 use crate::vector::half::{narrow, narrow_bf16};
@@ -180,6 +180,16 @@ pub unsafe fn with(isa: Isa, standard: &Standard, tile: &EpilogueTile) -> i64 {
     if !known || !(0..=2).contains(&standard.out_type) {
         return STATUS_BAD_ARGUMENTS;
     }
+    if let Some(clip) = ClipEpilogue::of(standard) {
+        let place = Place {
+            batch: tile.batch as usize,
+            row: tile.row as usize,
+            column: tile.column as usize,
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { clip.at(place).finish(isa, tile) };
+        return STATUS_OK;
+    }
     let (run, lanes) = for_isa!(isa, each_row(isa: Isa, standard: &Standard, tile: &EpilogueTile));
     let plain = [standard.before.data, standard.after.data].iter().all(|data| data.is_null());
     let narrow = 2 * tile.columns <= lanes as i64 && tile.rows >= MIN_ROWS;
@@ -306,10 +316,18 @@ unsafe fn one_row<L: MathLanes<Elem = f32>, A: Apply>(
         before: s.before.at(tile, row),
         after: s.after.at(tile, row),
     };
+    let others = [terms.column_scale, terms.before, terms.after];
+    let plain = s.scale == 1.0 && others.iter().all(|p| p.is_null()) && !terms.bias.is_null();
     // SAFETY: guaranteed by the caller; offsets stay within the row.
     unsafe {
-        for at in (0..whole).step_by(L::N) {
-            terms.value::<L, A, true>(data, at, L::N).store(data.add(at));
+        if plain {
+            for at in (0..whole).step_by(L::N) {
+                terms.biased::<L, A>(data, at).store(data.add(at));
+            }
+        } else {
+            for at in (0..whole).step_by(L::N) {
+                terms.value::<L, A, true>(data, at, L::N).store(data.add(at));
+            }
         }
         if whole < columns {
             let rest = columns - whole;
@@ -343,6 +361,19 @@ struct Terms {
 }
 
 impl Terms {
+    /// As [`Terms::value`] for a whole vector, where there is a bias and nothing else: the loop has no branches.
+    ///
+    /// # Safety
+    /// As for [`load`].
+    #[inline(always)]
+    unsafe fn biased<L: MathLanes<Elem = f32>, A: Apply>(&self, data: *const f32, at: usize) -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let x = L::load(data.add(at)).add(L::load(self.bias.add(at)));
+            A::value::<L>(&mut Wide::new(), &x, &self.numbers)
+        }
+    }
+
     /// The finished values of a vector's columns.
     ///
     /// # Safety

@@ -1,0 +1,245 @@
+//! The most common epilogue: bias, residual and clip. Its loops have no branches, and kernels with few sums apply it in registers
+//! before they write the sums.
+//!
+//! Each value gets the operations of [`Standard`] in the same order, so that results are equal bit for bit.
+//!
+//! Measured on Emerald Rapids: in the general epilogue, MobileNetV2 spent 15 % of its time.
+
+use std::ptr::null;
+
+use super::{Activation, EpilogueTile, Matrix, Place, Standard};
+use crate::lanes::{MathLanes, for_isa};
+use pliant_machine::isa::Isa;
+
+/// `clip(x + bias[j] + residual[i, j], low, high)`; NaN propagates.
+#[derive(Clone, Copy, Debug)]
+pub struct ClipEpilogue {
+    /// The term of the first column; null if there are none.
+    bias: *const f32,
+    /// The residual. Without one, its data is null.
+    residual: Matrix,
+    /// The clip bounds; infinite if there are none.
+    limits: (f32, f32),
+}
+
+impl ClipEpilogue {
+    /// The fast form of a standard epilogue that has a bias, a residual and clip bounds only.
+    pub fn of(s: &Standard) -> Option<ClipEpilogue> {
+        let limits = match Activation::ALL.into_iter().find(|&a| a as i64 == s.activation)? {
+            Activation::None => (f32::NEG_INFINITY, f32::INFINITY),
+            Activation::Relu => (0.0, f32::INFINITY),
+            Activation::Clip => (s.low as f32, s.high as f32),
+            _ => return None,
+        };
+        let residual = match (s.before.data.is_null(), s.after.data.is_null()) {
+            (_, true) => s.before,
+            (true, false) if s.activation == Activation::None as i64 => s.after,
+            _ => return None,
+        };
+        let plain = s.scale == 1.0 && s.column_scale.is_null() && s.out.is_null();
+        plain.then_some(ClipEpilogue { bias: s.bias, residual, limits })
+    }
+
+    /// The epilogue of the results from a position on.
+    pub fn at(&self, place: Place) -> TileEpilogue {
+        let Matrix { data, batch, row } = self.residual;
+        let (product, first) = (place.batch as i64, place.row as i64);
+        let offset = product.wrapping_mul(batch).wrapping_add(first.wrapping_mul(row));
+        let from = |p: *const f32, by: isize| match p.is_null() {
+            true => null(),
+            false => p.wrapping_offset(by).wrapping_add(place.column),
+        };
+        TileEpilogue {
+            bias: from(self.bias, 0),
+            residual: (from(data, offset as isize), row as isize),
+            limits: self.limits,
+        }
+    }
+}
+
+/// The epilogue of the results of a tile.
+#[derive(Clone, Copy, Debug)]
+pub struct TileEpilogue {
+    bias: *const f32,
+    residual: (*const f32, isize),
+    limits: (f32, f32),
+}
+
+impl TileEpilogue {
+    /// Completes sums in memory.
+    ///
+    /// # Safety
+    /// The machine has `isa`; the tile is as for [`super::EpilogueFn`], and the operands have its elements.
+    pub unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
+        let run = for_isa!(isa, each_row(e: &TileEpilogue, tile: &EpilogueTile)).0;
+        // SAFETY: guaranteed by the caller.
+        unsafe { run(self, tile) }
+    }
+
+    /// The results of the sums in some columns of a row: of a whole vector, or of its first `count` sums.
+    ///
+    /// # Safety
+    /// The machine has the instructions of `L`, and the caller has enabled them. The operands have these elements.
+    #[inline(always)]
+    pub unsafe fn apply<L: MathLanes<Elem = f32>, const WHOLE: bool>(
+        &self,
+        sums: L,
+        at: (usize, usize),
+        count: usize,
+    ) -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match (self.bias.is_null(), self.residual.0.is_null()) {
+                (true, true) => self.value::<L, WHOLE, false, false>(sums, at, count),
+                (true, false) => self.value::<L, WHOLE, false, true>(sums, at, count),
+                (false, true) => self.value::<L, WHOLE, true, false>(sums, at, count),
+                (false, false) => self.value::<L, WHOLE, true, true>(sums, at, count),
+            }
+        }
+    }
+
+    /// As [`TileEpilogue::apply`], where it is known which operands there are.
+    ///
+    /// # Safety
+    /// As for [`TileEpilogue::apply`].
+    #[inline(always)]
+    unsafe fn value<
+        L: MathLanes<Elem = f32>,
+        const WHOLE: bool,
+        const BIAS: bool,
+        const RESIDUAL: bool,
+    >(
+        &self,
+        sums: L,
+        (row, column): (usize, usize),
+        count: usize,
+    ) -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let load = |p: *const f32| match WHOLE {
+                true => L::load(p),
+                false => L::load_first(p, count),
+            };
+            let mut x = sums;
+            if BIAS {
+                x = x.add(load(self.bias.add(column)));
+            }
+            if RESIDUAL {
+                let (data, stride) = self.residual;
+                x = x.add(load(data.wrapping_offset(row as isize * stride).add(column)));
+            }
+            // The second operand propagates NaN.
+            let x = L::splat(self.limits.0).max2(x);
+            L::splat(self.limits.1).min2(x)
+        }
+    }
+}
+
+/// # Safety
+/// As for [`TileEpilogue::finish`], and the caller has enabled the instructions of `L`.
+#[inline(always)]
+unsafe fn each_row<L: MathLanes<Elem = f32>>(e: &TileEpilogue, tile: &EpilogueTile) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match (e.bias.is_null(), e.residual.0.is_null()) {
+            (true, true) => rows::<L, false, false>(e, tile),
+            (true, false) => rows::<L, false, true>(e, tile),
+            (false, true) => rows::<L, true, false>(e, tile),
+            (false, false) => rows::<L, true, true>(e, tile),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`each_row`].
+#[inline(always)]
+unsafe fn rows<L: MathLanes<Elem = f32>, const BIAS: bool, const RESIDUAL: bool>(
+    e: &TileEpilogue,
+    tile: &EpilogueTile,
+) {
+    let columns = tile.columns as usize;
+    let whole = columns / L::N * L::N;
+    for row in 0..tile.rows as usize {
+        // SAFETY: guaranteed by the caller; offsets stay inside the tile.
+        unsafe {
+            let data = tile.data.cast::<f32>().offset(row as isize * tile.row_stride as isize);
+            for column in (0..whole).step_by(L::N) {
+                let to = data.add(column);
+                e.value::<L, true, BIAS, RESIDUAL>(L::load(to), (row, column), L::N).store(to);
+            }
+            if whole < columns {
+                let (to, rest) = (data.add(whole), columns - whole);
+                let sums = L::load_first(to, rest);
+                e.value::<L, false, BIAS, RESIDUAL>(sums, (row, whole), rest).store_first(to, rest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pliant_machine::isa::isa;
+
+    use super::*;
+    use crate::epilogue::standard;
+
+    /// The result of one element.
+    fn want(s: &Standard, x: f32, bias: f32, residual: f32) -> f32 {
+        let (low, high) = match s.activation {
+            1 => (0.0, f32::INFINITY),
+            2 => (s.low as f32, s.high as f32),
+            _ => (f32::NEG_INFINITY, f32::INFINITY),
+        };
+        let x = x + bias + residual;
+        let x = if low > x { low } else { x };
+        if high < x { high } else { x }
+    }
+
+    #[test]
+    fn tiles_of_any_width_get_bias_residual_and_clip() {
+        const WIDTH: usize = 40;
+        let special = [f32::NAN, -0.0, f32::INFINITY, f32::NEG_INFINITY, 1e-40];
+        let number = |i: usize| special.get(i % 11).copied().unwrap_or(i as f32 * 0.37 - 30.0);
+        let data: Vec<f32> = (0..3 * WIDTH).map(number).collect();
+        let bias: Vec<f32> = (0..WIDTH).map(|i| i as f32 * 0.5 - 3.0).collect();
+        let residual: Vec<f32> = (0..4 * WIDTH).map(|i| 7.0 - i as f32 * 0.25).collect();
+        for (case, columns) in (0..24).flat_map(|case| [(case, 1), (case, 16), (case, 37)]) {
+            let (activation, has_bias, form) = (case % 3, case / 3 % 2 == 1, case / 6);
+            let stride = if form == 3 { 0 } else { WIDTH as i64 };
+            let matrix = Matrix { data: residual.as_ptr(), batch: 0, row: stride };
+            let mut s = Standard { activation, low: -2.5, high: 6.0, ..Standard::default() };
+            s.bias = if has_bias { bias.as_ptr() } else { null() };
+            match form {
+                0 => {}
+                2 if activation == 0 => s.after = matrix,
+                _ => s.before = matrix,
+            }
+            assert!(ClipEpilogue::of(&s).is_some());
+            let (row, column) = (1usize, 2usize);
+            let mut tile = data.clone();
+            let part = EpilogueTile {
+                data: tile.as_mut_ptr().cast(),
+                row_stride: WIDTH as i64,
+                rows: 3,
+                columns,
+                batch: 0,
+                row: row as i64,
+                column: column as i64,
+            };
+            // SAFETY: the operands have the elements of the tile.
+            unsafe { standard::with(isa(), &s, &part) };
+            for (at, &got) in tile.iter().enumerate() {
+                let (i, j) = (at / WIDTH, at % WIDTH);
+                let own = if has_bias { bias[(column + j).min(WIDTH - 1)] } else { 0.0 };
+                let from = (row + i) * stride as usize + (column + j).min(WIDTH - 1);
+                let other = if form > 0 { residual[from] } else { 0.0 };
+                let inside = (j as i64) < columns;
+                let want = if inside { want(&s, data[at], own, other) } else { data[at] };
+                assert!(
+                    got == want || got.is_nan() && want.is_nan(),
+                    "{case} {columns} {at}: {got}, not {want}"
+                );
+            }
+        }
+    }
+}
