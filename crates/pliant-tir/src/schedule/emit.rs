@@ -45,6 +45,11 @@ pub(super) enum Along {
     Other,
 }
 
+/// Whether a dim has size 1 and its index does not use `v`, so that it does not affect contiguity.
+fn is_unit(f: &PrimFunc, buffer: Buffer, indices: &[Expr], dim: usize, v: Var) -> bool {
+    f.as_int(f.buffer(buffer).shape[dim]) == Some(1) && !uses_any(f, indices[dim], &|x| x == v)
+}
+
 /// Whether the indices are a fused axis taken apart over whole dims: `v // b // a`, `v // b % a`, `v % b`.
 fn taken_apart(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
     let shape = &f.buffer(buffer).shape;
@@ -57,6 +62,9 @@ fn taken_apart(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
         }
     };
     for at in (0..indices.len()).rev() {
+        if is_unit(f, buffer, indices, at, v) {
+            continue;
+        }
         if continues(indices[at], rest) {
             return indices[..at].iter().all(|&i| !uses_any(f, i, &|x| x == v));
         }
@@ -73,13 +81,15 @@ fn taken_apart(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
 /// How a buffer access moves with an axis.
 pub(super) fn along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> Along {
     let uses = |e: Expr| uses_any(f, e, &|x| x == v);
+    let dense = f.buffer(buffer).strides.is_empty();
+    let unit = |at: &usize| dense && is_unit(f, buffer, indices, *at, v);
+    let trailing = (0..indices.len()).rev().take_while(unit).count();
+    let indices = &indices[..indices.len() - trailing];
     let Some((&last, front)) = indices.split_last() else { return Along::Never };
-    if f.buffer(buffer).strides.is_empty() && taken_apart(f, buffer, indices, v) {
+    if dense && taken_apart(f, buffer, indices, v) {
         return Along::Contiguous;
     }
-    if front.iter().any(|&i| uses(i))
-        || !f.buffer(buffer).strides.is_empty() && indices.iter().any(|&i| uses(i))
-    {
+    if front.iter().any(|&i| uses(i)) || !dense && indices.iter().any(|&i| uses(i)) {
         return Along::Other;
     }
     match step(f, last, v) {
@@ -222,8 +232,9 @@ pub fn work(f: &mut PrimFunc, s: &Stage) -> Expr {
 /// A stage without reduction, by itself: leading axes as rows, neighbouring trailing axes fused
 /// into one vectorized loop.
 pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
-    let fused = fusable(f, s);
-    let s = fuse(f, s, fused);
+    let s = without_unit_axes(f, s);
+    let fused = fusable(f, &s);
+    let s = fuse(f, &s, fused);
     if s.axes.len() == 1 && vector_axis(f, &s).is_some() && s.guards.is_empty() {
         return flat(f, &s);
     }
@@ -235,6 +246,18 @@ pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let own = split::own_axes(f, &s).max(usize::from(own));
     let rows = s.axes.len() - own;
     rows_and_inner(f, &s, rows)
+}
+
+/// The stage without its unit axes. As the last axis, a unit axis would make each element a row of its own.
+fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
+    let (unit, rest): (Vec<Axis>, Vec<Axis>) =
+        s.axes.iter().partition(|a| f.as_int(a.extent) == Some(1));
+    if unit.is_empty() {
+        return s.clone();
+    }
+    let zero = f.int(0);
+    let map = unit.iter().map(|a| (a.var, zero)).collect();
+    Stage { axes: rest, ..s.substituted(f, &map) }
 }
 
 /// A stage that shares no row loop with others.
@@ -295,7 +318,8 @@ fn neighbours(f: &PrimFunc, buffer: Buffer, indices: &[Expr], a: Axis, b: Axis) 
     match (&at(a.var)[..], &at(b.var)[..]) {
         ([], []) => true,
         ([i], [j]) => {
-            *j == i + 1
+            let adjacent = *j > *i && data.shape[i + 1..*j].iter().all(|&d| f.as_int(d) == Some(1));
+            adjacent
                 && is_var(f, indices[*i], a.var)
                 && is_var(f, indices[*j], b.var)
                 && data.strides.is_empty()
