@@ -146,16 +146,21 @@ impl IndexFacts {
         }
     }
 
-    /// Assumes that a variable equals a value.
+    /// Assumes that a variable equals a value; of a value that reads memory, that it is not negative if its range shows that.
     pub fn bound(&mut self, f: &PrimFunc, var: Var, value: Expr) {
         let range = self.fact(f, value).range;
         self.fit.bound(var, range);
-        if f.expr_ty(value) == Ty::I64
-            && let Some(s) = self.integer(f, value)
-        {
-            let v = self.bridge.sym_var(f, &mut self.arena, var);
-            let v = self.arena.var(v);
+        if f.expr_ty(value) != Ty::I64 {
+            return;
+        }
+        let v = self.bridge.sym_var(f, &mut self.arena, var);
+        let v = self.arena.var(v);
+        if let Some(s) = self.integer(f, value) {
             let p = self.arena.eq(v, s);
+            self.facts.assume(&self.arena, p);
+        } else if range.lo >= 0 {
+            let zero = self.arena.int(0);
+            let p = self.arena.le(zero, v);
             self.facts.assume(&self.arena, p);
         }
     }
