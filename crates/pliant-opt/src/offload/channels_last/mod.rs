@@ -1,9 +1,9 @@
 //! # What it does
-//! Rewrites convolutions, and operators on their results, to the channels-last layout (`NCHW` becomes `NHWC`), which the
-//! kernels read and write directly and in which they add residuals. The input of the first convolution is transposed, and
-//! results are transposed back for readers that expect the old layout. Operators whose declaration says how they refer to dims
-//! ([`DimTrait`]) carry the layout on: elementwise operators, concatenation, splitting, slicing, padding, pooling, resizing,
-//! reductions and norms.
+//! Rewrites convolutions, float32 poolings of at least 32 channels by overlapping windows, and operators on their results, to
+//! the channels-last layout (`NCHW` becomes `NHWC`), which the kernels read and write directly and in which they add residuals.
+//! Their inputs are transposed where they do not have this layout, and results are transposed back for readers that expect the
+//! old one. Operators whose declaration says how they refer to dims ([`DimTrait`]) carry the layout on: elementwise operators,
+//! concatenation, splitting, slicing, padding, pooling, resizing, reductions and norms.
 //!
 //! # Before
 //! ```python
@@ -46,6 +46,7 @@
 
 mod convolution;
 mod dims;
+mod pooling;
 
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ impl ModulePass for ChannelsLast {
         for name in names {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            if !convolves(func) {
+            if !has_anchor(func) {
                 continue;
             }
             let func = Arc::make_mut(func);
@@ -130,10 +131,15 @@ fn is_image(func: &Function, e: Expr) -> bool {
     matches!(ty, TypeData::Tensor { .. }) && ty.dims().is_some_and(|dims| dims.len() >= 3)
 }
 
-fn convolves(func: &Function) -> bool {
+/// Whether a function has a call that is rewritten whatever the layout of its operands.
+fn has_anchor(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let mut blocks = func.seq(seq).blocks.iter();
-        let any = |e: Expr| convolution::is_convolution(func, e) || integers::may_be(func, e);
+        let any = |e: Expr| {
+            convolution::is_convolution(func, e)
+                || integers::may_be(func, e)
+                || pooling::pooled_dims(func, e).is_some()
+        };
         blocks.any(|&b| func.block(b).bindings.iter().any(|b| any(b.value)))
     })
 }
@@ -188,13 +194,16 @@ impl LayoutRewriter<'_> {
         Ok(())
     }
 
-    /// The value of a binding with channels last, if it is a convolution or reads values with channels last.
+    /// The value of a binding with channels last, if it is a convolution or a wide pooling, or reads values with channels last.
     fn channels_last(&mut self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
         if let Some(field) = self.field(site) {
             return Ok(Some(field));
         }
         let Some(call) = op_call(site.func, site.binding.value) else { return Ok(None) };
         if let Some(value) = self.convolution(site, &call)? {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.pooling(site, &call)? {
             return Ok(Some(value));
         }
         match self.ops.dim_trait(call.op) {

@@ -54,7 +54,7 @@ use super::conv::kernel::window;
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
 /// The operators, by the number of spatial dims.
-const OPS: [Op; 6] = [
+pub(crate) const OPS: [Op; 6] = [
     Op("relax.nn.max_pool1d"),
     Op("relax.nn.max_pool2d"),
     Op("relax.nn.max_pool3d"),
@@ -77,10 +77,11 @@ pub(super) fn info() -> RuleInfo {
 
 struct Pool;
 
-/// The attributes of a call.
-struct Windows {
+/// The attributes of a call, without its layout.
+pub(crate) struct Windows {
     mean: bool,
-    dims: usize,
+    /// The number of spatial dims.
+    pub dims: usize,
     kernel: Vec<i64>,
     strides: Vec<i64>,
     dilation: Vec<i64>,
@@ -88,17 +89,12 @@ struct Windows {
 }
 
 impl Windows {
-    /// The windows of a call; why the kernel cannot compute them otherwise.
-    fn of(index: usize, attrs: &Attrs) -> Result<Windows, Kept> {
+    /// The windows of a call of the operator with this index in [`OPS`]; otherwise why the kernel cannot compute them, in any
+    /// layout.
+    pub fn of(index: usize, attrs: &Attrs) -> Result<Windows, Kept> {
         let (mean, dims) = (index >= 3, index % 3 + 1);
         let list = |name: &str| attrs.get(name).and_then(AttrValue::as_ints).unwrap_or_default();
         let flag = |name: &str| attrs.get(name).and_then(AttrValue::as_bool).unwrap_or(false);
-        let text = |name: &str| attrs.get(name).and_then(AttrValue::as_str);
-        let last = format!("N{}C", &"DHW"[3 - dims..]);
-        let is_last = text("layout") == Some(&last);
-        if !is_last || text("out_layout").is_some_and(|out| out != last && !out.is_empty()) {
-            return Err("its channels are not last".into());
-        }
         let padding = list("padding");
         let (kernel, strides, dilation) = (list("pool_size"), list("strides"), list("dilation"));
         let whole = [kernel.len(), strides.len(), dilation.len()] == [dims; 3];
@@ -122,6 +118,20 @@ impl Windows {
         let before = padding[..dims].to_vec();
         Ok(Windows { mean, dims, kernel, strides, dilation, before })
     }
+
+    /// How many windows read an element.
+    pub fn reads(&self) -> i64 {
+        let product = |list: &[i64]| list.iter().fold(1i64, |n, &k| n.saturating_mul(k));
+        product(&self.kernel) / product(&self.strides).max(1)
+    }
+
+    /// Whether the channels of operand and result are last.
+    fn has_channels_last(&self, attrs: &Attrs) -> bool {
+        let text = |name: &str| attrs.get(name).and_then(AttrValue::as_str);
+        let last = format!("N{}C", &"DHW"[3 - self.dims..]);
+        let out = text("out_layout");
+        text("layout") == Some(&last) && out.is_none_or(|out| out == last || out.is_empty())
+    }
 }
 
 /// Maximum ratio of the elements of a window to the sum of its sizes. Up to it, reading whole windows is cheaper than reducing
@@ -137,7 +147,11 @@ impl Rule for Pool {
         };
         let index = OPS.iter().position(|own| own == op);
         let x = site.func.list(*args)[0];
-        let windows = match index.map(|index| Windows::of(index, site.func.call_attrs(*attrs))) {
+        let attrs = site.func.call_attrs(*attrs);
+        let windows = match index.map(|index| Windows::of(index, attrs)) {
+            Some(Ok(windows)) if !windows.has_channels_last(attrs) => {
+                return Ok(Err("its channels are not last".into()));
+            }
             Some(Ok(windows)) => windows,
             Some(Err(kept)) => return Ok(Err(kept)),
             None => return Ok(Err(Kept::NotApplicable)),

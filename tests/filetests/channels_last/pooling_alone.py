@@ -1,0 +1,42 @@
+# test opt --passes=ChannelsLast,DeadCodeElimination
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    # A pooling of many channels by overlapping windows is computed with channels last although no convolution is near; one of few
+    # channels, one by separate windows, and one whose means count padding, which the kernel does not compute, keep their layout.
+    @R.function
+    def main(
+        x: R.Tensor(("n", 32, "h", "w"), "float32"), y: R.Tensor(("n", 3, "h", "w"), "float32")
+    ) -> R.Object:
+        with R.dataflow():
+            a = R.nn.max_pool2d(x, pool_size=[3, 3], padding=[1, 1, 1, 1])
+            b = R.nn.avg_pool2d(x, pool_size=[3, 3], padding=[1, 1, 1, 1], count_include_pad=True)
+            c = R.nn.max_pool2d(y, pool_size=[2, 2], strides=[2, 2])
+            d = R.nn.relu(a)
+            e = R.nn.max_pool2d(x, pool_size=[2, 2], strides=[2, 2])
+            R.output(b, c, d, e)
+        return (b, c, d, e)
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor(("n", 32, "h", "w"), dtype="float32"), y: R.Tensor(("n", 3, "h", "w"), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         h = T.int64()
+#         w = T.int64()
+#         with R.dataflow():
+#             lv: R.Tensor((n, h, w, 32), dtype="float32") = R.permute_dims(x, axes=[0, 2, 3, 1])
+#             lv1: R.Tensor((n, h, w, 32), dtype="float32") = R.nn.max_pool2d(lv, pool_size=[3, 3], padding=[1, 1, 1, 1], layout="NHWC", out_layout="NHWC")
+#             b: R.Tensor((n, 32, h, w), dtype="float32") = R.nn.avg_pool2d(x, pool_size=[3, 3], padding=[1, 1, 1, 1], count_include_pad=True)
+#             c: R.Tensor((n, 3, h // 2, w // 2), dtype="float32") = R.nn.max_pool2d(y, pool_size=[2, 2], strides=[2, 2])
+#             lv2: R.Tensor((n, h, w, 32), dtype="float32") = R.nn.relu(lv1)
+#             d: R.Tensor((n, 32, h, w), dtype="float32") = R.permute_dims(lv2, axes=[0, 3, 1, 2])
+#             e: R.Tensor((n, 32, h // 2, w // 2), dtype="float32") = R.nn.max_pool2d(x, pool_size=[2, 2], strides=[2, 2])
+#             R.output(b, c, lv2, d, e)
+#         return (b, c, d, e)
