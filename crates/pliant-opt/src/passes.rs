@@ -121,7 +121,7 @@ passes! {
     }
     "CanonicalizeBindings" in Canonicalize: "Remove copies of variables, casts that cannot fail and fields of known tuples" {
         requires: [InPlaceMarked],
-        invalidates: [NormalBlocks, NoDeadCode, ConstantsFolded, NoDeadReaders],
+        invalidates: [NormalBlocks, NoDeadCode, ConstantsFolded, NoDeadReaders, ViewsCopied],
         gate: Gate::OptLevel(1),
         make: CanonicalizeBindings,
     }
