@@ -98,6 +98,17 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, data.dtype))
 }
 
+/// A bin of a region.
+struct Bin {
+    region: Expr,
+    /// The index of the image that the region belongs to.
+    image: Expr,
+    row: Expr,
+    column: Expr,
+    /// An element for each channel: the sum of its samples, or the largest.
+    totals: Tensor,
+}
+
 /// The operands and attributes of both operators.
 struct Pooling {
     x: Tensor,
@@ -163,19 +174,43 @@ impl Pooling {
         at
     }
 
-    /// Loops over all bins and calls `write(b, region, channel, bin row, bin column)`.
-    fn bins(&self, b: &mut Body, mut write: impl FnMut(&mut Body, &Expr, &Expr, &Expr, &Expr)) {
-        let (r, c) = (&self.shape[0], &self.shape[self.at.channel]);
+    /// Loops over all regions in parallel, and over the bins of each.
+    fn bins(&self, b: &mut Body, mut write: impl FnMut(&mut Body, &Bin)) {
+        let channels = self.size(self.at.channel);
         let (h, w) = (te::int(self.pooled[0]), te::int(self.pooled[1]));
         let (rows, columns) = (self.size(self.at.row), self.size(self.at.column));
         let message =
             format!("{}: an image of {{0}} rows and {{1}} columns has no regions", self.op);
-        b.for_("r", r, |b, r| {
+        b.parallel("r", &self.shape[0], |b, region| {
             let pixels = te::and(&te::gt(&rows, &te::int(0)), &te::gt(&columns, &te::int(0)));
             b.assert(&te::explain(&pixels, &[rows.clone(), columns.clone()]), message.as_str());
-            b.for_("ph", &h, |b, ph| {
-                b.for_("pw", &w, |b, pw| b.for_("c", c, |b, c| write(b, r, c, ph, pw)));
+            let image = self.batch(b, region);
+            let totals = b.alloc("totals", &[channels], self.wide);
+            b.for_("ph", &h, |b, row| {
+                b.for_("pw", &w, |b, column| {
+                    let (region, image, totals) = (region.clone(), image.clone(), totals.clone());
+                    write(
+                        b,
+                        &Bin { region, image, row: row.clone(), column: column.clone(), totals },
+                    );
+                });
             });
+        });
+    }
+
+    /// Sets the total of each channel of a bin to `value(total, channel)`.
+    fn each_channel(&self, b: &mut Body, bin: &Bin, value: impl Fn(&Expr, &Expr) -> Expr) {
+        b.for_("c", &self.size(self.at.channel), |b, c| {
+            let at = std::slice::from_ref(c);
+            b.store(&bin.totals, at, &value(&bin.totals.at(at), c));
+        });
+    }
+
+    /// Writes the result of each channel of a bin, which is a function of its total.
+    fn finish(&self, b: &mut Body, bin: &Bin, out: &Tensor, value: impl Fn(&Expr) -> Expr) {
+        b.for_("c", &self.size(self.at.channel), |b, c| {
+            let to = self.place(&bin.region, c, &bin.row, &bin.column);
+            b.store(out, &to, &value(&bin.totals.at(std::slice::from_ref(c))));
         });
     }
 
@@ -203,11 +238,12 @@ impl Pooling {
         let wide = self.wide;
         let last = te::cast(&(size - 1), wide);
         let inside = te::and(&te::ge(at, &self.number(-1.0)), &te::le(at, &te::cast(size, wide)));
+        let inside = b.let_("inside", &inside);
         let at = te::maximum(&te::minimum(at, &last), &self.number(0.0));
         let at = b.let_("at", &te::select(&inside, &at, &self.number(0.0)));
         let low = b.let_("low", &safe::clamp(&te::cast(&te::floor(&at), te::Ty::I64), size));
-        let high = safe::clamp(&(&low + 1), size);
-        let weight = &at - te::cast(&low, wide);
+        let high = b.let_("high", &safe::clamp(&(&low + 1), size));
+        let weight = b.let_("weight", &(&at - te::cast(&low, wide)));
         Tap { low, high, weight, inside }
     }
 
@@ -240,12 +276,12 @@ impl Pooling {
         (low, number)
     }
 
+    /// The sample of a channel at two positions inside the image.
     fn sample(&self, n: &Expr, c: &Expr, y: &Tap, x: &Tap) -> Expr {
         let read = |y: &Expr, x: &Expr| te::cast(&self.x.at(&self.place(n, c, y, x)), self.wide);
         let one = self.number(1.0);
         let row = |at: &Expr| read(at, &x.low) * (&one - &x.weight) + read(at, &x.high) * &x.weight;
-        let value = row(&y.low) * (&one - &y.weight) + row(&y.high) * &y.weight;
-        te::if_then_else(&te::and(&y.inside, &x.inside), &value, &self.number(0.0))
+        row(&y.low) * (&one - &y.weight) + row(&y.high) * &y.weight
     }
 }
 
@@ -257,8 +293,8 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (dtype, wide) = (p.x.dtype(), p.wide);
     let offset = p.number(if aligned { 0.5 } else { 0.0 });
     Ok(te::extern_("roi_align", &[(p.shape.clone(), dtype)], |b, out| {
-        p.bins(b, |b, r, c, ph, pw| {
-            let n = p.batch(b, r);
+        p.bins(b, |b, bin| {
+            let r = &bin.region;
             let mut side = |low: i64, bin: &Expr, count: i64, name: &str| {
                 let scale = p.number(p.scale);
                 let start = b.let_(name, &(p.roi(r, low) * &scale - &offset));
@@ -285,32 +321,43 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> Outputs {
                 let seen = p.seen(b, (&start, &size, &samples), &pixels);
                 (start, size, samples, seen)
             };
-            let (y0, h, rows, (row, row_count)) = side(2, ph, p.pooled[0], "y");
-            let (x0, w, columns, (column, column_count)) = side(1, pw, p.pooled[1], "x");
+            let (y0, h, rows, (row, row_count)) = side(2, &bin.row, p.pooled[0], "y");
+            let (x0, w, columns, (column, column_count)) = side(1, &bin.column, p.pooled[1], "x");
             let step = |size: &Expr, i: &Expr, n: &Expr| {
                 (te::cast(i, wide) + p.number(0.5)) * size / te::cast(n, wide)
             };
             let zero = p.number(0.0);
             let whole = te::and(&te::eq(&row_count, &rows), &te::eq(&column_count, &columns));
             let lowest = te::select(&whole, &p.number(f64::NEG_INFINITY), &zero);
-            let total = b.cell("total", if mean { &zero } else { &lowest });
+            let first = if mean { zero.clone() } else { b.let_("first", &lowest) };
+            p.each_channel(b, bin, |_, _| first.clone());
             b.for_("iy", &row_count, |b, iy| {
                 let y = p.tap(b, &(&y0 + step(&h, &(iy + &row), &rows)), &p.size(p.at.row));
                 b.for_("ix", &column_count, |b, ix| {
                     let at = &x0 + step(&w, &(ix + &column), &columns);
                     let x = p.tap(b, &at, &p.size(p.at.column));
-                    let value = p.sample(&n, c, &y, &x);
-                    let value =
-                        if mean { total.get() + value } else { te::maximum(&total.get(), &value) };
-                    b.set(&total, &value);
+                    let inside = te::and(&y.inside, &x.inside);
+                    let sample = |total: &Expr, c: &Expr| {
+                        let value = p.sample(&bin.image, c, &y, &x);
+                        if mean { total + value } else { te::maximum(total, &value) }
+                    };
+                    // A sample outside of the image is 0.
+                    let outside = |total: &Expr, _: &Expr| te::maximum(total, &zero);
+                    match mean {
+                        true => b.if_(&inside, |b| p.each_channel(b, bin, sample)),
+                        false => b.if_else(
+                            &inside,
+                            |b| p.each_channel(b, bin, sample),
+                            |b| p.each_channel(b, bin, outside),
+                        ),
+                    }
                 });
             });
-            let count = &rows * &columns;
-            let value = match mean {
-                true => total.get() / te::cast(&te::maximum(&count, &te::int(1)), wide),
-                false => te::select(&te::gt(&count, &te::int(0)), &total.get(), &p.number(0.0)),
-            };
-            b.store(&out[0], &p.place(r, c, ph, pw), &value);
+            let count = b.let_("count", &(&rows * &columns));
+            p.finish(b, bin, &out[0], |total| match mean {
+                true => total / te::cast(&te::maximum(&count, &te::int(1)), wide),
+                false => te::select(&te::gt(&count, &te::int(0)), total, &zero),
+            });
         });
     }))
 }
@@ -321,8 +368,8 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let p = Pooling::read(ctx)?;
     let (dtype, wide) = (p.x.dtype(), p.wide);
     Ok(te::extern_("roi_pool", &[(p.shape.clone(), dtype)], |b, out| {
-        p.bins(b, |b, r, c, ph, pw| {
-            let n = p.batch(b, r);
+        p.bins(b, |b, bin| {
+            let r = &bin.region;
             // Corners are rounded half up. Distant corners are clamped, because they would not fit
             // in an integer.
             let corner = |k: i64| {
@@ -344,20 +391,21 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>) -> Outputs {
                 (b.let_("from", &inside(&from)), b.let_("to", &inside(&to)))
             };
             let (height, breadth) = (p.size(p.at.row), p.size(p.at.column));
-            let (y0, y1) = side(2, ph, p.pooled[0], &height);
-            let (x0, x1) = side(1, pw, p.pooled[1], &breadth);
-            let most = b.cell("most", &p.number(f64::NEG_INFINITY));
+            let (y0, y1) = side(2, &bin.row, p.pooled[0], &height);
+            let (x0, x1) = side(1, &bin.column, p.pooled[1], &breadth);
+            p.each_channel(b, bin, |_, _| p.number(f64::NEG_INFINITY));
             b.for_("iy", &(&y1 - &y0), |b, iy| {
                 b.for_("ix", &(&x1 - &x0), |b, ix| {
-                    let (y, x) =
-                        (safe::clamp(&(&y0 + iy), &height), safe::clamp(&(&x0 + ix), &breadth));
-                    let value = te::cast(&p.x.at(&p.place(&n, c, &y, &x)), wide);
-                    b.set(&most, &te::maximum(&most.get(), &value));
+                    let y = b.let_("row", &safe::clamp(&(&y0 + iy), &height));
+                    let x = b.let_("column", &safe::clamp(&(&x0 + ix), &breadth));
+                    p.each_channel(b, bin, |most, c| {
+                        let at = p.place(&bin.image, c, &y, &x);
+                        te::maximum(most, &te::cast(&p.x.at(&at), wide))
+                    });
                 });
             });
-            let any = te::and(&te::gt(&y1, &y0), &te::gt(&x1, &x0));
-            let value = te::select(&any, &most.get(), &p.number(0.0));
-            b.store(&out[0], &p.place(r, c, ph, pw), &value);
+            let any = b.let_("any", &te::and(&te::gt(&y1, &y0), &te::gt(&x1, &x0)));
+            p.finish(b, bin, &out[0], |most| te::select(&any, most, &p.number(0.0)));
         });
     }))
 }
