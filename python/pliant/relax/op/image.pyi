@@ -18,12 +18,12 @@ def grid_sample(data: Operand, grid: Operand, method: str = "bilinear", layout: 
 
     Serves ONNX GridSample."""
 
-def resize2d(data: Operand, size: Operand, roi: Any = None, layout: str = "NCHW", method: str = "linear", coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "round", cubic_alpha: float = -0.75, cubic_exclude: int | Sequence[int] = 0, extrapolation_value: float = 0.0, out_dtype: Any = None) -> Expr:
-    """Images of another size: the nearest element ("nearest_neighbor", by rounding_method), or an average of the neighbours ("linear", "cubic"), as ONNX's Resize has it. roi (start of each dim, then end of each) and extrapolation_value belong to "tf_crop_and_resize".
+def resize2d(data: Operand, size: Operand, roi: Any = None, layout: str = "NCHW", method: str = "linear", coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "round", cubic_alpha: float = -0.75, cubic_exclude: int | Sequence[int] = 0, extrapolation_value: float = 0.0, out_dtype: Any = None, scales: Any = None) -> Expr:
+    """Images of another size: the nearest element ("nearest_neighbor", by rounding_method), or an average of the neighbours ("linear", "cubic"), as ONNX's Resize has it. roi (start of each dim, then end of each) and extrapolation_value belong to "tf_crop_and_resize". scales are the sizes of the result over those of the data before rounding, one for each spatial dim; by default the quotients of the sizes.
 
     Serves ONNX Resize, Upsample."""
 
-def resize3d(data: Operand, size: Operand, roi: Any = None, layout: str = "NCDHW", method: str = "linear", coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "", cubic_alpha: float = -0.75, cubic_exclude: int | Sequence[int] = 0, extrapolation_value: float = 0.0, out_dtype: Any = None) -> Expr:
-    """Images of another size: the nearest element ("nearest_neighbor", by rounding_method), or an average of the neighbours ("linear", "cubic"), as ONNX's Resize has it. roi (start of each dim, then end of each) and extrapolation_value belong to "tf_crop_and_resize".
+def resize3d(data: Operand, size: Operand, roi: Any = None, layout: str = "NCDHW", method: str = "linear", coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "", cubic_alpha: float = -0.75, cubic_exclude: int | Sequence[int] = 0, extrapolation_value: float = 0.0, out_dtype: Any = None, scales: Any = None) -> Expr:
+    """Images of another size: the nearest element ("nearest_neighbor", by rounding_method), or an average of the neighbours ("linear", "cubic"), as ONNX's Resize has it. roi (start of each dim, then end of each) and extrapolation_value belong to "tf_crop_and_resize". scales are the sizes of the result over those of the data before rounding, one for each spatial dim; by default the quotients of the sizes.
 
     Serves ONNX Resize, Upsample."""

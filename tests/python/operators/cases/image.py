@@ -28,6 +28,22 @@ def place(i: int, n: int, m: int, mode: str, roi: tuple[float, float]) -> Fracti
     return half
 
 
+def scaled_place(i: int, n: int, m: int, mode: str, scale: float) -> Fraction:
+    """As `place`, where the ratio of the sizes is given, as the specification of ONNX's Resize has it."""
+    exact = Fraction(scale)
+    whole, centre = n * exact, Fraction(2 * i + 1, 2) / exact
+    if mode == "align_corners":
+        return i * (n - 1) / (whole - 1 if whole != 1 else 1)
+    if mode == "asymmetric":
+        return i / exact
+    if mode == "tf_half_pixel_for_nn":
+        return centre
+    if mode == "pytorch_half_pixel" and m == 1:
+        return Fraction(0)
+    shift = Fraction(n, 2) * (1 - m / whole) if mode == "half_pixel_symmetric" else Fraction(0)
+    return centre - Fraction(1, 2) + shift
+
+
 def nearest(p: Fraction, rounding: str, mode: str) -> int:
     if rounding == "round" or (rounding == "" and mode == "align_corners"):
         return round(p)
@@ -45,12 +61,12 @@ def cubic(d: float, alpha: float) -> float:
     return alpha * (d**3 - 5 * d**2 + 8 * d - 4) if d < 2 else 0.0
 
 
-def matrix(n: int, m: int, roi: tuple[float, float], **given: Any) -> Array:
+def matrix(n: int, m: int, roi: tuple[float, float], scale: float | None = None, **given: Any) -> Array:
     """The weights of n elements in each of m resized elements, as a matrix (m, n)."""
     mode, method = given.get("coordinate_transformation_mode", "half_pixel"), given.get("method", "linear")
     out = np.zeros((m, n))
     for i in range(m):
-        p = place(i, n, m, mode, roi)
+        p = place(i, n, m, mode, roi) if scale is None else scaled_place(i, n, m, mode, scale)
         if method == "nearest_neighbor":
             out[i, min(max(nearest(p, given["rounding_method"], mode), 0), n - 1)] = 1
             continue
@@ -74,9 +90,11 @@ def resized(a: Array, size: tuple[int, ...], **given: Any) -> Array | Refusal:
         return Refusal("the data has no elements")
     n = len(dims)
     roi = given.get("roi") or [0.0] * (2 * n)
+    scales = given.get("scales") or [None] * n
+    rest = {k: v for k, v in given.items() if k not in ("roi", "scales")}
     out = a.astype("f8")
     for k, (have, want) in enumerate(zip(dims, size, strict=True)):
-        weights = matrix(have, want, (roi[k], roi[n + k]), **{k: v for k, v in given.items() if k != "roi"})
+        weights = matrix(have, want, (roi[k], roi[n + k]), scales[k], **rest)
         out = np.moveaxis(np.tensordot(out, weights, ([2 + k], [1])), -1, 2 + k)
     if given.get("coordinate_transformation_mode") == "tf_crop_and_resize":
         for k, (have, want) in enumerate(zip(dims, size, strict=True)):
@@ -118,6 +136,15 @@ def resizes() -> list[Case]:
         for rounding in ROUNDINGS:
             given = {"method": "nearest_neighbor", "rounding_method": rounding, **more}
             cases.append(resize(f"nearest_{rounding}_{mode}", image, "(5, 3)", lambda a: (5, 3), **given))
+        scaled = lambda a: (int(a.shape[2] * 1.7), a.shape[3] // 2)  # noqa: E731
+        size = "(h * 17 // 10, w // 2)"
+        cases += [
+            resize(f"scaled_{method}_{mode}", image, size, scaled, method=method, scales=[1.7, 0.5], **more)
+            for method in ("linear", "cubic")
+        ]
+        given = {"method": "nearest_neighbor", "rounding_method": "floor", "scales": [4.0, 0.5], **more}
+        quarter = lambda a: (a.shape[2] * 4, a.shape[3] // 2)  # noqa: E731
+        cases.append(resize(f"scaled_nearest_{mode}", image, "(h * 4, w // 2)", quarter, **given))
     crop = {"coordinate_transformation_mode": "tf_crop_and_resize", "roi": [0.25, -0.5, 0.75, 1.25]}
     return [
         *cases,
@@ -285,6 +312,14 @@ REFUSED: list[Refused] = [
     Refused("resize2d_negative", (image,), "R.image.resize2d(x, (2, -2))", "the size -2 is negative"),
     Refused(
         "resize2d_empty", (x(1, 1, 0, 2),), "R.image.resize2d(x, (2, 2))", "the data has no elements to be resized"
+    ),
+    Refused("resize2d_scales", (image,), "R.image.resize2d(x, (2, 2), scales=[1.0])", "scales must be a list of 2 positive"),
+    Refused("resize2d_no_scale", (image,), "R.image.resize2d(x, (2, 2), scales=[1.0, 0.0])", "scales must be a list of 2"),
+    Refused(
+        "resize2d_scaled_crop",
+        (image,),
+        'R.image.resize2d(x, (2, 2), coordinate_transformation_mode="tf_crop_and_resize", scales=[1.0, 1.0])',
+        "scales do not apply",
     ),
     Refused("resize2d_method", (image,), 'R.image.resize2d(x, (2, 2), method="area")', "method must be one of"),
     Refused(

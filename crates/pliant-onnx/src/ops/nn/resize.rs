@@ -61,6 +61,14 @@ enum Scale {
     Sizes,
 }
 
+impl Axis {
+    /// Whether each element of the result is that of the input, unless the axis is cropped.
+    fn is_unchanged(&self, one: Sym) -> bool {
+        let same = matches!(self.scale, Scale::Known(1.0) | Scale::Sizes) || self.from == one;
+        self.from == self.to && same
+    }
+}
+
 impl Scale {
     fn value(self, n: &mut Node<'_, '_>, from: Sym, to: Sym) -> Made {
         match self {
@@ -322,9 +330,8 @@ fn resized(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
     let rank = n.rank(x)?;
     for axis in list {
         let one = n.func().syms.int(1);
-        let same = axis.from == axis.to && matches!(axis.scale, Scale::Known(1.0) | Scale::Sizes);
         let crops = axis.region.is_some();
-        if same && !crops || axis.to == one && axis.from == one && !crops {
+        if axis.is_unchanged(one) && !crops {
             continue;
         }
         let at = places(n, spec, axis)?;
@@ -354,8 +361,8 @@ fn resized(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
     Ok(y)
 }
 
-/// Uses the image resize operator, which handles both axes at once, if the sizes are sufficient to
-/// describe the operation.
+/// Uses the image resize operator, which handles all axes at once, for images with 2 or 3 spatial dims whose scales are constants
+/// or quotients of sizes.
 fn as_image(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -363,32 +370,50 @@ fn as_image(
     list: &[Axis],
 ) -> Result<Option<Expr>, Problem> {
     let rank = n.rank(x)?;
-    let exact = |a: &Axis| match a.scale {
-        Scale::Sizes => true,
-        Scale::Known(s) => s.fract() == 0.0,
-        Scale::Run(_) => false,
+    let op = match rank {
+        4 => "relax.image.resize2d",
+        5 => "relax.image.resize3d",
+        _ => return Ok(None),
     };
-    let stays = |a: &Axis| a.axis > 1 || a.from == a.to;
-    let plain = rank == 4 && list.iter().all(|a| a.region.is_none() && exact(a) && stays(a));
-    if !plain || spec.antialias || !n.dtype(x)?.is_float() {
+    let constant = |a: &Axis| !matches!(a.scale, Scale::Run(_));
+    let one = n.func().syms.int(1);
+    let spatial = |a: &Axis| a.axis > 1 || a.is_unchanged(one);
+    let plain = list.iter().all(|a| a.region.is_none() && constant(a) && spatial(a));
+    let averages = spec.mode != "nearest";
+    if !plain || spec.antialias || averages && !n.dtype(x)?.is_float() {
         return Ok(None);
     }
     let dims = n.dims(x)?;
-    let to = |axis: usize| list.iter().find(|a| a.axis == axis).map_or(dims[axis], |a| a.to);
-    let size = [to(2), to(3)];
+    let axis = |axis: usize| list.iter().find(|a| a.axis == axis);
+    let size: Vec<Sym> = (2..rank).map(|k| axis(k).map_or(dims[k], |a| a.to)).collect();
+    let scales: Vec<Option<f64>> = (2..rank)
+        .map(|k| match axis(k).map(|a| a.scale) {
+            None => Some(1.0),
+            Some(Scale::Known(scale)) => Some(scale),
+            Some(_) => None,
+        })
+        .collect();
+    // Integral scales equal the quotients of the sizes.
+    let rounds = scales.iter().flatten().any(|scale| scale.fract() != 0.0);
+    let scales: Option<Vec<AttrValue>> =
+        scales.into_iter().map(|scale| scale.map(AttrValue::float)).collect();
+    if rounds && scales.is_none() {
+        return Ok(None);
+    }
     let size = n.func().shape(&size);
     let method = match spec.mode {
         "nearest" => "nearest_neighbor",
         other => other,
     };
     let attrs = Attrs::default()
-        .with("layout", AttrValue::str("NCHW"))
+        .with("layout", AttrValue::str(["NCHW", "NCDHW"][rank - 4]))
         .with("method", AttrValue::str(method))
         .with("coordinate_transformation_mode", AttrValue::str(spec.transform))
         .with("rounding_method", AttrValue::str(spec.nearest))
         .with("cubic_alpha", AttrValue::float(spec.cubic))
-        .with("cubic_exclude", AttrValue::Int(i64::from(spec.exclude)));
-    n.op_with("relax.image.resize2d", &[x, size], attrs).map(Some)
+        .with("cubic_exclude", AttrValue::Int(i64::from(spec.exclude)))
+        .with("scales", scales.filter(|_| rounds).map_or(AttrValue::None, AttrValue::List));
+    n.op_with(op, &[x, size], attrs).map(Some)
 }
 
 /// The position in the input for each element of the output, in float64.
@@ -450,8 +475,9 @@ fn places(n: &mut Node<'_, '_>, spec: &Spec, axis: &Axis) -> Made {
                 return Ok(y);
             }
             // A single output element is at the first position, not in the middle.
-            let single = n.op("relax.equal", &[whole, one])?;
-            n.op("relax.where", &[single, zero, y])
+            let to = float_size(n, axis.to)?;
+            let many = n.op("relax.greater", &[to, one])?;
+            n.op("relax.where", &[many, y, zero])
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Resizing of 2D and 3D images.
 //!
-//! The position in the data for a position in the result is a quotient of two integers, so that
-//! floor and round detect ties exactly. Positions and weights are computed once per index of an
-//! axis, not per pixel.
+//! Without `scales`, the position in the data for a position in the result is a quotient of two integers, so that floor and round
+//! detect ties exactly. Positions and weights are computed once per index of an axis, not per pixel. If the width is the last
+//! dim, averages are taken along the other dims first, whose neighbours are whole rows, and then along the width.
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
@@ -15,6 +15,7 @@ use super::cubic;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::prove;
 use crate::te::{self, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -27,7 +28,8 @@ macro_rules! row {
             |ctx| infer(ctx, $n),
             "Images of another size: the nearest element (\"nearest_neighbor\", by rounding_method), or an average of the \
              neighbours (\"linear\", \"cubic\"), as ONNX's Resize has it. roi (start of each dim, then end of each) and \
-             extrapolation_value belong to \"tf_crop_and_resize\".",
+             extrapolation_value belong to \"tf_crop_and_resize\". scales are the sizes of the result over those \
+             of the data before rounding, one for each spatial dim; by default the quotients of the sizes.",
         )
         .operands(&["data", "size: size"])
         .attrs(&[
@@ -40,6 +42,7 @@ macro_rules! row {
             ("cubic_exclude", Default::Int(0)),
             ("extrapolation_value", Default::Float(0.0)),
             ("out_dtype", Default::None),
+            ("scales", Default::None),
         ])
         .dims(DimTrait::Layout("layout"))
         .te(Pattern::Injective, |ctx| te_resize(ctx, $n))
@@ -83,20 +86,41 @@ struct Spec {
     alpha: f64,
     exclude: bool,
     outside: f64,
+    /// The ratio of the sizes of result and data for each dim, if it is not their quotient.
+    scales: Option<Vec<f64>>,
 }
 
 fn spec(ctx: &InferCtx<'_>, n: usize) -> Result<Spec, InferError> {
     let methods = ["nearest_neighbor", "linear", "cubic"];
+    let mode = MODES[ctx.choice("coordinate_transformation_mode", &MODES)?];
+    let scales = scales(ctx, n)?;
+    if scales.is_some() && mode == CROP {
+        return Err(ctx.error("scales do not apply to \"tf_crop_and_resize\""));
+    }
     Ok(Spec {
         layout: Layout::read(ctx, "layout", "NC", n)?,
         method: [Method::Nearest, Method::Linear, Method::Cubic][ctx.choice("method", &methods)?],
-        mode: MODES[ctx.choice("coordinate_transformation_mode", &MODES)?],
+        mode,
         rounding: ROUNDINGS[ctx.choice("rounding_method", &ROUNDINGS)?],
         roi: roi(ctx, n)?,
         alpha: ctx.finite("cubic_alpha")?,
         exclude: ctx.bool("cubic_exclude")?,
         outside: ctx.float("extrapolation_value")?,
+        scales,
     })
+}
+
+fn scales(ctx: &InferCtx<'_>, n: usize) -> Result<Option<Vec<f64>>, InferError> {
+    let list = match ctx.attr("scales") {
+        AttrValue::None => return Ok(None),
+        AttrValue::List(items) => {
+            items.iter().map(AttrValue::as_float).collect::<Option<Vec<f64>>>()
+        }
+        _ => None,
+    };
+    let valid = |list: &Vec<f64>| list.len() == n && list.iter().all(|s| s.is_finite() && *s > 0.0);
+    let error = || ctx.error(format!("scales must be a list of {n} positive numbers"));
+    list.filter(valid).map(Some).ok_or_else(error)
 }
 
 fn roi(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(f64, f64)>, InferError> {
@@ -157,6 +181,9 @@ struct Source {
 impl Spec {
     /// The float64 position in the data for index `i`.
     fn place(&self, k: usize, i: &Expr, from: &Expr, to: &Expr) -> Expr {
+        if let Some(scales) = &self.scales {
+            return self.scaled_place(scales[k], i, from, to);
+        }
         let wide = |e: &Expr| te::cast(e, DType::Float64);
         let c = |v: f64| te::const_of(v, DType::Float64);
         let quotient = |a: &Expr, b: &Expr| wide(a) / wide(b);
@@ -176,6 +203,39 @@ impl Spec {
                 te::select(&many, &along, &(c(0.5 * (start + end)) * last))
             }
             _ => half,
+        }
+    }
+
+    /// Whether each element along dim `k` is that of the data, as its scale says. Equal sizes do not count: whether they are known
+    /// to be equal must not decide whether an infinite neighbour is multiplied by 0.
+    fn keeps(&self, k: usize) -> bool {
+        let whole = self.scales.as_ref().is_some_and(|scales| scales[k] == 1.0);
+        whole && self.mode != "tf_half_pixel_for_nn"
+    }
+
+    /// The float64 position in the data for index `i`, where `scale` is the ratio of the sizes before the size of the result was
+    /// rounded (the formulas of ONNX's Resize).
+    fn scaled_place(&self, scale: f64, i: &Expr, from: &Expr, to: &Expr) -> Expr {
+        let wide = |e: &Expr| te::cast(e, DType::Float64);
+        let c = |v: f64| te::const_of(v, DType::Float64);
+        let centre = || (wide(i) + c(0.5)) / c(scale);
+        let whole = wide(from) * c(scale);
+        match self.mode {
+            "pytorch_half_pixel" => {
+                te::select(&te::gt(to, &te::int(1)), &(centre() - c(0.5)), &c(0.0))
+            }
+            // As in ONNX's reference implementation: the length before it is rounded.
+            "align_corners" => {
+                let gaps = te::select(&te::eq(&whole, &c(1.0)), &c(1.0), &(&whole - c(1.0)));
+                wide(i) * (wide(&(from - 1)) / gaps)
+            }
+            "asymmetric" => wide(i) / c(scale),
+            "tf_half_pixel_for_nn" => centre(),
+            "half_pixel_symmetric" => {
+                let offset = wide(from) / c(2.0) * (c(1.0) - wide(to) / &whole);
+                centre() - c(0.5) + offset
+            }
+            _ => centre() - c(0.5),
         }
     }
 
@@ -285,9 +345,49 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
     };
     let sources: Vec<Source> = (0..n).map(|k| spec.source(k, &own[k], &to[k], wide)).collect();
     let shape = ctx.size_list(&out_dims);
-    let axes = spec.layout.spatial_axes();
-    let mut out = te::compute(shape, "resize", |i| {
-        let value = spec.value(&x, i, &sources, wide);
+    let (axes, op) = (spec.layout.spatial_axes(), ctx.decl.name);
+    let mut along: Vec<(usize, &Source)> = axes.iter().copied().zip(&sources).collect();
+    along.retain(|(axis, _)| {
+        let k = axes.iter().position(|a| a == axis).expect("it is one of the axes");
+        !spec.keeps(k)
+    });
+    let read = |at: &[Expr]| te::cast(&x.at(at), wide);
+    // Each stage checks before it reads.
+    let checked = |stage: Tensor| {
+        own.iter().zip(&to).fold(stage, |stage, (from, to)| {
+            let cond = te::or(&te::ge(from, &te::int(1)), &te::eq(to, &te::int(0)));
+            if cond.as_int() == Some(1) {
+                return stage;
+            }
+            let message = format!("{op}: the data has no elements to be resized");
+            stage.with_check(Check { axes: Vec::new(), cond, message: message.into() })
+        })
+    };
+    let last = shape.len() - 1;
+    // Rows that become narrower would be averaged at elements that nothing reads.
+    let widens = spec.scales.as_ref().is_some_and(|scales| scales[n - 1] >= 1.0)
+        || prove::at_most(ctx.func, dims[last], out_dims[last]) == Some(true);
+    let (width, others) = match along.split_last() {
+        Some((&(axis, source), others)) if axis == last && !others.is_empty() => {
+            (Some((axis, source)), others)
+        }
+        _ => (None, &along[..]),
+    };
+    // Integers are truncated averages, which rounding between two steps would change.
+    let averages = spec.method != Method::Nearest && dtype.is_float();
+    let width = width.filter(|_| averages && widens);
+    let rows = width.map(|width| {
+        let mut shape = shape.clone();
+        shape[last] = own[n - 1].clone();
+        let rows = te::compute(shape, "resized_rows", |i| average(&read, i, others));
+        (checked(rows), [width])
+    });
+    let out = te::compute(shape, "resize", |i| {
+        let value = match &rows {
+            Some((rows, width)) => average(&|at| rows.at(at), i, width),
+            None if spec.method == Method::Nearest => average(&|at| x.at(at), i, &along),
+            None => average(&read, i, &along),
+        };
         let value = te::cast(&value, dtype);
         if spec.mode != CROP {
             return value;
@@ -301,45 +401,32 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
         }
         te::select(&outside, &te::const_of(spec.outside, dtype), &value)
     });
-    for (from, to) in own.iter().zip(&to) {
-        let cond = te::or(&te::ge(from, &te::int(1)), &te::eq(to, &te::int(0)));
-        if cond.as_int() != Some(1) {
-            let message = format!("{}: the data has no elements to be resized", ctx.decl.name);
-            out = out.with_check(Check { axes: Vec::new(), cond, message: message.into() });
-        }
-    }
-    Ok(vec![out])
+    Ok(vec![checked(out)])
 }
 
-impl Spec {
-    /// An element of the result: the weighted sum of its contributing elements.
-    fn value(&self, x: &Tensor, i: &[Expr], sources: &[Source], wide: DType) -> Expr {
-        let (batch, channel) = (&i[self.layout.axis('N')], &i[self.layout.axis('C')]);
-        let axes = self.layout.spatial_axes();
-        let mut terms: Vec<(Vec<Expr>, Option<Expr>)> = vec![(Vec::new(), None)];
-        for (s, &a) in sources.iter().zip(&axes) {
-            let elements = s.elements(&i[a]);
-            terms = terms
-                .into_iter()
-                .flat_map(|(at, weight)| {
-                    elements.iter().map(move |(place, w)| {
-                        let both = match (&weight, w) {
-                            (Some(a), Some(b)) => Some(a * b),
-                            (a, b) => a.clone().or_else(|| b.clone()),
-                        };
-                        ([&at[..], std::slice::from_ref(place)].concat(), both)
-                    })
-                })
-                .collect();
-        }
-        let read =
-            |at: &[Expr]| x.at(&self.layout.arrange(('N', batch.clone()), channel.clone(), at));
-        let mut sum: Option<Expr> = None;
-        for (at, weight) in terms {
-            let Some(weight) = weight else { return read(&at) };
-            let term = te::cast(&read(&at), wide) * weight;
-            sum = Some(sum.map_or(term.clone(), |s| s + term));
-        }
-        sum.unwrap_or_else(|| te::const_of(0.0, wide))
+/// The weighted sum of the elements that contribute to the element `i` of the result along some axes; the only one if they have
+/// no weights.
+fn average(read: &dyn Fn(&[Expr]) -> Expr, i: &[Expr], along: &[(usize, &Source)]) -> Expr {
+    let mut terms: Vec<(Vec<Expr>, Option<Expr>)> = vec![(i.to_vec(), None)];
+    for &(axis, source) in along {
+        let elements = source.elements(&i[axis]);
+        let each = |(at, weight): (Vec<Expr>, Option<Expr>)| {
+            elements.iter().map(move |(place, own)| {
+                let both = match (&weight, own) {
+                    (Some(a), Some(b)) => Some(a * b),
+                    (a, b) => a.clone().or_else(|| b.clone()),
+                };
+                let mut at = at.clone();
+                at[axis] = place.clone();
+                (at, both)
+            })
+        };
+        terms = terms.into_iter().flat_map(each).collect();
     }
+    let term = |(at, weight): (Vec<Expr>, Option<Expr>)| match weight {
+        Some(weight) => read(&at) * weight,
+        None => read(&at),
+    };
+    let sum = terms.into_iter().map(term).reduce(|sum, term| sum + term);
+    sum.unwrap_or_else(|| read(i))
 }
