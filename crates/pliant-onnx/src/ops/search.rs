@@ -123,30 +123,24 @@ fn top_k(n: &mut Node<'_, '_>) -> Converted {
     } else {
         x
     };
-    if let Some(k) = n.func().syms.as_int(k) {
-        let attrs = ints_attr("k", k)
-            .with("axis", AttrValue::Int(axis as i64))
-            .with("ret_type", AttrValue::str("both"))
-            .with("largest", AttrValue::Bool(largest))
-            .with("dtype", AttrValue::DType(DType::Int64));
-        let both = n.op_with("relax.topk", &[x], attrs)?;
-        let mut both = n.fields(both, 2);
-        if as_largest {
-            let attrs = ints_attr("axis", axis as i64);
-            both[0] = n.op_with("relax.gather_elements", &[given, both[1]], attrs)?;
-        }
-        return Ok(both.into_iter().map(Value::from).collect());
+    let constant = n.func().syms.as_int(k);
+    let mut operands = vec![x];
+    if constant.is_none() {
+        operands.push(n.func().int_value(k, DType::Int64));
     }
-    // Sort and take the first k elements.
-    let attrs = ints_attr("axis", axis as i64)
-        .with("descending", AttrValue::Bool(largest))
+    let attrs = Attrs::default()
+        .with("k", constant.map_or(AttrValue::None, AttrValue::Int))
+        .with("axis", AttrValue::Int(axis as i64))
+        .with("ret_type", AttrValue::str("both"))
+        .with("largest", AttrValue::Bool(largest))
         .with("dtype", AttrValue::DType(DType::Int64));
-    let order = n.op_with("relax.argsort", &[x], attrs)?;
-    let zero = n.func().syms.int(0);
-    let places = n.slice_axis(order, axis, zero, k)?;
-    let attrs = ints_attr("axis", axis as i64);
-    let values = n.op_with("relax.gather_elements", &[given, places], attrs)?;
-    Ok(vec![values.into(), places.into()])
+    let both = n.op_with("relax.topk", &operands, attrs)?;
+    let mut both = n.fields(both, 2);
+    if as_largest {
+        let attrs = ints_attr("axis", axis as i64);
+        both[0] = n.op_with("relax.gather_elements", &[given, both[1]], attrs)?;
+    }
+    Ok(both.into_iter().map(Value::from).collect())
 }
 
 /// Cumulative sums or products, forwards or backwards.
