@@ -380,7 +380,7 @@ mod tests {
         }
     }
 
-    /// Compares a copy of numbered elements with one element by element.
+    /// Checks a copy of numbered elements against an element-by-element copy.
     fn check<T: Copy + Default + PartialEq + std::fmt::Debug>(
         dims: &[i64],
         order: &[usize],

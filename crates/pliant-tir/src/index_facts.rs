@@ -146,7 +146,8 @@ impl IndexFacts {
         }
     }
 
-    /// Assumes that a variable equals a value; of a value that reads memory, that it is not negative if its range shows that.
+    /// Assumes that a variable equals a value. If the value reads memory, the only fact is that it is not negative, where its range
+    /// shows that.
     pub fn bound(&mut self, f: &PrimFunc, var: Var, value: Expr) {
         let range = self.fact(f, value).range;
         self.fit.bound(var, range);

@@ -17,7 +17,7 @@ TRANSFORMS = ["half_pixel", "align_corners", "asymmetric"]
 
 
 def compared(shape: tuple[int, ...], scales: list[float], dtype: str = "float32", **attrs: str) -> None:
-    """Runs a model with symbolic dims and the reference."""
+    """Compares a compiled model with symbolic dims with the reference implementation."""
     resize = helper.make_node("Resize", ["x", "", "scales"], ["y"], **attrs)
     dims = [f"d{k}" if k != 1 else size for k, size in enumerate(shape)]
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))

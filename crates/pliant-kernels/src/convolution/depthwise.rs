@@ -16,7 +16,7 @@ use super::line::Line;
 use super::shape::Sizes;
 use super::{Convolution, sweep};
 use crate::epilogue::TileEpilogue;
-use crate::lanes::{MathLanes, for_isa};
+use crate::lanes::{MathLanes, for_isa, load};
 use crate::product::share::share;
 use crate::rules::convolution::depthwise_unit;
 use pliant_machine::isa::Isa;
@@ -61,7 +61,7 @@ struct Step {
     out: (*mut f32, isize),
     /// The position of the first result in the line.
     first: usize,
-    /// The clip of the results of the line.
+    /// The epilogue of the line, if it is applied to sums in registers.
     clip: Option<TileEpilogue>,
 }
 
@@ -185,12 +185,4 @@ unsafe fn vectors<
             if WHOLE { sum.store(to) } else { sum.store_first(to, count) }
         }
     }
-}
-
-/// # Safety
-/// As for [`whole_line`].
-#[inline(always)]
-unsafe fn load<L: MathLanes<Elem = f32>, const WHOLE: bool>(from: *const f32, count: usize) -> L {
-    // SAFETY: guaranteed by the caller.
-    unsafe { if WHOLE { L::load(from) } else { L::load_first(from, count) } }
 }

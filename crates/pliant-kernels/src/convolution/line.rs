@@ -75,7 +75,7 @@ impl<'a> Line<'a> {
         (self.s.stride[2] as isize).wrapping_mul(self.c.x.pixel[2] as isize)
     }
 
-    /// The epilogue of the results of all filters, if it can be applied to sums in registers.
+    /// The epilogue of this line, if kernels can apply it to sums in registers.
     ///
     /// # Safety
     /// The epilogue accepts its operands.

@@ -49,6 +49,14 @@ pub struct EpilogueTile {
     pub column: i64,
 }
 
+impl EpilogueTile {
+    /// The position of the first element.
+    pub fn place(&self) -> Place {
+        let [batch, row, column] = [self.batch, self.row, self.column].map(|at| at as usize);
+        Place { batch, row, column }
+    }
+}
+
 /// Finishes one tile and returns a kernel status; must not unwind. `operands` is the field of
 /// [`Epilogue`].
 ///

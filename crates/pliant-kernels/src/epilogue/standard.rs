@@ -14,7 +14,7 @@ use std::ptr::null;
 use pliant_exec::abi::{STATUS_BAD_ARGUMENTS, STATUS_OK};
 
 use super::{ClipEpilogue, EpilogueTile, Place};
-use crate::lanes::{MathLanes, for_isa};
+use crate::lanes::{MathLanes, for_isa, load};
 use crate::math::{self, MathOps};
 use crate::vector::half::{narrow, narrow_bf16};
 use crate::vector::wide::Wide;
@@ -79,13 +79,14 @@ impl Matrix {
     /// Absent.
     pub const NONE: Matrix = Matrix { data: null(), batch: 0, row: 0 };
 
-    /// The address of the element at the start of a row of a tile.
-    fn at(&self, tile: &EpilogueTile, row: i64) -> *const f32 {
+    /// The address of the element at a position; null if the matrix is absent.
+    pub(super) fn at(&self, place: Place) -> *const f32 {
         if self.data.is_null() {
             return null();
         }
-        let offset = tile.batch * self.batch + (tile.row + row) * self.row + tile.column;
-        self.data.wrapping_offset(offset as isize)
+        let (batch, row) = (place.batch as i64, place.row as i64);
+        let offset = batch.wrapping_mul(self.batch).wrapping_add(row.wrapping_mul(self.row));
+        self.data.wrapping_offset(offset as isize).wrapping_add(place.column)
     }
 }
 
@@ -181,13 +182,8 @@ pub unsafe fn with(isa: Isa, standard: &Standard, tile: &EpilogueTile) -> i64 {
         return STATUS_BAD_ARGUMENTS;
     }
     if let Some(clip) = ClipEpilogue::of(standard) {
-        let place = Place {
-            batch: tile.batch as usize,
-            row: tile.row as usize,
-            column: tile.column as usize,
-        };
         // SAFETY: guaranteed by the caller.
-        unsafe { clip.at(place).finish(isa, tile) };
+        unsafe { clip.at(tile.place()).finish(isa, tile) };
         return STATUS_OK;
     }
     let (run, lanes) = for_isa!(isa, each_row(isa: Isa, standard: &Standard, tile: &EpilogueTile));
@@ -308,46 +304,25 @@ unsafe fn one_row<L: MathLanes<Elem = f32>, A: Apply>(
     let whole = columns / L::N * L::N;
     let from =
         |p: *const f32| if p.is_null() { p } else { p.wrapping_offset(tile.column as isize) };
+    let place = tile.place().offset(row as usize, 0);
     let terms = Terms {
         scale: s.scale as f32,
         numbers: Numbers { low: s.low, high: s.high, slope: s.slope, offset: s.offset },
         column_scale: from(s.column_scale),
         bias: from(s.bias),
-        before: s.before.at(tile, row),
-        after: s.after.at(tile, row),
+        before: s.before.at(place),
+        after: s.after.at(place),
     };
-    let others = [terms.column_scale, terms.before, terms.after];
-    let plain = s.scale == 1.0 && others.iter().all(|p| p.is_null()) && !terms.bias.is_null();
     // SAFETY: guaranteed by the caller; offsets stay within the row.
     unsafe {
-        if plain {
-            for at in (0..whole).step_by(L::N) {
-                terms.biased::<L, A>(data, at).store(data.add(at));
-            }
-        } else {
-            for at in (0..whole).step_by(L::N) {
-                terms.value::<L, A, true>(data, at, L::N).store(data.add(at));
-            }
+        for at in (0..whole).step_by(L::N) {
+            terms.value::<L, A, true>(data, at, L::N).store(data.add(at));
         }
         if whole < columns {
             let rest = columns - whole;
             terms.value::<L, A, false>(data, whole, rest).store_first(data.add(whole), rest);
         }
     }
-}
-
-/// Loads the elements at an index: a whole vector, or its first elements.
-///
-/// # Safety
-/// As for [`each_row`]; the elements are readable.
-#[inline(always)]
-unsafe fn load<L: MathLanes<Elem = f32>, const WHOLE: bool>(
-    from: *const f32,
-    at: usize,
-    count: usize,
-) -> L {
-    // SAFETY: guaranteed by the caller.
-    unsafe { if WHOLE { L::load(from.add(at)) } else { L::load_first(from.add(at), count) } }
 }
 
 /// The operands of one row: addresses at its first column, null for absent terms.
@@ -361,23 +336,10 @@ struct Terms {
 }
 
 impl Terms {
-    /// As [`Terms::value`] for a whole vector, where there is a bias and nothing else: the loop has no branches.
-    ///
-    /// # Safety
-    /// As for [`load`].
-    #[inline(always)]
-    unsafe fn biased<L: MathLanes<Elem = f32>, A: Apply>(&self, data: *const f32, at: usize) -> L {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let x = L::load(data.add(at)).add(L::load(self.bias.add(at)));
-            A::value::<L>(&mut Wide::new(), &x, &self.numbers)
-        }
-    }
-
     /// The finished values of a vector's columns.
     ///
     /// # Safety
-    /// As for [`load`].
+    /// As for [`each_row`].
     #[inline(always)]
     unsafe fn value<L: MathLanes<Elem = f32>, A: Apply, const WHOLE: bool>(
         &self,
@@ -387,20 +349,24 @@ impl Terms {
     ) -> L {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut x = load::<L, WHOLE>(data, at, count);
+            let mut x = load::<L, WHOLE>(data.add(at), count);
             if self.scale != 1.0 {
                 x = x.mul(L::splat(self.scale));
             }
             if !self.column_scale.is_null() {
-                x = x.mul(load::<L, WHOLE>(self.column_scale, at, count));
+                x = x.mul(load::<L, WHOLE>(self.column_scale.add(at), count));
             }
             for term in [self.bias, self.before] {
                 if !term.is_null() {
-                    x = x.add(load::<L, WHOLE>(term, at, count));
+                    x = x.add(load::<L, WHOLE>(term.add(at), count));
                 }
             }
             let y = A::value::<L>(&mut Wide::new(), &x, &self.numbers);
-            if self.after.is_null() { y } else { y.add(load::<L, WHOLE>(self.after, at, count)) }
+            if self.after.is_null() {
+                y
+            } else {
+                y.add(load::<L, WHOLE>(self.after.add(at), count))
+            }
         }
     }
 }

@@ -101,6 +101,16 @@ pub trait Lanes: Copy {
     unsafe fn add(self, x: Self) -> Self;
 }
 
+/// Loads a whole vector, or without `WHOLE` its first `count` elements.
+///
+/// # Safety
+/// The machine has the instructions of `L`, and the caller has enabled them. The elements are readable.
+#[inline(always)]
+pub unsafe fn load<L: Lanes, const WHOLE: bool>(from: *const L::Elem, count: usize) -> L {
+    // SAFETY: guaranteed by the caller.
+    unsafe { if WHOLE { L::load(from) } else { L::load_first(from, count) } }
+}
+
 /// What elementary functions need beyond sums and products. Integers of a lane's bits travel in the same vectors.
 ///
 /// # Safety of the methods

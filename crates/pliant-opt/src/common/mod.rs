@@ -5,6 +5,7 @@
 //! | `bind_constants` | binds constants to variables where their memory may escape |
 //! | `call_keys` | keys of operator calls that can share a loop function |
 //! | `call_sites` | rewrites calls after the parameters of a function changed |
+//! | `image_layout` | layouts with channels first and last, in attributes |
 //! | `kernels` | loop functions that a pass adds to the module, and their calls |
 //! | `names` | the operators of the lowered stages, and constructors of their calls |
 //! | `products` | matmuls, convolutions and their operands |
@@ -15,6 +16,7 @@
 pub(crate) mod bind_constants;
 pub(crate) mod call_keys;
 pub(crate) mod call_sites;
+pub(crate) mod image_layout;
 pub(crate) mod kernels;
 pub mod names;
 pub mod products;

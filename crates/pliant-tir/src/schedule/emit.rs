@@ -248,7 +248,7 @@ pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     rows_and_inner(f, &s, rows)
 }
 
-/// The stage without its unit axes. As the last axis, a unit axis would make each element a row of its own.
+/// The stage without its unit axes. With a trailing unit axis, the loop over rows would be the innermost one.
 fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
     let (unit, rest): (Vec<Axis>, Vec<Axis>) =
         s.axes.iter().partition(|a| f.as_int(a.extent) == Some(1));

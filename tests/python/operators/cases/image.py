@@ -29,7 +29,7 @@ def place(i: int, n: int, m: int, mode: str, roi: tuple[float, float]) -> Fracti
 
 
 def scaled_place(i: int, n: int, m: int, mode: str, scale: float) -> Fraction:
-    """As `place`, where the ratio of the sizes is given, as the specification of ONNX's Resize has it."""
+    """As `place`, for a given ratio of the sizes (ONNX Resize with scales)."""
     exact = Fraction(scale)
     whole, centre = n * exact, Fraction(2 * i + 1, 2) / exact
     if mode == "align_corners":

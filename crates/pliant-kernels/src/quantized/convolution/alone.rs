@@ -161,8 +161,8 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
     }
 }
 
-/// The sums of some results; with `WHOLE`, of [`STEP`] results and [`CHANNELS`] channels whose taps lie inside the input's lines.
-/// Without conditions, these stay in registers.
+/// The sums of some results. `WHOLE` states that there are [`STEP`] results and [`CHANNELS`] channels, and that all taps along a
+/// line lie inside the input: the loops then have no branches, and the sums stay in registers.
 ///
 /// # Safety
 /// As for [`signed`].

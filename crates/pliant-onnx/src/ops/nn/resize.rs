@@ -62,7 +62,7 @@ enum Scale {
 }
 
 impl Axis {
-    /// Whether each element of the result is that of the input, unless the axis is cropped.
+    /// Whether resizing copies every element of the axis. A crop (`region`) is not considered.
     fn is_unchanged(&self, one: Sym) -> bool {
         let same = matches!(self.scale, Scale::Known(1.0) | Scale::Sizes) || self.from == one;
         self.from == self.to && same

@@ -2,7 +2,7 @@
 //!
 //! Without `scales`, the position in the data for a position in the result is a quotient of two integers, so that floor and round
 //! detect ties exactly. Positions and weights are computed once per index of an axis, not per pixel. If the width is the last
-//! dim, averages are taken along the other dims first, whose neighbours are whole rows, and then along the width.
+//! dim and does not shrink, interpolation is separable: whole rows are averaged first, then neighbours within a row.
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
@@ -110,26 +110,29 @@ fn spec(ctx: &InferCtx<'_>, n: usize) -> Result<Spec, InferError> {
     })
 }
 
-fn scales(ctx: &InferCtx<'_>, n: usize) -> Result<Option<Vec<f64>>, InferError> {
-    let list = match ctx.attr("scales") {
-        AttrValue::None => return Ok(None),
-        AttrValue::List(items) => {
-            items.iter().map(AttrValue::as_float).collect::<Option<Vec<f64>>>()
-        }
+/// The numbers of a list attribute; `None` for other values.
+fn floats(value: &AttrValue) -> Option<Vec<f64>> {
+    match value {
+        AttrValue::List(items) => items.iter().map(AttrValue::as_float).collect(),
         _ => None,
-    };
+    }
+}
+
+fn scales(ctx: &InferCtx<'_>, n: usize) -> Result<Option<Vec<f64>>, InferError> {
+    let value = ctx.attr("scales");
+    if value.is_none() {
+        return Ok(None);
+    }
     let valid = |list: &Vec<f64>| list.len() == n && list.iter().all(|s| s.is_finite() && *s > 0.0);
     let error = || ctx.error(format!("scales must be a list of {n} positive numbers"));
-    list.filter(valid).map(Some).ok_or_else(error)
+    floats(&value).filter(valid).map(Some).ok_or_else(error)
 }
 
 fn roi(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(f64, f64)>, InferError> {
     let bad = || ctx.error(format!("roi must be a number or a list of {} numbers", 2 * n));
     let list = match ctx.attr("roi") {
         AttrValue::None => return Ok(vec![(0.0, 0.0); n]),
-        AttrValue::List(items) => {
-            items.iter().map(AttrValue::as_float).collect::<Option<Vec<f64>>>().ok_or_else(bad)?
-        }
+        list @ AttrValue::List(_) => floats(&list).ok_or_else(bad)?,
         one => vec![one.as_float().ok_or_else(bad)?; 2 * n],
     };
     if list.len() != 2 * n {
@@ -206,8 +209,8 @@ impl Spec {
         }
     }
 
-    /// Whether each element along dim `k` is that of the data, as its scale says. Equal sizes do not count: whether they are known
-    /// to be equal must not decide whether an infinite neighbour is multiplied by 0.
+    /// Whether dim `k` has a scale of exactly 1, so that its elements are copied. Equal sizes are not sufficient: the result must
+    /// not depend on whether the compiler knows that they are equal, and averages multiply an infinite neighbour by 0.
     fn keeps(&self, k: usize) -> bool {
         let whole = self.scales.as_ref().is_some_and(|scales| scales[k] == 1.0);
         whole && self.mode != "tf_half_pixel_for_nn"
@@ -316,6 +319,14 @@ impl Spec {
 }
 
 impl Source {
+    /// Whether the position for index `i` of the axis is outside of the data.
+    fn is_outside(&self, i: &Expr) -> Expr {
+        let place = self.place.at(std::slice::from_ref(i));
+        let last = te::cast(&(&self.from - 1), DType::Float64);
+        let before = te::lt(&place, &te::const_of(0.0, DType::Float64));
+        te::or(&before, &te::gt(&place, &last))
+    }
+
     /// The elements that contribute to index `i` of the axis, with their weights.
     fn elements(&self, i: &Expr) -> Vec<(Expr, Option<Expr>)> {
         let at = std::slice::from_ref(i);
@@ -346,11 +357,8 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
     let sources: Vec<Source> = (0..n).map(|k| spec.source(k, &own[k], &to[k], wide)).collect();
     let shape = ctx.size_list(&out_dims);
     let (axes, op) = (spec.layout.spatial_axes(), ctx.decl.name);
-    let mut along: Vec<(usize, &Source)> = axes.iter().copied().zip(&sources).collect();
-    along.retain(|(axis, _)| {
-        let k = axes.iter().position(|a| a == axis).expect("it is one of the axes");
-        !spec.keeps(k)
-    });
+    let resized = (0..n).filter(|&k| !spec.keeps(k));
+    let along: Vec<(usize, &Source)> = resized.map(|k| (axes[k], &sources[k])).collect();
     let read = |at: &[Expr]| te::cast(&x.at(at), wide);
     // Each stage checks before it reads.
     let checked = |stage: Tensor| {
@@ -367,45 +375,34 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
     // Rows that become narrower would be averaged at elements that nothing reads.
     let widens = spec.scales.as_ref().is_some_and(|scales| scales[n - 1] >= 1.0)
         || prove::at_most(ctx.func, dims[last], out_dims[last]) == Some(true);
-    let (width, others) = match along.split_last() {
-        Some((&(axis, source), others)) if axis == last && !others.is_empty() => {
-            (Some((axis, source)), others)
-        }
-        _ => (None, &along[..]),
-    };
     // Integers are truncated averages, which rounding between two steps would change.
     let averages = spec.method != Method::Nearest && dtype.is_float();
-    let width = width.filter(|_| averages && widens);
-    let rows = width.map(|width| {
+    let wide_last = along.last().is_some_and(|&(axis, _)| axis == last);
+    let separate = averages && widens && wide_last && along.len() > 1;
+    let (others, rest) = along.split_at(if separate { along.len() - 1 } else { 0 });
+    let rows = separate.then(|| {
         let mut shape = shape.clone();
         shape[last] = own[n - 1].clone();
-        let rows = te::compute(shape, "resized_rows", |i| average(&read, i, others));
-        (checked(rows), [width])
+        checked(te::compute(shape, "resized_rows", |i| average(&read, i, others)))
     });
     let out = te::compute(shape, "resize", |i| {
         let value = match &rows {
-            Some((rows, width)) => average(&|at| rows.at(at), i, width),
-            None if spec.method == Method::Nearest => average(&|at| x.at(at), i, &along),
-            None => average(&read, i, &along),
+            Some(rows) => average(&|at| rows.at(at), i, rest),
+            None if spec.method == Method::Nearest => average(&|at| x.at(at), i, rest),
+            None => average(&read, i, rest),
         };
         let value = te::cast(&value, dtype);
         if spec.mode != CROP {
             return value;
         }
-        let mut outside = te::bool_const(false);
-        for (s, &a) in sources.iter().zip(&axes) {
-            let place = s.place.at(&i[a..=a]);
-            let last = te::cast(&(&s.from - 1), DType::Float64);
-            let before = te::lt(&place, &te::const_of(0.0, DType::Float64));
-            outside = te::or(&outside, &te::or(&before, &te::gt(&place, &last)));
-        }
+        let outside = sources.iter().zip(&axes).map(|(s, &a)| s.is_outside(&i[a]));
+        let outside = outside.fold(te::bool_const(false), |any, outside| te::or(&any, &outside));
         te::select(&outside, &te::const_of(spec.outside, dtype), &value)
     });
     Ok(vec![checked(out)])
 }
 
-/// The weighted sum of the elements that contribute to the element `i` of the result along some axes; the only one if they have
-/// no weights.
+/// The weighted sum of the neighbours of element `i` along some axes. Without weights, the nearest element.
 fn average(read: &dyn Fn(&[Expr]) -> Expr, i: &[Expr], along: &[(usize, &Source)]) -> Expr {
     let mut terms: Vec<(Vec<Expr>, Option<Expr>)> = vec![(i.to_vec(), None)];
     for &(axis, source) in along {

@@ -206,7 +206,7 @@ impl Pooling {
         });
     }
 
-    /// Writes the result of each channel of a bin, which is a function of its total.
+    /// Writes `value(total)` for each channel of a bin.
     fn finish(&self, b: &mut Body, bin: &Bin, out: &Tensor, value: impl Fn(&Expr) -> Expr) {
         b.for_("c", &self.size(self.at.channel), |b, c| {
             let to = self.place(&bin.region, c, &bin.row, &bin.column);

@@ -5,6 +5,7 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_pass::PassError;
 
 use super::{LayoutRewriter, OpCall, Site, op_call};
+use crate::common::image_layout::{first, has_layout, with_channels_last};
 use crate::common::products::CONVOLUTIONS;
 use crate::offload::integer_sums::{CAST, SUBTRACT};
 use crate::offload::rules::conv_int8::matcher as integers;
@@ -20,25 +21,7 @@ pub(super) fn is_convolution(func: &Function, e: Expr) -> bool {
         && float(e)
         && func.ty(e).dims().is_some()
         && func.ty(args[0]).dims().is_some()
-        && has_channels_first(&attrs, "data_layout", index % 3 + 1)
-}
-
-/// Whether the layouts of the operand and of the result both have channels first.
-pub(super) fn has_channels_first(attrs: &Attrs, name: &str, dims: usize) -> bool {
-    let own = attrs.get(name).and_then(AttrValue::as_str);
-    let out = attrs.get("out_layout").filter(|v| !v.is_none()).and_then(AttrValue::as_str);
-    let first = format!("NC{}", &"DHW"[3 - dims..]);
-    own == Some(&first) && out.is_none_or(|o| o == first || o.is_empty())
-}
-
-/// The attributes with layouts whose channels come last.
-pub(super) fn with_channels_last(mut attrs: Attrs, name: &str, dims: usize) -> Attrs {
-    let last = AttrValue::str(&format!("N{}C", &"DHW"[3 - dims..]));
-    if attrs.get("out_layout").is_some() {
-        attrs.set("out_layout", last.clone());
-    }
-    attrs.set(name, last);
-    attrs
+        && has_layout(&attrs, "data_layout", &first(index % 3 + 1))
 }
 
 impl LayoutRewriter<'_> {

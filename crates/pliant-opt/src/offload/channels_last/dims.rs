@@ -5,8 +5,8 @@ use pliant_ir::relax::{Expr, ExprData, Function, TypeData};
 use pliant_ir::{AttrValue, Attrs};
 use pliant_pass::PassError;
 
-use super::convolution::{has_channels_first, with_channels_last};
 use super::{LayoutRewriter, OpCall, Site, constant_last};
+use crate::common::image_layout::{first, has_layout, with_channels_last};
 
 /// The index with channels last of a dim with channels first. Negative indices count from the end.
 fn moved(dim: i64, rank: i64) -> Option<i64> {
@@ -159,7 +159,7 @@ fn named_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<Attrs> {
             // A region of interest lists the dims in the order of the layout.
             let spatial = usize::try_from(rank - 2).ok().filter(|n| (1..=3).contains(n))?;
             let region = attrs.get("roi").is_some_and(|roi| !roi.is_none());
-            if region || !has_channels_first(attrs, name, spatial) {
+            if region || !has_layout(attrs, name, &first(spatial)) {
                 return None;
             }
             return Some(with_channels_last(out, name, spatial));

@@ -131,7 +131,7 @@ fn is_image(func: &Function, e: Expr) -> bool {
     matches!(ty, TypeData::Tensor { .. }) && ty.dims().is_some_and(|dims| dims.len() >= 3)
 }
 
-/// Whether a function has a call that is rewritten whatever the layout of its operands.
+/// Whether a function has a call that is rewritten even if its operands have channels first.
 fn has_anchor(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let mut blocks = func.seq(seq).blocks.iter();

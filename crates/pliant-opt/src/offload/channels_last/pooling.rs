@@ -4,15 +4,15 @@ use pliant_ir::DType;
 use pliant_ir::relax::{Expr, Function};
 use pliant_pass::PassError;
 
-use super::convolution::{has_channels_first, with_channels_last};
 use super::{LayoutRewriter, OpCall, Site, op_call};
+use crate::common::image_layout::{first, has_layout, with_channels_last};
 use crate::offload::rules::pool;
 
-/// Channels from which a pooling with channels last is faster although its input and result are transposed: two vectors. A
-/// non-constant number is taken for large.
+/// Minimum number of channels for which the kernel and two transposes are faster than loops: two vectors. A non-constant number
+/// counts as large.
 const POOLED_CHANNELS: i64 = 32;
-/// Windows that read each element from which it is faster. With fewer (2x2 with stride 2), and along one dim, loops over channels
-/// first take half the time of the transposes.
+/// Minimum number of windows that read each element. With fewer (2x2 with stride 2), and with one spatial dim, loops take half the
+/// time of the transposes.
 const POOLED_READS: i64 = 2;
 
 /// The number of spatial dims of a pooling with channels first, if the kernel `pool` computes it faster with channels last.
@@ -24,11 +24,11 @@ pub(super) fn pooled_dims(func: &Function, e: Expr) -> Option<usize> {
     let many = channels.is_none_or(|count| count >= POOLED_CHANNELS);
     let overlap = windows.dims > 1 && windows.reads() >= POOLED_READS;
     let fits = many && overlap && func.ty(args[0]).dtype() == Some(DType::Float32);
-    (fits && has_channels_first(&attrs, "layout", windows.dims)).then_some(windows.dims)
+    (fits && has_layout(&attrs, "layout", &first(windows.dims))).then_some(windows.dims)
 }
 
 impl LayoutRewriter<'_> {
-    /// A pooling with channels last, whatever the layout of its input; `None` for other calls.
+    /// Rewrites a wide pooling to channels last; `None` for other calls.
     pub(super) fn pooling(
         &mut self,
         site: &mut Site<'_>,

@@ -51,6 +51,7 @@ use pliant_ops::te_call_sized;
 use pliant_pass::PassError;
 
 use super::conv::kernel::window;
+use crate::common::image_layout::{has_layout, last};
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
 /// The operators, by the number of spatial dims.
@@ -124,14 +125,6 @@ impl Windows {
         let product = |list: &[i64]| list.iter().fold(1i64, |n, &k| n.saturating_mul(k));
         product(&self.kernel) / product(&self.strides).max(1)
     }
-
-    /// Whether the channels of operand and result are last.
-    fn has_channels_last(&self, attrs: &Attrs) -> bool {
-        let text = |name: &str| attrs.get(name).and_then(AttrValue::as_str);
-        let last = format!("N{}C", &"DHW"[3 - self.dims..]);
-        let out = text("out_layout");
-        text("layout") == Some(&last) && out.is_none_or(|out| out == last || out.is_empty())
-    }
 }
 
 /// Maximum ratio of the elements of a window to the sum of its sizes. Up to it, reading whole windows is cheaper than reducing
@@ -149,7 +142,7 @@ impl Rule for Pool {
         let x = site.func.list(*args)[0];
         let attrs = site.func.call_attrs(*attrs);
         let windows = match index.map(|index| Windows::of(index, attrs)) {
-            Some(Ok(windows)) if !windows.has_channels_last(attrs) => {
+            Some(Ok(windows)) if !has_layout(attrs, "layout", &last(windows.dims)) => {
                 return Ok(Err("its channels are not last".into()));
             }
             Some(Ok(windows)) => windows,
