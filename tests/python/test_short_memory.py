@@ -15,6 +15,8 @@ import sys
 import numpy as np
 
 import pliant
+import pliant.script
+import pliant.tir  # Python does not report a lack of memory reliably while it compiles a module
 
 steps, x = [], "x"
 for i in range(30):
