@@ -76,7 +76,7 @@ def convolution(name: str, finished: bool) -> tuple[pliant.IRModule, list[tuple[
 def test_convolutions_pack_at_each_call(name: str, finished: bool) -> None:
     module, feeds = convolution(name, finished)
     script = kernels_in(module)
-    assert 'T.call_kernel("conv"' in script and "cls.add" not in script and "cls.relu" not in script
+    assert 'call_kernel("conv"' in script and "cls.add" not in script and "cls.relu" not in script
     everywhere(module, feeds, 3e-4)
 
 
@@ -108,7 +108,7 @@ def test_weights_of_sizes_that_a_run_tells_stay_loops() -> None:
             y = bb.emit_output(relax.op.nn.conv2d(x, w))
         bb.emit_func_output(y)
     module = bb.get()
-    assert 'T.call_kernel("conv"' not in kernels_in(module)
+    assert 'call_kernel("conv"' not in kernels_in(module)
     rng = np.random.default_rng(0)
     draw = lambda *shape: rng.standard_normal(shape).astype("float32")  # noqa: E731
     everywhere(module, [(draw(1, 3, 8, 8), draw(count, 3, 3, 3)) for count in (0, 1, 5)], 1e-4)
@@ -120,7 +120,7 @@ def test_weights_of_more_elements_than_can_be_counted_are_refused_or_told() -> N
     with bb.function("main", [x, w]):
         y = bb.emit(relax.op.nn.conv2d(x, w))
         bb.emit_func_output(y)
-    assert 'T.call_kernel("conv"' not in kernels_in(bb.get())
+    assert 'call_kernel("conv"' not in kernels_in(bb.get())
 
 
 def layer(cell: str, inputs: int, hidden: int, *, direction: str, layout: int, constant: str) -> pliant.IRModule:

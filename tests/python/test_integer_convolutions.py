@@ -35,7 +35,7 @@ def model(
     return relax.frontend.onnx.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
 
 
-KERNEL = 'T.call_kernel("conv_int8"'
+KERNEL = 'call_kernel("conv_int8"'
 
 
 def script(module: pliant.IRModule) -> str:

@@ -185,7 +185,7 @@ def test_written_calls_stay_inside_their_buffers(kernel: str, tmp_path: Path) ->
         ("conv_int8", "x=T.view(A", "x=T.view(Z", "operand x is int32, expected int8 or uint8"),
         ("matmul_int8", "[1, 1, 16, 4], strides=[64, 64, 4, 1]", "[1, 1, 8, 4], strides=[32, 32, 4, 1]", "panels of 8 columns"),
         ("matmul_int8", "out=T.view(O", 'activation="relu", out=T.view(O', "operand out is int32"),
-        ("matmul_int8", "x_zeros=T.view(Z, [5]", "x_zeros=T.view(Z, [4]", "rows is 4, expected 5"),
+        ("matmul_int8", "x_zeros=T.view(Z, [5]", "x_zeros=T.view(Z, [4]", "operand x_zeros has 4 for rows, which is 5 elsewhere"),
     ],
 )
 def test_errors_name_what_was_expected(tmp_path: Path, kernel: str, old: str, new: str, message: str) -> None:

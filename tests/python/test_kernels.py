@@ -191,7 +191,7 @@ def kernels_in(module: pliant.IRModule) -> str:
 def test_exported_attention_is_one_call(form: str) -> None:
     module = exported(form)
     script = kernels_in(module)
-    assert 'T.call_kernel("attention"' in script and "softmax" not in script
+    assert 'call_kernel("attention"' in script and "softmax" not in script
     # The parts are read and the results written in place.
     assert form == "one" or "split" not in script and "permute" not in script
     rng = np.random.default_rng(5)
@@ -242,7 +242,7 @@ def attention(
 )
 def test_attention_is_one_call(heads: int, shared: int, bias: list[int | str] | None, attrs: dict[str, object]) -> None:
     module, operands = attention(heads, shared, bias, **attrs)
-    assert 'T.call_kernel("attention"' in kernels_in(module)
+    assert 'call_kernel("attention"' in kernels_in(module)
     feeds = [operands(b, n, m) for b, n, m in [(0, 2, 3), (1, 0, 4), (2, 3, 0), (1, 1, 1), (2, 7, 5), (1, 5, 7), (1, 33, 40)]]
     everywhere(module, feeds, 1e-4)
 
@@ -256,7 +256,7 @@ def test_attention_of_sizes_that_may_differ_keeps_its_loops() -> None:
             z = bb.emit_output(relax.op.nn.attention(q, k, k))
         bb.emit_func_output(z)
     module = bb.get()
-    assert 'T.call_kernel("attention"' not in kernels_in(module)
+    assert 'call_kernel("attention"' not in kernels_in(module)
     x = np.random.default_rng(1).standard_normal((3, 4, 2, 5)).astype("float32")
     everywhere(module, [(x, x)])
     with pytest.raises(pliant.error.PliantError):
@@ -327,7 +327,7 @@ def test_convolutions_are_one_call(name: str) -> None:
     x_shape, w_shape, tail, attrs = CONVOLUTIONS[name]
     module, operands = convolved(x_shape, w_shape, tail, **attrs)
     script = kernels_in(module)
-    assert 'T.call_kernel("conv"' in script
+    assert 'call_kernel("conv"' in script
     assert "cls.add" not in script and "cls.relu" not in script
     sizes = [(0, 9, 8), (1, 9, 7), (2, 10, 33), (3, 16, 9)]
     if name in ("point", "square", "last", "channel", "groups of four", "filters of one channel", "wide groups"):
@@ -390,7 +390,7 @@ def test_results_that_others_read_stay() -> None:
             z = bb.emit_output(relax.op.add(bb.emit(relax.op.nn.relu(y)), bb.emit(relax.op.exp(y))))
         bb.emit_func_output(z)
     module = bb.get()
-    assert 'T.call_kernel("conv"' in kernels_in(module)
+    assert 'call_kernel("conv"' in kernels_in(module)
     everywhere(module, [(np.random.default_rng(1).standard_normal((2, 3, 8, 8)).astype("float32"),)], 1e-4)
 
 

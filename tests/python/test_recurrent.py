@@ -101,7 +101,7 @@ def test_kernels_compute_what_loops_compute(cell: str, direction: str, full: boo
 
 
 def calls_the_kernel(module: pliant.IRModule) -> bool:
-    return 'T.call_kernel("recurrent"' in relax.transform.OffloadKernels()(module).script()
+    return 'call_kernel("recurrent"' in relax.transform.OffloadKernels()(module).script()
 
 
 @pytest.mark.parametrize("cell", CELLS)

@@ -85,7 +85,7 @@ def test_phases_are_calls_of_the_kernel(name: str, finished: bool) -> None:
     strides = attrs.get("strides", 1)
     dims = len(w_shape) - 2
     steps = strides if isinstance(strides, list) else [strides] * dims
-    assert script.count('T.call_kernel("conv"') == np.prod(steps)
+    assert script.count('call_kernel("conv"') == np.prod(steps)
     assert "cls.add" not in script and "cls.relu" not in script
     everywhere(module, feeds(w_shape, attrs), 1e-4)
 
@@ -94,7 +94,7 @@ def test_phases_are_calls_of_the_kernel(name: str, finished: bool) -> None:
 def test_others_keep_their_loops(name: str) -> None:
     w_shape, attrs = KEPT[name]
     module = transposed(w_shape, True, False, attrs)
-    assert 'T.call_kernel("conv"' not in kernels_in(module)
+    assert 'call_kernel("conv"' not in kernels_in(module)
     everywhere(module, feeds(w_shape, attrs), 1e-4)
 
 

@@ -11,7 +11,7 @@ from pliant import relax, tir
 from pliant.script import ir as I
 from pliant.script import relax as R
 
-KERNEL = 'T.call_kernel("transpose"'
+KERNEL = 'call_kernel("transpose"'
 
 
 def transposing(rank: int, order: tuple[int, ...], dtype: str) -> pliant.IRModule:

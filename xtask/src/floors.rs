@@ -12,7 +12,7 @@ use serde_json::Value;
 const FLOORS: &[(&str, u32, &[&str])] = &[
     ("pliant-sym", 0, &[]),
     ("pliant-machine", 0, &[]),
-    ("pliant-tensor", 0, &[]),
+    ("pliant-tensor", 0, &["pliant-pool"]),
     ("pliant-kernel-api", 0, &["pliant-tensor"]),
     ("pliant-pool", 0, &[]),
     ("pliant-diag", 0, &[]),

@@ -53,6 +53,9 @@ pub const DESTINATION_PASSING: [Op; 3] = [CALL_TIR, CALL_TIR_INPLACE, CALL_DPS_P
 /// `relax.call_dps_packed(func, (args...), out_sinfo)`: destination-passing call of a packed
 /// function.
 pub const CALL_DPS_PACKED: Op = Op("relax.call_dps_packed");
+/// `R.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo)`: destination-passing call of a library kernel.
+/// Its arguments and attributes are described in [`crate::relax::kernel_call`].
+pub const CALL_KERNEL: Op = Op("relax.call_kernel");
 /// `relax.call_pure_packed(func, args...)`: call of a packed function that the caller promises is
 /// pure.
 pub const CALL_PURE_PACKED: Op = Op("relax.call_pure_packed");

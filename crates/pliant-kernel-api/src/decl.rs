@@ -151,7 +151,7 @@ pub enum Order {
 
 /// The names of an operand's dims. Dims of the same name have the same size in all operands of a
 /// call. If the first name begins with `*`, it represents any number of dims, and its size is their
-/// product.
+/// product; it is the same name without the `*`.
 #[derive(Clone, Copy, Debug)]
 pub enum Dims {
     /// The same in every call.

@@ -5,11 +5,14 @@ use crate::MAX_OPERANDS;
 /// Maximum number of dim names of a kernel.
 const MAX_NAMES: usize = 2 * MAX_OPERANDS;
 
-/// Identifies a name while a call is checked: its length, its first 4 and its last 4 bytes. Names
-/// of one kernel must have different ids.
+/// Identifies a name while a call is checked: its length, its first 4 and its last 4 bytes, without a leading `*`. Names of one
+/// kernel must have different ids.
 #[inline]
 pub(crate) const fn name_id(name: &str) -> u64 {
-    let bytes = name.as_bytes();
+    let bytes = match name.as_bytes() {
+        [b'*', bytes @ ..] => bytes,
+        bytes => bytes,
+    };
     let (mut id, mut at) = (bytes.len() as u64, 0);
     if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
         let (first, last) = (u32::from_le_bytes(*first) as u64, u32::from_le_bytes(*last) as u64);

@@ -11,11 +11,20 @@ pub fn reference_page() -> String {
 
 This page is generated from the declarations in `crates/pliant-kernel-api/src/kernels`.
 
-A library kernel computes a whole operator. Loop functions call it with operands and attributes by name:
+A library kernel computes a whole operator. Graph functions call it with operands and attributes by name; its results are new
+tensors:
+
+    y = R.call_kernel(\"transpose\", x=x, axes={\"x\": [1, 0]}, out_sinfo=R.Tensor((m, n), \"float32\"))
+
+`axes` gives, for an operand or a result, the dim of the tensor that is each dim of the kernel, or -1 for a dim of size 1. So
+`[0, 3, -1, 1, 2]` passes images in NHWC layout to a kernel with the dims (batch, channels, depth, height, width), without a
+copy. A dim whose name begins with `*` stands for any number of dims; its size is their product.
+
+Loop functions also pass the tensors that the kernel writes:
 
     T.evaluate(T.call_kernel(\"recurrent\", x=A, w=W, r=R, bias=B, y=Y, last_h=H, cell=\"rnn\"))
 
-Operands are whole buffers or views of their elements. A view has its own dims, strides and offset, which count elements of
+Their operands are whole buffers or views of their elements. A view has its own dims, strides and offset, which count elements of
 the buffer; it must lie inside the buffer. This view reads the heads of a tensor of shape (n, 4 * 16) in place:
 
     q=T.view(A, [1, 4, n, 16], strides=[0, 16, 64, 1], offset=0)

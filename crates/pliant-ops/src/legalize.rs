@@ -120,6 +120,8 @@ pub struct LegalizeCtx<'a> {
     pub vars: VarMap,
     /// Whether non-constant indices are assumed to be in range, so that they are not checked.
     pub trusted: bool,
+    /// The name of the loop function, if it is not that of the operator.
+    pub hint: Option<&'static str>,
     /// The tensors of the operands, if the call is lowered over existing tensors.
     pub(crate) given: Option<&'a [(Expr, te::Tensor)]>,
     inputs: Vec<(te::Tensor, Expr)>,
@@ -181,6 +183,7 @@ impl<'a> LegalizeCtx<'a> {
             ty,
             vars,
             trusted: false,
+            hint: None,
             given: None,
             inputs,
             taken,
@@ -594,13 +597,14 @@ fn to_tir(
         Some(Entry::Library { decl, .. }) => *decl,
     };
     let Some(form) = loop_form(func, decl, (args, attrs), ty, trusted)? else { return Ok(None) };
-    let LoopForm { inputs, outputs, taken, vars } = form;
-    let name = decl.name.rsplit('.').next().unwrap_or(decl.name);
+    let LoopForm { name, inputs, outputs, taken, vars } = form;
     tir_call_taken(func, name, (&inputs, &outputs, &taken), &vars, ty).map(Some)
 }
 
 /// A call as tensor expressions.
 pub(crate) struct LoopForm {
+    /// The preferred name of the loop function.
+    name: &'static str,
     /// The placeholders with the operands that they represent.
     inputs: Vec<(te::Tensor, Expr)>,
     /// The results.
@@ -617,7 +621,7 @@ pub(crate) struct LoopForm {
 /// If a required shape or data type is unknown.
 pub(crate) fn loop_form(
     func: &mut Function,
-    decl: &OpDecl,
+    decl: &'static OpDecl,
     (args, attrs): (&[Expr], &Attrs),
     ty: Type,
     trusted: bool,
@@ -626,8 +630,9 @@ pub(crate) fn loop_form(
     let mut ctx = LegalizeCtx::new(func, decl, args, attrs, ty);
     ctx.trusted = trusted;
     let outputs = te(&mut ctx)?;
-    let LegalizeCtx { inputs, vars, taken, .. } = ctx;
-    Ok(Some(LoopForm { inputs, outputs, taken, vars }))
+    let LegalizeCtx { inputs, vars, taken, hint, .. } = ctx;
+    let name = hint.unwrap_or_else(|| decl.name.rsplit('.').next().unwrap_or(decl.name));
+    Ok(Some(LoopForm { name, inputs, outputs, taken, vars }))
 }
 
 /// The call as a view of its first operand.

@@ -129,7 +129,7 @@ mod _core {
             TensorStructInfo, TupleStructInfo,
         };
         #[pymodule_export]
-        use crate::relax::op::{OpFunction, call_dps, call_packed, get_op, op_names};
+        use crate::relax::op::{OpFunction, call_dps, call_kernel, call_packed, get_op, op_names};
         #[pymodule_export]
         use crate::relax::rewrite::BlockRewriter;
         #[pymodule_export]

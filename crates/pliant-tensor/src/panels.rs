@@ -53,14 +53,14 @@ fn pack<T: Element>(
     if k == 0 {
         return Ok(out);
     }
-    for (p, to) in out.as_mut_slice::<T>()?.chunks_exact_mut(k * width).enumerate() {
+    fill_panels(out.as_mut_slice::<T>()?, k * width, |p, to| {
         let first = p * width;
         let columns = width.min(n - first);
         if !transposed {
             for (row, to) in to.chunks_exact_mut(width).enumerate() {
                 to[..columns].copy_from_slice(&from[row * n + first..][..columns]);
             }
-            continue;
+            return;
         }
         // Blocks of 16 rows keep source and destination in the L1 cache.
         for (block, to) in to.chunks_mut(16 * width).enumerate() {
@@ -71,8 +71,25 @@ fn pack<T: Element>(
                 }
             }
         }
-    }
+    });
     Ok(out)
+}
+
+/// Minimum number of elements that are packed in parallel: threads are started for less only at a loss.
+const PARALLEL: usize = 1 << 16;
+
+/// Calls `fill` on each panel of `out` with its index, in parallel if there are many elements.
+pub(crate) fn fill_panels<T: Send>(
+    out: &mut [T],
+    panel_len: usize,
+    fill: impl Fn(usize, &mut [T]) + Send + Sync,
+) {
+    let parallel = out.len() >= PARALLEL;
+    let panels = out.chunks_exact_mut(panel_len.max(1)).enumerate();
+    match parallel {
+        true => drop(pliant_pool::map(panels.collect(), |(index, panel)| fill(index, panel))),
+        false => panels.for_each(|(index, panel)| fill(index, panel)),
+    }
 }
 
 #[cfg(test)]

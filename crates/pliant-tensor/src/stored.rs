@@ -8,26 +8,34 @@
 //! | 4 bits | `[panels, ceil(k / 2), width]` | uint8: row `2 p` is the low nibble, `2 p + 1` high |
 //! | bfloat16 | `[panels, ceil(k / 2), width, 2]` | bfloat16: rows `2 p` and `2 p + 1` paired |
 
+use std::ops::Range;
+
 use half::bf16;
 
+use crate::panels::fill_panels;
 use crate::{DType, Tensor, TensorError, panel_width};
 
-/// Visits the elements of a row-major matrix in panel layout. `put` gets the offset of the row (or
-/// of the pair of rows) at the element's column, whether the row is odd, and the element.
-fn each<T: Copy>(
-    matrix: &[T],
+/// Fills the rows of panels. `put` gets a row of a panel, or one of a pair of rows: the memory of the row, its index in the
+/// matrix, and its columns.
+fn fill<T: Send>(
+    out: &mut [T],
     (k, n): (usize, usize),
-    paired: bool,
-    mut put: impl FnMut(usize, usize, T),
+    [_, rows, row_len]: [i64; 3],
+    put: impl Fn(&mut [T], usize, Range<usize>) + Send + Sync,
 ) {
-    let width = panel_width(n, DType::Float32);
-    let rows = if paired { k.div_ceil(2) } else { k };
-    for (p, row) in matrix.chunks_exact(n.max(1)).enumerate().take(k) {
-        let (at, odd) = if paired { (p / 2, p % 2) } else { (p, 0) };
-        for (j, &x) in row.iter().enumerate() {
-            put((j / width * rows + at) * width + j % width, odd, x);
-        }
+    let (rows, row_len, width) = (rows as usize, row_len as usize, panel_width(n, DType::Float32));
+    if rows == 0 {
+        return;
     }
+    let pairs = k.div_ceil(rows);
+    fill_panels(out, rows * row_len, |panel, to| {
+        let columns = panel * width..n.min((panel + 1) * width);
+        for (at, to) in to.chunks_exact_mut(row_len).enumerate() {
+            for p in pairs * at..k.min(pairs * (at + 1)) {
+                put(to, p, columns.clone());
+            }
+        }
+    });
 }
 
 fn shape(k: usize, n: usize, paired: bool) -> [i64; 3] {
@@ -36,28 +44,39 @@ fn shape(k: usize, n: usize, paired: bool) -> [i64; 3] {
     [n.div_ceil(width), rows, width].map(|d| d as i64)
 }
 
-/// Packs an int8 matrix `[k, n]` into panels.
+/// Packs an int8 matrix `[k, n]` into panels. `element` returns the element of a row and a column.
 ///
 /// # Errors
-/// `ShapeMismatch` (wrong number of elements), `SizeOverflow`, `OutOfMemory`.
-pub fn pack_bytes(matrix: &[i8], k: usize, n: usize) -> Result<Tensor, TensorError> {
-    fits(matrix.len(), k, n)?;
-    let mut out = Tensor::zeros(&shape(k, n, false), DType::Int8)?;
-    let to = out.as_mut_slice::<i8>()?;
-    each(matrix, (k, n), false, |at, _, x| to[at] = x);
+/// `SizeOverflow`, `OutOfMemory`.
+pub fn pack_bytes(
+    k: usize,
+    n: usize,
+    element: impl Fn(usize, usize) -> i8 + Send + Sync,
+) -> Result<Tensor, TensorError> {
+    let shape = shape(k, n, false);
+    let mut out = Tensor::zeros(&shape, DType::Int8)?;
+    fill(out.as_mut_slice::<i8>()?, (k, n), shape, |to, p, columns| {
+        to.iter_mut().zip(columns).for_each(|(to, j)| *to = element(p, j));
+    });
     Ok(out)
 }
 
-/// Packs a matrix `[k, n]` of 4-bit numbers into panels. The upper four bits of each byte are
+/// Packs a matrix `[k, n]` of 4-bit numbers into panels. The upper four bits of each element are
 /// dropped.
 ///
 /// # Errors
 /// As [`pack_bytes`].
-pub fn pack_nibbles(matrix: &[u8], k: usize, n: usize) -> Result<Tensor, TensorError> {
-    fits(matrix.len(), k, n)?;
-    let mut out = Tensor::zeros(&shape(k, n, true), DType::UInt8)?;
-    let to = out.as_mut_slice::<u8>()?;
-    each(matrix, (k, n), true, |at, odd, x| to[at] |= (x & 15) << (4 * odd));
+pub fn pack_nibbles(
+    k: usize,
+    n: usize,
+    element: impl Fn(usize, usize) -> u8 + Send + Sync,
+) -> Result<Tensor, TensorError> {
+    let shape = shape(k, n, true);
+    let mut out = Tensor::zeros(&shape, DType::UInt8)?;
+    fill(out.as_mut_slice::<u8>()?, (k, n), shape, |to, p, columns| {
+        let shift = 4 * (p % 2);
+        to.iter_mut().zip(columns).for_each(|(to, j)| *to |= (element(p, j) & 15) << shift);
+    });
     Ok(out)
 }
 
@@ -65,21 +84,18 @@ pub fn pack_nibbles(matrix: &[u8], k: usize, n: usize) -> Result<Tensor, TensorE
 ///
 /// # Errors
 /// As [`pack_bytes`].
-pub fn pack_bfloat16(matrix: &[f32], k: usize, n: usize) -> Result<Tensor, TensorError> {
-    fits(matrix.len(), k, n)?;
+pub fn pack_bfloat16(
+    k: usize,
+    n: usize,
+    element: impl Fn(usize, usize) -> f32 + Send + Sync,
+) -> Result<Tensor, TensorError> {
     let [panels, rows, width] = shape(k, n, true);
     let mut out = Tensor::zeros(&[panels, rows, width, 2], DType::BFloat16)?;
-    let to = out.as_mut_slice::<bf16>()?;
-    each(matrix, (k, n), true, |at, odd, x| to[at * 2 + odd] = bf16::from_f32(x));
+    fill(out.as_mut_slice::<bf16>()?, (k, n), [panels, rows, 2 * width], |to, p, columns| {
+        let own = to.iter_mut().skip(p % 2).step_by(2);
+        own.zip(columns).for_each(|(to, j)| *to = bf16::from_f32(element(p, j)));
+    });
     Ok(out)
-}
-
-fn fits(len: usize, k: usize, n: usize) -> Result<(), TensorError> {
-    if k.checked_mul(n) == Some(len) {
-        return Ok(());
-    }
-    let (expected, actual) = (vec![k as i64, n as i64], vec![len as i64]);
-    Err(TensorError::ShapeMismatch { expected, actual })
 }
 
 #[cfg(test)]
@@ -93,9 +109,11 @@ mod tests {
             let bytes: Vec<i8> = all.iter().map(|&x| (x - 125.0) as i8).collect();
             let small: Vec<u8> = all.iter().map(|&x| x as u8 % 16).collect();
             let width = panel_width(n, DType::Float32);
-            let (wide, pairs) = (pack_bytes(&bytes, k, n).unwrap(), k.div_ceil(2));
-            let (halves, rounded) =
-                (pack_nibbles(&small, k, n).unwrap(), pack_bfloat16(&all, k, n).unwrap());
+            let (wide, pairs) = (pack_bytes(k, n, |p, j| bytes[p * n + j]).unwrap(), k.div_ceil(2));
+            let (halves, rounded) = (
+                pack_nibbles(k, n, |p, j| small[p * n + j]).unwrap(),
+                pack_bfloat16(k, n, |p, j| all[p * n + j]).unwrap(),
+            );
             let (wide, halves) = (wide.as_slice::<i8>().unwrap(), halves.as_slice::<u8>().unwrap());
             let rounded = rounded.as_slice::<bf16>().unwrap();
             for i in 0..k * n {
@@ -106,6 +124,5 @@ mod tests {
                 assert_eq!(rounded[pair * 2 + p % 2].to_f32(), all[i]);
             }
         }
-        assert!(matches!(pack_bytes(&[1], 2, 3), Err(TensorError::ShapeMismatch { .. })));
     }
 }

@@ -156,7 +156,8 @@ fn random(kernel: &'static Kernel, rng: &mut Rng) -> Arguments {
     };
     let mut operands = Vec::new();
     for operand in kernel.operands {
-        let dims = call.dims(operand).iter().map(|&d| size(d, rng)).collect();
+        let names = call.dims(operand).iter().map(|name| name.trim_start_matches('*'));
+        let dims = names.map(|name| size(name, rng)).collect();
         let present = !operand.optional || !rng.one_in(3);
         operands.push(present.then(|| Tensor::compact(operand.dtype, dims)));
     }
@@ -189,7 +190,10 @@ impl Arguments {
         for (tensor, operand) in self.operands.iter_mut().zip(self.kernel.operands) {
             let Some(tensor) = tensor else { continue };
             let names = call.dims(operand);
-            let derived = |name: &str| self.kernel.derived.iter().find(|d| d.0 == name);
+            let derived = |name: &str| {
+                let name = name.trim_start_matches('*');
+                self.kernel.derived.iter().find(|d| d.0 == name)
+            };
             let mut dims = tensor.dims.clone();
             for (dim, name) in dims.iter_mut().zip(names) {
                 if let Some(size) = derived(name).and_then(|d| (d.1)(&call, &sizes)) {

@@ -430,6 +430,11 @@ def all_bindings(expr: Any) -> list[Binding]:
 def call_dps(packed: bool, func: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Expr:
     """A destination-passing call of a loop function, or of a packed function if `packed` is set."""
 
+def call_kernel(
+    kernel: str, arguments: dict[str, Any], axes: dict[str, Sequence[int]] | None, out_sinfo: Any
+) -> Expr:
+    """A call of a library kernel."""
+
 def call_packed(pure: bool | None, func: Any, *args: Any, sinfo_args: Any = None) -> Expr:
     """A call of a packed function. With `pure`, the caller promises that it has no side effects."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pliant import _core
 from pliant.relax.block_builder import BlockBuilder, te_tensor
-from pliant.relax.op import call_dps_packed, call_pure_packed, call_tir
+from pliant.relax.op import call_dps_packed, call_kernel, call_pure_packed, call_tir
 
 if TYPE_CHECKING:
     from pliant._core.relax import (
@@ -142,6 +142,7 @@ __all__ = [
     "backend",
     "build",
     "call_dps_packed",
+    "call_kernel",
     "call_pure_packed",
     "call_tir",
     "const",

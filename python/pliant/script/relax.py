@@ -203,6 +203,7 @@ def ExternFunc(name: Any) -> Any:
 
 call_tir = _op.call_tir
 call_dps_packed = _op.call_dps_packed
+call_kernel = _op.call_kernel
 call_packed = _op.call_packed
 call_pure_packed = _op.call_pure_packed
 for _name in (
@@ -215,6 +216,7 @@ for _name in (
     "ExternFunc",
     "call_tir",
     "call_dps_packed",
+    "call_kernel",
     "call_packed",
     "call_pure_packed",
 ):

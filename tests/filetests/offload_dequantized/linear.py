@@ -58,10 +58,9 @@ class Module:
 #     @R.function
 #     def linear(x: R.Tensor(("n", 2), dtype="float32"), b: R.Tensor((3,), dtype="float32")) -> R.Object:
 #         n = T.int64()
-#         cls = Module
 #         with R.dataflow():
 #             w: R.Tensor((3, 2), dtype="float32") = R.dequantize(R.const([[1, -70], [2, 8], [3, 9]], "int8"), R.const([0.5, 1.0, 2.0], "float32"), R.const(0, "int8"), axis=0)
-#             lv: R.Tensor((n, 3), dtype="float32") = R.call_tir(cls.matmul_stored, (x, metadata["relax.expr.Constant"][0], R.const([[[0.5, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32")), out_sinfo=R.Tensor((n, 3), dtype="float32"))
+#             lv: R.Tensor((n, 3), dtype="float32") = R.call_kernel("matmul_int8_weight", x=x, weight=metadata["relax.expr.Constant"][0], scales=R.const([[[0.5, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), group=2, out_sinfo=R.Tensor((n, 3), dtype="float32"))
 #             y: R.Tensor((n, 3), dtype="float32") = R.add(lv, b)
 #             R.output(y)
 #         return y
@@ -69,24 +68,22 @@ class Module:
 #     @R.function
 #     def twice_transposed(x: R.Tensor(("n", 3), dtype="float32")) -> R.Object:
 #         n = T.int64()
-#         cls = Module
 #         with R.dataflow():
 #             w: R.Tensor((3, 2), dtype="float32") = R.dequantize(R.const([[1, -70], [2, 8], [3, 9]], "int8"), R.const(0.5, "float32"), R.const(0, "int8"))
 #             t: R.Tensor((2, 3), dtype="float32") = R.permute_dims(w)
-#             y: R.Tensor((n, 2), dtype="float32") = R.call_tir(cls.matmul_stored1, (x, metadata["relax.expr.Constant"][1], R.const([[[0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32")), out_sinfo=R.Tensor((n, 2), dtype="float32"))
+#             y: R.Tensor((n, 2), dtype="float32") = R.call_kernel("matmul_int8_weight", x=x, weight=metadata["relax.expr.Constant"][1], scales=R.const([[[0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), group=3, out_sinfo=R.Tensor((n, 2), dtype="float32"))
 #             R.output(y)
 #         return y
 #
 #     @R.function
 #     def part_of_a_block(x: R.Tensor(("n", 10), dtype="float32")) -> R.Object:
 #         n = T.int64()
-#         cls = Module
 #         with R.dataflow():
 #             w: R.Tensor((10, 1), dtype="float32") = R.astype(R.const([[1], [2], [3], [4], [5], [6], [7], [8], [9], [10]], "int8"), dtype="float32")
 #             lv: R.Tensor((16, 1), dtype="float32") = R.repeat(R.const([[0.5], [2.0]], "float32"), repeats=8, axis=0)
 #             s: R.Tensor((10, 1), dtype="float32") = R.strided_slice(lv, R.shape([0]), R.shape([0]), R.shape([10]))
 #             lv1: R.Tensor((10, 1), dtype="float32") = R.multiply(w, s)
-#             y: R.Tensor((n, 1), dtype="float32") = R.call_tir(cls.matmul_stored2, (x, metadata["relax.expr.Constant"][2], metadata["relax.expr.Constant"][3], metadata["relax.expr.Constant"][4]), out_sinfo=R.Tensor((n, 1), dtype="float32"))
+#             y: R.Tensor((n, 1), dtype="float32") = R.call_kernel("matmul_int4_weight", x=x, weight=metadata["relax.expr.Constant"][2], scales=metadata["relax.expr.Constant"][3], zeros=metadata["relax.expr.Constant"][4], group=8, out_sinfo=R.Tensor((n, 1), dtype="float32"))
 #             R.output(y)
 #         return y
 #
@@ -100,30 +97,3 @@ class Module:
 #             y: R.Tensor((n, 2), dtype="float32") = R.matmul(x, lv)
 #             R.output(y)
 #         return y
-#
-#     @T.prim_func(private=True)
-#     def matmul_stored(var_A: T.handle, B: T.Buffer((1, 2, 16), "int8"), C: T.Buffer((1, 1, 16), "float32"), var_matmul_stored: T.handle):
-#         T.func_attr({"tir.noalias": True})
-#         n = T.int64()
-#         A = T.match_buffer(var_A, (n, 2), "float32")
-#         matmul_stored = T.match_buffer(var_matmul_stored, (n, 3), "float32")
-#         with T.block("matmul_stored"):
-#             T.evaluate(T.call_kernel("matmul_int8_weight", x=A, weight=B, scales=C, out=matmul_stored, group=2))
-#
-#     @T.prim_func(private=True)
-#     def matmul_stored1(var_A: T.handle, B: T.Buffer((1, 3, 16), "int8"), C: T.Buffer((1, 1, 16), "float32"), var_matmul_stored: T.handle):
-#         T.func_attr({"tir.noalias": True})
-#         n = T.int64()
-#         A = T.match_buffer(var_A, (n, 3), "float32")
-#         matmul_stored = T.match_buffer(var_matmul_stored, (n, 2), "float32")
-#         with T.block("matmul_stored"):
-#             T.evaluate(T.call_kernel("matmul_int8_weight", x=A, weight=B, scales=C, out=matmul_stored, group=3))
-#
-#     @T.prim_func(private=True)
-#     def matmul_stored2(var_A: T.handle, B: T.Buffer((1, 5, 16), "uint8"), C: T.Buffer((1, 2, 16), "float32"), D: T.Buffer((1, 2, 16), "float32"), var_matmul_stored: T.handle):
-#         T.func_attr({"tir.noalias": True})
-#         n = T.int64()
-#         A = T.match_buffer(var_A, (n, 10), "float32")
-#         matmul_stored = T.match_buffer(var_matmul_stored, (n, 1), "float32")
-#         with T.block("matmul_stored"):
-#             T.evaluate(T.call_kernel("matmul_int4_weight", x=A, weight=B, scales=C, zeros=D, out=matmul_stored, group=8))

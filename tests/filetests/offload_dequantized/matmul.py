@@ -46,11 +46,10 @@ class Module:
 #     @R.function
 #     def bytes(x: R.Tensor(("n", 2), dtype="float32")) -> R.Object:
 #         n = T.int64()
-#         cls = Module
 #         with R.dataflow():
 #             w: R.Tensor((2, 3), dtype="float32") = R.astype(R.const([[1, -2, 30], [4, 5, -6]], "int8"), dtype="float32")
 #             s: R.Tensor((2, 3), dtype="float32") = R.multiply(w, R.const([0.5, 2.0, 1.0], "float32"))
-#             y: R.Tensor((n, 3), dtype="float32") = R.call_tir(cls.matmul_stored, (x, metadata["relax.expr.Constant"][0], R.const([[[0.5, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32")), out_sinfo=R.Tensor((n, 3), dtype="float32"))
+#             y: R.Tensor((n, 3), dtype="float32") = R.call_kernel("matmul_int8_weight", x=x, weight=metadata["relax.expr.Constant"][0], scales=R.const([[[0.5, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), group=2, out_sinfo=R.Tensor((n, 3), dtype="float32"))
 #             R.output(y)
 #         return y
 #
@@ -58,11 +57,10 @@ class Module:
 #     def halves(x: R.Tensor(("n", "m", 2), dtype="float32")) -> R.Object:
 #         n = T.int64()
 #         m = T.int64()
-#         cls = Module
 #         with R.dataflow():
 #             w: R.Tensor((3, 2), dtype="float32") = R.dequantize(R.const([[1, 7], [2, 8], [3, 9]], "uint8"), R.const(0.5, "float32"), R.const(8, "uint8"))
 #             t: R.Tensor((2, 3), dtype="float32") = R.permute_dims(w)
-#             y: R.Tensor((n, m, 3), dtype="float32") = R.call_tir(cls.matmul_stored1, (x, R.const([[[96, 113, 130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]], "uint8"), R.const([[[0.5, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), R.const([[[7.0, 7.0, 7.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32")), out_sinfo=R.Tensor((n, m, 3), dtype="float32"))
+#             y: R.Tensor((n, m, 3), dtype="float32") = R.call_kernel("matmul_int4_weight", x=x, weight=R.const([[[96, 113, 130, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]], "uint8"), scales=R.const([[[0.5, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), zeros=R.const([[[7.0, 7.0, 7.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), group=2, out_sinfo=R.Tensor((n, m, 3), dtype="float32"))
 #             R.output(y)
 #         return y
 #
@@ -75,22 +73,3 @@ class Module:
 #             y: R.Tensor((n, 2), dtype="float32") = R.matmul(x, s)
 #             R.output(y)
 #         return y
-#
-#     @T.prim_func(private=True)
-#     def matmul_stored(var_A: T.handle, B: T.Buffer((1, 2, 16), "int8"), C: T.Buffer((1, 1, 16), "float32"), var_matmul_stored: T.handle):
-#         T.func_attr({"tir.noalias": True})
-#         n = T.int64()
-#         A = T.match_buffer(var_A, (n, 2), "float32")
-#         matmul_stored = T.match_buffer(var_matmul_stored, (n, 3), "float32")
-#         with T.block("matmul_stored"):
-#             T.evaluate(T.call_kernel("matmul_int8_weight", x=A, weight=B, scales=C, out=matmul_stored, group=2))
-#
-#     @T.prim_func(private=True)
-#     def matmul_stored1(var_A: T.handle, B: T.Buffer((1, 1, 16), "uint8"), C: T.Buffer((1, 1, 16), "float32"), D: T.Buffer((1, 1, 16), "float32"), var_matmul_stored: T.handle):
-#         T.func_attr({"tir.noalias": True})
-#         n = T.int64()
-#         m = T.int64()
-#         A = T.match_buffer(var_A, (n, m, 2), "float32")
-#         matmul_stored = T.match_buffer(var_matmul_stored, (n, m, 3), "float32")
-#         with T.block("matmul_stored"):
-#             T.evaluate(T.call_kernel("matmul_int4_weight", x=A, weight=B, scales=C, zeros=D, out=matmul_stored, group=2))

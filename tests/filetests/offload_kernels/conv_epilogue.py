@@ -55,9 +55,8 @@ class Module:
 #     def first(x: R.Tensor(("n", 2, "h", 4), dtype="float32")) -> R.Object:
 #         n = T.int64()
 #         h = T.int64()
-#         cls = Module
 #         with R.dataflow():
-#             r: R.Tensor((n, 2, h + 2, 4), dtype="float32") = R.call_tir(cls.conv2d_packed, (x, metadata["relax.expr.Constant"][0], R.const([1.0, -2.0], "float32")), out_sinfo=R.Tensor((n, 2, h + 2, 4), dtype="float32"))
+#             r: R.Tensor((n, 2, h + 2, 4), dtype="float32") = R.call_kernel("conv", x=x, weight=metadata["relax.expr.Constant"][0], bias=R.const([1.0, -2.0], "float32"), axes={"x": [0, 1, -1, 2, 3], "out": [0, 1, -1, 2, 3]}, kernel_shape=[1, 1, 1], padding=[0, 1, 0], panel_width=16, activation="relu", out_sinfo=R.Tensor((n, 2, h + 2, 4), dtype="float32"))
 #             R.output(r)
 #         return r
 #
@@ -65,9 +64,8 @@ class Module:
 #     def last(x: R.Tensor(("n", "w", 2), dtype="float32")) -> R.Object:
 #         n = T.int64()
 #         w = T.int64()
-#         cls = Module
 #         with R.dataflow():
-#             z: R.Tensor((n, w, 2), dtype="float32") = R.call_tir(cls.conv1d_packed, (x, metadata["relax.expr.Constant"][1], x), out_sinfo=R.Tensor((n, w, 2), dtype="float32"))
+#             z: R.Tensor((n, w, 2), dtype="float32") = R.call_kernel("conv", x=x, weight=metadata["relax.expr.Constant"][1], residual=x, axes={"x": [0, 2, -1, -1, 1], "residual": [0, 2, -1, -1, 1], "out": [0, 2, -1, -1, 1]}, kernel_shape=[1, 1, 1], panel_width=16, activation="clip", high=6.0, out_sinfo=R.Tensor((n, w, 2), dtype="float32"))
 #             R.output(z)
 #         return z
 #
@@ -77,7 +75,8 @@ class Module:
 #         h = T.int64()
 #         cls = Module
 #         with R.dataflow():
-#             c: R.Tensor((n, 2, h, 4), dtype="float32") = R.call_tir(cls.conv2d_packed1, (x, w), out_sinfo=R.Tensor((n, 2, h, 4), dtype="float32"))
+#             lv: R.Tensor((1, 2, 16), dtype="float32") = R.call_tir(cls.pack_conv_weights, (w,), out_sinfo=R.Tensor((1, 2, 16), dtype="float32"))
+#             c: R.Tensor((n, 2, h, 4), dtype="float32") = R.call_kernel("conv", x=x, weight=lv, axes={"x": [0, 1, -1, 2, 3], "out": [0, 1, -1, 2, 3]}, kernel_shape=[1, 1, 1], panel_width=16, out_sinfo=R.Tensor((n, 2, h, 4), dtype="float32"))
 #             R.output(c)
 #         return c
 #
@@ -92,41 +91,14 @@ class Module:
 #         return s
 #
 #     @T.prim_func(private=True)
-#     def conv2d_packed(var_A: T.handle, B: T.Buffer((1, 2, 16), "float32"), C: T.Buffer((2,), "float32"), var_conv2d_packed: T.handle):
+#     def pack_conv_weights(A: T.Buffer((2, 2, 1, 1), "float32"), packed: T.Buffer((1, 2, 16), "float32")):
 #         T.func_attr({"tir.noalias": True})
-#         n = T.int64()
-#         h = T.int64()
-#         A = T.match_buffer(var_A, (n, 2, h, 4), "float32")
-#         conv2d_packed = T.match_buffer(var_conv2d_packed, (n, 2, h + 1 + 1, 4), "float32")
-#         with T.block("conv2d_packed"):
-#             T.evaluate(T.call_kernel("conv", x=T.view(A, [n, 2, 1, h, 4], strides=[4 * h * 2, 4 * h, 0, 4, 1]), weight=T.view(B, [32], strides=[1]), bias=C, out=T.view(conv2d_packed, [n, 2, 1, h + 1 + 1, 4], strides=[4 * (h + 1 + 1) * 2, 4 * (h + 1 + 1), 0, 4, 1]), kernel_shape=[1, 1, 1], padding=[0, 1, 0], panel_width=16, activation="relu"))
-#
-#     @T.prim_func(private=True)
-#     def conv1d_packed(var_A: T.handle, B: T.Buffer((1, 2, 16), "float32"), var_C: T.handle, var_conv1d_packed: T.handle):
-#         T.func_attr({"tir.noalias": True})
-#         n = T.int64()
-#         w = T.int64()
-#         A = T.match_buffer(var_A, (n, w, 2), "float32")
-#         C = T.match_buffer(var_C, (n, w, 2), "float32")
-#         conv1d_packed = T.match_buffer(var_conv1d_packed, (n, w + -1 + 1, 2), "float32")
-#         with T.block("conv1d_packed"):
-#             T.evaluate(T.call_kernel("conv", x=T.view(A, [n, 2, 1, 1, w], strides=[2 * w, 1, 0, 0, 2]), weight=T.view(B, [32], strides=[1]), residual=T.view(C, [n, 2, 1, 1, w], strides=[2 * w, 1, 0, 0, 2]), out=T.view(conv1d_packed, [n, 2, 1, 1, w + -1 + 1], strides=[2 * (w + -1 + 1), 1, 0, 0, 2]), kernel_shape=[1, 1, 1], panel_width=16, activation="clip", high=T.float64(6.0)))
-#
-#     @T.prim_func(private=True)
-#     def conv2d_packed1(var_A: T.handle, B: T.Buffer((2, 2, 1, 1), "float32"), var_conv2d_packed: T.handle):
-#         T.func_attr({"tir.noalias": True})
-#         n = T.int64()
-#         h = T.int64()
-#         A = T.match_buffer(var_A, (n, 2, h, 4), "float32")
-#         conv2d_packed = T.match_buffer(var_conv2d_packed, (n, 2, h + -1 + 1, 4), "float32")
-#         with T.block("conv2d_packed"):
-#             panels = T.decl_buffer((1, 2, 16), "float32", scope="local")
+#         with T.block("packed"):
 #             for part in T.parallel(1):
 #                 first: T.int64 = part * 2
 #                 for c, i0, i1 in T.grid(2, 1, 1):
 #                     row: T.int64 = (i0 + i1) * 2 + c
 #                     for f in range(2):
-#                         panels[part, row, f] = B[first + f, c, i0, i1]
+#                         packed[part, row, f] = A[first + f, c, i0, i1]
 #                     for z in range(14):
-#                         panels[part, row, 2 + z] = T.float32(0.0)
-#             T.evaluate(T.call_kernel("conv", x=T.view(A, [n, 2, 1, h, 4], strides=[4 * h * 2, 4 * h, 0, 4, 1]), weight=T.view(panels, [32], strides=[1]), out=T.view(conv2d_packed, [n, 2, 1, h + -1 + 1, 4], strides=[4 * (h + -1 + 1) * 2, 4 * (h + -1 + 1), 0, 4, 1]), kernel_shape=[1, 1, 1], panel_width=16))
+#                         packed[part, row, 2 + z] = T.float32(0.0)

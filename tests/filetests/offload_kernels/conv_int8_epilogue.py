@@ -68,10 +68,9 @@ class Module:
 #     def plain(x: R.Tensor(("n", "w", 2), dtype="int8")) -> R.Object:
 #         n = T.int64()
 #         w = T.int64()
-#         cls = Module
 #         with R.dataflow():
 #             a: R.Tensor((n, w, 2), dtype="int32") = R.astype(x, dtype="int32")
-#             y: R.Tensor((n, w, 1), dtype="int32") = R.call_tir(cls.conv1d_int8, (x, metadata["relax.expr.Constant"][0], R.const([6], "int32")), out_sinfo=R.Tensor((n, w, 1), dtype="int32"))
+#             y: R.Tensor((n, w, 1), dtype="int32") = R.call_kernel("conv_int8", x=x, weight=metadata["relax.expr.Constant"][0], filter_sums=R.const([6], "int32"), axes={"x": [0, -1, -1, 1, 2], "out": [0, -1, -1, 1, 2]}, kernel_shape=[1, 1, 2], panel_width=16, out_sinfo=R.Tensor((n, w, 1), dtype="int32"))
 #             R.output(y)
 #         return y
 #
@@ -79,12 +78,11 @@ class Module:
 #     def finished(x: R.Tensor(("n", "h", 4, 2), dtype="uint8"), s: R.Tensor((), dtype="float32"), z: R.Tensor((), dtype="uint8")) -> R.Object:
 #         n = T.int64()
 #         h = T.int64()
-#         cls = Module
 #         with R.dataflow():
 #             a: R.Tensor((n, h, 4, 2), dtype="int32") = R.astype(x, dtype="int32")
 #             b: R.Tensor((), dtype="int32") = R.astype(z, dtype="int32")
 #             c: R.Tensor((n, h, 4, 2), dtype="int32") = R.subtract(a, b)
-#             p: R.Tensor((n, (h + 1) // 2 + 1, 2, 2), dtype="int8") = R.call_tir(cls.conv2d_int8, (x, b, metadata["relax.expr.Constant"][1], R.const([-57, 1], "int32"), R.const([-129, 0], "int32"), R.const([10, -20], "int32"), s, R.const([0.5, 0.25], "float32"), s, R.const(3.0, "float32")), out_sinfo=R.Tensor((n, (h + 1) // 2 + 1, 2, 2), dtype="int8"))
+#             p: R.Tensor((n, (h + 1) // 2 + 1, 2, 2), dtype="int8") = R.call_kernel("conv_int8", x=x, x_zero=b, weight=metadata["relax.expr.Constant"][1], filter_sums=R.const([-57, 1], "int32"), weight_zeros=R.const([-129, 0], "int32"), terms=R.const([10, -20], "int32"), scale=s, filter_scales=R.const([0.5, 0.25], "float32"), out_scale=s, out_zero=R.const(3.0, "float32"), axes={"x": [0, -1, 1, 2, 3], "out": [0, -1, 1, 2, 3]}, kernel_shape=[1, 1, 1], strides=[1, 2, 2], padding=[0, 1, 0], panel_width=16, activation="relu", out_low=-128.0, out_high=127.0, out_sinfo=R.Tensor((n, (h + 1) // 2 + 1, 2, 2), dtype="int8"))
 #             R.output(p)
 #         return p
 #
@@ -92,10 +90,9 @@ class Module:
 #     def alone(x: R.Tensor(("n", "h", 4, 2), dtype="uint8")) -> R.Object:
 #         n = T.int64()
 #         h = T.int64()
-#         cls = Module
 #         with R.dataflow():
 #             a: R.Tensor((n, h, 4, 2), dtype="int32") = R.astype(x, dtype="int32")
-#             f: R.Tensor((n, h, 3, 2), dtype="float32") = R.call_tir(cls.conv2d_int81, (x, R.const([[[[1], [-3]], [[2], [4]], [[0], [0]], [[0], [0]]]], "int8"), R.const([3, 1], "int32")), out_sinfo=R.Tensor((n, h, 3, 2), dtype="float32"))
+#             f: R.Tensor((n, h, 3, 2), dtype="float32") = R.call_kernel("conv_int8", x=x, weight=R.const([[[[1], [-3]], [[2], [4]], [[0], [0]], [[0], [0]]]], "int8"), filter_sums=R.const([3, 1], "int32"), axes={"x": [0, -1, 1, 2, 3], "out": [0, -1, 1, 2, 3]}, kernel_shape=[1, 1, 2], groups=2, panel_width=1, out_sinfo=R.Tensor((n, h, 3, 2), dtype="float32"))
 #             g: R.Tensor((n, h, 3, 2), dtype="float32") = R.round(f)
 #             R.output(g)
 #         return g
@@ -109,33 +106,3 @@ class Module:
 #             y: R.Tensor((n, 1, w - 1), dtype="int32") = R.nn.conv1d(a, R.const([[[1, -2], [3, 4]]], "int32"))
 #             R.output(y)
 #         return y
-#
-#     @T.prim_func(private=True)
-#     def conv1d_int8(var_A: T.handle, B: T.Buffer((1, 1, 16, 4), "int8"), C: T.Buffer((1,), "int32"), var_conv1d_int8: T.handle):
-#         T.func_attr({"tir.noalias": True})
-#         n = T.int64()
-#         w = T.int64()
-#         A = T.match_buffer(var_A, (n, w, 2), "int8")
-#         conv1d_int8 = T.match_buffer(var_conv1d_int8, (n, w + -1 + 1, 1), "int32")
-#         with T.block("conv1d_int8"):
-#             T.evaluate(T.call_kernel("conv_int8", x=T.view(A, [n, 1, 1, w, 2], strides=[2 * w, 0, 0, 2, 1]), weight=T.view(B, [64], strides=[1]), filter_sums=C, out=T.view(conv1d_int8, [n, 1, 1, w + -1 + 1, 1], strides=[w + -1 + 1, 0, 0, 1, 1]), kernel_shape=[1, 1, 2], panel_width=16))
-#
-#     @T.prim_func(private=True)
-#     def conv2d_int8(var_A: T.handle, B: T.Buffer((), "int32"), C: T.Buffer((1, 1, 16, 4), "int8"), D: T.Buffer((2,), "int32"), E: T.Buffer((2,), "int32"), F: T.Buffer((2,), "int32"), G: T.Buffer((), "float32"), H: T.Buffer((2,), "float32"), I1: T.Buffer((), "float32"), J: T.Buffer((), "float32"), var_conv2d_int8: T.handle):
-#         T.func_attr({"tir.noalias": True})
-#         n = T.int64()
-#         h = T.int64()
-#         A = T.match_buffer(var_A, (n, h, 4, 2), "uint8")
-#         conv2d_int8 = T.match_buffer(var_conv2d_int8, (n, (h + 1) // 2 + 1, 2, 2), "int8")
-#         with T.block("conv2d_int8"):
-#             T.evaluate(T.call_kernel("conv_int8", x=T.view(A, [n, 1, h, 4, 2], strides=[8 * h, 0, 8, 2, 1]), x_zero=B, weight=T.view(C, [64], strides=[1]), filter_sums=D, weight_zeros=E, terms=F, scale=G, filter_scales=H, out_scale=I1, out_zero=J, out=T.view(conv2d_int8, [n, 1, (h + 1) // 2 + 1, 2, 2], strides=[4 * ((h + 1) // 2 + 1), 0, 4, 2, 1]), kernel_shape=[1, 1, 1], strides=[1, 2, 2], padding=[0, 1, 0], panel_width=16, activation="relu", out_low=T.float64(-128.0), out_high=T.float64(127.0)))
-#
-#     @T.prim_func(private=True)
-#     def conv2d_int81(var_A: T.handle, B: T.Buffer((1, 4, 2, 1), "int8"), C: T.Buffer((2,), "int32"), var_conv2d_int8: T.handle):
-#         T.func_attr({"tir.noalias": True})
-#         n = T.int64()
-#         h = T.int64()
-#         A = T.match_buffer(var_A, (n, h, 4, 2), "uint8")
-#         conv2d_int8 = T.match_buffer(var_conv2d_int8, (n, h + -1 + 1, 3, 2), "float32")
-#         with T.block("conv2d_int8"):
-#             T.evaluate(T.call_kernel("conv_int8", x=T.view(A, [n, 1, h, 4, 2], strides=[8 * h, 0, 8, 2, 1]), weight=T.view(B, [8], strides=[1]), filter_sums=C, out=T.view(conv2d_int8, [n, 1, h + -1 + 1, 3, 2], strides=[6 * (h + -1 + 1), 0, 6, 2, 1]), kernel_shape=[1, 1, 2], groups=2, panel_width=1))

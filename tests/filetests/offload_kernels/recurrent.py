@@ -52,7 +52,8 @@ class Module:
 #         n = T.int64()
 #         cls = Module
 #         with R.dataflow():
-#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_tir(cls.rnn_packed, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1], R.const([-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "float32"), l, h), out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
+#             lv: R.Tensor((n,), dtype="int64") = R.call_tir(cls.sequence_lengths, (l,), out_sinfo=R.Tensor((n,), dtype="int64"), tir_vars=R.shape([s]))
+#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_kernel("recurrent", x=x, w=metadata["relax.expr.Constant"][0], r=metadata["relax.expr.Constant"][1], bias=R.const([-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "float32"), lengths=lv, initial_h=h, cell="rnn", out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
 #             R.output(y)
 #         return y
 #
@@ -80,38 +81,27 @@ class Module:
 #         n = T.int64()
 #         cls = Module
 #         with R.dataflow():
-#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_tir(cls.rnn_packed1, (x, w, metadata["relax.expr.Constant"][2], R.const([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "float32")), out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
+#             lv: R.Tensor((64,), dtype="float32") = R.call_tir(cls.pack_input_weights, (w,), out_sinfo=R.Tensor((64,), dtype="float32"))
+#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_kernel("recurrent", x=x, w=lv, r=metadata["relax.expr.Constant"][2], bias=R.const([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "float32"), cell="rnn", out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
 #             R.output(y)
 #         return y
 #
 #     @T.prim_func(private=True)
-#     def rnn_packed(var_A: T.handle, B: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32"), D: T.Buffer((16,), "float32"), var_E: T.handle, var_F: T.handle, var_rnn_packed_0: T.handle, var_rnn_packed_1: T.handle):
+#     def sequence_lengths(var_A: T.handle, var_lengths: T.handle, s: T.int64):
 #         T.func_attr({"tir.noalias": True})
-#         s = T.int64()
 #         n = T.int64()
-#         A = T.match_buffer(var_A, (s, n, 1), "float32")
-#         E = T.match_buffer(var_E, (n,), "int32")
-#         F = T.match_buffer(var_F, (1, n, 1), "float32")
-#         rnn_packed_0 = T.match_buffer(var_rnn_packed_0, (s, 1, n, 1), "float32")
-#         rnn_packed_1 = T.match_buffer(var_rnn_packed_1, (1, n, 1), "float32")
-#         with T.block("rnn_packed"):
-#             lengths = T.decl_buffer((n,), "int64")
+#         A = T.match_buffer(var_A, (n,), "int32")
+#         lengths = T.match_buffer(var_lengths, (n,), "int64")
+#         with T.block("lengths"):
 #             for n1 in range(n):
-#                 length: T.int64 = T.Cast("int64", E[n1])
+#                 length: T.int64 = T.Cast("int64", A[n1])
 #                 assert T.explain(length >= 0 and length <= s, length, s), "IndexError: relax.nn.rnn: the sequence length {0} is out of range for {1} steps"
 #                 lengths[n1] = length
-#             T.evaluate(T.call_kernel("recurrent", x=A, w=B, r=C, bias=D, lengths=lengths, initial_h=F, y=rnn_packed_0, last_h=rnn_packed_1, cell="rnn"))
 #
 #     @T.prim_func(private=True)
-#     def rnn_packed1(var_A: T.handle, B: T.Buffer((1, 1, 1), "float32"), C: T.Buffer((64,), "float32"), D: T.Buffer((16,), "float32"), var_rnn_packed_0: T.handle, var_rnn_packed_1: T.handle):
+#     def pack_input_weights(A: T.Buffer((1, 1, 1), "float32"), packed: T.Buffer((64,), "float32")):
 #         T.func_attr({"tir.noalias": True})
-#         s = T.int64()
-#         n = T.int64()
-#         A = T.match_buffer(var_A, (s, n, 1), "float32")
-#         rnn_packed_0 = T.match_buffer(var_rnn_packed_0, (s, 1, n, 1), "float32")
-#         rnn_packed_1 = T.match_buffer(var_rnn_packed_1, (1, n, 1), "float32")
-#         with T.block("rnn_packed"):
-#             input_panels = T.decl_buffer((64,), "float32", scope="local")
+#         with T.block("packed"):
 #             for part in T.parallel(4):
 #                 d: T.int64 = part // 4
 #                 q: T.int64 = part % 4
@@ -121,7 +111,6 @@ class Module:
 #                 for k in range(1):
 #                     line: T.int64 = place + k * 64
 #                     for u in range(count):
-#                         input_panels[line + u] = B[d, row + u, k]
+#                         packed[line + u] = A[d, row + u, k]
 #                     for z in range(16 - count):
-#                         input_panels[line + count + z] = T.float32(0.0)
-#             T.evaluate(T.call_kernel("recurrent", x=A, w=input_panels, r=C, bias=D, y=rnn_packed_0, last_h=rnn_packed_1, cell="rnn"))
+#                         packed[line + count + z] = T.float32(0.0)

@@ -164,7 +164,7 @@ fn profiles_state_the_rates_of_kernels_and_loops() {
         let columns: Vec<&str> = line.split_whitespace().collect();
         (is_number(columns[4]), is_number(columns[5]))
     };
-    assert_eq!(rates("conv2d"), (true, true), "{out}");
+    assert_eq!(rates("conv"), (true, true), "{out}");
     assert_eq!(rates("alloc_tensor"), (false, false), "{out}");
 }
 

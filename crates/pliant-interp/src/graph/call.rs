@@ -133,7 +133,7 @@ impl Frame {
             "relax.tensor_to_shape" => "vm.builtin.tensor_to_shape",
             _ => {
                 let ty = self.func.expr_ty(call.expr);
-                return self.operator(m, op, call.args, call.attrs, ty);
+                return self.operator(m, op, call.args, call.attrs, (ty, call.ty_args));
             }
         };
         let args = self.values(call.args)?;

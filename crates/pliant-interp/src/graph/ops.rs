@@ -28,16 +28,18 @@ impl Frame {
         op: Op,
         args: &[Expr],
         attrs: &Attrs,
-        ty: Type,
+        (ty, ty_args): (Type, &[Type]),
     ) -> Result<Value> {
         let mut scratch = Scratch { func: Function::empty(), values: FxHashMap::default() };
         let mut operands = Vec::with_capacity(args.len());
         for &arg in args {
             operands.push(scratch.operand(self, arg)?);
         }
+        let ty_args = ty_args.iter().map(|&ty| scratch.concrete(self, ty));
+        let ty_args = ty_args.collect::<Option<Vec<_>>>().unwrap_or_default();
         let func = &mut scratch.func;
         let inferred = registry()
-            .infer(func, op, &operands, attrs, &[])
+            .infer(func, op, &operands, attrs, &ty_args)
             .map_err(|e| InterpError::type_error(e.to_string()))?;
         // The declared type comes first: a rule may see a 1 or a 0 where the program has a symbol.
         let ty = scratch.concrete(self, ty).unwrap_or(inferred);

@@ -6,9 +6,10 @@ use pliant_sym::Sym;
 
 use super::literal::{attr_value, py_str, small_tensor, typed_float};
 use super::relax::FuncPrinter;
-use crate::DType;
-use crate::op::{CALL_BUILTIN_WITH_CTX, CALL_PURE_PACKED, DESTINATION_PASSING, Op};
+use crate::op::{CALL_BUILTIN_WITH_CTX, CALL_KERNEL, CALL_PURE_PACKED, DESTINATION_PASSING, Op};
+use crate::relax::kernel_call::{ATTRIBUTES, AXES, KERNEL, OPERANDS};
 use crate::relax::{Callee, Expr, ExprData, TensorShape, Type, TypeData};
+use crate::{AttrValue, Attrs, DType};
 
 /// A piece of text to print. Pieces are expanded from an explicit stack.
 pub(super) enum Tok {
@@ -249,6 +250,11 @@ impl FuncPrinter<'_, '_> {
         let ExprData::Call { args, attrs, ty_args, .. } = self.f.expr(call) else { return };
         let (args, ty_args) = (self.f.list(*args), self.f.type_list(*ty_args));
         out.push(Tok::Text(format!("R.{}(", op.short_name())));
+        if op == CALL_KERNEL {
+            let mut items = kernel_items(args, self.f.call_attrs(*attrs));
+            items.extend(self.out_sinfo(call, ty_args));
+            return finish_call(out, items);
+        }
         let dps = DESTINATION_PASSING.contains(&op);
         let takes_name = dps || [CALL_PURE_PACKED, CALL_BUILTIN_WITH_CTX].contains(&op);
         let mut items: Vec<Vec<Tok>> = Vec::new();
@@ -304,7 +310,30 @@ impl FuncPrinter<'_, '_> {
     }
 }
 
-fn keyword(key: &str, value: &crate::AttrValue) -> Tok {
+/// The arguments of `R.call_kernel`: the name of the kernel, the named operands, the axes and the attributes.
+fn kernel_items(args: &[Expr], attrs: &Attrs) -> Vec<Vec<Tok>> {
+    let text =
+        |value: Option<&AttrValue>| value.and_then(AttrValue::as_str).unwrap_or("?").to_string();
+    let names = match attrs.get(OPERANDS) {
+        Some(AttrValue::List(names)) => &names[..],
+        _ => &[],
+    };
+    let mut items = vec![vec![Tok::Text(py_str(&text(attrs.get(KERNEL))))]];
+    for (i, &arg) in args.iter().enumerate() {
+        items.push(vec![Tok::Text(format!("{}=", text(names.get(i)))), Tok::Expr(arg)]);
+    }
+    if let Some(axes @ AttrValue::Map(map)) = attrs.get(AXES)
+        && !map.is_empty()
+    {
+        items.push(vec![keyword(AXES, axes)]);
+    }
+    if let Some(AttrValue::Map(map)) = attrs.get(ATTRIBUTES) {
+        items.extend(map.iter().map(|(key, value)| vec![keyword(key, value)]));
+    }
+    items
+}
+
+fn keyword(key: &str, value: &AttrValue) -> Tok {
     let mut text = format!("{key}=");
     attr_value(&mut text, value);
     Tok::Text(text)

@@ -9,6 +9,7 @@ pub mod builder;
 pub mod derive;
 pub mod expr;
 pub mod function;
+pub mod kernel_call;
 pub mod loops;
 pub mod origins;
 pub mod types;

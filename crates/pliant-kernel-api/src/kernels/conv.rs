@@ -25,8 +25,8 @@ pub static KERNEL: Kernel = Kernel {
             "images",
         )
         .strided(),
-        Operand::input("weight", Float32, Dims::Fixed(&["weights"]), "packed weights"),
-        Operand::input("bias", Float32, Dims::Fixed(&["filters"]), "is added to each channel")
+        Operand::input("weight", Float32, Dims::Fixed(&["*weights"]), "packed weights"),
+        Operand::input("bias", Float32, Dims::Fixed(&["*filters"]), "is added to each channel")
             .optional(),
         Operand::input(
             "residual",

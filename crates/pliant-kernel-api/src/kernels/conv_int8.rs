@@ -9,8 +9,8 @@ use super::conv::{
 use super::matmul_int8::only_for_floats;
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-const SCALAR: Dims = Dims::Fixed(&[]);
-const FILTERS: Dims = Dims::Fixed(&["filters"]);
+const SCALAR: Dims = Dims::Fixed(&["*one"]);
+const FILTERS: Dims = Dims::Fixed(&["*filters"]);
 
 /// The declaration.
 pub static KERNEL: Kernel = Kernel {
@@ -28,7 +28,7 @@ pub static KERNEL: Kernel = Kernel {
         )
         .or(&[UInt8]),
         Operand::input("x_zero", Int32, SCALAR, "zero point of `x`; without, 0").optional(),
-        Operand::input("weight", Int8, Dims::Fixed(&["weights"]), "packed weights"),
+        Operand::input("weight", Int8, Dims::Fixed(&["*weights"]), "packed weights"),
         Operand::input("filter_sums", Int32, FILTERS, "sums of the weights of each filter"),
         Operand::input(
             "weight_zeros",
@@ -73,7 +73,7 @@ pub static KERNEL: Kernel = Kernel {
         limit("out_low", "the least 8-bit result"),
         limit("out_high", "the greatest 8-bit result"),
     ],
-    derived: &[("weights", weights)],
+    derived: &[("weights", weights), ("one", |_, _| Some(1))],
     relations,
     flops,
 };

@@ -47,7 +47,6 @@ pub static KERNEL: Kernel = Kernel {
         activation::OFFSET,
     ],
     derived: &[
-        ("rows", |_, s| Some(s.get("*rows"))),
         ("panels", |_, s| {
             let width = s.get("width");
             if width < 1 { None } else { Some(s.get("columns").checked_add(width - 1)? / width) }

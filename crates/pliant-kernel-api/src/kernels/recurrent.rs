@@ -8,7 +8,7 @@ use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 /// The cells, in the order of [`Cell::number`].
 const CELLS: &[&str] = &["lstm", "gru", "linear_gru", "rnn"];
 /// The layouts of `x` and `y`: steps or sequences first.
-const LAYOUTS: &[&str] = &["steps_first", "batch_first"];
+pub const LAYOUTS: &[&str] = &["steps_first", "batch_first"];
 
 const X: Dims = Dims::ByLayout(&[&["steps", "batch", "input"], &["batch", "steps", "input"]]);
 const Y: Dims = Dims::ByLayout(&[
@@ -95,6 +95,11 @@ pub static KERNEL: Kernel = Kernel {
     relations,
     flops,
 };
+
+/// The name of a cell in the attribute `cell`.
+pub fn cell_name(cell: Cell) -> &'static str {
+    CELLS[cell.number() as usize]
+}
 
 /// The cell of a call.
 pub fn cell(call: &Call) -> Cell {

@@ -78,13 +78,13 @@ impl Operands {
         let b = match how.format {
             Format::Bytes => {
                 let all: Vec<i8> = stored.iter().map(|&x| x as i8).collect();
-                bytes::<i8>(&pack_bytes(&all, k, n).unwrap())
+                bytes::<i8>(&pack_bytes(k, n, |p, j| all[p * n + j]).unwrap())
             }
             Format::Nibbles => {
                 let all: Vec<u8> = stored.iter().map(|&x| x as u8).collect();
-                bytes::<u8>(&pack_nibbles(&all, k, n).unwrap())
+                bytes::<u8>(&pack_nibbles(k, n, |p, j| all[p * n + j]).unwrap())
             }
-            Format::BFloat16 => bytes::<bf16>(&pack_bfloat16(&raw, k, n).unwrap()),
+            Format::BFloat16 => bytes::<bf16>(&pack_bfloat16(k, n, |p, j| raw[p * n + j]).unwrap()),
         };
         let scaled = how.format != Format::BFloat16;
         let value = |i: usize| {

@@ -7,6 +7,7 @@ mod create;
 mod image;
 mod index;
 mod inspect;
+mod kernel_call;
 mod linear_algebra;
 mod manipulate;
 mod nn;
@@ -39,6 +40,7 @@ pub static GROUPS: &[&[OpDecl]] = &[
     index::scatter::DECLS,
     index::dynamic::DECLS,
     inspect::DECLS,
+    kernel_call::DECLS,
     linear_algebra::DECLS,
     linear_algebra::einsum::DECLS,
     manipulate::DECLS,

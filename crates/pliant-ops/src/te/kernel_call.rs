@@ -1,7 +1,9 @@
 //! Calls of library kernels in stages made of statements.
 
+use pliant_ir::AttrValue;
+use pliant_ir::relax::kernel_call::numbers_of;
 use pliant_ir::tir::{Intrin, Ty};
-use pliant_kernel_api::{AttrDefault, AttrType, Kernel};
+use pliant_kernel_api::{Attr, AttrDefault, AttrType, Kernel};
 use pliant_tensor::DType;
 
 use super::build::{call_typed, const_of, int, string};
@@ -63,6 +65,28 @@ impl<'a> KernelCall<'a> {
             *to = Some(value.clone());
         }
         self
+    }
+
+    /// Sets an attribute to a constant.
+    ///
+    /// # Panics
+    /// If the kernel has no attribute of that name, or the value is invalid.
+    pub fn value(self, name: &str, value: &AttrValue) -> Self {
+        let (attr, _) = self.kernel.attr(name).expect("the kernel has an attribute of this name");
+        let numbers = numbers_of(attr, value).unwrap_or_else(|what| panic!("{name} {what}"));
+        self.numbers(attr, &numbers)
+    }
+
+    /// Sets an attribute to numbers in the representation of [`pliant_ir::relax::kernel_call::KernelCall`].
+    ///
+    /// # Panics
+    /// If the kernel has no attribute of that name, or its list has another length.
+    pub fn numbers(self, attr: &Attr, numbers: &[i64]) -> Self {
+        let number = |&n: &i64| match attr.ty {
+            AttrType::Float => const_of(f64::from_bits(n as u64), DType::Float64),
+            _ => int(n),
+        };
+        self.attr(attr.name, &numbers.iter().map(number).collect::<Vec<_>>())
     }
 
     /// Sets an attribute that is a choice between several texts.

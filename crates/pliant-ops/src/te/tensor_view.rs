@@ -1,5 +1,6 @@
 //! Views of tensors as operands of library kernels.
 
+use pliant_ir::relax::kernel_call::NEW_AXIS;
 use pliant_ir::tir::{Intrin, WHOLE};
 
 use super::build::{call, int};
@@ -48,6 +49,14 @@ impl TensorView<'_> {
         self.strides = axes.iter().map(|&axis| self.strides[axis].clone()).collect();
         self.whole = false;
         self
+    }
+
+    /// A view with a dim for each of these axes: a dim of this view, or one of size 1 for -1
+    /// ([`pliant_ir::relax::kernel_call`]).
+    pub fn with_axes(self, axes: &[i64]) -> Self {
+        let own: Vec<usize> = axes.iter().filter_map(|&axis| usize::try_from(axis).ok()).collect();
+        let new = axes.iter().enumerate().filter(|&(_, &axis)| axis == NEW_AXIS);
+        new.fold(self.permute(&own), |view, (at, _)| view.unsqueeze(at))
     }
 
     /// A view with an additional dim of size 1 at `axis`.

@@ -1,5 +1,6 @@
 //! The layouts of images in the attributes of operators.
 
+use pliant_ir::relax::kernel_call::NEW_AXIS;
 use pliant_ir::{AttrValue, Attrs};
 
 /// The layout with channels first: `NCHW` for two spatial dims.
@@ -10,6 +11,14 @@ pub(crate) fn first(dims: usize) -> String {
 /// The layout with channels last: `NHWC` for two spatial dims.
 pub(crate) fn last(dims: usize) -> String {
     format!("N{}C", &"DHW"[3 - dims..])
+}
+
+/// For each dim of the images of a kernel (batch, channels, depth, height, width) that of images in a layout.
+pub(crate) fn axes(dims: usize, channels_last: bool) -> Vec<i64> {
+    let (channels, first) = if channels_last { (1 + dims, 1) } else { (1, 2) };
+    let missing = std::iter::repeat_n(NEW_AXIS, 3 - dims);
+    let spatial = (first..first + dims).map(|axis| axis as i64);
+    [0, channels as i64].into_iter().chain(missing).chain(spatial).collect()
 }
 
 /// Whether operand and result have this layout. `name` is the attribute of the operand's layout.

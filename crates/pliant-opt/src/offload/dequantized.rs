@@ -132,6 +132,7 @@ impl Finder<'_> {
                 })?
             }
         };
+        let integers = integers.to_contiguous().ok()?;
         let &[rows, columns] = integers.shape() else { return None };
         let size = [rows as usize, columns as usize];
         // Integers that scales or zero points spread are another matrix.

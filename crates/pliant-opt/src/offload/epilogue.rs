@@ -2,9 +2,10 @@
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{Attrs, DType, Op};
-use pliant_ops::te;
 use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
 use rustc_hash::FxHashMap;
+
+use super::kernel_attributes::KernelAttributes;
 
 const RELU: Op = Op("relax.nn.relu");
 const MAXIMUM: Op = Op("relax.maximum");
@@ -60,26 +61,22 @@ impl Activation {
     }
 
     /// Sets the attributes of a kernel that applies the activation.
-    pub fn attributes(self, call: te::KernelCall<'_>) -> te::KernelCall<'_> {
-        fn set<'a>(call: te::KernelCall<'a>, name: &str, value: f64) -> te::KernelCall<'a> {
-            call.attr(name, &[te::const_of(value, DType::Float64)])
-        }
-        let line = |call, line: Line| {
-            let call = set(set(call, "slope", line.slope), "offset", line.offset);
-            set(set(call, "low", line.limits.0), "high", line.limits.1)
+    pub(crate) fn attributes<C: KernelAttributes>(self, call: C) -> C {
+        let named = |call: C, name| call.text("activation", name);
+        let line = |call: C, line: Line| {
+            let call = call.float("slope", line.slope).float("offset", line.offset);
+            call.float("low", line.limits.0).float("high", line.limits.1)
         };
         match self {
             Activation::None => call,
-            Activation::Relu => call.choice("activation", "relu"),
+            Activation::Relu => named(call, "relu"),
             Activation::Clip(low, high) => {
-                set(set(call.choice("activation", "clip"), "low", low), "high", high)
+                named(call, "clip").float("low", low).float("high", high)
             }
-            Activation::Function(name) => call.choice("activation", name),
-            Activation::HardSigmoid(l) => line(call.choice("activation", "hard_sigmoid"), l),
-            Activation::HardSwish(l) => line(call.choice("activation", "hard_swish"), l),
-            Activation::LeakyRelu(slope) => {
-                set(call.choice("activation", "leaky_relu"), "slope", slope)
-            }
+            Activation::Function(name) => named(call, name),
+            Activation::HardSigmoid(l) => line(named(call, "hard_sigmoid"), l),
+            Activation::HardSwish(l) => line(named(call, "hard_swish"), l),
+            Activation::LeakyRelu(slope) => named(call, "leaky_relu").float("slope", slope),
         }
     }
 }

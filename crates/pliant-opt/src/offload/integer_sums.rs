@@ -58,8 +58,6 @@ pub struct Finish {
 /// How float32 becomes bytes: divided, rounded to even, shifted, kept between two limits.
 #[derive(Clone, Debug)]
 pub struct Bytes {
-    /// What it becomes.
-    pub dtype: DType,
     /// One number that it is divided by.
     pub divisor: Option<Expr>,
     /// One number that is added when it is rounded.
@@ -198,9 +196,9 @@ impl Finish {
                 (MINIMUM, _) if low.is_some() && high.is_none() => {
                     high = other.and_then(|e| scalar(func, e));
                 }
-                (CAST, Some(dtype @ (DType::Int8 | DType::UInt8))) => {
+                (CAST, Some(DType::Int8 | DType::UInt8)) => {
                     let (Some(low), Some(high)) = (low, high) else { return };
-                    self.bytes = Some(Bytes { dtype, divisor, shift, limits: (low, high) });
+                    self.bytes = Some(Bytes { divisor, shift, limits: (low, high) });
                     self.inside.append(&mut inside);
                     self.result = at;
                     return;

@@ -10,9 +10,11 @@
 //! | `epilogue` | matchers for the activation and the readers of a result |
 //! | `fuse_ops_by_pattern` | outline matches of backend patterns as functions |
 //! | `integer_sums` | matchers for what follows an integer product: scales, bias, activation, requantization |
+//! | `kernel_attributes` | set attributes of kernel calls at both levels |
 //! | `merge_composite_functions` | merge adjacent functions of one backend |
 //! | `multiply_quantized` | rewrite products of dequantized operands as integer products |
 //! | `offload_kernels` | replace operators by calls of kernels, by rules |
+//! | `packing` | loop functions that pack non-constant weights |
 //! | `rule` | what an offload rule is |
 //! | `rules` | the offload rules, and the table of all |
 //! | `run_codegen` | run external code generators |
@@ -25,9 +27,11 @@ pub(crate) mod dequantized;
 pub(crate) mod epilogue;
 pub mod fuse_ops_by_pattern;
 pub(crate) mod integer_sums;
+pub(crate) mod kernel_attributes;
 pub mod merge_composite_functions;
 pub mod multiply_quantized;
 pub mod offload_kernels;
+pub(crate) mod packing;
 pub mod rule;
 pub mod rules;
 pub mod run_codegen;

@@ -6,6 +6,7 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::sync::Arc;
 
+use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Binding, Expr, Function, Type, Var};
 use pliant_ir::{Op, OpRegistry};
 use pliant_ops::legalize::TirCall;
@@ -197,14 +198,46 @@ impl<'a> Site<'a> {
         Ok(Offloaded { result, inside, value })
     }
 
+    /// The replacement by a call of a library kernel, whose result has the type of `result`.
+    pub fn call_kernel(&mut self, call: NewKernelCall, result: Var, inside: Vec<Var>) -> Verdict {
+        let ty = self.func.var(result).ty;
+        self.call_kernel_as(call, &[ty], result, inside)
+    }
+
+    /// The replacement by a call of a library kernel, whose results have these types.
+    pub fn call_kernel_as(
+        &mut self,
+        call: NewKernelCall,
+        tys: &[Type],
+        result: Var,
+        inside: Vec<Var>,
+    ) -> Verdict {
+        if tys.iter().any(|&ty| self.func.types.get(ty).dims().is_none()) {
+            return Err("the shape of its result is unknown".into());
+        }
+        let value = call.add_to(self.func, tys);
+        Ok(Offloaded { result, inside, value })
+    }
+
     /// The replacement of a product by a call that computes the product alone: its bias becomes an addition.
     pub fn offload_product(&mut self, by: &ByMatrix, call: TirCall) -> Verdict {
         let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
-        let mut offloaded = self.offload_as(call, &[ty], root, Vec::new())?;
+        let offloaded = self.offload_as(call, &[ty], root, Vec::new())?;
+        Ok(self.with_bias(by, offloaded))
+    }
+
+    /// As [`Self::offload_product`], by a call of a library kernel.
+    pub fn call_product_kernel(&mut self, by: &ByMatrix, call: NewKernelCall) -> Verdict {
+        let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
+        let offloaded = self.call_kernel_as(call, &[ty], root, Vec::new())?;
+        Ok(self.with_bias(by, offloaded))
+    }
+
+    fn with_bias(&mut self, by: &ByMatrix, mut offloaded: Offloaded) -> Offloaded {
         if let Some(bias) = by.bias {
-            let product = self.emit(offloaded.value);
+            let (product, ty) = (self.emit(offloaded.value), self.func.expr_ty(self.root.value));
             offloaded.value = op_call(self.func, ADD, &[product, bias], ty);
         }
-        Ok(offloaded)
+        offloaded
     }
 }

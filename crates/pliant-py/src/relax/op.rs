@@ -1,6 +1,7 @@
 //! Operators as Python functions, and calls with a syntax of their own (`call_tir`, ...).
 
-use pliant_ir::op::{CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR, OperandSpec, Takes};
+use pliant_ir::op::{CALL_DPS_PACKED, CALL_KERNEL, CALL_PURE_PACKED, CALL_TIR, OperandSpec, Takes};
+use pliant_ir::relax::kernel_call::{find_kernel, kernel_attrs};
 use pliant_ir::{AttrValue, Attrs, Op, OpRegistry, OpSignature};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -402,6 +403,44 @@ pub fn call_dps<'py>(
     }
     let op = if packed { CALL_DPS_PACKED } else { CALL_TIR };
     wrap(func.py(), call_node(op, list, outs))
+}
+
+/// A call of a library kernel. Operands and attributes are in `arguments` by name.
+#[pyfunction]
+#[pyo3(signature = (kernel, arguments, axes, out_sinfo))]
+pub fn call_kernel<'py>(
+    kernel: &str,
+    arguments: &Bound<'py, PyDict>,
+    axes: Option<&Bound<'py, PyDict>>,
+    out_sinfo: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    let declared = find_kernel(kernel)
+        .map_err(|(message, help)| Error::Value(format!("call_kernel: {message}; {help}")))?;
+    let (mut args, mut operands, mut attributes) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, value) in arguments.iter().filter(|(_, value)| !value.is_none()) {
+        let name: String = name.extract()?;
+        let what = || format!("call_kernel: '{name}': ");
+        if declared.operand(&name).is_some() {
+            args.push(needed(&value).map_err(|e| e.prefixed(&what()))?);
+            operands.push(AttrValue::str(&name));
+        } else {
+            let value = attr_value(&value).map_err(|e| e.prefixed(&what()))?;
+            attributes.push((name.into(), value));
+        }
+    }
+    let mut own = Vec::new();
+    for (name, list) in axes.into_iter().flatten() {
+        let list = attr_value(&list).map_err(|e| e.prefixed("call_kernel: 'axes': "))?;
+        own.push((name.extract::<String>()?.into(), list));
+    }
+    let mut outs = sinfo_list(out_sinfo)?;
+    if outs.len() > 1 {
+        outs = vec![SInfo::Tuple(outs.into_iter().collect())];
+    }
+    let attrs = kernel_attrs(declared, operands, own, attributes);
+    let call = CallNode { callee: CalleeNode::Op(CALL_KERNEL), args, attrs, ty_args: outs };
+    check_call(&call)?;
+    wrap(out_sinfo.py(), NodeRef::new(Node::Call(call)))
 }
 
 /// A call of a packed function. With `pure`, the caller promises that it has no side effects.

@@ -8,6 +8,7 @@
 //! | `call` | ordinary operators and calls of functions |
 //! | `scalar` | constants, scalars, shapes |
 //! | `special` | calls that cross levels: `call_tir`, `call_packed` and similar |
+//! | `kernel_call` | `call_kernel` |
 //! | `macros` | expansion of `@R.macro` |
 //! | `inplace` | calls that overwrite arguments |
 //! | `cast` | `match_cast`, `match_shape`, and annotated bindings |
@@ -29,6 +30,7 @@ mod exits;
 mod expr;
 mod function;
 mod inplace;
+mod kernel_call;
 mod loop_of_itself;
 mod loops;
 mod macros;

@@ -1,7 +1,8 @@
 //! `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
 
+use pliant_ir::relax::kernel_call::{find_kernel, unknown_keyword};
 use pliant_ir::tir::{Expr as IrExpr, ExprData, Intrin, Ty, WHOLE};
-use pliant_kernel_api::{Attr, AttrDefault, AttrType, KERNELS, Kernel, MAX_RANK, find};
+use pliant_kernel_api::{Attr, AttrDefault, AttrType, Kernel, MAX_RANK};
 use pliant_tensor::DType;
 
 use super::PrimParser;
@@ -45,16 +46,8 @@ impl<'s> PrimParser<'_, 's> {
             let message = "T.call_kernel takes the name of a kernel; operands and attributes are keyword arguments";
             return Err(self.error(Kind::Arguments, e.range, message));
         };
-        find(name).ok_or_else(|| {
-            let known: Vec<&str> = KERNELS.iter().map(|k| k.name).collect();
-            let help = format!("the kernels are: {}", known.join(", "));
-            self.error_help(
-                Kind::UnknownName,
-                e.range,
-                format!("no kernel is called '{name}'"),
-                help,
-            )
-        })
+        find_kernel(name)
+            .map_err(|(message, help)| self.error_help(Kind::UnknownName, e.range, message, help))
     }
 
     fn kernel_keyword(
@@ -71,10 +64,7 @@ impl<'s> PrimParser<'_, 's> {
             return Ok(());
         }
         let Some((attr, first)) = kernel.attr(name) else {
-            let operands = kernel.operands.iter().map(|o| o.name);
-            let known: Vec<&str> = operands.chain(kernel.attrs.iter().map(|a| a.name)).collect();
-            let message = format!("kernel {} has no operand or attribute '{name}'", kernel.name);
-            let help = format!("it has: {}", known.join(", "));
+            let (message, help) = unknown_keyword(kernel, name);
             return Err(self.error_help(Kind::Arguments, keyword.range, message, help));
         };
         let values = match (attr.ty, &value.kind) {

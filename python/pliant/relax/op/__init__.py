@@ -13,6 +13,7 @@ from pliant.relax.op._table import find as _find
 from pliant.relax.op._table import names as _names
 from pliant.relax.op._written import (
     call_dps_packed,
+    call_kernel,
     call_packed,
     call_pure_packed,
     call_py_func,

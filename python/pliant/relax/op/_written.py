@@ -89,6 +89,25 @@ def call_dps_packed(
     return _relax.call_dps(True, func, args, out_sinfo)
 
 
+def call_kernel(
+    kernel: str,
+    *,
+    out_sinfo: StructInfo | Sequence[StructInfo],
+    axes: dict[str, Sequence[int]] | None = None,
+    **arguments: Any,
+) -> Expr:
+    """Calls a library kernel (see docs/kernels.md), which writes to new tensors with the types
+    ``out_sinfo``: the operands that it writes, in the order of its declaration.
+
+    The operands that the kernel reads and its attributes are keyword arguments. ``axes`` gives, for
+    an operand or a result, the dim of the tensor that is each dim of the kernel, or -1 for a dim of
+    size 1.
+
+    >>> relax.op.call_kernel("transpose", x=x, axes={"x": [1, 0]}, out_sinfo=R.Tensor((m, n), "float32"))
+    """
+    return _relax.call_kernel(kernel, arguments, axes, out_sinfo)
+
+
 def call_pure_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
     """Calls a packed function without side effects."""
     return _relax.call_packed(True, func, *args, sinfo_args=sinfo_args)
@@ -108,4 +127,4 @@ def call_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
     return _relax.call_packed(False, func, *args, sinfo_args=sinfo_args)
 
 
-__all__ = ["call_dps_packed", "call_packed", "call_pure_packed", "call_py_func", "call_tir", "register_op"]
+__all__ = ["call_dps_packed", "call_kernel", "call_packed", "call_pure_packed", "call_py_func", "call_tir", "register_op"]

@@ -14,7 +14,7 @@ use crate::machine::Machine;
 pub(super) fn run(m: &mut Machine<'_>, args: &Args) -> Result<()> {
     let w = Windows::of(&args.call, &args.sizes);
     let (x, weight, out) = (args.present("x")?, args.present("weight")?, args.present("out")?);
-    let zero = args.view("x_zero").map_or(Ok(0), |zero| zero.integer(&[]))?;
+    let zero = args.view("x_zero").map_or(Ok(0), |zero| zero.integer(&[0]))?;
     let (zeros, terms) = (args.view("weight_zeros"), args.view("terms"));
     let (scales, bytes) = (Scales::of(args, "scale", "filter_scales"), Bytes::of(args)?);
     let channels = w.group.0;
@@ -40,8 +40,8 @@ pub(super) fn run(m: &mut Machine<'_>, args: &Args) -> Result<()> {
             let sum = sum as i32;
             let value = match out.dtype {
                 DType::Int32 => Val::Int(i64::from(sum)),
-                DType::Float32 => Val::Float(scales.value(&args.call, sum, &[], filter)?),
-                _ => Val::Int(bytes.value(scales.value(&args.call, sum, &[], filter)?)),
+                DType::Float32 => Val::Float(scales.value(&args.call, sum, &[0], filter)?),
+                _ => Val::Int(bytes.value(scales.value(&args.call, sum, &[0], filter)?)),
             };
             let [i, j, k] = at;
             out.write(out.position(&[b, i, j, k, filter])?, &value)?;
@@ -73,7 +73,7 @@ struct Bytes {
 impl Bytes {
     fn of(args: &Args) -> Result<Bytes> {
         let number = |name: &str, default: f64| {
-            args.view(name).map_or(Ok(default), |number| number.float(&[]))
+            args.view(name).map_or(Ok(default), |number| number.float(&[0]))
         };
         let limits = (args.call.float("out_low"), args.call.float("out_high"));
         Ok(Bytes { scale: number("out_scale", 1.0)?, zero: number("out_zero", 0.0)?, limits })

@@ -16,7 +16,7 @@ mod window;
 use std::rc::Rc;
 
 use pliant_ir::tir::{Expr, KernelCall, KernelOperand};
-use pliant_kernel_api::{Call, KernelErrorKind, Sizes, View as KernelView, leading_dims};
+use pliant_kernel_api::{Call, KernelErrorKind, Order, Sizes, View as KernelView, leading_dims};
 
 use super::Loops;
 use super::scalar::{Val, malformed, unsupported};
@@ -135,6 +135,11 @@ impl Loops<'_, '_, '_> {
             InterpError::new(kind, format!("{}: {e}", self.name))
         };
         let sizes = checked.check().map_err(failed)?;
+        for (operand, view) in call.kernel.operands.iter().zip(&mut views) {
+            if operand.order == Order::RowMajor {
+                *view = view.take().map(|view| with_leading_dim(view, checked.dims(operand)));
+            }
+        }
         Ok(Args { call: checked, sizes, views })
     }
 
@@ -150,6 +155,23 @@ impl Loops<'_, '_, '_> {
         KernelView::within((whole.base(), whole.dtype, elements), offset, &dims, &strides)
             .map_err(|e| InterpError::new(ErrorKind::Bounds, format!("operand {name} {e}")))?;
         Ok(Rc::new(whole.part(offset, dims, strides)))
+    }
+}
+
+/// A compact view in which one dim replaces those that the first name represents.
+fn with_leading_dim(view: Rc<View>, names: &[&str]) -> Rc<View> {
+    match leading_dims(names, view.shape.len()) {
+        None | Some(1) => view,
+        Some(_) if names.is_empty() => view,
+        Some(leading) => {
+            let (first, rest) = view.shape.split_at(leading);
+            let dims = [&[first.iter().product::<i64>()], rest].concat();
+            let mut strides = vec![1; dims.len()];
+            for k in (1..dims.len()).rev() {
+                strides[k - 1] = strides[k] * dims[k];
+            }
+            Rc::new(view.part(0, dims, strides))
+        }
     }
 }
 

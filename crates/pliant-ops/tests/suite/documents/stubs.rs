@@ -7,8 +7,14 @@ use pliant_ops::decl::Default;
 
 use super::{Param, check, groups, params, short};
 
-const WRITTEN: [&str; 5] =
-    ["call_tir", "call_dps_packed", "call_packed", "call_pure_packed", "register_op"];
+const WRITTEN: [&str; 6] = [
+    "call_tir",
+    "call_dps_packed",
+    "call_kernel",
+    "call_packed",
+    "call_pure_packed",
+    "register_op",
+];
 
 #[test]
 fn the_stubs_of_the_operators() {

@@ -1,14 +1,53 @@
-//! Dequantised constants as matrices.
+//! Dequantized constants as matrices.
 
-use pliant_tensor::{Tensor, TensorError, pack_panels};
+use pliant_tensor::{DType, Tensor, TensorError, pack_panels};
 
-use super::{Weights, integers};
+use super::Weights;
+
+/// The integers of a constant in row-major order.
+pub(crate) enum Integers<'a> {
+    Int8(&'a [i8]),
+    UInt8(&'a [u8]),
+    Int32(&'a [i32]),
+}
+
+impl Integers<'_> {
+    fn of(tensor: &Tensor) -> Result<Integers<'_>, TensorError> {
+        Ok(match tensor.dtype() {
+            DType::Int8 => Integers::Int8(tensor.as_slice()?),
+            DType::UInt8 => Integers::UInt8(tensor.as_slice()?),
+            _ => Integers::Int32(tensor.as_slice()?),
+        })
+    }
+
+    fn at(&self, index: usize) -> i32 {
+        match self {
+            Integers::Int8(all) => all[index].into(),
+            Integers::UInt8(all) => all[index].into(),
+            Integers::Int32(all) => all[index],
+        }
+    }
+
+    /// The smallest and the largest integer; `None` if there are none.
+    pub fn range(&self) -> Option<(i32, i32)> {
+        fn of<T: Copy + Ord + Into<i32>>(all: &[T]) -> Option<(i32, i32)> {
+            let (first, rest) = all.split_first()?;
+            let range = rest.iter().fold((*first, *first), |(a, b), &x| (a.min(x), b.max(x)));
+            Some((range.0.into(), range.1.into()))
+        }
+        match self {
+            Integers::Int8(all) => of(all),
+            Integers::UInt8(all) => of(all),
+            Integers::Int32(all) => of(all),
+        }
+    }
+}
 
 /// A constant as a matrix of rows that are summed over.
 pub(crate) struct Matrix<'a> {
     weights: &'a Weights,
-    /// The integers of the constant as it lies.
-    pub integers: Vec<i32>,
+    /// The integers of the constant, which may be the transpose of the matrix.
+    pub integers: Integers<'a>,
     /// Its rows.
     pub k: usize,
     /// Its columns.
@@ -16,14 +55,13 @@ pub(crate) struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// Of what is dequantised.
+    /// The matrix of dequantized weights, whose integers are int8, uint8 or int32.
     ///
     /// # Errors
-    /// Memory.
+    /// `NotContiguous`, `Misaligned`.
     pub fn of(weights: &Weights) -> Result<Matrix<'_>, TensorError> {
         let t = &weights.integers;
-        // Other types are none that a constant is dequantised from.
-        let integers = integers(t)?.unwrap_or_default();
+        let integers = Integers::of(t)?;
         let (rows, columns) = (t.shape()[0] as usize, t.shape()[1] as usize);
         let (k, n) = if weights.transposed { (columns, rows) } else { (rows, columns) };
         Ok(Matrix { weights, integers, k, n })
@@ -37,7 +75,8 @@ impl Matrix<'_> {
     /// The integer that is stored.
     pub fn integer(&self, p: usize, j: usize) -> i32 {
         let (row, column) = self.place(p, j);
-        self.integers[if self.weights.transposed { row * self.k } else { row * self.n } + column]
+        let columns = if self.weights.transposed { self.k } else { self.n };
+        self.integers.at(row * columns + column)
     }
 
     /// What it is multiplied by.
@@ -52,10 +91,16 @@ impl Matrix<'_> {
         self.weights.zeros.iter().map(|z| z.at(row, column)).sum()
     }
 
-    /// Rows that share scales and zero points, in all columns.
+    /// The number of adjacent rows that share scales and zero points, in all columns.
     pub fn group(&self) -> usize {
+        let axis = usize::from(self.weights.transposed);
+        let spreads = || self.weights.zeros.iter().chain([&self.weights.scale]);
+        // Within the rows that each number serves nothing changes.
+        let may_change = |p: usize| {
+            spreads().any(|s| s.size[axis] > 1 && p.is_multiple_of(s.times[axis].max(1)))
+        };
         let mut group = 0;
-        for p in 1..self.k {
+        for p in (1..self.k).filter(|&p| may_change(p)) {
             let same = |j: usize| {
                 self.scale(p, j) == self.scale(p - 1, j) && self.zero(p, j) == self.zero(p - 1, j)
             };

@@ -89,9 +89,13 @@ impl Rule for MatmulPacked {
             return Ok(Err("its left operand has an unknown rank or too many dims".into()));
         }
         let span = site.func.var(site.root.var).span;
-        let call = self
-            .call(site.func, &product)
-            .map_err(|e| PassError::User(vec![Problem::new(e.to_string()).at(span)]))?;
+        let failed = |e: LegalizeError| PassError::User(vec![Problem::new(e.to_string()).at(span)]);
+        let panels = self.panels(&product.weight, product.by.transposed).map_err(failed)?;
+        if panels.dtype() == DType::BFloat16 {
+            let call = stored::call(site.func, product.by.x, &Stored { panels, groups: None });
+            return Ok(site.call_product_kernel(&product.by, call));
+        }
+        let call = packed_call(site.func, &product, panels).map_err(failed)?;
         Ok(site.offload_product(&product.by, call))
     }
 }
@@ -137,34 +141,29 @@ impl Product {
     }
 }
 
-impl MatmulPacked {
-    /// The loop function that multiplies by the packed constant, and how it is called.
-    fn call(&mut self, func: &mut Function, p: &Product) -> Result<TirCall, LegalizeError> {
-        let panels = self.panels(&p.weight, p.by.transposed)?;
-        if panels.dtype() == DType::BFloat16 {
-            let stored = Stored { size: (p.k, p.n), panels, groups: None };
-            return stored::call(func, p.by.x, &stored);
-        }
-        let panels = func.constant(panels);
-        let width = panel_width(p.n as usize, p.weight.dtype()) as i64;
-        let (k, n) = (p.k, p.n);
-        pliant_ops::te_call(func, "matmul_packed", &[p.by.x, panels], |t| {
-            let [x, w] = t else { unreachable!("two operands make two tensors") };
-            let last = x.ndim() - 1;
-            let k = te::reduce_axis(te::int(k), "k");
-            let mut shape = x.shape()[..last].to_vec();
-            shape.push(te::int(n));
-            let product = te::compute(shape, "matmul", |i| {
-                let (lead, j) = i.split_at(last);
-                let (width, k_at) = (te::int(width), k.var.expr());
-                let left = [lead, std::slice::from_ref(&k_at)].concat();
-                let right = [te::floordiv(&j[0], &width), k_at, te::floormod(&j[0], &width)];
-                te::sum(&(x.at(&left) * w.at(&right)), std::slice::from_ref(&k))
-            });
-            Ok(vec![product])
-        })
-    }
+/// The loop function that multiplies by a packed constant, and how it is called.
+fn packed_call(func: &mut Function, p: &Product, panels: Tensor) -> Result<TirCall, LegalizeError> {
+    let panels = func.constant(panels);
+    let width = panel_width(p.n as usize, p.weight.dtype()) as i64;
+    let (k, n) = (p.k, p.n);
+    pliant_ops::te_call(func, "matmul_packed", &[p.by.x, panels], |t| {
+        let [x, w] = t else { unreachable!("two operands make two tensors") };
+        let last = x.ndim() - 1;
+        let k = te::reduce_axis(te::int(k), "k");
+        let mut shape = x.shape()[..last].to_vec();
+        shape.push(te::int(n));
+        let product = te::compute(shape, "matmul", |i| {
+            let (lead, j) = i.split_at(last);
+            let (width, k_at) = (te::int(width), k.var.expr());
+            let left = [lead, std::slice::from_ref(&k_at)].concat();
+            let right = [te::floordiv(&j[0], &width), k_at, te::floormod(&j[0], &width)];
+            te::sum(&(x.at(&left) * w.at(&right)), std::slice::from_ref(&k))
+        });
+        Ok(vec![product])
+    })
+}
 
+impl MatmulPacked {
     /// The panels of a constant, made once.
     fn panels(&mut self, weight: &Tensor, transposed: bool) -> Result<Tensor, LegalizeError> {
         let known = self.packed.iter().find(|(w, t, _)| w.same(weight) && *t == transposed);
@@ -186,10 +185,8 @@ impl MatmulPacked {
 fn rounded(weight: &Tensor, transposed: bool) -> Result<Tensor, TensorError> {
     let (rows, columns) = (weight.shape()[0] as usize, weight.shape()[1] as usize);
     let all = weight.to_vec::<f32>()?;
-    if !transposed {
-        return pack_bfloat16(&all, rows, columns);
+    match transposed {
+        false => pack_bfloat16(rows, columns, |p, j| all[p * columns + j]),
+        true => pack_bfloat16(columns, rows, |p, j| all[j * columns + p]),
     }
-    let turned: Vec<f32> =
-        (0..rows * columns).map(|i| all[i % rows * columns + i / rows]).collect();
-    pack_bfloat16(&turned, columns, rows)
 }

@@ -20,16 +20,10 @@
 //! def main(x: R.Tensor(("n", "h", 4, 2), dtype="float32")) -> R.Tensor(("n", "h", 4, 2), dtype="float32"):
 //!     n = T.int64()
 //!     h = T.int64()
-//!     cls = Module
 //!     with R.dataflow():
-//!         gv: R.Tensor((n, h, 4, 2), dtype="float32") = R.call_tir(cls.pool, (x,), out_sinfo=R.Tensor((n, h, 4, 2), dtype="float32"))
+//!         gv: R.Tensor((n, h, 4, 2), dtype="float32") = R.call_kernel("pool", x=x, axes={"x": [0, 3, -1, 1, 2], "out": [0, 3, -1, 1, 2]}, kind="max", kernel_shape=[1, 3, 3], padding=[0, 1, 1], out_sinfo=R.Tensor((n, h, 4, 2), dtype="float32"))
 //!         R.output(gv)
 //!     return gv
-//!
-//! @T.prim_func(private=True)
-//! def pool(var_A: T.handle, var_pool: T.handle):
-//!     ...
-//!         T.evaluate(T.call_kernel("pool", ...))
 //! ```
 //!
 //! # Requires
@@ -42,16 +36,15 @@
 //! # Never
 //! Changes a value, except for the rounding of means.
 
+use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Callee, ExprData};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_kernel_api::kernels::conv::MOST;
 use pliant_kernel_api::kernels::pool::{KERNEL, MOST_ELEMENTS};
-use pliant_ops::te::{self, TensorView};
-use pliant_ops::te_call_sized;
 use pliant_pass::PassError;
 
-use super::conv::kernel::window;
-use crate::common::image_layout::{has_layout, last};
+use crate::common::image_layout::{axes, has_layout, last};
+use crate::offload::kernel_attributes::KernelAttributes;
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
 /// The operators, by the number of spatial dims.
@@ -120,6 +113,14 @@ impl Windows {
         Ok(Windows { mean, dims, kernel, strides, dilation, before })
     }
 
+    /// The attributes of a call, and the axes of images with channels last.
+    fn attributes(&self, call: NewKernelCall) -> NewKernelCall {
+        call.axes("x", axes(self.dims, true))
+            .axes("out", axes(self.dims, true))
+            .text("kind", if self.mean { "mean" } else { "max" })
+            .window(&self.kernel, &self.strides, &self.dilation, &self.before)
+    }
+
     /// How many windows read an element.
     pub fn reads(&self) -> i64 {
         let product = |list: &[i64]| list.iter().fold(1i64, |n, &k| n.saturating_mul(k));
@@ -153,30 +154,7 @@ impl Rule for Pool {
         if ty.dtype() != Some(DType::Float32) || ty.dims().is_none() {
             return Ok(Err("its operand is not a float32 tensor of known rank".into()));
         }
-        let Some(dims) = site.func.ty(value).dims().map(<[_]>::to_vec) else {
-            return Ok(Err(Kept::NotApplicable));
-        };
-        let call = te_call_sized(site.func, "pool", &[x], &dims, |t, sizes| {
-            let write = |b: &mut te::Body, out: &[te::Tensor]| {
-                let images = |tensor| images(&windows, tensor);
-                let call = te::KernelCall::new(&KERNEL)
-                    .operand("x", images(&t[0]))
-                    .operand("out", images(&out[0]))
-                    .choice("kind", if windows.mean { "mean" } else { "max" });
-                let w = &windows;
-                b.evaluate(window(call, &w.kernel, &w.strides, &w.dilation, &w.before).finish());
-            };
-            Ok(te::extern_("pool", &[(sizes.to_vec(), DType::Float32)], write))
-        });
-        let call =
-            call.map_err(|e| PassError::internal(format!("a pooling has no loop function: {e}")))?;
-        Ok(site.offload(call, site.root.var, Vec::new()))
+        let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", x));
+        Ok(site.call_kernel(call, site.root.var, Vec::new()))
     }
-}
-
-/// The view of images with channels last as (batch, channels, depth, height, width).
-fn images<'a>(w: &Windows, tensor: &'a te::Tensor) -> TensorView<'a> {
-    let order: Vec<usize> = [0, w.dims + 1].into_iter().chain(1..=w.dims).collect();
-    let view = TensorView::from(tensor).permute(&order);
-    (w.dims..3).fold(view, |view, _| view.unsqueeze(2))
 }

@@ -22,16 +22,10 @@
 //!     n = T.int64()
 //!     h = T.int64()
 //!     w = T.int64()
-//!     cls = Module
 //!     with R.dataflow():
-//!         gv: R.Tensor((n, h, w, 3), dtype="uint8") = R.call_tir(cls.transpose, (x,), out_sinfo=R.Tensor((n, h, w, 3), dtype="uint8"))
+//!         gv: R.Tensor((n, h, w, 3), dtype="uint8") = R.call_kernel("transpose", x=x, axes={"x": [0, 2, 3, 1]}, out_sinfo=R.Tensor((n, h, w, 3), dtype="uint8"))
 //!         R.output(gv)
 //!     return gv
-//!
-//! @T.prim_func(private=True)
-//! def transpose(var_A: T.handle, var_transpose: T.handle):
-//!     ...
-//!         T.evaluate(T.call_kernel("transpose", x=T.view(A, ...), out=transpose))
 //! ```
 //!
 //! # Requires
@@ -44,11 +38,10 @@
 //! # Never
 //! Changes a value.
 
+use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function};
 use pliant_kernel_api::MAX_RANK;
 use pliant_kernel_api::kernels::transpose::KERNEL;
-use pliant_ops::te::{self, TensorView};
-use pliant_ops::te_call;
 use pliant_pass::PassError;
 
 use crate::common::products::{EINSUM, LINEAR, MATMUL, PERMUTE, operands, permutation};
@@ -75,7 +68,7 @@ impl Rule for Transpose {
         };
         let x = args[0];
         let ty = site.func.ty(x);
-        let (Some(dims), Some(dtype)) = (ty.dims(), ty.dtype()) else {
+        let (Some(dims), true) = (ty.dims(), ty.dtype().is_some()) else {
             return Ok(Err("the rank or data type of its operand is unknown".into()));
         };
         let Some(order) = permutation(attrs, dims.len()).filter(|o| o.len() == dims.len()) else {
@@ -92,17 +85,9 @@ impl Rule for Transpose {
         if is_of_product(site, x) {
             return Ok(Err(Kept::NotApplicable));
         }
-        let call = te_call(site.func, "transpose", &[x], |t| {
-            let view = TensorView::from(&t[0]).permute(&order);
-            let shape = view.dims().to_vec();
-            Ok(te::extern_("transpose", &[(shape, dtype)], |b, out| {
-                let call = te::KernelCall::new(&KERNEL).operand("x", view);
-                b.evaluate(call.operand("out", &out[0]).finish());
-            }))
-        });
-        let call = call
-            .map_err(|e| PassError::internal(format!("a transpose has no loop function: {e}")))?;
-        Ok(site.offload(call, site.root.var, Vec::new()))
+        let axes = order.iter().map(|&axis| axis as i64);
+        let call = NewKernelCall::new(&KERNEL).operand("x", x).axes("x", axes);
+        Ok(site.call_kernel(call, site.root.var, Vec::new()))
     }
 }
 

@@ -1,9 +1,9 @@
 //! # What it does
-//! Offloads convolutions to library kernels and packs their weights: constants at compile time into panels that the kernel
-//! reads sequentially, other weights in scratch memory at each call. A per-channel bias and an activation become the epilogue,
-//! and so does a residual if channels come last. Constant 3 x 3 filters over 64 or more channels that come last are transformed
-//! for Winograd's algorithm F(2x2, 3x3), or as the setting `winograd` says. Groups of 2, 4 or 8 filters and at most as many
-//! channels share panels. A transposed convolution becomes one call for each phase of its strides.
+//! Offloads convolutions to the kernel `conv` and packs their weights into panels that the kernel reads sequentially: constants
+//! at compile time, other weights by a loop function at each call. A per-channel bias and an activation become the epilogue, and
+//! so does a residual if channels come last. Constant 3 x 3 filters over 64 or more channels that come last are transformed for
+//! Winograd's algorithm F(2x2, 3x3), or as the setting `winograd` says. Groups of 2, 4 or 8 filters and at most as many channels
+//! share panels. A transposed convolution becomes a loop function with one call for each phase of its strides.
 //!
 //! # Before
 //! ```python
@@ -25,16 +25,10 @@
 //! def main(x: R.Tensor(("n", 2, "h", 4), dtype="float32")) -> R.Tensor(("n", 2, "h", 4), dtype="float32"):
 //!     n = T.int64()
 //!     h = T.int64()
-//!     cls = Module
 //!     with R.dataflow():
-//!         gv: R.Tensor((n, 2, h, 4), dtype="float32") = R.call_tir(cls.conv2d_packed, (x, metadata["relax.expr.Constant"][0], R.const([1.0, -2.0], "float32")), out_sinfo=R.Tensor((n, 2, h, 4), dtype="float32"))
+//!         gv: R.Tensor((n, 2, h, 4), dtype="float32") = R.call_kernel("conv", x=x, weight=..., bias=R.const([1.0, -2.0], "float32"), axes={"x": [0, 1, -1, 2, 3], "out": [0, 1, -1, 2, 3]}, kernel_shape=[1, 1, 1], panel_width=16, activation="relu", out_sinfo=R.Tensor((n, 2, h, 4), dtype="float32"))
 //!         R.output(gv)
 //!     return gv
-//!
-//! @T.prim_func(private=True)
-//! def conv2d_packed(var_A: T.handle, B: T.Buffer((1, 2, 16), "float32"), C: T.Buffer((2,), "float32"), var_conv2d_packed: T.handle):
-//!     ...
-//!         T.evaluate(T.call_kernel("conv", ...))
 //! ```
 //!
 //! # Requires
@@ -42,12 +36,15 @@
 //! [`ChannelsLast`](crate::offload::channels_last).
 //!
 //! # Keeps
-//! Convolutions of other types than float32, of weights whose sizes are not known or channels that must yet be checked, those in
-//! groups of fewer than 4 channels where channels come first, transposed ones with strides and dilations along one dim, kernels
-//! smaller than their strides or more than 64 phases, and all of them where kernels are switched off.
+//! - Convolutions of other types than float32.
+//! - Convolutions with weights of unknown sizes, or whose input is not known to have the channels of the weights.
+//! - Groups of fewer than 4 channels, if channels come first.
+//! - Transposed convolutions with both strides and dilation along one dim, with filters smaller than their strides, or with more
+//!   than 64 phases.
+//! - All convolutions if kernels are switched off.
 //!
 //! # Never
-//! Moves what follows a convolution out of its dataflow block, or a convolution behind a call that may write into what it reads.
+//! Moves an epilogue out of its dataflow block, or a convolution behind a call that may write to its operands.
 
 pub(crate) mod kernel;
 pub(crate) mod matcher;
@@ -144,39 +141,62 @@ impl Rule for Conv {
         let phases = subpixel::of(&c).map_err(|e| failed(&e))?;
         let mut weights = Vec::with_capacity(phases.len());
         for (index, phase) in phases.iter().enumerate() {
-            if let (Weights::Constant(whole), Weights::Constant(own)) =
-                (&c.weights, &phase.convolution.weights)
-            {
-                let packing = Packing::of(&c, whole, index, phase);
-                let packed = self.packed(packing, phase, own).map_err(|e| failed(&e))?;
-                weights.push(site.func.constant(packed));
-            }
-        }
-        if let Weights::Given(given) = &c.weights {
-            weights.push(given.weights);
+            weights.push(match (&c.weights, &phase.convolution.weights) {
+                (Weights::Constant(whole), Weights::Constant(own)) => {
+                    let packing = Packing::of(&c, whole, index, phase);
+                    let (packed, width) =
+                        self.packed(packing, phase, own).map_err(|e| failed(&e))?;
+                    (site.func.constant(packed), width)
+                }
+                (_, Weights::Given(given)) => {
+                    let packing = non_constant::packing(site.func, &phase.convolution, given);
+                    let (call, width) = packing.map_err(|e| failed(&e))?;
+                    let packed = site.kernels.call(site.func, call);
+                    (site.emit(packed), width)
+                }
+                _ => unreachable!("the weights of a phase are constant if those of all are"),
+            });
         }
         let bias = c.bias.clone().map(|b| match b {
             Bias::Constant(b) => site.func.constant(b),
             Bias::Given(b) => b,
         });
-        let call = kernel::call(site.func, &c, &phases, &weights, bias).map_err(|e| failed(&e))?;
-        Ok(site.offload(call, c.result, c.inside))
+        match &c.transposed {
+            None => {
+                let (weights, width) = weights[0];
+                let call = kernel::graph_call(&c, weights, width, bias);
+                Ok(site.call_kernel(call, c.result, c.inside))
+            }
+            Some(more) => {
+                let call = kernel::transposed(site.func, &c, more, &phases, &weights, bias);
+                Ok(site.offload(call.map_err(|e| failed(&e))?, c.result, c.inside))
+            }
+        }
     }
 }
 
 impl Conv {
-    /// The packed weights of a phase, of which each form exists once.
+    /// The packed weights of a phase, of which each form exists once, and the number of filters of a panel.
     fn packed(
         &mut self,
         packing: Packing,
         phase: &Phase,
         own: &Tensor,
-    ) -> Result<Tensor, TensorError> {
-        if let Some((_, packed)) = self.packed.iter().find(|(other, _)| other.is(&packing)) {
-            return Ok(packed.clone());
-        }
-        let packed = weights::packed(&phase.convolution, own)?;
-        self.packed.push((packing, packed.clone()));
-        Ok(packed)
+    ) -> Result<(Tensor, i64), TensorError> {
+        let c = &phase.convolution;
+        let packed = match self.packed.iter().find(|(other, _)| other.is(&packing)) {
+            Some((_, packed)) => packed.clone(),
+            None => {
+                let packed = weights::packed(c, own)?;
+                self.packed.push((packing, packed.clone()));
+                packed
+            }
+        };
+        let width = match (c.is_depthwise(), c.shares_panels()) {
+            (true, _) => 1,
+            (_, true) => c.filters / c.groups,
+            _ => packed.shape()[2],
+        };
+        Ok((packed, width))
     }
 }

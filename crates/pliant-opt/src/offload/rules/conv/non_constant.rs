@@ -1,38 +1,41 @@
-//! Weights that only a run gives: the loops that pack them, in the form of [`super::weights`], before the kernel reads them.
+//! Packs non-constant weights in the format of [`super::weights`] before the kernel reads them.
 //!
-//! A turn packs some channels of one panel: weights whose taps lie side by side, as frameworks keep them, are read from end to end
-//! for each filter, and rows of panels are written whole. Packing costs what reading the weights costs two or three times; the
+//! An iteration packs some channels of one panel. Weights whose taps are contiguous, as in frameworks, are read in order for
+//! each filter, and rows of panels are written completely. Packing costs as much as reading the weights two or three times; the
 //! kernel reads them once for each block of 96 results.
 
 use pliant_ir::DType;
-use pliant_ir::relax::Expr as RelaxExpr;
+use pliant_ir::relax::{Expr as RelaxExpr, Function};
 use pliant_ir::tir::BinOp;
+use pliant_ops::LegalizeError;
+use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
 use pliant_tensor::{SHARED_FILTERS, panel_width};
 
 use super::matcher::Convolution;
+use crate::offload::packing;
 
-/// Channels that a turn of the loop packs: 9 taps of 64 filters take it about 10 microseconds.
+/// Channels that an iteration packs: 9 taps of 64 filters take about 10 microseconds.
 const CHANNELS: i64 = 16;
-/// Channels of a block where each has a filter of its own, which lie in rows of all of them.
+/// Channels of a block of a depthwise convolution, whose packed rows contain all channels.
 const ALONE: i64 = 64;
 
-/// Weights that a run gives.
+/// Non-constant weights.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     /// The operand.
     pub weights: RelaxExpr,
     /// Its sizes.
     pub shape: Vec<i64>,
-    /// In each dim the tap that the kernel reads first, and from one to the next.
+    /// For each dim, the first tap that the kernel reads, and the distance to the next one.
     pub taps: Vec<(i64, i64)>,
-    /// Whether the operand has the filters of a group and the channels of all, as transposed convolutions have.
+    /// Whether the operand has the filters of one group and the channels of all groups, as in transposed convolutions.
     pub transposed: bool,
 }
 
 /// How filters are cut into blocks.
 struct Blocks {
-    /// Filters that are cut apart from the next, and how many such there are.
+    /// The filters that are divided into blocks separately, and the number of such parts.
     own: i64,
     groups: i64,
     /// Filters of a block.
@@ -91,19 +94,31 @@ fn weight(c: &Convolution, g: &Given, from: &Tensor, at: (&Expr, &Expr, &[Expr])
     from.at(&index.collect::<Vec<_>>())
 }
 
-/// Packs the weights of a convolution into scratch memory, which is returned.
-pub(super) fn packed(b: &mut te::Body, c: &Convolution, g: &Given, from: &Tensor) -> Tensor {
-    let taps: i64 = c.kernel.iter().product();
+/// The loop function that packs the weights of a convolution, and how it is called. Also the number of filters of a panel.
+pub(super) fn packing(
+    func: &mut Function,
+    c: &Convolution,
+    g: &Given,
+) -> Result<(TirCall, i64), LegalizeError> {
     let own = c.channels / c.groups;
-    let (rows, blocks) = (taps * own, Blocks::of(c));
-    let (alone, shared) = (c.is_depthwise(), c.shares_panels());
-    let shape = match (alone, shared) {
-        (true, _) => vec![taps, c.channels],
-        (_, true) => vec![rows * c.filters],
-        _ => vec![blocks.count(), rows, blocks.width],
+    let rows = c.kernel.iter().product::<i64>() * own;
+    let blocks = Blocks::of(c);
+    let (shape, width) = match (c.is_depthwise(), c.shares_panels()) {
+        (true, _) => (vec![rows, c.channels], 1),
+        (_, true) => (vec![rows * c.filters], c.filters / c.groups),
+        _ => (vec![blocks.count(), rows, blocks.width], blocks.width),
     };
-    let shape: Vec<Expr> = shape.into_iter().map(te::int).collect();
-    let panels = b.alloc("panels", &shape, DType::Float32);
+    let write = |b: &mut te::Body, from: &Tensor, to: &Tensor| pack(b, c, g, from, to);
+    let call = packing::packing(func, "pack_conv_weights", g.weights, &shape, write)?;
+    Ok((call, width))
+}
+
+/// Packs the weights of a convolution.
+fn pack(b: &mut te::Body, c: &Convolution, g: &Given, from: &Tensor, panels: &Tensor) {
+    let own = c.channels / c.groups;
+    let rows = c.kernel.iter().product::<i64>() * own;
+    let blocks = Blocks::of(c);
+    let (alone, shared) = (c.is_depthwise(), c.shares_panels());
     let parts = (own + CHANNELS - 1) / CHANNELS;
     b.parallel("part", &te::int(blocks.count() * parts), |b, part| {
         let block = b.let_("block", &te::floordiv(part, &te::int(parts)));
@@ -128,16 +143,15 @@ pub(super) fn packed(b: &mut te::Body, c: &Convolution, g: &Given, from: &Tensor
                 let row = b.let_("row", &(tap * own + &channel));
                 b.for_("f", &columns, |b, f| {
                     let value = weight(c, g, from, (&(&first + f), &channel, at));
-                    b.store(&panels, &place(&row, f), &value);
+                    b.store(panels, &place(&row, f), &value);
                 });
                 if !alone && !shared && blocks.own % blocks.width != 0 {
                     b.for_("z", &(te::int(blocks.width) - &columns), |b, z| {
                         let place = place(&row, &(&columns + z));
-                        b.store(&panels, &place, &te::const_of(0.0, DType::Float32));
+                        b.store(panels, &place, &te::const_of(0.0, DType::Float32));
                     });
                 }
             });
         });
     });
-    panels
 }

@@ -28,18 +28,12 @@
 //!     n = T.int64()
 //!     h = T.int64()
 //!     w = T.int64()
-//!     cls = Module
 //!     with R.dataflow():
 //!         lv: R.Tensor((n, h, w, 2), dtype="int32") = R.astype(x, dtype="int32")
 //!         lv1: R.Tensor((n, h, w, 2), dtype="int32") = R.subtract(lv, R.const(7, "int32"))
-//!         gv: R.Tensor((n, h, w, 2), dtype="int32") = R.call_tir(cls.conv2d_int8, (x, R.const(7, "int32"), metadata["relax.expr.Constant"][0], R.const([4, 3], "int32")), out_sinfo=R.Tensor((n, h, w, 2), dtype="int32"))
+//!         gv: R.Tensor((n, h, w, 2), dtype="int32") = R.call_kernel("conv_int8", x=x, x_zero=R.const(7, "int32"), weight=..., filter_sums=R.const([4, 3], "int32"), axes={"x": [0, -1, 1, 2, 3], "out": [0, -1, 1, 2, 3]}, kernel_shape=[1, 1, 1], panel_width=16, out_sinfo=R.Tensor((n, h, w, 2), dtype="int32"))
 //!         R.output(gv)
 //!     return gv
-//!
-//! @T.prim_func(private=True)
-//! def conv2d_int8(var_A: T.handle, B: T.Buffer((), "int32"), C: T.Buffer((1, 1, 16, 4), "int8"), D: T.Buffer((2,), "int32"), var_conv2d_int8: T.handle):
-//!     ...
-//!         T.evaluate(T.call_kernel("conv_int8", ...))
 //! ```
 //!
 //! # Requires
@@ -94,15 +88,14 @@ impl Rule for ConvInt8 {
         let sums = Sums { result, columns, rows: None, whole: true };
         let finish = site.dataflow.then(|| finish_of(site.func, uses, &sums, site.taken)).flatten();
         let found = Finished { convolution, finish };
-        let failed = |e: &dyn std::fmt::Display| {
-            PassError::internal(format!("a convolution of integers has no loop function: {e}"))
-        };
-        let weights = weights::packed(&found.convolution).map_err(|e| failed(&e))?;
+        let weights = weights::packed(&found.convolution).map_err(|e| {
+            PassError::internal(format!("the weights of a convolution cannot be packed: {e}"))
+        })?;
         let Some(weights) = weights else {
             return Ok(Err("its weights do not fit 8 bits".into()));
         };
-        let call = kernel::call(site.func, &found, &weights).map_err(|e| failed(&e))?;
+        let call = kernel::call(site.func, &found, &weights);
         let inside = found.finish.iter().flat_map(|f| &f.inside).copied().collect();
-        Ok(site.offload(call, found.result(), inside))
+        Ok(site.call_kernel(call, found.result(), inside))
     }
 }

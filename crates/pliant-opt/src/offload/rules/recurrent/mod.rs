@@ -1,6 +1,6 @@
 //! # What it does
 //! Offloads LSTM, GRU and plain recurrent layers to a library kernel and packs their weights: constants at compile time into
-//! panels in which the gates of the same units are adjacent, other weights in scratch memory at each call. Both directions,
+//! panels in which the gates of the same units are adjacent, other weights by a loop function at each call. Both directions,
 //! sequence lengths, initial states and peepholes are part of the call.
 //!
 //! # Before
@@ -21,16 +21,10 @@
 //! def main(x: R.Tensor(("s", "n", 1), dtype="float32")) -> R.Tuple(R.Tensor(("s", 1, "n", 1), dtype="float32"), R.Tensor((1, "n", 1), dtype="float32")):
 //!     s = T.int64()
 //!     n = T.int64()
-//!     cls = Module
 //!     with R.dataflow():
-//!         gv: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_tir(cls.rnn_packed, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1], R.const(..., "float32")), out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
+//!         gv: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_kernel("recurrent", x=x, w=metadata["relax.expr.Constant"][0], r=metadata["relax.expr.Constant"][1], bias=R.const(..., "float32"), cell="rnn", out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
 //!         R.output(gv)
 //!     return gv
-//!
-//! @T.prim_func(private=True)
-//! def rnn_packed(var_A: T.handle, B: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32"), D: T.Buffer((16,), "float32"), var_rnn_packed_0: T.handle, var_rnn_packed_1: T.handle):
-//!     ...
-//!         T.evaluate(T.call_kernel("recurrent", x=A, w=B, r=C, bias=D, y=rnn_packed_0, last_h=rnn_packed_1, cell="rnn"))
 //! ```
 //!
 //! # Requires
@@ -50,8 +44,9 @@ mod non_constant;
 mod weights;
 
 use pliant_ir::relax::{Expr, Function, Var};
+use pliant_ops::LegalizeError;
+use pliant_ops::legalize::TirCall;
 use pliant_pass::{PassContext, PassError};
-use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
 use crate::common::names::null_vars;
@@ -110,25 +105,43 @@ impl Rule for Recurrent {
             PassError::internal(format!("a recurrent layer has no loop function: {e}"))
         };
         let packed = self.packed(&l).map_err(|e| failed(&e))?;
-        let mut handed = |packed: Option<Tensor>, weights: Option<&Weights>| match (packed, weights)
-        {
-            (Some(packed), _) => Some(site.func.constant(packed)),
-            (None, Some(Weights::Given(e, _))) => Some(*e),
-            (None, Some(Weights::Constant(plain))) => Some(site.func.constant(plain.clone())),
-            (None, None) => None,
+        let weights = [
+            (packed.w, Some(&l.w), non_constant::input as Pack),
+            (packed.r, Some(&l.r), non_constant::state),
+            (packed.bias, l.bias.as_ref(), non_constant::bias),
+        ];
+        let mut prepared = Vec::with_capacity(weights.len());
+        for (packed, own, pack) in weights {
+            prepared.push(match (packed, own) {
+                (Some(packed), _) => site.func.constant(packed),
+                (None, Some(Weights::Given(e, _))) => {
+                    let call = pack(site.func, &l, *e).map_err(|e| failed(&e))?;
+                    let packed = site.kernels.call(site.func, call);
+                    site.emit(packed)
+                }
+                _ => return Err(failed(&"weights are neither constants nor operands")),
+            });
+        }
+        let [w, r, bias] = prepared[..] else { return Err(failed(&"weights are missing")) };
+        let peepholes = l.peepholes.as_ref().map(|peepholes| match peepholes {
+            Weights::Constant(tensor) => site.func.constant(tensor.clone()),
+            Weights::Given(e, _) => *e,
+        });
+        let lengths = match l.lengths {
+            None => None,
+            Some(lengths) => {
+                let call = kernel::lengths(site.func, &l, lengths, self.trusted);
+                let lengths = site.kernels.call(site.func, call.map_err(|e| failed(&e))?);
+                Some(site.emit(lengths))
+            }
         };
-        let weights: [(_, _); 3] =
-            [(packed.w, Some(&l.w)), (packed.r, Some(&l.r)), (packed.bias, l.bias.as_ref())];
-        let [Some(w), Some(r), Some(bias)]: [Option<Expr>; 3] =
-            weights.map(|(packed, own)| handed(packed, own))
-        else {
-            return Err(failed(&"weights are neither constants nor operands"));
-        };
-        let weights = kernel::Handed { w, r, bias, peepholes: handed(None, l.peepholes.as_ref()) };
-        let call = kernel::call(site.func, &l, &weights, self.trusted).map_err(|e| failed(&e))?;
-        Ok(site.offload_as(call, &l.tys, l.result, Vec::new()))
+        let call = kernel::call(&l, &kernel::Prepared { w, r, bias, peepholes, lengths });
+        Ok(site.call_kernel_as(call, &l.tys, l.result, Vec::new()))
     }
 }
+
+/// Creates the loop function that packs non-constant weights.
+type Pack = fn(&mut Function, &Layer, Expr) -> Result<TirCall, LegalizeError>;
 
 impl Recurrent {
     /// The packed weights of a layer, made once for equal constants.

@@ -1,16 +1,22 @@
-//! Weights that only a run gives: the loops that pack them, in the form of `pliant_tensor::gates`, before the kernel reads them.
+//! Packs non-constant weights in the format of `pliant_tensor::gates` before the kernel reads them.
 //!
-//! A turn packs a gate of 16 units: their weights are read from end to end, and what stands side by side in a panel is written
-//! together.
+//! An iteration packs a gate of 16 units: it reads their weights in order and writes what is contiguous in a panel.
 
 use pliant_ir::DType;
+use pliant_ir::relax::{Expr as RelaxExpr, Function};
 use pliant_ir::tir::BinOp;
+use pliant_ops::LegalizeError;
+use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
 use pliant_tensor::gates::{Cell, INPUT_WIDTH, UNITS};
 
 use super::matcher::Layer;
+use crate::offload::packing::packing;
 
-/// Units of a turn.
+/// The loop function that packs, and how it is called.
+type Packing = Result<TirCall, LegalizeError>;
+
+/// Units that an iteration packs.
 const EACH: i64 = UNITS as i64;
 
 /// Gates that are packed together: the first, how many, and the columns of a panel.
@@ -71,61 +77,68 @@ impl Layer {
     }
 }
 
-fn scratch(b: &mut te::Body, name: &str, size: i64) -> Tensor {
-    b.alloc(name, &[te::int(size)], DType::Float32)
-}
-
-/// The panels of the input weights.
-pub(super) fn input(b: &mut te::Body, l: &Layer, from: &Tensor) -> Tensor {
+/// The packed input weights.
+pub(super) fn input(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing {
     let part = (0, l.cell.gates() as i64, INPUT_WIDTH as i64);
     let all = columns(l, part);
-    let to = scratch(b, "input_panels", l.directions * all * l.input);
-    pack(b, l, from, &to, part, 0, all);
-    to
+    let size = l.directions * all * l.input;
+    packing(func, "pack_input_weights", from, &[size], |b, from, to| {
+        pack(b, l, from, to, part, 0, all);
+    })
 }
 
-/// The panels of the weights of the state, of each product of a step.
-pub(super) fn state(b: &mut te::Body, l: &Layer, from: &Tensor) -> Tensor {
+/// The packed weights of the state, for each product of a step.
+pub(super) fn state(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing {
     let parts = || {
         let phases = l.cell.phases().iter();
         phases.map(|p| (p.first as i64, p.gates as i64, p.width as i64))
     };
-    let all = parts().map(|part| columns(l, part)).sum();
-    let to = scratch(b, "state_panels", l.directions * all * l.hidden);
-    let mut start = 0;
-    for part in parts() {
-        pack(b, l, from, &to, part, start, all);
-        start += columns(l, part);
-    }
-    to
+    let all: i64 = parts().map(|part| columns(l, part)).sum();
+    packing(func, "pack_state_weights", from, &[l.directions * all * l.hidden], |b, from, to| {
+        let mut start = 0;
+        for part in parts() {
+            pack(b, l, from, to, part, start, all);
+            start += columns(l, part);
+        }
+    })
 }
 
-/// The biases: those of the input and of the state are one, but for the last gate where the reset gate is between.
-pub(super) fn bias(b: &mut te::Body, l: &Layer, from: &Tensor) -> Tensor {
-    let (gates, biases) = (l.cell.gates() as i64, l.cell.biases() as i64);
-    let all = columns(l, (0, biases, EACH));
-    let to = scratch(b, "biases", l.directions * all);
-    let linear = l.cell == Cell::LinearGru;
-    for d in 0..l.directions {
-        for gate in 0..biases {
-            b.for_("j", &te::int(all / biases), |b, j| {
-                let block = te::floordiv(j, &te::int(EACH)) * biases + te::int(gate);
-                let place = block * EACH + te::floormod(j, &te::int(EACH)) + te::int(d * all);
-                let inside = te::lt(j, &te::int(l.hidden));
-                let own = |gate: i64| from.at(&[te::int(d), te::int(gate * l.hidden) + j]);
-                let value = match gate {
-                    2 if linear => own(2),
-                    3 if linear => own(5),
-                    gate => own(gate) + own(gates + gate),
-                };
-                let place = [place];
-                b.if_else(
-                    &inside,
-                    |b| b.store(&to, &place, &value),
-                    |b| b.store(&to, &place, &te::const_of(0.0, DType::Float32)),
-                );
-            });
+/// The packed biases: sums of those of the input and of the state, except for the last gate if the reset gate is applied
+/// between them.
+pub(super) fn bias(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing {
+    let all = columns(l, (0, l.cell.biases() as i64, EACH));
+    packing(func, "pack_biases", from, &[l.directions * all], |b, from, to| {
+        for d in 0..l.directions {
+            for gate in 0..l.cell.biases() as i64 {
+                bias_of_gate(b, l, (from, to), (d, gate, all));
+            }
         }
-    }
-    to
+    })
+}
+
+/// Packs the biases of a gate of a direction, which has `all` packed biases.
+fn bias_of_gate(
+    b: &mut te::Body,
+    l: &Layer,
+    (from, to): (&Tensor, &Tensor),
+    (d, gate, all): (i64, i64, i64),
+) {
+    let (gates, biases) = (l.cell.gates() as i64, l.cell.biases() as i64);
+    b.for_("j", &te::int(all / biases), |b, j| {
+        let block = te::floordiv(j, &te::int(EACH)) * biases + te::int(gate);
+        let place = block * EACH + te::floormod(j, &te::int(EACH)) + te::int(d * all);
+        let inside = te::lt(j, &te::int(l.hidden));
+        let own = |gate: i64| from.at(&[te::int(d), te::int(gate * l.hidden) + j]);
+        let value = match gate {
+            2 if l.cell == Cell::LinearGru => own(2),
+            3 if l.cell == Cell::LinearGru => own(5),
+            gate => own(gate) + own(gates + gate),
+        };
+        let place = [place];
+        b.if_else(
+            &inside,
+            |b| b.store(to, &place, &value),
+            |b| b.store(to, &place, &te::const_of(0.0, DType::Float32)),
+        );
+    });
 }

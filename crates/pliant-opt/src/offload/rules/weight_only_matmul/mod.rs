@@ -22,26 +22,22 @@
 //! @R.function
 //! def main(x: R.Tensor(("n", 2), dtype="float32")) -> R.Tensor(("n", 3), dtype="float32"):
 //!     n = T.int64()
-//!     cls = Module
 //!     with R.dataflow():
 //!         lv: R.Tensor((2, 3), dtype="float32") = R.astype(R.const([[1, -2, 3], [4, 5, -6]], "int8"), dtype="float32")
 //!         lv1: R.Tensor((2, 3), dtype="float32") = R.multiply(lv, R.const(0.5, "float32"))
-//!         gv: R.Tensor((n, 3), dtype="float32") = R.call_tir(cls.matmul_stored, (x, R.const(..., "uint8"), R.const(..., "float32"), R.const(..., "float32")), out_sinfo=R.Tensor((n, 3), dtype="float32"))
+//!         gv: R.Tensor((n, 3), dtype="float32") = R.call_kernel("matmul_int4_weight", x=x, weight=R.const(..., "uint8"), scales=R.const(..., "float32"), zeros=R.const(..., "float32"), group=2, out_sinfo=R.Tensor((n, 3), dtype="float32"))
 //!         R.output(gv)
 //!     return gv
-//!
-//! @T.prim_func(private=True)
-//! def matmul_stored(var_A: T.handle, B: T.Buffer((1, 1, 16), "uint8"), C: T.Buffer((1, 1, 16), "float32"), D: T.Buffer((1, 1, 16), "float32"), var_matmul_stored: T.handle):
-//!     ...
-//!         T.evaluate(T.call_kernel("matmul_int4_weight", x=A, weight=B, scales=C, zeros=D, out=matmul_stored, group=2))
 //! ```
 //!
 //! # Requires
-//! That nobody has computed the right operand yet: it is of use before [`FoldConstant`](crate::canonicalize::fold_constant).
+//! That the right operand is not folded yet: it is of use before [`FoldConstant`](crate::canonicalize::fold_constant).
 //!
 //! # Keeps
-//! Products of other types, of integers that span more than 8 bits, of scales that are not finite or change more often than from
-//! eight rows to the next, and all of them where kernels are switched off.
+//! - Products of other types.
+//! - Products by integers that span more than 8 bits.
+//! - Products by weights with scales that are not finite, or with groups of fewer than eight rows.
+//! - All products if kernels are switched off.
 //!
 //! # Never
 //! Keeps the order in which products are summed.
@@ -87,7 +83,7 @@ impl Rule for WeightOnlyMatmul {
             let reason = "its integers span more than 8 bits, or its scales change more often than from 8 rows to the next";
             return Ok(Err(reason.into()));
         };
-        let call = kernel::call(site.func, product.by.x, &stored).map_err(|e| failed(&e))?;
-        Ok(site.offload_product(&product.by, call))
+        let call = kernel::call(site.func, product.by.x, &stored);
+        Ok(site.call_product_kernel(&product.by, call))
     }
 }

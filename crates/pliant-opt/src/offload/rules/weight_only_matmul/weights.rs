@@ -17,13 +17,13 @@ const LEAST_KEPT: f64 = 1.0 / (1 << 16) as f64;
 /// Memory.
 pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
     let matrix = Matrix::of(weights)?;
-    let (k, n, integers) = (matrix.k, matrix.n, &matrix.integers);
+    let (k, n) = (matrix.k, matrix.n);
     let finite = |all: &[f64], most: f64| all.iter().all(|x| x.abs() <= most);
     let sound = finite(&weights.scale.numbers, f64::from(f32::MAX))
         && weights.zeros.iter().all(|z| finite(&z.numbers, MOST_ZERO));
-    let (low, high) = integers.iter().fold((i32::MAX, i32::MIN), |(a, b), &x| (a.min(x), b.max(x)));
+    let Some((low, high)) = matrix.integers.range() else { return Ok(None) };
     let span = i64::from(high) - i64::from(low);
-    if !sound || integers.is_empty() || span > 255 || f64::from(low).abs() > MOST_ZERO {
+    if !sound || span > 255 || f64::from(low).abs() > MOST_ZERO {
         return Ok(None);
     }
     let group = matrix.group();
@@ -36,11 +36,10 @@ pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
         (_, -128.., ..=127) => 0,
         _ => low + 128,
     };
-    let all = (0..k * n).map(|i| matrix.integer(i / n, i % n) - offset);
     let panels = if span <= 15 {
-        pack_nibbles(&all.map(|x| x as u8).collect::<Vec<_>>(), k, n)?
+        pack_nibbles(k, n, |p, j| (matrix.integer(p, j) - offset) as u8)?
     } else {
-        pack_bytes(&all.map(|x| x as i8).collect::<Vec<_>>(), k, n)?
+        pack_bytes(k, n, |p, j| (matrix.integer(p, j) - offset) as i8)?
     };
     let zero = |p: usize, j: usize| matrix.zero(p, j) - f64::from(offset);
     let groups = 0..k.div_ceil(group);
@@ -55,6 +54,5 @@ pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
     let plain = groups.clone().all(|g| (0..n).all(|j| zero(g * group, j) == 0.0));
     let scales = matrix.panels(group, |p, j| matrix.scale(p, j))?;
     let zeros = if plain { None } else { Some(matrix.panels(group, zero)?) };
-    let size = (k as i64, n as i64);
-    Ok(Some(Stored { size, panels, groups: Some((group as i64, scales, zeros)) }))
+    Ok(Some(Stored { panels, groups: Some((group as i64, scales, zeros)) }))
 }

@@ -1,0 +1,314 @@
+//! Calls of library kernels at the graph level: `R.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo=...)`.
+//!
+//! # Semantics
+//! The kernel reads the operands and writes new tensors, whose types are those of `out_sinfo`. The results are the operands
+//! that the kernel writes, in the order of its declaration ([`pliant_kernel_api::Kernel`]).
+//!
+//! # Axes
+//! Kernels declare their operands with named dims, such as (batch, channels, depth, height, width). `axes` maps operands to
+//! lists with an entry for each of these dims: the index of the tensor's dim, or -1 for a dim of size 1. So
+//! `axes={"x": [0, 3, -1, 1, 2]}` passes an image in NHWC layout without a copy.
+//!
+//! # Representation
+//! The arguments of a call are the tensors that the kernel reads. The attribute `kernel` is the name of the kernel, `operands`
+//! the list of their names, `axes` the map above, and `attributes` the attributes that do not have their default.
+
+use std::sync::Arc;
+
+use pliant_kernel_api::{Attr, AttrDefault, AttrType, KERNELS, Kernel, find};
+
+use super::expr::{Callee, Expr};
+use super::function::Function;
+use super::types::{Type, TypeData};
+use crate::op::CALL_KERNEL;
+use crate::{AttrValue, Attrs};
+
+/// The attribute with the name of the kernel.
+pub const KERNEL: &str = "kernel";
+/// The attribute with the names of the operands.
+pub const OPERANDS: &str = "operands";
+/// The attribute with the axes of operands and results.
+pub const AXES: &str = "axes";
+/// The attribute with the attributes of the kernel.
+pub const ATTRIBUTES: &str = "attributes";
+
+/// The axis of a dim of size 1 that the tensor does not have.
+pub const NEW_AXIS: i64 = -1;
+
+/// The kernel with a name.
+///
+/// # Errors
+/// A message and a help text if there is none.
+pub fn find_kernel(name: &str) -> Result<&'static Kernel, (String, String)> {
+    find(name).ok_or_else(|| {
+        let known: Vec<&str> = KERNELS.iter().map(|k| k.name).collect();
+        (format!("no kernel is called '{name}'"), format!("the kernels are: {}", known.join(", ")))
+    })
+}
+
+/// Describes a keyword that is neither an operand nor an attribute of a kernel: a message and a help text.
+pub fn unknown_keyword(kernel: &Kernel, name: &str) -> (String, String) {
+    let operands = kernel.operands.iter().map(|o| o.name);
+    let known: Vec<&str> = operands.chain(kernel.attrs.iter().map(|a| a.name)).collect();
+    let message = format!("kernel {} has no operand or attribute '{name}'", kernel.name);
+    (message, format!("it has: {}", known.join(", ")))
+}
+
+/// A call under construction.
+#[derive(Debug)]
+pub struct NewKernelCall {
+    kernel: &'static Kernel,
+    operands: Vec<(&'static str, Expr)>,
+    axes: Vec<(Arc<str>, AttrValue)>,
+    attributes: Vec<(Arc<str>, AttrValue)>,
+}
+
+impl NewKernelCall {
+    /// A call without operands.
+    pub fn new(kernel: &'static Kernel) -> Self {
+        let (operands, axes, attributes) = (Vec::new(), Vec::new(), Vec::new());
+        NewKernelCall { kernel, operands, axes, attributes }
+    }
+
+    /// Adds an operand that the kernel reads.
+    pub fn operand(mut self, name: &'static str, tensor: Expr) -> Self {
+        self.operands.push((name, tensor));
+        self
+    }
+
+    /// Adds an operand, if there is one.
+    pub fn optional(self, name: &'static str, tensor: Option<Expr>) -> Self {
+        match tensor {
+            Some(tensor) => self.operand(name, tensor),
+            None => self,
+        }
+    }
+
+    /// Sets the axes of an operand or a result.
+    pub fn axes(mut self, name: &str, axes: impl IntoIterator<Item = i64>) -> Self {
+        self.axes.push((name.into(), AttrValue::ints(axes)));
+        self
+    }
+
+    /// Sets an attribute.
+    pub fn attribute(mut self, name: &str, value: AttrValue) -> Self {
+        self.attributes.push((name.into(), value));
+        self
+    }
+
+    /// The arguments and the attributes of the call.
+    pub fn finish(self) -> (Vec<Expr>, Attrs) {
+        let names = self.operands.iter().map(|(name, _)| AttrValue::str(name)).collect();
+        let attrs = kernel_attrs(self.kernel, names, self.axes, self.attributes);
+        (self.operands.into_iter().map(|(_, tensor)| tensor).collect(), attrs)
+    }
+
+    /// The call in a function, with results of these types.
+    pub fn add_to(self, func: &mut Function, results: &[Type]) -> Expr {
+        let (args, attrs) = self.finish();
+        let ty = match *results {
+            [one] => one,
+            _ => func.intern(TypeData::Tuple(results.into())),
+        };
+        func.call(Callee::Op(CALL_KERNEL), &args, attrs, &[ty], ty)
+    }
+}
+
+/// The attributes of a call, in normal form: entries in the order of the declaration, without defaults.
+pub fn kernel_attrs(
+    kernel: &'static Kernel,
+    operands: Vec<AttrValue>,
+    mut axes: Vec<(Arc<str>, AttrValue)>,
+    mut attributes: Vec<(Arc<str>, AttrValue)>,
+) -> Attrs {
+    attributes.retain(|(name, value)| {
+        let attr = kernel.attr(name).map(|(attr, _)| attr);
+        attr.is_none_or(|attr| !is_default(attr, value))
+    });
+    let rank = |name: &str| kernel.operand(name).unwrap_or(usize::MAX);
+    axes.sort_by_key(|(name, _)| rank(name));
+    attributes.sort_by_key(|(name, _)| kernel.attr(name).map_or(usize::MAX, |(_, first)| first));
+    Attrs::default()
+        .with(KERNEL, AttrValue::str(kernel.name))
+        .with(OPERANDS, AttrValue::List(operands))
+        .with(AXES, AttrValue::Map(axes))
+        .with(ATTRIBUTES, AttrValue::Map(attributes))
+}
+
+fn is_default(attr: &Attr, value: &AttrValue) -> bool {
+    let Ok(numbers) = numbers_of(attr, value) else { return false };
+    match attr.default {
+        AttrDefault::Required => false,
+        AttrDefault::Number(n) => numbers.iter().all(|&own| own == n),
+        AttrDefault::Float(v) => numbers == [v.to_bits() as i64],
+    }
+}
+
+/// The parts of a call.
+#[derive(Debug)]
+pub struct KernelCall {
+    /// The kernel.
+    pub kernel: &'static Kernel,
+    /// For each argument, the index of its operand in the declaration.
+    pub operands: Vec<usize>,
+    /// For each operand of the declaration, its axes; `None` if its dims are those of the tensor.
+    pub axes: Vec<Option<Vec<i64>>>,
+    /// The numbers of all attributes: a float by its bits, a choice by its index, a bool as 0 or 1.
+    pub numbers: Vec<i64>,
+}
+
+impl KernelCall {
+    /// Decodes the attributes of a call with `count` arguments.
+    ///
+    /// # Errors
+    /// Describes a name that the kernel does not have, a missing operand or attribute, or an invalid value.
+    pub fn of_attrs(attrs: &Attrs, count: usize) -> Result<KernelCall, String> {
+        let name = attrs.get(KERNEL).and_then(AttrValue::as_str);
+        let kernel = find_kernel(name.ok_or("the name of the kernel is missing")?)
+            .map_err(|(message, help)| format!("{message}; {help}"))?;
+        let operands = operands(kernel, attrs, count)?;
+        let missing = kernel.operands.iter().enumerate().find(|(at, operand)| {
+            !operand.optional && !operand.role.is_written() && !operands.contains(at)
+        });
+        if let Some((_, operand)) = missing {
+            return Err(format!("operand {} of kernel {} is missing", operand.name, kernel.name));
+        }
+        let axes = axes(kernel, attrs)?;
+        let numbers = numbers(kernel, attrs)?;
+        Ok(KernelCall { kernel, operands, axes, numbers })
+    }
+
+    /// The indices in the declaration of the operands that are written, for a call with `count` results. Optional ones are
+    /// absent from the end.
+    pub fn results(&self, count: usize) -> Option<Vec<usize>> {
+        let all = self.kernel.operands.iter().enumerate();
+        let written: Vec<_> = all.filter(|(_, operand)| operand.role.is_written()).collect();
+        let (own, absent) = written.split_at_checked(count)?;
+        let complete = absent.iter().all(|(_, operand)| operand.optional);
+        complete.then(|| own.iter().map(|&(at, _)| at).collect())
+    }
+}
+
+/// The index in the declaration of each argument's operand.
+fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<usize>, String> {
+    let Some(AttrValue::List(names)) = attrs.get(OPERANDS) else {
+        return Err("the names of the operands are missing".to_string());
+    };
+    if names.len() != count {
+        return Err(format!("{count} operands have {} names", names.len()));
+    }
+    let mut own: Vec<usize> = Vec::with_capacity(count);
+    for name in names {
+        let name = name.as_str().ok_or("the names of the operands are strings")?;
+        let Some(at) = kernel.operand(name) else {
+            let (message, help) = unknown_keyword(kernel, name);
+            return Err(format!("{message}; {help}"));
+        };
+        if kernel.operands[at].role.is_written() {
+            return Err(format!(
+                "operand {name} of kernel {} is a result: out_sinfo states its type",
+                kernel.name
+            ));
+        }
+        if own.contains(&at) {
+            return Err(format!("operand {name} is given twice"));
+        }
+        own.push(at);
+    }
+    Ok(own)
+}
+
+/// The axes of each operand of the declaration.
+fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>, String> {
+    let mut own = vec![None; kernel.operands.len()];
+    let map = match attrs.get(AXES) {
+        Some(AttrValue::Map(map)) => &map[..],
+        None | Some(AttrValue::None) => &[],
+        Some(_) => return Err("axes is a map from operands to lists of integers".to_string()),
+    };
+    for (name, list) in map {
+        let Some(at) = kernel.operand(name) else {
+            return Err(format!("axes: kernel {} has no operand '{name}'", kernel.name));
+        };
+        let list = list.as_ints().ok_or_else(|| {
+            format!("axes: those of {name} are a list of integers: for each dim of the kernel that of the tensor, or -1")
+        })?;
+        let mut dims: Vec<i64> = list.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
+        dims.sort_unstable();
+        if dims.iter().enumerate().any(|(at, &axis)| axis != at as i64) {
+            return Err(format!("axes: {list:?} do not name each dim of {name} once"));
+        }
+        own[at] = Some(list);
+    }
+    Ok(own)
+}
+
+/// The numbers of all attributes.
+fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
+    let map = match attrs.get(ATTRIBUTES) {
+        Some(AttrValue::Map(map)) => &map[..],
+        None | Some(AttrValue::None) => &[],
+        Some(_) => return Err("the attributes are a map".to_string()),
+    };
+    if let Some((name, _)) = map.iter().find(|(name, _)| kernel.attr(name).is_none()) {
+        let (message, help) = unknown_keyword(kernel, name);
+        return Err(format!("{message}; {help}"));
+    }
+    let mut numbers = Vec::with_capacity(kernel.numbers());
+    for attr in kernel.attrs {
+        let given = map.iter().find(|(name, _)| **name == *attr.name);
+        match (given, attr.default) {
+            (Some((_, value)), _) => {
+                let wrong =
+                    |want| format!("attribute {} of kernel {} {want}", attr.name, kernel.name);
+                numbers.extend(numbers_of(attr, value).map_err(wrong)?);
+            }
+            (None, AttrDefault::Number(n)) => {
+                numbers.extend(std::iter::repeat_n(n, attr.ty.numbers()));
+            }
+            (None, AttrDefault::Float(v)) => numbers.push(v.to_bits() as i64),
+            (None, AttrDefault::Required) => {
+                return Err(format!(
+                    "attribute {} of kernel {} is missing",
+                    attr.name, kernel.name
+                ));
+            }
+        }
+    }
+    Ok(numbers)
+}
+
+/// The numbers of a value of an attribute: a float by its bits, a choice by its index, a bool as 0 or 1.
+///
+/// # Errors
+/// What the attribute takes.
+pub fn numbers_of(attr: &Attr, value: &AttrValue) -> Result<Vec<i64>, String> {
+    let in_range = |v: i64, (least, most): (i64, i64)| match (least..=most).contains(&v) {
+        true => Ok(v),
+        false => Err(format!("is {v}, expected {least} to {most}")),
+    };
+    match attr.ty {
+        AttrType::Int(least, most) => {
+            let v = value.as_int().ok_or("takes an integer")?;
+            Ok(vec![in_range(v, (least, most))?])
+        }
+        AttrType::Ints { len, range } => {
+            let list = value.as_ints().filter(|list| list.len() == len);
+            let list = list.ok_or_else(|| format!("takes a list of {len} integers"))?;
+            list.into_iter().map(|v| in_range(v, range)).collect()
+        }
+        AttrType::Float => match value.as_float() {
+            Some(v) if !v.is_nan() => Ok(vec![v.to_bits() as i64]),
+            _ => Err("takes a number that is not NaN".to_string()),
+        },
+        AttrType::Bool => match value {
+            AttrValue::Bool(v) => Ok(vec![i64::from(*v)]),
+            _ => Err("takes True or False".to_string()),
+        },
+        AttrType::Choice(list) => {
+            let at = value.as_str().and_then(|s| list.iter().position(|c| *c == s));
+            let at = at.ok_or_else(|| format!("takes one of: {}", list.join(", ")))?;
+            Ok(vec![at as i64])
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The attributes of kernel calls, at the graph level and in loop functions.
+
+use pliant_ir::AttrValue;
+use pliant_ir::relax::kernel_call::NewKernelCall;
+use pliant_ops::te;
+
+/// A kernel call under construction.
+pub(crate) trait KernelAttributes: Sized {
+    /// Sets an attribute.
+    fn attribute(self, name: &str, value: AttrValue) -> Self;
+
+    /// Sets an attribute that is a float.
+    fn float(self, name: &str, value: f64) -> Self {
+        self.attribute(name, AttrValue::float(value))
+    }
+
+    /// Sets an attribute that is a choice between several texts.
+    fn text(self, name: &str, choice: &str) -> Self {
+        self.attribute(name, AttrValue::str(choice))
+    }
+
+    /// Sets the attributes of the window that a convolution or a pooling moves over an image; `before` is the padding at the
+    /// start. The lists have an entry for each spatial dim.
+    fn window(self, kernel: &[i64], strides: &[i64], dilation: &[i64], before: &[i64]) -> Self {
+        self.attribute("kernel_shape", three(kernel, 1))
+            .attribute("strides", three(strides, 1))
+            .attribute("dilations", three(dilation, 1))
+            .attribute("padding", three(before, 0))
+    }
+}
+
+/// Three numbers, one for each dim of an image; `fill` for the dims that a smaller image lacks.
+fn three(list: &[i64], fill: i64) -> AttrValue {
+    let missing = 3 - list.len();
+    AttrValue::ints(std::iter::repeat_n(fill, missing).chain(list.iter().copied()))
+}
+
+impl KernelAttributes for NewKernelCall {
+    fn attribute(self, name: &str, value: AttrValue) -> Self {
+        NewKernelCall::attribute(self, name, value)
+    }
+}
+
+impl KernelAttributes for te::KernelCall<'_> {
+    fn attribute(self, name: &str, value: AttrValue) -> Self {
+        self.value(name, &value)
+    }
+}

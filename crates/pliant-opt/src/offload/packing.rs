@@ -1,0 +1,25 @@
+//! Loop functions that pack non-constant weights before a kernel reads them.
+
+use pliant_ir::DType;
+use pliant_ir::relax::{Expr, Function};
+use pliant_ops::legalize::TirCall;
+use pliant_ops::te;
+use pliant_ops::{LegalizeError, te_call};
+
+/// The loop function that packs an operand into a new float32 tensor of this shape, and how it is called. `write` gets the
+/// operand and the tensor.
+///
+/// # Errors
+/// If the shape or data type of the operand is unknown.
+pub(crate) fn packing(
+    func: &mut Function,
+    name: &str,
+    operand: Expr,
+    shape: &[i64],
+    write: impl FnOnce(&mut te::Body, &te::Tensor, &te::Tensor),
+) -> Result<TirCall, LegalizeError> {
+    let shape = shape.iter().map(|&size| te::int(size)).collect();
+    te_call(func, name, &[operand], |t| {
+        Ok(te::extern_("packed", &[(shape, DType::Float32)], |b, out| write(b, &t[0], &out[0])))
+    })
+}
