@@ -31,7 +31,7 @@ fn chain() -> Function {
             9 => ("relax.add", vec![last, x]),
             k => (OPS[(i / 10 + k) % OPS.len()], vec![last]),
         };
-        let call = b.call_op(Op(op), &args, Attrs::default(), &[]).expect("it has a type");
+        let call = b.call_op(Op::new(op), &args, Attrs::default(), &[]).expect("it has a type");
         let v = b.emit(call);
         if i + 1 == BINDINGS {
             b.mark_output(v);
@@ -46,9 +46,9 @@ fn chain() -> Function {
 /// and rewrites.
 fn rules(count: usize) -> (RuleSet, Pattern) {
     let w = wildcard();
-    let unary = |op: &'static str, p: Pattern| is_op(Op(op)).call([p]);
+    let unary = |op: &'static str, p: Pattern| is_op(Op::new(op)).call([p]);
     let mut list = vec![unary("relax.exp", unary("relax.negative", w.clone()))];
-    let sums = is_op(Op("relax.add")).call([is_const(), wildcard()]);
+    let sums = is_op(Op::new("relax.add")).call([is_const(), wildcard()]);
     for i in 1..count {
         let (a, b) = (OPS[i % 8], OPS[(i / 8) % 8]);
         list.push(unary(a, unary(b, sums.clone())));

@@ -1,25 +1,46 @@
-//! Operator names, and the interface to the operator library.
+//! Operators, and the interface to the operator library.
 //!
 //! The IR treats operators as data: a call refers to an [`Op`]. The semantics of operators (type
 //! inference, lowering, purity) are defined in the operator library, which implements
 //! [`OpRegistry`] for the builder, the verifier and the parser.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use pliant_tensor::DType;
 
 use crate::attrs::{AttrValue, Attrs};
 use crate::relax::{Expr, Function, Type};
 
-/// An operator, identified by its full name (`relax.add`). Names have static lifetime: those of the
+/// An operator. It is identified by a number that derives from its full name (`relax.add`), so it can be a constant of any crate.
+/// The registry checks that the operators of the library have different numbers. Names have static lifetime: those of the
 /// library are constants, and the name of a user's operator is leaked once on registration.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Op(pub &'static str);
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Op {
+    id: u64,
+    name: &'static str,
+}
 
 impl Op {
+    /// The operator with the given full name.
+    pub const fn new(name: &'static str) -> Op {
+        Op { id: id_of(name), name }
+    }
+
+    /// The number that identifies the operator.
+    pub const fn id(self) -> u64 {
+        self.id
+    }
+
+    /// The full name.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
     /// The name without its first component: `add` for `relax.add`.
     pub fn short_name(self) -> &'static str {
-        self.0.strip_prefix("relax.").unwrap_or(self.0)
+        self.name.strip_prefix("relax.").unwrap_or(self.name)
     }
 
     /// Whether calls may write to their operands although the type system treats them as pure.
@@ -28,46 +49,75 @@ impl Op {
     }
 }
 
+/// The number of a name: its FNV-1a hash.
+pub const fn id_of(name: &str) -> u64 {
+    let (bytes, mut hash, mut at) = (name.as_bytes(), 0xcbf2_9ce4_8422_2325u64, 0);
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    hash
+}
+
+impl Hash for Op {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.id);
+    }
+}
+
+impl PartialOrd for Op {
+    fn partial_cmp(&self, other: &Op) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Op {
+    /// The order of the names.
+    fn cmp(&self, other: &Op) -> Ordering {
+        self.name.cmp(other.name)
+    }
+}
+
 impl fmt::Debug for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        f.write_str(self.name)
     }
 }
 
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        f.write_str(self.name)
     }
 }
 
 /// `relax.call_tir(func, (args...), out_sinfo, tir_vars)`: destination-passing call of a loop
 /// function.
-pub const CALL_TIR: Op = Op("relax.call_tir");
+pub const CALL_TIR: Op = Op::new("relax.call_tir");
 /// `R.call_inplace_packed(func, args..., inplace_indices)`: a packed function whose results may be
 /// some of its operands, changed.
-pub const CALL_INPLACE_PACKED: Op = Op("relax.call_inplace_packed");
+pub const CALL_INPLACE_PACKED: Op = Op::new("relax.call_inplace_packed");
 /// `R.call_tir_inplace(func, (args...), inplace_indices, out_sinfo)`: outputs may overwrite inputs.
-pub const CALL_TIR_INPLACE: Op = Op("relax.call_tir_inplace");
+pub const CALL_TIR_INPLACE: Op = Op::new("relax.call_tir_inplace");
 /// The calls whose arguments state their outputs.
 pub const DESTINATION_PASSING: [Op; 3] = [CALL_TIR, CALL_TIR_INPLACE, CALL_DPS_PACKED];
 /// `relax.call_dps_packed(func, (args...), out_sinfo)`: destination-passing call of a packed
 /// function.
-pub const CALL_DPS_PACKED: Op = Op("relax.call_dps_packed");
+pub const CALL_DPS_PACKED: Op = Op::new("relax.call_dps_packed");
 /// `R.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo)`: destination-passing call of a library kernel.
 /// Its arguments and attributes are described in [`crate::relax::kernel_call`].
-pub const CALL_KERNEL: Op = Op("relax.call_kernel");
+pub const CALL_KERNEL: Op = Op::new("relax.call_kernel");
 /// `relax.call_pure_packed(func, args...)`: call of a packed function that the caller promises is
 /// pure.
-pub const CALL_PURE_PACKED: Op = Op("relax.call_pure_packed");
+pub const CALL_PURE_PACKED: Op = Op::new("relax.call_pure_packed");
 /// `relax.call_builtin_with_ctx(func, (args...))`: call of a VM builtin that takes the VM's
 /// context.
-pub const CALL_BUILTIN_WITH_CTX: Op = Op("relax.call_builtin_with_ctx");
+pub const CALL_BUILTIN_WITH_CTX: Op = Op::new("relax.call_builtin_with_ctx");
 /// `relax.while_loop(cond, body, state...)`: calls `body` on the state as long as `cond` holds for
 /// it, and returns the final state. Its semantics and typing rule are in [`crate::relax::loops`].
-pub const WHILE_LOOP: Op = Op("relax.while_loop");
+pub const WHILE_LOOP: Op = Op::new("relax.while_loop");
 
 /// `R.null_value()`: the placeholder for an absent optional operand.
-pub const NULL_VALUE: Op = Op("relax.null_value");
+pub const NULL_VALUE: Op = Op::new("relax.null_value");
 
 /// The signature of an operator: its operands, then its attributes with their defaults.
 #[derive(Clone, Debug, Default)]
@@ -325,6 +375,11 @@ pub trait OpRegistry: Send + Sync {
 
     /// Whether a call has no side effects.
     fn is_pure(&self, op: Op) -> bool;
+
+    /// Whether the two operands of an operator can be exchanged.
+    fn is_commutative(&self, _op: Op) -> bool {
+        false
+    }
 
     /// Whether the type inferred for operands of unknown types is only an example, and other
     /// operands may lead to another type.

@@ -115,6 +115,8 @@ pub struct OpDecl {
     pub infer: InferFn,
     /// Whether a call has no side effects.
     pub pure: bool,
+    /// Whether its two operands can be exchanged.
+    pub commutative: bool,
     /// How it can be fused.
     pub pattern: Pattern,
     /// How it is lowered.
@@ -154,6 +156,7 @@ impl OpDecl {
             lists: &[],
             infer,
             pure: true,
+            commutative: false,
             pattern: Pattern::Opaque,
             legalize: Legalize::Keep,
             dims: DimTrait::Opaque,
@@ -227,6 +230,12 @@ impl OpDecl {
     /// Lowers calls to a packed function.
     pub const fn packed(mut self, name: &'static str) -> Self {
         self.legalize = Legalize::Packed(name);
+        self
+    }
+
+    /// Marks the operands as commutative.
+    pub const fn commutative(mut self) -> Self {
+        self.commutative = true;
         self
     }
 

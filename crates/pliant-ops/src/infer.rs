@@ -53,7 +53,7 @@ impl InferCtx<'_> {
 
     /// The operator.
     pub fn op(&self) -> Op {
-        Op(self.decl.name)
+        Op::new(self.decl.name)
     }
 
     /// The keyword of operand `i`.

@@ -536,7 +536,7 @@ pub fn legalize_with(
     ty: Type,
     trusted: bool,
 ) -> Result<Option<Legalized>, LegalizeError> {
-    match registry().entry(op.0) {
+    match registry().entry(op) {
         Some(Entry::Library { decl, .. }) => match decl.legalize {
             Legalize::Keep => Ok(None),
             Legalize::Packed(name) => packed(func, decl, name, args, attrs).map(Some),
@@ -551,7 +551,7 @@ pub fn legalize_with(
 
 /// Whether lowering an operator requires the shapes of its operands.
 pub fn needs_shapes(op: Op) -> bool {
-    match registry().entry(op.0) {
+    match registry().entry(op) {
         Some(Entry::Library { decl, .. }) => {
             matches!(decl.legalize, Legalize::Te(_) | Legalize::View(_))
         }
@@ -562,7 +562,7 @@ pub fn needs_shapes(op: Op) -> bool {
 
 /// The sizes that the operator with the given name requires as constants.
 pub fn numbers_of(name: &str) -> Numbers {
-    match registry().entry(name) {
+    match registry().named(name) {
         Some(Entry::Library { decl, .. }) => decl.numbers,
         _ => Numbers::None,
     }
@@ -591,7 +591,7 @@ fn to_tir(
     ty: Type,
     trusted: bool,
 ) -> Result<Option<TirCall>, LegalizeError> {
-    let decl = match registry().entry(op.0) {
+    let decl = match registry().entry(op) {
         None => return Err(LegalizeError::new(format!("operator {op} is not declared"))),
         Some(Entry::User(user)) => return user.legalize(func, args, attrs, ty).map(Some),
         Some(Entry::Library { decl, .. }) => *decl,
@@ -656,7 +656,7 @@ fn view(
     let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
     if decl.name == "relax.squeeze" && !squeezed_unknown(&mut infer)?.is_empty() {
         // If the tensor is empty, the number of elements does not show whether a size is 1.
-        let call = to_tir(func, Op(decl.name), args, attrs, ty, false)?;
+        let call = to_tir(func, Op::new(decl.name), args, attrs, ty, false)?;
         return Ok(call.map(Legalized::Tir));
     }
     let dims = LegalizeCtx::new(func, decl, args, attrs, ty).out_dims(0)?;

@@ -1,8 +1,8 @@
-//! The registry: the operators of the library and of the user, by name.
+//! The registry: the operators of the library and of the user, by number.
 
 use std::sync::{LazyLock, PoisonError, RwLock};
 
-use pliant_ir::op::{DimTrait, InferError, Op, OpRegistry, OpSignature};
+use pliant_ir::op::{DimTrait, InferError, Op, OpRegistry, OpSignature, id_of};
 use pliant_ir::relax::{Expr, ExprData, Function, Type};
 use pliant_ir::{AttrValue, Attrs};
 use rustc_hash::FxHashMap;
@@ -26,18 +26,38 @@ pub(crate) enum Entry {
     User(UserOp),
 }
 
+impl Entry {
+    /// The full name.
+    fn name(&self) -> &'static str {
+        match self {
+            Entry::Library { decl, .. } => decl.name,
+            Entry::User(op) => op.name(),
+        }
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        let alias = match self {
+            Entry::Library { decl, .. } => decl.aliases.contains(&name),
+            Entry::User(_) => false,
+        };
+        alias || self.name() == name
+    }
+}
+
 /// All operators. The process has one registry: [`registry`].
 pub struct Registry {
-    library: FxHashMap<&'static str, Entry>,
-    aliases: FxHashMap<&'static str, &'static str>,
-    user: RwLock<FxHashMap<&'static str, &'static Entry>>,
+    library: FxHashMap<u64, Entry>,
+    /// The operators that other names denote.
+    aliases: FxHashMap<u64, u64>,
+    user: RwLock<FxHashMap<u64, &'static Entry>>,
 }
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     let (mut library, mut aliases) = (FxHashMap::default(), FxHashMap::default());
     for decl in GROUPS.iter().copied().flatten() {
-        aliases.extend(decl.aliases.iter().map(|&alias| (alias, decl.name)));
-        library.insert(decl.name, Entry::Library { decl, signature: decl.signature() });
+        let id = id_of(decl.name);
+        aliases.extend(decl.aliases.iter().map(|alias| (id_of(alias), id)));
+        library.insert(id, Entry::Library { decl, signature: decl.signature() });
     }
     Registry { library, aliases, user: RwLock::default() }
 });
@@ -48,20 +68,25 @@ pub fn registry() -> &'static Registry {
 }
 
 impl Registry {
+    /// An operator. Aliases are resolved.
+    pub(crate) fn entry(&self, op: Op) -> Option<&Entry> {
+        self.by_id(op.id())
+    }
+
     /// The operator with this full name. Aliases are resolved.
-    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
-        if let Some(entry) = self.library.get(name) {
-            return Some(entry);
-        }
-        if let Some(name) = self.aliases.get(name) {
-            return self.library.get(name);
-        }
-        self.user.read().unwrap_or_else(PoisonError::into_inner).get(name).copied()
+    pub(crate) fn named(&self, name: &str) -> Option<&Entry> {
+        self.by_id(id_of(name)).filter(|entry| entry.has_name(name))
+    }
+
+    fn by_id(&self, id: u64) -> Option<&Entry> {
+        let entry = self.library.get(self.aliases.get(&id).unwrap_or(&id));
+        let user = || self.user.read().unwrap_or_else(PoisonError::into_inner).get(&id).copied();
+        entry.or_else(user)
     }
 
     /// The declaration of a library operator. `None` for an operator of the user.
     pub fn decl(&self, op: Op) -> Option<&'static OpDecl> {
-        match self.entry(op.0)? {
+        match self.entry(op)? {
             Entry::Library { decl, .. } => Some(decl),
             Entry::User(_) => None,
         }
@@ -75,7 +100,7 @@ impl Registry {
     /// The names of the operators that the user registered, sorted.
     pub fn user_ops(&self) -> Vec<&'static str> {
         let user = self.user.read().unwrap_or_else(PoisonError::into_inner);
-        let mut names: Vec<&'static str> = user.keys().copied().collect();
+        let mut names: Vec<&'static str> = user.values().map(|entry| entry.name()).collect();
         names.sort_unstable();
         names
     }
@@ -87,7 +112,7 @@ impl Registry {
     /// not be reached as an attribute.
     pub(crate) fn room_for(&self, name: &str) -> Result<(), InferError> {
         for (dot, _) in name.match_indices('.').skip(1) {
-            if self.entry(&name[..dot]).is_some() {
+            if self.named(&name[..dot]).is_some() {
                 let (own, group) = (name, &name[..dot]);
                 return Err(InferError::new(format!("{own}: {group} is an operator, not a group")));
             }
@@ -95,7 +120,7 @@ impl Registry {
         let inside =
             |other: &&str| other.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
         let user = self.user_ops();
-        match self.library.keys().copied().chain(user).find(inside) {
+        match self.decls().map(|decl| decl.name).chain(user).find(inside) {
             Some(other) => {
                 Err(InferError::new(format!("{name}: that is the group of the operator {other}")))
             }
@@ -106,20 +131,17 @@ impl Registry {
     /// Adds an operator of the user, or replaces the one with that name.
     pub(crate) fn add_user(&self, op: UserOp) -> Op {
         let mut user = self.user.write().unwrap_or_else(PoisonError::into_inner);
-        let name = op.name();
+        let own = Op::new(op.name());
         // Calls refer to operators for as long as the process lives, so a registration is never
         // freed.
-        user.insert(name, Box::leak(Box::new(Entry::User(op))));
-        Op(name)
+        user.insert(own.id(), Box::leak(Box::new(Entry::User(op))));
+        own
     }
 }
 
 impl OpRegistry for Registry {
     fn lookup(&self, name: &str) -> Option<Op> {
-        Some(match self.entry(name)? {
-            Entry::Library { decl, .. } => Op(decl.name),
-            Entry::User(op) => Op(op.name()),
-        })
+        self.named(name).map(|entry| Op::new(entry.name()))
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -127,26 +149,30 @@ impl OpRegistry for Registry {
     }
 
     fn signature(&self, op: Op) -> Option<&OpSignature> {
-        Some(match self.entry(op.0)? {
+        Some(match self.entry(op)? {
             Entry::Library { signature, .. } => signature,
             Entry::User(op) => op.signature(),
         })
     }
 
     fn infers_by_example(&self, op: Op) -> bool {
-        matches!(self.entry(op.0), Some(Entry::User(_)))
+        matches!(self.entry(op), Some(Entry::User(_)))
     }
 
     fn is_pure(&self, op: Op) -> bool {
-        match self.entry(op.0) {
+        match self.entry(op) {
             Some(Entry::Library { decl, .. }) => decl.pure,
             Some(Entry::User(_)) => true,
             None => false,
         }
     }
 
+    fn is_commutative(&self, op: Op) -> bool {
+        self.decl(op).is_some_and(|decl| decl.commutative)
+    }
+
     fn dim_trait(&self, op: Op) -> DimTrait {
-        match self.entry(op.0) {
+        match self.entry(op) {
             Some(Entry::Library { decl, .. }) => decl.dims,
             _ => DimTrait::Opaque,
         }
@@ -160,7 +186,7 @@ impl OpRegistry for Registry {
         attrs: &Attrs,
         ty_args: &[Type],
     ) -> Result<Type, InferError> {
-        match self.entry(op.0) {
+        match self.entry(op) {
             None => Err(InferError::new(format!("operator {op} is not declared"))),
             Some(Entry::User(user)) => user.infer(func, args, attrs),
             Some(Entry::Library { decl, .. }) => {

@@ -31,7 +31,7 @@ pub fn size_checks(func: &mut Function, call: Expr, args: &[Expr]) -> Vec<Sym> {
 }
 
 fn asked(func: &mut Function, op: Op, args: &[Expr], attrs: &Attrs, ty: Type) -> Option<Vec<Sym>> {
-    let Some(Entry::Library { decl, .. }) = registry().entry(op.0) else { return None };
+    let Some(Entry::Library { decl, .. }) = registry().entry(op) else { return None };
     if matches!(decl.legalize, Legalize::View(_)) && !stays_to_check(func, decl, args, attrs) {
         return Some(same_elements(func, args[0], ty)?.into_iter().collect());
     }
@@ -132,7 +132,7 @@ mod tests {
             args.push(b.func_mut().var_expr(var));
         }
         let op = pliant_ir::OpRegistry::lookup(registry(), op).unwrap();
-        if op.0 == "relax.concat" {
+        if op.name() == "relax.concat" {
             args = vec![b.func_mut().tuple(&args)];
         }
         let call = b.call_op(op, &args, attrs, &[]).unwrap();

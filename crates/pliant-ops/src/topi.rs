@@ -29,7 +29,7 @@ pub fn outputs_over(
     let (op, args, attrs) = (*op, func.list(*args).to_vec(), func.call_attrs(*attrs).clone());
     refuse_arrays(func, op, &args)?;
     let ty = func.expr_ty(call);
-    match registry().entry(op.0) {
+    match registry().entry(op) {
         Some(Entry::Library { decl, .. }) => match decl.legalize {
             Legalize::Te(te) | Legalize::View(te) => {
                 let mut ctx = LegalizeCtx::new(func, decl, &args, &attrs, ty);
@@ -53,7 +53,7 @@ pub fn outputs_over(
 pub fn has_te(op: Op) -> bool {
     match registry().decl(op) {
         Some(decl) => matches!(decl.legalize, Legalize::Te(_) | Legalize::View(_)),
-        None => registry().lookup(op.0).is_some(),
+        None => registry().lookup(op.name()).is_some(),
     }
 }
 

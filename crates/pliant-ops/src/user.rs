@@ -74,7 +74,7 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     if !full.split('.').all(word) {
         return Err(InferError::new(format!("{full:?} is no name for an operator")));
     }
-    let name = match registry().entry(&full) {
+    let name = match registry().named(&full) {
         Some(crate::registry::Entry::Library { .. }) => {
             return Err(InferError::new(format!("{full} is an operator of the library")));
         }

@@ -113,7 +113,7 @@ fn language_value(obj: &Bound<'_, PyAny>, name: Option<&str>) -> Option<HostValu
         return ours.then_some(HostValue::Path(path));
     }
     if let Ok(op) = obj.cast::<OpFunction>() {
-        return Some(HostValue::Path(op.get().op.0.to_string()));
+        return Some(HostValue::Path(op.get().op.name().to_string()));
     }
     if let Ok(e) = obj.cast::<PrimExpr>() {
         let e = &e.get().expr;

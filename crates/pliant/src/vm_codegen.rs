@@ -495,7 +495,7 @@ impl FunctionGen<'_> {
                 };
                 self.call(Callee::Expr(*callee), &rest, dst, temps)
             }
-            _ => match BUILTIN_OPS.iter().find(|(name, _)| *name == op.0) {
+            _ => match BUILTIN_OPS.iter().find(|(own, _)| *own == op) {
                 Some((_, builtin)) => self.emit(builtin, args, dst, temps),
                 None => Err(PassError::user(format!(
                     "operator {op} is left in the program; LegalizeOps turns operators into calls"

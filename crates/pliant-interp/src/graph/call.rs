@@ -86,7 +86,7 @@ impl Frame {
     }
 
     fn call_op(&mut self, m: &mut Machine<'_>, op: Op, call: &Call<'_>) -> Result<Value> {
-        let name = match op.0 {
+        let name = match op.name() {
             "relax.call_tir" | "relax.call_dps_packed" => return self.call_dps(m, call),
             "relax.call_tir_inplace" => return self.call_inplace(m, call),
             "relax.call_pure_packed" | "relax.call_inplace_packed" => {

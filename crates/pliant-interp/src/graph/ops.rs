@@ -2,7 +2,7 @@
 //! shapes, and runs as the loop function from its declaration. This code knows no single operator.
 
 use pliant_diag::Span;
-use pliant_ir::op::OpRegistry;
+use pliant_ir::op::{NULL_VALUE, OpRegistry};
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var};
 use pliant_ir::{Attrs, DType, Op};
 use pliant_ops::legalize::legalize_to_tir;
@@ -115,7 +115,7 @@ impl Scratch {
             }
             Value::None => {
                 let any = func.intern(TypeData::Any);
-                let callee = Callee::Op(Op("relax.null_value"));
+                let callee = Callee::Op(NULL_VALUE);
                 func.call(callee, &[], Attrs::default(), &[], any)
             }
             Value::Func(_) | Value::Storage(_) | Value::Object(_) => {
@@ -184,7 +184,7 @@ impl Scratch {
             ExprData::Float(bits, _) => Value::Float(f64::from_bits(*bits)),
             ExprData::Str(s) => Value::Str(func.str(*s).clone()),
             ExprData::DType(d) => Value::DType(*d),
-            ExprData::Call { callee: Callee::Op(Op("relax.null_value")), .. } => Value::None,
+            ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => Value::None,
             _ => return Err(InterpError::unsupported("an operand of a loop form is no leaf")),
         })
     }

@@ -418,7 +418,7 @@ impl<'a> Matcher<'a> {
             return Ok(false);
         };
         match (f, g) {
-            (Callee::Op(f), Callee::Op(g)) => same("operator", f.0, g.0)?,
+            (Callee::Op(f), Callee::Op(g)) => same("operator", f.name(), g.name())?,
             (Callee::Expr(f), Callee::Expr(g)) => stack.push((*f, *g)),
             _ => return Ok(false),
         }

@@ -37,10 +37,10 @@ fn table() -> &'static Table {
                 sig(vec![spec("func", false), spec("args", false), spec("tir_vars", true)]),
                 true,
             ),
-            (Op("relax.exp"), sig(vec![spec("x", false)]), true),
-            (Op("relax.add"), sig(vec![spec("x1", false), spec("x2", false)]), true),
-            (Op("relax.nn.softmax"), softmax, true),
-            (Op("relax.print"), sig(vec![spec("x", false)]), false),
+            (Op::new("relax.exp"), sig(vec![spec("x", false)]), true),
+            (Op::new("relax.add"), sig(vec![spec("x1", false), spec("x2", false)]), true),
+            (Op::new("relax.nn.softmax"), softmax, true),
+            (Op::new("relax.print"), sig(vec![spec("x", false)]), false),
             (WHILE_LOOP, sig(vec![spec("cond", false), spec("body", false), states]), true),
         ]
     })
@@ -48,7 +48,7 @@ fn table() -> &'static Table {
 
 impl OpRegistry for TestOps {
     fn lookup(&self, name: &str) -> Option<Op> {
-        table().iter().map(|row| row.0).find(|op| op.0 == name)
+        table().iter().map(|row| row.0).find(|op| op.name() == name)
     }
 
     fn signature(&self, op: Op) -> Option<&OpSignature> {
@@ -67,7 +67,7 @@ impl OpRegistry for TestOps {
         _attrs: &Attrs,
         ty_args: &[Type],
     ) -> Result<Type, InferError> {
-        if self.lookup(op.0).is_none() {
+        if self.lookup(op.name()).is_none() {
             return Err(InferError::new("unknown operator"));
         }
         Ok(ty_args.first().copied().unwrap_or_else(|| func.expr_ty(args[0])))

@@ -112,7 +112,7 @@ fn a_module_of_both_levels() {
     let ye = f.var_expr(y);
     let attrs =
         Attrs::default().with("axis", AttrValue::Int(-1)).with("keepdims", AttrValue::Bool(true));
-    let call = f.call(Callee::Op(Op("relax.nn.softmax")), &[ye], attrs, &[], y_ty);
+    let call = f.call(Callee::Op(Op::new("relax.nn.softmax")), &[ye], attrs, &[], y_ty);
     let z = b.emit_output(call);
     b.end_dataflow();
     let f = b.func_mut();
@@ -187,7 +187,7 @@ fn branches_and_local_functions() {
     let g = b.emit_named(local, "inner");
     let f = b.func_mut();
     let (ce, xe) = (f.var_expr(c), f.var_expr(x));
-    let call = Op("relax.exp");
+    let call = Op::new("relax.exp");
     let exp = f.call(Callee::Op(call), &[xe], Attrs::default(), &[], ty);
     b.begin_seq();
     let t = b.emit(exp);
@@ -232,7 +232,7 @@ fn long_chains_print_in_linear_time() {
     let mut e = b.func_mut().var_expr(x);
     for _ in 0..200_000 {
         let f = b.func_mut();
-        let call = f.call(Callee::Op(Op("relax.exp")), &[e], Attrs::default(), &[], ty);
+        let call = f.call(Callee::Op(Op::new("relax.exp")), &[e], Attrs::default(), &[], ty);
         let v = b.emit_named(call, "lv");
         e = b.func_mut().var_expr(v);
     }

@@ -35,7 +35,7 @@ fn sample(names: [&str; 3], constant: f32) -> Function {
     b.emit_named(g, "g");
     let f = b.func_mut();
     let (c, x) = (f.var_expr(c), f.var_expr(x));
-    let exp = f.call(Callee::Op(Op("relax.exp")), &[x], Attrs::default(), &[], ty);
+    let exp = f.call(Callee::Op(Op::new("relax.exp")), &[x], Attrs::default(), &[], ty);
     b.begin_seq();
     let e = b.emit(exp);
     let e = b.func_mut().var_expr(e);

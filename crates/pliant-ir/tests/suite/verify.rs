@@ -35,7 +35,7 @@ impl Fixture {
     }
 
     fn op(&mut self, name: &'static str, args: &[Expr]) -> Expr {
-        self.b.func_mut().call(Callee::Op(Op(name)), args, Attrs::default(), &[], self.ty)
+        self.b.func_mut().call(Callee::Op(Op::new(name)), args, Attrs::default(), &[], self.ty)
     }
 
     fn emit(&mut self, e: Expr) -> Expr {

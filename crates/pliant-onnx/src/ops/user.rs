@@ -27,7 +27,7 @@ pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> Converted {
     for attr in &n.proto.attribute {
         attrs.set(attr.name(), value(attr)?);
     }
-    let result = n.op_with(op.0, &inputs, attrs)?;
+    let result = n.op_with(op.name(), &inputs, attrs)?;
     let TypeData::Tuple(fields) = n.func().ty(result) else { return Ok(vec![result.into()]) };
     let count = fields.len() as u32;
     Ok((0..count).map(|i| n.func().tuple_get_item(result, i).into()).collect())

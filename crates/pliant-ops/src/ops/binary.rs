@@ -42,9 +42,9 @@ macro_rules! row {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    arithmetic!("add", |a, b| a + b, "Sum.").onnx(&["Add"]),
+    arithmetic!("add", |a, b| a + b, "Sum.").commutative().onnx(&["Add"]),
     arithmetic!("subtract", |a, b| a - b, "Difference.").onnx(&["Sub"]),
-    arithmetic!("multiply", |a, b| a * b, "Product.").onnx(&["Mul"]),
+    arithmetic!("multiply", |a, b| a * b, "Product.").commutative().onnx(&["Mul"]),
     arithmetic!("divide", |a, b| a / b, "Quotient; of integers, rounded towards zero.")
         .onnx(&["Div"]),
     arithmetic!("floor_divide", floor_divide, "Quotient, rounded towards minus infinity."),
@@ -55,26 +55,26 @@ pub static DECLS: &[OpDecl] = &[
         .te_broadcast(power)
         .numpy("power")
         .onnx(&["Pow"]),
-    row!("maximum", infer_broadcast, te::maximum, "The larger; NaN if either is NaN.").onnx(&["Max"]),
-    row!("minimum", infer_broadcast, te::minimum, "The smaller; NaN if either is NaN.")
+    row!("maximum", infer_broadcast, te::maximum, "The larger; NaN if either is NaN.").commutative().onnx(&["Max"]),
+    row!("minimum", infer_broadcast, te::minimum, "The smaller; NaN if either is NaN.").commutative()
         .onnx(&["Min"]),
-    comparison!("equal", te::eq, "Whether equal.").onnx(&["Equal"]),
-    comparison!("not_equal", te::ne, "Whether different."),
+    comparison!("equal", te::eq, "Whether equal.").commutative().onnx(&["Equal"]),
+    comparison!("not_equal", te::ne, "Whether different.").commutative(),
     comparison!("less", te::lt, "Whether less.").onnx(&["Less"]),
     comparison!("less_equal", te::le, "Whether less or equal.").onnx(&["LessOrEqual"]),
     comparison!("greater", te::gt, "Whether greater.").onnx(&["Greater"]),
     comparison!("greater_equal", te::ge, "Whether greater or equal.").onnx(&["GreaterOrEqual"]),
-    comparison!("logical_and", |a, b| te::and(&truth(a), &truth(b)), "Whether both are not 0.")
+    comparison!("logical_and", |a, b| te::and(&truth(a), &truth(b)), "Whether both are not 0.").commutative()
         .onnx(&["And"]),
-    comparison!("logical_or", |a, b| te::or(&truth(a), &truth(b)), "Whether either is not 0.")
+    comparison!("logical_or", |a, b| te::or(&truth(a), &truth(b)), "Whether either is not 0.").commutative()
         .onnx(&["Or"]),
-    comparison!("logical_xor", |a, b| te::ne(&truth(a), &truth(b)), "Whether one of them is not 0.")
+    comparison!("logical_xor", |a, b| te::ne(&truth(a), &truth(b)), "Whether one of them is not 0.").commutative()
         .onnx(&["Xor"]),
-    row!("bitwise_and", infer_bits, te::bitwise_and, "Bits that are set in both.")
+    row!("bitwise_and", infer_bits, te::bitwise_and, "Bits that are set in both.").commutative()
         .onnx(&["BitwiseAnd"]),
-    row!("bitwise_or", infer_bits, te::bitwise_or, "Bits that are set in either.")
+    row!("bitwise_or", infer_bits, te::bitwise_or, "Bits that are set in either.").commutative()
         .onnx(&["BitwiseOr"]),
-    row!("bitwise_xor", infer_bits, te::bitwise_xor, "Bits that are set in one of them.")
+    row!("bitwise_xor", infer_bits, te::bitwise_xor, "Bits that are set in one of them.").commutative()
         .onnx(&["BitwiseXor"]),
     row!(
         "left_shift",

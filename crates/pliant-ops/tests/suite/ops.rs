@@ -3,7 +3,7 @@
 //! user needs only its tensor expression.
 
 use crate::common::{Calls, attrs};
-use pliant_ir::op::Takes;
+use pliant_ir::op::{Takes, id_of};
 use pliant_ir::print::{PrintOptions, print_module, print_prim_func, type_text};
 use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
 use pliant_ir::tir::verify::verify_prim_func;
@@ -274,8 +274,8 @@ fn a_users_operator_is_typed_by_its_tensor_expression() {
         }),
     };
     let op = register_user_op(spec).unwrap();
-    assert_eq!(op.0, "relax.test.outer_add");
-    assert!(registry().is_pure(op) && registry().user_ops().contains(&op.0));
+    assert_eq!(op.name(), "relax.test.outer_add");
+    assert!(registry().is_pure(op) && registry().user_ops().contains(&op.name()));
     let mut calls = Calls::new();
     let call =
         calls.call("test.outer_add", &["float32(n)", "float32(m + 1)"], &attrs("scale=3")).unwrap();
@@ -327,4 +327,12 @@ fn the_table_is_consistent() {
         let open = signature.operands.iter().any(|o| o.optional);
         assert!(decl.symbolic.is_none() || !open, "{}: symbols and optional operands", decl.name);
     }
+}
+
+#[test]
+fn operators_have_different_numbers() {
+    let decls = registry().decls();
+    let names: Vec<&str> = decls.flat_map(|d| d.aliases.iter().chain([&d.name])).copied().collect();
+    let ids: std::collections::BTreeSet<u64> = names.iter().map(|name| id_of(name)).collect();
+    assert_eq!(ids.len(), names.len());
 }

@@ -128,7 +128,8 @@ fn fifty_layers_stay_small() {
     let weight = calls.arg("float32(8, 8, 3, 3)");
     for layer in 0..50 {
         let given = if layer % 10 == 9 { "padding=1; strides=2" } else { "padding=1" };
-        let call = calls.builder.call_op(Op("relax.nn.conv2d"), &[data, weight], attrs(given), &[]);
+        let call =
+            calls.builder.call_op(Op::new("relax.nn.conv2d"), &[data, weight], attrs(given), &[]);
         let var = calls.builder.emit(call.expect("the layers fit"));
         data = calls.func().var_expr(var);
     }

@@ -7,13 +7,16 @@ use rustc_hash::FxHashSet;
 
 use super::Effects;
 
+/// The operators with effects that do not write to tensors.
+const READ_ONLY: [Op; 2] = [Op::new("relax.print"), Op::new("relax.assert_op")];
+
 /// Whether a call with effects may change the contents of tensors: all calls except those
 /// known not to.
 pub fn may_write(f: &Function, e: Expr) -> bool {
-    !matches!(
-        f.expr(e),
-        ExprData::Call { callee: Callee::Op(Op("relax.print" | "relax.assert_op")), .. }
-    )
+    match f.expr(e) {
+        ExprData::Call { callee: Callee::Op(op), .. } => !READ_ONLY.contains(op),
+        _ => true,
+    }
 }
 
 /// The variables that a value may share memory with: its operands, and the results of branches.

@@ -332,7 +332,7 @@ impl<'a> Scan<'a> {
             }
             None => true,
         };
-        let loops = loops || op == Op("relax.shape_of");
+        let loops = loops || op == Op::new("relax.shape_of");
         loops && self.ctx.ops.is_pure(op)
     }
 }

@@ -114,7 +114,7 @@ fn needs_shapes(func: &Function, value: Expr) -> bool {
     match *func.expr(value) {
         // A view with explicit sizes needs nothing else.
         ExprData::Call { callee: Callee::Op(RESHAPE), .. } => func.ty(value).dims().is_none(),
-        ExprData::Call { callee: Callee::Op(op), .. } => match pliant_ops::numbers_of(op.0) {
+        ExprData::Call { callee: Callee::Op(op), .. } => match pliant_ops::numbers_of(op.name()) {
             // A symbol for a size that may be 1 would change the rank of the result.
             Numbers::Ones if func.rank_of(func.expr_ty(value)).is_none() => false,
             // The number is determined at run time.

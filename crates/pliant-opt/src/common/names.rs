@@ -12,32 +12,32 @@ use pliant_pass::{PassError, Problem};
 use rustc_hash::FxHashMap;
 
 /// `R.builtin.alloc_tensor(shape, dtype, device)`: a new tensor.
-pub const ALLOC_TENSOR: Op = Op("relax.builtin.alloc_tensor");
+pub const ALLOC_TENSOR: Op = Op::new("relax.builtin.alloc_tensor");
 /// `R.make_closure(func, captured)`: a function with its captured values.
-pub const MAKE_CLOSURE: Op = Op("relax.make_closure");
+pub const MAKE_CLOSURE: Op = Op::new("relax.make_closure");
 /// `R.invoke_closure(closure, args)`: a call with effects.
-pub const INVOKE_CLOSURE: Op = Op("relax.invoke_closure");
+pub const INVOKE_CLOSURE: Op = Op::new("relax.invoke_closure");
 /// `R.invoke_pure_closure(closure, args)`: a call without effects.
-pub const INVOKE_PURE_CLOSURE: Op = Op("relax.invoke_pure_closure");
+pub const INVOKE_PURE_CLOSURE: Op = Op::new("relax.invoke_pure_closure");
 /// `R.memory.alloc_storage(size, device, scope, dtype)`: a block of memory; `size` is a shape of
 /// one dim, in bytes.
-pub const MEMORY_ALLOC_STORAGE: Op = Op("relax.memory.alloc_storage");
+pub const MEMORY_ALLOC_STORAGE: Op = Op::new("relax.memory.alloc_storage");
 /// `R.memory.alloc_tensor(storage, offset, shape, dtype)`: a tensor inside a block of memory.
-pub const MEMORY_ALLOC_TENSOR: Op = Op("relax.memory.alloc_tensor");
+pub const MEMORY_ALLOC_TENSOR: Op = Op::new("relax.memory.alloc_tensor");
 /// `R.memory.kill_storage(storage)`: the storage is no longer used.
-pub const MEMORY_KILL_STORAGE: Op = Op("relax.memory.kill_storage");
+pub const MEMORY_KILL_STORAGE: Op = Op::new("relax.memory.kill_storage");
 /// `R.memory.kill_tensor(tensor)`: the tensor is no longer used.
-pub const MEMORY_KILL_TENSOR: Op = Op("relax.memory.kill_tensor");
+pub const MEMORY_KILL_TENSOR: Op = Op::new("relax.memory.kill_tensor");
 /// `R.vm.alloc_storage(size, device, dtype, scope)`.
-pub const VM_ALLOC_STORAGE: Op = Op("relax.vm.alloc_storage");
+pub const VM_ALLOC_STORAGE: Op = Op::new("relax.vm.alloc_storage");
 /// `R.vm.alloc_tensor(storage, offset, shape, dtype)`.
-pub const VM_ALLOC_TENSOR: Op = Op("relax.vm.alloc_tensor");
+pub const VM_ALLOC_TENSOR: Op = Op::new("relax.vm.alloc_tensor");
 /// `R.vm.kill_object(object)`.
-pub const VM_KILL_OBJECT: Op = Op("relax.vm.kill_object");
+pub const VM_KILL_OBJECT: Op = Op::new("relax.vm.kill_object");
 /// `R.memory.ensure_zero_offset(x)`: the tensor itself.
-pub const ENSURE_ZERO_OFFSET: Op = Op("relax.memory.ensure_zero_offset");
+pub const ENSURE_ZERO_OFFSET: Op = Op::new("relax.memory.ensure_zero_offset");
 /// `R.reshape(x, shape)`.
-pub const RESHAPE: Op = Op("relax.reshape");
+pub const RESHAPE: Op = Op::new("relax.reshape");
 
 /// Whether an operand is an absent optional operand.
 pub fn is_left_out(func: &Function, e: Expr) -> bool {

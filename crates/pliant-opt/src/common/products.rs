@@ -12,24 +12,24 @@ use rustc_hash::FxHashSet;
 use crate::common::names::{is_left_out, num_input};
 
 /// `R.matmul(x1, x2)`.
-pub const MATMUL: Op = Op("relax.matmul");
+pub const MATMUL: Op = Op::new("relax.matmul");
 /// `R.linear(x, weight, bias)`.
-pub const LINEAR: Op = Op("relax.linear");
+pub const LINEAR: Op = Op::new("relax.linear");
 /// `R.einsum(operands, subscripts)`.
-pub const EINSUM: Op = Op("relax.einsum");
+pub const EINSUM: Op = Op::new("relax.einsum");
 /// `R.add(x1, x2)`.
-pub const ADD: Op = Op("relax.add");
+pub const ADD: Op = Op::new("relax.add");
 /// `R.permute_dims(x, axes)`.
-pub const PERMUTE: Op = Op("relax.permute_dims");
+pub const PERMUTE: Op = Op::new("relax.permute_dims");
 
 /// Convolutions of 1 to 3 dims, then transposed convolutions.
 pub const CONVOLUTIONS: [Op; 6] = [
-    Op("relax.nn.conv1d"),
-    Op("relax.nn.conv2d"),
-    Op("relax.nn.conv3d"),
-    Op("relax.nn.conv1d_transpose"),
-    Op("relax.nn.conv2d_transpose"),
-    Op("relax.nn.conv3d_transpose"),
+    Op::new("relax.nn.conv1d"),
+    Op::new("relax.nn.conv2d"),
+    Op::new("relax.nn.conv3d"),
+    Op::new("relax.nn.conv1d_transpose"),
+    Op::new("relax.nn.conv2d_transpose"),
+    Op::new("relax.nn.conv3d_transpose"),
 ];
 
 /// A pattern for a matrix product of two patterns.

@@ -70,7 +70,7 @@ use crate::common::sizes::shape_dims;
 use crate::memory::copy_written_views::CopyWrittenViews;
 
 /// `R.zeros(shape, dtype)`.
-const ZEROS: Op = Op("relax.zeros");
+const ZEROS: Op = Op::new("relax.zeros");
 
 /// See the module's documentation.
 pub struct CallTirRewrite;

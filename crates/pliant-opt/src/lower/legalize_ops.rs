@@ -256,13 +256,13 @@ impl Legalizer<'_> {
             out.push(binding);
             return Ok(());
         };
-        if self.pass.skip.contains(op.0) {
+        if self.pass.skip.contains(op.name()) {
             out.push(binding);
             return Ok(());
         }
         let args = func.list(args).to_vec();
         let ty = func.expr_ty(binding.value);
-        if let Some(custom) = self.pass.custom.get(op.0).filter(|_| own) {
+        if let Some(custom) = self.pass.custom.get(op.name()).filter(|_| own) {
             let attrs = func.call_attrs(attrs).clone();
             let (custom, call) = (custom.clone(), (op, &args[..], &attrs, ty));
             return self.custom(func, binding, call, &custom, out);

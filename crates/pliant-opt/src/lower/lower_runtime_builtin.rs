@@ -54,13 +54,13 @@ use crate::common::names::{
 use crate::common::names::{null_vars, resolve_null};
 
 /// Operators that become calls of a builtin with the same operands.
-pub const BUILTIN_OPS: &[(&str, &str)] = &[
-    ("relax.reshape", "vm.builtin.reshape"),
-    ("relax.shape_of", "vm.builtin.shape_of"),
-    ("relax.tensor_to_shape", "vm.builtin.tensor_to_shape"),
-    (MAKE_CLOSURE.0, "vm.builtin.make_closure"),
-    (INVOKE_CLOSURE.0, "vm.builtin.invoke_closure"),
-    (INVOKE_PURE_CLOSURE.0, "vm.builtin.invoke_pure_closure"),
+pub const BUILTIN_OPS: &[(Op, &str)] = &[
+    (Op::new("relax.reshape"), "vm.builtin.reshape"),
+    (Op::new("relax.shape_of"), "vm.builtin.shape_of"),
+    (Op::new("relax.tensor_to_shape"), "vm.builtin.tensor_to_shape"),
+    (MAKE_CLOSURE, "vm.builtin.make_closure"),
+    (INVOKE_CLOSURE, "vm.builtin.invoke_closure"),
+    (INVOKE_PURE_CLOSURE, "vm.builtin.invoke_pure_closure"),
 ];
 use crate::common::purity::admit_effects;
 
@@ -121,7 +121,7 @@ fn lower(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Result<Option<
         ) => {
             return Err(PassError::internal(format!("{op} with {} operands", args.len())));
         }
-        _ => match BUILTIN_OPS.iter().find(|(name, _)| *name == op.0) {
+        _ => match BUILTIN_OPS.iter().find(|(own, _)| *own == op) {
             Some((_, builtin)) => {
                 let args = flat_operands(func, args);
                 packed_call(func, builtin, &args, ty)
@@ -146,7 +146,7 @@ fn operator_call(
         return None;
     }
     let (text, operands) = dynamic::describe(func, op, args, attrs);
-    let mut all = vec![func.str_value(op.0), func.str_value(&text)];
+    let mut all = vec![func.str_value(op.name()), func.str_value(&text)];
     all.extend(operands);
     Some(packed_call(func, dynamic::CALL_OPERATOR, &all, ty))
 }

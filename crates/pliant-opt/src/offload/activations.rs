@@ -5,24 +5,24 @@ use pliant_ir::{AttrValue, Op};
 
 use super::epilogue::{Activation, Line, Readers, call, scalar};
 
-const ADD: Op = Op("relax.add");
-const SUBTRACT: Op = Op("relax.subtract");
-const MULTIPLY: Op = Op("relax.multiply");
-const DIVIDE: Op = Op("relax.divide");
-const MAXIMUM: Op = Op("relax.maximum");
-const MINIMUM: Op = Op("relax.minimum");
-const LESS: Op = Op("relax.less");
-const WHERE: Op = Op("relax.where");
-const SIGMOID: Op = Op("relax.sigmoid");
-const LEAKY_RELU: Op = Op("relax.nn.leakyrelu");
+const ADD: Op = Op::new("relax.add");
+const SUBTRACT: Op = Op::new("relax.subtract");
+const MULTIPLY: Op = Op::new("relax.multiply");
+const DIVIDE: Op = Op::new("relax.divide");
+const MAXIMUM: Op = Op::new("relax.maximum");
+const MINIMUM: Op = Op::new("relax.minimum");
+const LESS: Op = Op::new("relax.less");
+const WHERE: Op = Op::new("relax.where");
+const SIGMOID: Op = Op::new("relax.sigmoid");
+const LEAKY_RELU: Op = Op::new("relax.nn.leakyrelu");
 
 /// Operators that are activations, and the names of these.
 const FUNCTIONS: &[(Op, &str)] = &[
     (SIGMOID, "sigmoid"),
-    (Op("relax.tanh"), "tanh"),
-    (Op("relax.nn.gelu"), "gelu"),
-    (Op("relax.nn.gelu_tanh"), "gelu_tanh"),
-    (Op("relax.nn.silu"), "silu"),
+    (Op::new("relax.tanh"), "tanh"),
+    (Op::new("relax.nn.gelu"), "gelu"),
+    (Op::new("relax.nn.gelu_tanh"), "gelu_tanh"),
+    (Op::new("relax.nn.silu"), "silu"),
 ];
 
 /// An activation of a variable.

@@ -14,15 +14,15 @@ pub(crate) use matrix::Matrix;
 /// Zero points at most: whole ones are exact in float32, and so are differences from integers of 8 bits.
 pub(crate) const MOST_ZERO: f64 = (1 << 16) as f64;
 
-const CAST: Op = Op("relax.astype");
-const SUBTRACT: Op = Op("relax.subtract");
-const MULTIPLY: Op = Op("relax.multiply");
-const DEQUANTIZE: Op = Op("relax.dequantize");
-const REPEAT: Op = Op("relax.repeat");
-const SLICE: Op = Op("relax.strided_slice");
+const CAST: Op = Op::new("relax.astype");
+const SUBTRACT: Op = Op::new("relax.subtract");
+const MULTIPLY: Op = Op::new("relax.multiply");
+const DEQUANTIZE: Op = Op::new("relax.dequantize");
+const REPEAT: Op = Op::new("relax.repeat");
+const SLICE: Op = Op::new("relax.strided_slice");
 /// What leaves the elements in their order.
 pub(crate) const RESHAPES: [Op; 3] =
-    [Op("relax.reshape"), Op("relax.expand_dims"), Op("relax.squeeze")];
+    [Op::new("relax.reshape"), Op::new("relax.expand_dims"), Op::new("relax.squeeze")];
 
 /// A product.
 #[derive(Clone, Debug)]

@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::kernel_attributes::KernelAttributes;
 
-const RELU: Op = Op("relax.nn.relu");
-const MAXIMUM: Op = Op("relax.maximum");
-const MINIMUM: Op = Op("relax.minimum");
+const RELU: Op = Op::new("relax.nn.relu");
+const MAXIMUM: Op = Op::new("relax.maximum");
+const MINIMUM: Op = Op::new("relax.minimum");
 
 /// The function that a kernel applies to each result (`pliant_kernels::epilogue::Activation`).
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -221,7 +221,7 @@ fn group_name(func: &Function, members: &[Binding]) -> String {
         // A loop function is what the call computes.
         let part = match TirCall::of(func, b.value) {
             Some(call) => call.callee.to_string(),
-            None => op.0.replace('.', "_"),
+            None => op.name().replace('.', "_"),
         };
         if name.len() + part.len() < MAX_NAME {
             name.push('_');

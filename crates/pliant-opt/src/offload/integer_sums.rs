@@ -11,14 +11,14 @@ use crate::offload::dequantized::{fits_rows, is_one};
 use crate::offload::epilogue::{Activation, Readers, scalar};
 
 /// `R.astype(x, dtype)`.
-pub const CAST: Op = Op("relax.astype");
+pub const CAST: Op = Op::new("relax.astype");
 /// `R.subtract(x1, x2)`.
-pub const SUBTRACT: Op = Op("relax.subtract");
-const MULTIPLY: Op = Op("relax.multiply");
-const DIVIDE: Op = Op("relax.divide");
-const ROUND: Op = Op("relax.round");
-const MAXIMUM: Op = Op("relax.maximum");
-const MINIMUM: Op = Op("relax.minimum");
+pub const SUBTRACT: Op = Op::new("relax.subtract");
+const MULTIPLY: Op = Op::new("relax.multiply");
+const DIVIDE: Op = Op::new("relax.divide");
+const ROUND: Op = Op::new("relax.round");
+const MAXIMUM: Op = Op::new("relax.maximum");
+const MINIMUM: Op = Op::new("relax.minimum");
 
 /// Sums, with columns last.
 #[derive(Clone, Copy, Debug)]

@@ -289,7 +289,7 @@ fn sites(func: &Function, roots: &[Op]) -> Vec<(Binding, bool)> {
 fn subject(func: &Function, binding: Binding) -> String {
     match func.expr(binding.value) {
         ExprData::Call { callee: Callee::Op(op), .. } => {
-            op.0.strip_prefix("relax.").unwrap_or(op.0).to_string()
+            op.name().strip_prefix("relax.").unwrap_or(op.name()).to_string()
         }
         _ => func.var(binding.var).name.to_string(),
     }

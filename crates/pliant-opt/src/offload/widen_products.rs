@@ -50,10 +50,11 @@ use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use crate::common::names::is_left_out;
 use crate::common::products::{CONVOLUTIONS, LINEAR, MATMUL};
 
-const CAST: Op = Op("relax.astype");
+const CAST: Op = Op::new("relax.astype");
 
 /// Beside convolutions, the operators whose kernels take float32.
-const OTHERS: [Op; 4] = [MATMUL, LINEAR, Op("relax.nn.attention"), Op("relax.nn.attention_bias")];
+const OTHERS: [Op; 4] =
+    [MATMUL, LINEAR, Op::new("relax.nn.attention"), Op::new("relax.nn.attention_bias")];
 
 /// The operators whose kernels take float32.
 fn widened_ops() -> impl Iterator<Item = Op> {

@@ -49,8 +49,8 @@ use rustc_hash::FxHashSet;
 
 use crate::common::products::{MATMUL, dims, product};
 
-const CONCAT: Op = Op("relax.concat");
-const SPLIT: Op = Op("relax.split");
+const CONCAT: Op = Op::new("relax.concat");
+const SPLIT: Op = Op::new("relax.split");
 
 /// See the module's documentation.
 pub struct CombineParallelMatmul;

@@ -46,7 +46,7 @@ use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 
 use crate::common::products::{MATMUL, attrs_of, is_known, known_before, product, same_type};
 
-const ADD: Op = Op("relax.add");
+const ADD: Op = Op::new("relax.add");
 
 /// See the module's documentation.
 pub struct ExpandMatmulOfSum;

@@ -44,7 +44,7 @@ use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 
 use crate::common::products::{PERMUTE, attrs_of, operands_of, permutation};
 
-const CONCAT: Op = Op("relax.concat");
+const CONCAT: Op = Op::new("relax.concat");
 
 /// See the module's documentation.
 pub struct ReorderPermuteDimsAfterConcat;

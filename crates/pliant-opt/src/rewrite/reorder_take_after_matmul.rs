@@ -44,7 +44,7 @@ use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 
 use crate::common::products::{MATMUL, attrs_of, dims, product};
 
-const TAKE: Op = Op("relax.take");
+const TAKE: Op = Op::new("relax.take");
 
 /// See the module's documentation.
 pub struct ReorderTakeAfterMatmul;

@@ -61,9 +61,9 @@ fn a_tensor_expression_takes_the_place_of_an_operator() {
 #[test]
 fn operators_that_a_function_makes_are_legalised_as_usual() {
     let by_parts: CustomLegalize = Arc::new(|call| {
-        let half = call.call_op(Op("relax.negative"), &[call.args[0]], Attrs::default())?;
+        let half = call.call_op(Op::new("relax.negative"), &[call.args[0]], Attrs::default())?;
         let half = call.emit(half);
-        call.call_op(Op("relax.add"), &[half, call.args[1]], Attrs::default())
+        call.call_op(Op::new("relax.add"), &[half, call.args[1]], Attrs::default())
     });
     let text = run(&with("relax.add", by_parts)).expect("it is legalised");
     assert!(text.contains("cls.negative") && text.contains("cls.add"), "{text}");

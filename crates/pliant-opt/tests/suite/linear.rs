@@ -14,7 +14,7 @@ fn chain(length: usize) -> IRModule {
     let ty = b.func_mut().intern(TypeData::tensor(vec![n, four], DType::Float32));
     let x = b.param("x", ty);
     let x = b.func_mut().var_expr(x);
-    let add = Op("relax.add");
+    let add = Op::new("relax.add");
     b.begin_dataflow().expect("no block is open");
     let mut last = x;
     for i in 0..length {

@@ -12,7 +12,7 @@ use pliant_ir::{Attrs, DType, IRModule, Op};
 use pliant_pass::{ModulePass, PassContext};
 use pliant_tensor::Tensor;
 
-const ADD: Op = Op("relax.add");
+const ADD: Op = Op::new("relax.add");
 
 fn builder() -> (FunctionBuilder<'static>, Type, Expr) {
     let mut b = FunctionBuilder::new(pliant_ops::registry());
@@ -49,7 +49,7 @@ fn mixed(steps: usize) -> IRModule {
         let alias = b.func_mut().var_expr(alias);
         let dims = b.func().types.get(ty).dims().expect("the shape is known").to_vec();
         let shape = b.func_mut().shape(&dims);
-        let reshape = b.call_op(Op("relax.reshape"), &[alias, shape], Attrs::default(), &[]);
+        let reshape = b.call_op(Op::new("relax.reshape"), &[alias, shape], Attrs::default(), &[]);
         let reshaped = b.emit(reshape.expect("reshape has a type"));
         last = b.func_mut().var_expr(reshaped);
         constant = add(&mut b, constant, one);

@@ -160,11 +160,11 @@ fn operator_text(pattern: &Pattern) -> String {
 
 /// The problem that an operator does not exist, with a suggestion.
 pub fn unknown_op(op: Op, ops: &dyn OpRegistry) -> Option<Problem> {
-    if ops.lookup(op.0).is_some() {
+    if ops.lookup(op.name()).is_some() {
         return None;
     }
     let problem = Problem::new(format!("there is no operator '{op}'"));
-    Some(match did_you_mean(op.0, ops.names()) {
+    Some(match did_you_mean(op.name(), ops.names()) {
         Some(help) => problem.with_help(help),
         None => problem,
     })

@@ -10,7 +10,7 @@ use pliant_ir::{Op, OpRegistry};
 
 use crate::writers::Writers;
 
-const ASSERT_OP: Op = Op("relax.assert_op");
+const ASSERT_OP: Op = Op::new("relax.assert_op");
 
 /// Maximum length of a chain of copies that is followed.
 const MAX_COPIES: usize = 1 << 20;

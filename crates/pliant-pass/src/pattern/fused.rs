@@ -36,9 +36,9 @@ pub fn make_fused_bias_activation_pattern(
         let mut operand = added.clone();
         if allow_reshape {
             let shape = wildcard();
-            operand = is_op(Op("relax.reshape")).call([added.clone(), shape]) | added.clone();
+            operand = is_op(Op::new("relax.reshape")).call([added.clone(), shape]) | added.clone();
         }
-        pattern = is_op(Op("relax.add")).call([pattern, operand]);
+        pattern = is_op(Op::new("relax.add")).call([pattern, operand]);
         bias = Some(added);
     }
     if let Some(activation) = activation {

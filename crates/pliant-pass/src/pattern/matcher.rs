@@ -20,32 +20,11 @@ use super::node::Pattern;
 use super::size::SizeTerm;
 use super::table::{Node, NodeId, PatternTable};
 
-/// Operators with commutative operands.
-const COMMUTATIVE: &[&str] = &[
-    "relax.add",
-    "relax.multiply",
-    "relax.maximum",
-    "relax.minimum",
-    "relax.equal",
-    "relax.not_equal",
-    "relax.logical_and",
-    "relax.logical_or",
-    "relax.logical_xor",
-    "relax.bitwise_and",
-    "relax.bitwise_or",
-    "relax.bitwise_xor",
-];
-
 /// Maximum number of search steps. A pattern with more alternatives is not useful.
 const MAX_STEPS: u32 = 1 << 20;
 
 /// Maximum nesting depth of negations.
 const MAX_NEGATIONS: u32 = 64;
-
-/// Whether the operands of an operator are commutative.
-pub fn is_commutative(op: Op) -> bool {
-    COMMUTATIVE.contains(&op.0)
-}
 
 /// The expressions matched by each pattern.
 #[derive(Clone, Debug, Default)]
@@ -433,7 +412,7 @@ impl<'a> Search<'a> {
                     return None;
                 }
                 if let [left, right] = *args
-                    && is_commutative(op)
+                    && self.ops.is_commutative(op)
                     && let [x, y] = *found
                     && left != right
                 {

@@ -65,5 +65,5 @@ pub fn value(func: &Function, name: &str) -> Expr {
 }
 
 pub fn op(name: &'static str) -> Pattern {
-    is_op(Op(name))
+    is_op(Op::new(name))
 }

@@ -88,7 +88,7 @@ fn alternatives_are_tried_until_the_whole_fits() {
     assert!(!fits(&f, "a", &wrong));
     assert!(fits(&f, "b", &!op("relax.exp").call([wildcard()])));
     assert!(!fits(&f, "a", &!op("relax.exp").call([wildcard()])));
-    let call = (is_op(Op("relax.exp")) | is_op(Op("relax.sqrt"))).call([wildcard()]);
+    let call = (is_op(Op::new("relax.exp")) | is_op(Op::new("relax.sqrt"))).call([wildcard()]);
     assert!(fits(&f, "a", &call) && !fits(&f, "b", &call));
     let optional = op("relax.multiply")
         .call([wildcard(), wildcard()])

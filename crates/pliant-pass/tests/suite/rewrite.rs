@@ -11,8 +11,8 @@ use pliant_pass::pattern::{
     wildcard,
 };
 
-const ADD: Op = Op("relax.add");
-const MULTIPLY: Op = Op("relax.multiply");
+const ADD: Op = Op::new("relax.add");
+const MULTIPLY: Op = Op::new("relax.multiply");
 
 /// Replaces `exp(w)` by `w`.
 fn drop_exp(f: &mut Function) -> Result<usize, PassError> {
@@ -90,7 +90,7 @@ fn replacements_must_fit() {
     let p = op("relax.exp").call([w.clone()]);
     let done = rewrite_call(&mut f, &p, ops(), None, |cx, m| {
         let x = cx.defs.origin(cx.func, m.get(&w).expect("a"));
-        Ok(Some(cx.call(Op("relax.sqrt"), &[x], Attrs::default())?))
+        Ok(Some(cx.call(Op::new("relax.sqrt"), &[x], Attrs::default())?))
     });
     assert_eq!(done.expect("it fits"), 1);
     let out = text(&f);
@@ -113,7 +113,7 @@ fn effects_stay_where_they_are() {
     let run = |f: &mut Function| {
         rewrite_call(f, &p, ops(), None, |cx, m| {
             let x = m.get(&w).expect("x");
-            Ok(Some(cx.call(Op("relax.sin"), &[x], Attrs::default())?))
+            Ok(Some(cx.call(Op::new("relax.sin"), &[x], Attrs::default())?))
         })
         .expect("it ends")
     };
@@ -146,7 +146,7 @@ fn values_cross_blocks_branches_and_functions() {
     let w = wildcard();
     let p = op("relax.negative").call([op("relax.exp").call([w.clone()])]);
     let count = rewrite_call(&mut f, &p, ops(), None, |cx, m| {
-        Ok(Some(cx.call(Op("relax.sin"), &[m.get(&w).expect("a")], Attrs::default())?))
+        Ok(Some(cx.call(Op::new("relax.sin"), &[m.get(&w).expect("a")], Attrs::default())?))
     });
     assert_eq!(count.expect("it ends"), 1);
     // a is used outside of its block, so it is not a dataflow variable any more; text() verifies
@@ -195,8 +195,8 @@ fn contexts_replace_several_values_at_once() {
         let mut with = BlockReplacement::default();
         let mut namer = pliant_pass::rewrite::Namer::new(func);
         let mut bind = |func: &mut Function, op: &'static str, args: &[_], attrs: Attrs| {
-            let ty = ops().infer(func, Op(op), args, &attrs, &[]).expect("it has a type");
-            let call = func.call(pliant_ir::relax::Callee::Op(Op(op)), args, attrs, &[], ty);
+            let ty = ops().infer(func, Op::new(op), args, &attrs, &[]).expect("it has a type");
+            let call = func.call(pliant_ir::relax::Callee::Op(Op::new(op)), args, attrs, &[], ty);
             namer.bind(func, "t", call, &mut with.bindings)
         };
         let pair = func.tuple(&[p, q]);
@@ -283,7 +283,7 @@ fn chain(length: usize) -> Function {
     b.begin_dataflow().expect("no block is open");
     for i in 0..length {
         let op = ["relax.exp", "relax.sqrt", "relax.negative", "relax.sin"][i % 4];
-        let call = b.call_op(Op(op), &[last], Attrs::default(), &[]).expect("it has a type");
+        let call = b.call_op(Op::new(op), &[last], Attrs::default(), &[]).expect("it has a type");
         let v = b.emit(call);
         if i + 1 == length {
             b.mark_output(v);

@@ -117,7 +117,7 @@ fn stand_in(node: &NodeRef, depth: u32) -> Option<NodeRef> {
             let func = state.func()?;
             match func.expr(*e) {
                 ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => {
-                    crate::relax::classes::call_op(NULL_VALUE.0, Vec::new())
+                    crate::relax::classes::call_op(NULL_VALUE.name(), Vec::new())
                 }
                 // Type rules inspect these operands themselves.
                 ExprData::Str(_) | ExprData::DType(_) | ExprData::Func(_) => return None,

@@ -52,7 +52,7 @@ fn checked(py: Python<'_>, call: NodeRef) -> Result<Bound<'_, PyAny>> {
 /// A call of a library operator, given by its full name.
 pub fn call_op(op: &'static str, args: Vec<NodeRef>) -> NodeRef {
     NodeRef::new(Node::Call(CallNode {
-        callee: CalleeNode::Op(Op(op)),
+        callee: CalleeNode::Op(Op::new(op)),
         args,
         attrs: Default::default(),
         ty_args: Vec::new(),
@@ -313,7 +313,7 @@ impl Expr {
     fn astype<'py>(&self, dtype: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let attrs = pliant_ir::Attrs::default().with("dtype", attr_value(dtype)?);
         let call = CallNode {
-            callee: CalleeNode::Op(Op("relax.astype")),
+            callee: CalleeNode::Op(Op::new("relax.astype")),
             args: vec![self.node.clone()],
             attrs,
             ty_args: Vec::new(),

@@ -42,12 +42,12 @@ impl OpFunction {
     /// The full name.
     #[getter]
     fn name(&self) -> &'static str {
-        self.op.0
+        self.op.name()
     }
 
     #[getter]
     fn __name__(&self) -> &'static str {
-        self.op.0.rsplit('.').next().unwrap_or(self.op.0)
+        self.op.name().rsplit('.').next().unwrap_or(self.op.name())
     }
 
     #[getter]
@@ -101,7 +101,7 @@ impl OpFunction {
     }
 
     fn __repr__(&self) -> String {
-        format!("Op({})", self.op.0)
+        format!("Op({})", self.op.name())
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -111,7 +111,7 @@ impl OpFunction {
     fn __hash__(&self) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut h = rustc_hash::FxHasher::default();
-        self.op.0.hash(&mut h);
+        self.op.name().hash(&mut h);
         h.finish()
     }
 

@@ -161,7 +161,8 @@ pub fn in_func(home: &Arc<Home>, e: ir::Expr) -> NodeRef {
 /// # Errors
 /// An error of the Python interpreter.
 pub fn callee<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyAny>> {
-    let op = |op: pliant_ir::Op| Ok(Bound::new(py, crate::relax::op::get_op(op.0)?)?.into_any());
+    let op =
+        |op: pliant_ir::Op| Ok(Bound::new(py, crate::relax::op::get_op(op.name())?)?.into_any());
     match node.get() {
         Node::Call(call) => match &call.callee {
             CalleeNode::Op(o) => op(*o),

@@ -343,7 +343,7 @@ impl<'s> FuncParser<'_, 's> {
             given.pop();
         }
         for (i, operand) in sig.operands.iter().enumerate().filter(|(_, o)| !o.optional) {
-            let Some(value) = dialect::missing_operand(op.0, operand.name) else { continue };
+            let Some(value) = dialect::missing_operand(op.name(), operand.name) else { continue };
             if given.len() <= i {
                 given.resize_with(i + 1, || None);
             }

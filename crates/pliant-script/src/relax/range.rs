@@ -8,8 +8,8 @@ use crate::dialect::Ns;
 use crate::errors::{Kind, Res};
 use crate::python::ast::{Expr, Range};
 
-const ITEM: Op = Op("relax.item");
-const TRIP_COUNT: Op = Op("relax.trip_count");
+const ITEM: Op = Op::new("relax.item");
+const TRIP_COUNT: Op = Op::new("relax.trip_count");
 
 /// The range of the loop counter.
 pub(super) struct Counting {

@@ -399,7 +399,7 @@ impl<'s> FuncParser<'_, 's> {
 
     /// A call of an operator that is built into the IR.
     fn special(&mut self, op: Op, args: &[IrExpr], ty_args: &[Type], range: Range) -> Res<IrExpr> {
-        if self.cx.ops.lookup(op.0).is_some() {
+        if self.cx.ops.lookup(op.name()).is_some() {
             let mut attrs = Attrs::default();
             if let Some(sig) = self.cx.ops.signature(op) {
                 for (name, default) in &sig.attrs {
@@ -546,7 +546,7 @@ impl<'s> FuncParser<'_, 's> {
         };
         let tuple = self.b.func_mut().tuple(&fields);
         let ty_args = self.packed_types(call)?;
-        if self.cx.ops.lookup(CALL_BUILTIN_WITH_CTX.0).is_none() {
+        if self.cx.ops.lookup(CALL_BUILTIN_WITH_CTX.name()).is_none() {
             self.effect(WHAT, e.range)?;
         }
         self.special(CALL_BUILTIN_WITH_CTX, &[callee, tuple], &ty_args, e.range)

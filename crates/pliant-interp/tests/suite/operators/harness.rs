@@ -42,7 +42,7 @@ pub fn call(
     };
     let operands: Vec<Expr> = args.iter().map(|a| build.operand(a)).collect();
     let mut fb = build.fb;
-    let call = fb.call_op(Op(op), &operands, attrs.clone(), &[]).map_err(|e| e.to_string())?;
+    let call = fb.call_op(Op::new(op), &operands, attrs.clone(), &[]).map_err(|e| e.to_string())?;
     let result = fb.emit(call);
     let result = fb.func_mut().var_expr(result);
     let mut module = IRModule::new();

@@ -55,7 +55,7 @@ impl Verifier<'_> {
             return;
         }
         let what = match callee {
-            Callee::Op(op) => op.0.to_string(),
+            Callee::Op(op) => op.name().to_string(),
             Callee::Expr(e) => match self.f.expr(e) {
                 ExprData::Global(s) | ExprData::Extern(s) => self.f.str(*s).to_string(),
                 ExprData::Var(v) => self.name(*v).to_string(),

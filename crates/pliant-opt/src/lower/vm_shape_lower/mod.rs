@@ -83,7 +83,10 @@ use pliant_pass::pass::for_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::names::RESHAPE;
+use crate::common::names::{
+    ALLOC_TENSOR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL_STORAGE,
+    MEMORY_KILL_TENSOR, RESHAPE,
+};
 use crate::common::purity::admit_effects;
 
 /// A generated loop function and its name.
@@ -144,14 +147,23 @@ fn lowered_later(module: &IRModule) -> FxHashSet<Arc<str>> {
     later
 }
 
+/// The operators that only exist before this pass.
+const EARLIER_STAGES: [Op; 8] = [
+    CALL_TIR,
+    CALL_DPS_PACKED,
+    RESHAPE,
+    ALLOC_TENSOR,
+    MEMORY_ALLOC_STORAGE,
+    MEMORY_ALLOC_TENSOR,
+    MEMORY_KILL_STORAGE,
+    MEMORY_KILL_TENSOR,
+];
+
 /// Whether a function contains operators that an earlier pass of the minimum build lowers.
 fn holds_operators(func: &Function) -> bool {
     let lowered_earlier = |op: Op| {
-        let by_stage = [CALL_TIR, CALL_DPS_PACKED, RESHAPE].contains(&op)
-            || op.0.starts_with("relax.builtin.")
-            || op.0.starts_with("relax.memory.");
         let decl = pliant_ops::registry().decl(op);
-        by_stage || decl.is_some_and(|d| !matches!(d.legalize, Legalize::Keep))
+        EARLIER_STAGES.contains(&op) || decl.is_some_and(|d| !matches!(d.legalize, Legalize::Keep))
     };
     bindings(func).iter().any(|(_, binding)| match func.expr(binding.value) {
         ExprData::Call { callee: Callee::Op(op), .. } => lowered_earlier(*op),

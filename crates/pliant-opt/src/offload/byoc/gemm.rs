@@ -34,9 +34,9 @@ pub const ACTIVATIONS: &[(&str, &str)] = &[
     ("relax.tanh", "tanh"),
 ];
 
-const MATMUL: Op = Op("relax.matmul");
-const ADD: Op = Op("relax.add");
-const PERMUTE: Op = Op("relax.permute_dims");
+const MATMUL: Op = Op::new("relax.matmul");
+const ADD: Op = Op::new("relax.add");
+const PERMUTE: Op = Op::new("relax.permute_dims");
 
 /// The backend's patterns, from the smallest to the largest: the last ones are tried first.
 pub(super) fn patterns() -> Vec<FusionPattern> {
@@ -74,7 +74,7 @@ fn pattern(
     if let Some((op, short)) = activation {
         name.push('_');
         name.push_str(short);
-        whole = is_op(Op(op)).call([whole]);
+        whole = is_op(Op::new(op)).call([whole]);
     }
     let mut out = FusionPattern::new(name, whole)
         .with_annotation("lhs", &lhs)
@@ -223,7 +223,7 @@ fn describe(inner: &Function) -> Option<Generated> {
                 last = Some(b.var);
             }
             op => {
-                let (_, short) = ACTIVATIONS.iter().find(|(name, _)| *name == op.0)?;
+                let (_, short) = ACTIVATIONS.iter().find(|(name, _)| *name == op.name())?;
                 symbol.push('.');
                 symbol.push_str(short);
                 last = Some(b.var);

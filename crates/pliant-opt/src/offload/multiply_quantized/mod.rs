@@ -70,9 +70,9 @@ use convolution::Convolved;
 use left::{Left, Zero};
 use right::Right;
 
-const MULTIPLY: Op = Op("relax.multiply");
-const DEQUANTIZE: Op = Op("relax.dequantize");
-const EXPAND: Op = Op("relax.expand_dims");
+const MULTIPLY: Op = Op::new("relax.multiply");
+const DEQUANTIZE: Op = Op::new("relax.dequantize");
+const EXPAND: Op = Op::new("relax.expand_dims");
 
 /// See the module's documentation.
 pub struct MultiplyQuantized;

@@ -49,12 +49,12 @@ use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
 /// The operators, by the number of spatial dims.
 pub(crate) const OPS: [Op; 6] = [
-    Op("relax.nn.max_pool1d"),
-    Op("relax.nn.max_pool2d"),
-    Op("relax.nn.max_pool3d"),
-    Op("relax.nn.avg_pool1d"),
-    Op("relax.nn.avg_pool2d"),
-    Op("relax.nn.avg_pool3d"),
+    Op::new("relax.nn.max_pool1d"),
+    Op::new("relax.nn.max_pool2d"),
+    Op::new("relax.nn.max_pool3d"),
+    Op::new("relax.nn.avg_pool1d"),
+    Op::new("relax.nn.avg_pool2d"),
+    Op::new("relax.nn.avg_pool3d"),
 ];
 
 /// The row of the table.

@@ -180,7 +180,7 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
 }
 
 /// The operator that prevents what depends on it from being lifted.
-const STOP_LIFT_PARAMS: Op = Op("relax.builtin.stop_lift_params");
+const STOP_LIFT_PARAMS: Op = Op::new("relax.builtin.stop_lift_params");
 
 fn may_move(func: &Function, e: Expr, effects: &Effects) -> bool {
     match func.expr(e) {

@@ -7,8 +7,8 @@ use pliant_pass::pattern::RewriteCx;
 use super::casts::{is_float, narrow};
 use crate::common::products::{operands_of, same_type};
 
-const MULTIPLY: Op = Op("relax.multiply");
-const DIVIDE: Op = Op("relax.divide");
+const MULTIPLY: Op = Op::new("relax.multiply");
+const DIVIDE: Op = Op::new("relax.divide");
 
 /// A constant of one element.
 pub(super) fn number(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {

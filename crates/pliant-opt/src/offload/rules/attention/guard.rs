@@ -11,9 +11,9 @@ use super::scores::Scores;
 use super::{SOFTMAX, Uses, WHERE};
 use crate::common::products::{attrs_of, operands_of};
 
-const EQUAL: Op = Op("relax.equal");
-const ISNAN: Op = Op("relax.isnan");
-const MAX: Op = Op("relax.max");
+const EQUAL: Op = Op::new("relax.equal");
+const ISNAN: Op = Op::new("relax.isnan");
+const MAX: Op = Op::new("relax.max");
 
 /// What queries get all of whose scores are minus infinity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -85,13 +85,13 @@ use crate::common::products::{MATMUL, PERMUTE, attrs_of, operands_of, permutatio
 use crate::offload::rule::{Kept, Offloaded, Rule, RuleInfo, Site, Stage, Verdict};
 use matcher::Attention;
 
-const ATTENTION: Op = Op("relax.nn.attention");
-const ATTENTION_BIAS: Op = Op("relax.nn.attention_bias");
-const CAST: Op = Op("relax.astype");
-const LOGICAL_AND: Op = Op("relax.logical_and");
-const LOGICAL_NOT: Op = Op("relax.logical_not");
-const SOFTMAX: Op = Op("relax.nn.softmax");
-const WHERE: Op = Op("relax.where");
+const ATTENTION: Op = Op::new("relax.nn.attention");
+const ATTENTION_BIAS: Op = Op::new("relax.nn.attention_bias");
+const CAST: Op = Op::new("relax.astype");
+const LOGICAL_AND: Op = Op::new("relax.logical_and");
+const LOGICAL_NOT: Op = Op::new("relax.logical_not");
+const SOFTMAX: Op = Op::new("relax.nn.softmax");
+const WHERE: Op = Op::new("relax.where");
 
 /// Heads and places exchanged.
 const EXCHANGED: [usize; 4] = [0, 2, 1, 3];

@@ -11,15 +11,15 @@ use super::CAST;
 use crate::common::names::RESHAPE;
 use crate::common::products::{ADD, attrs_of, operands_of};
 
-const BROADCAST: Op = Op("relax.broadcast_to");
-const ARANGE: Op = Op("relax.arange");
-const FULL: Op = Op("relax.full");
-const ONES: Op = Op("relax.ones");
-const SIZES: Op = Op("relax.shape_to_tensor");
-const SUBTRACT: Op = Op("relax.subtract");
-const TRIL: Op = Op("relax.tril");
-const TRIU: Op = Op("relax.triu");
-const RESHAPES: [Op; 3] = [RESHAPE, Op("relax.expand_dims"), Op("relax.squeeze")];
+const BROADCAST: Op = Op::new("relax.broadcast_to");
+const ARANGE: Op = Op::new("relax.arange");
+const FULL: Op = Op::new("relax.full");
+const ONES: Op = Op::new("relax.ones");
+const SIZES: Op = Op::new("relax.shape_to_tensor");
+const SUBTRACT: Op = Op::new("relax.subtract");
+const TRIL: Op = Op::new("relax.tril");
+const TRIU: Op = Op::new("relax.triu");
+const RESHAPES: [Op; 3] = [RESHAPE, Op::new("relax.expand_dims"), Op::new("relax.squeeze")];
 
 /// How deep an integer is looked into.
 const DEEP: u32 = 12;
@@ -123,10 +123,10 @@ enum Than {
 }
 
 const COMPARISONS: [(Op, Than); 4] = [
-    (Op("relax.less"), Than::Less),
-    (Op("relax.less_equal"), Than::LessEqual),
-    (Op("relax.greater"), Than::Greater),
-    (Op("relax.greater_equal"), Than::GreaterEqual),
+    (Op::new("relax.less"), Than::Less),
+    (Op::new("relax.less_equal"), Than::LessEqual),
+    (Op::new("relax.greater"), Than::Greater),
+    (Op::new("relax.greater_equal"), Than::GreaterEqual),
 ];
 
 /// Numbers beyond which integers are not reasoned about: with sizes that kernels take, those of 32 bits do not wrap around before.

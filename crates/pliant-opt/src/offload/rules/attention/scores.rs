@@ -10,8 +10,8 @@ use super::positional_masks::{Bound, Condition, bound, bound_of_sum};
 use super::{LOGICAL_AND, LOGICAL_NOT, WHERE};
 use crate::common::products::{ADD, MATMUL, operands_of};
 
-const TANH: Op = Op("relax.tanh");
-const LOGICAL_OR: Op = Op("relax.logical_or");
+const TANH: Op = Op::new("relax.tanh");
+const LOGICAL_OR: Op = Op::new("relax.logical_or");
 
 /// Sums and masks of one attention at most.
 const MOST: usize = 6;

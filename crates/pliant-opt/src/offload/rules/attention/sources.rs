@@ -10,8 +10,8 @@ use super::factors::factored;
 use crate::common::names::RESHAPE;
 use crate::common::products::{PERMUTE, attrs_of, operands_of, permutation};
 
-const REPEAT: Op = Op("relax.repeat");
-const SPLIT: Op = Op("relax.split");
+const REPEAT: Op = Op::new("relax.repeat");
+const SPLIT: Op = Op::new("relax.split");
 
 /// How queries, keys or values lie in a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::offload::activations::applied;
 use crate::offload::epilogue::{Activation, Readers, call, scalar};
 use crate::offload::rule::Kept;
 
-const ADD: Op = Op("relax.add");
+const ADD: Op = Op::new("relax.add");
 
 /// Weights.
 #[derive(Clone, Debug)]

@@ -80,7 +80,7 @@ fn checked_lengths(b: &mut te::Body, l: &Layer, steps: &Expr, from: &Tensor, to:
         };
         let length = b.let_("length", &length);
         let inside = te::and(&te::ge(&length, &te::int(0)), &te::le(&length, steps));
-        let name = l.op.0;
+        let name = l.op.name();
         let message = format!("{name}: the sequence length {{0}} is out of range for {{1}} steps");
         let told = te::explain(&inside, &[length.clone(), steps.clone()]);
         b.assert(&told, Failed::Index.mark(&message));

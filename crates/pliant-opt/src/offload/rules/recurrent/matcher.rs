@@ -10,9 +10,9 @@ use crate::common::names::is_left_out;
 use crate::common::names::resolve_null;
 use crate::offload::rule::Kept;
 
-pub(super) const LSTM: Op = Op("relax.nn.lstm");
-pub(super) const GRU: Op = Op("relax.nn.gru");
-pub(super) const RNN: Op = Op("relax.nn.rnn");
+pub(super) const LSTM: Op = Op::new("relax.nn.lstm");
+pub(super) const GRU: Op = Op::new("relax.nn.gru");
+pub(super) const RNN: Op = Op::new("relax.nn.rnn");
 
 /// Steps of all sequences from which packing weights that a run gives pays, as far as a program tells how many there are. Loops
 /// read weights as they lie: one step of an LSTM of 256 units takes them 0.16 ms, and the kernel 0.55 with one thread and 0.27 with
