@@ -1,4 +1,4 @@
-//! What statements read, write and name: the facts that code generators and passes share.
+//! The buffers and variables that statements read, write and use: analyses that code generators and passes share.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -8,14 +8,14 @@ use rustc_hash::FxHashSet;
 
 use crate::walk::{for_each_stmt, own_exprs};
 
-/// Buffers of at most this many bytes live on the stack when their size is constant.
+/// Maximum size in bytes of a buffer on the stack. Its size must be constant.
 pub const STACK_BYTES: u64 = 16 * 1024;
-/// Buffers of at most this many elements may live in registers.
+/// Maximum number of elements of a buffer that may be kept in registers.
 pub const REGISTER_ELEMENTS: u64 = 64;
-/// The note on a parallel loop: how many of its turns are worth a thread's while (about a microsecond).
+/// The annotation of a parallel loop that states how many iterations are worth a thread (about a microsecond of work).
 pub const PARALLEL_GRAIN: &str = "grain";
 
-/// The bytes of a buffer whose dims are constants; `None` where one is not, or the size is negative or overflows.
+/// The size in bytes of a buffer with constant dims; `None` if a dim is negative or not constant, or if the size overflows.
 pub fn constant_size(f: &PrimFunc, buffer: Buffer) -> Option<u64> {
     let data = f.buffer(buffer);
     data.shape.iter().try_fold(data.dtype.size() as u64, |bytes, &dim| {
@@ -23,8 +23,8 @@ pub fn constant_size(f: &PrimFunc, buffer: Buffer) -> Option<u64> {
     })
 }
 
-/// The buffers that a function may write: those that it stores into, and those whose address it passes to a linked or
-/// packed function, unless that is a kernel that only reads them. Of a library kernel, its results.
+/// The buffers that a function may write: those that it stores into, and those whose address it passes to a linked or packed
+/// function, except kernels that only read them. Of a library kernel, the buffers that the kernel writes.
 pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
     let mut written = FxHashSet::default();
     let mut calls = Vec::new();
@@ -110,7 +110,7 @@ pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
             });
         }
     });
-    // Calls take tensors: memory and sizes.
+    // Calls receive their buffers as tensors, with dims and strides.
     for b in described {
         let data = f.buffer(b);
         for &size in data.shape.iter().chain(&data.strides) {
@@ -128,7 +128,7 @@ pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
     used
 }
 
-/// The buffer that an address is in.
+/// The buffer in which an expression takes an address.
 fn addressed(f: &PrimFunc, e: Expr) -> Option<Buffer> {
     let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(e) else { return None };
     match f.expr(*element.first()?) {
@@ -137,9 +137,8 @@ fn addressed(f: &PrimFunc, e: Expr) -> Option<Buffer> {
     }
 }
 
-/// The slots of a small buffer that can live in registers: first element and lanes of each. `None`
-/// where the buffer is large, its
-/// address is taken, an index is not constant, slots overlap, or a parallel loop uses it.
+/// The slots of a small buffer that can be kept in registers: the first element and the number of lanes of each. `None` if the
+/// buffer is large, its address is taken, an index is not constant, slots overlap, or a parallel loop uses it.
 pub fn register_slots(f: &PrimFunc, buffer: Buffer, body: Stmt) -> Option<Vec<(i64, u16)>> {
     let data = f.buffer(buffer);
     let elements = constant_size(f, buffer)? / data.dtype.size() as u64;

@@ -23,12 +23,12 @@ use crate::guards::{self, Bindings, Guard};
 use crate::index_facts::{IndexFacts, Mark};
 use crate::walk::{for_each_stmt, own_exprs, substitute_expr, uses_any};
 
-/// The attribute that lists the int64 parameters, by position, that may have any value: nothing here relies on their
-/// bounds. It is always written here, never taken from a script.
+/// The attribute that lists the int64 parameters, by position, that may have any value: no proof relies on their bounds.
+/// CheckBounds recomputes it and never takes it from a script.
 pub const UNBOUNDED: &str = "tir.unbounded_params";
 
-/// The int64 parameters that only go into values and conditions: no index and no size depends on them, so that no proof
-/// needs their bounds. A condition over them is assumed only where its arithmetic fits 64 bits whatever they are
+/// The int64 parameters that are used only in values and conditions: no index and no size depends on them, so that no proof needs
+/// their bounds. A condition over them is assumed only if its arithmetic fits 64 bits for all their values
 /// ([`crate::fit::Fact::exact`]).
 pub(crate) fn unbounded_params(f: &PrimFunc) -> Vec<usize> {
     let mut bounded: FxHashSet<Var> = FxHashSet::default();
@@ -63,7 +63,7 @@ pub(crate) fn unbounded_params(f: &PrimFunc) -> Vec<usize> {
     f.params.iter().enumerate().filter(|(_, p)| free(p)).map(|(i, _)| i).collect()
 }
 
-/// The positions that [`UNBOUNDED`] lists; none where the checks were not made yet.
+/// The positions that [`UNBOUNDED`] lists; empty before CheckBounds has run.
 pub(crate) fn listed_unbounded(f: &PrimFunc) -> Vec<usize> {
     let Some(AttrValue::List(list)) = f.attrs.get(UNBOUNDED) else { return Vec::new() };
     list.iter().filter_map(|v| usize::try_from(v.as_int()?).ok()).collect()
@@ -95,9 +95,9 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
 
 struct Checker {
     facts: IndexFacts,
-    /// Expressions that were found to be in bounds everywhere.
+    /// Expressions that need no guards in the current scope, since all their accesses are in bounds.
     known: FxHashSet<Expr>,
-    /// How many expressions were found so far whose accesses have guards.
+    /// The number of expressions found so far whose accesses have guards.
     guarded_uses: usize,
     /// Variables that the guards of the current statement bind.
     bindings: Bindings,
@@ -116,7 +116,8 @@ struct Loop {
 }
 
 impl Checker {
-    /// A buffer whose memory is allocated here: its dims are computed with overflow checks.
+    /// Adds the facts about a buffer that is allocated here: its dims are computed with overflow checks. Rejects strides, offsets,
+    /// and sizes that depend on memory.
     fn allocated(&mut self, f: &PrimFunc, b: Buffer) {
         let data = f.buffer(b);
         if !data.strides.is_empty() || data.elem_offset.is_some() {
@@ -216,8 +217,8 @@ impl Checker {
         if guards::reads(f, e) { self.bindings.whole(f, e, guards) } else { e }
     }
 
-    /// An index, with its loads bound to variables if the machine may load one of them twice. Proofs take all occurrences
-    /// of a load for one value, but each side of a conditional loads anew.
+    /// An index, with its loads bound to variables if generated code may execute one of them twice. Proofs assume that all
+    /// occurrences of a load have one value, but each side of a conditional loads anew.
     fn bind_repeated_loads(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         if expr::loads_may_repeat(f, e) { self.bindings.loads(f, e, guards) } else { e }
     }
@@ -257,7 +258,7 @@ impl Checker {
         StmtData::Alloc(go, both)
     }
 
-    /// Assumes for what follows what a statement that only checks has checked.
+    /// Assumes, for the statements that follow, the conditions that a statement asserts at its start.
     fn checked(&mut self, f: &PrimFunc, mut s: Stmt) {
         loop {
             s = match f.stmt(s) {

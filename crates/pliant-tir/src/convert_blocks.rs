@@ -1,4 +1,4 @@
-//! ConvertBlocksToLoops: a block becomes its body, with the axes replaced by their bindings, under its predicate.
+//! ConvertBlocksToLoops: replaces a block by its body, under its predicate and with the axes replaced by their bindings.
 
 use pliant_ir::tir::bind_calls::may_change;
 use pliant_ir::tir::{PrimFunc, StmtData, VarTy};
@@ -27,7 +27,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         let mut map = FxHashMap::default();
         let mut once = Vec::new();
         for iter in &b.iters {
-            // The body may write what an axis is read from.
+            // The body may write memory that the binding reads, so such a binding is evaluated once.
             let value = if may_change(f, iter.binding) {
                 let var = f.add_var("axis", VarTy::Value(f.expr_ty(iter.binding)));
                 once.push((var, iter.binding));

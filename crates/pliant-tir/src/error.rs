@@ -1,13 +1,13 @@
-//! What can go wrong while lowering.
+//! The error that lowering returns.
 
 use std::fmt;
 
 /// A loop function cannot be lowered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowerError {
-    /// The pass that refused.
+    /// The pass that failed.
     pub pass: &'static str,
-    /// Why.
+    /// The reason.
     pub message: String,
 }
 

@@ -1,19 +1,19 @@
-//! Which integer arithmetic provably does not overflow, so that what is proved of integers holds of machine words.
+//! Overflow analysis: which integer arithmetic provably does not overflow, so that proofs about integers hold for machine words.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty, Var, VarTy};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-/// The magnitude that int64 parameters (those that reach an index or a size), sizes and dims have at most: the entry of a
-/// kernel and its allocations check it.
+/// Maximum magnitude of sizes, dims, and those int64 parameters that reach an index or a size. The entry of a loop function and its
+/// allocations check it.
 pub const SIZE_LIMIT: i64 = 1 << 40;
 
 /// The integers from `lo` to `hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// The least.
+    /// The least integer.
     pub lo: i128,
-    /// The greatest.
+    /// The greatest integer.
     pub hi: i128,
 }
 
@@ -23,7 +23,7 @@ impl Interval {
         Interval { lo: lo.into(), hi: hi.into() }
     }
 
-    /// What the integer type holds; floats get the widest.
+    /// The values of an integer type. For floats, the interval that contains the values of all integer types.
     pub fn of_type(dtype: DType) -> Self {
         let bits = (dtype.size() * 8) as u32;
         match dtype {
@@ -34,14 +34,14 @@ impl Interval {
         }
     }
 
-    /// Whether every integer of `other` is in here.
+    /// Whether the interval contains all of `other`.
     pub fn holds(self, other: Interval) -> bool {
         self.lo <= other.lo && other.hi <= self.hi
     }
 
     fn meet(self, other: Interval) -> Interval {
         let both = Interval { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) };
-        // Contradicting bounds are those of code that never runs.
+        // Contradictory bounds occur only in code that never runs.
         if both.lo <= both.hi { both } else { self }
     }
 
@@ -61,21 +61,21 @@ impl Interval {
     }
 }
 
-/// What is known of an expression's value.
+/// What is known about the value of an expression.
 #[derive(Clone, Copy, Debug)]
 pub struct Fact {
-    /// Where the machine's value lies.
+    /// The range of the machine value.
     pub range: Interval,
-    /// Whether the machine's value is the integer that the expression spells, parts that are no arithmetic taken as they are.
+    /// Whether the machine value equals the mathematical value, in which parts that are not arithmetic have their machine values.
     pub exact: bool,
-    /// Whether it depends on variables only, so that it stays what it is.
+    /// Whether the expression depends only on variables, so that its value does not change.
     pub pure: bool,
-    /// Whether it is sums and products, in 64 bits, of exact parts: then the integer and the machine's value differ by a
-    /// multiple of 2**64 at most.
+    /// Whether the expression consists of 64-bit sums and products of exact parts. Its mathematical and machine values then differ
+    /// by a multiple of 2**64, which may be 0.
     pub ring: bool,
 }
 
-/// The bounds of variables, and the terms whose evaluation is checked.
+/// The bounds of variables, and the terms that are evaluated with overflow checks.
 #[derive(Clone, Debug, Default)]
 pub struct Fit {
     vars: FxHashMap<Var, Interval>,
@@ -83,19 +83,19 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Says where a variable lies.
+    /// Assumes that a variable is in a range.
     pub fn bound(&mut self, var: Var, range: Interval) {
         let range = self.vars.get(&var).map_or(range, |old| old.meet(range));
         self.vars.insert(var, range);
     }
 
-    /// Says that a dim is between 0 and [`SIZE_LIMIT`] and that none of its sums and products overflows: whoever makes the
-    /// buffer checks it.
+    /// Assumes that a dim is between 0 and [`SIZE_LIMIT`] and that none of its sums and products overflows. The code that creates
+    /// the buffer checks this.
     pub fn dim(&mut self, f: &PrimFunc, dim: Expr) {
         self.size(f, dim, Interval::new(0, SIZE_LIMIT));
     }
 
-    /// As [`Fit::dim`], for a stride: of either sign.
+    /// As [`Fit::dim`], for a stride, which may be negative.
     pub fn stride(&mut self, f: &PrimFunc, stride: Expr) {
         self.size(f, stride, Interval::new(-SIZE_LIMIT, SIZE_LIMIT));
     }
@@ -114,7 +114,7 @@ impl Fit {
         self.checked.insert(e, known);
     }
 
-    /// What is known of an expression; `extra` bounds variables further.
+    /// What is known about an expression. `extra` returns further bounds of variables.
     pub fn fact(&self, f: &PrimFunc, e: Expr, extra: &dyn Fn(Var) -> Option<Interval>) -> Fact {
         self.walk(f, e, extra, &mut FxHashMap::default())
     }
@@ -185,7 +185,7 @@ impl Fit {
             BinOp::Mul => x.corners(y, |a, b| a * b),
             BinOp::Min => Interval { lo: x.lo.min(y.lo), hi: x.hi.min(y.hi) },
             BinOp::Max => Interval { lo: x.lo.max(y.lo), hi: x.hi.max(y.hi) },
-            // A divisor of 0 fails the kernel, so only divisors from 1 up matter.
+            // A divisor of 0 makes the loop function fail, so only divisors of at least 1 matter.
             BinOp::FloorDiv if y.lo >= 0 => {
                 let y = Interval { lo: y.lo.max(1), hi: y.hi.max(1) };
                 x.corners(y, i128::div_euclid)
@@ -221,8 +221,8 @@ fn choice(c: Fact, a: Fact, b: Fact) -> Fact {
     Fact { range: a.range.union(b.range), exact, pure: c.pure && a.pure && b.pure, ring: exact }
 }
 
-/// Visits the int64 sums and products that a size consists of, through all binary operators: those whose overflow is
-/// checked where the size is evaluated.
+/// Visits the int64 sums and products of which a size consists, through all binary operators. Their overflow is checked where the
+/// size is evaluated.
 pub fn checked_terms(f: &PrimFunc, e: Expr, visit: &mut dyn FnMut(Expr)) {
     if let ExprData::Binary(op, a, b) = *f.expr(e) {
         checked_terms(f, a, visit);

@@ -1,8 +1,8 @@
-//! FlattenBuffer: every access gets one index, the linear position from the buffer's first
-//! element. The attribute `tir.flat` says so.
+//! FlattenBuffer: replaces the indices of every access by one, the linear offset from the buffer's first element, and sets the
+//! attribute `tir.flat`.
 //!
-//! Compact buffers are row-major; others say their strides. `(f // m) * m + f % m` is `f`, which
-//! undoes the split of fused axes.
+//! Compact buffers are row-major; other buffers have explicit strides. `(f // m) * m + f % m` becomes `f`, which undoes the split
+//! of fused axes.
 
 use pliant_ir::AttrValue;
 use pliant_ir::tir::func::FLAT;
@@ -14,10 +14,10 @@ use crate::walk::ExprRewriter;
 /// Flattens every access.
 ///
 /// # Errors
-/// An access has another number of indices than its buffer has dims.
+/// The number of indices of an access is neither the rank of its buffer nor 1.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     if f.is_flat() {
-        // Its indices have the strides in them already.
+        // The indices already include the strides.
         return Ok(());
     }
     let mut error = None;
@@ -54,7 +54,7 @@ fn stores(f: &mut PrimFunc, s: Stmt, error: &mut Option<LowerError>) -> Stmt {
 /// The linear index of an access.
 ///
 /// # Errors
-/// The number of indices is neither the rank nor one.
+/// The number of indices is neither the rank nor 1.
 pub fn linear(f: &mut PrimFunc, buffer: Buffer, indices: &[Expr]) -> Result<Expr, LowerError> {
     let data = f.buffer(buffer);
     let (shape, strides) = (data.shape.clone(), data.strides.clone());
@@ -89,7 +89,7 @@ pub fn linear(f: &mut PrimFunc, buffer: Buffer, indices: &[Expr]) -> Result<Expr
     Ok(acc.unwrap_or_else(|| f.int(0)))
 }
 
-/// `a * dim + index`, which is `x` where `a` is `x // dim` and `index` is `x % dim`.
+/// `a * dim + index`, simplified to `x` if `a` is `x // dim` and `index` is `x % dim`.
 fn join(f: &mut PrimFunc, a: Expr, dim: Expr, index: Expr) -> Expr {
     if let (ExprData::Binary(BinOp::FloorDiv, x, m), ExprData::Binary(BinOp::FloorMod, y, k)) =
         (f.expr(a), f.expr(index))

@@ -1,9 +1,9 @@
 //! Which buffers a statement writes completely before it reads them.
 //!
-//! Memory is recycled between tensors, so elements that a loop function does not write would expose stale data. The
-//! analysis recognises the forms that operators have: a loop nest with one loop per dim that stores to each element,
-//! and a kernel for a whole operator that writes a dense result. All other buffers are cleared: scratch buffers by
-//! [`crate::clear_scratch`], outputs by the code that allocates them.
+//! Memory is recycled between tensors, so elements that a loop function does not write would expose stale data. The analysis
+//! recognizes the forms that operators have: a loop nest with one loop per dim that stores to each element, and a kernel for a
+//! whole operator that writes a dense result. All other buffers are cleared: scratch buffers by [`crate::clear_scratch`], outputs
+//! by the code that allocates them.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -17,7 +17,8 @@ use crate::guards;
 use crate::index_facts::IndexFacts;
 use crate::walk::{for_each_stmt, own_exprs, uses_any};
 
-/// Iterations of the loops around a store that no index of it uses. A buffer has fewer than 2**48 elements.
+/// Maximum number of iterations of all loops around a store whose variables are not used in its indices. A buffer has fewer than
+/// 2**48 elements.
 const MAX_OTHER_ITERATIONS: i64 = 1 << 14;
 
 /// Whether a function writes every element of a buffer before it reads any, in every run that succeeds.
@@ -25,7 +26,7 @@ pub fn writes_whole(f: &PrimFunc, buffer: Buffer) -> bool {
     body_writes_whole(f, f.body, buffer)
 }
 
-/// For each parameter of a function, whether it [`writes_whole`] the parameter's buffer.
+/// For each parameter of a function, whether the function writes the parameter's whole buffer ([`writes_whole`]).
 pub fn fully_written_params(f: &PrimFunc) -> Vec<bool> {
     let whole = |p| f.buffer_map.get(p).is_some_and(|&b| writes_whole(f, b));
     f.params.iter().map(whole).collect()
@@ -51,7 +52,7 @@ enum Touch {
     None,
     /// It writes each element before it reads any.
     WritesWhole,
-    /// Nothing is proved.
+    /// Neither is proved.
     Unknown,
 }
 
@@ -67,12 +68,12 @@ struct Loop {
 struct Analysis<'a> {
     f: &'a PrimFunc,
     buffer: Buffer,
-    /// What is known of sizes, once it is needed.
+    /// Facts about sizes, collected when they are first needed.
     sizes: Option<IndexFacts>,
     loops: Vec<Loop>,
-    /// The loops from this one on stand around the current statement with nothing else in between.
+    /// The number of the first of the loops that enclose the current statement without another statement in between.
     nested: usize,
-    /// For block axes that are bound to a loop variable: that variable.
+    /// The loop variable of each block axis that is bound to one.
     axes: FxHashMap<Var, Var>,
 }
 
@@ -99,7 +100,7 @@ impl Analysis<'_> {
             StmtData::If(_, then, other) => {
                 let touch = self.inside(*then);
                 let same = touch == other.map_or(Touch::None, |other| self.inside(other));
-                // Inside of loops, each branch runs for some iterations only, so both must write the same element.
+                // Inside loops, each branch runs for some iterations only, so both must write the same element.
                 let written = |s: Stmt| stored_at(f, s, self.buffer);
                 let covers = touch != Touch::WritesWhole
                     || self.loops.is_empty()
@@ -120,7 +121,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// A statement inside another one that is no loop.
+    /// Analyzes a statement inside another one that is not a loop.
     fn inside(&mut self, s: Stmt) -> Touch {
         let nested = std::mem::replace(&mut self.nested, self.loops.len());
         let touch = self.stmt(s);
@@ -128,8 +129,8 @@ impl Analysis<'_> {
         touch
     }
 
-    /// The first statement that accesses the buffer decides. Inside of loops, later statements run before its next
-    /// iteration, so they may read only the element that it has just written.
+    /// The first statement that accesses the buffer decides. Inside loops, the statements after it run before its next iteration,
+    /// so they may read only the element that it has just written.
     fn first_of(&mut self, list: &[Stmt]) -> Touch {
         let touches = |s: &&Stmt| touches(self.f, **s, self.buffer);
         let Some(at) = list.iter().position(|s| touches(&s)) else { return Touch::None };
@@ -144,9 +145,9 @@ impl Analysis<'_> {
         if safe { touch } else { Touch::Unknown }
     }
 
-    /// The init of a block runs at the first point of its reduction axes. It also runs if these axes are empty, provided
-    /// that each has a loop of its own, that only loops stand around the block from the outermost of these on, and that
-    /// ranges and bindings depend neither on loops nor on memory ([`crate::lower_init`]).
+    /// The init of a block runs at the first point of its reduction axes. It also runs if these axes are empty, provided that each
+    /// has its own loop, that only loops enclose the block from the outermost of these loops on, and that ranges and bindings
+    /// depend neither on loops nor on memory ([`crate::lower_init`]).
     fn block(&mut self, b: &BlockData) -> Touch {
         let f = self.f;
         for iter in &b.iters {
@@ -194,7 +195,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether an axis is in its range wherever its block is: it runs over a loop, or stays at one point.
+    /// Whether an axis is in its range wherever its block runs: it is bound to a loop over this range, or to a constant in it.
     fn is_in_range(&self, iter: &IterVar) -> bool {
         let int = |e: Expr| self.f.as_int(e);
         match (int(iter.binding), int(iter.min), int(iter.extent)) {
@@ -205,8 +206,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// A store covers the buffer if each dim has a loop over all of its elements. Other loops must have an iteration,
-    /// except loops for which `runs` says that the store runs regardless.
+    /// A store covers the buffer if each dim has a loop over all of its elements. Other loops must have an iteration, except loops
+    /// for which `runs` returns that the store runs regardless.
     fn store(&mut self, indices: &[Expr], runs: &dyn Fn(Var) -> bool) -> Touch {
         let f = self.f;
         let shape = &f.buffer(self.buffer).shape;
@@ -238,8 +239,7 @@ impl Analysis<'_> {
             }
             used.push(v);
         }
-        // The loops beside those of the dims have few iterations: schedules fuse loops, and the number of all iterations
-        // must not overflow.
+        // The other loops must have few iterations: schedules fuse loops, and the number of all iterations must not overflow.
         let mut others = 1i64;
         let mut runs = |l: &Loop| {
             used.contains(&l.var)
@@ -259,7 +259,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// A kernel call writes the whole buffer if it is outside of loops and its result is the whole buffer, with its dims in any
+    /// A kernel call writes the whole buffer if it is outside of loops and its result is the whole buffer, with the dims in any
     /// order.
     fn kernel_call(&mut self, data: &StmtData) -> Touch {
         let StmtData::Evaluate(e) = data else { return Touch::Unknown };

@@ -39,8 +39,8 @@ impl Guard {
     }
 }
 
-/// Whether any guard depends on a variable. Indirect dependences are covered, since the guard that binds the variable
-/// in between is in the list too.
+/// Whether any guard depends on a variable. Indirect dependences are covered, since the list also contains the guards that bind the
+/// variables in between.
 pub fn depend_on(f: &PrimFunc, guards: &[Guard], var: Var) -> bool {
     guards.iter().any(|g| uses_any(f, g.expr(), &|v| v == var))
 }
@@ -51,7 +51,7 @@ pub fn uses_bound(f: &PrimFunc, guards: &[Guard], e: Expr) -> bool {
     uses_any(f, e, &bound)
 }
 
-/// The guards in front of a statement, and the statement behind them.
+/// The guards in front of a statement, and the statement that they guard.
 pub fn unwrap(f: &PrimFunc, mut s: Stmt) -> (Vec<Guard>, Stmt) {
     let mut guards = Vec::new();
     loop {
@@ -92,7 +92,7 @@ pub fn reads(f: &PrimFunc, e: Expr) -> bool {
     found
 }
 
-/// Variables that the guards of one statement bind so far.
+/// Variables that the guards of one statement have bound so far.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
     vars: FxHashMap<Expr, Var>,

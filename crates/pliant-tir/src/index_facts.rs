@@ -1,5 +1,5 @@
-//! Facts about the integers of a loop function at one point of it: ranges of variables and sizes, conditions that hold,
-//! and arithmetic that cannot overflow.
+//! Facts about the integers of a loop function at one point of it: ranges of variables and sizes, conditions that hold, and
+//! arithmetic that cannot overflow.
 //!
 //! Proofs are about mathematical integers, but machine words wrap around. A fact is assumed, and an index proved, only
 //! if [`Fit`] shows that no part of it overflows. int64 parameters and sizes are at most 2**40, which the entry of a
@@ -48,7 +48,7 @@ impl IndexFacts {
         (self.facts, self.fit) = (mark.facts, mark.fit);
     }
 
-    /// Dims of parameters are sizes; int64 parameters are bounded.
+    /// Assumes that the dims of parameters are sizes, and that int64 parameters are bounded.
     fn sizes(&mut self, f: &PrimFunc, unbounded: &[usize]) {
         let (zero, limit) = (self.arena.int(0), self.arena.int(SIZE_LIMIT));
         for (i, &p) in f.params.clone().iter().enumerate() {
@@ -119,8 +119,8 @@ impl IndexFacts {
         }
     }
 
-    /// Assumes that a condition holds, or that it does not, part by part. Parts that read memory are skipped, since the
-    /// memory may change later.
+    /// Assumes that a condition holds, or that it does not, term by term. Terms that read memory are skipped, since the memory may
+    /// change later.
     pub fn assume(&mut self, f: &PrimFunc, condition: Expr, holds: bool) {
         match *f.expr(condition) {
             ExprData::Binary(BinOp::And, a, b) if holds => {
@@ -146,8 +146,8 @@ impl IndexFacts {
         }
     }
 
-    /// Assumes that a variable equals a value. If the value reads memory, the only fact is that it is not negative, where its range
-    /// shows that.
+    /// Assumes that a variable equals a value. If the value reads memory, only its sign is assumed: the variable is non-negative if
+    /// the range of the value is.
     pub fn bound(&mut self, f: &PrimFunc, var: Var, value: Expr) {
         let range = self.fact(f, value).range;
         self.fit.bound(var, range);
@@ -234,12 +234,12 @@ impl IndexFacts {
         f.buffer(buffer).shape.iter().for_each(|&dim| self.fit.dim(f, dim));
     }
 
-    /// Whether two int64 expressions have one value, as machine words too.
+    /// Whether two int64 expressions have the same value, also as machine words.
     pub fn equal(&mut self, f: &PrimFunc, a: Expr, b: Expr) -> bool {
         self.integer(f, a).is_some_and(|a| self.integer(f, b) == Some(a))
     }
 
-    /// Whether an int64 expression is proved not to be negative.
+    /// Whether an int64 expression is proved to be non-negative.
     pub fn never_negative(&mut self, f: &PrimFunc, e: Expr) -> bool {
         if self.fact(f, e).range.lo >= 0 {
             return true;

@@ -1,11 +1,8 @@
-//! InlineInjective: an elementwise stage that writes a temporary is computed inside its readers,
-//! where that costs nothing or little.
+//! InlineInjective: computes an elementwise stage that writes a temporary inside its readers, if that costs little or nothing.
 //!
-//! A stage is inlined when it has one reader, or costs only a few operations. It is not inlined
-//! into a reduction that reads its elements
-//! more than once, nor where a matrix product would no longer be one, or where much work would no longer be done
-//! with vectors. A stage that may leave elements of its buffer unwritten is not inlined, since its readers see zeros
-//! there.
+//! A stage is inlined if it has one reader or costs only a few operations. It is not inlined into a reduction that reads its
+//! elements more than once, nor if a matrix product would no longer be recognized, or if much work would no longer be vectorized. A
+//! stage that may leave elements of its buffer unwritten is not inlined either, since its readers see zeros there.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData};
@@ -19,15 +16,15 @@ use crate::schedule::gemm;
 use crate::schedule::stage::{Body, Item, Stage, is_var, parse, stage};
 use crate::walk::{ExprRewriter, for_each_stmt, for_each_value, own_exprs, substitute_expr};
 
-/// Operations that may be computed more than once.
+/// Maximum number of operations of a stage that may be computed more than once.
 const CHEAP: usize = 8;
 
-/// Inlines what can be.
+/// Inlines elementwise stages into their readers.
 ///
 /// # Errors
 /// None.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
-    // Each round removes one stage; the bound keeps huge functions linear enough.
+    // Each step removes one stage. The bound keeps the total time for huge functions close to linear.
     for _ in 0..256 {
         if !step(f) {
             break;
@@ -58,7 +55,7 @@ fn step(f: &mut PrimFunc) -> bool {
     false
 }
 
-/// The wrappers around the sequence of stages.
+/// The sequence of stages, with the allocations and root blocks around it.
 struct Outline {
     wrappers: Vec<Stmt>,
     stmts: Vec<Stmt>,
@@ -120,7 +117,7 @@ fn candidate(
     if !plain || !s.guards.is_empty() || s.init.is_some() || !allocs.contains(buffer) {
         return None;
     }
-    // A call that may write memory is made once for each element, in its place.
+    // A call that may write memory must run once for each element, at its position between the other stages.
     let mut effects = false;
     for_each_expr(f, *value, |e| {
         effects |= matches!(f.expr(e), ExprData::Call(Intrin::AddressOf | Intrin::CallPacked, ..));
@@ -139,7 +136,7 @@ fn candidate(
         let Item::Stage(other) = item else { return None };
         for (b, _, _) in other.accesses(f).into_iter().filter(|a| a.2) {
             writers += usize::from(b == *buffer);
-            // What it reads must still be there when its readers run.
+            // Inlining delays the producer's loads, so no later stage may write the buffers that it reads.
             if i > at && read.contains(&b) {
                 return None;
             }
@@ -148,7 +145,7 @@ fn candidate(
     (writers == 1 && !read.contains(buffer)).then_some(*buffer)
 }
 
-/// The following statements with the producer computed inside them; `None` where it does not pay.
+/// The following statements with the producer computed inside them; `None` if that does not pay.
 fn inline(
     f: &mut PrimFunc,
     producer: &Stage,
@@ -168,7 +165,7 @@ fn inline(
         if addressed(f, s, buffer) {
             return None;
         }
-        // A reader with more axes would compute the same values again and again.
+        // A reader with more axes would compute each value several times.
         let again = reads_of(f, s, buffer) > 0 && reader.axes.len() > rank;
         if again && cost > if reader.reduces() { 0 } else { CHEAP } {
             return None;
@@ -193,7 +190,7 @@ fn inline(
     Some(out)
 }
 
-/// Whether much work that was done with vectors would be done element by element.
+/// Whether inlining would turn much vectorized work into scalar work.
 fn loses_vectors(f: &PrimFunc, producer: &Stage, reader: &Stage, joined: &Stage) -> bool {
     let heavy = |s: &Stage| match &s.body {
         Body::Store { value, .. } => cost(f, *value) > CHEAP && vector_axis(f, s).is_some(),
@@ -228,7 +225,7 @@ fn addressed(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     found
 }
 
-/// Operations of an expression, without those of its indices; functions count as many.
+/// The estimated number of operations of an expression, excluding its indices. A function counts as several operations.
 pub(crate) fn cost(f: &PrimFunc, e: Expr) -> usize {
     let mut n = 0;
     for_each_value(f, e, |e| {
@@ -245,7 +242,7 @@ pub(crate) fn cost(f: &PrimFunc, e: Expr) -> usize {
     n
 }
 
-/// Whether an intrinsic is about one instruction.
+/// Whether an intrinsic takes about one instruction.
 fn one_instruction(intrin: Intrin) -> bool {
     use Intrin::*;
     matches!(
@@ -274,7 +271,7 @@ fn replace(f: &mut PrimFunc, s: Stmt, producer: &Stage, buffer: Buffer, value: E
         _ => None,
     };
     let mut s = ExprRewriter::new(&mut rule).stmt(f, s);
-    // The notes on what a block reads no longer hold.
+    // The annotations of what a block reads no longer hold.
     s = crate::walk::map_stmts(f, s, &mut |f, s| match f.stmt(s).clone() {
         StmtData::Block(mut b) if b.reads.is_some() => {
             b.reads = None;

@@ -1,4 +1,5 @@
-//! What makes the innermost loops of a lowered function slow: one element at a time, a division or an assertion for each.
+//! Describes why innermost loops of a lowered function are slow: they compute one element at a time, or divide or assert for each
+//! element.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Var};
@@ -7,13 +8,13 @@ use rustc_hash::FxHashSet;
 
 use crate::walk::{for_each_stmt, own_exprs, uses_any};
 
-/// Loops of at most this many iterations are remainders of vector loops, or parts of a loop that was unrolled.
+/// Loops of at most this many iterations count as remainders of vectorized or unrolled loops, and are not reported.
 const FEW: i64 = 16;
 
 /// What slows down an innermost loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowLoop {
-    /// The name of its variable.
+    /// The name of the loop variable.
     pub var: String,
     /// Whether it computes one element at a time.
     pub scalar: bool,
@@ -24,7 +25,7 @@ pub struct SlowLoop {
 }
 
 impl SlowLoop {
-    /// What is slow, in words.
+    /// Describes what is slow.
     pub fn text(&self) -> String {
         let parts = [
             (self.scalar, "computes one element at a time"),
@@ -36,14 +37,14 @@ impl SlowLoop {
     }
 }
 
-/// The innermost loops of a lowered function that are slow, in its order.
+/// The slow innermost loops of a lowered function, in program order.
 pub fn slow_loops(f: &PrimFunc) -> Vec<SlowLoop> {
     let (mut out, mut remainders) = (Vec::new(), FxHashSet::default());
     for_each_stmt(f, f.body, &mut |s, data| {
         let StmtData::For { var, extent, body, .. } = data else { return };
         let few = has_few_iterations(f, *extent);
         if few && f.as_int(*extent).is_none() {
-            // Loops inside of a remainder run as seldom.
+            // Loops inside a remainder loop run as rarely as that loop.
             for_each_stmt(f, *body, &mut |inner, _| {
                 remainders.insert(inner);
             });
@@ -66,7 +67,7 @@ fn has_loop(f: &PrimFunc, body: Stmt) -> bool {
     found
 }
 
-/// Whether a loop runs a few times at most: its extent is small, or the remainder of a division by a small number.
+/// Whether a loop has few iterations: its extent is small, or is the remainder of a division by a small number.
 fn has_few_iterations(f: &PrimFunc, extent: Expr) -> bool {
     let small = |e: Expr| f.as_int(e).is_some_and(|n| n <= FEW);
     match *f.expr(extent) {
@@ -80,7 +81,7 @@ fn has_few_iterations(f: &PrimFunc, extent: Expr) -> bool {
 
 fn slow(f: &PrimFunc, var: Var, body: Stmt) -> SlowLoop {
     let (mut stores, mut vectors, mut divides, mut asserts) = (false, false, false, false);
-    // The loop variable, and the variables that are computed of it.
+    // The loop variable, and the variables that are computed from it.
     let mut varying = vec![var];
     for_each_stmt(f, body, &mut |_, data| {
         if let StmtData::Let(v, value, _) = data

@@ -1,5 +1,5 @@
-//! Assertions in front of every kernel call that it stays inside its buffers, also where a schedule made the call and
-//! proved so. Test builds use them to find defects of schedules.
+//! Assertions in front of every kernel call that it stays inside its buffers, even if a schedule made the call and proved this.
+//! Test builds use them to find bugs in schedules.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::guards::{self, Guard};
 use crate::schedule::reach;
 use crate::walk::{map_stmts, own_exprs};
 
-/// A lowered function with an assertion in front of each statement that calls a kernel. A failed one is an internal
-/// error. Calls in conditional expressions are left out.
+/// Returns a lowered function with assertions in front of each statement that calls a kernel. A failed assertion is an internal
+/// error. Expressions that contain a conditional are skipped.
 pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
     let mut f = f.clone();
     let body = f.body;
@@ -38,7 +38,7 @@ pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
     f
 }
 
-/// The arguments of the calls of linked functions in an expression; none if a part of it is conditional.
+/// The arguments of the calls of linked functions in an expression; empty if a part of the expression is conditional.
 fn unconditional_calls(f: &PrimFunc, e: Expr) -> Vec<Box<[Expr]>> {
     let (mut calls, mut conditional) = (Vec::new(), false);
     for_each_expr(f, e, |e| match f.expr(e) {

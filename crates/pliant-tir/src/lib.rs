@@ -1,15 +1,15 @@
-//! Schedules and lowers loop functions: from blocks with axes to loops with explicit vectors,
-//! which code generators take.
+//! Schedules loop functions and lowers them: from blocks with axes to loops with explicit vectors, the form that code generators
+//! take.
 //!
-//! [`pipeline::PASSES`] is the table of all passes; [`lower`] runs them in order. Each is in a file of its own:
+//! [`pipeline::PASSES`] is the table of all passes; [`lower`] runs them in order. Each pass is in its own file:
 //!
 //! | file | pass |
 //! |---|---|
 //! | `inline` | InlineInjective |
-//! | `reuse_output` | ReuseOutput: a product goes into the output that elementwise work makes of it |
+//! | `reuse_output` | ReuseOutput: a matrix product writes into the output that an elementwise stage computes from it |
 //! | `clear_scratch` | ClearScratch: zero-fills scratch buffers that are not provably written before they are read |
 //! | `full_writes` | which buffers are written completely before they are read |
-//! | `check_bounds` | CheckBounds: an index that is not provably inside becomes a run-time check, never a crash |
+//! | `check_bounds` | CheckBounds: an index that is not provably in bounds gets a run-time check |
 //! | `guards` | the bindings and checks in front of a statement |
 //! | `index_facts`, `fit` | facts about indices and sizes, and which integer arithmetic cannot overflow |
 //! | `inner_loops` | what makes innermost loops slow, for `explain` |
@@ -17,9 +17,9 @@
 //! | `schedule/` | DefaultSchedule: rules over stages (`stage`), matrix products (`gemm`), row groups (`group`), loops (`emit`) |
 //! | `lower_init`, `convert_blocks` | blocks to loops |
 //! | `unroll`, `flatten`, `simplify`, `vectorize` | loops to the lowered form |
-//! | `rows` | what the kernels of rows reach from the addresses that they are given |
-//! | `room` | large stacks for deep functions |
-//! | `lowered` | the definition of that form, and its verifier |
+//! | `rows` | the memory ranges that row kernels access |
+//! | `room` | large stacks for deeply nested functions |
+//! | `lowered` | the definition of the lowered form, and its verifier |
 
 pub mod accesses;
 pub mod check_bounds;

@@ -1,11 +1,9 @@
-//! LowerInitBlock: the init of a block becomes statements of its own.
+//! LowerInitBlock: turns the init of a block into separate statements.
 //!
-//! Where loops alone stand between the outermost reduction loop and the block, the init moves in
-//! front of that loop, into loops
-//! over the spatial axes alone. Elsewhere it runs in the block at the first values of all
-//! reduction axes, and once more in front
-//! of the loop under the condition that a reduction axis has no values, provided that it does not depend on the loops. Either
-//! way the result of an empty reduction is the reducer's identity.
+//! If only loops are between the outermost reduction loop and the block, and the init does not depend on them, it moves in front of
+//! that loop, into its own loops over the spatial axes. Otherwise it runs in the block at the first values of all reduction axes,
+//! and once more in front of the loop under the condition that a reduction axis has no values, provided that this condition does
+//! not depend on the loops. In both cases the result of an empty reduction is the reducer's identity.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -46,7 +44,7 @@ fn lower(f: &mut PrimFunc, s: Stmt, outer: &mut Vec<Loop>) -> Stmt {
             outer.push(Loop { var, min, extent });
             (s, before)
         }
-        // No loop around the block gives it its reduction axes.
+        // No enclosing loop runs over the block's reduction axes.
         StmtData::Block(b) if b.init.is_some() => (in_place(f, *b), Vec::new()),
         _ => (s, Vec::new()),
     };
@@ -59,9 +57,8 @@ fn lower(f: &mut PrimFunc, s: Stmt, outer: &mut Vec<Loop>) -> Stmt {
     f.seq(before)
 }
 
-/// Lowers the init of all blocks under the loop `s` for which it is the outermost reduction loop.
-/// What must run before the loop goes
-/// to `before`; `outer` has the loops around it.
+/// Lowers the init of all blocks under the loop `s` for which it is the outermost reduction loop. Statements that must run before
+/// the loop are added to `before`. `outer` holds the enclosing loops.
 fn reductions(f: &mut PrimFunc, s: Stmt, var: Var, outer: &[Loop], before: &mut Vec<Stmt>) -> Stmt {
     let mut paths = Vec::new();
     find(f, s, var, &mut Vec::new(), true, &mut paths);
@@ -88,7 +85,7 @@ fn reductions(f: &mut PrimFunc, s: Stmt, var: Var, outer: &[Loop], before: &mut 
 struct Found {
     block: Stmt,
     path: Vec<Stmt>,
-    /// Whether loops alone stand on the path.
+    /// Whether the path consists only of loops.
     alone: bool,
 }
 
@@ -126,7 +123,7 @@ fn replace(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Stmt, Stmt>) -> Stmt {
     }
 }
 
-/// The init as a condition in the block.
+/// The block with its init in the body, under the condition that all reduction axes are at their first values.
 fn in_place(f: &mut PrimFunc, mut b: BlockData) -> Stmt {
     let init = b.init.take().expect("the caller looked");
     let mut condition = None;
@@ -196,8 +193,8 @@ impl<'a> Site<'a> {
         uses_any(f, e, &|v| self.reduced.contains(&v))
     }
 
-    /// Whether all but the reduction is independent of the reduction loops. Lets that read memory or call functions are
-    /// not: their values exist only where the reduction loops have an iteration.
+    /// Whether everything but the reduction is independent of the reduction loops. Lets that read memory or call functions count as
+    /// dependent: their values exist only if the reduction loops have an iteration.
     fn has_own_loops(&self, f: &PrimFunc) -> bool {
         let path = self.path.iter().all(|&s| match f.stmt(s) {
             StmtData::For { var, min, extent, .. } => {
@@ -214,9 +211,10 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// Whether the reduction axes are at their first values in the first turn of their loops and in no other, for each point
-    /// of the spatial axes: these are loop variables or do not change along the path, the others are loop variables or sums of
-    /// multiples of some that count from 0, and each loop of the path is one of an axis.
+    /// Whether, for each point of the spatial axes, the reduction axes are at their first values in the first iteration of their
+    /// loops and in no other. This holds if each spatial axis is a loop variable or does not change along the path, each reduction
+    /// axis is a loop variable or a sum of multiples of loop variables that count from 0, and each loop of the path belongs to an
+    /// axis.
     fn starts_once(&self, f: &PrimFunc) -> bool {
         let loops: Vec<Var> = self
             .path
@@ -270,7 +268,7 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// Whether the init may run for all values of the spatial axes before the body does for any.
+    /// Whether the init may run for all values of the spatial axes before the body runs for any of them.
     fn can_move(&self, f: &PrimFunc) -> bool {
         let Some(init) = self.block.init else { return false };
         let mut loads = false;
@@ -306,8 +304,8 @@ impl<'a> Site<'a> {
         facts.inside(f, iter.binding, iter.min, iter.extent).is_none()
     }
 
-    /// The init under the spatial loops, lets and assertions. It runs only for spatial axes that are in their range:
-    /// without an iteration of the reduction loops, nothing else has checked that.
+    /// The init under the spatial loops, lets and assertions. It runs only for spatial axes that are in their range: if the
+    /// reduction loops have no iteration, no other statement has checked this.
     fn init(&self, f: &mut PrimFunc) -> Stmt {
         let b = &self.block;
         let mut map: FxHashMap<Var, Expr> = FxHashMap::default();
@@ -396,7 +394,7 @@ impl<'a> Site<'a> {
         body
     }
 
-    /// The init for when a reduction axis has no values; nothing when that is known not to be, or
+    /// The init under the condition that a reduction axis has no values; `None` if no axis can be empty, or if the condition
     /// depends on loops of the path.
     fn init_when_empty(&self, f: &mut PrimFunc) -> Option<Stmt> {
         let bound = self.path.clone().into_iter().filter_map(|s| match *f.stmt(s) {

@@ -1,17 +1,15 @@
-//! The lowered form: what code generators take, and the check that a function is in it.
+//! The lowered form, which code generators take, and its verifier.
 //!
 //! A lowered function
-//! - has no blocks, and loops only `serial` and `parallel`; vectors are explicit: `T.Ramp` as an
-//!   index, `T.Broadcast`,
-//!   operators over lanes, `T.vector_sum` and its like;
-//! - accesses each buffer with exactly one index, the linear position from the buffer's first
-//!   element, whatever the rank;
-//!   it is of type int64, a scalar or a vector; the attribute `tir.flat` says so, for verifier and parser;
-//! - has checked every access: an index that is not provably inside its buffer stands under a `T.Assert`;
-//! - uses the values that it has checked: no assertion, loop bound, allocation size or kernel argument reads memory, so
-//!   that other threads cannot change a value after its check;
-//! - gives vector operands as many lanes as each other, or one;
-//! - knows the sizes of all its buffers from parameters: sizes stand alone in a dim of a parameter or are parameters.
+//! - has no blocks, and only `serial` and `parallel` loops. Vectors are explicit: `T.Ramp` as an index, `T.Broadcast`, operators
+//!   over lanes, `T.vector_sum` and the like;
+//! - accesses each buffer with exactly one index, the linear offset from the buffer's first element, whatever the rank. The index
+//!   is a scalar or a vector of int64. The attribute `tir.flat` marks this form for the verifier and the parser;
+//! - has checked every access: an index that is not provably in bounds is inside a `T.Assert`;
+//! - uses the values that it has checked: no assertion, loop bound, allocation size or kernel argument reads memory, so that other
+//!   threads cannot change a value after its check;
+//! - has vector operands with equal numbers of lanes, or with one lane;
+//! - determines the sizes of all its buffers from parameters: each size is a whole dim of a parameter, or a parameter itself.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Expr, ExprData, ForKind, Intrin, KernelCall, PrimFunc, StmtData, Ty};
@@ -20,13 +18,13 @@ use crate::guards::reads;
 use crate::schedule::reach;
 use crate::walk::{for_each_stmt, own_exprs};
 
-/// Lanes that a vector may have at most.
+/// Maximum number of lanes of a vector.
 pub const MAX_LANES: u16 = 256;
 
-/// Checks that a function is lowered.
+/// Checks that a function is in lowered form.
 ///
 /// # Errors
-/// What the first offence is.
+/// A description of the first violation.
 pub fn verify(f: &PrimFunc) -> Result<(), String> {
     let mut result = Ok(());
     for_each_stmt(f, f.body, &mut |_, data| {

@@ -1,4 +1,4 @@
-//! The table of passes, and the default way from a function with blocks to a lowered one.
+//! The table of passes, and the default pipeline from a function with blocks to a lowered function.
 
 use pliant_ir::tir::PrimFunc;
 
@@ -8,17 +8,17 @@ use crate::{
     schedule, simplify, unroll, vectorize,
 };
 
-/// A pass over one loop function: changes it in place.
+/// A pass over one loop function, which it changes in place.
 pub type PassFn = fn(&mut PrimFunc) -> Result<(), LowerError>;
 
 /// One row of the table.
 #[derive(Clone, Copy)]
 pub struct PrimPass {
-    /// Its name, as `--passes=` selects it.
+    /// The name, by which `--passes=` selects the pass.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// A one-line description.
     pub doc: &'static str,
-    /// The pass.
+    /// The function that runs the pass.
     pub run: PassFn,
 }
 
@@ -75,10 +75,10 @@ pub fn pass(name: &str) -> Option<&'static PrimPass> {
     PASSES.iter().find(|p| p.name == name)
 }
 
-/// Runs the whole table; `observe` sees the function after each pass.
+/// Runs all passes. `observe` is called with the function after each pass.
 ///
 /// # Errors
-/// As the passes; or when the result is not in lowered form.
+/// The error of a pass, or the result is not in lowered form.
 pub fn lower_observed(
     f: &PrimFunc,
     observe: &mut (dyn FnMut(&'static str, &PrimFunc) + Send),
@@ -91,7 +91,7 @@ pub fn lower_observed(
 /// Runs one pass, with a large stack if the function is deep.
 ///
 /// # Errors
-/// As the pass.
+/// The error of the pass, or the system cannot start a thread for a deep function.
 pub fn run_pass(pass: &PrimPass, f: &mut PrimFunc) -> Result<(), LowerError> {
     room::run(room::is_deep(f), || (pass.run)(f)).map_err(no_thread)?
 }
@@ -100,8 +100,8 @@ fn no_thread(error: std::io::Error) -> LowerError {
     LowerError::new("lower", format!("no thread for a deep function: {error}"))
 }
 
-/// Runs the passes from number `next` on. If the function is deep, the remaining passes run with a large stack. `observe`
-/// sees the result of pass `next - 1` here, after that check, because it may recurse too.
+/// Runs the passes from number `next` on. If the function is deep, the remaining passes run with a large stack. `observe` gets the
+/// result of pass `next - 1` here, after the check of the depth, because it may recurse too.
 fn run_from(
     next: usize,
     f: &mut PrimFunc,
@@ -121,7 +121,7 @@ fn run_from(
     run_from(next + 1, f, large_stack, observe)
 }
 
-/// Runs the whole table.
+/// Runs all passes.
 ///
 /// # Errors
 /// As [`lower_observed`].

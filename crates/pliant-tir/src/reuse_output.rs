@@ -1,8 +1,7 @@
-//! ReuseOutput: a matrix product that goes into a temporary, which only the elementwise stage of an output reads, goes
-//! into that output, and the stage changes it in place.
+//! ReuseOutput: if a matrix product writes a temporary that only the elementwise stage of an output reads, the product writes into
+//! this output instead, and the stage updates it in place.
 //!
-//! This needs a function whose tensors share no memory (`tir.noalias`): the output is written earlier than it
-//! was.
+//! The function's tensors must share no memory (`tir.noalias`), since the output is written earlier than before.
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::NOALIAS;
@@ -50,7 +49,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
 /// The stages that read or write each buffer, in order.
 type Users = FxHashMap<Buffer, Vec<usize>>;
 
-/// The temporary that can live in the output that stage number `at` writes, and that output.
+/// The temporary that can be replaced by the output that stage number `at` writes, and this output.
 fn pair(
     f: &mut PrimFunc,
     allocs: &[Buffer],
@@ -90,12 +89,12 @@ fn pair(
     candidates
         .into_iter()
         .find(|b| {
-            // Nothing else before uses it.
+            // Before the stage, only the product uses the temporary.
             let mut before: Vec<usize> = users[b].iter().copied().filter(|&i| i < at).collect();
             before.dedup();
             matches!(before[..], [writer] if gemm::matches(f, stages[writer]))
         })
-        // Otherwise the output would be read before it is written.
+        // Otherwise the output might be read before it is written.
         .filter(|&b| body_writes_whole(f, f.body, b))
         .map(|b| (b, *output))
 }

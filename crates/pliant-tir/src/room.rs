@@ -1,4 +1,4 @@
-//! Stack for functions that are nested deeply: recursion over them runs on a thread with a large stack.
+//! Large stacks for deeply nested functions: recursion over them runs on a thread with a large stack.
 
 use std::thread::Builder;
 
@@ -12,7 +12,7 @@ use crate::walk::{children, for_each_stmt, own_exprs};
 const DEEP_EXPR: usize = 200;
 /// Statements nested deeper than this count as deep.
 const DEEP_STMT: usize = 64;
-/// The size of the large stack; it is only reserved, and used as far as needed.
+/// The size of the large stack. The address range is reserved; memory is committed only as needed.
 const LARGE_STACK: usize = 512 << 20;
 
 /// Whether a function is nested so deeply that recursion over it might not fit the stack of an ordinary thread.
@@ -54,10 +54,10 @@ fn depths(f: &PrimFunc, count: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Runs `work` here, or on a thread with a large stack where it works on something `deep`.
+/// Runs `work` on this thread, or on a thread with a large stack if `deep`.
 ///
 /// # Errors
-/// The system starts no such thread.
+/// The system cannot start the thread.
 pub fn run<T: Send>(deep: bool, work: impl FnOnce() -> T + Send) -> std::io::Result<T> {
     if !deep {
         return Ok(work());

@@ -1,5 +1,5 @@
-//! What the kernels of rows reach from the addresses that they are given: `pliant_row_<what>_<dtype>`, whose first argument
-//! is how many elements the row has, and whose last ones are addresses.
+//! The memory ranges that row kernels access. The first argument of a row kernel, `pliant_row_<what>_<dtype>`, is the number of
+//! elements of the row, and its last arguments are addresses.
 
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc};
 use pliant_tensor::DType;
@@ -7,24 +7,24 @@ use pliant_tensor::DType;
 use crate::fit::SIZE_LIMIT;
 use crate::flatten::linear;
 
-/// What an address of a kernel is of.
+/// The range that a kernel accesses from an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reach {
-    /// The elements of the row, which are only read.
+    /// The elements of the row, read only.
     Read,
     /// The elements of the row.
     Row,
-    /// As many int64 as the row has elements.
+    /// One int64 for each element of the row.
     Places,
     /// One int64.
     Place,
-    /// As many elements as the second number says.
+    /// As many elements as the second argument states.
     First,
-    /// As many int64 as the second number says.
+    /// As many int64 as the second argument states.
     FirstPlaces,
 }
 
-/// The kernels: name, how many numbers they take, and their addresses.
+/// The kernels: name, number of integer arguments, and address arguments.
 const KERNELS: &[(&str, usize, &[Reach])] = &[
     ("order", 4, &[Reach::Row, Reach::Places]),
     ("first", 3, &[Reach::Read, Reach::First, Reach::FirstPlaces]),
@@ -32,19 +32,19 @@ const KERNELS: &[(&str, usize, &[Reach])] = &[
     ("fourier", 2, &[Reach::Row]),
 ];
 
-/// The kernel and the element type that a name stands for.
+/// The signature and the element type of the kernel that a symbol names.
 fn kernel(name: &str) -> Option<(usize, &'static [Reach], DType)> {
     let (what, dtype) = name.strip_prefix("pliant_row_")?.rsplit_once('_')?;
     let &(_, numbers, addresses) = KERNELS.iter().find(|k| k.0 == what)?;
     Some((numbers, addresses, dtype.parse().ok()?))
 }
 
-/// Whether a call of a linked function names a kernel of rows.
+/// Whether a call of a linked function calls a row kernel.
 pub fn is_row(f: &PrimFunc, args: &[Expr]) -> bool {
     matches!(args.first().map(|&e| f.expr(e)), Some(ExprData::Str(s)) if s.starts_with("pliant_row_"))
 }
 
-/// Whether a call is of a kernel of rows that only reads a buffer.
+/// Whether an expression is a call of a row kernel that does not write a buffer.
 pub fn only_reads(f: &PrimFunc, call: Expr, buffer: Buffer) -> bool {
     let ExprData::Call(Intrin::CallExtern, args, _) = f.expr(call) else { return false };
     let Some(ExprData::Str(name)) = args.first().map(|&e| f.expr(e)) else { return false };
@@ -58,8 +58,8 @@ pub fn only_reads(f: &PrimFunc, call: Expr, buffer: Buffer) -> bool {
     args.iter().skip(1 + numbers).zip(addresses).all(|(&e, &a)| !of_buffer(e) || a == Reach::Read)
 }
 
-/// The conditions under which a call of a kernel of rows stays inside its buffers; `None` where it is no such call, or
-/// two of its addresses are of one buffer.
+/// The conditions under which a call of a row kernel stays inside its buffers; `None` for other calls, for arguments that do not
+/// fit the kernel, and if two addresses are in the same buffer.
 pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     let ExprData::Str(name) = f.expr(*args.first()?) else { return None };
     let (numbers, addresses, dtype) = kernel(name)?;
@@ -72,7 +72,7 @@ pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     let low = f.binary(BinOp::Le, zero, len);
     let high = f.binary(BinOp::Le, len, limit);
     let mut conditions = vec![f.binary(BinOp::And, low, high)];
-    // The second number, where an address reaches as far as that.
+    // The second argument, if an address has a range of that many elements.
     let wanted = if numbers > 2 { rest[1] } else { zero };
     if addresses.iter().any(|a| matches!(a, Reach::First | Reach::FirstPlaces)) {
         let low = f.binary(BinOp::Le, zero, wanted);

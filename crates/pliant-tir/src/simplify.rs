@@ -1,4 +1,4 @@
-//! Simplify: folds constants, normalises integer arithmetic where that makes it smaller, drops what never runs.
+//! Simplify: folds constants, normalizes integer arithmetic if that makes it smaller, and removes code that never runs.
 
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::visit::for_each_expr;
@@ -64,13 +64,13 @@ fn expressions(f: &mut PrimFunc, fit: &Fit, s: Stmt) -> Stmt {
     })
 }
 
-/// int64 arithmetic as symbolic integers.
+/// Simplifies int64 arithmetic as symbolic integers.
 struct Integers<'a> {
     arena: SymArena,
     bridge: SymBridge,
     /// Which arithmetic cannot overflow.
     fit: &'a Fit,
-    /// What became of expressions: the same ones stand in many places.
+    /// The results by expression, since many statements share expressions.
     done: FxHashMap<Expr, Option<Expr>>,
 }
 
@@ -80,13 +80,13 @@ impl<'a> Integers<'a> {
         Integers { arena, bridge, fit, done: FxHashMap::default() }
     }
 
-    /// An expression with all in it simplified.
+    /// Simplifies an expression with all its subexpressions.
     fn rewritten(&mut self, f: &mut PrimFunc, e: Expr) -> Expr {
         let mut rule = |f: &mut PrimFunc, e: Expr| self.simpler(f, e);
         ExprRewriter::new(&mut rule).expr(f, e)
     }
 
-    /// Something simpler, if there is.
+    /// A simpler form of an expression whose operands are simplified, if there is one.
     fn simpler(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         if let Some(&known) = self.done.get(&e) {
             return known;
@@ -100,15 +100,15 @@ impl<'a> Integers<'a> {
 
     /// The normal form of an int64 expression, if it is smaller.
     ///
-    /// It has the same machine value if neither form can overflow, or if both are sums and products of parts that cannot,
-    /// which wrap alike. Indices are no exception: a checked index may fit 64 bits where its normal form does not.
+    /// It has the same machine value if neither form can overflow, or if both are sums and products of parts that cannot overflow,
+    /// because these wrap around alike. Indices are no exception: a checked index may fit 64 bits while its normal form does not.
     fn normal(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         if !matches!(f.expr(e), ExprData::Binary(..)) || f.expr_ty(e) != Ty::I64 {
             return None;
         }
         let sym = self.bridge.to_sym(f, &mut self.arena, e)?;
         let new = self.bridge.to_expr(&self.arena, f, sym);
-        // A condition is the number 0 or 1 among sizes.
+        // A condition counts as 0 or 1 in integer arithmetic.
         let new = match f.expr_ty(new) {
             Ty::I64 => new,
             _ => f.add_expr(ExprData::Cast(Ty::I64, new)),
@@ -121,8 +121,8 @@ impl<'a> Integers<'a> {
     }
 }
 
-/// Where the variables of a function lie: sizes and what goes into them within the limit that the entry of a kernel
-/// checks, the variables of loops in their ranges.
+/// The bounds of a function's variables. Sizes, and parameters that reach sizes, are within the limit that the entry of the loop
+/// function checks. Loop variables and lets are in the ranges of their bounds and values.
 fn bounds(f: &PrimFunc, s: Stmt) -> Fit {
     let mut fit = Fit::default();
     let free = check_bounds::listed_unbounded(f);
@@ -139,7 +139,7 @@ fn bounds(f: &PrimFunc, s: Stmt) -> Fit {
         StmtData::For { var, min, extent, .. } => {
             let [low, turns] = [min, extent].map(|e| fit.fact(f, e, &|_| None).range);
             let end = Interval { lo: low.lo + turns.lo, hi: low.hi + turns.hi };
-            // Where the end of the range wraps, the loop does.
+            // If the end of the range wraps around, so may the loop variable.
             if let VarTy::Value(ty) = f.var(var).ty
                 && Interval::of_type(ty.dtype).holds(end)
             {
@@ -169,7 +169,7 @@ fn is_one(f: &PrimFunc, e: Expr) -> bool {
     f.as_int(e) == Some(1)
 }
 
-/// One step of folding; floats are left alone, since their arithmetic is not exact.
+/// One step of constant folding. Float arithmetic is not folded, since it is not exact.
 pub(crate) fn fold(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
     match f.expr(e).clone() {
         ExprData::Binary(op, a, b) => binary(f, op, a, b),
@@ -267,7 +267,7 @@ fn statement(f: &mut PrimFunc, fit: &Fit, s: Stmt) -> Option<Stmt> {
     }
 }
 
-/// The condition of an assertion without what its message tells.
+/// The condition of an assertion, without the operands of its message.
 fn condition(f: &PrimFunc, e: Expr) -> Expr {
     match f.expr(e) {
         ExprData::Call(Intrin::Explain, args, _) => args.first().copied().unwrap_or(e),

@@ -2,7 +2,7 @@
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc};
 
-/// An expression as people write it; parts that are no index arithmetic are shortened.
+/// Formats an expression in infix notation. Parts that are not index arithmetic are abbreviated.
 pub fn expr(f: &PrimFunc, e: Expr) -> String {
     let mut out = String::new();
     write(f, e, 0, &mut out);

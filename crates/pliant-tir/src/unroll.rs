@@ -1,4 +1,4 @@
-//! UnrollLoop: loops marked `unroll` are written out; those of unknown or large extent, or with large bodies, become serial.
+//! UnrollLoop: unrolls loops marked `unroll`. Loops of non-constant or large extent, or with large bodies, become serial.
 
 use pliant_ir::tir::{ForKind, PrimFunc, StmtData};
 use rustc_hash::FxHashMap;
@@ -6,12 +6,12 @@ use rustc_hash::FxHashMap;
 use crate::error::LowerError;
 use crate::walk::{for_each_stmt, map_stmts, substitute, unique_vars};
 
-/// Maximum number of iterations that are written out.
+/// Maximum number of iterations of an unrolled loop.
 const MAX_ITERATIONS: i64 = 64;
-/// Maximum number of statements that a loop, with the unrolled loops in it, becomes.
+/// Maximum number of statements that a loop expands to, including the unrolled loops in it.
 const MAX_STATEMENTS: i64 = 4096;
 
-/// Writes out unrolled loops.
+/// Unrolls the loops marked `unroll`.
 ///
 /// # Errors
 /// None.
@@ -39,7 +39,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         }
         Some(f.seq(out))
     });
-    // Each copy has loops of its own, whose ranges may differ.
+    // The copies contain the same loop variables, whose ranges may differ between copies, so the variables are renamed.
     let body = f.body;
     f.body = unique_vars(f, body);
     Ok(())

@@ -1,6 +1,5 @@
-//! VectorizeLoop: a vectorized loop becomes its body over vectors, where every operation in it has
-//! a vector form that pays;
-//! otherwise it becomes a serial loop. Accesses must be flat.
+//! VectorizeLoop: replaces a vectorized loop by its body over vectors if every operation in it has a vector form that pays.
+//! Otherwise the loop becomes serial. Accesses must be flat.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var};
 use pliant_tensor::DType;
@@ -10,7 +9,7 @@ use crate::error::LowerError;
 use crate::lowered::MAX_LANES;
 use crate::walk::{for_each_stmt, for_each_value, map_stmts, own_exprs, uses_any};
 
-/// Vectorizes what can be.
+/// Vectorizes loops where possible, and makes the others serial.
 ///
 /// # Errors
 /// None.
@@ -36,7 +35,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// Whether a loop's body calls a packed or extern function: as often as it has turns.
+/// Whether a loop body calls a packed function, an extern function or a kernel, which must run once per iteration.
 fn calls_out(f: &PrimFunc, body: Stmt) -> bool {
     let mut found = false;
     for_each_stmt(f, body, &mut |_, data| {
@@ -202,7 +201,7 @@ impl Vectorizer {
         Some(f.binary(op, a, b))
     }
 
-    /// A scalar repeated in all lanes.
+    /// A scalar broadcast to all lanes.
     fn widen(&self, f: &mut PrimFunc, e: Expr) -> Expr {
         match f.expr_ty(e).lanes {
             1 => f.add_expr(ExprData::Broadcast(e, self.lanes)),

@@ -1,10 +1,10 @@
-//! Walks over statements, and the rewriting of statements and expressions.
+//! Traversal and rewriting of statements and expressions.
 
 use pliant_ir::tir::visit::for_each_operand;
 use pliant_ir::tir::{BlockData, BufferRegion, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
 use rustc_hash::FxHashMap;
 
-/// The statements right below one.
+/// The direct children of a statement.
 pub fn children(data: &StmtData) -> Vec<Stmt> {
     match data {
         StmtData::Seq(list) => list.clone(),
@@ -19,7 +19,7 @@ pub fn children(data: &StmtData) -> Vec<Stmt> {
     }
 }
 
-/// Calls `visit` with a statement and all below it, outside first, in the order of the text.
+/// Calls `visit` with a statement and all its descendants, in pre-order.
 pub fn for_each_stmt(f: &PrimFunc, s: Stmt, visit: &mut dyn FnMut(Stmt, &StmtData)) {
     let mut stack = vec![s];
     while let Some(s) = stack.pop() {
@@ -31,9 +31,8 @@ pub fn for_each_stmt(f: &PrimFunc, s: Stmt, visit: &mut dyn FnMut(Stmt, &StmtDat
     }
 }
 
-/// Calls `visit` with the expressions that a statement itself holds (not those of statements
-/// below). Regions of blocks are notes and
-/// are left out.
+/// Calls `visit` with the expressions of a statement itself, without those of its descendants. Regions of blocks are only
+/// annotations and are skipped.
 pub fn own_exprs(data: &StmtData, mut visit: impl FnMut(Expr)) {
     match data {
         StmtData::For { min, extent, .. } => {
@@ -61,7 +60,7 @@ pub fn own_exprs(data: &StmtData, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Rebuilds an expression from operands that `map` has rebuilt.
+/// Rebuilds an expression with its operands mapped.
 pub fn map_operands(
     f: &mut PrimFunc,
     e: Expr,
@@ -93,7 +92,7 @@ pub fn map_operands(
     if changed { f.add_expr(data) } else { e }
 }
 
-/// Rewrites of expressions, applied bottom-up with a memory of what has been seen.
+/// Rewrites expressions bottom-up, with memoization.
 pub struct ExprRewriter<'r> {
     rule: &'r mut dyn FnMut(&mut PrimFunc, Expr) -> Option<Expr>,
     memo: FxHashMap<Expr, Expr>,
@@ -126,13 +125,13 @@ impl<'r> ExprRewriter<'r> {
         self.memo[&root]
     }
 
-    /// The statement with all its expressions rewritten; `s` itself when none changes.
+    /// The statement with all its expressions rewritten; `s` itself if none changes.
     pub fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         map_stmt(f, s, &mut |f, e| self.expr(f, e))
     }
 }
 
-/// Rebuilds a statement and all below it with every expression mapped.
+/// Rebuilds a statement and its descendants with every expression mapped.
 pub fn map_stmt(
     f: &mut PrimFunc,
     s: Stmt,
@@ -216,7 +215,7 @@ fn rule_of(map: &FxHashMap<Var, Expr>) -> impl FnMut(&mut PrimFunc, Expr) -> Opt
     }
 }
 
-/// Whether an expression holds one of some variables.
+/// Whether an expression uses any of the variables for which `vars` returns true.
 pub fn uses_any(f: &PrimFunc, e: Expr, vars: &dyn Fn(Var) -> bool) -> bool {
     let mut found = false;
     pliant_ir::tir::visit::for_each_expr(f, e, |e| {
@@ -227,7 +226,7 @@ pub fn uses_any(f: &PrimFunc, e: Expr, vars: &dyn Fn(Var) -> bool) -> bool {
     found
 }
 
-/// Rebuilds a statement bottom-up: `rule` sees each statement after those below it were rebuilt and may replace it.
+/// Rebuilds a statement bottom-up: `rule` sees each statement after its children were rebuilt and may replace it.
 pub fn map_stmts(
     f: &mut PrimFunc,
     s: Stmt,
@@ -237,7 +236,7 @@ pub fn map_stmts(
     rule(f, new).unwrap_or(new)
 }
 
-/// Rebuilds a statement with the statements right below it mapped.
+/// Rebuilds a statement with its direct children mapped.
 pub fn map_children(
     f: &mut PrimFunc,
     s: Stmt,
@@ -272,7 +271,7 @@ pub fn map_children(
     if changed { f.add_stmt(data) } else { s }
 }
 
-/// Gives every loop and `let` a variable of its own: one that is bound a second time is renamed there.
+/// Gives every loop and `let` its own variable: a variable that is bound a second time is renamed there.
 pub fn unique_vars(f: &mut PrimFunc, s: Stmt) -> Stmt {
     fn go(f: &mut PrimFunc, s: Stmt, seen: &mut rustc_hash::FxHashSet<Var>) -> Stmt {
         let (StmtData::For { var, .. } | StmtData::Let(var, ..)) = *f.stmt(s) else {
@@ -302,7 +301,7 @@ pub fn unique_vars(f: &mut PrimFunc, s: Stmt) -> Stmt {
     go(f, s, &mut rustc_hash::FxHashSet::default())
 }
 
-/// Calls `visit` with an expression and those below it, each once, but not with the indices of loads.
+/// Calls `visit` once with an expression and each of its subexpressions, except the indices of loads.
 pub fn for_each_value(f: &PrimFunc, e: Expr, mut visit: impl FnMut(Expr)) {
     let (mut stack, mut seen) = (vec![e], rustc_hash::FxHashSet::default());
     while let Some(e) = stack.pop() {

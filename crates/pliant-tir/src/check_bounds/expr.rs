@@ -112,8 +112,8 @@ impl Checker {
         f.call(Intrin::IfThenElse, &lazy)
     }
 
-    /// A conjunction or disjunction whose second operand reads memory. Both operands are evaluated only if the second
-    /// one is in bounds whatever the first one is; otherwise it becomes `T.if_then_else`.
+    /// A conjunction or disjunction whose second operand reads memory. Both operands are evaluated only if the second one is in
+    /// bounds regardless of the first one; otherwise it becomes `T.if_then_else`.
     fn logic(
         &mut self,
         f: &mut PrimFunc,
@@ -216,13 +216,13 @@ impl Checker {
     }
 }
 
-/// What the indices of an access are compared with.
+/// The bounds with which the indices of an access are compared.
 pub(super) struct Bound {
     /// One size for each index.
     pub(super) sizes: Vec<Expr>,
-    /// What must hold besides.
+    /// Further conditions that must hold.
     pub(super) conditions: Vec<Expr>,
-    /// Whether one index counts the elements of the whole buffer.
+    /// Whether the access has one index over the elements of the whole buffer.
     flat: bool,
 }
 

@@ -62,7 +62,7 @@ impl Checker {
     fn access_is_proved(&mut self, f: &mut PrimFunc, buffer: Buffer, indices: &[Expr]) -> bool {
         let uses = self.guarded_uses;
         if !indices.iter().all(|&i| self.is_proved(f, i)) || self.guarded_uses != uses {
-            // The accessed index is over variables that guards bind.
+            // The accessed index uses variables that guards bind.
             return false;
         }
         let bound = Bound::of(f, buffer, indices.len());

@@ -1,28 +1,27 @@
-//! How a matrix product is cut into blocks where more is done with the results than to store them, and how the blocks are
-//! numbered: the rule, in one place.
+//! Blocking of matrix products with epilogues: how a product is cut into blocks, and how the blocks are numbered.
 //!
-//! A block is a call of the library for a few panels of columns and so many rows, after which the rest of the work
-//! runs over its results, which are in the nearest caches then. Blocks of the same columns follow each other, so that a
-//! thread reads its part of B from its second-level cache, block after block.
+//! A block is a kernel call for some rows and a few panels of columns, after which the epilogue runs over its results while they
+//! are in the nearest caches. Blocks of the same columns follow each other, so that a thread reads its part of B from its
+//! second-level cache, block after block.
 //!
-//! - A block has as many rows as the kernels process at once ([`Machine::block_rows`]): 132 on Emerald Rapids, and by 256
-//!   columns of float32 they are 132 KB, in the second-level cache. With 48 rows, a product of 384 by 1152 and its bias took 8 %
-//!   longer than the product as a whole, on one thread: slices of panels are read by fewer rows.
-//! - Blocks are of as many panels as their neighbours: of 512 by 384 columns in blocks of 4 and 2 panels one thread gets more than
-//!   the other, which took a fifth.
-//! - A right operand that is not packed is packed again for each block, so that 48 rows of inner size 32 took twice the time of
-//!   the products: such blocks have up to [`MOST_VARYING_ROWS`] rows.
-//! - Where this makes fewer than [`most_pieces`] blocks, blocks get narrower, down to a panel, and lower where panels do not make
-//!   even shares, as long as each takes [`LEAST_UNITS`] microseconds: calls of 2 us (7 by 384 by 384 in six blocks) took a
-//!   fifth longer than one.
+//! - A block has as many rows as the kernels process at once ([`Machine::block_rows`]): 132 on Emerald Rapids. By 256 columns of
+//!   float32 they are 132 KB, in the second-level cache. With 48 rows, a product of 384 by 1152 and its bias took 8 % longer than
+//!   the product as a whole, on one thread, because fewer rows read each slice of a panel.
+//! - Adjacent blocks have equally many panels: with 512 by 384 columns in blocks of 4 and 2 panels, one thread gets more work than
+//!   the other, which cost a fifth of the time.
+//! - A right operand that is not packed is packed again for each block, so that 48 rows of inner size 32 took twice the time of the
+//!   products. Such blocks have up to [`MOST_VARYING_ROWS`] rows.
+//! - If this makes fewer than [`most_pieces`] blocks, blocks get fewer panels, down to one, and fewer rows if panels do not make
+//!   even shares, as long as each block takes [`LEAST_UNITS`] microseconds: calls of 2 us (7 by 384 by 384 in six blocks) took a
+//!   fifth longer than one call.
 //! - Products of less than a microsecond share a block: a call and its checks take as long as 64 products of 4 by 4 by 4.
-//! - The team counts in microseconds, so the loop has as many turns for each block.
+//! - The worker team counts in microseconds, so the parallel loop has one iteration per microsecond of a block.
 
 use pliant_ir::tir::{BinOp, Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
 use pliant_machine::Machine;
 use pliant_machine::cost::BLOCK_DEPTH;
 
-/// Maximum number of rows of a block, as the kernels process at once.
+/// Maximum number of rows of a block: those that the kernels process at once.
 pub(super) fn most_rows() -> i64 {
     Machine::host().block_rows(BLOCK_DEPTH, TILE_ROWS as usize) as i64
 }
@@ -32,12 +31,12 @@ pub(super) const MOST_VARYING_ROWS: i64 = 192;
 pub(super) const MOST_PANELS: i64 = 4;
 /// Rows of the kernels' tiles.
 const TILE_ROWS: i64 = 6;
-/// Minimum microseconds of a block if work is cut for other threads.
+/// Minimum duration of a block in microseconds if work is split for other threads.
 const LEAST_UNITS: i64 = 4;
-/// Maximum number of microseconds of a block that the team is told.
+/// Maximum duration of a product in microseconds, as reported to the worker team.
 const MOST_UNITS: i64 = 1 << 16;
 
-/// The number of blocks that enough work is cut into.
+/// The number of blocks into which enough work is split.
 fn most_pieces() -> i64 {
     Machine::host().pieces() as i64
 }
@@ -55,24 +54,24 @@ pub(super) struct Size {
     pub columns: Expr,
     pub inner: Expr,
     pub width: i64,
-    /// Rows of a block at most.
+    /// Maximum number of rows of a block.
     pub most_rows: i64,
 }
 
-/// One block, in terms of variables that [`Blocks::each`] defines.
+/// One block, in terms of variables that [`each`] defines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    /// Number of the first product.
+    /// The number of the first product.
     pub batch: Expr,
-    /// How many products; several only if each is a single block.
+    /// The number of products; several only if each is a single block.
     pub products: Expr,
-    /// First row.
+    /// The first row.
     pub row: Expr,
-    /// How many rows.
+    /// The number of rows.
     pub rows: Expr,
-    /// First column, where a panel begins.
+    /// The first column, where a panel begins.
     pub column: Expr,
-    /// How many columns.
+    /// The number of columns.
     pub columns: Expr,
 }
 
@@ -81,7 +80,7 @@ pub(super) struct Block {
 struct Lets(Vec<(Var, Expr)>);
 
 impl Lets {
-    /// The value under a name; a constant stays as it is.
+    /// Binds a value to a variable with this name. A constant is returned as it is.
     fn bind(&mut self, f: &mut PrimFunc, name: &str, value: Expr) -> Expr {
         let value = crate::simplify::fold(f, value).unwrap_or(value);
         if f.as_int(value).is_some() {
@@ -97,7 +96,7 @@ impl Lets {
     }
 }
 
-/// Arithmetic of sizes, folded where they are known.
+/// Arithmetic of sizes, with constants folded.
 struct Sums<'a>(&'a mut PrimFunc);
 
 impl Sums<'_> {
@@ -121,7 +120,7 @@ impl Sums<'_> {
         self.op(BinOp::FloorDiv, a, by)
     }
 
-    /// `a / b` rounded up, of a divisor that is at least 1.
+    /// `a / b` rounded up, for a divisor of at least 1.
     fn ceil(&mut self, a: Expr, b: Expr) -> Expr {
         let one = self.0.int(1);
         let up = self.op(BinOp::Sub, b, one);
@@ -135,24 +134,24 @@ impl Sums<'_> {
     }
 }
 
-/// How many blocks there are, of what size.
+/// The number and the size of the blocks.
 struct Cut {
     /// Rows of a block.
     rows: Expr,
-    /// Blocks one below the other.
+    /// The number of blocks along the rows.
     down: Expr,
     /// Panels of a block.
     panels: Expr,
-    /// Blocks side by side.
+    /// The number of blocks along the columns.
     across: Expr,
-    /// Microseconds of a block.
+    /// The duration of a block in microseconds.
     units: Expr,
     /// Products of a block.
     together: Expr,
 }
 
-/// How many products share a block: as many as a microsecond computes and the rows of a block hold, if a product is a single
-/// block.
+/// The number of products that share a block: as many as a microsecond computes and the rows of a block hold, if each product is a
+/// single block.
 fn together(s: &mut Sums<'_>, size: &Size, work: Expr) -> Expr {
     if s.0.as_int(size.batch) == Some(1) {
         return size.batch;
@@ -174,7 +173,7 @@ fn cut(f: &mut PrimFunc, size: &Size, lets: &mut Lets) -> Cut {
     let panels = s.ceil_by(size.columns, size.width);
     let area = s.op(BinOp::Mul, size.rows, size.columns);
     let work = s.op(BinOp::Mul, area, size.inner);
-    // Work that leaves 64 bits is some number in this range, which only decides how it is shared.
+    // Work that overflows 64 bits becomes an arbitrary number in this range, which affects only how it is shared.
     let units = s.div(work, unit());
     let units = s.max(units, 1);
     let units = s.min(units, MOST_UNITS);
@@ -185,7 +184,7 @@ fn cut(f: &mut PrimFunc, size: &Size, lets: &mut Lets) -> Cut {
     let pieces = s.op(BinOp::Min, pieces, enough);
     let pieces = s.max(pieces, 1);
     let pieces = lets.bind(s.0, "pieces", pieces);
-    // First as many rows as the rule wants, then lower blocks where there are few panels.
+    // Blocks have as many rows as the rule states, or fewer if there are few panels.
     let some = s.max(panels, 1);
     let even = s.0.as_int(panels).is_some_and(|p| p >= most_pieces() / 2 && p % 2 == 0);
     let least = if even { s.0.int(1) } else { s.ceil(pieces, some) };
@@ -235,7 +234,7 @@ pub(super) fn each(
     let turn_e = f.var_expr(turn);
     let mut s = Sums(f);
     let number = s.op(BinOp::FloorDiv, turn_e, cut.units);
-    // Blocks exist only where no count of them is 0.
+    // If a count is 0, there are no blocks; the divisors stay positive.
     let (down, across) = (s.max(cut.down, 1), s.max(cut.across, 1));
     let below = s.op(BinOp::FloorMod, number, down);
     let rest = s.op(BinOp::FloorDiv, number, down);
@@ -283,7 +282,7 @@ pub(super) fn each(
     outside.around(f, s)
 }
 
-/// The values of fused variables at a position: the last one changes fastest.
+/// The values of fused variables at a position. The last variable changes fastest.
 pub(super) fn taken_apart(
     f: &mut PrimFunc,
     vars: &[(Var, Expr)],

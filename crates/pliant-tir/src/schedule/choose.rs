@@ -1,5 +1,5 @@
-//! Stages that read an operand at 0 where its size is 1: a version for each way that the sizes may turn out, with
-//! plain indices that vectors and matrix products can use.
+//! Multiversioning of stages that broadcast: they read an operand at index 0 if its size is 1. Each outcome of these conditions
+//! gets a version with plain indices, which vectors and matrix products can use.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
@@ -10,10 +10,11 @@ use super::{gemm, half};
 use crate::guards::uses_bound;
 use crate::walk::{ExprRewriter, uses_any};
 
-/// With more conditions there are two versions: one where none holds, and one that chooses for each element.
+/// Maximum number of conditions with a version for each outcome. With more conditions there are two versions: one in which none of
+/// them holds, and one that selects for each element.
 const MAX_CONDITIONS: usize = 2;
 
-/// The conditions that choose between indices of a stage and do not change while it runs.
+/// The conditions that select between indices of a stage and do not change while it runs.
 pub(super) fn conditions(f: &PrimFunc, s: &Stage) -> Vec<Expr> {
     let Body::Store { value, .. } = &s.body else { return Vec::new() };
     let axis = |v: Var| s.axes.iter().any(|a| a.var == v);
@@ -41,12 +42,12 @@ fn reads_memory(f: &PrimFunc, e: Expr) -> bool {
     found
 }
 
-/// The versions of a stage by itself.
+/// Emits the versions of a stage that is scheduled by itself.
 pub(super) fn versions(f: &mut PrimFunc, s: &Stage, conditions: &[Expr]) -> Stmt {
     versions_of(f, s, conditions, &mut alone)
 }
 
-/// The versions of a stage, each as `emit` makes it.
+/// Emits the versions of a stage, each with `emit`.
 pub(super) fn versions_of(
     f: &mut PrimFunc,
     s: &Stage,
@@ -69,7 +70,7 @@ pub(super) fn versions_of(
     f.add_stmt(StmtData::If(first, one, Some(many)))
 }
 
-/// The stage by itself.
+/// Emits a stage that is scheduled by itself.
 fn alone(f: &mut PrimFunc, s: &Stage) -> Stmt {
     if let Some(call) = gemm::tensorize(f, s) {
         return call;
@@ -79,7 +80,7 @@ fn alone(f: &mut PrimFunc, s: &Stage) -> Stmt {
     f.seq(stmts)
 }
 
-/// The stage where a condition is known to hold, or not to.
+/// The stage under the assumption that a condition holds, or that it does not.
 fn decided(f: &mut PrimFunc, s: &Stage, condition: Expr, holds: bool) -> Stage {
     let mut rule = |f: &mut PrimFunc, e: Expr| match *f.expr(e) {
         ExprData::Select(c, a, b) if c == condition => Some(if holds { a } else { b }),

@@ -17,29 +17,29 @@ use crate::guards;
 use crate::inline::cost;
 use crate::walk::{for_each_value, uses_any};
 
-/// Operations that are worth distributing to threads: those of a microsecond.
+/// The minimum number of operations that is worth a thread: those of a microsecond.
 pub fn grain() -> i64 {
     pliant_machine::Machine::host().rates.generated as i64
 }
-/// Work units of an element that is computed as a scalar, per operation.
+/// Work units per operation of an element that is computed as a scalar.
 const SCALAR_COST: i64 = 6;
-/// A reduction along an axis known to be shorter than this has no vector.
+/// A reduction along an axis known to be shorter than this is not vectorized along it.
 const LEAST_LANES: i64 = 4;
-/// A reduction along an axis known to be shorter than this has vectors of results if these are side by side. Two vectors of 16
-/// lanes: with fewer, the reduction of the lanes costs more than the rest.
+/// A reduction along an axis known to be shorter than this is vectorized over results if these are adjacent. The length is two
+/// vectors of 16 lanes: with fewer, the reduction of the lanes costs more than the rest.
 const LONG_REDUCTION: i64 = 32;
 
-/// The bytes of the vectors of generated code.
+/// The size in bytes of a vector of generated code.
 const CHUNK_BYTES: usize = 16;
 
-/// How an expression depends on an axis.
+/// How an access depends on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Along {
     /// Not at all.
     Never,
-    /// Neighbouring values are neighbours in memory.
+    /// Adjacent values of the axis access adjacent elements in memory.
     Contiguous,
-    /// Neighbouring values are at a constant distance.
+    /// Adjacent values of the axis access elements at a constant distance.
     Strided,
     /// In some other way.
     Other,
@@ -50,10 +50,10 @@ fn is_unit(f: &PrimFunc, buffer: Buffer, indices: &[Expr], dim: usize, v: Var) -
     f.as_int(f.buffer(buffer).shape[dim]) == Some(1) && !uses_any(f, indices[dim], &|x| x == v)
 }
 
-/// Whether the indices are a fused axis taken apart over whole dims: `v // b // a`, `v // b % a`, `v % b`.
+/// Whether the indices delinearize a fused axis over whole dims: `v // b // a`, `v // b % a`, `v % b`.
 fn taken_apart(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
     let shape = &f.buffer(buffer).shape;
-    // The expression whose remainder or value the index at hand must be.
+    // The dividend and the divisor of the quotient that the current index must equal, or be a remainder of; `None` for `v` itself.
     let mut rest: Option<(Expr, Expr)> = None;
     let continues = |e: Expr, rest: Option<(Expr, Expr)>| match rest {
         None => is_var(f, e, v),
@@ -100,12 +100,12 @@ pub(super) fn along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> A
     }
 }
 
-/// Whether neighbouring values of an axis are neighbours in memory.
+/// Whether adjacent values of an axis access adjacent elements in memory.
 pub(super) fn along_axis(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
     along(f, buffer, indices, v) == Along::Contiguous
 }
 
-/// How much an index grows where `v` grows by 1, where that is a constant.
+/// How much an index grows if `v` grows by 1, if this is a constant.
 pub(super) fn step(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
     match *f.expr(e) {
         ExprData::Var(x) => Some(i64::from(x == v)),
@@ -120,8 +120,8 @@ pub(super) fn step(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
     }
 }
 
-/// Whether an expression may be computed for neighbouring values of `v` at once. With `gathers`, elements anywhere may be
-/// read, one by one, where vectors compute their places.
+/// Whether an expression can be vectorized over `v`. With `gathers`, it may load elements at arbitrary positions, one by one, if
+/// vectors can compute their indices.
 pub(super) fn vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool {
     let mut ok = true;
     let uses = |e: Expr| uses_any(f, e, &|x| x == v);
@@ -189,12 +189,12 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     }
 }
 
-/// Lanes for a value: fewer where functions need many registers or elements are wide, but enough for a whole chunk of the
-/// narrowest elements.
+/// The number of lanes for a value: fewer if functions need many registers or elements are wide, but enough for a whole vector of
+/// the narrowest elements.
 pub(super) fn lanes(f: &PrimFunc, value: Expr) -> i64 {
     let (mut narrowest, mut widest) = (CHUNK_BYTES, 1);
     let mut element = |dtype: DType| {
-        // Bools are masks, as wide as what they are combined with.
+        // Bools are masks, as wide as the values that they are combined with.
         if !dtype.is_bool() {
             (narrowest, widest) = (narrowest.min(dtype.size()), widest.max(dtype.size()));
         }
@@ -229,8 +229,8 @@ pub fn work(f: &mut PrimFunc, s: &Stage) -> Expr {
     f.mul(points, each)
 }
 
-/// A stage without reduction, by itself: leading axes as rows, neighbouring trailing axes fused
-/// into one vectorized loop.
+/// Emits a stage without a reduction by itself: leading axes are rows, and adjacent trailing axes are fused into one vectorized
+/// loop.
 pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let s = without_unit_axes(f, s);
     let fused = fusable(f, &s);
@@ -241,7 +241,7 @@ pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     if let Some(blocks) = transposed::emit(f, &s) {
         return blocks;
     }
-    // The last axis keeps a loop of its own, vector or not, so that places are taken apart by division once for a row.
+    // The last axis keeps its own loop, vectorized or not, so that positions are split by division once per row.
     let own = vector_axis(f, &s).is_some() || s.axes.len() > 1;
     let own = split::own_axes(f, &s).max(usize::from(own));
     let rows = s.axes.len() - own;
@@ -260,14 +260,14 @@ fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
     Stage { axes: rest, ..s.substituted(f, &map) }
 }
 
-/// A stage that shares no row loop with others.
+/// Emits a stage that shares no row loop with others.
 pub fn standalone(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let rows = s.leading_spatial();
     if rows == 0 {
         return inner(f, s);
     }
     match vector_axis(f, s) {
-        // Columns of a reduction over rows: strips of columns are the rows of the loop.
+        // A reduction over rows whose results are columns: the parallel loop runs over strips of columns.
         Some(a) if a + 1 == rows && a == 0 => strips(f, s),
         Some(a) if a < rows => rows_and_inner(f, s, a),
         _ => rows_and_inner(f, s, rows),
@@ -287,7 +287,7 @@ fn rows_and_inner(f: &mut PrimFunc, s: &Stage, rows: usize) -> Stmt {
     row_loop(f, &vars, &extents, work, body, &[])
 }
 
-/// How many trailing axes can be fused into one: in every access they are neighbours, in order, over whole dims.
+/// How many trailing axes can be fused into one: in every access they are adjacent, in order, over whole dims.
 fn fusable(f: &PrimFunc, s: &Stage) -> usize {
     let Body::Store { buffer, indices, value } = &s.body else { return 1 };
     let mut accesses = vec![(*buffer, indices.clone())];
@@ -404,7 +404,7 @@ pub fn inner(f: &mut PrimFunc, s: &Stage) -> Stmt {
     part(f, s)
 }
 
-/// The loops of a stage that is no reduction and is not cut.
+/// The loops of a stage that is not a reduction and is not cut into parts.
 pub(super) fn part(f: &mut PrimFunc, s: &Stage) -> Stmt {
     match vector_axis(f, s) {
         Some(last) => {
@@ -440,9 +440,8 @@ pub(super) fn nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
     axes.iter().rev().fold(body, |body, a| serial(f, a.var, a.extent, body))
 }
 
-/// `0..extent` of a vectorized axis: wide vectors, then small ones, then scalars. `map` turns a
-/// position into the axis' value.
-/// Guards do not depend on the axis and are hoisted.
+/// Loops that cover `0..extent` of a vectorized axis: wide vectors, then narrow ones, then scalars. `map` turns a position into the
+/// axis' value. Guards do not depend on the axis and are hoisted.
 pub(super) fn strip_mine(
     f: &mut PrimFunc,
     s: &Stage,
@@ -468,7 +467,7 @@ pub(super) fn strip_mine(
     guarded_once(f, s, extent, body)
 }
 
-/// Vector widths to try in turn, the last being 1.
+/// Vector widths in falling order, the last being 1.
 pub(super) fn widths(wide: i64) -> Vec<i64> {
     match wide {
         17.. => vec![wide, 16, 4, 1],
@@ -477,8 +476,8 @@ pub(super) fn widths(wide: i64) -> Vec<i64> {
     }
 }
 
-/// Loops that cover `0..extent` with vectors of falling widths. `body` gets the first position
-/// and, for vectors, the lane variable; `around` wraps the vector in further loops.
+/// Loops that cover `0..extent` with vectors of falling widths. `body` gets the first position and, for vectors, the lane variable;
+/// `around` wraps the vector in further loops.
 pub(super) fn strips_of(
     f: &mut PrimFunc,
     extent: Expr,
@@ -515,7 +514,7 @@ pub(super) fn strips_of(
     f.seq(out)
 }
 
-/// [`strips_of`] with one body for every width, from the position.
+/// [`strips_of`] with the same body for every width, which gets only the position.
 pub(super) fn serial_strips(
     f: &mut PrimFunc,
     extent: Expr,

@@ -35,10 +35,9 @@ impl Clamp {
         }
     }
 
-    /// Collects the extents that may be negative. Only what holds in front of a loop nest counts: schedules reorder the
-    /// loops of a nest and move statements out of it, so an extent must not rely on another loop having an iteration.
-    /// The dims of allocated buffers prove nothing either: schedules drop allocations, and with them the checks of their
-    /// dims.
+    /// Collects the extents that may be negative. Only facts that hold in front of a loop nest count: schedules reorder the loops
+    /// of a nest and move statements out of it, so an extent must not rely on another loop having an iteration. The dims of
+    /// allocated buffers prove nothing either: schedules drop allocations, and with them the checks of their dims.
     fn find(&mut self, f: &PrimFunc, s: Stmt) {
         let mark = self.facts.mark();
         let guards_a_block = matches!(f.stmt(guards::unwrap(f, s).1), StmtData::Block(_));

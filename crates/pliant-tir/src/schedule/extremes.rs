@@ -1,8 +1,8 @@
-//! The largest and the smallest elements of columns, by slice functions of the run-time library.
+//! Maxima and minima of columns, by slice functions of the run-time library.
 //!
-//! Generated code has 128-bit vectors at most, and keeping NaN takes it several instructions for each. So where a
-//! reduction reads its operand as it lies in memory, neighbouring results are kept in a tile, and the library's function
-//! (`pliant_vec_maximum_<type>`, `pliant_vec_minimum_<type>`) takes in one slice of each row after the other.
+//! Generated code has vectors of at most 128 bits, and propagating NaN takes it several instructions per vector. Therefore, if a
+//! reduction reads its operand unchanged from memory, adjacent results are kept in a tile, and the library's function
+//! (`pliant_vec_maximum_<type>`, `pliant_vec_minimum_<type>`) accumulates one slice of each row after the other.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_tensor::DType;
@@ -16,8 +16,8 @@ use super::tiles::{FEW, new_tile};
 use crate::guards;
 use crate::walk::substitute_expr;
 
-/// Results of a tile. Rows are read in runs of so many elements: of a matrix of 1000 columns, in one thread, runs of 256,
-/// 512 and 1024 take 0.33, 0.28 and 0.21 ms, and two threads on halves of its rows 0.25.
+/// The number of results of a tile. Rows are read in runs of this length: for a matrix of 1000 columns, on one thread, runs of 256,
+/// 512 and 1024 take 0.33, 0.28 and 0.21 ms, and two threads on halves of its rows take 0.25 ms.
 const TILE: i64 = 1024;
 
 /// The symbols of the functions that generated code may call here.
@@ -40,7 +40,7 @@ fn symbol(op: BinOp, dtype: DType) -> Option<String> {
     Some(format!("pliant_vec_{name}_{suffix}"))
 }
 
-/// The function that takes in slices of a reduction's operand along an axis, where there is one.
+/// The function that accumulates slices of a reduction's operand along an axis, if there is one.
 pub fn function(f: &PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Option<String> {
     let (buffer, _) = target(s);
     let dtype = f.buffer(buffer).dtype;
@@ -66,7 +66,7 @@ pub fn columns(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, symbol: &
     serial(f, tile, turns, body)
 }
 
-/// The same with tiles that run in parallel.
+/// As [`columns`], with tiles that run in parallel.
 pub fn strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, symbol: &str) -> Stmt {
     let (size, up) = (f.int(TILE), f.int(TILE - 1));
     let mut one = s.clone();
@@ -82,7 +82,7 @@ pub fn strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, symbol: &s
     row_loop(f, &[tile], &[turns], work, body, &[])
 }
 
-/// The results from `at` on.
+/// The tile of results from `at` on.
 fn one_tile(
     f: &mut PrimFunc,
     s: &Stage,

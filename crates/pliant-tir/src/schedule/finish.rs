@@ -1,9 +1,9 @@
-//! Matrix products whose results elementwise stages finish: each block of results ([`super::blocks`]) is computed by a call of the
-//! library and finished at once, on the same thread, while it is in the nearest caches. Bias, activation, residual, scale and
-//! cast are such stages, and so is any other chain that reads the results at its own place alone.
+//! Epilogues of matrix products: the elementwise stages that follow a product. Each block of results ([`super::blocks`]) is
+//! computed by a kernel call and finished at once, on the same thread, while it is in the nearest caches. Bias, activation,
+//! residual, scale and cast are such stages, and so is any other chain that reads the results only at its own position.
 //!
-//! Results that nobody else reads stay in a tile of the thread's. Where stages write into the product's own buffer, as
-//! `ReuseOutput` lets them, they change it in place. The function's buffers must share no memory (`tir.noalias`), since stages
+//! Results that no other statement reads stay in a thread-local tile. If stages write into the product's own buffer, as
+//! `ReuseOutput` lets them, they update it in place. The function's buffers must share no memory (`tir.noalias`), since stages
 //! write before the last block reads the product's operands.
 
 use pliant_ir::AttrValue;
@@ -21,17 +21,17 @@ use crate::walk::ExprRewriter;
 /// Columns of a panel of a product whose right operand is not packed.
 const WIDTH: i64 = 64;
 
-/// A product with the stages that finish it.
+/// A product with its epilogue.
 pub(super) struct Finished {
-    /// All of it.
+    /// The statement that computes both.
     pub stmt: Stmt,
     /// The position after its last stage.
     pub end: usize,
-    /// The buffer that is no longer used: blocks of it live in tiles.
+    /// The buffer that is no longer used: its blocks are in tiles.
     pub gone: Option<Buffer>,
 }
 
-/// The product at a position with the elementwise stages that follow it, if there are any.
+/// Fuses the product at a position with the elementwise stages that follow it, if there are any.
 pub(super) fn product(
     f: &mut PrimFunc,
     items: &[Item],
@@ -66,21 +66,21 @@ pub(super) fn product(
     Some(Finished { stmt, end, gone })
 }
 
-/// A stage in terms of the product's axes.
+/// A stage of the epilogue, over the product's axes.
 struct Follower {
     stage: Stage,
-    /// What it writes.
+    /// The buffer that it writes.
     target: Buffer,
 }
 
-/// Stages that follow a product.
+/// The epilogue of a product while it is collected.
 struct Chain<'a> {
     product: &'a Stage,
-    /// The buffers written so far that may be read, and which axes of the product their indices are.
+    /// The buffers written so far that may be read, and the axes of the product by which they are indexed.
     places: FxHashMap<Buffer, Vec<Var>>,
-    /// The buffers that nobody may write any more.
+    /// The buffers that later stages must not write.
     read: Vec<Buffer>,
-    /// The buffers that nobody may read any more.
+    /// The buffers that later stages must not read.
     written: Vec<Buffer>,
     stages: Vec<Follower>,
 }
@@ -90,7 +90,7 @@ impl<'a> Chain<'a> {
         let (result, indices) = &plan.operands[2];
         let place = plain(f, indices)?;
         let [_, _, columns] = plan.axes();
-        // Vectors run along one axis of neighbours.
+        // Vectors run along one contiguous axis.
         let one = matches!(columns, [v] if place.last() == Some(v));
         if !plan.looped.is_empty() || !one {
             return None;
@@ -100,7 +100,7 @@ impl<'a> Chain<'a> {
         Some(Chain { product, places, read, written: Vec::new(), stages: Vec::new() })
     }
 
-    /// Adds a stage, if it computes each of its points from those results alone that have the same place.
+    /// Adds a stage if it computes each of its points only from results at the same position.
     fn take(&mut self, f: &mut PrimFunc, stage: &Stage) -> bool {
         let Some((mapped, target)) = self.mapped(f, stage) else { return false };
         let Body::Store { indices, .. } = &mapped.body else { return false };
@@ -117,12 +117,12 @@ impl<'a> Chain<'a> {
         true
     }
 
-    /// How many axes the results have.
+    /// The number of axes of the results.
     fn spatial(&self) -> usize {
         self.product.axes.iter().filter(|a| !a.reduce).count()
     }
 
-    /// A stage over the product's axes, and what it writes.
+    /// Rewrites a stage to the product's axes. Returns it with the buffer that it writes.
     fn mapped(&self, f: &mut PrimFunc, stage: &Stage) -> Option<(Stage, Buffer)> {
         let Body::Store { buffer: target, indices, .. } = &stage.body else { return None };
         if stage.reduces() || stage.init.is_some() || stage.axes.len() != self.spatial() {
@@ -134,7 +134,7 @@ impl<'a> Chain<'a> {
             if self.written.contains(buffer) || *writes && self.read.contains(buffer) {
                 return None;
             }
-            // Who writes and who reads at other places must not meet.
+            // A stage writes only its target, which it must not access at other positions.
             let other = |a: &super::stage::Access| a.0 == *target && a.1 != *indices;
             if *writes && (*buffer != *target || accesses.iter().any(other)) {
                 return None;
@@ -168,7 +168,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// The variables that indices are, where each is one of its own.
+/// The variables of indices that are distinct variables; `None` for other indices.
 fn plain(f: &PrimFunc, indices: &[Expr]) -> Option<Vec<Var>> {
     let mut out = Vec::with_capacity(indices.len());
     for &i in indices {
@@ -180,12 +180,12 @@ fn plain(f: &PrimFunc, indices: &[Expr]) -> Option<Vec<Var>> {
     Some(out)
 }
 
-/// A block's results in memory of the thread's own.
+/// Thread-local memory for the results of a block.
 struct Tile {
-    /// The whole buffer that it stands for.
+    /// The buffer that the tile replaces.
     of: Buffer,
     memory: Buffer,
-    /// From row to row.
+    /// The row stride.
     row: Expr,
 }
 
@@ -224,7 +224,7 @@ fn emit_blocks(
     plan.around(f, blocks)
 }
 
-/// The call for a block.
+/// The kernel call for a block.
 fn part(
     f: &mut PrimFunc,
     plan: &Plan,
@@ -244,7 +244,7 @@ fn part(
     plan.call(f, &part)
 }
 
-/// The loops that finish a block, product by product and row by row.
+/// The epilogue loops of a block, product by product and row by row.
 fn finish(
     f: &mut PrimFunc,
     vars: &[Vec<(Var, Expr)>; 3],
@@ -286,7 +286,7 @@ fn finish(
     }
 }
 
-/// The stage with results read from the tile: at its row, and at the place of the column in the block.
+/// The stage with results read from the tile, at a row of the tile and a column of the block.
 fn in_tile(f: &mut PrimFunc, stage: &Stage, tile: Option<&Tile>, row: Expr, column: Expr) -> Stage {
     let Some(tile) = tile else { return stage.clone() };
     let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e) {

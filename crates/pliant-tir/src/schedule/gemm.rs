@@ -1,9 +1,9 @@
-//! Matrix products: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call of the kernel `matmul`,
-//! whatever is transposed and however many axes are batched. A float sum may be computed in another order than written. A
-//! right operand in panels, `B[j // width, k, j % width]`, becomes the operand of `matmul_packed`.
+//! Matrix products: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call of the kernel `matmul`, with any
+//! operands transposed and any number of batch axes. A float sum may be computed in another order than written. A right operand
+//! packed into panels, `B[j // width, k, j % width]`, becomes the operand of `matmul_packed`.
 //!
-//! A convolution is one too: where an index is a sum of an axis and reduction axes (`x[i + di]`), these loop around the
-//! call, which adds to what the calls before it have made.
+//! A convolution is a matrix product too: if an index is a sum of an axis and reduction axes (`x[i + di]`), the reduction axes
+//! become loops around the call, and each call accumulates onto the results of the calls before it.
 
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, NewOperand, PrimFunc, Stmt, StmtData, Ty, Var,
@@ -29,17 +29,17 @@ struct Dim {
     vars: Vec<Var>,
     extent: Expr,
     strides: [Expr; 3],
-    /// Position of the last and the first fused axis in each operand.
+    /// The dims of the first and the last fused axis in each operand.
     places: [Option<(usize, usize)>; 3],
-    /// Whether it is an index by itself in each operand that has it.
+    /// Whether the axis is a whole index in each operand that it indexes.
     plain: bool,
 }
 
-/// Where an axis stands in an operand.
+/// An axis in the index of one dim of an operand.
 struct Hit {
     axis: Var,
     place: usize,
-    /// What it is multiplied by in its index.
+    /// The factor of the axis in the index.
     factor: Option<Expr>,
     plain: bool,
 }
@@ -55,7 +55,7 @@ pub fn matches(f: &mut PrimFunc, stage: &Stage) -> bool {
     plan(f, stage).is_some()
 }
 
-/// How a stage is a matrix product.
+/// A stage as a matrix product.
 pub(super) struct Plan {
     /// A, B and C.
     pub operands: [Operand; 3],
@@ -69,29 +69,29 @@ pub(super) struct Plan {
     pub looped: Vec<Var>,
     /// All axes that the call runs over.
     called: Vec<Var>,
-    /// Whether the results are added to what C holds.
+    /// Whether the results are added to the contents of C.
     pub accumulate: bool,
-    /// The columns of a panel of B, if it lies in panels.
+    /// The number of columns of a panel of B, if B is packed into panels.
     pub width: Option<Expr>,
 }
 
-/// A part of the products that one call computes.
+/// The part of the products that one call computes.
 pub(super) struct Part {
-    /// The values of the called axes at its first element; that of axes that are not here is 0.
+    /// The values of the called axes at the first element; 0 for axes that are missing.
     pub origin: FxHashMap<Var, Expr>,
-    /// Products.
+    /// The number of products.
     pub batch: Expr,
-    /// Rows.
+    /// The number of rows.
     pub rows: Expr,
-    /// Columns.
+    /// The number of columns.
     pub columns: Expr,
-    /// The panel of B that its first column is the first of.
+    /// The number of the panel of B that starts with the first column.
     pub panel: Expr,
-    /// The buffer that the results go to if not to C, and the distance of its rows; columns are neighbours.
+    /// The buffer for the results, if it is not C, and its row stride. Its columns are contiguous.
     pub to: Option<(Buffer, Expr)>,
 }
 
-/// The product that a stage is, if it is one.
+/// The matrix product that a stage computes, if it is one.
 pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
     let reduction = stage.reduction(f).filter(|r| r.op == BinOp::Add)?;
     if !stage.guards.is_empty() || !super::uses_kernels(f) {
@@ -113,7 +113,7 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
     };
     let mut operands = [operand(f, a, dtype)?, operand(f, b, dtype)?, (*buffer, indices.clone())];
     let panels = panels(f, stage, &operands);
-    // The result's last axis makes its columns, so that neighbours lie side by side.
+    // The last axis of the result becomes its columns, so that adjacent columns are contiguous.
     let last = indices.last().copied();
     let reads =
         |o: &Operand| last.is_some_and(|e| o.1.iter().any(|&i| shares_axis(f, stage, i, e)));
@@ -122,7 +122,8 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
     }
     let (roles, looped) = classify(f, stage, &operands, panels.as_ref())?;
     let [dims_m, dims_n, dims_k, dims_b] = roles;
-    // The calls together start from 0 only if there is a first one, and each knows the columns of panels alone.
+    // The calls start from 0 only if there is a first one, so looped axes must not be empty. A call with a packed operand selects
+    // the part of B by its columns alone, so it allows no looped axes.
     let some = |a: &Axis| !looped.contains(&a.var) || f.as_int(a.extent).is_some_and(|n| n > 0);
     if !stage.axes.iter().all(some) || panels.is_some() && !looped.is_empty() {
         return None;
@@ -167,15 +168,15 @@ fn operand(f: &PrimFunc, e: Expr, dtype: DType) -> Option<Operand> {
     }
 }
 
-/// A right operand in panels: the axes that run over its columns and its rows, and how wide a panel is.
+/// A right operand packed into panels: the axes of its columns and its rows, and the width of a panel.
 struct Panels {
     column: Var,
     row: Var,
     width: Expr,
 }
 
-/// Whether B lies in panels, `B[j // width, k, j % width]`, with all of k and no column that it lacks, and C has contiguous
-/// columns: what the library function for panels takes.
+/// Matches B packed into panels, `B[j // width, k, j % width]`, as the packed kernel requires: all of k is used, B contains every
+/// column, and C has contiguous columns.
 fn panels(f: &PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<Panels> {
     let (buffer, [panel, row, column]) = (operands[1].0, &*operands[1].1) else { return None };
     let data = f.buffer(buffer);
@@ -203,14 +204,14 @@ fn panels(f: &PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<Panels
     fits.then_some(Panels { column: *j, row: *k, width: data.shape[2] })
 }
 
-/// Whether two indices use an axis of the stage that is no reduction axis.
+/// Whether two indices share a spatial axis of the stage.
 fn shares_axis(f: &PrimFunc, stage: &Stage, a: Expr, b: Expr) -> bool {
     stage.axes.iter().any(|axis| {
         !axis.reduce && uses_any(f, a, &|v| v == axis.var) && uses_any(f, b, &|v| v == axis.var)
     })
 }
 
-/// The axes that an index is a sum of, each with its factor; `None` where it is more than that.
+/// The axes of which an index is a sum, each with its factor; `None` for other indices.
 fn terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<Expr>)>> {
     let axis = |e: Expr| match f.expr(e) {
         ExprData::Var(v) => stage.axes.iter().find(|a| a.var == *v).copied(),
@@ -244,7 +245,7 @@ fn terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<E
     Some(out)
 }
 
-/// Where the axes stand in an operand, and the reduction axes that must loop around the call.
+/// The dims that the axes index in an operand. Adds the reduction axes that must loop around the call to `looped`.
 fn hits(f: &PrimFunc, stage: &Stage, indices: &[Expr], looped: &mut Vec<Var>) -> Option<Vec<Hit>> {
     let mut out: Vec<Hit> = Vec::new();
     for (place, &index) in indices.iter().enumerate() {
@@ -263,7 +264,7 @@ fn hits(f: &PrimFunc, stage: &Stage, indices: &[Expr], looped: &mut Vec<Var>) ->
     Some(out)
 }
 
-/// The axes as rows, columns, inner and batch, and those that loop around the call; `None` where an axis has no role.
+/// Classifies the axes as rows, columns, inner, batch, or loops around the call; `None` if an axis fits no role.
 fn classify(
     f: &mut PrimFunc,
     stage: &Stage,
@@ -295,7 +296,7 @@ fn classify(
             if let Some(hit) = hit {
                 places[slot] = Some((hit.place, hit.place));
                 if slot == 1 && panels.is_some() {
-                    // The library knows the strides of panels.
+                    // The packed kernel knows the strides of panels.
                     continue;
                 }
                 strides[slot] = stride(f, *buffer, hit.place);
@@ -317,7 +318,7 @@ fn classify(
     Some((out, looped))
 }
 
-/// The distance between neighbours along a dim, in elements.
+/// The stride of a dim, in elements.
 fn stride(f: &mut PrimFunc, buffer: Buffer, place: usize) -> Expr {
     let dims = f.buffer(buffer).shape[place + 1..].to_vec();
     let mut acc = f.int(1);
@@ -327,7 +328,7 @@ fn stride(f: &mut PrimFunc, buffer: Buffer, place: usize) -> Expr {
     acc
 }
 
-/// Fuses neighbouring axes that lie next to each other without gaps in every operand that has them.
+/// Fuses adjacent axes that are contiguous, without gaps, in every operand that they index.
 fn fuse(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
     let mut out: Vec<Dim> = Vec::new();
     for d in dims {
@@ -361,7 +362,7 @@ fn fuse(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
 }
 
 impl Plan {
-    /// Whether a call adds to what is there: all do but the first of those that the loops make for an element.
+    /// Whether a call accumulates, as a number: all calls for an element do, except the first one that the loops make.
     fn continues(&self, f: &mut PrimFunc) -> Expr {
         if self.accumulate || self.looped.is_empty() {
             return f.int(i64::from(self.accumulate));
@@ -377,7 +378,7 @@ impl Plan {
         f.cast(later, Ty::I64)
     }
 
-    /// The calls that compute all of it.
+    /// The calls that compute the whole product.
     fn emit(&self, f: &mut PrimFunc) -> Stmt {
         let whole = Part {
             origin: FxHashMap::default(),
@@ -415,7 +416,7 @@ impl Plan {
         f.add_stmt(StmtData::Evaluate(call))
     }
 
-    /// How many products, rows, columns and inner positions there are.
+    /// The numbers of products, rows, columns and inner positions.
     pub fn extents(&self, f: &mut PrimFunc) -> [Expr; 4] {
         let [batch, rows, columns] =
             [&self.batch, &self.rows, &self.columns].map(|d| Self::extent(f, d));
@@ -427,7 +428,7 @@ impl Plan {
         [&self.batch, &self.rows, &self.columns].map(|d| d.as_ref().map_or(&[][..], |d| &d.vars))
     }
 
-    /// The position of an operand's first element in its buffer.
+    /// The offset of an operand's first element in its buffer.
     fn offset(&self, f: &mut PrimFunc, slot: usize, origin: &FxHashMap<Var, Expr>) -> Expr {
         let (buffer, indices) = &self.operands[slot];
         let indices: Vec<Expr> = indices.iter().map(|&i| substitute_expr(f, i, origin)).collect();
@@ -500,7 +501,7 @@ impl Plan {
     }
 }
 
-/// How many panels of `width` columns there are.
+/// The number of panels of `width` columns.
 fn panel_count(f: &mut PrimFunc, columns: Expr, width: Expr) -> Expr {
     let one = f.int(1);
     let more = f.binary(BinOp::Sub, width, one);

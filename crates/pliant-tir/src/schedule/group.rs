@@ -10,7 +10,7 @@ use super::emit;
 use super::stage::{Access, Item, Stage, is_var};
 use crate::walk::{ExprRewriter, for_each_stmt, map_stmts, own_exprs};
 
-/// Which stage uses a buffer, at which indices.
+/// A use of a buffer: the number of the stage, and the indices.
 type Use = (usize, Box<[Expr]>);
 
 /// Stages to be emitted together.
@@ -18,7 +18,7 @@ pub struct Group {
     stages: Vec<Stage>,
     /// The buffers that stages write.
     written: FxHashSet<Buffer>,
-    /// Who reads or writes each buffer, and where.
+    /// The stages that read or write each buffer, and the indices.
     users: FxHashMap<Buffer, Vec<Use>>,
     /// Leading axes that all stages share.
     shared: usize,
@@ -26,7 +26,7 @@ pub struct Group {
     pub first: usize,
 }
 
-/// Leading axes that a stage can hand to the row loop.
+/// The number of leading axes that a stage can share in a row loop.
 fn rows_of(f: &PrimFunc, s: &Stage) -> usize {
     let spatial = s.leading_spatial();
     // A reduction over an axis that is not contiguous keeps its last spatial axis for vectors.
@@ -76,7 +76,7 @@ impl Group {
             let shared = self.written.contains(b) || fresh.contains(b);
             !shared || along_rows(f, stage, i, want)
         });
-        // Several stages are along their rows in what they have written so far.
+        // In a group of several stages, all accesses to the buffers written so far are along rows already.
         match &self.stages[..] {
             [_] => fresh.extend(&self.written),
             _ => fresh.retain(|b| !self.written.contains(b)),
@@ -95,7 +95,7 @@ impl Group {
 
     /// The statements of the group. `outside` are all other parts of the function.
     pub fn emit(self, f: &mut PrimFunc, allocs: &mut Vec<Buffer>, outside: &[&Item]) -> Vec<Stmt> {
-        // Elementwise stages alone are better each by itself: all their axes can be fused.
+        // Without reductions, each stage is better emitted by itself: all its axes can be fused.
         if !self.stages.iter().any(Stage::reduces) {
             return self.stages.iter().map(|s| emit::spatial(f, s)).collect();
         }
@@ -177,7 +177,7 @@ pub(super) fn mentions(f: &PrimFunc, item: &Item, b: Buffer) -> bool {
     }
 }
 
-/// The buffer of one row. A single element lives in a register.
+/// The buffer for one row. A single element is kept in a register.
 fn shrink(f: &mut PrimFunc, b: Buffer, rows: usize) -> Buffer {
     let mut data = f.buffer(b).clone();
     data.shape.drain(..rows);
@@ -223,15 +223,14 @@ pub(super) fn product(f: &mut PrimFunc, factors: &[Expr]) -> Expr {
     acc
 }
 
-/// A position in a fused axis taken apart by an extent. Where that is known to be 0 there are no
-/// positions, and no division by a
-/// constant 0 is written, which script refuses.
+/// Divides a position in a fused axis by an extent. If the extent is known to be 0, there are no positions, and the result is 0,
+/// since scripts must not contain a division by a constant 0.
 pub(super) fn divide(f: &mut PrimFunc, op: BinOp, a: Expr, extent: Expr) -> Expr {
     if f.as_int(extent) == Some(0) { f.int(0) } else { f.binary(op, a, extent) }
 }
 
-/// A parallel loop over chunks of rows; a chunk is about a microsecond of work. Small inputs are
-/// one chunk, which runs where it is.
+/// A parallel loop over chunks of rows. A chunk is about a microsecond of work. Small inputs are one chunk, which runs on the
+/// calling thread.
 pub(super) fn row_loop(
     f: &mut PrimFunc,
     vars: &[Var],
@@ -245,7 +244,7 @@ pub(super) fn row_loop(
     let (chunk, first, row) = (f.size_var("chunk"), f.size_var("first"), f.size_var("row"));
     let size = f.size_var("rows");
     let [chunk_e, first_e, row_e, size_e] = [chunk, first, row, size].map(|v| f.var_expr(v));
-    // The axes of a row.
+    // Delinearizes the row into its axes.
     let mut body = body;
     let mut rest = f.add(first_e, row_e);
     let mut axes = Vec::new();

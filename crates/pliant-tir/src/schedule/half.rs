@@ -1,7 +1,7 @@
-//! Arithmetic on 16-bit floats, written out as arithmetic on float32 whose results are rounded.
+//! Rewrites arithmetic on 16-bit floats as float32 arithmetic whose results are rounded.
 //!
-//! That is how every backend computes it, so values stay the same. In this form roundings are casts: those of selections and
-//! extrema happen once, behind them, and tiles leave the last one and the widening of loads to the run-time library.
+//! Every backend computes it this way, so values stay the same. In this form roundings are casts. Selections, minima and maxima are
+//! rounded once, after the operation. Tiles leave the last rounding and the widening of loads to the run-time library.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
 use pliant_tensor::{DType, bf16_of, f16_of};
@@ -14,7 +14,8 @@ pub(super) fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::Float16 | DType::BFloat16)
 }
 
-/// A stage with its arithmetic on 16-bit floats in float32. A reduction keeps its operation, which is its form.
+/// A stage with its arithmetic on 16-bit floats rewritten to float32. A reduction keeps its operation, by which it is recognized as
+/// a reduction.
 pub(super) fn widened(f: &mut PrimFunc, s: &Stage) -> Stage {
     let mut s = s.clone();
     let reduction = s.reduction(f);
@@ -37,20 +38,20 @@ fn written_out(f: &mut PrimFunc, value: Expr) -> Expr {
     ExprRewriter::new(&mut |f, e| rule(f, e)).expr(f, value)
 }
 
-/// An operation whose operands have been rewritten.
+/// Rewrites an operation whose operands have been rewritten.
 fn rule(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
     let ty = f.expr_ty(e);
     let half = is_half(ty.dtype);
     match f.expr(e).clone() {
         ExprData::Binary(op, a, b) if is_half(f.expr_ty(a).dtype) => {
-            // The larger of two rounded values is the rounded larger one.
+            // The maximum of two rounded values is the rounded maximum.
             let selects = matches!(op, BinOp::Min | BinOp::Max);
             let operand = if selects { unrounded } else { single };
             let (a, b) = (operand(f, a), operand(f, b));
             let wide = f.binary(op, a, b);
             Some(if op.is_predicate() { wide } else { rounded(f, wide, ty) })
         }
-        // The choice of two rounded values is the rounded choice.
+        // The selection of two rounded values is the rounded selection.
         ExprData::Select(c, a, b) if half && (is_cast(f, a) || is_cast(f, b)) => {
             let (a, b) = (unrounded(f, a), unrounded(f, b));
             let wide = f.add_expr(ExprData::Select(c, a, b));
@@ -97,7 +98,7 @@ fn is_cast(f: &PrimFunc, e: Expr) -> bool {
     matches!(f.expr(e), ExprData::Cast(_, a) if f.expr_ty(*a).dtype == DType::Float32)
 }
 
-/// A 16-bit float as float32.
+/// Widens a 16-bit float to float32.
 fn single(f: &mut PrimFunc, e: Expr) -> Expr {
     let ty = wide_type(f.expr_ty(e));
     match *f.expr(e) {
@@ -111,7 +112,7 @@ fn single(f: &mut PrimFunc, e: Expr) -> Expr {
     }
 }
 
-/// The float32 that a 16-bit float is rounded from.
+/// The float32 from which a 16-bit float was rounded, or else the widened float.
 fn unrounded(f: &mut PrimFunc, e: Expr) -> Expr {
     match *f.expr(e) {
         ExprData::Cast(_, wide) if is_cast(f, e) => wide,

@@ -3,25 +3,22 @@
 //! - Extents that may be negative are clamped to 0 (`extents`).
 //! - A matrix product becomes a library call (`gemm`). Elementwise stages that follow run over blocks of its results while these
 //!   are in the nearest caches (`finish`, `blocks`).
-//! - An elementwise stage gets its neighbouring axes fused where all its accesses allow it; the
-//!   last axis is vectorized, the rest is cut
-//!   into chunks of about a microsecond that run in parallel (`emit`).
-//! - A stage that reads an operand across its last axis, as a transpose does, runs in blocks (`transposed`).
-//! - Stages that share leading spatial axes and hand values only along them (softmax, layer
-//!   normalisation) run in one parallel loop
-//!   over rows, their temporaries shrunk to one row (`group`).
-//! - A reduction over a contiguous axis uses a vector of partial results; over another axis, a
-//!   vector of neighbouring results. Float
-//!   sums are therefore added in another order than written.
-//! - Arithmetic on 16-bit floats is written out as that of float32 (`half`).
-//! - Elementary functions over a vectorized axis are called on tiles (`tiles`), and so is what takes rows into the largest
-//!   or smallest elements of columns (`extremes`).
-//! - Stages that broadcast operands whose sizes may be 1 come in versions for the ways that the sizes turn out
+//! - The adjacent axes of an elementwise stage are fused if all its accesses allow it. The last axis is vectorized. The iterations
+//!   are split into chunks of about a microsecond that run in parallel (`emit`).
+//! - A stage that reads an operand across its last axis, such as a transpose, runs in blocks (`transposed`).
+//! - Stages that share leading spatial axes and pass values only along them (softmax, layer normalization) run in one parallel loop
+//!   over rows, with their temporaries shrunk to one row (`group`).
+//! - A reduction over a contiguous axis uses a vector of partial results. A reduction over another axis uses a vector of adjacent
+//!   results. Float sums are therefore computed in another order than written (`reductions`).
+//! - Arithmetic on 16-bit floats is rewritten as float32 arithmetic whose results are rounded (`half`).
+//! - Elementary functions over a vectorized axis are called on tiles (`tiles`), and so are the functions that accumulate rows into
+//!   the maxima or minima of columns (`extremes`).
+//! - Stages that broadcast operands whose sizes may be 1 get several versions, one for each outcome of the size comparisons
 //!   (`choose`).
-//! - Where a choice changes along the last axis, or it is taken apart by division, it is cut into parts that have neither
-//!   (`split`).
-//! - In statements of other forms, loops that only store elements side by side use vectors (`plain::copies`).
-//! - Stages of other forms run point by point (`plain`); all else keeps its loops and its blocks.
+//! - If a condition changes along the last axis, or this axis is split by division, it is cut into parts without conditions and
+//!   divisions (`split`).
+//! - In statements of other forms, loops that only store adjacent elements use vectors (`plain::copies`).
+//! - Stages of other forms run point by point (`plain`); all other statements keep their loops and blocks.
 
 mod blocks;
 mod choose;
@@ -49,7 +46,7 @@ use crate::error::LowerError;
 use group::Group;
 use stage::Item;
 
-/// Whether a function may leave work to the library's kernels.
+/// Whether a function may call library kernels.
 pub fn uses_kernels(f: &PrimFunc) -> bool {
     !matches!(f.attrs.get(KERNELS), Some(AttrValue::Bool(false)))
 }

@@ -1,4 +1,4 @@
-//! The plain loops of a stage, one point after the other with its init in front, and plain loops that store.
+//! Scalar loops: stages that run point by point, with their init in front. Also vectorizes plain loops that only store.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, ExprData, ForKind, PrimFunc, Stmt, StmtData, Ty, Var};
@@ -7,9 +7,9 @@ use super::emit::{nest, part, point, vector_axis};
 use super::stage::{Axis, Body, Init, Stage, calls_out, loads};
 use crate::walk::{for_each_stmt, map_stmts, own_exprs, uses_any};
 
-/// The plain loops of a stage. Its init runs before the outermost reduction loop, in loops over
-/// the spatial axes alone, so that it
-/// also runs when a reduction axis has no values.
+/// The scalar loops of a stage. If possible, its init runs before the outermost reduction loop, in its own loops over the spatial
+/// axes, so that it also runs if a reduction axis has no values. An init that reads memory and has spatial axes inside the
+/// reduction runs at the first values of the reduction axes instead, and by itself if a reduction axis has no values.
 pub(super) fn scalar_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let point = point(f, s);
     let Some(init) = first_value(f, s) else { return nest(f, &s.axes, point) };
@@ -59,8 +59,7 @@ fn first_value(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     Some(crate::walk::substitute(f, init, &map))
 }
 
-/// A statement whose innermost loops, where they only store neighbouring elements of a buffer that they do not read, use
-/// vectors.
+/// Vectorizes the innermost loops of a statement that only store adjacent elements of a buffer that they do not read.
 pub(super) fn copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
     map_stmts(f, s, &mut |f, s| {
         let StmtData::For { var, min, extent, kind: ForKind::Serial, body, .. } = *f.stmt(s) else {

@@ -1,12 +1,13 @@
-//! What calls of the run-time library reach: the conditions under which written ones stay inside their buffers.
+//! The memory ranges of calls of the run-time library: the conditions under which calls that a script contains stay inside their
+//! buffers.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc};
 use pliant_tensor::DType;
 
-/// Sizes and strides of a written call at most: what the library addresses then fits 63 bits.
+/// Maximum size and stride of a call in a script: the addresses that the library computes then fit 63 bits.
 const LIMIT: i64 = 1 << 30;
 
-/// What a call of a linked function that takes addresses is, as messages name it.
+/// The kind of a call of a linked function that takes addresses, as messages name it.
 pub fn kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
     match args.first().map(|&e| f.expr(e)) {
         _ if crate::rows::is_row(f, args) => Some("a kernel of rows"),
@@ -15,14 +16,14 @@ pub fn kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
     }
 }
 
-/// What must hold for a written call of the library to stay inside its buffers.
+/// Collects the conditions under which an operand of a library call stays inside its buffer.
 struct Reach {
     dtype: DType,
     conditions: Vec<Expr>,
 }
 
 impl Reach {
-    /// A size or stride is within the limit.
+    /// Requires that a size or stride is within the limit.
     fn within(&mut self, f: &mut PrimFunc, e: Expr) {
         let (zero, limit) = (f.int(0), f.int(LIMIT));
         let low = f.binary(BinOp::Le, zero, e);
@@ -30,7 +31,7 @@ impl Reach {
         self.conditions.push(f.binary(BinOp::And, low, high));
     }
 
-    /// An operand's elements lie in its buffer: `dims` are strides and extents.
+    /// Requires that an operand's elements are inside its buffer. `dims` are strides and extents.
     fn operand(&mut self, f: &mut PrimFunc, address: Expr, dims: &[(Expr, Expr)]) -> Option<()> {
         let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(address).clone() else {
             return None;
@@ -66,10 +67,10 @@ impl Reach {
     }
 }
 
-/// The conditions under which a written call of the library stays inside its buffers; `None` where
-/// it is no such call.
+/// The conditions under which a library call in a script stays inside its buffers; `None` for other calls.
 ///
-/// The arguments of slice functions are the name, the address of the results, those of the operands, and how many elements.
+/// The arguments of slice functions are the name, the address of the results, the addresses of the operands, and the number of
+/// elements.
 pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     if crate::rows::is_row(f, args) {
         return crate::rows::reach(f, args);

@@ -1,9 +1,8 @@
-//! The loops of reductions: vectors of partial results over a contiguous axis, neighbouring results side by side, one result
-//! alone.
+//! The loops of reductions: vectors of partial results over a contiguous axis, vectors of adjacent results, or one scalar result.
 //!
 //! A running total of float32 loses digits as it grows. Sums over a contiguous axis that may have more than [`PART`] elements are
-//! therefore made in parts of so many, each in a vector of partial sums, whose totals are added up in float64; one result
-//! alone has a running total of float64. Results side by side have totals of their own type.
+//! therefore computed in parts of this size. Each part has a vector of partial sums, and the sums of the parts are added in
+//! float64. One scalar result has a running total of float64. Adjacent results have totals of their own type.
 
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty,
@@ -18,7 +17,7 @@ use super::stage::{Axis, Body, Init, Reduction, Stage};
 use super::{extremes, tiled, tiles};
 use crate::guards;
 
-/// The elements that are added up in float32.
+/// Maximum number of elements that are summed in float32.
 const PART: i64 = 1024;
 
 fn accumulator(f: &mut PrimFunc, dtype: DType, lanes: i64) -> Buffer {
@@ -65,7 +64,7 @@ pub(super) fn target(s: &Stage) -> (Buffer, Box<[Expr]>) {
     }
 }
 
-/// The value that a reduction starts with: its init, or what the result holds.
+/// The value that a reduction starts with: its init, or the current value of the result.
 pub(super) fn start(f: &mut PrimFunc, s: &Stage) -> Expr {
     let (buffer, indices) = target(s);
     match s.init {
@@ -74,7 +73,7 @@ pub(super) fn start(f: &mut PrimFunc, s: &Stage) -> Expr {
     }
 }
 
-/// Lanes for neighbouring results: as many partial results as registers hold, since each waits for the one before.
+/// The number of lanes for adjacent results: as many accumulators as registers hold, since each update waits for the previous one.
 fn column_lanes(f: &PrimFunc, value: Expr) -> i64 {
     match lanes(f, value) {
         16 => 32,
@@ -82,7 +81,7 @@ fn column_lanes(f: &PrimFunc, value: Expr) -> i64 {
     }
 }
 
-/// Strips of neighbouring results, each a vector in registers while the reduction runs.
+/// Strips of adjacent results. Each strip is a vector in registers while the reduction runs.
 fn columns(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
     if let Some(function) = extremes::function(f, s, r, axis) {
         return extremes::columns(f, s, r, axis, &function);
@@ -106,12 +105,12 @@ fn columns(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
     f.seq(out)
 }
 
-/// `w` neighbouring results from `at`.
+/// `w` adjacent results from `at` on.
 fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr, w: i64) -> Stmt {
     if w == 1 {
         let s = s.substituted(f, &FxHashMap::from_iter([(axis.var, at)]));
         let r = s.reduction(f).expect("substitution keeps the form");
-        // As the columns beside it, which are vectors of running totals.
+        // Not a long sum, since the columns beside it are vectors of running totals of their own type.
         return one_result(f, &s, &r, None, false);
     }
     let (buffer, _) = target(s);
@@ -150,7 +149,7 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
 pub(super) fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction, long: bool) -> Stmt {
     let (buffer, _) = target(s);
     let dtype = f.buffer(buffer).dtype;
-    // What is left of a row by wider vectors would be combined one by one.
+    // Wider vectors would leave longer remainders of rows, which are reduced one by one.
     let w = lanes(f, r.value).min(16);
     let width = f.int(w);
     let last = s.axes[s.axes.len() - 1];
@@ -184,7 +183,7 @@ pub(super) fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction, long: bool) -
     f.add_stmt(StmtData::Alloc(acc, body))
 }
 
-/// Whether values are added up that may be too many for one running total of float32.
+/// Whether a reduction is a sum of float32 that may have too many values for one running total.
 fn is_long(f: &PrimFunc, s: &Stage, r: &Reduction) -> bool {
     let dtype = f.buffer(target(s).0).dtype;
     let mut extents = s.axes.iter().filter(|a| a.reduce).map(|a| f.as_int(a.extent));
@@ -198,19 +197,19 @@ struct Row<'a> {
     r: &'a Reduction,
     /// The partial results.
     acc: Buffer,
-    /// How many there are.
+    /// The number of partial results.
     width: Expr,
-    /// How many whole vectors the row has.
+    /// The number of whole vectors in the row.
     turns: Expr,
 }
 
 impl Row<'_> {
-    /// Sets the partial results to what changes nothing.
+    /// Initializes the partial results to a value that does not change the result.
     fn started(&self, f: &mut PrimFunc) -> Stmt {
         let lane = f.size_var("lane");
         let at = f.var_expr(lane);
         let identity = match self.r.op {
-            // What is added to this stays, the sign of a zero too.
+            // Adding to -0.0 keeps every value, including the sign of a zero.
             BinOp::Add => f.const_of(-0.0, f.buffer(self.acc).dtype),
             _ => start(f, self.s),
         };
@@ -218,7 +217,7 @@ impl Row<'_> {
         vector_loop(f, lane, self.width, init)
     }
 
-    /// Takes vectors into the partial results: all of the row, or so many from one on.
+    /// Accumulates vectors into the partial results: all vectors of the row, or those of `part` (the first one, and how many).
     fn strips(&self, f: &mut PrimFunc, part: Option<(Expr, Expr)>) -> Stmt {
         let last = self.s.axes[self.s.axes.len() - 1];
         let strip = f.size_var("strip");
@@ -240,7 +239,7 @@ impl Row<'_> {
         serial(f, strip, turns, update)
     }
 
-    /// The partial results as one.
+    /// Reduces the partial results to one value.
     fn combined(&self, f: &mut PrimFunc) -> Expr {
         let (zero, one) = (f.int(0), f.int(1));
         let lanes = f.as_int(self.width).unwrap_or(1) as u16;
@@ -255,7 +254,7 @@ impl Row<'_> {
         f.add_expr(ExprData::Call(combine, [vector].into(), ty))
     }
 
-    /// Adds the sums of [`PART`] elements each to a total.
+    /// Adds the sums of parts of [`PART`] elements to a total.
     fn sums_of_parts(&self, f: &mut PrimFunc, total: Buffer) -> Stmt {
         let strips = PART / f.as_int(self.width).unwrap_or(1);
         let (most, up, zero) = (f.int(strips), f.int(strips - 1), f.int(0));
@@ -278,8 +277,8 @@ impl Row<'_> {
     }
 }
 
-/// One result in a scalar register; `long` sums in one of float64. `from` is the combined value of the last axis'
-/// first positions, and how many they are.
+/// One result in a scalar accumulator, which is float64 for `long` sums. `from` is the reduced value of the first positions of the
+/// last axis, and the number of these positions.
 fn one_result(
     f: &mut PrimFunc,
     s: &Stage,

@@ -1,6 +1,6 @@
-//! Stages whose last axis is better cut: where a condition changes along it (concatenation, padding, triangles), where
-//! it is taken apart by division (tiling, repetition), and where it is short. In each part the value is plain, so that
-//! vectors can compute it and no element costs a branch or a division.
+//! Loop splitting: cuts the last axis of a stage where a condition changes along it (concatenation, padding, triangles), where it
+//! is split by division (tiling, repetition), and where it is short. In each part the value is plain, so that vectors can compute
+//! it and no element costs a branch or a division.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy};
@@ -15,32 +15,31 @@ use crate::guards;
 use crate::simplify::fold;
 use crate::walk::{ExprRewriter, for_each_stmt, uses_any};
 
-/// The parts that one axis is cut into at most.
+/// Maximum number of parts of one axis.
 const MAX_PARTS: usize = 8;
-/// The magnitude that axes have at most where a comparison is decided for a part of one: sums of some axes and of sizes
-/// fit 64 bits then.
+/// Maximum magnitude of axes for which a comparison is decided per part: sums of several axes and sizes then fit 64 bits.
 const AXIS_LIMIT: i64 = 1 << 50;
-/// A last axis or a divisor of this size at most is written out.
+/// Maximum size of a last axis or divisor that is unrolled.
 const SHORT: i64 = 8;
 
-/// A comparison along an axis: it holds before `cut`, or from there on.
+/// A comparison that changes along an axis: it holds before `cut`, or from there on.
 #[derive(Clone, Copy, Debug)]
 struct Atom {
     condition: Expr,
     cut: Cut,
 }
 
-/// Where a comparison changes.
+/// The position at which a comparison changes.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     at: Expr,
-    /// Whether it holds before that.
+    /// Whether the comparison holds before `at`.
     before: bool,
-    /// The comparison that is left of an equality from where it begins.
+    /// For an equality, the comparison that it becomes from `at` on.
     rest: Option<BinOp>,
 }
 
-/// How many of the last axes belong to the loops that [`emit`] makes; 0 where the stage needs none of this.
+/// The number of trailing axes whose loops [`emit`] makes; 0 if the stage needs no cut.
 pub(super) fn own_axes(f: &mut PrimFunc, s: &Stage) -> usize {
     let Some(v) = last(f, s) else { return 0 };
     let Body::Store { value, .. } = s.body else { return 0 };
@@ -51,7 +50,7 @@ pub(super) fn own_axes(f: &mut PrimFunc, s: &Stage) -> usize {
     usize::from(atom || divisor(f, value, v).is_some())
 }
 
-/// The loops of a stage of which [`own_axes`] says that it is cut.
+/// The loops of a stage that is cut; `None` if [`own_axes`] is 0.
 pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     let own = own_axes(f, s);
     let front = s.axes.len().checked_sub(own).filter(|_| own > 0)?;
@@ -69,7 +68,7 @@ pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     Some(nest(f, &outer, body))
 }
 
-/// The variable of the last axis of a stage that may be cut there.
+/// The variable of a stage's last axis, if the stage may be cut along it.
 fn last(f: &PrimFunc, s: &Stage) -> Option<Var> {
     let v = s.axes.last()?.var;
     let guarded = guards::depend_on(f, &s.guards, v);
@@ -87,7 +86,7 @@ fn pure(f: &PrimFunc, e: Expr) -> bool {
     ok
 }
 
-/// The first comparison that decides a choice and changes once along the axis.
+/// The first comparison that decides a conditional and changes once along the axis.
 fn atom(f: &mut PrimFunc, value: Expr, v: Var) -> Option<Atom> {
     let mut conditions = Vec::new();
     for_each_expr(f, value, |e| match f.expr(e) {
@@ -110,7 +109,7 @@ fn atom(f: &mut PrimFunc, value: Expr, v: Var) -> Option<Atom> {
     None
 }
 
-/// Where `a op b` changes along `v`, which it does once.
+/// The cut of `a op b` along `v`; `None` if there is none, or if its arithmetic may overflow.
 fn cut(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr, v: Var) -> Option<Cut> {
     if f.expr_ty(a) != Ty::I64 || !pure(f, a) || !pure(f, b) {
         return None;
@@ -150,8 +149,8 @@ fn fits(f: &PrimFunc, e: Expr, wide: &FxHashSet<Var>) -> bool {
     Fit::default().fact(f, e, &within).exact
 }
 
-/// The parameters and lets that may be beyond [`AXIS_LIMIT`], such as values from memory; `None` if a loop or an axis may
-/// be that long. All other variables are axes of the function, or run over parts of one.
+/// The parameters and lets that may be beyond [`AXIS_LIMIT`], such as values from memory; `None` if a loop or an axis may be. All
+/// other variables are axes of the function, or run over parts of one.
 fn wide_variables(f: &PrimFunc) -> Option<FxHashSet<Var>> {
     let size = Interval::new(-AXIS_LIMIT, AXIS_LIMIT);
     let free = listed_unbounded(f);
@@ -192,7 +191,7 @@ fn wide_variables(f: &PrimFunc) -> Option<FxHashSet<Var>> {
     short.then_some(wide)
 }
 
-/// The comparison of the operands exchanged.
+/// The equivalent comparison with exchanged operands.
 fn mirrored(op: BinOp) -> BinOp {
     match op {
         BinOp::Lt => BinOp::Gt,
@@ -203,7 +202,7 @@ fn mirrored(op: BinOp) -> BinOp {
     }
 }
 
-/// The first divisor that takes the axis apart.
+/// The first divisor by which the axis is split.
 fn divisor(f: &PrimFunc, value: Expr, v: Var) -> Option<Expr> {
     let mut found = None;
     for_each_expr(f, value, |e| {
@@ -216,11 +215,11 @@ fn divisor(f: &PrimFunc, value: Expr, v: Var) -> Option<Expr> {
             found.get_or_insert(d);
         }
     });
-    // Powers of two cost a shift and a mask only, but stand in the way of vectors all the same.
+    // Powers of two cost only a shift and a mask, but prevent vectorization all the same.
     found.filter(|&d| f.as_int(d).is_none_or(|d| d > 1))
 }
 
-/// The stage with expressions replaced in its value and indices, folded.
+/// The stage with expressions replaced in its value and indices, and constants folded.
 fn rewritten(
     f: &mut PrimFunc,
     s: &Stage,
@@ -246,7 +245,8 @@ fn folded(f: &mut PrimFunc, s: &Stage) -> Stage {
     rewritten(f, s, &|_, _| None)
 }
 
-/// The stage where a comparison is known to hold, or not to. An equality that may still hold becomes its other half.
+/// The stage under the assumption that a comparison holds, or that it does not. An equality that may still hold becomes
+/// `Cut::rest`.
 fn decided(f: &mut PrimFunc, s: &Stage, atom: Atom, holds: bool) -> Stage {
     rewritten(f, s, &|f, e| {
         if e != atom.condition {
@@ -259,7 +259,7 @@ fn decided(f: &mut PrimFunc, s: &Stage, atom: Atom, holds: bool) -> Stage {
     })
 }
 
-/// The loops over the one axis of a stage, in parts.
+/// The loops over the only axis of a stage, in parts.
 fn parts(f: &mut PrimFunc, s: &Stage, left: &mut usize) -> Stmt {
     let Body::Store { value, .. } = s.body else { return part(f, s) };
     let axis = s.axes[0];
@@ -273,7 +273,7 @@ fn parts(f: &mut PrimFunc, s: &Stage, left: &mut usize) -> Stmt {
     }
 }
 
-/// The parts before and after the place where a comparison changes.
+/// The parts before and after the position at which a comparison changes.
 fn halves(f: &mut PrimFunc, s: &Stage, atom: Atom, left: &mut usize) -> Stmt {
     let axis = s.axes[0];
     let zero = f.int(0);
@@ -295,7 +295,7 @@ fn halves(f: &mut PrimFunc, s: &Stage, atom: Atom, left: &mut usize) -> Stmt {
     if cut == from { body } else { f.add_stmt(StmtData::Let(var, from, body)) }
 }
 
-/// The stage from place `from` of its axis on, counted from there.
+/// The stage from position `from` of its axis on, counted from there.
 fn shifted(f: &mut PrimFunc, s: &Stage, from: Expr) -> Stage {
     let axis = s.axes[0];
     let var = f.size_var("rest");
@@ -323,8 +323,8 @@ fn apart(f: &mut PrimFunc, s: &Stage, d: Expr, outer: Expr, inner: Expr) -> Stag
     folded(f, &s)
 }
 
-/// The axis as runs of `d` places: a loop over runs around one over their places, or all places of a short run written
-/// out.
+/// Splits the axis into runs of `d` positions: a loop over runs around a loop over their positions, which is unrolled if runs are
+/// short.
 fn taken_apart(f: &mut PrimFunc, s: &Stage, d: Expr, left: &mut usize) -> Stmt {
     let axis = s.axes[0];
     let run = f.size_var("run");
@@ -364,13 +364,13 @@ fn taken_apart(f: &mut PrimFunc, s: &Stage, d: Expr, left: &mut usize) -> Stmt {
     inner.axes[0] = Axis { var: place, extent, ..axis };
     let body = parts(f, &inner, left);
     let runs = serial(f, run, runs, body);
-    // There are no runs of less than one place: then each is divided.
+    // A divisor below 1 makes no runs; then each element is computed with divisions.
     let each = part(f, s);
     let some = f.binary(BinOp::Lt, zero, d);
     f.add_stmt(StmtData::If(some, runs, Some(each)))
 }
 
-/// The last of two axes written out: one place after the other, for each place of the first one.
+/// Unrolls the last of two axes inside a loop over the first one.
 fn written_out(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let (outer, short) = (s.axes[0], s.axes[1]);
     let n = f.as_int(short.extent).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Stages: loop nests around one block in the plain form that tensor expressions give, taken apart.
+//! Stages: loop nests around one block in the plain form that tensor expressions produce, parsed into their parts.
 
 use std::sync::Arc;
 
@@ -28,18 +28,18 @@ pub struct Axis {
 pub enum Body {
     /// Writes one element.
     Store {
-        /// Where.
+        /// The buffer that is written.
         buffer: Buffer,
         /// One index per dim.
         indices: Box<[Expr]>,
-        /// What.
+        /// The value that is stored.
         value: Expr,
     },
     /// Anything else.
     Other(Stmt),
 }
 
-/// A buffer, the indices, and whether they are written. No indices stand for any element.
+/// A buffer, the indices of an element, and whether the element is written. Empty indices stand for any element.
 pub type Access = (Buffer, Box<[Expr]>, bool);
 
 /// A stage.
@@ -66,12 +66,12 @@ pub enum Init {
     Other(Stmt),
 }
 
-/// A reduction `C[..] = op(C[..], value)`, taken apart.
+/// The parts of a reduction `C[..] = op(C[..], value)`.
 #[derive(Clone, Debug)]
 pub struct Reduction {
-    /// How values are combined.
+    /// The operation that combines values.
     pub op: BinOp,
-    /// The next value.
+    /// The value that each point contributes.
     pub value: Expr,
 }
 
@@ -80,11 +80,11 @@ pub struct Reduction {
 pub enum Item {
     /// A stage.
     Stage(Stage),
-    /// A statement that is none.
+    /// A statement that is not a stage.
     Other(Stmt),
 }
 
-/// A function's body, taken apart: buffers that live during all of it, and its parts in order.
+/// Parses a function's body: the buffers that are live throughout it, and its parts in order.
 pub fn parse(f: &mut PrimFunc) -> (Vec<Buffer>, Vec<Item>) {
     let (mut allocs, mut items) = (Vec::new(), Vec::new());
     let body = f.body;
@@ -112,7 +112,8 @@ fn split(f: &mut PrimFunc, s: Stmt, allocs: &mut Vec<Buffer>, items: &mut Vec<It
     }
 }
 
-/// Whether a statement calls functions that are not of the library: calls are made one after the other, as written.
+/// Whether a statement calls functions other than the library's row kernels and slice functions. Such calls run one after the
+/// other, as written.
 pub fn calls_out(f: &PrimFunc, s: Stmt) -> bool {
     let mut found = false;
     for_each_stmt(f, s, &mut |_, data| {
@@ -129,7 +130,7 @@ pub fn calls_out(f: &PrimFunc, s: Stmt) -> bool {
     found
 }
 
-/// The stage that a statement is; `None` for other forms, and for what [`calls_out`].
+/// Parses a statement as a stage; `None` for other forms, and for statements for which [`calls_out`] is true.
 pub fn stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
     if calls_out(f, s) {
         return None;
@@ -196,7 +197,7 @@ impl Stage {
         self.axes.iter().any(|a| a.reduce)
     }
 
-    /// The reduction that the body is.
+    /// The reduction that the body computes, if it is one.
     pub fn reduction(&self, f: &PrimFunc) -> Option<Reduction> {
         let Body::Store { buffer, indices, value } = &self.body else { return None };
         if !self.reduces() || matches!(self.init, Some(Init::Other(_))) {
@@ -280,7 +281,7 @@ impl Stage {
         out
     }
 
-    /// The stage with variables replaced in all that it computes.
+    /// The stage with variables replaced in its guards, init and body.
     pub fn substituted(&self, f: &mut PrimFunc, map: &FxHashMap<Var, Expr>) -> Stage {
         let mut s = self.clone();
         for guard in &mut s.guards {
@@ -309,7 +310,7 @@ pub fn loads(f: &PrimFunc, e: Expr, buffer: Buffer) -> bool {
     found
 }
 
-/// Whether an expression is a given variable.
+/// Whether an expression is the variable `v`.
 pub fn is_var(f: &PrimFunc, e: Expr, v: Var) -> bool {
     matches!(f.expr(e), ExprData::Var(x) if *x == v)
 }

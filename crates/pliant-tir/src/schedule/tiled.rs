@@ -1,4 +1,4 @@
-//! The loops of stages in tiles: stores of neighbouring points, and reductions over a contiguous axis.
+//! Tiled loops of stages: stores of adjacent points, and reductions over a contiguous axis.
 
 use pliant_ir::tir::{Buffer, Expr, PrimFunc, Stmt, StmtData, Var};
 use rustc_hash::FxHashMap;
@@ -8,7 +8,7 @@ use super::reductions::{lanewise, start, target};
 use super::stage::{Axis, Body, Reduction, Stage};
 use super::tiles::Tiles;
 
-/// The store of each point of an axis.
+/// Stores the value of each point of an axis, tile by tile.
 pub(super) fn store(
     f: &mut PrimFunc,
     target: (Buffer, &[Expr]),
@@ -31,7 +31,7 @@ pub(super) fn store(
     })
 }
 
-/// A reduction over a contiguous axis in tiles: the result is started, and each tile is added to it.
+/// A tiled reduction over a contiguous axis: initializes the result, and accumulates each tile into it.
 pub(super) fn reduction(f: &mut PrimFunc, s: &Stage, r: &Reduction, tiles: &Tiles) -> Stmt {
     let (buffer, indices) = target(s);
     let first = start(f, s);
@@ -55,7 +55,7 @@ pub(super) fn reduction(f: &mut PrimFunc, s: &Stage, r: &Reduction, tiles: &Tile
                 value: f.binary(r.op, old, value),
             },
         };
-        // A tile is short.
+        // A tile is short, so that its sum needs no total of float64.
         lanewise(f, &one, &Reduction { op: r.op, value }, false)
     });
     // Guards do not depend on the last axis, but may depend on outer ones.

@@ -1,14 +1,14 @@
-//! Tiles: elementary functions of neighbouring points are left to the slice functions of the run-time library.
+//! Tiles: the slice functions of the run-time library compute elementary functions of adjacent points.
 //!
-//! Generated code has 128-bit vectors at most; the library's functions (`pliant_vec_<name>_<type>`) have the widest of the
-//! machine, over the same sequences. So a loop over a vectorized axis whose value holds such functions is cut into tiles:
-//! what goes into a function is computed for a whole tile, the function is called on it, and the rest of the value reads
-//! its results. Operands that lie in memory as they are, and results that are the whole value, need no tile. A tile is
-//! small enough to stay in the first-level cache beside others; its last part is as long as what is left, so that no
-//! point outside the loop is computed.
+//! Generated code has vectors of at most 128 bits. The library's functions (`pliant_vec_<name>_<type>`) have the widest vectors of
+//! the machine, with the same sequences of operations. A loop over a vectorized axis whose value contains such functions is
+//! therefore tiled: the operands of a function are computed for a whole tile, the function is called on it, and the rest of the
+//! value reads its results. Operands that are unchanged in memory, and results that are the whole value, need no tile. A tile is
+//! small enough to stay in the first-level cache together with others. The last tile ends with the loop, so that no point outside
+//! the loop is computed.
 //!
-//! Functions in a branch that may not be taken stay where they are, and so do those of few points: a call pays from
-//! [`FEW`] points on, where their number is known. float16 is converted in tiles too, and bfloat16 is rounded in them.
+//! Functions in a branch that may not be taken stay in generated code, and so do functions of few points: if the number of points
+//! is known, a call pays from [`FEW`] points on. float16 is converted in tiles too, and bfloat16 is rounded in them.
 
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty, Var,
@@ -21,14 +21,14 @@ use super::group::serial;
 use crate::guards;
 use crate::walk::{for_each_value, map_operands, substitute_expr, uses_any};
 
-/// Points of a tile.
+/// The number of points of a tile.
 pub const TILE: i64 = 512;
-/// A known number of points below which code in place is better: about two vectors of the library's.
+/// If the number of points is known to be below this, generated code is faster than a call: about two vectors of the library.
 pub const FEW: i64 = 16;
-/// Functions of one value at most: each may take a tile of the stack.
+/// Maximum number of functions of one value: each may need a tile on the stack.
 const MOST: usize = 8;
 
-/// The functions that there are over slices of float32.
+/// The intrinsics that have a slice function for float32.
 const FUNCTIONS: [Intrin; 20] = [
     Intrin::Exp,
     Intrin::Log,
@@ -79,7 +79,7 @@ fn narrowing(dtype: DType) -> String {
     format!("pliant_vec_f32_to_{}", if dtype == DType::Float16 { "f16" } else { "bf16" })
 }
 
-/// The type in which functions of this type are computed.
+/// The type in which functions of a type are computed.
 fn computed(dtype: DType) -> DType {
     match dtype {
         DType::Float16 | DType::BFloat16 => DType::Float32,
@@ -87,13 +87,13 @@ fn computed(dtype: DType) -> DType {
     }
 }
 
-/// The slice function of a value that depends on the axis.
+/// The slice function that computes a value, if the value depends on the axis.
 fn moved(f: &PrimFunc, e: Expr, axis: Var) -> Option<String> {
     let symbol = if widens(f, e, axis) { Some(WIDENING.into()) } else { function(f, e) };
     symbol.filter(|_| uses_any(f, e, &|v| v == axis))
 }
 
-/// Whether neighbouring float16 elements are converted to float32.
+/// Whether an expression converts adjacent float16 elements to float32.
 fn widens(f: &PrimFunc, e: Expr, axis: Var) -> bool {
     let ExprData::Cast(to, load) = *f.expr(e) else { return false };
     let ExprData::Load(buffer, indices) = f.expr(load) else { return false };
@@ -104,7 +104,7 @@ fn widens(f: &PrimFunc, e: Expr, axis: Var) -> bool {
         && !indices.iter().any(|&i| guards::reads(f, i))
 }
 
-/// The slice function that a call is, over its computed type.
+/// The slice function for a call of an intrinsic, over its computed type.
 fn function(f: &PrimFunc, e: Expr) -> Option<String> {
     let ExprData::Call(intrin, args, _) = f.expr(e) else { return None };
     let square = *intrin == Intrin::Pow
@@ -115,8 +115,8 @@ fn function(f: &PrimFunc, e: Expr) -> Option<String> {
     symbol(*intrin, computed(f.expr_ty(e).dtype))
 }
 
-/// Whether the value of a store has anything for tiles, of which vectors can compute what goes into it: functions of the
-/// axis, or a conversion to 16 bits.
+/// Whether the value of a store can use tiles: it contains functions of the axis or converts to 16 bits, and vectors can compute
+/// the operands.
 pub fn applies(f: &PrimFunc, store: Store<'_>, axis: Var) -> bool {
     let plain = |e: &Expr| vectorizable(f, *e, axis, true);
     if narrows(f, store, axis) {
@@ -125,20 +125,20 @@ pub fn applies(f: &PrimFunc, store: Store<'_>, axis: Var) -> bool {
     let functions = functions(f, store.2, axis);
     let operands = |&e: &Expr| match f.expr(e) {
         ExprData::Call(_, args, _) => args.iter().all(plain),
-        // What is widened lies in memory.
+        // The operand of a widening is in memory.
         _ => true,
     };
     !functions.is_empty() && functions.iter().all(operands)
 }
 
-/// Whether a store converts float32 to neighbouring 16-bit floats.
+/// Whether a store converts float32 to adjacent 16-bit floats.
 fn narrows(f: &PrimFunc, (buffer, indices, value): Store<'_>, axis: Var) -> bool {
     along_axis(f, buffer, indices, axis)
         && matches!(f.buffer(buffer).dtype, DType::Float16 | DType::BFloat16)
         && matches!(f.expr(value), ExprData::Cast(_, a) if f.expr_ty(*a) == Ty::scalar(DType::Float32))
 }
 
-/// Functions of the axis that stand where they are computed for every point.
+/// The functions of the axis that are computed for every point.
 fn functions(f: &PrimFunc, value: Expr, axis: Var) -> Vec<Expr> {
     let mut found = Vec::new();
     let (mut stack, mut seen) = (vec![value], rustc_hash::FxHashSet::default());
@@ -154,7 +154,7 @@ fn functions(f: &PrimFunc, value: Expr, axis: Var) -> Vec<Expr> {
     found
 }
 
-/// Whether nothing in an expression may be moved: it may not be computed at all, or is no value.
+/// Whether no part of an expression may be moved: it may not be evaluated at all, or is not a value.
 pub(super) fn is_opaque(f: &PrimFunc, e: Expr) -> bool {
     matches!(
         f.expr(e),
@@ -170,41 +170,41 @@ pub(super) fn is_opaque(f: &PrimFunc, e: Expr) -> bool {
     )
 }
 
-/// Estimated work of a value, of which functions on tiles are cheaper than those in place.
+/// Estimated work of a value. Functions on tiles are cheaper than functions in generated code.
 pub fn effort(f: &PrimFunc, value: Expr) -> i64 {
     let mut functions = 0;
     for_each_value(f, value, |e| functions += i64::from(function(f, e).is_some()));
     crate::inline::cost(f, value) as i64 - 10 * functions
 }
 
-/// One function of a value.
+/// The call of one slice function.
 struct Step {
     symbol: String,
     /// The element type of its operands.
     operand: DType,
     /// The element type of its tile.
     dtype: DType,
-    /// Expressions of the axis, and of the place in the tile where they read other tiles.
+    /// The operands, as expressions of the axis. Where they read other tiles, they use the position in the tile.
     args: Vec<Expr>,
-    /// Its results.
+    /// The tile for its results.
     tile: Buffer,
 }
 
-/// A value taken apart.
+/// A value split into calls of slice functions and the rest.
 pub struct Tiles {
     steps: Vec<Step>,
-    /// The place in a tile.
+    /// The variable for the position in a tile.
     local: Var,
-    /// What is left of the value.
+    /// The rest of the value, which reads the tiles.
     pub value: Expr,
-    /// Whether the last step's results are what is stored.
+    /// Whether the results of the last step are the stored values.
     direct: bool,
 }
 
-/// A store to be taken apart: buffer, indices, value.
+/// A store that may be tiled: buffer, indices, value.
 pub type Store<'a> = (Buffer, &'a [Expr], Expr);
 
-/// The value of a store along an axis of that many points taken apart, where that pays.
+/// Splits the value of a store along an axis of `extent` points into steps and the rest, if that pays.
 pub fn plan(f: &mut PrimFunc, store: Store<'_>, axis: Var, extent: Expr) -> Option<Tiles> {
     let (buffer, indices, value) = store;
     let few = f.as_int(extent).is_some_and(|n| n < FEW);
@@ -238,7 +238,7 @@ pub fn plan(f: &mut PrimFunc, store: Store<'_>, axis: Var, extent: Expr) -> Opti
     Some(t)
 }
 
-/// Whether a value reads what the store writes at another point.
+/// Whether a value reads elements that the store writes at another point.
 fn crosses(f: &PrimFunc, (buffer, indices, value): Store<'_>) -> bool {
     let mut found = false;
     pliant_ir::tir::visit::for_each_expr(f, value, |e| {
@@ -247,7 +247,7 @@ fn crosses(f: &PrimFunc, (buffer, indices, value): Store<'_>) -> bool {
     found
 }
 
-/// A buffer of so many elements.
+/// A tile of `size` elements.
 pub(super) fn new_tile(f: &mut PrimFunc, dtype: DType, size: i64) -> Buffer {
     let shape = vec![f.int(size)];
     f.add_buffer(BufferData {
@@ -261,7 +261,7 @@ pub(super) fn new_tile(f: &mut PrimFunc, dtype: DType, size: i64) -> Buffer {
 }
 
 impl Tiles {
-    /// The expression with its functions replaced by reads of their results.
+    /// Adds steps for the functions of an expression. Returns the expression with loads of their results instead.
     fn take_apart(
         &mut self,
         f: &mut PrimFunc,
@@ -296,7 +296,7 @@ impl Tiles {
         new
     }
 
-    /// Adds a function of one type to another; its result at the place.
+    /// Adds a step with a function of one type to another. Returns its result at the position in the tile.
     fn push(
         &mut self,
         f: &mut PrimFunc,
@@ -310,14 +310,14 @@ impl Tiles {
         f.load(tile, &[place])
     }
 
-    /// What is left of the value at a point of the axis and a place in the tile.
+    /// The rest of the value at a point of the axis and a position in the tile.
     pub fn value_at(&self, f: &mut PrimFunc, axis: Var, at: Expr, place: Expr) -> Expr {
         let map = FxHashMap::from_iter([(axis, at), (self.local, place)]);
         substitute_expr(f, self.value, &map)
     }
 
-    /// The loop over `0..extent`: `map` turns a position into the axis' value. `finish` makes the statements of one tile
-    /// after its functions, from the first position and how many there are.
+    /// The loop over `0..extent`. `map` turns a position into the axis' value. `finish` makes the statements after the functions of
+    /// one tile, from the first position and the number of points.
     pub fn emit(
         &self,
         f: &mut PrimFunc,
@@ -389,7 +389,7 @@ impl Tiles {
                 args.push(f.call(Intrin::AddressOf, &[element]));
                 continue;
             }
-            // The first operand that must be computed goes where the results go, where these have a tile.
+            // The first computed operand shares the tile of the results, if they have one and the types are equal.
             let fits = target.is_none() && step.operand == step.dtype;
             let tile = match own.take().filter(|_| fits) {
                 Some(tile) => tile,
@@ -419,7 +419,8 @@ impl Tiles {
         out.push(f.add_stmt(StmtData::Evaluate(call)));
     }
 
-    /// Whether an operand lies in memory as the function takes it. Addresses of kernel arguments must not depend on memory.
+    /// Whether an operand is in memory in the form that the function takes. Addresses of kernel arguments must not depend on
+    /// memory.
     fn in_memory(&self, f: &PrimFunc, arg: Expr, axis: Var, dtype: DType) -> bool {
         let ExprData::Load(buffer, indices) = f.expr(arg) else { return false };
         if indices.iter().any(|&i| guards::reads(f, i)) {

@@ -1,8 +1,8 @@
-//! Stages that read an operand across their last axis, such as transposes and what is fused with them: in blocks.
+//! Blocked loops for stages that read an operand across their last axis, such as transposes and stages fused with them.
 //!
-//! Neighbouring points of the last axis read elements far apart, each in a cache line of its own, of which the neighbours
-//! along another axis read the rest. So the loops run over blocks of both axes: the operand's block is copied to scratch memory
-//! in the order of the results, and the stage reads it there as it reads other operands.
+//! Adjacent points of the last axis read elements that are far apart, each in its own cache line. The points along another axis
+//! read the rest of these lines. The loops therefore run over blocks of both axes: the operand's block is copied to scratch memory
+//! in the order of the results, and the stage reads it there like any other operand.
 
 use pliant_ir::tir::visit::for_each_operand;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
@@ -16,18 +16,18 @@ use super::tiles::{is_opaque, new_tile};
 use crate::guards;
 use crate::walk::{ExprRewriter, substitute_expr};
 
-/// Points of a block along the axis that an operand is contiguous in: the elements of a cache line.
+/// The number of points of a block along the axis in which an operand is contiguous: the elements of a cache line.
 const ACROSS: i64 = 16;
-/// Points of a block along the last axis.
+/// The number of points of a block along the last axis.
 const ALONG: i64 = 64;
-/// Lanes that are collected at once: a line of the cache for each.
+/// The number of lanes that are gathered at once, each from its own cache line.
 const LANES: i64 = 16;
-/// An axis known to be shorter than this is no axis of blocks.
+/// An axis known to be shorter than this is not blocked.
 const LEAST: i64 = 8;
-/// Operands that are copied at most; each takes a block of the stack.
+/// Maximum number of operands that are copied; each needs a block on the stack.
 const MOST: usize = 2;
 
-/// The loops of a stage in blocks, where that pays.
+/// The blocked loops of a stage, if that pays.
 pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     let last = s.axes.len().checked_sub(1)?;
     if !s.guards.is_empty() || s.init.is_some() || vector_axis(f, s) != Some(last) {
@@ -49,7 +49,7 @@ pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     Some(row_loop(f, &vars, &extents, work, body, &[]))
 }
 
-/// The axis that some loads are contiguous in, which cross the last one, and those loads.
+/// An axis in which some loads are contiguous that cross the last axis, and these loads.
 fn crossing(f: &PrimFunc, s: &Stage) -> Option<(usize, Vec<Expr>)> {
     let Body::Store { buffer, value, .. } = s.body else { return None };
     let (last, front) = s.axes.split_last()?;
@@ -58,7 +58,7 @@ fn crossing(f: &PrimFunc, s: &Stage) -> Option<(usize, Vec<Expr>)> {
         return None;
     }
     let crosses = |b: Buffer, indices: &[Expr], across: &Axis| {
-        // What is read of the results is read in the order of the points.
+        // Loads from the results keep the order of the points.
         b != buffer
             && !matches!(along(f, b, indices, last.var), Along::Never | Along::Contiguous)
             && along(f, b, indices, across.var) == Along::Contiguous
@@ -78,7 +78,7 @@ fn crossing(f: &PrimFunc, s: &Stage) -> Option<(usize, Vec<Expr>)> {
     })
 }
 
-/// The loads of a value that are made for every point.
+/// The loads of a value that run for every point.
 fn plain_loads(f: &PrimFunc, value: Expr) -> Vec<Expr> {
     let (mut stack, mut seen) = (vec![value], FxHashSet::default());
     let mut found = Vec::new();
@@ -99,11 +99,11 @@ fn plain_loads(f: &PrimFunc, value: Expr) -> Vec<Expr> {
 struct Blocks {
     /// The axis across the last one.
     across: Axis,
-    /// Which block along it.
+    /// The variable for the number of the block along it.
     number: Var,
-    /// How many there are.
+    /// The number of blocks.
     count: Expr,
-    /// The first point of the block along that axis, and how many it has.
+    /// The first point of the block along that axis, and the number of its points.
     first: Expr,
     points: Expr,
     /// The loads, and the scratch memory of each.
@@ -152,7 +152,7 @@ impl Blocks {
         f.add(row, along)
     }
 
-    /// Copies a block of an operand: strips of the last axis, for each the points of the other one.
+    /// Copies a block of an operand: a loop over strips of the last axis, around a loop over the points of the other axis.
     fn copy(
         &self,
         f: &mut PrimFunc,
@@ -181,7 +181,7 @@ impl Blocks {
         strips_of(f, points, &widths(LANES), &mut copy, &mut over_points)
     }
 
-    /// The results of a block, of which the operands lie in scratch memory.
+    /// Computes the results of a block from the operands in scratch memory.
     fn results(
         &self,
         f: &mut PrimFunc,
