@@ -1,4 +1,4 @@
-//! Recognizes activations of several operators behind the results of a kernel.
+//! Recognizes activations that are written as one or more operators on the results of a kernel.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Op};
@@ -16,7 +16,7 @@ const WHERE: Op = Op::new("relax.where");
 const SIGMOID: Op = Op::new("relax.sigmoid");
 const LEAKY_RELU: Op = Op::new("relax.nn.leakyrelu");
 
-/// Operators that are activations, and the names of these.
+/// Operators that are activations, and their names in kernel declarations.
 const FUNCTIONS: &[(Op, &str)] = &[
     (SIGMOID, "sigmoid"),
     (Op::new("relax.tanh"), "tanh"),
@@ -25,11 +25,11 @@ const FUNCTIONS: &[(Op, &str)] = &[
     (Op::new("relax.nn.silu"), "silu"),
 ];
 
-/// An activation of a variable.
+/// An activation that is applied to a variable.
 pub struct Applied {
-    /// The function.
+    /// The activation.
     pub activation: Activation,
-    /// The variables between, which nothing else reads.
+    /// The intermediate variables, which nothing else reads.
     pub inside: Vec<Var>,
     /// The variable of the result.
     pub result: Var,
@@ -46,6 +46,7 @@ pub fn applied(func: &Function, readers: &Readers, y: Var) -> Option<Applied> {
     (func.var(found.result).ty == func.var(y).ty).then_some(found)
 }
 
+/// Whether an operand is this variable.
 fn is(func: &Function, e: Expr, v: Var) -> bool {
     matches!(func.expr(e), ExprData::Var(own) if *own == v)
 }
@@ -66,7 +67,8 @@ fn function(func: &Function, binding: Binding, y: Var) -> Option<Applied> {
     Some(Applied { activation, inside: Vec::new(), result: binding.var })
 }
 
-/// A product of the variable and a function of it: a sigmoid or a limited line. A factor of the product is part of the line.
+/// Matches `y * f(y)`, where `f` is a sigmoid or a clipped linear function. A constant factor of the product becomes part of the
+/// linear function.
 fn gated(
     func: &Function,
     readers: &Readers,
@@ -111,7 +113,8 @@ fn gated(
     limited.then_some(Applied { activation, inside, result })
 }
 
-/// A limited line with a slope or offset: the longest chain of operators that ends in a limit.
+/// Matches a linear function with two clipping limits: the longest chain of operators that ends in a limit. The linear function is
+/// not the identity.
 fn hard_sigmoid(func: &Function, readers: &Readers, y: Var) -> Option<Applied> {
     let (mut line, mut at, mut inside, mut found) = (Line::IDENTITY, y, Vec::new(), None);
     while let Some(next) = readers.only(func, at)
@@ -164,7 +167,7 @@ impl Line {
     const IDENTITY: Line =
         Line { slope: 1.0, offset: 0.0, limits: (f64::NEG_INFINITY, f64::INFINITY) };
 
-    /// The line with the operator of a binding behind it, whose operands are `x` and a number.
+    /// Composes the function with the operator of a binding, whose operands are `x` and a constant.
     fn then(self, func: &Function, binding: Binding, x: Var) -> Option<Line> {
         let (op, &[a, b], _) = call(func, binding.value)? else { return None };
         let number = match (is(func, a, x), is(func, b, x)) {

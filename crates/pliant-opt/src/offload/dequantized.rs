@@ -1,5 +1,5 @@
-//! What the passes on dequantised operands share: products by what is dequantised from constants, the constants as matrices, and
-//! numbers that are one for all or one for each row.
+//! Matchers for dequantized operands: matmuls by dequantized constants, these constants as matrices, and per-tensor or per-row
+//! parameters.
 
 mod matrix;
 
@@ -11,7 +11,8 @@ use pliant_tensor::{Tensor, TensorError};
 use crate::common::products::{ByMatrix, PERMUTE, operands, permutation};
 pub(crate) use matrix::Matrix;
 
-/// Zero points at most: whole ones are exact in float32, and so are differences from integers of 8 bits.
+/// Maximum magnitude of zero points. Up to it, whole zero points are exact in float32, and so are their differences from 8-bit
+/// integers.
 pub(crate) const MOST_ZERO: f64 = (1 << 16) as f64;
 
 const CAST: Op = Op::new("relax.astype");
@@ -20,38 +21,38 @@ const MULTIPLY: Op = Op::new("relax.multiply");
 const DEQUANTIZE: Op = Op::new("relax.dequantize");
 const REPEAT: Op = Op::new("relax.repeat");
 const SLICE: Op = Op::new("relax.strided_slice");
-/// What leaves the elements in their order.
+/// Operators that keep the order of the elements.
 pub(crate) const RESHAPES: [Op; 3] =
     [Op::new("relax.reshape"), Op::new("relax.expand_dims"), Op::new("relax.squeeze")];
 
-/// A product.
+/// A matmul of a float32 operand by a dequantized constant.
 #[derive(Clone, Debug)]
 pub(crate) struct Product {
     pub by: ByMatrix,
     pub weights: Weights,
 }
 
-/// What a matrix is dequantised from.
+/// The parts of a dequantized matrix.
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
     /// The integers, of rank 2.
     pub integers: Tensor,
-    /// What is taken from them, one after the other.
+    /// The zero points, which are subtracted one after the other.
     pub zeros: Vec<Spread>,
-    /// What the rest is multiplied by.
+    /// The scale.
     pub scale: Spread,
-    /// Whether the transpose of all that is multiplied by.
+    /// Whether the right operand is the transpose of the dequantized constant.
     pub transposed: bool,
 }
 
-/// Numbers that are spread over a matrix.
+/// Scales or zero points that are repeated or broadcast over a matrix.
 #[derive(Clone, Debug)]
 pub(crate) struct Spread {
-    /// The numbers, row by row.
+    /// The numbers, in row-major order.
     pub numbers: Vec<f64>,
-    /// Rows and columns of them.
+    /// The number of rows and columns of `numbers`.
     pub size: [usize; 2],
-    /// How often each is repeated along rows and columns; a size of 1 serves all.
+    /// How often each number is repeated along rows and columns. Along a dim of size 1, the number is broadcast instead.
     pub times: [usize; 2],
 }
 
@@ -62,26 +63,28 @@ impl Spread {
         self.numbers[place(row, 0) * self.size[1] + place(column, 1)]
     }
 
-    /// Whether there is a number for each element of a matrix of that size; the last ones may serve fewer than the others.
+    /// Whether each element of a matrix of this size has a number. The last numbers may be repeated less often than the others.
     fn covers(&self, size: [usize; 2]) -> bool {
         let reach = |k: usize| self.size[k].saturating_mul(self.times[k]);
         (0..2).all(|k| self.size[k] == 1 || reach(k) >= size[k])
     }
 }
 
-/// A function and the values of its variables where a product stands.
+/// Looks up the values of operands at the position of a product.
 pub(crate) struct Finder<'a> {
     pub func: &'a Function,
     pub defs: &'a Defs,
+    /// The variable of the product. Values are looked through only up to the last effect before it.
     pub place: Var,
 }
 
 impl Finder<'_> {
-    /// The operands and attributes of the call of `op` that an operand's value is.
+    /// The operands and attributes of an operand's value, if it is a call of `op`.
     pub fn call(&self, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
         operands(self.func, self.defs.value_beside(self.func, e, self.place), op)
     }
 
+    /// The constant that an operand is.
     pub fn constant(&self, e: Expr) -> Option<&Tensor> {
         match self.func.expr(self.defs.value_beside(self.func, e, self.place)) {
             ExprData::Constant(c) => Some(self.func.const_tensor(*c)),
@@ -89,14 +92,14 @@ impl Finder<'_> {
         }
     }
 
-    /// The sizes of a tensor, where all are numbers.
+    /// The sizes of a tensor; `None` if one is not a constant.
     pub fn sizes(&self, e: Expr) -> Option<Vec<usize>> {
         let dims = self.func.ty(e).dims()?.iter();
         let size = |&d| usize::try_from(self.func.syms.as_int(d)?).ok();
         dims.map(size).collect()
     }
 
-    /// The product that a value is, of float32 by what is dequantised from a constant.
+    /// The matmul by a dequantized constant that a value is.
     pub fn product(&self, value: Expr) -> Option<Product> {
         let by = ByMatrix::of(self.func, value)?;
         let float = |e: Expr| self.func.ty(e).dtype() == Some(DType::Float32);
@@ -116,7 +119,7 @@ impl Finder<'_> {
         Some(Product { by, weights })
     }
 
-    /// What a matrix is dequantised from.
+    /// The constant, the zero points and the scale that a matrix is dequantized from.
     fn weights(&self, e: Expr) -> Option<Weights> {
         let (integers, zeros, scale) = match self.call(e, DEQUANTIZE) {
             Some((args, attrs)) => {
@@ -135,7 +138,7 @@ impl Finder<'_> {
         let integers = integers.to_contiguous().ok()?;
         let &[rows, columns] = integers.shape() else { return None };
         let size = [rows as usize, columns as usize];
-        // Integers that scales or zero points spread are another matrix.
+        // If scales or zero points broadcast the integers, the matrix has another size.
         if self.sizes(e)? != size {
             return None;
         }
@@ -144,11 +147,11 @@ impl Finder<'_> {
         fits.then_some(Weights { integers, zeros, scale, transposed: false })
     }
 
-    /// A parameter of `R.dequantize`: a scalar, or a vector along the axis.
+    /// The scale or zero point of `R.dequantize`: a scalar, or a vector along the axis.
     fn along(&self, e: Expr, attrs: &Attrs) -> Option<Spread> {
         let mut spread = self.spread(e)?;
         let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
-        // A vector lies along the columns.
+        // By default, a vector has one number for each column.
         if self.sizes(e)?.len() == 1 && matches!(axis, 0 | -2) {
             spread.size.swap(0, 1);
             spread.times.swap(0, 1);
@@ -156,7 +159,8 @@ impl Finder<'_> {
         Some(spread)
     }
 
-    /// A constant of integers in floats, and what is taken from it, which `spread` knows.
+    /// The constant integers that a float32 value is cast from, and the zero points that are subtracted from them. `spread`
+    /// converts a zero point.
     pub fn centred<T>(
         &self,
         mut e: Expr,
@@ -164,7 +168,7 @@ impl Finder<'_> {
     ) -> Option<(Tensor, Vec<T>)> {
         let mut zeros = Vec::new();
         let mut cast = false;
-        // Casts and zero points in any order, of which there are a few.
+        // Look through a few casts and subtractions, in any order.
         for _ in 0..8 {
             if let Some((args, _)) = self.call(e, SUBTRACT) {
                 // Differences of 8-bit integers may wrap around.
@@ -189,7 +193,7 @@ impl Finder<'_> {
         Some((integers.clone(), zeros))
     }
 
-    /// Constant numbers that are spread over a matrix.
+    /// The constant numbers that a value repeats or broadcasts over a matrix.
     fn spread(&self, e: Expr) -> Option<Spread> {
         if let Some((args, attrs)) = self.call(e, REPEAT) {
             let times = usize::try_from(attrs.get("repeats")?.as_int()?).ok().filter(|&t| t > 0)?;
@@ -201,7 +205,7 @@ impl Finder<'_> {
                 return None;
             }
             spread.times[axis] = times;
-            // One that is repeated is one for all, as long as it reaches to the end.
+            // A single number that is repeated to the end of the axis is broadcast.
             let whole = spread.size[axis] > 1 || times == self.sizes(e)?[axis];
             return whole.then_some(spread);
         }
@@ -212,15 +216,15 @@ impl Finder<'_> {
                 }
                 _ => false,
             };
-            // The first ones are where they were; which axes are cut follows from the sizes.
+            // A slice from the start keeps the positions of elements. The sizes show which axes are cut.
             let first = all(args[2], 0) && args.get(4).is_none_or(|&by| all(by, 1));
             let (sizes, whole) = (self.sizes(e)?, self.sizes(args[0])?);
-            // One of several would serve all.
+            // An axis that is cut to one element would be broadcast, unlike the whole axis.
             let several = sizes.iter().zip(&whole).all(|(own, of)| own == of || *own > 1);
             return self.spread(args[0]).filter(|_| first && several && sizes.len() == 2);
         }
         if let Some((args, _)) = self.call(e, CAST) {
-            // Numbers stay what they are where they are made wider, not as numbers of another sign.
+            // A cast to a wider type keeps the values, unlike one to another signedness of the same width.
             let from = self.func.ty(args[0]).dtype();
             let to = self.func.ty(e).dtype();
             let exact = matches!(from, Some(DType::Int8 | DType::UInt8))
@@ -242,7 +246,7 @@ impl Finder<'_> {
     }
 }
 
-/// The elements of a constant.
+/// The elements of a float32, int32, int8 or uint8 constant; `None` for other types.
 pub(crate) fn numbers(t: &Tensor) -> Option<Vec<f64>> {
     Some(match t.dtype() {
         DType::Float32 => t.to_vec::<f32>().ok()?.into_iter().map(f64::from).collect(),
@@ -250,10 +254,10 @@ pub(crate) fn numbers(t: &Tensor) -> Option<Vec<f64>> {
     })
 }
 
-/// The elements of a constant of 8 or 32 bits; `None` of another type.
+/// The elements of an int32, int8 or uint8 constant; `None` for other types.
 ///
 /// # Errors
-/// Memory.
+/// If memory cannot be allocated.
 pub(crate) fn integers(t: &Tensor) -> Result<Option<Vec<i32>>, TensorError> {
     Ok(match t.dtype() {
         DType::Int32 => Some(t.to_vec::<i32>()?),
@@ -263,7 +267,7 @@ pub(crate) fn integers(t: &Tensor) -> Result<Option<Vec<i32>>, TensorError> {
     })
 }
 
-/// Whether numbers are one for all, or one for each row of `x`.
+/// Whether a tensor holds one number in total, or one number for each row of `x`.
 pub(crate) fn fits_rows(func: &Function, numbers: Expr, x: Expr) -> bool {
     let (Some(own), Some(of)) = (func.ty(numbers).dims(), func.ty(x).dims()) else { return false };
     is_one(func, numbers)

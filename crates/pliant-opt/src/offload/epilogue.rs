@@ -11,38 +11,39 @@ const RELU: Op = Op::new("relax.nn.relu");
 const MAXIMUM: Op = Op::new("relax.maximum");
 const MINIMUM: Op = Op::new("relax.minimum");
 
-/// The function that a kernel applies to each result (`pliant_kernels::epilogue::Activation`).
+/// The function that a kernel applies to each result `x` (`pliant_kernels::epilogue::Activation`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Activation {
-    /// The result itself.
+    /// No activation.
     None,
-    /// The larger of it and 0.
+    /// `max(x, 0)`.
     Relu,
-    /// It, limited to two numbers.
+    /// `x`, clipped to a lower and an upper limit.
     Clip(f64, f64),
-    /// A function without numbers, by its name in the declarations of the kernels.
+    /// A function without parameters, by its name in kernel declarations.
     Function(&'static str),
-    /// A limited linear function of it.
+    /// A clipped linear function of `x`.
     HardSigmoid(Line),
-    /// It times a limited linear function of it.
+    /// `x` times a clipped linear function of `x`.
     HardSwish(Line),
-    /// It if it is positive, else its product with a number.
+    /// `x` if it is positive, otherwise `x` times this slope.
     LeakyRelu(f64),
 }
 
 /// `clip(slope * x + offset, low, high)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// The factor.
+    /// The factor of `x`.
     pub slope: f64,
-    /// The term.
+    /// The constant term.
     pub offset: f64,
-    /// The limits.
+    /// The lower and the upper limit.
     pub limits: (f64, f64),
 }
 
 impl Activation {
-    /// With an operator behind it. `number` tells of its other operand, where it has one, the number that it is.
+    /// Composes the activation with an operator that follows it; `None` if kernels do not support the result. `number` is the other
+    /// operand of the operator, if it has one: its value if it is a constant number, otherwise `Some(None)`.
     pub fn then(self, op: Op, number: Option<Option<f64>>) -> Option<Activation> {
         let open = self == Activation::None;
         match (op, number) {
@@ -86,9 +87,9 @@ pub struct Readers(FxHashMap<Var, Reads>);
 
 #[derive(Default)]
 struct Reads {
-    /// How often it is read, by bindings and as a result.
+    /// The number of reads, by bindings and by results of sequences.
     count: usize,
-    /// The bindings of dataflow blocks that read it.
+    /// The bindings of dataflow blocks that read the variable.
     bindings: Vec<Binding>,
 }
 
@@ -114,7 +115,8 @@ impl Readers {
         Readers(readers)
     }
 
-    /// The binding that alone reads a variable, of the same block: variables of a dataflow block are read nowhere else.
+    /// The binding that is the only reader of a dataflow variable. It is in the same block, since dataflow variables are not
+    /// visible elsewhere.
     pub fn only(&self, func: &Function, v: Var) -> Option<Binding> {
         match self.all(func, v)? {
             &[binding] => Some(binding),
@@ -122,19 +124,19 @@ impl Readers {
         }
     }
 
-    /// The bindings of dataflow blocks that read a variable; others may read it too.
+    /// The bindings of dataflow blocks that read a variable. Other bindings may read it too.
     pub fn bindings(&self, v: Var) -> &[Binding] {
         self.0.get(&v).map_or(&[], |reads| &reads.bindings)
     }
 
-    /// All bindings that read a variable, of the same block; `None` if something else reads it too.
+    /// All bindings that read a dataflow variable, which are in its block; `None` if something else reads it too.
     pub fn all(&self, func: &Function, v: Var) -> Option<&[Binding]> {
         let reads = self.0.get(&v)?;
         (reads.count == reads.bindings.len() && func.var(v).dataflow).then_some(&reads.bindings)
     }
 }
 
-/// A constant of float32 of one element, but no NaN.
+/// The value of a float32 constant of one element; `None` if it is NaN.
 pub fn scalar(func: &Function, e: Expr) -> Option<f64> {
     let ExprData::Constant(c) = func.expr(e) else { return None };
     let tensor = func.const_tensor(*c);

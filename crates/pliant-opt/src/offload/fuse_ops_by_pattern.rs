@@ -1,10 +1,10 @@
 //! # What it does
-//! Outlines bindings that match patterns of backends as private functions with the attribute `Composite`, the pattern's name.
-//! Patterns are tried in order; a binding belongs to one match. With [`annotate_codegen`](FuseOpsByPattern::annotate_codegen)
-//! each match becomes a local function inside a function with the attribute `Codegen`, the backend's name, for
-//! [`RunCodegen`](crate::offload::run_codegen).
+//! Outlines bindings that match the pattern of a backend as private functions. The attribute `Composite` of such a function is the
+//! name of the pattern. Patterns are tried in order, and a binding belongs to at most one match. With
+//! [`annotate_codegen`](FuseOpsByPattern::annotate_codegen), each match becomes a local function inside a function whose attribute
+//! `Codegen` is the name of the backend, for [`RunCodegen`](crate::offload::run_codegen).
 //!
-//! Symbols that no tensor of a group tells are passed to its function as a shape.
+//! Symbols that no tensor parameter defines are passed to the function as a shape.
 //!
 //! # Before
 //! ```python
@@ -44,14 +44,14 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. It runs before [`LegalizeOps`](crate::lower::legalize_ops), which turns the operators into loops.
+//! Nothing. It runs before [`LegalizeOps`](crate::lower::legalize_ops), which lowers operators to loops.
 //!
 //! # Keeps
-//! Every value that something outside of its group reads: a match that would hide one is left alone.
+//! Every value that is read outside of its match: a match that would hide one is not outlined.
 //!
 //! # Never
-//! Fuses calls with effects, moves a value past a call with effects, or looks into functions that are composite or
-//! primitive already.
+//! Fuses calls with effects, moves a value past a call with effects, or matches inside functions that are composite or primitive
+//! already.
 
 use std::sync::Arc;
 
@@ -71,16 +71,16 @@ use crate::offload::byoc::nest::nest;
 use crate::offload::byoc::outline::{Outlined, call_global, outline};
 use crate::offload::byoc::table::{FusionPattern, patterns_with_prefix};
 
-/// Names are cut off at about this length.
+/// The approximate maximum length of names of functions.
 const MAX_NAME: usize = 100;
 
 /// See the module's documentation.
 pub struct FuseOpsByPattern {
-    /// What to look for, in order.
+    /// The patterns, in the order in which they are tried.
     pub patterns: Vec<FusionPattern>,
-    /// Whether constants become part of the functions; else they are passed to them.
+    /// Whether constants become part of the functions. Otherwise they are passed as arguments.
     pub bind_constants: bool,
-    /// Whether each group gets a function with the attribute `Codegen` around it.
+    /// Whether each composite function is wrapped in a function with the attribute `Codegen`.
     pub annotate_codegen: bool,
 }
 
@@ -125,6 +125,7 @@ impl ModulePass for FuseOpsByPattern {
     }
 }
 
+/// Outlines the matches of one pattern.
 struct Fuser<'a> {
     pass: &'a FuseOpsByPattern,
     pattern: &'a FusionPattern,
@@ -172,7 +173,7 @@ impl Fuser<'_> {
                 let old = std::mem::take(&mut func.block_mut(block).bindings);
                 let mut new = Vec::with_capacity(old.len());
                 for b in old {
-                    // What stands inside a group is only read there, and so are its copies.
+                    // Inner variables of a match and their copies are read only inside it.
                     let origin =
                         if is_copy(func, &b) { reads.origin(func, b.value) } else { Some(b.var) };
                     let inside = origin.is_some_and(|v| taken.contains(&v) && !roots.contains(&v));
@@ -187,7 +188,7 @@ impl Fuser<'_> {
         }
     }
 
-    /// The call of a group's function in place of its root.
+    /// Outlines a match. Returns the call that replaces its root.
     fn call(
         &mut self,
         func: &mut Function,
@@ -206,7 +207,7 @@ impl Fuser<'_> {
         } else {
             self.made.add(&hint, inner)
         };
-        // The call stands for all that was written.
+        // The source location of the call covers all members.
         let spans = members.iter().map(|b| func.var(b.var).span);
         func.var_mut(root).span = spans.fold(Span::NONE, Span::join);
         let ty = func.var(root).ty;
@@ -214,11 +215,12 @@ impl Fuser<'_> {
     }
 }
 
+/// A name for the function of a match, made of the names of its operators.
 fn group_name(func: &Function, members: &[Binding]) -> String {
     let mut name = String::from("fused");
     for b in members {
         let ExprData::Call { callee: Callee::Op(op), .. } = func.expr(b.value) else { continue };
-        // A loop function is what the call computes.
+        // A call of a loop function is named after it.
         let part = match TirCall::of(func, b.value) {
             Some(call) => call.callee.to_string(),
             None => op.name().replace('.', "_"),
@@ -231,7 +233,7 @@ fn group_name(func: &Function, members: &[Binding]) -> String {
     name
 }
 
-/// A function for a code generator that calls one composite function, a local one of that name.
+/// A function for a code generator that calls one composite function. The composite function is a local function of this name.
 fn around(name: &str, inner: Function, backend: &str) -> Function {
     let mut f = copy_function(&inner);
     f.attrs.clear();

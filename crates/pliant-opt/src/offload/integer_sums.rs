@@ -1,5 +1,5 @@
-//! What follows sums of products of 8-bit integers and is done where they are: terms of int32, the cast to float32, scales, bias,
-//! activation, and the way back to 8 bits.
+//! Matches the epilogue of int8 matmuls and convolutions: int32 terms, the cast to float32, scales, bias, activation, and
+//! requantization.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{DType, Op, Sym};
@@ -20,53 +20,53 @@ const ROUND: Op = Op::new("relax.round");
 const MAXIMUM: Op = Op::new("relax.maximum");
 const MINIMUM: Op = Op::new("relax.minimum");
 
-/// Sums, with columns last.
+/// The int32 sums of a matmul or convolution, with columns last.
 #[derive(Clone, Copy, Debug)]
 pub struct Sums {
-    /// The variable that they are.
+    /// The variable that holds the sums.
     pub result: Var,
-    /// How many columns.
+    /// The number of columns.
     pub columns: i64,
-    /// What has a row for each row of sums, where rows may have factors of their own.
+    /// A tensor with the same rows as the sums, if per-row factors are supported.
     pub rows: Option<Expr>,
-    /// Whether terms of int32 are taken, and the way back to 8 bits.
+    /// Whether the kernel supports int32 terms and requantization.
     pub whole: bool,
 }
 
-/// What becomes of a sum, in this order.
+/// The epilogue of sums. Its parts are applied in this order.
 #[derive(Clone, Debug)]
 pub struct Finish {
-    /// A term of int32 for each column.
+    /// Per-column int32 terms.
     pub terms: Option<Expr>,
-    /// A factor: one number, or one for each row.
+    /// A per-tensor or per-row factor.
     pub rows: Option<Expr>,
-    /// A factor for each column.
+    /// Per-column factors.
     pub columns: Option<Expr>,
-    /// A term for each column.
+    /// Per-column bias.
     pub bias: Option<Expr>,
     pub activation: Activation,
-    /// How it becomes a byte.
+    /// The requantization.
     pub bytes: Option<Bytes>,
-    /// The variable that the whole is.
+    /// The variable that holds the result of the epilogue.
     pub result: Var,
-    /// The variables that nobody reads any more.
+    /// The variables that nothing reads after the replacement.
     pub inside: Vec<Var>,
-    /// Whether it is float32 already.
+    /// Whether the current result is float32.
     float: bool,
 }
 
-/// How float32 becomes bytes: divided, rounded to even, shifted, kept between two limits.
+/// The requantization of float32 to 8 bits: division, rounding to even, shift, clipping.
 #[derive(Clone, Debug)]
 pub struct Bytes {
-    /// One number that it is divided by.
+    /// The scale: one number by which values are divided.
     pub divisor: Option<Expr>,
-    /// One number that is added when it is rounded.
+    /// The zero point: one number that is added after rounding.
     pub shift: Option<Expr>,
-    /// The least and the largest.
+    /// The lower and the upper limit.
     pub limits: (f64, f64),
 }
 
-/// All that follows sums of a dataflow block and is not `taken`; `None` where the sums are read as integers.
+/// The longest epilogue of sums in a dataflow block that contains no `taken` variable; `None` if the sums are read as integers.
 pub fn finish_of(
     func: &Function,
     (readers, defs): &(Readers, Defs),
@@ -85,7 +85,7 @@ pub fn finish_of(
         float: false,
     };
     let dims = func.ty(func.find_var_expr(sums.result)?).dims();
-    // The whole is computed at its end, so nothing may have been written in between.
+    // The kernel call replaces the last binding of the epilogue, so no write may happen in between.
     let next = |v: Var| {
         let beside = |v: Var| defs.epoch(v) == defs.epoch(sums.result);
         readers
@@ -105,7 +105,7 @@ pub fn finish_of(
     finish.float.then_some(finish)
 }
 
-/// The operator of a call with `own` among its operands, and the other operand, where there is one.
+/// The operator of a call that reads `own`, its other operand if there is one, and whether `own` comes first.
 fn step(func: &Function, own: Var, value: Expr) -> Option<(Op, Option<Expr>, bool)> {
     let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
         return None;
@@ -120,7 +120,7 @@ fn step(func: &Function, own: Var, value: Expr) -> Option<(Op, Option<Expr>, boo
 }
 
 impl Finish {
-    /// Takes a call with the result so far among its operands, if that can be.
+    /// Adds a call that reads the current result to the epilogue. Returns whether the kernel supports it.
     fn takes(&mut self, func: &Function, sums: &Sums, value: Expr) -> bool {
         let Some((op, other, _)) = step(func, self.result, value) else { return false };
         let dtype = func.ty(value).dtype();
@@ -152,7 +152,7 @@ impl Finish {
             None => is_one(func, e),
         };
         let place = match op {
-            // Factors stay in their order.
+            // The order of factors is kept.
             MULTIPLY if !sum && self.columns.is_none() => {
                 if self.rows.is_none() && for_rows(e) {
                     &mut self.rows
@@ -169,7 +169,7 @@ impl Finish {
         true
     }
 
-    /// Takes the way back to 8 bits, if all of it is there.
+    /// Adds the requantization to the epilogue, if all of its operators follow.
     fn narrow(&mut self, func: &Function, next: impl Fn(Var) -> Option<Binding>) {
         let (mut at, mut inside) = (self.result, Vec::new());
         let (mut divisor, mut shift, mut low, mut high) = (None, None, None, None);
@@ -209,7 +209,7 @@ impl Finish {
     }
 }
 
-/// Whether numbers are one for each column.
+/// Whether a tensor holds one number for each column.
 fn of_columns(func: &Function, e: Expr, sums: &Sums) -> bool {
     let int = |d: &Sym| func.syms.as_int(*d);
     func.ty(e).dims().and_then(<[Sym]>::split_last).is_some_and(|(last, before)| {

@@ -1,4 +1,4 @@
-//! The attributes of kernel calls, at the graph level and in loop functions.
+//! Sets the attributes of kernel calls, at the graph level and in loop functions.
 
 use pliant_ir::AttrValue;
 use pliant_ir::relax::kernel_call::NewKernelCall;
@@ -14,13 +14,13 @@ pub(crate) trait KernelAttributes: Sized {
         self.attribute(name, AttrValue::float(value))
     }
 
-    /// Sets an attribute that is a choice between several texts.
+    /// Sets an attribute whose value is one of several names.
     fn text(self, name: &str, choice: &str) -> Self {
         self.attribute(name, AttrValue::str(choice))
     }
 
-    /// Sets the attributes of the window that a convolution or a pooling moves over an image; `before` is the padding at the
-    /// start. The lists have an entry for each spatial dim.
+    /// Sets the attributes of the window that a convolution or a pooling moves over an image; `before` is the padding at the start.
+    /// The lists have an entry for each spatial dim.
     fn window(self, kernel: &[i64], strides: &[i64], dilation: &[i64], before: &[i64]) -> Self {
         self.attribute("kernel_shape", three(kernel, 1))
             .attribute("strides", three(strides, 1))
@@ -29,7 +29,7 @@ pub(crate) trait KernelAttributes: Sized {
     }
 }
 
-/// Three numbers, one for each dim of an image; `fill` for the dims that a smaller image lacks.
+/// Extends a list to the three spatial dims of an image. `fill` is the number for missing leading dims.
 fn three(list: &[i64], fill: i64) -> AttrValue {
     let missing = 3 - list.len();
     AttrValue::ints(std::iter::repeat_n(fill, missing).chain(list.iter().copied()))

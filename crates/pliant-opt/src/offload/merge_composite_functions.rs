@@ -1,7 +1,7 @@
 //! # What it does
-//! Merges adjacent calls of composite functions of one backend into regions: functions with the attribute `Codegen`, the
-//! backend's name, in which the composite functions are local functions. No path leads out of a region and back in, so regions
-//! do not wait for each other.
+//! Merges adjacent calls of composite functions of one backend into regions. A region is a function whose attribute `Codegen` is
+//! the name of the backend; the composite functions are local functions in it. No path leads out of a region and back in, so
+//! regions do not depend on each other cyclically.
 //!
 //! # Before
 //! ```python
@@ -58,13 +58,13 @@
 //! ```
 //!
 //! # Requires
-//! [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern), which makes the composite functions.
+//! [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern), which creates the composite functions.
 //!
 //! # Keeps
-//! Every value that something outside of its region reads: a region of several such values returns a tuple.
+//! Every value that is read outside of its region: a region with several such values returns a tuple.
 //!
 //! # Never
-//! Joins over the edge of a dataflow block. A call outside of dataflow blocks becomes a region of its own.
+//! Merges calls across the end of a dataflow block. A call outside of dataflow blocks becomes a region of its own.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ impl ModulePass for MergeCompositeFunctions {
     }
 }
 
-/// Removes the private composite functions that nothing calls: those that stand in their regions now.
+/// Removes the private composite functions that nothing calls any more, because their regions contain copies of them.
 fn remove_uncalled(module: &mut IRModule, composites: &FxHashMap<Arc<str>, Arc<Function>>) {
     let called: FxHashSet<Arc<str>> =
         module.relax_funcs().flat_map(|(_, f)| called_globals(f)).collect();
@@ -145,13 +145,13 @@ struct Merger<'a> {
     writers: &'a Writers,
 }
 
-/// A binding as a node of its block's graph.
+/// A binding as a node of the dependence graph of its block.
 struct Node {
     backend: Option<Arc<str>>,
-    /// How often the way to it changes between backends and the outside, at most. Calls of one backend and one rank
-    /// can be joined: every way out of a region and back in raises the rank.
+    /// The maximum number of changes between backends, or between a backend and none, on a path to the node. Calls of one backend
+    /// and one rank can be merged, because every path out of a region and back in raises the rank.
     rank: u32,
-    /// The region, as the index of one of its members; union-find.
+    /// The region, as the index of one of its members, in a union-find structure.
     region: usize,
 }
 
@@ -169,6 +169,7 @@ impl Merger<'_> {
         self.backends.get(func.str(*name)).cloned()
     }
 
+    /// Whether the code generator of a backend supports several composite functions in one region.
     fn joins(&self, backend: &str) -> bool {
         codegen(backend).is_none_or(|c| c.takes_regions())
     }
@@ -197,7 +198,7 @@ impl Merger<'_> {
             let mut node = Node { backend, rank, region: i };
             if join && node.backend.as_ref().is_some_and(|b| self.joins(b)) {
                 for &n in &from {
-                    // A region is computed where its last member is: no effect may stand in between.
+                    // A region is computed at its last member, so no effect may happen in between.
                     let near = defs.epoch(bindings[n].var) == defs.epoch(b.var);
                     if nodes[n].backend == node.backend && nodes[n].rank == rank && near {
                         let root = find(&mut nodes, n);
@@ -233,7 +234,7 @@ impl Merger<'_> {
         if regions.is_empty() {
             return Ok(());
         }
-        // What is read outside of each region.
+        // The variables that are read outside of their regions.
         let mut shown: FxHashSet<Var> = outside.clone();
         let place: FxHashMap<Var, usize> =
             bindings.iter().enumerate().map(|(i, b)| (b.var, i)).collect();
@@ -260,7 +261,7 @@ impl Merger<'_> {
                 let dataflow = func.block(block).dataflow;
                 let first = new.len();
                 self.call(func, defs, &members, &shown, &backend, &mut namer, &mut new);
-                // What joins the results of a region is read by the bindings behind it only.
+                // The tuple of a region's results is read only by the bindings that follow it.
                 if let [call, _, ..] = new[first..] {
                     func.var_mut(call.var).dataflow = dataflow;
                 }
@@ -271,7 +272,7 @@ impl Merger<'_> {
         if joined { sort_block(func, block) } else { Ok(()) }
     }
 
-    /// The call of a region's function, and the values that are read outside.
+    /// Adds the call of a region's function, and bindings of the values that are read outside.
     #[expect(clippy::too_many_arguments, reason = "one step of the pass, cut out for length")]
     fn call(
         &mut self,
@@ -327,6 +328,7 @@ fn callee_name(func: &Function, value: Expr) -> String {
     }
 }
 
+/// The root of a node's region, with path halving.
 fn find(nodes: &mut [Node], mut i: usize) -> usize {
     while i < nodes.len() && nodes[i].region != i {
         let next = nodes[i].region;
@@ -336,7 +338,7 @@ fn find(nodes: &mut [Node], mut i: usize) -> usize {
     i
 }
 
-/// The variables that are read in another block than their own, or as results.
+/// The variables that are read in another block than their own, or as results of sequences.
 fn read_outside(func: &Function) -> FxHashSet<Var> {
     let mut home: FxHashMap<Var, Block> = FxHashMap::default();
     let mut out = FxHashSet::default();

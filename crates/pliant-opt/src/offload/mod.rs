@@ -1,21 +1,21 @@
-//! Passes that replace operators by calls of library kernels or of external code generators, and passes that prepare operators
-//! for them.
+//! Passes that replace operators by calls of library kernels or of external code generators, and passes that prepare operators for
+//! them.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | `activations` | matchers for activations of several operators |
 //! | `byoc` | pattern tables and code generators of external backends |
 //! | `channels_last` | rewrite the layout of convolutions to channels last |
 //! | `dequantized` | matchers for dequantized operands |
-//! | `epilogue` | matchers for the activation and the readers of a result |
+//! | `epilogue` | the activations that kernels apply, and the readers of variables |
 //! | `fuse_ops_by_pattern` | outline matches of backend patterns as functions |
-//! | `integer_sums` | matchers for what follows an integer product: scales, bias, activation, requantization |
+//! | `integer_sums` | matchers for the epilogue of an integer product: scales, bias, activation, requantization |
 //! | `kernel_attributes` | set attributes of kernel calls at both levels |
 //! | `merge_composite_functions` | merge adjacent functions of one backend |
 //! | `multiply_quantized` | rewrite products of dequantized operands as integer products |
-//! | `offload_kernels` | replace operators by calls of kernels, by rules |
+//! | `offload_kernels` | replace operators by kernel calls, according to offload rules |
 //! | `packing` | loop functions that pack non-constant weights |
-//! | `rule` | what an offload rule is |
+//! | `rule` | the interface of offload rules |
 //! | `rules` | the offload rules, and the table of all |
 //! | `run_codegen` | run external code generators |
 //! | `widen_products` | compute products of 16-bit floats in float32 |

@@ -1,7 +1,8 @@
 //! # What it does
-//! Replaces operators by calls of kernels, by the rules of one stage ([`crate::offload::rules`]). A rule is tried on each call of
-//! its operators, in the order of the table; rules that a program registers come first. What a rule replaced, and why it kept a
-//! call that it is meant for, is a remark ([`pliant_pass::remark`]), which `pliant explain` and `Model.explain` print.
+//! Replaces operators by kernel calls, according to the rules of one stage ([`crate::offload::rules`]). Each rule is tried on every
+//! call of its operators, in the order of the table; rules that a program registers come first. Replacements, and the reasons why a
+//! rule keeps a call that it is meant for, are reported as remarks ([`pliant_pass::remark`]), which `pliant explain` and
+//! `Model.explain` print.
 //!
 //! | pass | stage |
 //! |---|---|
@@ -37,13 +38,13 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. It is of use before [`LegalizeOps`](crate::lower::legalize_ops).
+//! Nothing. It should run before [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! Calls that no rule takes. Where kernels are switched off, only rules of the program apply.
+//! Calls that no rule replaces. If library kernels are disabled, only rules of the program apply.
 //!
 //! # Never
-//! Moves what follows a call out of its dataflow block, or a call behind one that may write into what it reads.
+//! Moves an epilogue out of its dataflow block, or a call past one that may write to its operands.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -65,9 +66,9 @@ use crate::offload::rules;
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct OffloadKernels {
-    /// Which rules it applies.
+    /// The stage whose rules it applies.
     pub stage: Stage,
-    /// The names of the rules that it is limited to; without, all of the stage.
+    /// The names of the rules to apply; `None` for all rules of the stage.
     pub only: Option<Vec<String>>,
 }
 
@@ -105,7 +106,7 @@ impl ModulePass for OffloadKernels {
         for (name, func) in &mut module.functions {
             ctx.check_cancelled()?;
             let BaseFunc::Relax(func) = func else { continue };
-            // The functions of external code generators are theirs.
+            // Functions for external code generators are left to them.
             if [COMPOSITE, CODEGEN, PRIMITIVE].iter().any(|key| func.attrs.contains_key(*key)) {
                 continue;
             }
@@ -116,6 +117,7 @@ impl ModulePass for OffloadKernels {
     }
 }
 
+/// Applies rules to the functions of a module.
 struct Offloader<'a> {
     rules: Vec<(Box<dyn Rule>, RuleInfo)>,
     kernels: Kernels,
@@ -126,8 +128,7 @@ struct Offloader<'a> {
 /// The replacements of a rule in a function.
 #[derive(Default)]
 struct Replacements {
-    /// By the variable whose value a call computes: the bindings in front of it, and the binding of the
-    /// call.
+    /// For each variable whose value a call computes, the bindings before the call and the binding of the call.
     calls: FxHashMap<Var, (Vec<Binding>, Binding)>,
     /// The variables whose bindings are removed.
     inside: FxHashSet<Var>,
@@ -136,7 +137,8 @@ struct Replacements {
 }
 
 impl Offloader<'_> {
-    /// Applies the rules to a function. It is copied only if an operator of a rule is in it, and replaced only if it changes.
+    /// Applies the rules to a function. The function is copied only if it calls an operator of a rule, and replaced only if it
+    /// changes.
     fn function(&mut self, name: &Arc<str>, func: &mut Arc<Function>) -> Result<(), PassError> {
         let (mut own, mut changed): (Option<Function>, bool) = (None, false);
         let (mut missed, mut replaced) = (Vec::new(), FxHashSet::default());
@@ -216,7 +218,7 @@ impl Offloader<'_> {
 }
 
 impl Replacements {
-    /// Adds the replacement of a root. Bindings in front of it get the root's source location.
+    /// Adds the replacement of a root. Bindings before it get the root's source location.
     fn add(
         &mut self,
         func: &mut Function,
@@ -250,7 +252,7 @@ impl Replacements {
         Ok(())
     }
 
-    /// Puts the calls in place of the bindings that they replace.
+    /// Replaces the bindings by the calls.
     fn rewrite(&self, func: &mut Function) -> Result<(), PassError> {
         rewrite_bindings(func, |_, binding, out| {
             match self.calls.get(&binding.var) {
@@ -268,8 +270,8 @@ impl Replacements {
     }
 }
 
-/// The bindings of a function that call one of these operators, or all if there are none, and whether each is in a dataflow
-/// block.
+/// The bindings of a function that call one of these operators, or any operator if `roots` is empty, and whether each is in a
+/// dataflow block.
 fn sites(func: &Function, roots: &[Op]) -> Vec<(Binding, bool)> {
     let is_root = |b: &Binding| match func.expr(b.value) {
         ExprData::Call { callee: Callee::Op(op), .. } => roots.is_empty() || roots.contains(op),
@@ -285,7 +287,7 @@ fn sites(func: &Function, roots: &[Op]) -> Vec<(Binding, bool)> {
     out
 }
 
-/// The operator that a binding calls.
+/// The name of the operator that a binding calls, for remarks.
 fn subject(func: &Function, binding: Binding) -> String {
     match func.expr(binding.value) {
         ExprData::Call { callee: Callee::Op(op), .. } => {

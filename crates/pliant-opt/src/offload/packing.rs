@@ -6,8 +6,8 @@ use pliant_ops::legalize::TirCall;
 use pliant_ops::te;
 use pliant_ops::{LegalizeError, te_call};
 
-/// The loop function that packs an operand into a new float32 tensor of this shape, and how it is called. `write` gets the
-/// operand and the tensor.
+/// A call of the loop function `name`, which packs an operand into a new float32 tensor of this shape. `write` receives the operand
+/// and the tensor.
 ///
 /// # Errors
 /// If the shape or data type of the operand is unknown.

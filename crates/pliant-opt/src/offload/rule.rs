@@ -1,5 +1,5 @@
-//! What an offload rule is: it replaces a call of an operator, together with the epilogue that reads its result, by a call of a
-//! kernel.
+//! The interface of offload rules. A rule replaces a call of an operator, together with the epilogue that reads its result, by a
+//! kernel call.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -55,13 +55,13 @@ pub struct RuleInfo {
     pub name: Cow<'static, str>,
     /// The kernel that it calls: a declared kernel, or a packed function.
     pub kernel: Cow<'static, str>,
-    /// What it replaces, in a line.
+    /// What it replaces, in one line.
     pub doc: Cow<'static, str>,
     /// When it runs.
     pub stage: Stage,
-    /// The operators whose calls it is tried on.
+    /// The operators whose calls it is tried on; empty for all operators.
     pub roots: Cow<'static, [Op]>,
-    /// Whether the kernel is one of the library, which `kernels="off"` switches off.
+    /// Whether the kernel belongs to the library; `kernels="off"` disables such rules.
     pub library: bool,
     /// Creates the rule for a run of the pass.
     pub make: Arc<MakeRule>,
@@ -89,7 +89,7 @@ impl fmt::Debug for RuleInfo {
     }
 }
 
-/// An offload rule during a run of the pass. It may keep what it has packed already.
+/// An offload rule during a run of the pass. It may cache packed constants.
 pub trait Rule {
     /// Runs before the first site of a function.
     fn begin(&mut self, _: &Function) {}
@@ -97,27 +97,28 @@ pub trait Rule {
     /// Tries to replace the call at a site.
     ///
     /// # Errors
-    /// A failure that ends the compilation. A call that the rule keeps is no failure.
+    /// Errors end the compilation. A call that the rule keeps is not an error.
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError>;
 
-    /// Runs once for each function in which the rule replaced something.
+    /// Runs once for each function in which the rule replaced a call.
     ///
     /// # Errors
-    /// A failure that ends the compilation.
+    /// Errors end the compilation.
     fn finish(&mut self, _: &mut Function, _: &PassContext, _: &Writers) -> Result<(), PassError> {
         Ok(())
     }
 }
 
-/// What a rule decides about a call.
+/// The decision of a rule about a call.
 pub type Verdict = Result<Offloaded, Kept>;
 
-/// A call of a kernel in place of some bindings.
+/// A kernel call that replaces one or more bindings.
 #[derive(Clone, Debug)]
 pub struct Offloaded {
-    /// The variable whose value the kernel computes: that of the root, or of the end of its epilogue.
+    /// The variable whose value the kernel computes: that of the root binding, or of the last binding of its epilogue.
     pub result: Var,
-    /// The variables between the root and the result. Nothing else reads them, and their bindings are removed.
+    /// The replaced variables other than the result, such as the root if it has an epilogue. Nothing else reads them, and their
+    /// bindings are removed.
     pub inside: Vec<Var>,
     /// The call.
     pub value: Expr,
@@ -138,7 +139,7 @@ impl From<&'static str> for Kept {
     }
 }
 
-/// The readers of a function's variables, and their values.
+/// The readers of a function's variables, and the values of the variables.
 pub type Uses = (Readers, Defs);
 
 /// A call that a rule is tried on.
@@ -147,18 +148,20 @@ pub struct Site<'a> {
     pub func: &'a mut Function,
     /// The binding of the call.
     pub root: Binding,
-    /// Whether it is in a dataflow block.
+    /// Whether the binding is in a dataflow block.
     pub dataflow: bool,
-    /// The variables that replacements of this rule compute or remove already.
+    /// The variables that earlier replacements of this rule compute or remove.
     pub taken: &'a FxHashSet<Var>,
     /// The loop functions that call kernels.
     pub kernels: &'a mut Kernels,
     /// The context of the pass.
     pub ctx: &'a PassContext,
-    /// The functions that may write into their operands.
+    /// The functions that may write to their operands.
     pub writers: &'a Writers,
+    /// Computed by the first call of [`Site::uses`].
     pub(super) uses: &'a OnceCell<Uses>,
     pub(super) namer: &'a mut Option<Namer>,
+    /// The bindings before the replacement, which [`Site::emit`] adds.
     pub(super) bindings: Vec<Binding>,
 }
 
@@ -171,19 +174,19 @@ impl<'a> Site<'a> {
         self.uses.get_or_init(|| of(self.func, self.ctx.ops))
     }
 
-    /// Binds a value in front of the replacement, in its block; returns the variable as an operand.
+    /// Binds a value before the replacement, in its block. Returns the variable as an operand.
     pub fn emit(&mut self, value: Expr) -> Expr {
         let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
         namer.bind(self.func, "lv", value, &mut self.bindings)
     }
 
-    /// The replacement by a call of a loop function, whose result has the type of `result`.
+    /// Replaces the root by a call of a loop function, whose result has the type of `result`.
     pub fn offload(&mut self, call: TirCall, result: Var, inside: Vec<Var>) -> Verdict {
         let ty = self.func.var(result).ty;
         self.offload_as(call, &[ty], result, inside)
     }
 
-    /// The replacement by a call of a loop function, whose results have these types.
+    /// Replaces the root by a call of a loop function, whose results have these types.
     pub fn offload_as(
         &mut self,
         call: TirCall,
@@ -198,13 +201,13 @@ impl<'a> Site<'a> {
         Ok(Offloaded { result, inside, value })
     }
 
-    /// The replacement by a call of a library kernel, whose result has the type of `result`.
+    /// Replaces the root by a call of a library kernel, whose result has the type of `result`.
     pub fn call_kernel(&mut self, call: NewKernelCall, result: Var, inside: Vec<Var>) -> Verdict {
         let ty = self.func.var(result).ty;
         self.call_kernel_as(call, &[ty], result, inside)
     }
 
-    /// The replacement by a call of a library kernel, whose results have these types.
+    /// Replaces the root by a call of a library kernel, whose results have these types.
     pub fn call_kernel_as(
         &mut self,
         call: NewKernelCall,
@@ -219,20 +222,21 @@ impl<'a> Site<'a> {
         Ok(Offloaded { result, inside, value })
     }
 
-    /// The replacement of a product by a call that computes the product alone: its bias becomes an addition.
+    /// Replaces a matmul by a call of a loop function that computes the product only. The bias becomes an addition.
     pub fn offload_product(&mut self, by: &ByMatrix, call: TirCall) -> Verdict {
         let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
         let offloaded = self.offload_as(call, &[ty], root, Vec::new())?;
         Ok(self.with_bias(by, offloaded))
     }
 
-    /// As [`Self::offload_product`], by a call of a library kernel.
+    /// As [`Self::offload_product`], but calls a library kernel.
     pub fn call_product_kernel(&mut self, by: &ByMatrix, call: NewKernelCall) -> Verdict {
         let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
         let offloaded = self.call_kernel_as(call, &[ty], root, Vec::new())?;
         Ok(self.with_bias(by, offloaded))
     }
 
+    /// Adds the bias of a matmul, if it has one, to the result of a replacement.
     fn with_bias(&mut self, by: &ByMatrix, mut offloaded: Offloaded) -> Offloaded {
         if let Some(bias) = by.bias {
             let (product, ty) = (self.emit(offloaded.value), self.func.expr_ty(self.root.value));

@@ -1,7 +1,7 @@
 //! # What it does
 //! Computes matmuls, convolutions and attention of float16 and bfloat16 in float32 and rounds the results, because the library
-//! kernels take float32. Casts of constants are folded ([`FoldConstant`](crate::canonicalize::fold_constant)); casts of inputs
-//! and results are elementwise and fuse with their neighbors. Accumulation was in float32 before, too.
+//! kernels take float32. Casts of constants are folded ([`FoldConstant`](crate::canonicalize::fold_constant)); casts of inputs and
+//! results are elementwise and fuse with their neighbors. Accumulation was already in float32 before.
 //!
 //! # Before
 //! ```python
@@ -29,16 +29,17 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. It is of use before [`EliminateCommonSubexpr`](crate::canonicalize::eliminate_common_subexpr), which joins casts of
-//! one operand.
+//! Nothing. It should run before [`EliminateCommonSubexpr`](crate::canonicalize::eliminate_common_subexpr), which merges casts of
+//! the same operand.
 //!
 //! # Keeps
-//! Operators of which an operand has another type, but for the bias of an `R.linear`, which may be of float32; those whose result
-//! is neither of 16 bits nor of float32; and all of them where kernels are switched off.
+//! - Operators with an operand of another type, except the bias of `R.linear`, which may be float32.
+//! - Operators whose result is neither a 16-bit float nor float32.
+//! - All operators if kernels are disabled.
 //!
 //! # Never
-//! Sums in fewer bits than before. Constants of such products take 32 bits for each element; the setting `precision="bfloat16"`
-//! rounds them like others of float32, those that were float16 too.
+//! Sums in fewer bits than before. Constants of such products take 32 bits for each element. The setting `precision="bfloat16"`
+//! rounds them like other float32 constants, even those that were float16.
 
 use pliant_ir::relax::{Callee, Expr, ExprData, Function};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op};
@@ -52,7 +53,7 @@ use crate::common::products::{CONVOLUTIONS, LINEAR, MATMUL};
 
 const CAST: Op = Op::new("relax.astype");
 
-/// Beside convolutions, the operators whose kernels take float32.
+/// The operators besides convolutions whose kernels take float32.
 const OTHERS: [Op; 4] =
     [MATMUL, LINEAR, Op::new("relax.nn.attention"), Op::new("relax.nn.attention_bias")];
 
@@ -94,7 +95,7 @@ fn is_half(dtype: Option<DType>) -> bool {
     matches!(dtype, Some(DType::Float16 | DType::BFloat16))
 }
 
-/// Whether a function computes anything of few bits at all, so that others are not searched.
+/// Whether a function calls such an operator on 16-bit floats. Other functions are not searched.
 fn has_halves(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let blocks = &func.seq(seq).blocks;
@@ -110,14 +111,14 @@ fn has_halves(func: &Function) -> bool {
     })
 }
 
-/// The call over float32, and its result as it was.
+/// The call with float32 operands, whose result is cast back to its type; `None` if the operator is kept.
 fn widened(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError> {
     let value = cx.value(root);
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = *cx.func.expr(value) else {
         return Ok(None);
     };
     let (args, attrs) = (cx.func.list(args).to_vec(), cx.func.call_attrs(attrs).clone());
-    // What is left out stands last.
+    // Absent operands come last.
     let given = args.iter().take_while(|&&e| !is_left_out(cx.func, e)).count();
     let (args, rest) = args.split_at(given);
     let narrow = args.iter().enumerate().all(|(i, &e)| {

@@ -1,8 +1,8 @@
 //! The backend `gemm`: matrix products by the library, with bias and activation in the epilogue.
 //!
-//! A product whose right operand is a matrix (or of as many dims as the left one, the batch dims equal), of float32 or
-//! float64, becomes a call of `pliant.gemm`; `.t` stands behind the name when the right operand is read transposed,
-//! then `.bias`, then the activation: `pliant.gemm.t.bias.relu`.
+//! A float32 or float64 product becomes a call of `pliant.gemm` if its right operand is a matrix, or has as many dims as the left
+//! one and the same batch dims. The suffix `.t` means that the right operand is read transposed. It is followed by `.bias`, then by
+//! the activation: `pliant.gemm.t.bias.relu`.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use crate::offload::run_codegen::RunCodegen;
 
 /// The backend's name.
 pub const NAME: &str = "gemm";
-/// What the names of its packed functions start with.
+/// The prefix of the names of its packed functions.
 pub const SYMBOL: &str = "pliant.gemm";
-/// The activations of its epilogue: the operator, and how names call it.
+/// The activations of its epilogue: the operator, and the suffix for it.
 pub const ACTIVATIONS: &[(&str, &str)] = &[
     ("relax.nn.relu", "relu"),
     ("relax.nn.gelu", "gelu"),
@@ -86,7 +86,7 @@ fn pattern(
     out.with_check(move |seen| Ok(takes(seen, transposed, with_bias)))
 }
 
-/// Whether the library takes a match.
+/// Whether the library supports a match.
 fn takes(seen: &mut PatternCheck<'_>, transposed: bool, with_bias: bool) -> bool {
     let (Some(lhs), Some(rhs), Some(root)) =
         (seen.annotated("lhs"), seen.annotated("rhs"), seen.annotated("root"))
@@ -127,7 +127,7 @@ fn takes(seen: &mut PatternCheck<'_>, transposed: bool, with_bias: bool) -> bool
         && equal(func, list[0], out[out.len() - 1])
 }
 
-/// Whether the transposition of the match swaps the last two dims and leaves the others.
+/// Whether the transpose in the match swaps the last two dims and keeps the others.
 fn swaps_last(seen: &PatternCheck<'_>, rank: usize) -> bool {
     let func = &**seen.func;
     let found = seen.members.iter().find_map(|b| match func.expr(b.value) {
@@ -151,7 +151,7 @@ fn swapped(axes: Option<&AttrValue>, rank: usize) -> bool {
     }
 }
 
-/// The code generator: there is nothing to generate, the packed functions are part of every machine.
+/// The code generator. It has nothing to generate, because the packed functions are part of every VM.
 pub struct GemmCodegen;
 
 impl ExternalCodegen for GemmCodegen {
@@ -185,7 +185,8 @@ fn one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generated, PassEr
     })
 }
 
-/// The packed function of a composite function, with the places of its operands among the parameters.
+/// The packed function that computes a composite function, with the indices of its operands among the parameters; `None` if an
+/// operand is not a parameter.
 fn describe(inner: &Function) -> Option<Generated> {
     let param = |e: Expr| match inner.expr(e) {
         ExprData::Var(v) => inner.params().iter().position(|p| p == v),
@@ -233,7 +234,7 @@ fn describe(inner: &Function) -> Option<Generated> {
     Some(Generated { symbol, args: Some(args) })
 }
 
-/// Hands the products of a module to the library: finds the patterns of this backend, then runs its code generator.
+/// Offloads the products of a module to the library: matches the patterns of this backend, then runs its code generator.
 ///
 /// # Errors
 /// As the passes [`FuseOpsByPattern`] and [`RunCodegen`].

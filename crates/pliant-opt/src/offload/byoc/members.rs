@@ -1,4 +1,4 @@
-//! The bindings that a match of a pattern computes with, if one call can stand for all of them.
+//! Finds the bindings of a match, if one call can replace all of them.
 
 use std::sync::Arc;
 
@@ -11,12 +11,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::table::{FusionPattern, PatternCheck};
 
-/// The bindings of a match in their order, the root last: pure ones of one block that nothing outside
-/// of the match reads and that are not `taken`. If there are others, or the pattern's check refuses
-/// the match, the reason.
+/// The bindings of a match in order, the root last. They are pure, belong to one block, are not `taken`, and nothing outside of the
+/// match reads them, except for the root. If this does not hold, or the pattern's check rejects the match, returns the reason.
 ///
 /// # Errors
-/// Those of the check.
+/// If the pattern's check fails.
 pub fn members(
     func: &mut Arc<Function>,
     ops: &dyn OpRegistry,
@@ -66,20 +65,20 @@ pub fn members(
     Ok(Ok(members))
 }
 
-/// What a function's variables are to each other.
+/// The values, copies and readers of a function's variables.
 pub struct Reads {
     /// The values of variables.
     pub defs: Defs,
-    /// The variables that are other names of each variable.
+    /// The copies of each variable.
     copies: FxHashMap<Var, Vec<Var>>,
-    /// Who reads each variable, copies looked through; `None` for the result of a sequence.
+    /// The readers of each variable and of its copies; `None` for the result of a sequence.
     readers: FxHashMap<Var, Vec<Option<Var>>>,
-    /// Each variable's binding, and how many stand before it.
+    /// Each variable's binding, and the number of bindings before it.
     bindings: FxHashMap<Var, (usize, Binding)>,
 }
 
 impl Reads {
-    /// Those of a function.
+    /// Analyzes a function.
     pub fn of(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Self {
         let defs = Defs::of(func, ops, Some(writers));
         let mut readers: FxHashMap<Var, Vec<Option<Var>>> = FxHashMap::default();
@@ -107,12 +106,12 @@ impl Reads {
         Reads { defs, copies, readers, bindings }
     }
 
-    /// The variables that are other names of a variable.
+    /// The copies of a variable.
     pub fn copies(&self, v: Var) -> &[Var] {
         self.copies.get(&v).map_or(&[], Vec::as_slice)
     }
 
-    /// The variable that an expression is, copies looked through.
+    /// The variable that an expression is, after looking through copies.
     pub fn origin(&self, func: &Function, e: Expr) -> Option<Var> {
         match func.expr(self.defs.origin(func, e)) {
             ExprData::Var(v) => Some(*v),
@@ -121,7 +120,7 @@ impl Reads {
     }
 }
 
-/// Whether a binding gives a variable another name.
+/// Whether a binding copies a variable.
 pub fn is_copy(func: &Function, b: &Binding) -> bool {
     b.cast.is_none() && matches!(func.expr(b.value), ExprData::Var(_))
 }

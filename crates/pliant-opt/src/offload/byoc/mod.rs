@@ -1,18 +1,18 @@
-//! Bring your own code generator: what the passes that hand parts of a graph to others share.
+//! Bring your own codegen (BYOC): what the passes that hand subgraphs to external code generators share.
 //!
 //! | file | owns |
 //! |---|---|
 //! | [`table`] | named patterns of backends |
-//! | [`registry`] | code generators by the name of their backend |
-//! | [`members`] | the bindings that a match computes with |
-//! | [`outline`] | bindings as a function of their own |
-//! | [`nest`] | composite functions inside the functions that code generators get |
-//! | [`gemm`] | the backend `gemm`: products by the library, bias and activation in its epilogue |
+//! | [`registry`] | code generators by backend name |
+//! | [`members`] | the bindings of a match |
+//! | [`outline`] | bindings outlined as a function |
+//! | [`nest`] | composite functions as local functions of regions |
+//! | [`gemm`] | the backend `gemm`: products by the library, with bias and activation in the epilogue |
 //!
-//! [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern) makes *composite* functions of what matches a backend's patterns
-//! (attribute `Composite`, such as `gemm.matmul_bias`), [`MergeCompositeFunctions`](crate::offload::merge_composite_functions)
-//! joins neighbours of one backend into functions with the attribute `Codegen`, and
-//! [`RunCodegen`](crate::offload::run_codegen) lets the backend's code generator take those.
+//! [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern) outlines matches of a backend's patterns as *composite* functions
+//! (attribute `Composite`, such as `gemm.matmul_bias`). [`MergeCompositeFunctions`](crate::offload::merge_composite_functions)
+//! merges adjacent ones of one backend into regions, functions with the attribute `Codegen`.
+//! [`RunCodegen`](crate::offload::run_codegen) passes the regions to the backend's code generator.
 
 pub mod gemm;
 pub mod members;
@@ -21,7 +21,7 @@ pub mod outline;
 pub mod registry;
 pub mod table;
 
-/// The backend of a pattern: what stands before the first dot of its name.
+/// The backend of a pattern: the part of its name before the first dot.
 pub fn backend_of(pattern: &str) -> &str {
     pattern.split('.').next().unwrap_or(pattern)
 }

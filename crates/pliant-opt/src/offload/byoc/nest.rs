@@ -1,5 +1,5 @@
-//! Composite functions inside the functions that code generators get, as local functions: what a generator needs to know
-//! of a region stands in the region.
+//! Nests composite functions in the functions that call them, as local functions, so that a region contains all that its code
+//! generator needs.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use pliant_ir::{AttrValue, Span};
 use pliant_pass::rewrite::rewrite_bindings;
 use rustc_hash::FxHashMap;
 
-/// Makes the composite functions of a module that `func` calls local functions in front of all else.
+/// Copies the composite functions of a module that `func` calls into it. They become local functions that are bound before
+/// everything else. `composite` returns the composite function of a name.
 pub fn nest(func: &mut Function, composite: impl Fn(&str) -> Option<Arc<Function>>) {
     let mut local: FxHashMap<Arc<str>, Expr> = FxHashMap::default();
     let mut bindings = Vec::new();
@@ -50,7 +51,7 @@ fn bind_copy(func: &mut Function, name: &str, inner: &Function) -> Binding {
     Binding::bind(func.add_var(name, ty, false, Span::NONE), value)
 }
 
-/// The composite functions inside a function, each with the name of its pattern, as functions of their own.
+/// The local composite functions of a function, as separate functions, each with the name of its pattern.
 pub fn nested(func: &Function) -> Vec<(Arc<str>, Arc<Function>)> {
     let mut found: Vec<(Arc<str>, FuncId)> = Vec::new();
     walk(func, func.root(), |event| {

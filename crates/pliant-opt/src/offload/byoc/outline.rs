@@ -1,4 +1,4 @@
-//! Bindings as a function of their own.
+//! Outlines bindings as a function.
 
 use pliant_ir::relax::visit::{Importer, free_syms};
 use pliant_ir::relax::{
@@ -9,17 +9,17 @@ use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::Namer;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Bindings made a function.
+/// An outlined function.
 pub struct Outlined {
     /// The function, private.
     pub func: Function,
-    /// What is passed for its parameters.
+    /// The arguments for its parameters.
     pub args: Vec<Expr>,
 }
 
-/// Makes a function of pure bindings. Its parameters are the variables from outside in the order of their use, then
-/// a shape of the symbols that no parameter tells, if there are such. Its result is the value of the output, or a
-/// tuple of several. Constants stay inside, or become parameters.
+/// Outlines pure bindings as a function. Its parameters are the free variables in the order of their use, then a shape of the
+/// symbols that no other parameter defines, if there are any. Its result is the value of the output, or a tuple of several.
+/// Constants stay inside, or become parameters.
 pub fn outline(
     src: &mut Function,
     defs: &Defs,
@@ -64,7 +64,7 @@ pub fn outline(
     Outlined { func: dst, args }
 }
 
-/// Adds a parameter for the symbols that no other defines; what they are outside.
+/// Adds a shape parameter for the symbols that no other parameter defines. Returns these symbols of the caller.
 fn pass_sizes(
     dst: &mut Function,
     src: &Function,
@@ -85,7 +85,7 @@ fn pass_sizes(
     dims.iter().map(|d| outside[d]).collect()
 }
 
-/// A call of a function of the module, of that type.
+/// A call of a function of the module, whose result has this type.
 pub fn call_global(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let ret = func.intern(TypeData::Any);
     let callee_ty = func.intern(TypeData::Callable { params: None, ret, pure: true });
@@ -93,13 +93,14 @@ pub fn call_global(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> 
     func.call(Callee::Expr(callee), args, Attrs::default(), &[], ty)
 }
 
+/// An outlined function under construction.
 struct Outline<'a> {
     importer: Importer<'a>,
     defs: &'a Defs,
     constants_inside: bool,
     params: Vec<Var>,
     args: Vec<Expr>,
-    /// The variables from outside that are parameters.
+    /// The free variables, which are parameters.
     passed: FxHashSet<Var>,
     constants: FxHashMap<Expr, Expr>,
 }
@@ -135,7 +136,7 @@ impl Outline<'_> {
         }
     }
 
-    /// An operand: of the group itself, a parameter, or something written out. Tuples nest to a bounded depth.
+    /// Imports an operand: a variable of the group, a parameter, or an inline expression. Tuples nest to a bounded depth.
     fn operand(&mut self, e: Expr) -> Expr {
         let src = self.importer.src;
         match src.expr(e) {
@@ -143,8 +144,8 @@ impl Outline<'_> {
                 if let Some(&known) = self.importer.vars.get(v) {
                     return known;
                 }
-                // A copy of what the group makes is what the group makes, and one of what it is passed is that, unless a
-                // `match_cast` knows more of its type: types inside follow from the parameters'.
+                // A copy of a variable of the group is replaced by the variable. A copy of a parameter is too, unless a
+                // `match_cast` gave it a more precise type: types inside follow from those of the parameters.
                 if let ExprData::Var(origin) = src.expr(self.defs.origin(src, e))
                     && let Some(&known) = self.importer.vars.get(origin)
                     && (!self.passed.contains(origin) || src.var(*origin).ty == src.var(*v).ty)

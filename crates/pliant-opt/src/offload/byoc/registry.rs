@@ -1,4 +1,4 @@
-//! Code generators by the name of their backend.
+//! The code generators, by backend name.
 
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
@@ -12,14 +12,14 @@ use pliant_pass::{PassContext, PassError};
 pub struct ExternalFunction<'a> {
     /// Its name in the module.
     pub name: Arc<str>,
-    /// The function; the composite functions that it calls are local functions in it, or stand in the module.
+    /// The function. The composite functions that it calls are local functions, or functions of the module.
     pub func: Arc<Function>,
-    /// The module, for the functions that it calls.
+    /// The module, which contains the functions that it calls.
     pub module: &'a IRModule,
 }
 
 impl ExternalFunction<'_> {
-    /// The composite functions that it calls, with the names of their patterns: its own in order, then the module's.
+    /// The composite functions that it calls, with the names of their patterns: local ones in order, then those of the module.
     pub fn composites(&self) -> Vec<(Arc<str>, Arc<Function>)> {
         let called = pliant_ir::relax::visit::called_globals(&self.func);
         let mut out = super::nest::nested(&self.func);
@@ -33,36 +33,36 @@ impl ExternalFunction<'_> {
     }
 }
 
-/// What stands for a function after code generation: a packed function that gets the inputs, then the outputs.
+/// The packed function that replaces a function after code generation. It receives the inputs, then the outputs.
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// The name under which the packed function is registered when the program runs.
     pub symbol: String,
-    /// Which arguments of the function it gets, in order; all of them without.
+    /// The indices of the arguments that it receives, in order; `None` for all arguments.
     pub args: Option<Vec<usize>>,
 }
 
 impl Generated {
-    /// The packed function of that name, with all arguments.
+    /// The packed function of this name, with all arguments.
     pub fn symbol(symbol: impl Into<String>) -> Self {
         Generated { symbol: symbol.into(), args: None }
     }
 }
 
-/// The options of a backend, as the user gave them.
+/// The options of a backend, as the user set them.
 pub type TargetOptions = IndexMap<Arc<str>, AttrValue>;
 
 /// A code generator.
 pub trait ExternalCodegen: Send + Sync {
-    /// Whether a function may hold several composite functions; else each gets one of its own.
+    /// Whether a function may contain several composite functions. Otherwise each composite function gets its own.
     fn takes_regions(&self) -> bool {
         true
     }
 
-    /// What stands for each function, in their order.
+    /// Compiles functions. Returns the packed function for each, in the same order.
     ///
     /// # Errors
-    /// What it cannot take.
+    /// If the backend does not support a function.
     fn generate(
         &self,
         functions: &[ExternalFunction<'_>],
@@ -78,7 +78,7 @@ static REGISTRY: LazyLock<RwLock<IndexMap<String, Arc<dyn ExternalCodegen>>>> =
         RwLock::new(table)
     });
 
-/// Registers the code generator of a backend, in the place of the one of that name. Returns that one.
+/// Registers the code generator of a backend. Returns the one that it replaces.
 pub fn register_codegen(
     name: impl Into<String>,
     codegen: Arc<dyn ExternalCodegen>,
@@ -86,7 +86,7 @@ pub fn register_codegen(
     REGISTRY.write().unwrap_or_else(PoisonError::into_inner).insert(name.into(), codegen)
 }
 
-/// The code generator of that backend.
+/// The code generator of this backend.
 pub fn codegen(name: &str) -> Option<Arc<dyn ExternalCodegen>> {
     REGISTRY.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }

@@ -1,4 +1,4 @@
-//! Named patterns of backends, and the table of those that are registered.
+//! Named patterns of backends, and the table of registered ones.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
@@ -9,24 +9,24 @@ use pliant_pass::pattern::{Defs, Match, Pattern};
 
 use super::backend_of;
 
-/// What a check sees of a match.
+/// The arguments of a pattern's check.
 pub struct PatternCheck<'a> {
-    /// The function that the match is in. Its arenas may be added to, as proving does.
+    /// The function that contains the match. Checks may add to its arenas, as proofs do.
     pub func: &'a mut Arc<Function>,
     /// The values of variables.
     pub defs: &'a Defs,
-    /// What each pattern matched.
+    /// The expression that each pattern matched.
     pub matched: &'a Match,
     /// The binding of the match's root.
     pub root: Binding,
     /// The bindings that would become the composite function.
     pub members: &'a [Binding],
-    /// The patterns that have names.
+    /// The named parts of the pattern.
     pub annotations: &'a [(String, Pattern)],
 }
 
 impl PatternCheck<'_> {
-    /// What the pattern of that name matched.
+    /// The expression that the part of this name matched.
     pub fn annotated(&self, name: &str) -> Option<Expr> {
         let (_, pattern) = self.annotations.iter().find(|(n, _)| n == name)?;
         self.matched.get(pattern)
@@ -38,29 +38,29 @@ type Check = Arc<dyn Fn(&mut PatternCheck<'_>) -> Result<bool, PassError> + Send
 /// A pattern with a name, for [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern::FuseOpsByPattern).
 #[derive(Clone)]
 pub struct FusionPattern {
-    /// Its name, the backend's before the first dot: `gemm.matmul_bias`.
+    /// Its name, which starts with the name of the backend and a dot: `gemm.matmul_bias`.
     pub name: String,
-    /// What to look for.
+    /// The pattern.
     pub pattern: Pattern,
-    /// Names of parts, for the check.
+    /// Named parts of the pattern, for the check.
     pub annotations: Vec<(String, Pattern)>,
-    /// Refuses matches that the backend cannot take.
+    /// Rejects matches that the backend does not support.
     pub check: Option<Check>,
 }
 
 impl FusionPattern {
-    /// A pattern without check.
+    /// A pattern without a check.
     pub fn new(name: impl Into<String>, pattern: Pattern) -> Self {
         FusionPattern { name: name.into(), pattern, annotations: Vec::new(), check: None }
     }
 
-    /// The same with a name for a part.
+    /// Names a part of the pattern.
     pub fn with_annotation(mut self, name: impl Into<String>, pattern: &Pattern) -> Self {
         self.annotations.push((name.into(), pattern.clone()));
         self
     }
 
-    /// The same with a check.
+    /// Sets the check.
     pub fn with_check(
         mut self,
         check: impl Fn(&mut PatternCheck<'_>) -> Result<bool, PassError> + Send + Sync + 'static,
@@ -84,13 +84,13 @@ impl fmt::Debug for FusionPattern {
 static TABLE: LazyLock<RwLock<Vec<FusionPattern>>> =
     LazyLock::new(|| RwLock::new(super::gemm::patterns()));
 
-/// Adds patterns to the table; those added later come first among [`patterns_with_prefix`].
+/// Adds patterns to the table. Those added later come first in [`patterns_with_prefix`].
 pub fn register_patterns(patterns: Vec<FusionPattern>) {
     TABLE.write().unwrap_or_else(PoisonError::into_inner).extend(patterns);
 }
 
-/// The registered patterns whose names start with `prefix`, the last one registered of each name only, in the order
-/// in which they are tried: those registered last come first.
+/// The registered patterns whose names start with `prefix`, in the order in which they are tried: those registered last come first.
+/// Of several patterns of one name, only the last is included.
 pub fn patterns_with_prefix(prefix: &str) -> Vec<FusionPattern> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     let mut out: Vec<FusionPattern> = Vec::new();
@@ -102,7 +102,7 @@ pub fn patterns_with_prefix(prefix: &str) -> Vec<FusionPattern> {
     out
 }
 
-/// The registered pattern of that name.
+/// The registered pattern of this name.
 pub fn get_pattern(name: &str) -> Option<FusionPattern> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.iter().rev().find(|p| p.name == name).cloned()

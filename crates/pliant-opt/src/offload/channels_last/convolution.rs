@@ -1,4 +1,4 @@
-//! Convolutions with channels last.
+//! Rewrites convolutions to channels last.
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -10,7 +10,7 @@ use crate::common::products::CONVOLUTIONS;
 use crate::offload::integer_sums::{CAST, SUBTRACT};
 use crate::offload::rules::conv_int8::matcher as integers;
 
-/// Whether a value is a convolution of float32 by weights of known sizes whose channels come first.
+/// Whether a value is a float32 convolution with channels first and weights of constant sizes.
 pub(super) fn is_convolution(func: &Function, e: Expr) -> bool {
     let Some(OpCall { op, args, attrs }) = op_call(func, e) else { return false };
     let Some(index) = CONVOLUTIONS.iter().position(|&o| o == op) else { return false };
@@ -25,7 +25,7 @@ pub(super) fn is_convolution(func: &Function, e: Expr) -> bool {
 }
 
 impl LayoutRewriter<'_> {
-    /// A convolution with channels last; `None` for other calls.
+    /// Rewrites a convolution to channels last; `None` for other calls.
     pub(super) fn convolution(
         &mut self,
         site: &mut Site<'_>,
@@ -44,7 +44,7 @@ impl LayoutRewriter<'_> {
         self.call(site.func, call.op, &[x, args[1]], attrs).map(Some)
     }
 
-    /// The input of a convolution of integers with its channels last. Its bytes are transposed, before they are widened.
+    /// The channels-last input of an int32 convolution. The 8-bit tensor is transposed before it is widened.
     fn integers(
         &mut self,
         site: &mut Site<'_>,

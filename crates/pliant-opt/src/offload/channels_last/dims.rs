@@ -1,4 +1,4 @@
-//! Operators other than convolutions with channels last, by how they refer to dims ([`DimTrait`]).
+//! Rewrites operators other than convolutions to channels last, according to how they refer to dims ([`DimTrait`]).
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::relax::{Expr, ExprData, Function, TypeData};
@@ -8,7 +8,7 @@ use pliant_pass::PassError;
 use super::{LayoutRewriter, OpCall, Site, constant_last};
 use crate::common::image_layout::{first, has_layout, with_channels_last};
 
-/// The index with channels last of a dim with channels first. Negative indices count from the end.
+/// Converts the index of a dim from channels first to channels last. Negative indices count from the end.
 fn moved(dim: i64, rank: i64) -> Option<i64> {
     match if dim < 0 { dim + rank } else { dim } {
         0 => Some(0),
@@ -18,7 +18,7 @@ fn moved(dim: i64, rank: i64) -> Option<i64> {
     }
 }
 
-/// An attribute that names one dim, or several, with channels last. `None` if it names none.
+/// Converts an attribute that holds the index of one dim, or of several; `None` if it holds none.
 fn moved_attr(value: &AttrValue, rank: i64) -> Option<AttrValue> {
     if let Some(dim) = value.as_int() {
         return moved(dim, rank).map(AttrValue::Int);
@@ -27,15 +27,15 @@ fn moved_attr(value: &AttrValue, rank: i64) -> Option<AttrValue> {
     dims.map(AttrValue::ints)
 }
 
-/// The rank of a tensor of known dims.
+/// The rank of a tensor; `None` if its dims are unknown.
 fn rank(func: &Function, e: Expr) -> Option<usize> {
     let ty = func.ty(e);
     ty.dims().filter(|_| matches!(ty, TypeData::Tensor { .. })).map(<[_]>::len)
 }
 
 impl LayoutRewriter<'_> {
-    /// An elementwise call with channels last. An operand of all elements must be known; others are transposed, which is
-    /// cheap for one number for each channel.
+    /// Rewrites an elementwise call to channels last. At least one operand of the shape of the result must be available in this
+    /// layout. Other operands are transposed, which is cheap for per-channel operands.
     pub(super) fn elementwise(
         &mut self,
         site: &mut Site<'_>,
@@ -61,7 +61,7 @@ impl LayoutRewriter<'_> {
         self.call(site.func, call.op, &operands, call.attrs.clone()).map(Some)
     }
 
-    /// A call that refers to the dims of its first operand, with channels last.
+    /// Rewrites a call that refers to dims of its first operand to channels last.
     pub(super) fn with_named_dims(
         &mut self,
         site: &mut Site<'_>,
@@ -87,8 +87,8 @@ impl LayoutRewriter<'_> {
         self.call(site.func, call.op, &call.args, attrs).map(Some)
     }
 
-    /// The rank of the first operand, if it is known with channels last and the other tensors are vectors, which have no layout. At
-    /// least half of the fields of a tuple must be known, since the others are transposed.
+    /// The rank of the first operand, if it is available with channels last and the other tensors are vectors, which have no
+    /// layout. At least half of the fields of a tuple must be available, since the others are transposed.
     fn first_rank(&self, site: &Site<'_>, call: &OpCall) -> Option<i64> {
         let func = &*site.func;
         let first = *call.args.first()?;
@@ -103,7 +103,7 @@ impl LayoutRewriter<'_> {
         (vectors && alike && known > 0 && 2 * known >= fields.len()).then_some(of_first as i64)
     }
 
-    /// A reduction over all dims but batch and channels, which removes them: the result has no layout.
+    /// Rewrites a reduction over all dims but batch and channels. It removes the reduced dims, so its result has no layout.
     pub(super) fn reduced(&self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
         let value = site.binding.value;
         let Some(OpCall { op, args, mut attrs }) = super::op_call(site.func, value) else {
@@ -133,7 +133,8 @@ fn keeps_dims(attrs: &Attrs) -> bool {
     attrs.get("keepdims").and_then(AttrValue::as_bool).unwrap_or(false)
 }
 
-/// The attributes of a call whose operands have channels last; `None` if they do not name all dims that they refer to.
+/// The attributes of a call after its operands were rewritten to channels last; `None` if they do not name all dims that they refer
+/// to.
 fn named_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<Attrs> {
     let mut out = attrs.clone();
     let mut name_last = |name: &str| {
@@ -156,7 +157,7 @@ fn named_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<Attrs> {
             out.set(name, AttrValue::ints(last));
         }
         DimTrait::Layout(name) => {
-            // A region of interest lists the dims in the order of the layout.
+            // A region of interest lists dims in the order of the layout, so it cannot stay as it is.
             let spatial = usize::try_from(rank - 2).ok().filter(|n| (1..=3).contains(n))?;
             let region = attrs.get("roi").is_some_and(|roi| !roi.is_none());
             if region || !has_layout(attrs, name, &first(spatial)) {
@@ -169,7 +170,7 @@ fn named_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<Attrs> {
     Some(out)
 }
 
-/// A list operand that names dims by constants, with channels last.
+/// Converts a list operand of constant dim indices to channels last.
 fn list_last(func: &mut Function, e: Expr, rank: i64) -> Option<Expr> {
     let ExprData::Shape(dims) = func.expr(e) else { return None };
     let dims = dims.iter().map(|&dim| moved(func.syms.as_int(dim)?, rank));

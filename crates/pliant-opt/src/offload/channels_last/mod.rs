@@ -1,9 +1,9 @@
 //! # What it does
-//! Rewrites convolutions, float32 poolings of at least 32 channels by overlapping windows, and operators on their results, to
-//! the channels-last layout (`NCHW` becomes `NHWC`), which the kernels read and write directly and in which they add residuals.
-//! Their inputs are transposed where they do not have this layout, and results are transposed back for readers that expect the
-//! old one. Operators whose declaration says how they refer to dims ([`DimTrait`]) carry the layout on: elementwise operators,
-//! concatenation, splitting, slicing, padding, pooling, resizing, reductions and norms.
+//! Rewrites convolutions, float32 pooling of at least 32 channels by overlapping windows, and operators on their results to the
+//! channels-last layout (`NCHW` becomes `NHWC`). Kernels read and write this layout directly, and add residuals only in it. Inputs
+//! in the old layout are transposed, and results are transposed back for readers that expect it. Operators that declare how they
+//! refer to dims ([`DimTrait`]) propagate the layout: elementwise operators, concatenation, splitting, slicing, padding, pooling,
+//! resizing, reductions and norms.
 //!
 //! # Before
 //! ```python
@@ -35,11 +35,13 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination) removes the transposes that nobody reads.
+//! Nothing. [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination) removes transposes that nothing reads.
 //!
 //! # Keeps
-//! The types of all bindings. Operators that it does not know read what was transposed back; convolutions of other types, of
-//! weights whose sizes are not known, and all of it where kernels are switched off.
+//! - The types of all bindings.
+//! - Operators that do not declare how they refer to dims. They read values that were transposed back.
+//! - Convolutions of other types than float32 and 8-bit integers, or with weights of unknown sizes.
+//! - All operators if kernels are disabled.
 //!
 //! # Never
 //! Changes a value, except for the rounding of reductions, whose order of summation follows the layout.
@@ -98,14 +100,14 @@ impl ModulePass for ChannelsLast {
     }
 }
 
-/// The call of an operator.
+/// A call of an operator.
 struct OpCall {
     op: Op,
     args: Vec<Expr>,
     attrs: Attrs,
 }
 
-/// The call that a value is, if it calls an operator.
+/// The operator call that a value is.
 fn op_call(func: &Function, e: Expr) -> Option<OpCall> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {
@@ -144,18 +146,20 @@ fn has_anchor(func: &Function) -> bool {
     })
 }
 
+/// Rewrites the bindings of one function.
 struct LayoutRewriter<'a> {
     ops: &'a dyn OpRegistry,
-    /// Between which effects variables are computed: a write into a variable does not change its copy in the other layout.
+    /// The effect epochs of variables. A write to a variable does not change its copy in the other layout, so copies are valid
+    /// within one epoch.
     defs: Defs,
-    /// The values with channels last of variables with channels first.
+    /// The channels-last values of variables with channels first.
     last: FxHashMap<Var, Expr>,
     /// The same for variables that are tuples.
     tuples: FxHashMap<Var, Expr>,
     namer: Option<Namer>,
 }
 
-/// A binding that is rewritten, and where the bindings in front of it go.
+/// A binding that is rewritten, and the list that receives the bindings before it.
 struct Site<'a> {
     func: &'a mut Function,
     binding: Binding,
@@ -177,7 +181,7 @@ impl LayoutRewriter<'_> {
         {
             let y = self.bind(&mut site, value);
             if site.func.expr_ty(y) == site.func.var(binding.var).ty && !is_image(site.func, y) {
-                // Of the results of `batch_norm`, some are vectors.
+                // Some results of `batch_norm` are vectors, which have no layout.
                 binding.value = y;
             } else if matches!(site.func.ty(y), TypeData::Tuple(_)) {
                 // Readers of its fields are rewritten.
@@ -194,7 +198,7 @@ impl LayoutRewriter<'_> {
         Ok(())
     }
 
-    /// The value of a binding with channels last, if it is a convolution or a wide pooling, or reads values with channels last.
+    /// The channels-last value of a binding, if it is a convolution or a wide pooling, or reads channels-last values.
     fn channels_last(&mut self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
         if let Some(field) = self.field(site) {
             return Ok(Some(field));
@@ -213,7 +217,7 @@ impl LayoutRewriter<'_> {
         }
     }
 
-    /// The field of a tuple with channels last.
+    /// The field of a channels-last tuple that a binding reads.
     fn field(&self, site: &mut Site<'_>) -> Option<Expr> {
         let ExprData::TupleGetItem(tuple, index) = *site.func.expr(site.binding.value) else {
             return None;
@@ -222,11 +226,12 @@ impl LayoutRewriter<'_> {
         Some(site.func.tuple_get_item(tuple, index))
     }
 
-    /// The value with channels last of an operand, if there is one and nothing may have written since.
+    /// The channels-last value of an operand, if there is one and no write may have happened since.
     fn known(&self, site: &Site<'_>, e: Expr) -> Option<Expr> {
         self.of_variable(&self.last, site, e)
     }
 
+    /// Looks up the variable of an operand; `None` if it belongs to another effect epoch than the site.
     fn of_variable(&self, map: &FxHashMap<Var, Expr>, site: &Site<'_>, e: Expr) -> Option<Expr> {
         match site.func.expr(e) {
             ExprData::Var(v) if self.defs.epoch(*v) == self.defs.epoch(site.binding.var) => {
@@ -236,7 +241,7 @@ impl LayoutRewriter<'_> {
         }
     }
 
-    /// An operand with its channels last: the known value, or a transpose.
+    /// The channels-last value of an operand: the known one, or a new transpose.
     fn operand(&mut self, site: &mut Site<'_>, e: Expr) -> Result<Expr, PassError> {
         if let Some(known) = self.known(site, e) {
             return Ok(known);
@@ -247,7 +252,7 @@ impl LayoutRewriter<'_> {
         Ok(self.bind(site, value))
     }
 
-    /// A value with channels last, with its channels first.
+    /// Transposes a value from channels last to channels first.
     fn channels_first(&self, func: &mut Function, y: Expr) -> Result<Expr, PassError> {
         let rank = func.ty(y).dims().map_or(0, <[_]>::len) as i64;
         self.permuted(func, y, std::iter::once(0).chain([rank - 1]).chain(1..rank - 1).collect())
@@ -273,7 +278,7 @@ impl LayoutRewriter<'_> {
         Ok(func.call(Callee::Op(op), args, attrs, &[], ty))
     }
 
-    /// Binds a value, for as long as the variable of the site lives.
+    /// Binds a value to a variable, which is a dataflow variable if that of the site is one.
     fn bind(&mut self, site: &mut Site<'_>, value: Expr) -> Expr {
         let namer = self.namer.get_or_insert_with(|| Namer::new(site.func));
         let e = namer.bind(site.func, "lv", value, site.out);
@@ -284,7 +289,8 @@ impl LayoutRewriter<'_> {
     }
 }
 
-/// One number, or a constant with a number for each channel, as it is added to data with channels last.
+/// Converts an operand that holds one number, or a constant with one number for each channel, for broadcasting over channels-last
+/// data; `None` for others.
 fn constant_last(func: &mut Function, e: Expr, rank: usize) -> Option<Expr> {
     let own = func.ty(e).dims()?.len();
     if own < rank && is_one(func, e) {

@@ -1,4 +1,4 @@
-//! Poolings that the kernel `pool` computes, with channels last.
+//! Rewrites pooling to channels last, for the kernel `pool`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, Function};

@@ -43,14 +43,14 @@ impl Integers<'_> {
     }
 }
 
-/// A constant as a matrix of rows that are summed over.
+/// A dequantized constant as the right operand of a matmul, which sums over its rows.
 pub(crate) struct Matrix<'a> {
     weights: &'a Weights,
     /// The integers of the constant, which may be the transpose of the matrix.
     pub integers: Integers<'a>,
-    /// Its rows.
+    /// The number of rows.
     pub k: usize,
-    /// Its columns.
+    /// The number of columns.
     pub n: usize,
 }
 
@@ -58,7 +58,7 @@ impl Matrix<'_> {
     /// The matrix of dequantized weights, whose integers are int8, uint8 or int32.
     ///
     /// # Errors
-    /// `NotContiguous`, `Misaligned`.
+    /// If the integers are not contiguous, or are misaligned.
     pub fn of(weights: &Weights) -> Result<Matrix<'_>, TensorError> {
         let t = &weights.integers;
         let integers = Integers::of(t)?;
@@ -67,25 +67,25 @@ impl Matrix<'_> {
         Ok(Matrix { weights, integers, k, n })
     }
 
-    /// Row and column of the constant as it lies.
+    /// The row and the column of an element in the constant.
     fn place(&self, p: usize, j: usize) -> (usize, usize) {
         if self.weights.transposed { (j, p) } else { (p, j) }
     }
 
-    /// The integer that is stored.
+    /// The stored integer of an element.
     pub fn integer(&self, p: usize, j: usize) -> i32 {
         let (row, column) = self.place(p, j);
         let columns = if self.weights.transposed { self.k } else { self.n };
         self.integers.at(row * columns + column)
     }
 
-    /// What it is multiplied by.
+    /// The scale of an element.
     pub fn scale(&self, p: usize, j: usize) -> f64 {
         let (row, column) = self.place(p, j);
         self.weights.scale.at(row, column)
     }
 
-    /// What is taken from it.
+    /// The zero point of an element: the sum of all numbers that are subtracted from it.
     pub fn zero(&self, p: usize, j: usize) -> f64 {
         let (row, column) = self.place(p, j);
         self.weights.zeros.iter().map(|z| z.at(row, column)).sum()
@@ -95,7 +95,7 @@ impl Matrix<'_> {
     pub fn group(&self) -> usize {
         let axis = usize::from(self.weights.transposed);
         let spreads = || self.weights.zeros.iter().chain([&self.weights.scale]);
-        // Within the rows that each number serves nothing changes.
+        // Scales and zero points can change only where a repetition ends.
         let may_change = |p: usize| {
             spreads().any(|s| s.size[axis] > 1 && p.is_multiple_of(s.times[axis].max(1)))
         };
@@ -114,7 +114,7 @@ impl Matrix<'_> {
         if group == 0 { self.k } else { group }
     }
 
-    /// Numbers of groups in panels of float32.
+    /// Packs one number for each group and column into panels of float32. `of` returns the number for the first row of a group.
     pub fn panels(
         &self,
         group: usize,
@@ -127,6 +127,7 @@ impl Matrix<'_> {
     }
 }
 
+/// The greatest common divisor.
 fn common_divisor(mut a: usize, mut b: usize) -> usize {
     while b != 0 {
         (a, b) = (b, a % b);

@@ -1,4 +1,4 @@
-//! Convolutions of what is dequantised with weights that are.
+//! Rewrites convolutions of dequantized inputs with dequantized constant weights.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType, Op};
@@ -13,21 +13,21 @@ use crate::common::products::{CONVOLUTIONS, operands};
 use crate::offload::dequantized::{Finder, integers, is_one};
 use crate::offload::rules::conv::matcher::data_layout;
 
-/// A convolution.
+/// A convolution of a dequantized input with dequantized constant weights.
 pub(super) struct Convolved {
     op: Op,
     attrs: Attrs,
     x: Left,
     filters: Filters,
-    /// The dim of the results that filters lie along.
+    /// The channel dim of the results.
     along: usize,
 }
 
 impl Convolved {
-    /// The convolution that a value is, where its sums are known to stay within 32 bits and the kernel takes it.
+    /// The convolution that a value is, if its sums are known to fit 32 bits and the kernel supports it.
     ///
     /// # Errors
-    /// Memory.
+    /// If memory cannot be allocated.
     pub fn of(finder: &Finder<'_>, value: Expr) -> Result<Option<Convolved>, TensorError> {
         let func = finder.func;
         let found = CONVOLUTIONS[..3].iter().enumerate();
@@ -55,10 +55,10 @@ impl Convolved {
         Ok(filters.map(|filters| Convolved { op, attrs: attrs.clone(), x, filters, along }))
     }
 
-    /// The convolution of the integers, scaled.
+    /// The convolution of the integers, multiplied by both scales.
     ///
     /// # Errors
-    /// Types that operators refuse.
+    /// If an operator rejects the types of its operands.
     pub fn replaced(&self, cx: &mut RewriteCx<'_>) -> Result<Expr, PassError> {
         let x = centred(cx, &self.x)?;
         let weights = cx.func.constant(self.filters.integers.clone());
@@ -77,7 +77,7 @@ impl Convolved {
     }
 }
 
-/// Whether a zero point is one number, and surely of the type of the bytes, which margins get.
+/// Whether the zero point is one number that is known to fit the 8-bit type of the input, since it becomes the padding.
 fn fits(finder: &Finder<'_>, x: &Left) -> bool {
     let dtype = finder.func.ty(x.x).dtype();
     match &x.zero {

@@ -1,4 +1,4 @@
-//! Weights of convolutions that are dequantised from constants, as integers and a scale for each filter.
+//! Dequantized constant weights of convolutions, as integers and per-filter scales.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
@@ -8,15 +8,15 @@ use super::right::Column;
 use super::{CAST, DEQUANTIZE, MULTIPLY};
 use crate::offload::dequantized::{Finder, MOST_ZERO, RESHAPES, integers, numbers};
 
-/// Weights.
+/// Integer weights with per-filter scales.
 pub(super) struct Filters {
-    /// Integers less their zero points, of int32.
+    /// The integers minus their zero points, of int32.
     pub integers: Tensor,
-    /// What filters are multiplied by, in float32: one number, or one for each.
+    /// The float32 scales: one number, or one for each filter.
     pub scales: Vec<f32>,
 }
 
-/// Integers, what is taken from them, and what the rest is multiplied by: one number each, or one for each filter.
+/// The integers, zero points and scales of dequantized weights. Zero points and scales hold one number, or one for each filter.
 struct Parts {
     integers: Tensor,
     zeros: Vec<Vec<f64>>,
@@ -24,12 +24,12 @@ struct Parts {
 }
 
 impl Filters {
-    /// `None` where weights are no such constants, scales or zero points change within a filter, a zero point is not whole, a
-    /// filter spans more than 8 bits, or sums of products by integers of the magnitude `most` may leave 32 bits. Filters lie
-    /// along dim `place`.
+    /// The weights that a value is, with the filters along dim `place`. `None` if it is not dequantized from a constant, a scale or
+    /// zero point varies within a filter, a zero point is not whole, a filter spans more than 8 bits, or sums of products with
+    /// integers of magnitude `most` may overflow 32 bits.
     ///
     /// # Errors
-    /// Memory.
+    /// If memory cannot be allocated.
     pub fn of(
         finder: &Finder<'_>,
         e: Expr,
@@ -53,7 +53,7 @@ impl Filters {
             let filter = at / apart % count;
             let x = i64::from(x) - zeros[filter] as i64;
             columns[filter].add(x);
-            // What does not fit is refused below.
+            // Filters that do not fit are rejected below.
             rest.push(x as i32);
         }
         if !columns.iter().all(|c| c.fits(most)) {
@@ -63,7 +63,7 @@ impl Filters {
     }
 }
 
-/// What weights are dequantised from.
+/// The parts that weights are dequantized from.
 fn parts(finder: &Finder<'_>, e: Expr, place: usize) -> Option<Parts> {
     let rank = finder.sizes(e)?.len();
     let along = |e: Expr| each(finder, e, (rank, place));
@@ -100,7 +100,7 @@ fn parts(finder: &Finder<'_>, e: Expr, place: usize) -> Option<Parts> {
     (same && parts.integers.ndim() == rank && place < rank && all).then_some(parts)
 }
 
-/// Constant numbers that are one for all of a tensor of that rank, or one along one of its dims.
+/// The elements of a constant that broadcasts to a tensor of this rank and varies along dim `place` only.
 fn each(finder: &Finder<'_>, e: Expr, (rank, place): (usize, usize)) -> Option<Vec<f64>> {
     let sizes = finder.sizes(e)?;
     let missing = rank.checked_sub(sizes.len())?;
@@ -108,7 +108,7 @@ fn each(finder: &Finder<'_>, e: Expr, (rank, place): (usize, usize)) -> Option<V
         return None;
     }
     let mut inner = e;
-    // Casts that leave numbers what they are, and reshapes, of which there are a few.
+    // Look through a few reshapes and casts that keep the values.
     for _ in 0..8 {
         if let Some((args, _)) = RESHAPES.iter().find_map(|&op| finder.call(inner, op)) {
             inner = args[0];

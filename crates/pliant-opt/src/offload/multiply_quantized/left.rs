@@ -1,4 +1,4 @@
-//! Left operands that are dequantised from 8 bits.
+//! Left operands that are dequantized from 8-bit integers.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
@@ -7,29 +7,29 @@ use pliant_tensor::Tensor;
 use super::{CAST, DEQUANTIZE, MULTIPLY, SUBTRACT};
 use crate::offload::dequantized::{Finder, MOST_ZERO, fits_rows, is_one, numbers};
 
-/// What a left operand is dequantised from.
+/// The parts that a left operand is dequantized from.
 pub(super) struct Left {
     /// The integers, of int8 or uint8.
     pub x: Expr,
-    /// What is taken from them, where that is not 0.
+    /// The zero point, unless it is 0.
     pub zero: Option<Zero>,
-    /// What the rest is multiplied by, in float32.
+    /// The scale, of float32.
     pub scale: Expr,
-    /// Whether a scale and a zero point of rank 1 hold a number for each row.
+    /// Whether a scale or zero point of rank 1 holds one number for each row.
     pub vectors: bool,
-    /// The largest magnitude of an integer less its zero point.
+    /// The maximum magnitude of an integer minus its zero point.
     pub most: i64,
 }
 
 /// A zero point.
 pub(super) enum Zero {
-    /// Whole numbers of int32.
+    /// A constant of int32.
     Constant(Tensor),
-    /// Integers of a run, each of 8 bits.
+    /// Non-constant 8-bit integers.
     Given(Expr),
 }
 
-/// The least and the largest of an 8-bit type.
+/// The minimum and the maximum of an 8-bit type.
 fn range(dtype: Option<DType>) -> Option<(i64, i64)> {
     match dtype? {
         DType::Int8 => Some((-128, 127)),
@@ -39,7 +39,7 @@ fn range(dtype: Option<DType>) -> Option<(i64, i64)> {
 }
 
 impl Left {
-    /// What `e` is dequantised from.
+    /// The parts that `e` is dequantized from; `None` if it is not dequantized in a supported way.
     pub fn of(finder: &Finder<'_>, e: Expr) -> Option<Left> {
         let func = finder.func;
         if func.ty(e).dtype() != Some(DType::Float32) {
@@ -69,7 +69,7 @@ impl Left {
     }
 }
 
-/// Integers, zero point, scale, and whether vectors lie along the rows.
+/// Integers, zero point, scale, and whether vectors hold one number for each row.
 type Parts = (Expr, Option<Expr>, Expr, bool);
 
 /// The operands of `R.dequantize`.
@@ -80,7 +80,7 @@ fn called(finder: &Finder<'_>, e: Expr) -> Option<Parts> {
     Some((args[0], Some(args[2]), args[1], rank == 2 && matches!(axis, 0 | -2)))
 }
 
-/// Integers that are cast, less a zero point, times a scale.
+/// The parts of a dequantization that is written as a cast, minus a zero point, times a scale.
 fn written(finder: &Finder<'_>, e: Expr) -> Option<Parts> {
     let func = finder.func;
     let wide = |e: Expr, dtype: DType| func.ty(e).dtype() == Some(dtype);
@@ -101,7 +101,7 @@ fn written(finder: &Finder<'_>, e: Expr) -> Option<Parts> {
     })
 }
 
-/// The least and the largest of a zero point, and itself; it is left out where it is 0.
+/// The minimum and the maximum of a zero point, and the zero point, which is `None` if it is 0.
 fn zero_point(finder: &Finder<'_>, zero: Expr) -> Option<((i64, i64), Option<Zero>)> {
     let func = finder.func;
     if let Some(tensor) = finder.constant(zero) {
@@ -118,14 +118,14 @@ fn zero_point(finder: &Finder<'_>, zero: Expr) -> Option<((i64, i64), Option<Zer
         return Some(((least, largest), Some(Zero::Constant(tensor))));
     }
     let given = |e: Expr| range(func.ty(e).dtype()).map(|range| (range, Some(Zero::Given(e))));
-    // A cast leaves it what it was where it is made wider.
+    // A cast to a wider type keeps the value.
     given(zero).or_else(|| {
         let wide = func.ty(zero).dtype() == Some(DType::Int32);
         finder.call(zero, CAST).filter(|_| wide).and_then(|(args, _)| given(args[0]))
     })
 }
 
-/// Whether sums of 32 bits times these scales are in the range of float32.
+/// Whether 32-bit sums times these scales are in the range of float32.
 fn stays_finite(t: &Tensor) -> bool {
     let most = f64::from(f32::MAX) / f64::from(1u32 << 31);
     numbers(t).is_some_and(|all| all.iter().all(|x| x.abs() <= most))

@@ -1,10 +1,9 @@
 //! # What it does
-//! Rewrites a float32 matmul of two operands dequantized from 8 bits, the right one from a constant, as an int8 matmul whose
-//! sums are multiplied by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`. The left
-//! operand has per-tensor or per-row, the right one per-column scales and zero points.
-//! The rule `matmul_int8` turns the result into one kernel call. In `R.linear` the bias
-//! becomes an addition. Convolutions with a per-tensor input and per-filter weights are rewritten too, for the rule
-//! `conv_int8`.
+//! Rewrites a float32 matmul of two operands dequantized from 8 bits, the right one from a constant, as an int8 matmul whose sums
+//! are multiplied by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`. The left operand has
+//! per-tensor or per-row, the right one per-column scales and zero points. In `R.linear` the bias becomes an addition. The rule
+//! `matmul_int8` replaces the result by one kernel call. Convolutions with a per-tensor input and per-filter weights are rewritten
+//! too, for the rule `conv_int8`.
 //!
 //! # Before
 //! ```python
@@ -36,19 +35,23 @@
 //! ```
 //!
 //! # Requires
-//! That nobody has computed the right operand yet: it is of use before
-//! [`OffloadDequantized`](crate::offload::offload_kernels), which takes such constants to be multiplied by floats, and
-//! [`FoldConstant`](crate::canonicalize::fold_constant).
+//! A right operand that is not folded yet. It should run before [`OffloadDequantized`](crate::offload::offload_kernels), which
+//! offloads matmuls of float32 by such constants, and before [`FoldConstant`](crate::canonicalize::fold_constant).
 //!
 //! # Keeps
-//! Products of other types; those whose sums may leave 32 bits; constants with a scale or zero point that changes along a column,
-//! with parts of integers for zero points, or whose columns span more than 8 bits; constant scales of the left operand times which
-//! 2^31 leaves float32, and others that are not finite; biases whose sizes a run has to check; transposed convolutions and those in
-//! groups, but for one filter for each channel; and all of them where kernels are switched off.
+//! - Products of other types, and products whose sums may overflow 32 bits.
+//! - Products by constants with a scale or zero point that varies along a column, with zero points that are not whole, or with
+//!   columns that span more than 8 bits.
+//! - Products with a constant scale of the left operand that overflows float32 if multiplied by 2^31, or with a constant scale that
+//!   is not finite.
+//! - Products with a bias whose sizes must be checked at run time.
+//! - Transposed convolutions, and grouped convolutions other than those with one filter for each channel.
+//! - All products if kernels are disabled.
 //!
 //! # Never
-//! Keeps the rounding of the sums, which are exact. Sums times the left scale must be in the range of float32: with a scale of a
-//! run near its end results may be infinite that loops keep finite, and one that is infinite or NaN may give infinity for NaN.
+//! Keeps the rounding of the sums, which are exact. Sums times the left scale must be in the range of float32. If a non-constant
+//! scale is near the end of that range, results may be infinite that loops keep finite; if it is infinite or NaN, results may be
+//! infinite instead of NaN.
 
 mod convolution;
 mod filters;
@@ -118,7 +121,7 @@ impl ModulePass for MultiplyQuantized {
     }
 }
 
-/// Whether a function makes floats of integers at all, so that others are not searched.
+/// Whether a function calls `R.dequantize` or casts anything. Other functions are not searched.
 fn dequantises(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let blocks = &func.seq(seq).blocks;
@@ -127,7 +130,7 @@ fn dequantises(func: &Function) -> bool {
     })
 }
 
-/// The operands of a product, where its sums are known to stay within 32 bits.
+/// The operands of a matmul, if both are dequantized and its sums are known to fit 32 bits.
 fn quantized(
     finder: &Finder<'_>,
     value: Expr,
@@ -139,7 +142,7 @@ fn quantized(
     Ok(right.map(|right| (by, left, right)))
 }
 
-/// The product of the integers, scaled.
+/// The matmul of the integers, multiplied by both scales.
 fn replaced(
     cx: &mut RewriteCx<'_>,
     by: ByMatrix,
@@ -160,7 +163,7 @@ fn replaced(
     }
 }
 
-/// The integers of a left operand less their zero point.
+/// The integers of a left operand minus their zero point.
 fn centred(cx: &mut RewriteCx<'_>, left: &Left) -> Result<Expr, PassError> {
     let x = cast(cx, left.x, DType::Int32)?;
     let Some(zero) = &left.zero else { return Ok(x) };
@@ -183,7 +186,7 @@ fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr, PassError
     cx.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
 }
 
-/// Numbers of a vector along the rows as a column.
+/// Reshapes a vector with one number for each row to a column.
 fn column(cx: &mut RewriteCx<'_>, e: Expr, vectors: bool) -> Result<Expr, PassError> {
     if !vectors || cx.func.ty(e).dims().is_none_or(|d| d.len() != 1) {
         return Ok(e);

@@ -1,23 +1,23 @@
-//! Right operands that are dequantised from constants, as integers and a scale for each column.
+//! Right operands that are dequantized from constants, as integers and per-column scales.
 
 use pliant_tensor::{Tensor, TensorError};
 
 use crate::offload::dequantized::{MOST_ZERO, Matrix, Weights};
 
-/// A right operand.
+/// An integer right operand with per-column scales.
 pub(super) struct Right {
-    /// Integers less their zero points, of int32.
+    /// The integers minus their zero points, of int32.
     pub integers: Tensor,
-    /// What the columns are multiplied by, in float32.
+    /// The scales of the columns, of float32.
     pub scales: Tensor,
 }
 
 impl Right {
-    /// `None` where a scale or zero point changes along a column, a zero point is not whole, a column spans more than 8 bits,
-    /// or sums of products by integers of the magnitude `most` may leave 32 bits.
+    /// The right operand that weights are dequantized from. `None` if a scale or zero point varies along a column, a zero point is
+    /// not whole, a column spans more than 8 bits, or sums of products with integers of magnitude `most` may overflow 32 bits.
     ///
     /// # Errors
-    /// Memory.
+    /// If memory cannot be allocated.
     pub fn of(weights: &Weights, most: i64) -> Result<Option<Right>, TensorError> {
         let matrix = Matrix::of(weights)?;
         let (k, n) = (matrix.k, matrix.n);
@@ -34,7 +34,7 @@ impl Right {
             for (j, column) in columns.iter_mut().enumerate() {
                 let x = i64::from(matrix.integer(p, j)) - zeros[j] as i64;
                 column.add(x);
-                // What does not fit is refused below.
+                // Columns that do not fit are rejected below.
                 integers.push(x as i32);
             }
         }
@@ -47,10 +47,10 @@ impl Right {
     }
 }
 
-/// What is known of the integers of a column, or of a filter.
+/// The range and the total magnitude of the integers of a column, or of a filter.
 #[derive(Clone, Default)]
 pub(super) struct Column {
-    /// The least and the largest.
+    /// The minimum and the maximum.
     range: Option<(i64, i64)>,
     /// The sum of their magnitudes.
     total: i64,
@@ -62,6 +62,7 @@ impl Column {
         self.total = self.total.saturating_add(x.abs());
     }
 
+    /// Whether the integers span at most 8 bits, and sums of their products with integers of magnitude `most` fit 32 bits.
     pub(super) fn fits(&self, most: i64) -> bool {
         let (low, high) = self.range.unwrap_or_default();
         high - low <= 255 && self.total.saturating_mul(most) <= i64::from(i32::MAX)

@@ -1,11 +1,11 @@
 //! # What it does
-//! Packs constant right operands of matmuls into panels ([`pliant_tensor::pack_panels`]) of the shape `[panels, k, width]`,
-//! which kernels read sequentially. The matmul becomes `R.call_tir` of a loop function over the packed constant; the schedule
-//! recognizes it and calls the library. The executable holds the packed constant, so nothing is packed at run time. In
-//! `R.linear` the bias becomes an addition.
+//! Packs constant right operands of matmuls into panels ([`pliant_tensor::pack_panels`]) of the shape `[panels, k, width]`, which
+//! kernels read sequentially. The matmul becomes `R.call_tir` of a loop function over the packed constant; the schedule recognizes
+//! it and calls the library. The executable contains the packed constant, so nothing is packed at run time. In `R.linear` the bias
+//! becomes an addition.
 //!
-//! With the setting `precision="bf16"` constants of float32 are rounded to bfloat16, and the loop function is one call of the
-//! library's product by them.
+//! With the setting `precision="bf16"`, float32 constants are rounded to bfloat16, and the matmul becomes a call of the kernel
+//! `matmul_bfloat16_weight`.
 //!
 //! # Before
 //! ```python
@@ -35,14 +35,16 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. It is of use before [`LegalizeOps`](crate::lower::legalize_ops).
+//! Nothing. It should run before [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! Products of other types than float32 and float64, of constants narrower than [`MIN_COLUMNS`] or of another rank than 2,
-//! and those whose sizes must yet be checked. Names, types and order of the bindings, and dataflow blocks.
+//! - Products of other types than float32 and float64.
+//! - Products by constants with fewer than [`MIN_COLUMNS`] columns, or of another rank than 2.
+//! - Products whose sizes must be checked at run time.
+//! - The names, types and order of bindings, and dataflow blocks.
 //!
 //! # Never
-//! Changes a constant for other readers: one that is read otherwise too is there in both forms.
+//! Changes a constant for other readers: if it has some, it exists in both forms.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, ExprData, Function};
@@ -55,10 +57,10 @@ use super::weight_only_matmul::kernel::{self as stored, Stored};
 use crate::common::products::{ByMatrix, LINEAR, MATMUL};
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
-/// Constants with fewer columns are read as they are: most of a panel would be empty.
+/// Minimum number of columns of a constant that is packed. With fewer, most of a panel would be empty.
 pub const MIN_COLUMNS: i64 = 8;
 
-/// The row of the table.
+/// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "matmul_packed",
@@ -73,9 +75,9 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct MatmulPacked {
-    /// Constants that are packed already: the tensor, whether as its transpose, and its panels.
+    /// Cached packed constants: the tensor, whether it is transposed, and its panels.
     packed: Vec<(Tensor, bool, Tensor)>,
-    /// Whether constants of float32 are rounded to bfloat16.
+    /// Whether float32 constants are rounded to bfloat16.
     rounds: bool,
 }
 
@@ -141,7 +143,7 @@ impl Product {
     }
 }
 
-/// The loop function that multiplies by a packed constant, and how it is called.
+/// A call of the loop function that multiplies by a packed constant.
 fn packed_call(func: &mut Function, p: &Product, panels: Tensor) -> Result<TirCall, LegalizeError> {
     let panels = func.constant(panels);
     let width = panel_width(p.n as usize, p.weight.dtype()) as i64;
@@ -164,7 +166,7 @@ fn packed_call(func: &mut Function, p: &Product, panels: Tensor) -> Result<TirCa
 }
 
 impl MatmulPacked {
-    /// The panels of a constant, made once.
+    /// The panels of a constant, which are cached.
     fn panels(&mut self, weight: &Tensor, transposed: bool) -> Result<Tensor, LegalizeError> {
         let known = self.packed.iter().find(|(w, t, _)| w.same(weight) && *t == transposed);
         if let Some((_, _, panels)) = known {

@@ -2,12 +2,12 @@
 //!
 //! | module | what its rule replaces |
 //! |---|---|
-//! | `attention` | attention, as an operator or as several |
+//! | `attention` | attention, as one operator or as several |
 //! | `conv` | float32 convolutions |
 //! | `conv_int8` | convolutions of 8-bit integers |
 //! | `matmul_int8` | matmuls of 8-bit integers |
 //! | `matmul_packed` | float matmuls by constants |
-//! | `pattern` | matches of a pattern, by a rule of the program |
+//! | `pattern` | matches of a pattern that a program registers |
 //! | `pool` | float32 pooling by small windows, channels last |
 //! | `recurrent` | recurrent layers |
 //! | `transpose` | transposes that move the last dim |
@@ -43,13 +43,13 @@ fn builtin() -> Vec<RuleInfo> {
     ]
 }
 
-/// The rules that the program has registered, in that order.
+/// The rules that the program has registered, in the order of registration.
 static REGISTERED: RwLock<Vec<RuleInfo>> = RwLock::new(Vec::new());
 
-/// Checks that a rule of a program may have a name.
+/// Checks the name of a rule that a program registers.
 ///
 /// # Errors
-/// A rule of this crate has the name, it is empty, or it has control characters.
+/// If a rule of this crate has the name, it is empty, or it has control characters.
 pub fn check_rule_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(format!("{name:?} is not a name of an offload rule"));
@@ -60,11 +60,11 @@ pub fn check_rule_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Adds a rule, or replaces the registered one of that name, which is returned. Rules registered later
-/// are tried earlier, and before those of this crate.
+/// Registers a rule. Returns the registered rule of the same name, which it replaces. Rules registered later are tried earlier, and
+/// before those of this crate.
 ///
 /// # Errors
-/// A rule of this crate has the name.
+/// If a rule of this crate has the name.
 pub fn register_rule(rule: RuleInfo) -> Result<Option<RuleInfo>, String> {
     check_rule_name(&rule.name)?;
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
@@ -73,13 +73,13 @@ pub fn register_rule(rule: RuleInfo) -> Result<Option<RuleInfo>, String> {
     Ok(old)
 }
 
-/// Removes a registered rule and returns it; `None` if there is none of that name.
+/// Removes a registered rule and returns it; `None` if there is none of this name.
 pub fn remove_rule(name: &str) -> Option<RuleInfo> {
     take(&mut REGISTERED.write().unwrap_or_else(PoisonError::into_inner), name)
 }
 
-/// Takes the rule of that name out of a list. The caller drops it without the lock: it may own objects
-/// whose destructors list rules.
+/// Removes the rule of this name from a list and returns it. The caller drops it without holding the lock, because it may own
+/// objects whose destructors list rules.
 fn take(rules: &mut Vec<RuleInfo>, name: &str) -> Option<RuleInfo> {
     let at = rules.iter().position(|rule| rule.name == name)?;
     Some(rules.remove(at))

@@ -1,4 +1,4 @@
-//! Rules of a program: a match of a pattern becomes a destination-passing call of a packed function.
+//! Rules that a program registers: a match of a pattern becomes a destination-passing call of a packed function.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::offload::byoc::table::FusionPattern;
 use crate::offload::rule::{Kept, Offloaded, Rule, RuleInfo, Site, Stage, Verdict};
 use crate::offload::run_codegen::call_dps_packed;
 
-/// A rule that replaces matches of a pattern by calls of the packed function `kernel`. The function
-/// takes what `inputs` matched, in that order, and the memory of the results. The rule runs after
-/// layouts are rewritten and before the rules of this crate.
+/// A rule that replaces matches of a pattern by calls of the packed function `kernel`. The function receives the values that
+/// `inputs` matched, in this order, then the outputs. The rule runs after layouts are rewritten and before the rules of this crate.
 ///
 /// # Errors
-/// If the pattern can never match, or an input is not a part of the pattern or is computed by it.
+/// If the pattern can never match, an input is not a part of the pattern or is computed by it, or the name of the kernel is
+/// invalid.
 pub fn pattern_rule(
     pattern: FusionPattern,
     inputs: Vec<Pattern>,
@@ -58,7 +58,7 @@ struct PatternRule {
     inputs: Vec<Pattern>,
     symbol: String,
     rules: Arc<RuleSet>,
-    /// The readers of the function's variables, once they are needed.
+    /// The readers of the function's variables, computed at first use.
     reads: Option<Reads>,
 }
 

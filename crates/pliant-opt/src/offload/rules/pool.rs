@@ -1,6 +1,6 @@
 //! # What it does
-//! Offloads pooling of images with channels last, whose windows are small. Large windows stay in loops, which reduce them along one
-//! axis after the other.
+//! Offloads pooling by small windows of images with channels last. Large windows stay in loops, which reduce one axis after the
+//! other.
 //!
 //! # Before
 //! ```python
@@ -27,11 +27,12 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. It is of use after [`ChannelsLast`](crate::offload::channels_last).
+//! Nothing. It should run after [`ChannelsLast`](crate::offload::channels_last).
 //!
 //! # Keeps
-//! Pooling of other types than float32, of images whose channels are not last, and means that count padding; and all of it where
-//! kernels are switched off.
+//! - Pooling of other types than float32, or of images whose channels are not last.
+//! - Means that count padding.
+//! - All pooling if kernels are disabled.
 //!
 //! # Never
 //! Changes a value, except for the rounding of means.
@@ -47,7 +48,7 @@ use crate::common::image_layout::{axes, has_layout, last};
 use crate::offload::kernel_attributes::KernelAttributes;
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
-/// The operators, by the number of spatial dims.
+/// Max pooling, then mean pooling, each by the number of spatial dims.
 pub(crate) const OPS: [Op; 6] = [
     Op::new("relax.nn.max_pool1d"),
     Op::new("relax.nn.max_pool2d"),
@@ -57,7 +58,7 @@ pub(crate) const OPS: [Op; 6] = [
     Op::new("relax.nn.avg_pool3d"),
 ];
 
-/// The row of the table.
+/// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "pool",
@@ -83,7 +84,7 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// The windows of a call of the operator with this index in [`OPS`]; otherwise why the kernel cannot compute them, in any
+    /// The windows of a call of the operator with this index in [`OPS`], or the reason why the kernel cannot compute them in any
     /// layout.
     pub fn of(index: usize, attrs: &Attrs) -> Result<Windows, Kept> {
         let (mean, dims) = (index >= 3, index % 3 + 1);
@@ -95,7 +96,7 @@ impl Windows {
         if !whole || padding.len() != 2 * dims {
             return Err(Kept::NotApplicable);
         }
-        // With `ceil_mode`, windows beyond the padding count none of it.
+        // With `ceil_mode`, elements beyond the padding are never counted.
         let padded = padding.iter().any(|&n| n != 0);
         if mean && flag("count_include_pad") && padded {
             return Err("its means count padding".into());
@@ -113,7 +114,7 @@ impl Windows {
         Ok(Windows { mean, dims, kernel, strides, dilation, before })
     }
 
-    /// The attributes of a call, and the axes of images with channels last.
+    /// Sets the attributes of a kernel call, and the axes of images with channels last.
     fn attributes(&self, call: NewKernelCall) -> NewKernelCall {
         call.axes("x", axes(self.dims, true))
             .axes("out", axes(self.dims, true))
@@ -121,15 +122,15 @@ impl Windows {
             .window(&self.kernel, &self.strides, &self.dilation, &self.before)
     }
 
-    /// How many windows read an element.
+    /// The number of windows that read an element, rounded down.
     pub fn reads(&self) -> i64 {
         let product = |list: &[i64]| list.iter().fold(1i64, |n, &k| n.saturating_mul(k));
         product(&self.kernel) / product(&self.strides).max(1)
     }
 }
 
-/// Maximum ratio of the elements of a window to the sum of its sizes. Up to it, reading whole windows is cheaper than reducing
-/// one axis after the other, which writes partial results.
+/// Maximum ratio of the elements of a window to the sum of its sizes. Up to it, reading whole windows is cheaper than reducing one
+/// axis after the other, which writes partial results.
 const MOST_STEPS: i64 = 3;
 
 impl Rule for Pool {

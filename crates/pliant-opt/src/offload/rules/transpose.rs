@@ -1,6 +1,6 @@
 //! # What it does
-//! Offloads transposes that move the last dim, such as those between channels first and channels last. Loops would divide
-//! indices or write far apart.
+//! Offloads transposes that move the last dim, such as those between channels first and channels last. Loops would divide indices
+//! or write with large strides.
 //!
 //! # Before
 //! ```python
@@ -32,8 +32,9 @@
 //! A known rank of at most 8, and a known data type.
 //!
 //! # Keeps
-//! Transposes that leave the last dim in place, whose loops copy rows; those of the operands and results of matmuls, which read
-//! and write them in place; and all of them where kernels are switched off.
+//! - Transposes that keep the last dim, whose loops copy rows.
+//! - Transposes of the operands and results of matmuls, which read and write them in place.
+//! - All transposes if kernels are disabled.
 //!
 //! # Never
 //! Changes a value.
@@ -47,7 +48,7 @@ use pliant_pass::PassError;
 use crate::common::products::{EINSUM, LINEAR, MATMUL, PERMUTE, operands, permutation};
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
-/// The row of the table.
+/// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "transpose",
@@ -91,7 +92,7 @@ impl Rule for Transpose {
     }
 }
 
-/// Whether a transpose of a tensor is of the result of a matmul, or of an operand of one.
+/// Whether the operand of a transpose is the result of a matmul, or a matmul reads the transpose.
 fn is_of_product(site: &Site<'_>, x: Expr) -> bool {
     let product = |func: &Function, e: Expr| match func.expr(e) {
         ExprData::Call { callee: Callee::Op(op), .. } => [MATMUL, LINEAR, EINSUM].contains(op),

@@ -1,5 +1,4 @@
-//! Casts between float32 and floats of 16 bits, through which attention is seen: the kernel keeps float32 from the first sum to the
-//! last.
+//! Looks through casts between float32 and 16-bit floats in attention. The kernel keeps float32 from the first sum to the last.
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -11,27 +10,27 @@ use super::matcher::Attention;
 use super::{CAST, Uses};
 use crate::common::products::operands_of;
 
-/// Whether an operand is of float32 or of 16 bits.
+/// Whether an operand is float32 or a 16-bit float.
 pub(super) fn is_float(func: &Function, e: Expr) -> bool {
     matches!(func.ty(e).dtype(), Some(DType::Float32 | DType::Float16 | DType::BFloat16))
 }
 
-/// What a value is a cast of.
+/// The operand of a cast between floats.
 fn inside(cx: &RewriteCx<'_>, e: Expr) -> Option<Expr> {
     let inner = operands_of(cx, e, CAST)?[0];
     (is_float(cx.func, e) && is_float(cx.func, inner)).then_some(inner)
 }
 
-/// The same numbers in fewer bits; the value itself where it is not made of such.
+/// The 16-bit operand that a float32 value is cast from; otherwise the value itself.
 pub(super) fn narrow(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let float32 = |e: Expr| cx.func.ty(e).dtype() == Some(DType::Float32);
     inside(cx, e).filter(|&inner| float32(e) && !float32(inner)).unwrap_or(e)
 }
 
-/// The type of 16 bits that values are rounded to; `None` for no rounding.
+/// The 16-bit type that values are rounded to; `None` for no rounding.
 pub(super) type Rounding = Option<DType>;
 
-/// A number as a type of 16 bits keeps it: what leaves its range is infinite.
+/// Rounds a number to a 16-bit type. Numbers out of its range become infinite.
 pub(super) fn rounded(x: f64, rounding: Rounding) -> f64 {
     match rounding {
         Some(DType::Float16) => f16_of(x).to_f64(),
@@ -40,8 +39,8 @@ pub(super) fn rounded(x: f64, rounding: Rounding) -> f64 {
     }
 }
 
-/// What a value was before casts, with what these round it to in `rounding`: one type of 16 bits, so that casts to another are
-/// left.
+/// Looks through casts, and stores in `rounding` the type that they round to. It is one 16-bit type, so a cast to another one is
+/// not looked through.
 pub(super) fn unrounded(cx: &RewriteCx<'_>, e: Expr, rounding: &mut Rounding) -> Expr {
     let mut e = e;
     while let Some(inner) = inside(cx, e) {
@@ -55,27 +54,27 @@ pub(super) fn unrounded(cx: &RewriteCx<'_>, e: Expr, rounding: &mut Rounding) ->
     e
 }
 
-/// What a value was before casts, those that rounded it included.
+/// Looks through casts, including those that round.
 pub(super) fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
-    // Each is bound before its reader.
+    // The chain is finite, because each value is bound before its reader.
     std::iter::successors(Some(e), |&e| inside(cx, e)).last().unwrap_or(e)
 }
 
-/// The same, where nobody else reads any of them.
+/// As [`uncast`]; `None` if any of the values has another reader.
 pub(super) fn uncast_alone(cx: &RewriteCx<'_>, uses: &Uses, e: Expr) -> Option<Expr> {
     uncast_read(cx, uses, e, 1)
 }
 
-/// The same, where the value itself is read so many times at most.
+/// As [`uncast_alone`], but the value itself may be read `times` times.
 pub(super) fn uncast_read(cx: &RewriteCx<'_>, uses: &Uses, e: Expr, times: usize) -> Option<Expr> {
     let mut inner = std::iter::successors(inside(cx, e), |&e| inside(cx, e));
     let alone = uses.at_most(cx.func, e, times) && inner.all(|e| uses.at_most(cx.func, e, 1));
     alone.then(|| uncast(cx, e))
 }
 
-/// An attention whose operands are of float32, as the kernel takes them.
+/// Casts the operands of an attention to float32, which the kernel takes.
 pub(super) fn widened(cx: &mut RewriteCx<'_>, mut a: Attention) -> Result<Attention, PassError> {
-    // Queries, keys and values may be parts of one tensor.
+    // Queries, keys and values may be parts of one tensor, which is cast once.
     let mut made: Vec<(Expr, Expr)> = Vec::new();
     if let (Some(bias), Some(rounding)) = (&mut a.bias, a.bias_rounding) {
         *bias = cast(cx, *bias, rounding)?;
@@ -92,7 +91,7 @@ pub(super) fn widened(cx: &mut RewriteCx<'_>, mut a: Attention) -> Result<Attent
     Ok(a)
 }
 
-/// A cast that is bound; the value itself where it is of that type.
+/// Binds a cast; returns the value itself if it has that type.
 fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr, PassError> {
     if cx.func.ty(e).dtype() == Some(dtype) {
         return Ok(e);

@@ -1,4 +1,4 @@
-//! Constant factors, which become one.
+//! Combines constant factors into one.
 
 use pliant_ir::Op;
 use pliant_ir::relax::{Expr, ExprData};
@@ -10,7 +10,7 @@ use crate::common::products::{operands_of, same_type};
 const MULTIPLY: Op = Op::new("relax.multiply");
 const DIVIDE: Op = Op::new("relax.divide");
 
-/// A constant of one element.
+/// The value of a float constant of one element.
 pub(super) fn number(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return None };
     let tensor = cx.func.const_tensor(*c);
@@ -18,10 +18,10 @@ pub(super) fn number(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     if one { tensor.to_f64_vec().ok()?.first().copied() } else { None }
 }
 
-/// What a value is a constant multiple of, whose factor goes into `scale`; the value itself where it is none.
+/// Looks through multiplications and divisions by constants, and multiplies `scale` by these factors.
 pub(super) fn factored(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Expr {
     let mut e = e;
-    // Each turn goes to an operand, of which there are finitely many.
+    // Each iteration continues with an operand, of which there are finitely many.
     loop {
         let own = narrow(cx, e);
         let parts = match (operands_of(cx, own, MULTIPLY), operands_of(cx, own, DIVIDE)) {
@@ -43,8 +43,8 @@ pub(super) fn factored(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Expr {
     }
 }
 
-/// Two factors as one, where that is an ordinary number of float32: what leaves its range need not do so factor by factor.
-/// 0 goes with nothing but 1 and itself, since what it is applied to may have left it.
+/// The product of two factors, if it is a normal number of float32: one that leaves its range need not do so factor by factor. 0 is
+/// combined only with 1 and with itself, since the value that it is applied to may have left the range.
 pub(super) fn both(scale: f64, factor: f64) -> Option<f64> {
     let both = scale * factor;
     let alone = factor == 1.0 || scale == 1.0 && factor == 0.0;

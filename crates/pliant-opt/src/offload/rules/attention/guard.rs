@@ -1,4 +1,4 @@
-//! What is done between the softmax and the product with the values about queries that see nothing.
+//! Matches operators between the softmax and the product with the values that give zeros to queries without visible keys.
 
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Op};
@@ -15,30 +15,30 @@ const EQUAL: Op = Op::new("relax.equal");
 const ISNAN: Op = Op::new("relax.isnan");
 const MAX: Op = Op::new("relax.max");
 
-/// What queries get all of whose scores are minus infinity.
+/// The result of queries all of whose scores are minus infinity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blind {
     /// Zeros.
     Zeros,
-    /// What a softmax gives.
+    /// The result of softmax, which is NaN.
     Nan,
-    /// Zeros, and so do those of which a score is NaN, or plus infinity.
+    /// Zeros, also for queries with a score that is NaN or plus infinity.
     ZerosForNan,
 }
 
-/// What makes zeros of weights.
+/// The condition under which weights are replaced by zeros.
 #[derive(Clone, Copy)]
 pub(super) enum Guard {
-    /// Nothing.
+    /// Never.
     None,
-    /// That they are NaN.
+    /// If they are NaN.
     Nan,
-    /// That a sum is minus infinity for all keys of a query.
+    /// If a sum is minus infinity for all keys of a query.
     Sum(Expr),
 }
 
 impl Guard {
-    /// What queries get that see nothing; `None` where the kernel does not do it.
+    /// The result of queries without visible keys; `None` if the kernel does not support it.
     pub(super) fn blind(self, cx: &RewriteCx<'_>, scores: &Scores) -> Option<Blind> {
         match self {
             Guard::None => Some(Blind::Nan),
@@ -48,7 +48,7 @@ impl Guard {
     }
 }
 
-/// The softmax that weights are, and what makes zeros of some. Both are read for that alone.
+/// The softmax that weights are, and the condition under which they are replaced by zeros; `None` if either has other readers.
 pub(super) fn softmax_of(cx: &RewriteCx<'_>, uses: &Uses, weights: Expr) -> Option<(Expr, Guard)> {
     let weights = uncast_alone(cx, uses, weights)?;
     if operands_of(cx, weights, SOFTMAX).is_some() {
@@ -59,7 +59,7 @@ pub(super) fn softmax_of(cx: &RewriteCx<'_>, uses: &Uses, weights: Expr) -> Opti
         return None;
     }
     if let Some(args) = operands_of(cx, condition, ISNAN) {
-        // It reads the weights beside `where`.
+        // `isnan` reads the weights too.
         let softmax = uncast_read(cx, uses, kept, 2)?;
         let own = same(cx, args[0], kept) && uses.at_most(cx.func, condition, 1);
         return own.then_some((softmax, Guard::Nan));
@@ -74,7 +74,7 @@ pub(super) fn softmax_of(cx: &RewriteCx<'_>, uses: &Uses, weights: Expr) -> Opti
         (Some(f64::NEG_INFINITY), None) => args[1],
         _ => return None,
     };
-    // One that is rounded may be minus infinity where the numbers are not.
+    // A rounded maximum may be minus infinity where the numbers are not, so only exact casts are looked through.
     let largest = narrow(cx, largest);
     let (of, attrs) = (operands_of(cx, largest, MAX)?[0], attrs_of(cx, largest)?);
     let axes = match attrs.get("axis")? {
@@ -87,7 +87,7 @@ pub(super) fn softmax_of(cx: &RewriteCx<'_>, uses: &Uses, weights: Expr) -> Opti
     (last && kept).then_some((softmax, Guard::Sum(of)))
 }
 
-/// Whether two operands are one value.
+/// Whether two operands are the same variable.
 fn same(cx: &RewriteCx<'_>, a: Expr, b: Expr) -> bool {
     matches!((cx.func.expr(a), cx.func.expr(b)), (ExprData::Var(a), ExprData::Var(b)) if a == b)
 }

@@ -43,8 +43,8 @@ fn by_scores<'a>(
     view.broadcast(scores, &repeated)
 }
 
-/// The loop function and how it is called, where `seen` says what the mask leaves. With `exchanged` results lie token by
-/// token, where they would lie head by head.
+/// A call of the loop function. `seen` is the mask, true for visible keys. With `exchanged`, results are stored in the order
+/// (batch, rows, heads, size) instead of (batch, heads, rows, size).
 pub(super) fn call(
     cx: &mut RewriteCx<'_>,
     a: &Attention,

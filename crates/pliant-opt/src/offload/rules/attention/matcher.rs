@@ -1,4 +1,4 @@
-//! Attention as it is found in a graph.
+//! Matches attention in a graph.
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType, Sym};
@@ -14,39 +14,41 @@ use super::{ATTENTION, ATTENTION_BIAS, SOFTMAX, Uses};
 use crate::common::names::is_left_out;
 use crate::common::products::{MATMUL, PERMUTE, attrs_of, operands_of, permutation};
 
-/// An attention.
+/// A matched attention.
 pub(super) struct Attention {
     /// Queries, keys and values.
     pub sources: [Source; 3],
-    /// What is added to the scores.
+    /// The bias, which is added to the scores.
     pub bias: Option<Expr>,
-    /// What rounds it first.
+    /// The type to which the bias is rounded before.
     pub bias_rounding: Rounding,
-    /// Whether each dim of the bias, from the last, is that of the scores; it is 1 otherwise.
+    /// Whether each dim of the bias, from the last, is that of the scores. Otherwise the dim is 1.
     pub bias_dims: Vec<bool>,
-    /// What hides scores, and which of its dims are those of the scores, as of the bias.
+    /// The mask, and whether each of its dims, from the last, is that of the scores.
     pub mask: Option<(Mask, Vec<bool>)>,
-    /// Factor of the products; none for one over the root of the size.
+    /// The factor of the products; `None` for one over the square root of the size.
     pub scale: Option<f64>,
-    /// Limit of the scores; 0 for none.
+    /// The soft cap of the scores; 0 for none.
     pub cap: f64,
-    /// Queries see keys up to their own place plus that.
+    /// If set, queries see keys up to their own position plus this number.
     pub causal: Option<Sym>,
+    /// The number of keys up to there that queries see; 0 for all.
     pub window: i64,
     /// Whether the result is `(batch, heads, rows, size)`.
     pub heads: bool,
+    /// The result of queries all of whose scores are minus infinity.
     pub blind: Blind,
 }
 
-/// The attention that a product of a softmax and values is.
+/// Matches a product of softmax weights and values.
 pub(super) fn written(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
     let [weights, v] = operands_of(cx, root, MATMUL)?[..] else { return None };
     let out = float32_dims(cx.func, root)?;
     attention(cx, uses, (weights, v), &out)
 }
 
-/// The attention that a product of values of the dims (..., size, keys) by a transposed softmax is, with the last two dims of its
-/// result exchanged. Values are transposed in front of it.
+/// Matches a product of values of the dims (..., size, keys) by transposed softmax weights. The result is that of the attention
+/// with its last two dims exchanged. The values are transposed before the attention.
 pub(super) fn by_columns(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
     let [v, turned] = operands_of(cx, root, MATMUL)?[..] else { return None };
     let weights = operands_of(cx, turned, PERMUTE)?[0];
@@ -62,7 +64,7 @@ pub(super) fn by_columns(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Opt
     attention(cx, uses, (weights, v), &out)
 }
 
-/// The dims of a tensor of float32.
+/// The dims of a float32 tensor.
 fn float32_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
     func.ty(e).dims().filter(|_| all_float32(func, &[e])).map(<[_]>::to_vec)
 }
@@ -75,7 +77,7 @@ fn exchanges_last(order: &[usize]) -> bool {
 /// A tensor with its last two dims exchanged.
 ///
 /// # Errors
-/// The tensor has another rank than 3 or 4.
+/// If the tensor has another rank than 3 or 4.
 pub(super) fn exchange_last(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, PassError> {
     let order: &[i64] = match cx.func.ty(e).dims().map(<[_]>::len) {
         Some(3) => &[0, 2, 1],
@@ -86,9 +88,9 @@ pub(super) fn exchange_last(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, Pas
     cx.call(PERMUTE, &[e], Attrs::default().with("axes", axes))
 }
 
-/// The keys of a product whose right operand is not known to be transposed keys: they are transposed in front of it. Only if the
-/// queries are transposed too, as those of images are: elsewhere the product reads its operand in place, which is cheaper for
-/// few queries.
+/// Transposes the right operand of a product to keys, if it is not known to be a transpose of keys. This is done only if the
+/// queries are transposed too, as those of images are. Elsewhere the product reads its operand in place, which is cheaper for few
+/// queries.
 fn transposed_here(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> {
     let rank = cx.func.ty(q).dims()?.len();
     operands_of(cx, q, PERMUTE)?;
@@ -101,7 +103,7 @@ fn transposed_here(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> 
     Some(Source { tensor, layout })
 }
 
-/// The attention that the product of weights and values is; `out` are the dims of the product.
+/// Matches the attention of a product of weights and values. `out` are the dims of the product.
 fn attention(
     cx: &mut RewriteCx<'_>,
     uses: &Uses,
@@ -158,13 +160,13 @@ fn attention(
     })
 }
 
-/// Which dims, from the last, any of several has that broadcast to each other.
+/// Whether each dim of several tensors that broadcast to each other, from the last, is that of the scores in any of them.
 fn together(all: &[Vec<bool>]) -> Vec<bool> {
     let rank = all.iter().map(Vec::len).max().unwrap_or(0);
     (0..rank).map(|at| all.iter().any(|own| own.get(at) == Some(&true))).collect()
 }
 
-/// The attention that a call of the operator is.
+/// Matches a call of an attention operator.
 pub(super) fn called(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
     let args =
         operands_of(cx, root, ATTENTION).or_else(|| operands_of(cx, root, ATTENTION_BIAS))?;
@@ -230,7 +232,7 @@ fn all_float32(func: &Function, list: &[Expr]) -> bool {
     list.iter().all(|&e| func.ty(e).dtype() == Some(DType::Float32))
 }
 
-/// Whether sizes are the same where they must be: queries, transposed keys, values, results and scores.
+/// Checks that the sizes of queries, transposed keys, values, results and scores match.
 fn fits(func: &Function, [q, kt, v]: [Expr; 3], out: &[Sym], scores: &[Sym]) -> Option<()> {
     let (q, kt, v) = (func.ty(q).dims()?, func.ty(kt).dims()?, func.ty(v).dims()?);
     let rank = scores.len();
@@ -254,7 +256,7 @@ fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
     if is_float(func, bias) { broadcast_dims(func, bias, scores) } else { None }
 }
 
-/// Whether each dim of a bias or mask, from the last, is that of the scores; `None` where one is neither that nor 1.
+/// Whether each dim of a bias or mask, from the last, is that of the scores; `None` if a dim is neither that nor 1.
 fn broadcast_dims(func: &Function, e: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
     let own = func.ty(e).dims()?;
     if own.len() > scores.len() {

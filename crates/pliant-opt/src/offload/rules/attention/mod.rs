@@ -1,16 +1,17 @@
 //! # What it does
-//! Fuses attention into one kernel call: the product of queries and keys, scaling, soft-capping (`c * tanh(x / c)`), an added
-//! bias, a mask by which `R.where` replaces scores by a constant (before or after the bias), softmax, zeros for queries without
-//! visible keys, and the product with the values; and `R.nn.attention`.
+//! Fuses attention into one kernel call: the product of queries and keys, scaling, soft-capping (`c * tanh(x / c)`), an added bias,
+//! a mask by which `R.where` replaces scores by a constant (before or after the bias), softmax, zeros for queries without visible
+//! keys, and the product with the values. `R.nn.attention` is replaced too.
 //!
-//! Masks that put minus infinity in place of scores, or in what is added to them, are taken apart: of what several conditions hide
-//! together, those that compare places (`R.arange`), triangles of one number, and constants that are such become numbers for the
-//! kernel, and the masks need not be stored. Keys and values that are repeated for the heads of the queries are read once.
+//! Masks that replace scores, or numbers that are added to scores, by minus infinity are split into the conditions that they
+//! combine. Conditions that compare positions (`R.arange`), triangles of one number, and constants of this form become numeric
+//! attributes of the kernel, so these masks need not be stored. Keys and values that are repeated for several heads of the queries
+//! are read once.
 //!
-//! Casts between float32 and 16 bits that stand between these, as [`WidenProducts`](crate::offload::widen_products) leaves
-//! them, are seen through. Biases, and numbers that masks put in place of scores, are rounded as these casts round them. The
-//! transposes of heads around it are read and written by strides, and so are the parts that queries, keys and values are of one
-//! tensor.
+//! Casts between float32 and 16-bit floats between these operators, as [`WidenProducts`](crate::offload::widen_products) leaves
+//! them, are looked through. Biases, and numbers by which masks replace scores, are rounded as these casts round them. Transposes
+//! of heads before and after the attention become strides, and queries, keys and values that are parts of one tensor are read in
+//! place.
 //!
 //! # Before
 //! ```python
@@ -49,19 +50,22 @@
 //! ```
 //!
 //! # Requires
-//! Products of float32, queries and keys and values of 3 or 4 dims whose sizes are the same where they must be, factors that are
-//! constants, and a bias and a mask each of whose dims is 1 or that of the scores.
+//! Products of float32; queries, keys and values of 3 or 4 dims with matching sizes; constant factors; and a bias and a mask each
+//! of whose dims is 1 or that of the scores.
 //!
 //! # Keeps
-//! Attention of other types, of sizes that are not known to fit, with weights that others read, and all of it where kernels are
-//! switched off.
+//! - Attention of other types, or of sizes that are not known to match.
+//! - Attention whose weights have other readers.
+//! - All attention if kernels are disabled.
 //!
 //! # Never
-//! Keeps the order in which products are summed, and that of factors: scores are the products of queries and keys times one
-//! factor, so that a product that leaves float32 gives infinity although small factors of the queries kept it from that. Scores and
-//! weights are not rounded to 16 bits in between. What a query does not see by place has no influence, even if it is no number, and
-//! scores that minus infinity hides by a truth value have none. Where zeros are given to queries of whose bias every number is
-//! minus infinity, those get them all whose scores are minus infinity.
+//! - Keeps the order in which products are summed, or that of factors. Scores are the products of queries and keys times one
+//!   factor, so a product that overflows float32 gives infinity, even if small factors of the queries prevented that.
+//! - Rounds scores and weights to 16 bits in between.
+//! - Lets keys that a positional mask hides from a query influence its result, even if they are NaN, or scores that a boolean mask
+//!   replaces by minus infinity.
+//! - Distinguishes biases from scores: if the graph gives zeros to queries whose bias is minus infinity for all keys, all queries
+//!   whose scores are all minus infinity get zeros.
 
 mod casts;
 mod factors;
@@ -93,15 +97,15 @@ const LOGICAL_NOT: Op = Op::new("relax.logical_not");
 const SOFTMAX: Op = Op::new("relax.nn.softmax");
 const WHERE: Op = Op::new("relax.where");
 
-/// Heads and places exchanged.
+/// The permutation that exchanges heads and positions.
 const EXCHANGED: [usize; 4] = [0, 2, 1, 3];
 
-/// Products of weights that may be an attention: of the weights, of a cast, and of those that were rounded in between.
+/// The number of patterns for the weights of one form: without a cast, cast once, and cast twice (rounded in between).
 const CASTS: usize = 3;
-/// The same of a softmax, and of one of which `R.where` makes zeros.
+/// The number of patterns for weights: a softmax, or a softmax that `R.where` replaces by zeros.
 const WRITTEN: usize = 2 * CASTS;
 
-/// The row of the table.
+/// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "attention",
@@ -114,14 +118,15 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct AttentionRule {
-    /// What may be an attention: [`WRITTEN`] products of weights, one of values by weights, then calls of the operators.
+    /// The patterns of attention: [`WRITTEN`] products of weights by values, one of values by transposed weights, then calls of the
+    /// operators.
     roots: Vec<Pattern>,
     rules: RuleSet,
-    /// What is exchanged twice, and cast in between.
+    /// Two exchanges of heads and positions in sequence, without and with a cast in between.
     twice: [Pattern; 2],
-    /// Who reads the variables of the function; none if it has no attention.
+    /// The readers of the function's variables; `None` if it has no attention.
     uses: Option<Uses>,
-    /// The results of the function's attentions that lie token by token.
+    /// The results of attention in the function that are stored in the order (batch, rows, heads, size).
     by_tokens: FxHashSet<Expr>,
 }
 
@@ -135,7 +140,7 @@ impl AttentionRule {
             let all = std::iter::successors(Some(weights), |e| Some(cast(e)));
             roots.extend(all.take(CASTS).map(|weights| product(&weights, &wildcard())));
         }
-        // A product of the values by transposed weights, as blocks over the positions of an image have it.
+        // A product of the values by transposed weights, as attention over the positions of an image has it.
         let softmax = is_op(SOFTMAX).call([wildcard()]);
         roots.push(product(&wildcard(), &is_op(PERMUTE).call([softmax])));
         for op in [ATTENTION, ATTENTION_BIAS] {
@@ -194,7 +199,8 @@ impl Rule for AttentionRule {
         ctx: &PassContext,
         writers: &Writers,
     ) -> Result<(), PassError> {
-        // What the kernel has written token by token was put head by head for those who want it so.
+        // Results in the order (batch, rows, heads, size) were transposed for their readers. Readers that transpose them back read
+        // the kernel's results directly.
         let by_tokens = &self.by_tokens;
         for pattern in &self.twice {
             rewrite_call(func, pattern, ctx.ops, Some(writers), |cx, found| {
@@ -211,7 +217,7 @@ impl Rule for AttentionRule {
     }
 }
 
-/// Whether a function has anything to look at, so that others are not searched.
+/// Whether a function calls a softmax or an attention operator. Other functions are not searched.
 fn mentions(func: &Function) -> bool {
     let wanted = [SOFTMAX, ATTENTION, ATTENTION_BIAS];
     bindings(func).iter().any(|(_, b)| {
@@ -219,12 +225,13 @@ fn mentions(func: &Function) -> bool {
     })
 }
 
-/// Who reads the variables of a function: bindings, and results of its sequences.
+/// The readers of a function's variables: bindings, and results of its sequences.
 struct Uses {
+    /// How often each variable is read.
     counts: FxHashMap<Var, usize>,
-    /// Variables that are others by another name.
+    /// The source of each variable that is a copy.
     aliases: FxHashMap<Var, Var>,
-    /// Read by something that exchanges heads and places, with a cast in front of it or without.
+    /// The variables that a transpose of heads and positions reads, directly or after a cast.
     exchanged: FxHashSet<Var>,
 }
 
@@ -266,7 +273,7 @@ impl Uses {
         self.exchanged.contains(&v)
     }
 
-    /// Whether an operand is read so many times at most, by whatever name.
+    /// Whether an operand, under each of its names, is read at most `times` times.
     fn at_most(&self, func: &Function, e: Expr, times: usize) -> bool {
         let ExprData::Var(v) = func.expr(e) else { return true };
         let mut names = std::iter::successors(Some(v), |v| self.aliases.get(v));
@@ -274,7 +281,7 @@ impl Uses {
     }
 }
 
-/// The call of the kernel.
+/// The value of an attention: the kernel call, and the transpose of its result if it is `exchanged`.
 fn replaced(
     cx: &mut RewriteCx<'_>,
     kernels: &mut Kernels,
@@ -311,7 +318,7 @@ fn replaced(
     cx.call(PERMUTE, &[tokens], Attrs::default().with("axes", axes))
 }
 
-/// What is exchanged twice, and the attributes of a cast in between.
+/// The tensor whose heads and positions are exchanged twice, and the attributes of a cast in between.
 fn twice(cx: &RewriteCx<'_>, root: Expr) -> Option<(Expr, Option<Attrs>)> {
     let exchanges = |e: Expr| {
         let attrs = attrs_of(cx, e)?;

@@ -1,5 +1,5 @@
-//! Masks by place: which of them say, in the integers that a graph computes them from, that a query sees keys up to its own place
-//! plus a number, or from it on.
+//! Recognizes causal and sliding-window masks from index arithmetic: that a query sees keys up to its own position plus a number,
+//! or from there on.
 
 use pliant_ir::relax::{Callee, Expr, ExprData, TypeData};
 use pliant_ir::{AttrValue, DType, Op, Sym};
@@ -21,13 +21,13 @@ const TRIL: Op = Op::new("relax.tril");
 const TRIU: Op = Op::new("relax.triu");
 const RESHAPES: [Op; 3] = [RESHAPE, Op::new("relax.expand_dims"), Op::new("relax.squeeze")];
 
-/// How deep an integer is looked into.
+/// Maximum depth of operands that are searched.
 const DEEP: u32 = 12;
 
-/// The keys `j` that query `i` sees.
+/// The keys `j` that are visible to query `i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bound {
-    /// All.
+    /// All keys.
     All,
     /// `j <= i + number`.
     UpTo(Sym),
@@ -36,7 +36,7 @@ pub(super) enum Bound {
 }
 
 impl Bound {
-    /// The keys that it does not say.
+    /// The complement.
     fn others(self, cx: &mut RewriteCx<'_>) -> Option<Bound> {
         let syms = &mut cx.func.syms;
         let one = syms.int(1);
@@ -48,21 +48,21 @@ impl Bound {
     }
 }
 
-/// Truth values that say which keys are seen, or which are hidden.
+/// A condition that states which keys are visible, or which are hidden.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Condition {
     pub tensor: Expr,
-    /// Whether true hides.
+    /// Whether keys are hidden where the condition is true.
     pub hides: bool,
 }
 
-/// What a condition says by place, for scores of these dims.
+/// The bound that a condition expresses for scores of these dims; `None` if it is not positional.
 pub(super) fn bound(cx: &mut RewriteCx<'_>, c: Condition, dims: &[Sym]) -> Option<Bound> {
     let tensor = inner(cx, c.tensor);
     let said = match compared(cx, tensor, dims) {
         Some(bound) => bound,
         None => match triangle_of(cx, uncast(cx, tensor), dims) {
-            // One stays one whatever it is cast to.
+            // Casts keep 1.
             Some((bound, 1.0)) => bound,
             _ => return constant(cx, c.tensor, dims, |t| bools(t, c.hides)),
         },
@@ -70,7 +70,7 @@ pub(super) fn bound(cx: &mut RewriteCx<'_>, c: Condition, dims: &[Sym]) -> Optio
     if c.hides { said.others(cx) } else { Some(said) }
 }
 
-/// What numbers that are added hide by place: minus infinity on one side of a diagonal, and zeros on the other.
+/// The bound that an additive mask expresses: minus infinity on one side of a diagonal, and zeros on the other.
 pub(super) fn bound_of_sum(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
     let tensor = inner(cx, e);
     match triangle_of(cx, tensor, dims) {
@@ -86,7 +86,7 @@ pub(super) fn bound_of_sum(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Opt
     }
 }
 
-/// What a value is that differs by leading dims of 1 only, or is broadcast.
+/// Looks through broadcasts, and through reshapes that change only leading dims of 1.
 fn inner(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let mut e = e;
     for _ in 0..DEEP {
@@ -104,7 +104,7 @@ fn inner(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     e
 }
 
-/// The dims behind leading ones.
+/// The dims after leading dims of 1.
 fn without_ones<'a>(cx: &'a RewriteCx<'_>, e: Expr) -> Option<&'a [Sym]> {
     let dims = cx.func.ty(e).dims()?;
     let ones = dims.iter().take_while(|&&d| cx.func.syms.as_int(d) == Some(1)).count();
@@ -129,26 +129,26 @@ const COMPARISONS: [(Op, Than); 4] = [
     (Op::new("relax.greater_equal"), Than::GreaterEqual),
 ];
 
-/// Numbers beyond which integers are not reasoned about: with sizes that kernels take, those of 32 bits do not wrap around before.
+/// Maximum magnitude of integers that are analyzed. For sizes that kernels support, 32-bit integers do not wrap around up to it.
 const MOST: i64 = 1 << 30;
-/// The largest size that they take.
+/// The maximum size that kernels support.
 const MOST_SIZE: i64 = 1 << 28;
-/// How much integers grow by from place to place at most.
+/// Maximum difference between integers at adjacent positions.
 const MOST_STEP: i64 = 4;
 
-/// Integers that grow by a number along each of the last two axes.
+/// Integers that grow by a constant step along each of the last two axes.
 #[derive(Clone, Copy)]
 struct Ramp {
-    /// For the last axis and the one before: by how much, and how many there are.
+    /// For the last axis and the one before it: the step, and the size.
     axes: [Option<(i64, Sym)>; 2],
-    /// The first.
+    /// The first integer.
     first: Sym,
-    /// Whether they were integers of 32 bits somewhere, which variables that are no sizes of scores may be too large for.
+    /// Whether they were computed as 32-bit integers. Variables that are not sizes of scores may be too large for these.
     narrow: bool,
 }
 
 impl Ramp {
-    /// One less another.
+    /// The difference of two ramps.
     fn less(self, cx: &mut RewriteCx<'_>, other: Ramp) -> Option<Ramp> {
         let zero = cx.func.syms.int(0);
         let minus = other.axes.map(|axis| axis.map(|(by, n)| (-by, n)));
@@ -156,7 +156,7 @@ impl Ramp {
         self.plus(cx, Ramp { axes: minus, first, ..other })
     }
 
-    /// The sum of two. Of sizes that are not the same one may turn out to be 1.
+    /// The sum of two ramps; `None` if the sizes differ, since one of them may turn out to be 1.
     fn plus(self, cx: &mut RewriteCx<'_>, other: Ramp) -> Option<Ramp> {
         let mut axes = self.axes;
         for (a, b) in axes.iter_mut().zip(other.axes) {
@@ -170,7 +170,7 @@ impl Ramp {
         Some(Ramp { axes, first: cx.func.syms.add(self.first, other.first), narrow })
     }
 
-    /// Itself, where no integer wraps around: it is far from the end of its type while variables are sizes.
+    /// The ramp, if no integer wraps around: all are far from the limits of their type, given that variables are sizes.
     fn sure(self, cx: &mut RewriteCx<'_>) -> Option<Ramp> {
         let syms = &mut cx.func.syms;
         let mut sizes = Facts::new();
@@ -184,7 +184,7 @@ impl Ramp {
     }
 }
 
-/// What a comparison of integers says.
+/// The bound that a comparison of integers expresses.
 fn compared(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
     let find = |&(op, than): &(Op, Than)| Some((operands_of(cx, e, op)?, than));
     let (args, than) = COMPARISONS.iter().find_map(find)?;
@@ -198,7 +198,7 @@ fn compared(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
     }
     let by = |cx: &RewriteCx<'_>, axis: Option<(i64, Sym)>, size: Sym| match axis {
         Some((by, n)) => (n == size).then_some(Some(by)),
-        // Of one place only the first is ever asked for.
+        // Without a step, only an axis of size 1 fits, whose single position is the first.
         None => (cx.func.syms.as_int(size) == Some(1)).then_some(None),
     };
     let upwards = match (by(cx, d.axes[1], rows)?, by(cx, d.axes[0], keys)?) {
@@ -206,7 +206,7 @@ fn compared(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
         (Some(-1), Some(1) | None) | (None, Some(1)) => false,
         _ => return None,
     };
-    // Now `i - j + r` is compared with 0.
+    // Here `i - j + r` is compared with 0.
     let (zero, one) = (cx.func.syms.int(0), cx.func.syms.int(1));
     let (r, than) = match (upwards, than) {
         (true, than) => (d.first, than),
@@ -228,7 +228,7 @@ fn compared(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
     })
 }
 
-/// Integers that are known by place.
+/// The ramp that an integer tensor is, if it does not wrap around.
 fn ramp(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
     let narrow = match cx.func.ty(e).dtype()? {
         DType::Int64 => false,
@@ -239,7 +239,7 @@ fn ramp(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
     Ramp { narrow: narrow || found.narrow, ..found }.sure(cx)
 }
 
-/// [`ramp`], wherever integers may wrap around.
+/// As [`ramp`], but the result may wrap around.
 fn ramp_of(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
     let none = [None, None];
     let (op, args) = match *cx.func.expr(cx.value(e)) {
@@ -295,8 +295,8 @@ fn ramp_of(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
     }
 }
 
-/// The only axis, from the last, along which a tensor may have more than one element, and how many; `None` within where it is
-/// one element.
+/// The only axis, counted from the last, along which a tensor may have more than one element, and its size; `Some(None)` if there
+/// is no such axis, `None` if there are several.
 #[expect(clippy::option_option, reason = "several axes, none and one are three answers")]
 fn along(cx: &RewriteCx<'_>, e: Expr) -> Option<Option<(usize, Sym)>> {
     let dims = cx.func.ty(e).dims()?;
@@ -306,7 +306,7 @@ fn along(cx: &RewriteCx<'_>, e: Expr) -> Option<Option<(usize, Sym)>> {
     wide.next().is_none().then_some(first)
 }
 
-/// Constants that grow evenly along one axis.
+/// The ramp of a constant that grows evenly along one axis.
 fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ramp> {
     let all = match t.dtype() {
         DType::Int64 => t.to_vec::<i64>().ok()?,
@@ -329,13 +329,13 @@ fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ram
 
 // ---- triangles and constants ----
 
-/// What a value is cast from.
+/// Looks through casts.
 fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let from = std::iter::successors(Some(e), |&e| Some(operands_of(cx, e, CAST)?[0]));
     from.take(DEEP as usize).last().unwrap_or(e)
 }
 
-/// The part of a triangle of one number that is not 0, and that number.
+/// The nonzero part of a triangle of one number (`R.tril`, `R.triu`), and the number.
 fn triangle_of(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(Bound, f64)> {
     let (args, lower) = match operands_of(cx, e, TRIL) {
         Some(args) => (args, true),
@@ -350,7 +350,7 @@ fn triangle_of(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(Bound, 
     Some((if lower { Bound::UpTo(k) } else { Bound::From(k) }, fill))
 }
 
-/// The number that all elements of a value are.
+/// The number that fills a tensor.
 fn filled(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     if let Some(args) = operands_of(cx, e, BROADCAST) {
         return single(cx, args[0]);
@@ -361,7 +361,7 @@ fn filled(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     }
 }
 
-/// The number that a constant is in every element.
+/// The number that fills a constant.
 fn single(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return None };
     let tensor = cx.func.const_tensor(*c);
@@ -370,6 +370,7 @@ fn single(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     all.iter().all(|&x| x == first).then_some(first)
 }
 
+/// Whether each key is visible, according to a boolean constant.
 fn bools(t: &Tensor, hides: bool) -> Option<Vec<bool>> {
     if t.dtype() != DType::Bool {
         return None;
@@ -383,7 +384,7 @@ pub(super) fn is_never(cx: &RewriteCx<'_>, e: Expr) -> bool {
     bools(cx.func.const_tensor(*c), true).is_some_and(|all| all.into_iter().all(|x| x))
 }
 
-/// What a constant says that has a truth value for each query and key.
+/// The bound that a constant with an element for each query and key expresses. `seen` returns whether each key is visible.
 fn constant(
     cx: &mut RewriteCx<'_>,
     e: Expr,

@@ -1,4 +1,4 @@
-//! Scores as they are found in a graph: products that are scaled, limited, added to and hidden.
+//! Matches scores in a graph: products that are scaled, soft-capped, masked, and to which biases are added.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{DType, Op, Sym};
@@ -13,66 +13,68 @@ use crate::common::products::{ADD, MATMUL, operands_of};
 const TANH: Op = Op::new("relax.tanh");
 const LOGICAL_OR: Op = Op::new("relax.logical_or");
 
-/// Sums and masks of one attention at most.
+/// Maximum number of sums and masks of one attention.
 const MOST: usize = 6;
-/// Places that a number sets apart at most.
+/// Maximum distance between positions.
 const MOST_APART: i64 = 1 << 30;
-/// Values that are looked into at most for one attention: either operand of a sum may be the scores.
+/// Maximum number of values that are visited for one attention, since either operand of a sum may be the scores.
 const TRIES: u32 = 32;
-/// Limits at most: scores of 16 times the limit, where `tanh` is 1 long since, are numbers of float32 before they are divided.
+/// Maximum soft cap: scores of 16 times the cap, for which `tanh` is already 1, are in the range of float32 before the division.
 const MOST_CAP: f64 = f32::MAX as f64 / 16.0;
 
-/// Which scores are replaced by a number.
+/// A mask that replaces scores by a number.
 #[derive(Clone, Debug)]
 pub(super) struct Mask {
-    /// A score stays if none of them hides it.
+    /// The conditions. A score stays if none of them hides it.
     pub all: Vec<Condition>,
-    /// What hidden scores become.
+    /// The number that replaces hidden scores.
     pub hidden: f64,
-    /// Whether the bias is added to them too.
+    /// Whether the mask is applied before the bias is added.
     pub first: bool,
 }
 
-/// What scores are made of.
+/// The parts of scores.
 pub(super) struct Scores {
     /// The product of queries and keys.
     pub product: Expr,
     /// Its factor.
     pub scale: f64,
-    /// What it is limited by then; 0 for nothing.
+    /// The soft cap; 0 for none.
     pub cap: f64,
-    /// What is added, and what rounds it first.
+    /// The bias, and the type to which it is rounded before.
     pub bias: Option<(Expr, Rounding)>,
-    /// What hides scores by a truth value.
+    /// The mask of boolean conditions.
     pub mask: Option<Mask>,
-    /// Queries see keys up to their own place plus that.
+    /// If set, queries see keys up to their own position plus this number.
     pub causal: Option<Sym>,
-    /// And so many of them; 0 for all.
+    /// The number of keys up to there that queries see; 0 for all.
     pub window: i64,
-    /// The sum that alone hides anything.
+    /// The only tensor that is added, if it alone hides keys and is not rounded.
     pub sum: Option<Expr>,
 }
 
-/// The scores that a value is.
+/// Matches the scores that a value holds.
 pub(super) fn scores(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Scores> {
     let mut tries = TRIES;
     peel(cx, e, dims, Peeled::default(), &mut tries)
 }
 
-/// What has been taken off scores, from the outside.
+/// The operators that were removed from scores so far, from the outermost on.
 #[derive(Clone, Default)]
 struct Peeled {
-    /// What is added; `None` where what is added to scores is that rounded.
+    /// The tensors that are added; `None` for one that is rounded when it is added.
     sums: Vec<Option<Expr>>,
+    /// The number of masks.
     wheres: usize,
-    /// What rounds all that is found from here on.
+    /// The type that rounds all operands that are found from here on.
     rounding: Rounding,
     bias: Option<(Expr, Rounding)>,
     mask: Option<Mask>,
+    /// The positional bounds, and the conditions that express them.
     bounds: Vec<(Bound, Condition)>,
 }
 
-/// Takes sums and masks off, down to the product.
+/// Removes sums and masks, down to the product.
 fn peel(
     cx: &mut RewriteCx<'_>,
     e: Expr,
@@ -115,7 +117,7 @@ fn peel(
 }
 
 impl Peeled {
-    /// Something hides scores. What it says by place is taken off it, where hidden scores are minus infinity.
+    /// Adds a condition that hides scores. If hidden scores are minus infinity, its positional parts become bounds.
     fn hide(
         &mut self,
         cx: &mut RewriteCx<'_>,
@@ -134,24 +136,25 @@ impl Peeled {
                 }
             }
         }
-        // What says nothing by place stays as it is.
+        // A condition without positional parts stays as it is.
         let rest = if self.bounds.len() == before { vec![c] } else { rest };
         self.mask_by(rest, hidden)
     }
 
-    /// Something hides scores by place, which nothing takes back.
+    /// Adds a positional bound; `None` if a mask around it may replace the hidden scores by another number than minus infinity.
     fn say(&mut self, bound: Bound, by: Condition) -> Option<()> {
         self.bounds.push((bound, by));
         self.mask.as_ref().is_none_or(|mask| mask.hidden == f64::NEG_INFINITY).then_some(())
     }
 
+    /// Adds conditions by which a mask replaces scores by a number.
     fn mask_by(&mut self, all: Vec<Condition>, hidden: f64) -> Option<()> {
         if all.is_empty() {
             return Some(());
         }
         match &mut self.mask {
             None => self.mask = Some(Mask { all, hidden, first: self.bias.is_some() }),
-            // What either hides is hidden.
+            // A score is hidden if either mask hides it.
             Some(mask) if mask.hidden == f64::NEG_INFINITY && hidden == f64::NEG_INFINITY => {
                 mask.all.extend(all);
             }
@@ -160,7 +163,7 @@ impl Peeled {
         Some(())
     }
 
-    /// Something is added: minus infinity where it hides, and what is left.
+    /// Adds a tensor that is added to scores. Where it is minus infinity it becomes a mask, and the rest becomes the bias.
     fn add(&mut self, cx: &mut RewriteCx<'_>, added: Expr, dims: &[Sym]) -> Option<()> {
         let mut rounding = self.rounding;
         let exact = rounding.is_none_or(|to| cx.func.ty(added).dtype() == Some(to));
@@ -183,13 +186,13 @@ impl Peeled {
         self.bias.replace((e, rounding)).is_none().then_some(())
     }
 
-    /// All of it: of what is said by place, the kernel takes one end and a window before it.
+    /// Builds the scores. Of the positional bounds, the kernel supports one upper bound and a window before it.
     fn finish(
         mut self,
         cx: &mut RewriteCx<'_>,
         (product, scale, cap): (Expr, f64, f64),
     ) -> Option<Scores> {
-        // The kernel takes no number of any size.
+        // The kernel limits the magnitude of offsets.
         let small = |&r: &Sym| {
             cx.func.syms.as_int(r).is_none_or(|r| (-MOST_APART..MOST_APART).contains(&r))
         };
@@ -212,7 +215,7 @@ impl Peeled {
                 None => rest.push(condition),
             }
         }
-        // Numbers that are added are no truth values.
+        // Additive masks are not boolean, so they cannot be added to the mask.
         if rest.iter().any(|c| cx.func.ty(c.tensor).dtype() != Some(DType::Bool)) {
             return None;
         }
@@ -226,7 +229,7 @@ impl Peeled {
     }
 }
 
-/// Conditions that hide what one of them hides.
+/// Splits a condition into parts. A key is hidden if any part hides it.
 fn parts(cx: &RewriteCx<'_>, c: Condition) -> Vec<Condition> {
     let (mut open, mut found) = (vec![c], Vec::new());
     while let Some(c) = open.pop() {
@@ -242,7 +245,7 @@ fn parts(cx: &RewriteCx<'_>, c: Condition) -> Vec<Condition> {
     found
 }
 
-/// What replaces scores by a number, the number, and the scores.
+/// The condition of a mask, the number by which it replaces scores, and the scores.
 fn masked(
     cx: &RewriteCx<'_>,
     e: Expr,
@@ -256,12 +259,13 @@ fn masked(
         _ => return None,
     };
     let hidden = rounded(hidden, rounding);
-    // A score of plus infinity leaves no weight to others, and NaN none to itself.
+    // A score of plus infinity leaves no weight to other keys, and NaN none to its own.
     let usual = hidden < f64::INFINITY && cx.func.ty(tensor).dtype() == Some(DType::Bool);
     (usual && has_dims(cx, inner, dims)).then_some((Condition { tensor, hides }, hidden, inner))
 }
 
-/// What puts minus infinity, or what is rounded to that, in place of numbers that are added, and these.
+/// The condition by which `R.where` replaces added numbers by minus infinity, or by a number that is rounded to it, and the added
+/// numbers.
 fn hiding(cx: &RewriteCx<'_>, e: Expr, rounding: Rounding) -> Option<(Condition, Expr)> {
     let [tensor, yes, no] = operands_of(cx, e, WHERE)?[..] else { return None };
     if cx.func.ty(tensor).dtype() != Some(DType::Bool) {

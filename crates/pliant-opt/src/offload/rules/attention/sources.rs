@@ -1,4 +1,4 @@
-//! Where queries, keys and values lie: in which tensor, in which order of its dims, in which part of it.
+//! Finds the tensors of queries, keys and values, their layout, and the part of the tensor that they are.
 
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Op};
@@ -13,7 +13,7 @@ use crate::common::products::{PERMUTE, attrs_of, operands_of, permutation};
 const REPEAT: Op = Op::new("relax.repeat");
 const SPLIT: Op = Op::new("relax.split");
 
-/// How queries, keys or values lie in a tensor.
+/// The layout of queries, keys or values in a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// `(batch, rows, size)`: one head.
@@ -22,7 +22,7 @@ pub(super) enum Layout {
     Heads,
     /// `(batch, rows, heads, size)`.
     Tokens,
-    /// `(batch, rows, width)`: heads of a size side by side from a column on.
+    /// `(batch, rows, width)`: adjacent heads of one size, which start at a column.
     Within { column: i64, heads: i64, size: i64 },
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Source {
     pub layout: Layout,
 }
 
-/// The order of dims that a value is a permutation with, and of what.
+/// The permutation and the operand of a value that is a transpose.
 fn permuted(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
     let e = narrow(cx, e);
     let inner = operands_of(cx, e, PERMUTE)?[0];
@@ -57,8 +57,8 @@ pub(super) fn transposed(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Optio
     }
 }
 
-/// The keys that become a value where batches and heads are made one dim, rows and elements exchanged, and both parted again, as
-/// the exporter of PyTorch writes it.
+/// The keys of a value that merges batches and heads into one dim, transposes, and splits the dim again, as the PyTorch exporter
+/// writes it.
 fn turned_as_one(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
     let &[batch, heads, size, rows] = cx.func.ty(kt).dims()? else { return None };
     let mut whole = *scale;
@@ -74,7 +74,7 @@ fn turned_as_one(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> 
     Some(factored(cx, keys, scale))
 }
 
-/// Where heads, rows and elements of a value of that form lie.
+/// The layout of a value of the form `(batch, rows, size)` or `(batch, heads, rows, size)`.
 pub(super) fn source(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     if cx.func.ty(e).dims()?.len() == 3 {
         return Some(Source { tensor: e, layout: Layout::One });
@@ -85,7 +85,7 @@ pub(super) fn source(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     }
 }
 
-/// Keys and values each of whose heads is repeated for as many heads of the queries, by what is repeated.
+/// The keys and values before `R.repeat`, if it repeats each of their heads for the same number of heads of the queries.
 pub(super) fn shared(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[Source; 2]> {
     let mut counts = Vec::with_capacity(2);
     let mut inner = Vec::with_capacity(2);
@@ -105,12 +105,12 @@ pub(super) fn shared(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[Source
     (counts[0] == counts[1]).then(|| [inner[0], inner[1]])
 }
 
-/// The same of `(batch, rows, heads, size)`, which may be a part of a wider tensor.
+/// The layout of a value of the form `(batch, rows, heads, size)`, which may be a part of a wider tensor.
 fn tokens(cx: &RewriteCx<'_>, e: Expr) -> Source {
     within(cx, e).unwrap_or(Source { tensor: e, layout: Layout::Tokens })
 }
 
-/// The part of a tensor that is split along its last axis.
+/// The layout of a value that is a part of a tensor that is split along its last axis.
 fn within(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     let &[batch, rows, heads, size] = cx.func.ty(e).dims()? else { return None };
     let (heads, size) = (cx.func.syms.as_int(heads)?, cx.func.syms.as_int(size)?);

@@ -36,7 +36,7 @@ pub(super) fn graph_call(
     attributes(call, c, width)
 }
 
-/// The attributes of the kernel.
+/// Sets the attributes of a kernel call.
 fn attributes<C: KernelAttributes>(call: C, c: &Convolution, width: i64) -> C {
     let before: Vec<i64> = c.pads.iter().map(|p| p.0).collect();
     let winograd = match c.turned() {
@@ -51,7 +51,8 @@ fn attributes<C: KernelAttributes>(call: C, c: &Convolution, width: i64) -> C {
     c.activation.attributes(call).text("winograd", winograd)
 }
 
-/// The loop function of a transposed convolution and how it is called. `weights` are the packed ones of each phase.
+/// A call of the loop function of a transposed convolution, with the output padding `more`. `weights` holds the packed weights of
+/// each phase, and the number of filters of a panel.
 pub(super) fn transposed(
     func: &mut Function,
     c: &Convolution,
@@ -81,7 +82,7 @@ pub(super) fn transposed(
     })
 }
 
-/// The shape of the results of a transposed convolution, at whose ends `more` are added.
+/// The shape of the results of a transposed convolution with the output padding `more`.
 fn results(c: &Convolution, more: &[i64], x: &Tensor) -> Vec<Expr> {
     let first = if c.last { 1 } else { 2 };
     let counts = x.shape()[first..first + c.dims].iter().enumerate().map(|(k, size)| {
@@ -100,7 +101,7 @@ fn images<'a>(c: &Convolution, tensor: &'a Tensor) -> TensorView<'a> {
     TensorView::from(tensor).with_axes(&axes(c.dims, c.last))
 }
 
-/// The results of a phase.
+/// The view of the results of a phase.
 fn results_of<'a>(p: &Phase, out: &'a Tensor) -> TensorView<'a> {
     let c = &p.convolution;
     let mut view = images(c, out);

@@ -1,4 +1,4 @@
-//! Convolutions, and what follows each.
+//! Matches convolutions and their epilogues.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
@@ -16,17 +16,18 @@ use crate::offload::rule::Kept;
 
 const ADD: Op = Op::new("relax.add");
 
-/// Weights.
+/// The weights of a convolution.
 #[derive(Clone, Debug)]
 pub(super) enum Weights {
-    /// Those that the compiler packs.
+    /// A constant, which the compiler packs.
     Constant(Tensor),
-    /// Those that a run packs.
+    /// Non-constant weights, which are packed at run time.
     Given(Given),
 }
 
 impl Weights {
-    /// Of a constant, or of a tensor whose sizes are known. `transposed` is where the convolution is.
+    /// The weights that an operand holds: a constant, or a tensor of constant sizes. `transposed` states whether the convolution is
+    /// transposed.
     fn of(func: &Function, e: Expr, transposed: bool) -> Option<Weights> {
         if func.ty(e).dtype() != Some(DType::Float32) {
             return None;
@@ -36,7 +37,7 @@ impl Weights {
         }
         let shape = func.ty(e).dims()?.iter().map(|&d| func.syms.as_int(d));
         let shape: Vec<i64> = shape.collect::<Option<_>>()?;
-        // A type may tell of more elements than can be counted; panels of one filter have those of 16.
+        // The number of packed elements must not overflow; a panel of one filter has as many as one of 16.
         shape.iter().try_fold(128i64, |count, &d| count.checked_mul(d.max(1)))?;
         let taps = vec![(0, 1); shape.len().saturating_sub(2)];
         Some(Weights::Given(Given { weights: e, shape, taps, transposed }))
@@ -50,57 +51,59 @@ impl Weights {
     }
 }
 
-/// What is added to each channel.
+/// A per-channel bias.
 #[derive(Clone, Debug)]
 pub(super) enum Bias {
     /// A constant.
     Constant(Tensor),
-    /// What a run gives.
+    /// A non-constant tensor.
     Given(Expr),
 }
 
-/// A convolution and what follows it.
+/// A convolution and its epilogue.
 #[derive(Clone, Debug)]
 pub(super) struct Convolution {
-    /// Spatial dims.
+    /// The number of spatial dims.
     pub dims: usize,
     pub x: Expr,
     pub weights: Weights,
-    /// The letters of the weights' dims.
+    /// The layout of the weights, such as `OIHW`.
     pub weight_layout: String,
     pub groups: i64,
-    /// Channels of the input, filters, and the size of the kernel.
+    /// The number of channels of the input.
     pub channels: i64,
+    /// The number of filters.
     pub filters: i64,
+    /// The size of the filters.
     pub kernel: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilation: Vec<i64>,
-    /// Zeros before and after; what is cut off the results where it is transposed.
+    /// The padding before and after each dim. A transposed convolution crops its results by it.
     pub pads: Vec<(i64, i64)>,
-    /// What is added behind the results of a transposed convolution; `None` for an ordinary one.
+    /// The output padding of a transposed convolution; `None` for an ordinary one.
     pub transposed: Option<Vec<i64>>,
     /// Whether the channels of input and results come last.
     pub last: bool,
-    /// Added to each channel.
+    /// The per-channel bias.
     pub bias: Option<Bias>,
-    /// Added to each result.
+    /// The residual, which is added to each result.
     pub residual: Option<Expr>,
     pub activation: Activation,
-    /// How kernels are turned where that pays (`pliant_kernels::convolution`).
+    /// The tile of Winograd's algorithm where it is profitable (`pliant_kernels::convolution`).
     pub winograd: Option<Winograd>,
-    /// The variable that the whole is.
+    /// The variable that holds the result of the epilogue.
     pub result: Var,
-    /// The variables that nobody reads any more.
+    /// The variables that nothing reads after the replacement.
     pub inside: Vec<Var>,
 }
 
 impl Convolution {
-    /// Whether each channel has a filter of its own.
+    /// Whether each channel has its own filter.
     pub fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// Whether groups share panels of weights, which they may where channels come last.
+    /// Whether groups share panels of weights, which requires that channels come last.
     pub fn shares_panels(&self) -> bool {
         let [groups, channels, filters] =
             [self.groups, self.channels / self.groups, self.filters / self.groups]
@@ -118,7 +121,7 @@ impl Convolution {
 
     /// The convolution, if the kernel computes it faster than loops do.
     fn taken(self) -> Result<Convolution, Kept> {
-        // Groups of few channels are short runs of products, and what takes them otherwise wants channels last.
+        // Sums over groups of few channels are short, and the other paths for them require that channels come last.
         if !self.last && self.groups > 1 && self.channels / self.groups < 4 {
             return Err("it has groups of fewer than 4 channels, and channels come first".into());
         }
@@ -130,8 +133,8 @@ impl Convolution {
         }
     }
 
-    /// The tile of Winograd's algorithm: for 3 x 3 filters with strides of 1 and as many channels as are profitable
-    /// ([`winograd_profitable`]).
+    /// The tile of Winograd's algorithm, if it is used: for 3 x 3 filters with strides of 1, channels that come last, and as many
+    /// channels as are profitable ([`winograd_profitable`]).
     pub fn turned(&self) -> Option<Winograd> {
         let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
         let pays = ones
@@ -146,16 +149,15 @@ impl Convolution {
 /// Minimum number of channels and of filters for Winograd's algorithm.
 const WINOGRAD_LEAST: i64 = 64;
 
-/// Whether Winograd's algorithm is used for 3 x 3 filters with the given numbers of channels and filters. The decision is made
-/// at compile time, for images of all sizes. Its weights, 16 numbers of float32 for each filter and channel in the form
-/// F(2x2), for which the limit was measured, are read for each image, and must be in a cache. Speedups over direct products on
-/// one thread of Emerald Rapids and Zen 5 (`cargo bench -p pliant-kernels --bench convolution`):
+/// Whether Winograd's algorithm is used for 3 x 3 filters with the given numbers of channels and filters. The decision is made at
+/// compile time, for images of all sizes. The weights are 16 float32 numbers for each filter and channel in the form F(2x2), for
+/// which the limit was measured. They are read for each image, so they must fit a cache. Speedups over direct products on one
+/// thread of Emerald Rapids and Zen 5 (`cargo bench -p pliant-kernels --bench convolution`):
 /// - 64 by 64: 1.5x and 1.6x at 56 x 56.
 /// - 256 by 256: 2.0x and 2.2x at 14 x 14, 1.6x at 7 x 7, and none at 5 x 5.
-/// - 32 by 32: 1.3x at 56 x 56, but the algorithm is not used, because direct sums halve the
-///   errors.
-/// - 512 by 512: 1.6x and 1.8x at 7 x 7 if the weights are in the third-level cache. But they take 16 MB (16 numbers for 9),
-///   and for images of a few pixels reading them takes longer than multiplying.
+/// - 32 by 32: 1.3x at 56 x 56, but the algorithm is not used, because direct sums halve the errors.
+/// - 512 by 512: 1.6x and 1.8x at 7 x 7 if the weights are in the third-level cache. But they take 16 MB (16 numbers for 9), and
+///   for images of a few pixels reading them takes longer than multiplying.
 fn winograd_profitable(channels: i64, filters: i64) -> bool {
     let bytes = channels.saturating_mul(filters).saturating_mul(16 * size_of::<f32>() as i64);
     let fit = usize::try_from(bytes).is_ok_and(|n| n <= Machine::host().cached_weights());
@@ -172,7 +174,7 @@ fn constant(func: &Function, e: Expr) -> Option<&Tensor> {
 /// The convolution that a binding is.
 ///
 /// # Errors
-/// Why the kernel does not compute it.
+/// The reason why the kernel does not compute it.
 pub(super) fn convolution(
     func: &Function,
     binding: Binding,
@@ -208,7 +210,8 @@ pub(super) fn convolution(
     let invalid = "its sizes or attributes are out of range";
     let kernel: Vec<i64> = letters.chars().map(size).collect::<Option<_>>().ok_or(invalid)?;
     let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
-    // Of one of both the weights have all, of the other those of a group.
+    // The weights of an ordinary convolution have all filters and the channels of one group. Those of a transposed convolution have
+    // the filters of one group and all channels.
     let (filters, channels) = if transposed {
         (size('O').and_then(|n| n.checked_mul(groups)), size('I'))
     } else {
@@ -217,7 +220,7 @@ pub(super) fn convolution(
     let (filters, channels) = filters.zip(channels).ok_or(invalid)?;
     let shape = func.ty(x).dims().ok_or("the rank of its input is unknown")?;
     let of_x = if last { shape.last() } else { shape.get(1) };
-    // Turning kernels takes longer than what it saves, where each run has to.
+    // Transforming non-constant filters at each run takes longer than it saves.
     let winograd = winograd.filter(|_| matches!(weights, Weights::Constant(_)));
     let c = Convolution {
         dims,
@@ -252,7 +255,7 @@ pub(super) fn convolution(
     }
 }
 
-/// Whether channels come last; `None` for a layout that is neither `NCHW` nor `NHWC`, or where the results have another.
+/// Whether channels come last; `None` if the layout is neither `NCHW` nor `NHWC`, or the results have another layout.
 pub(crate) fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
     let letters = &"DHW"[3 - dims..];
     let own = attrs.get("data_layout")?.as_str()?;
@@ -269,7 +272,7 @@ pub(crate) fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
     }
 }
 
-/// An attribute with a number for each dim, or one for all.
+/// An attribute with one number for each dim, or one number for all dims; `default` if it is absent.
 pub(crate) fn each(attrs: &Attrs, name: &str, dims: usize, default: i64) -> Option<Vec<i64>> {
     let Some(value) = attrs.get(name) else { return Some(vec![default; dims]) };
     let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
@@ -280,6 +283,7 @@ pub(crate) fn each(attrs: &Attrs, name: &str, dims: usize, default: i64) -> Opti
     }
 }
 
+/// The padding before and after each dim; `None` if it is negative or has another number of entries.
 pub(crate) fn pads(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
     let Some(value) = attrs.get("padding") else { return Some(vec![(0, 0); dims]) };
     let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
@@ -292,8 +296,8 @@ pub(crate) fn pads(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
     pads.iter().all(|p| p.0 >= 0 && p.1 >= 0).then_some(pads)
 }
 
-/// Takes what follows into a convolution, if there is anything: the whole is computed there, so nothing may have been written
-/// in between.
+/// Extends the epilogue of a convolution by the operators that follow it, and returns whether it did. The kernel call replaces the
+/// last of them, so no write may happen in between.
 pub(super) fn extended(
     func: &Function,
     (readers, defs): &(Readers, Defs),
@@ -358,7 +362,7 @@ pub(super) fn extended(
     true
 }
 
-/// What has one number for each channel.
+/// The bias that an operand is, if it has one number for each channel.
 fn per_channel(func: &Function, e: Expr, c: &Convolution) -> Option<Bias> {
     let rank = c.dims + 2;
     let channel = if c.last { rank - 1 } else { 1 };

@@ -1,9 +1,10 @@
 //! # What it does
-//! Offloads convolutions to the kernel `conv` and packs their weights into panels that the kernel reads sequentially: constants
-//! at compile time, other weights by a loop function at each call. A per-channel bias and an activation become the epilogue, and
-//! so does a residual if channels come last. Constant 3 x 3 filters over 64 or more channels that come last are transformed for
-//! Winograd's algorithm F(2x2, 3x3), or as the setting `winograd` says. Groups of 2, 4 or 8 filters and at most as many channels
-//! share panels. A transposed convolution becomes a loop function with one call for each phase of its strides.
+//! Offloads convolutions to the kernel `conv` and packs their weights into panels that the kernel reads sequentially: constants at
+//! compile time, other weights by a loop function at each call. A per-channel bias and an activation become the epilogue, and so
+//! does a residual if channels come last. Constant 3 x 3 filters over 64 or more channels are transformed for Winograd's algorithm
+//! F(2x2, 3x3) if channels come last; the setting `winograd` selects another tile or disables this. Groups of 2, 4 or 8 filters and
+//! at most as many channels share panels. A transposed convolution becomes a loop function with one call for each phase of its
+//! strides.
 //!
 //! # Before
 //! ```python
@@ -32,8 +33,8 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. It is of use before [`LegalizeOps`](crate::lower::legalize_ops), and after
-//! [`ChannelsLast`](crate::offload::channels_last).
+//! Nothing. It should run after [`ChannelsLast`](crate::offload::channels_last) and before
+//! [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
 //! - Convolutions of other types than float32.
@@ -41,10 +42,10 @@
 //! - Groups of fewer than 4 channels, if channels come first.
 //! - Transposed convolutions with both strides and dilation along one dim, with filters smaller than their strides, or with more
 //!   than 64 phases.
-//! - All convolutions if kernels are switched off.
+//! - All convolutions if kernels are disabled.
 //!
 //! # Never
-//! Moves an epilogue out of its dataflow block, or a convolution behind a call that may write to its operands.
+//! Moves an epilogue out of its dataflow block, or a convolution past a call that may write to its operands.
 
 pub(crate) mod kernel;
 pub(crate) mod matcher;
@@ -60,7 +61,7 @@ use crate::offload::rule::{Rule, RuleInfo, Site, Stage, Verdict};
 use matcher::{Bias, Convolution, Weights, extended};
 use subpixel::Phase;
 
-/// The row of the table.
+/// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "conv",
@@ -72,7 +73,7 @@ pub(super) fn info() -> RuleInfo {
     )
 }
 
-/// The tiles of Winograd's algorithm that the settings choose.
+/// The tile of Winograd's algorithm that the settings select.
 fn winograd(ctx: &PassContext) -> Option<Winograd> {
     match ctx.winograd() {
         "off" => None,
@@ -82,27 +83,27 @@ fn winograd(ctx: &PassContext) -> Option<Winograd> {
 }
 
 struct Conv {
-    /// Weights that are packed already: how, and as what.
+    /// Cached packed weights.
     packed: Vec<(Packing, Tensor)>,
     winograd: Option<Winograd>,
 }
 
-/// Weights and how they are packed.
+/// Weights and how they are packed: the key of the cache.
 struct Packing {
     weights: Tensor,
     layout: String,
     groups: i64,
     shared: bool,
     winograd: Option<Winograd>,
-    /// Which phase of a transposed convolution, in which form.
+    /// The phase of a transposed convolution, and the attributes that its weights depend on.
     phase: Option<(usize, PhaseForm)>,
 }
 
-/// What the weights of a phase follow from, beside those of the convolution: strides, dilation and what is cut off.
+/// The attributes that the weights of a phase depend on: strides, dilation, and what is cropped from the results.
 type PhaseForm = (Vec<i64>, Vec<i64>, Vec<(i64, i64)>);
 
 impl Packing {
-    /// How the constant weights of phase `index` of a convolution are packed.
+    /// The key for the constant weights of phase `index` of a convolution.
     fn of(c: &Convolution, weights: &Tensor, index: usize, phase: &Phase) -> Packing {
         let form = || (c.strides.clone(), c.dilation.clone(), c.pads.clone());
         Packing {
@@ -115,6 +116,7 @@ impl Packing {
         }
     }
 
+    /// Whether two keys are equal.
     fn is(&self, other: &Packing) -> bool {
         self.weights.same(&other.weights)
             && self.layout == other.layout
@@ -176,7 +178,7 @@ impl Rule for Conv {
 }
 
 impl Conv {
-    /// The packed weights of a phase, of which each form exists once, and the number of filters of a panel.
+    /// The packed weights of a phase, which are cached, and the number of filters of a panel.
     fn packed(
         &mut self,
         packing: Packing,

@@ -1,8 +1,8 @@
 //! Packs non-constant weights in the format of [`super::weights`] before the kernel reads them.
 //!
-//! An iteration packs some channels of one panel. Weights whose taps are contiguous, as in frameworks, are read in order for
-//! each filter, and rows of panels are written completely. Packing costs as much as reading the weights two or three times; the
-//! kernel reads them once for each block of 96 results.
+//! An iteration packs some channels of one panel. Weights with contiguous taps, as in frameworks, are read in order for each
+//! filter, and rows of panels are written completely. Packing costs as much as reading the weights two or three times; the kernel
+//! reads them once for each block of 96 results.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -15,9 +15,9 @@ use pliant_tensor::{SHARED_FILTERS, panel_width};
 use super::matcher::Convolution;
 use crate::offload::packing;
 
-/// Channels that an iteration packs: 9 taps of 64 filters take about 10 microseconds.
+/// The number of channels that an iteration packs: 9 taps of 64 filters take about 10 microseconds.
 const CHANNELS: i64 = 16;
-/// Channels of a block of a depthwise convolution, whose packed rows contain all channels.
+/// The number of channels of a block of a depthwise convolution, whose packed rows contain all channels.
 const ALONE: i64 = 64;
 
 /// Non-constant weights.
@@ -33,12 +33,14 @@ pub(super) struct Given {
     pub transposed: bool,
 }
 
-/// How filters are cut into blocks.
+/// How filters are divided into blocks.
 struct Blocks {
-    /// The filters that are divided into blocks separately, and the number of such parts.
+    /// The number of filters of a group. Groups are divided into blocks separately, except for depthwise convolutions and shared
+    /// panels, where all filters count as one group.
     own: i64,
+    /// The number of groups.
     groups: i64,
-    /// Filters of a block.
+    /// The number of filters of a block.
     width: i64,
 }
 
@@ -55,16 +57,17 @@ impl Blocks {
         Blocks { own, groups: c.groups, width }
     }
 
-    /// Blocks of a group.
+    /// The number of blocks of a group.
     fn each(&self) -> i64 {
         (self.own + self.width - 1) / self.width
     }
 
+    /// The number of blocks of all groups.
     fn count(&self) -> i64 {
         self.each() * self.groups
     }
 
-    /// The first filter of a block, and how many it has.
+    /// The first filter of a block, and the number of its filters.
     fn filters(&self, block: &Expr) -> (Expr, Expr) {
         let within = te::floormod(block, &te::int(self.each())) * self.width;
         let first = te::floordiv(block, &te::int(self.each())) * self.own + &within;
@@ -94,7 +97,7 @@ fn weight(c: &Convolution, g: &Given, from: &Tensor, at: (&Expr, &Expr, &[Expr])
     from.at(&index.collect::<Vec<_>>())
 }
 
-/// The loop function that packs the weights of a convolution, and how it is called. Also the number of filters of a panel.
+/// A call of the loop function that packs the weights of a convolution, and the number of filters of a panel.
 pub(super) fn packing(
     func: &mut Function,
     c: &Convolution,

@@ -1,46 +1,46 @@
-//! Transposed convolutions as ordinary ones: with steps of `s` the results that lie `s` apart read the same taps, so that each
-//! of the `s` phases of a dim is a convolution with steps of 1, of every `s`-th tap turned over. No zeros are put between the
-//! inputs, and each result is written once.
+//! Decomposes transposed convolutions into ordinary ones. With a stride of `s`, results at a distance of `s` read the same taps.
+//! Each of the `s` phases of a dim is therefore a convolution with a stride of 1, whose filter is every `s`-th tap in reverse
+//! order. No zeros are inserted between the inputs, and each result is written once.
 
 use pliant_tensor::{Tensor, TensorError};
 
 use super::matcher::{Convolution, Weights};
 use super::non_constant::Given;
 
-/// Phases at most: each is a call.
+/// Maximum number of phases, since each is a kernel call.
 const MOST: i64 = 64;
 
-/// The most taps and the largest dilation of a dim: each tap of a phase is listed.
+/// Maximum number of taps and maximum dilation of a dim, since each tap of a phase is listed.
 const LARGEST: i64 = 1 << 16;
 
-/// The results of a convolution that one call of the kernel computes.
+/// The results of a convolution that one kernel call computes.
 pub(super) struct Phase {
-    /// The ordinary convolution that they are, whose results have no size of their own.
+    /// The ordinary convolution that computes them. The size of its results is not stored.
     pub convolution: Convolution,
-    /// The first of them, in each dim.
+    /// The first result, in each dim.
     pub first: Vec<i64>,
-    /// From one to the next.
+    /// The distance between results, in each dim.
     pub step: Vec<i64>,
 }
 
 /// One dim of a phase.
 struct Line {
-    /// For each tap in the order of the inputs that of the weights.
+    /// For each tap of the phase, in the order of the inputs, the tap of the weights.
     taps: Vec<i64>,
-    /// Zeros before the inputs; negative where the first input is cut off.
+    /// The padding before the inputs; negative if the first input is cropped.
     before: i64,
 }
 
 impl Line {
-    /// The first of the taps, and from one to the next.
+    /// The first tap, and the distance between taps.
     fn even(&self) -> (i64, i64) {
         let first = self.taps.first().copied().unwrap_or(0);
         (first, self.taps.get(1).map_or(0, |next| next - first))
     }
 }
 
-/// Whether a convolution has phases that the kernel takes: all of them with taps and the first input, and not with taps and
-/// results that are both apart. Taps of zeros would do for the others, but not where inputs are infinite.
+/// Whether the kernel supports all phases of a convolution: each phase has taps and reads the first input, and no dim has both
+/// strides and dilation. Zero taps would make the other phases possible, but give wrong results for infinite inputs.
 pub(super) fn apply(c: &Convolution) -> bool {
     if c.transposed.is_none() {
         return true;
@@ -58,10 +58,10 @@ pub(super) fn apply(c: &Convolution) -> bool {
         })
 }
 
-/// The phases of a convolution: itself, where it is an ordinary one.
+/// The phases of a convolution. An ordinary convolution is its only phase.
 ///
 /// # Errors
-/// Memory.
+/// If memory cannot be allocated.
 pub(super) fn of(c: &Convolution) -> Result<Vec<Phase>, TensorError> {
     if c.transposed.is_none() {
         let (first, step) = (vec![0; c.dims], vec![1; c.dims]);
@@ -101,8 +101,8 @@ fn phase(c: &Convolution, index: i64) -> Result<Phase, TensorError> {
     Ok(Phase { convolution, first, step: c.strides.clone() })
 }
 
-/// Dim `k` of the results from `first` on. Result `first + s * m` reads input `m + place - j` with tap `rest + s * j`, where
-/// `place` and `rest` are `first` and what is cut off, divided by `s`.
+/// Dim `k` of the phase that starts at result `first`. Result `first + s * m` reads input `m + place - j` with tap `rest + s * j`,
+/// where `place` and `rest` are the quotient and the remainder of `first` plus what is cropped, divided by `s`.
 fn line(c: &Convolution, k: usize, first: i64) -> Line {
     let (size, step, dilation) = (c.kernel[k], c.strides[k], c.dilation[k]);
     let at = first.saturating_add(c.pads[k].0);
@@ -112,7 +112,7 @@ fn line(c: &Convolution, k: usize, first: i64) -> Line {
     Line { taps, before: (own - 1) * dilation - place }
 }
 
-/// The weights of a phase, filters of all groups first, then the channels of a group.
+/// The weights of a phase. Filters of all groups come first, then the channels of a group, then taps.
 fn weights(c: &Convolution, whole: &Tensor, lines: &[Line]) -> Result<Tensor, TensorError> {
     let data = whole.to_vec::<f32>()?;
     let stride = |letter: char| -> i64 {

@@ -1,15 +1,17 @@
-//! Constant weights in the form that the kernel reads.
+//! Packs constant weights for the kernel.
 
 use pliant_tensor::{Tensor, TensorError, Winograd, pack_panels, shared_place};
 
 use super::matcher::Convolution;
 
-/// The panels of `[taps * channels of a group, filters of a group]` for each group, one after the other; `[taps, channels]`
-/// where each channel has a filter of its own; panels of 16 filters of several groups where these share them; kernels that were
-/// turned where that pays.
+/// Packs weights in the form that the convolution needs:
+/// - `[taps, channels]` if each channel has its own filter.
+/// - Panels of transformed filters for Winograd's algorithm.
+/// - Panels of 16 filters of several groups if groups share panels.
+/// - Otherwise the panels of `[taps * channels of a group, filters of a group]` for each group, one after the other.
 ///
 /// # Errors
-/// Memory.
+/// If memory cannot be allocated.
 pub(super) fn packed(c: &Convolution, weights: &Tensor) -> Result<Tensor, TensorError> {
     let data = weights.to_vec::<f32>()?;
     let strides = strides(c, weights);
@@ -70,7 +72,8 @@ fn shared(
     Tensor::from_slice(&[all.len() as i64], &all)
 }
 
-/// The panels of `[numbers * channels, filters]` of kernels that were turned; `at` is the weight of a filter, a channel and a tap.
+/// The panels of `[numbers * channels, filters]` of filters that are transformed for Winograd's algorithm. `at` returns the weight
+/// of a filter, a channel and a tap.
 fn turned(
     c: &Convolution,
     form: Winograd,
@@ -91,7 +94,7 @@ fn turned(
     pack_panels(&Tensor::from_slice(&[rows, c.filters], &matrix)?, false)
 }
 
-/// From filter to filter, channel to channel, and tap to tap of each dim.
+/// The strides between filters, between channels, and between the taps of each dim.
 fn strides(c: &Convolution, weights: &Tensor) -> Vec<i64> {
     let shape = weights.shape();
     let letters = std::iter::once('O').chain(['I']).chain("DHW"[3 - c.dims..].chars());

@@ -10,7 +10,7 @@ use crate::offload::integer_sums::Finish;
 use crate::offload::kernel_attributes::KernelAttributes;
 use crate::offload::rules::matmul_int8::weights::Weights;
 
-/// The call.
+/// The kernel call of a convolution and its epilogue.
 pub(super) fn call(func: &mut Function, found: &Finished, weights: &Weights) -> NewKernelCall {
     let c = &found.convolution;
     let width = if c.is_depthwise() { 1 } else { weights.quads.shape()[2] };
@@ -34,7 +34,7 @@ pub(super) fn call(func: &mut Function, found: &Finished, weights: &Weights) -> 
     }
 }
 
-/// The call that also finishes the sums.
+/// Adds the epilogue to the call.
 fn finished(call: NewKernelCall, f: &Finish) -> NewKernelCall {
     let call = call
         .optional("terms", f.terms)

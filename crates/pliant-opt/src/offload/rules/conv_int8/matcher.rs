@@ -1,4 +1,4 @@
-//! Convolutions of integers with constant weights.
+//! Matches int32 convolutions of 8-bit integers with constant weights.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, DType};
@@ -11,34 +11,34 @@ use crate::offload::dequantized::{integers, is_one};
 use crate::offload::integer_sums::{CAST, Finish, SUBTRACT};
 use crate::offload::rules::conv::matcher::{data_layout, each, pads};
 
-/// A convolution of integers.
+/// An int32 convolution of 8-bit integers with constant weights.
 #[derive(Clone, Debug)]
 pub(crate) struct Convolution {
-    /// Spatial dims.
+    /// The number of spatial dims.
     pub dims: usize,
     /// The input, of int8 or uint8.
     pub x: Expr,
-    /// Its zero point of int32, one number.
+    /// Its per-tensor zero point, of int32.
     pub zero: Option<Expr>,
     pub weights: Tensor,
-    /// The place of each dim of the weights: filters, channels of a group, then the kernel.
+    /// The axes of the weights: filters, channels of a group, then the spatial dims.
     pub places: Vec<usize>,
     pub groups: i64,
     pub channels: i64,
     pub filters: i64,
-    /// Size of the kernel.
+    /// The size of the filters.
     pub kernel: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilation: Vec<i64>,
-    /// What is added before and after.
+    /// The padding before and after each dim.
     pub pads: Vec<(i64, i64)>,
     /// Whether the channels of input and results come last.
     pub last: bool,
-    /// The variable that it is.
+    /// The variable that holds the results.
     pub result: Var,
 }
 
-/// A convolution and what follows it.
+/// A convolution and its epilogue.
 #[derive(Clone, Debug)]
 pub(super) struct Finished {
     pub convolution: Convolution,
@@ -46,7 +46,7 @@ pub(super) struct Finished {
 }
 
 impl Finished {
-    /// The variable that the whole is.
+    /// The variable that holds the result of the epilogue.
     pub fn result(&self) -> Var {
         self.finish.as_ref().map_or(self.convolution.result, |f| f.result)
     }
@@ -56,15 +56,15 @@ fn is_byte(dtype: Option<DType>) -> bool {
     matches!(dtype, Some(DType::Int8 | DType::UInt8))
 }
 
-/// Whether a value is a convolution of int32 with constant weights.
+/// Whether a value is an int32 convolution with constant weights.
 pub(crate) fn may_be(func: &Function, value: Expr) -> bool {
     let args = CONVOLUTIONS[..3].iter().find_map(|&op| operands(func, value, op));
     func.ty(value).dtype() == Some(DType::Int32)
         && args.is_some_and(|(args, _)| matches!(func.expr(args[1]), ExprData::Constant(_)))
 }
 
-/// The convolution that a binding is. What its input was made of is read where it stands, so nothing may have been written in
-/// between.
+/// The convolution that a binding is. The kernel reads the source of the cast input at the position of the convolution, so no write
+/// may happen in between.
 pub(crate) fn convolution(func: &Function, defs: &Defs, binding: Binding) -> Option<Convolution> {
     if !may_be(func, binding.value) {
         return None;
@@ -110,7 +110,7 @@ pub(crate) fn convolution(func: &Function, defs: &Defs, binding: Binding) -> Opt
     (known && some && margin && fit(&c)).then_some(c)
 }
 
-/// The bytes that an input of int32 is made of, and the number that was taken from them.
+/// The 8-bit tensor that an int32 input is cast from, and the zero point that is subtracted.
 fn input(func: &Function, defs: &Defs, e: Expr, place: Var) -> Option<(Expr, Option<Expr>)> {
     let value = |e: Expr| defs.value_beside(func, e, place);
     let (mut x, mut zero) = (e, None);
@@ -127,7 +127,7 @@ fn input(func: &Function, defs: &Defs, e: Expr, place: Var) -> Option<(Expr, Opt
     is_byte(func.ty(x).dtype()).then_some((x, zero))
 }
 
-/// Whether a zero point is surely of the type of the bytes.
+/// Whether a zero point is known to fit the type of the 8-bit input.
 fn is_of_byte(func: &Function, defs: &Defs, (zero, x): (Expr, Expr), place: Var) -> bool {
     let range = match func.ty(x).dtype() {
         Some(DType::Int8) => -128..=127,

@@ -1,10 +1,10 @@
 //! # What it does
-//! Offloads int32 convolutions to int8 library kernels if the input is a cast int8 or uint8 tensor, with or without a zero
-//! point, and each filter of the constant weights fits 8 bits up to an offset. The constant is packed for the kernel
-//! ([`pliant_tensor::pack_quads`]), together with the sums of its filters. Operators that alone read a result in its dataflow
-//! block become the epilogue, in this order: a per-filter int32 term, the cast to float32, a per-tensor factor, per-filter
-//! factors, a bias, an activation, and requantization (division by one number, rounding, shift, clipping). Results are
-//! bit-exact, except that an activation may change the sign of a zero.
+//! Offloads int32 convolutions to int8 library kernels if the input is a cast int8 or uint8 tensor, with or without a zero point,
+//! and each filter of the constant weights fits 8 bits up to an offset. The constant is packed for the kernel
+//! ([`pliant_tensor::pack_quads`]), together with the sums of its filters. Operators that are the only readers of a result in its
+//! dataflow block become the epilogue, in this order: a per-filter int32 term, the cast to float32, a per-tensor factor, per-filter
+//! factors, a bias, an activation, and requantization (division by one number, rounding, shift, clipping). Results are bit-exact,
+//! except that an activation may change the sign of a zero.
 //!
 //! # Before
 //! ```python
@@ -37,15 +37,18 @@
 //! ```
 //!
 //! # Requires
-//! That the weights are a constant already ([`FoldConstant`](crate::canonicalize::fold_constant)) and channels come last
-//! ([`ChannelsLast`](crate::offload::channels_last)). It is of use before [`LegalizeOps`](crate::lower::legalize_ops).
+//! Constant weights ([`FoldConstant`](crate::canonicalize::fold_constant)) and channels that come last
+//! ([`ChannelsLast`](crate::offload::channels_last)). It should run before [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! Convolutions of other types, transposed ones, those whose channels come first, filters that span more than 8 bits, and with
-//! margins those whose zero point may be no byte; all of them where kernels are switched off.
+//! - Convolutions of other types, and transposed ones.
+//! - Convolutions with channels first.
+//! - Convolutions with filters that span more than 8 bits.
+//! - Padded convolutions whose zero point is not known to fit 8 bits.
+//! - All convolutions if kernels are disabled.
 //!
 //! # Never
-//! Moves a read behind a call that may write into what it reads.
+//! Moves a read past a call that may write to the tensor.
 
 mod kernel;
 pub(crate) mod matcher;
@@ -58,7 +61,7 @@ use crate::offload::integer_sums::{Sums, finish_of};
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 use matcher::Finished;
 
-/// The row of the table.
+/// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "conv_int8",

@@ -1,4 +1,4 @@
-//! Weights in the form that the kernel reads.
+//! Packs weights for the kernel.
 
 use pliant_tensor::{Tensor, TensorError};
 
@@ -7,17 +7,17 @@ use crate::offload::dequantized::integers;
 use crate::offload::rules::matmul_int8::weights::{self as matrix, Weights};
 
 impl Convolution {
-    /// Whether each channel has a filter of its own.
+    /// Whether each channel has its own filter.
     pub fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// Products of a sum.
+    /// The number of products of a sum.
     fn products(&self) -> i64 {
         self.kernel.iter().product::<i64>() * (self.channels / self.groups)
     }
 
-    /// Where the weight of a filter, a tap and a channel of a group lies.
+    /// The offset of the weight of a filter, a tap and a channel of a group.
     fn place(&self, filter: i64, tap: i64, channel: i64) -> usize {
         let shape = self.weights.shape();
         let stride = |k: usize| shape[self.places[k] + 1..].iter().product::<i64>();
@@ -30,14 +30,14 @@ impl Convolution {
         place as usize
     }
 
-    /// The places of a filter's weights, taps in row-major order and then channels.
+    /// The offsets of a filter's weights: taps in row-major order, then channels.
     fn filter(&self, filter: i64) -> impl Iterator<Item = usize> + '_ {
         let own = self.channels / self.groups;
         (0..self.products()).map(move |p| self.place(filter, p / own, p % own))
     }
 }
 
-/// Whether each filter fits 8 bits but for a number of its own.
+/// Whether each filter fits 8 bits up to an offset of its own.
 pub(super) fn fit(c: &Convolution) -> bool {
     let Ok(Some(data)) = integers(&c.weights) else { return false };
     (0..c.filters).all(|filter| {
@@ -47,12 +47,12 @@ pub(super) fn fit(c: &Convolution) -> bool {
     })
 }
 
-/// The quads of `[taps * channels of a group, filters of a group]` for each group, one after the other; bytes of
-/// `[taps, channels]`, and zeros up to a multiple of four taps, where each channel has a filter of its own. `None` where a filter
-/// does not fit.
+/// Packs the matrix `[taps * channels of a group, filters of a group]` of each group into quads, one group after the other. If each
+/// channel has its own filter, the weights are packed as bytes of `[taps, channels]`, with zeros up to a multiple of four taps.
+/// `None` if a filter does not fit 8 bits.
 ///
 /// # Errors
-/// Memory.
+/// If memory cannot be allocated.
 pub(super) fn packed(c: &Convolution) -> Result<Option<Weights>, TensorError> {
     let Some(data) = integers(&c.weights)? else { return Ok(None) };
     let each = c.filters / c.groups;
@@ -75,7 +75,7 @@ pub(super) fn packed(c: &Convolution) -> Result<Option<Weights>, TensorError> {
         }
     }
     if c.is_depthwise() {
-        // The first column of each panel.
+        // Keep the first column of each panel: a group has one filter.
         let (rows, width) = (shape[1] * 4, shape[2]);
         let place = |tap: i64, group: i64| ((group * shape[1] + tap / 4) * width * 4) + tap % 4;
         let all = (0..rows).flat_map(|tap| (0..c.groups).map(move |group| place(tap, group)));

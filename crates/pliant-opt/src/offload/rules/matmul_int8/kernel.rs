@@ -1,4 +1,4 @@
-//! The loop function of a product of integers: one call of the kernel `matmul_int8`.
+//! The loop function of an integer matmul: one call of the kernel `matmul_int8`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -11,7 +11,7 @@ use super::matcher::Product;
 use super::weights::Weights;
 use crate::offload::dequantized::is_one;
 
-/// The loop function and how it is called.
+/// A call of the loop function.
 pub(super) fn call(
     func: &mut Function,
     p: &Product,
@@ -39,7 +39,7 @@ pub(super) fn call(
         shape.push(te::int(n));
         let dtype = if finish.is_some() { DType::Float32 } else { DType::Int32 };
         let rows = leads.iter().fold(te::int(1), |rows, d| rows * d);
-        // A number for each row, or one for all.
+        // One number for each row, or one number that is broadcast to all rows.
         let flat = |tensor| TensorView::from(tensor).flatten();
         let by_rows = |tensor, each| {
             let all = flat(tensor);

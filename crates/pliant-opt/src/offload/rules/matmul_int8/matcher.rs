@@ -1,4 +1,4 @@
-//! Products of integers with constant right operands.
+//! Matches int32 matmuls of 8-bit integers by constants.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
@@ -9,16 +9,16 @@ use crate::common::products::{MATMUL, operands};
 use crate::offload::dequantized::fits_rows;
 use crate::offload::integer_sums::{CAST, Finish, SUBTRACT};
 
-/// A product of integers.
+/// An int32 matmul of 8-bit integers by a constant.
 #[derive(Clone, Debug)]
 pub(super) struct Product {
     /// The left operand, of int8 or uint8.
     pub x: Expr,
-    /// Its zero point of int32: one number, or one for each row.
+    /// Its per-tensor or per-row zero point, of int32.
     pub zero: Option<Expr>,
-    /// The variable that the product is.
+    /// The variable that holds the product.
     pub result: Var,
-    /// What follows it.
+    /// The epilogue.
     pub finish: Option<Finish>,
 }
 
@@ -26,12 +26,12 @@ fn is_byte(dtype: Option<DType>) -> bool {
     matches!(dtype, Some(DType::Int8 | DType::UInt8))
 }
 
-/// Whether a product is of integers.
+/// Whether the result of a matmul is int32.
 pub(super) fn is_integer(func: &Function, binding: Binding) -> bool {
     func.ty(binding.value).dtype() == Some(DType::Int32)
 }
 
-/// The constant matrix that a product of int32 has on its right.
+/// The constant matrix that is the right operand of an int32 matmul.
 pub(super) fn weights(func: &Function, binding: Binding) -> Option<&Tensor> {
     let args = operands(func, binding.value, MATMUL)?.0;
     let ExprData::Constant(c) = func.expr(args[1]) else { return None };
@@ -43,8 +43,8 @@ pub(super) fn weights(func: &Function, binding: Binding) -> Option<&Tensor> {
     fits.then_some(weights)
 }
 
-/// The product that a binding is. What its left operand was made of is read where the product stands, so nothing may have been
-/// written in between.
+/// The matmul that a binding is. The kernel reads the source of the cast left operand at the position of the matmul, so no write
+/// may happen in between.
 pub(super) fn product(
     func: &Function,
     defs: &Defs,

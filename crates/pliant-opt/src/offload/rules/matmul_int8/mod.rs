@@ -1,9 +1,9 @@
 //! # What it does
-//! Offloads int32 matmuls to int8 library kernels if the left operand is a cast int8 or uint8 tensor, with or without a zero
-//! point, and each column of the constant right operand fits 8 bits up to an offset. The constant is packed for the kernel
-//! ([`pliant_tensor::pack_quads`]), together with the sums of its columns. Operators that alone read a result in its dataflow
-//! block become the epilogue, in this order: the cast to float32, a per-tensor or per-row factor, per-column factors, a bias,
-//! an activation. Results are bit-exact, except that an activation may change the sign of a zero.
+//! Offloads int32 matmuls to int8 library kernels if the left operand is a cast int8 or uint8 tensor, with or without a zero point,
+//! and each column of the constant right operand fits 8 bits up to an offset. The constant is packed for the kernel
+//! ([`pliant_tensor::pack_quads`]), together with the sums of its columns. Operators that are the only readers of a result in its
+//! dataflow block become the epilogue, in this order: the cast to float32, a per-tensor or per-row factor, per-column factors, a
+//! bias, an activation. Results are bit-exact, except that an activation may change the sign of a zero.
 //!
 //! # Before
 //! ```python
@@ -38,15 +38,17 @@
 //! ```
 //!
 //! # Requires
-//! That the right operand is a constant already ([`FoldConstant`](crate::canonicalize::fold_constant)). It is of use before
+//! A constant right operand ([`FoldConstant`](crate::canonicalize::fold_constant)). It should run before
 //! [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! Products of other types, of constants of another rank than 2 or whose columns span more than 8 bits, those with a zero
-//! point for each element, and all of them where kernels are switched off.
+//! - Products of other types.
+//! - Products by constants of another rank than 2, or with columns that span more than 8 bits.
+//! - Products with a zero point for each element.
+//! - All products if kernels are disabled.
 //!
 //! # Never
-//! Moves a read behind a call that may write into what it reads.
+//! Moves a read past a call that may write to the tensor.
 
 mod kernel;
 mod matcher;
@@ -60,7 +62,7 @@ use crate::offload::integer_sums::{Sums, finish_of};
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 use weights::Weights;
 
-/// The row of the table.
+/// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "matmul_int8",
@@ -73,7 +75,7 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct MatmulInt8 {
-    /// Constants that were tried already, with what became of them.
+    /// Cached packed constants; `None` for those that do not fit 8 bits.
     packed: Vec<(Tensor, Option<Weights>)>,
 }
 
@@ -106,7 +108,7 @@ impl Rule for MatmulInt8 {
 }
 
 impl MatmulInt8 {
-    /// The packed form of a constant, made once; `None` if it does not fit 8 bits.
+    /// The packed form of a constant, which is cached; `None` if it does not fit 8 bits.
     fn packed(&mut self, weights: &Tensor) -> Result<Option<Weights>, pliant_tensor::TensorError> {
         if let Some((_, packed)) = self.packed.iter().find(|(w, _)| w.same(weights)) {
             return Ok(packed.clone());

@@ -1,24 +1,24 @@
-//! Constant right operands in the form that the kernel reads.
+//! Packs constant right operands for the kernel.
 
 use pliant_tensor::{Tensor, TensorError, pack_quads};
 
 use crate::offload::dequantized::integers;
 
-/// A constant in quads.
+/// A constant, packed into quads of four adjacent rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
     /// `[panels, quads, width, 4]` of int8.
     pub quads: Tensor,
     /// The sums of the columns, of int32.
     pub sums: Tensor,
-    /// The zero points of the columns, of int32, where they are not all 0.
+    /// The zero points of the columns, of int32, unless all are 0.
     pub zeros: Option<Tensor>,
 }
 
-/// The quads of a matrix of integers; `None` where a column spans more than 8 bits.
+/// Packs a matrix of integers; `None` if a column spans more than 8 bits.
 ///
 /// # Errors
-/// Memory.
+/// If memory cannot be allocated.
 pub(crate) fn packed(matrix: &Tensor) -> Result<Option<Weights>, TensorError> {
     let &[k, n] = matrix.shape() else { return Ok(None) };
     let (k, n) = (k as usize, n as usize);

@@ -1,4 +1,4 @@
-//! The call of the kernel `recurrent`, and the loop function that prepares the lengths of sequences.
+//! The call of the kernel `recurrent`, and the loop function that prepares sequence lengths.
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -22,7 +22,7 @@ pub(super) struct Prepared {
     pub lengths: Option<RelaxExpr>,
 }
 
-/// The call.
+/// The kernel call.
 pub(super) fn call(l: &Layer, p: &Prepared) -> NewKernelCall {
     NewKernelCall::new(&KERNEL)
         .operand("x", l.x)
@@ -38,8 +38,11 @@ pub(super) fn call(l: &Layer, p: &Prepared) -> NewKernelCall {
         .attribute("reverse", AttrValue::Bool(l.reverse))
 }
 
-/// The loop function that converts lengths to int64, and how it is called; `None` without dims of the input. Lengths out of
-/// range fail, or if they are `trusted`, are clamped.
+/// A call of the loop function that converts sequence lengths to int64. Lengths out of range are an error, or are clamped if they
+/// are `trusted`.
+///
+/// # Errors
+/// If the shape of the input is unknown.
 pub(super) fn lengths(
     func: &mut Function,
     l: &Layer,
@@ -59,7 +62,7 @@ pub(super) fn lengths(
     })
 }
 
-/// Copies lengths, clamped to the range from 0 to the number of steps.
+/// Copies lengths, and clamps them to the range from 0 to the number of steps.
 fn clamped_lengths(b: &mut te::Body, steps: &Expr, from: &Tensor, to: &Tensor) {
     b.for_("n", &from.shape()[0], |b, n| {
         let n = std::slice::from_ref(n);

@@ -1,4 +1,4 @@
-//! Recurrent layers whose cells the kernel has.
+//! Matches recurrent layers whose cells the kernel supports.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
@@ -14,29 +14,30 @@ pub(super) const LSTM: Op = Op::new("relax.nn.lstm");
 pub(super) const GRU: Op = Op::new("relax.nn.gru");
 pub(super) const RNN: Op = Op::new("relax.nn.rnn");
 
-/// Steps of all sequences from which packing weights that a run gives pays, as far as a program tells how many there are. Loops
-/// read weights as they lie: one step of an LSTM of 256 units takes them 0.16 ms, and the kernel 0.55 with one thread and 0.27 with
-/// two; two steps take 0.29, 0.58 and 0.30, three 0.55, 0.60 and 0.32, and 16 take 2.3, 0.83 and 0.42.
+/// Minimum number of steps of all sequences for which packing non-constant weights is profitable, if the number is known at compile
+/// time. Loops read weights without packing. Times for an LSTM of 256 units, in loops, in the kernel with one thread, and in the
+/// kernel with two threads: 0.16, 0.55 and 0.27 ms for one step; 0.29, 0.58 and 0.30 ms for two; 0.55, 0.60 and 0.32 ms for three;
+/// 2.3, 0.83 and 0.42 ms for 16.
 const PACKED_LEAST: i64 = 3;
 
-/// The operands of the operators, in order.
+/// The indices of optional operands.
 const BIAS: usize = 3;
 const LENGTHS: usize = 4;
 const FIRST_OUTPUT: usize = 5;
 const FIRST_CELL: usize = 6;
 const PEEPHOLES: usize = 7;
 
-/// Weights, biases or peepholes, by their sizes.
+/// Weights, biases or peepholes.
 #[derive(Clone, Debug)]
 pub(super) enum Weights {
-    /// Those that the compiler packs.
+    /// A constant, which the compiler packs.
     Constant(Tensor),
-    /// Those that a run packs.
+    /// A non-constant operand, which is packed at run time, and its sizes.
     Given(Expr, Vec<i64>),
 }
 
 impl Weights {
-    /// Those of an operand; none where its sizes or its type are not what the kernel takes.
+    /// The weights that an operand holds; `None` if it is not float32 or its sizes are not constants.
     fn of(func: &Function, e: Expr) -> Option<Weights> {
         let ty = func.ty(e);
         if ty.dtype() != Some(DType::Float32) {
@@ -56,7 +57,7 @@ impl Weights {
         }
     }
 
-    /// Whether two are the same, and constants.
+    /// Whether both are the same constant.
     pub fn same_constant(&self, other: &Weights) -> bool {
         match (self, other) {
             (Weights::Constant(a), Weights::Constant(b)) => a.same(b),
@@ -65,14 +66,14 @@ impl Weights {
     }
 }
 
-/// A layer.
+/// A recurrent layer.
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
     pub op: Op,
     pub cell: Cell,
     pub directions: i64,
     pub reverse: bool,
-    /// Whether sequences come before steps.
+    /// Whether the dim of sequences comes before the dim of steps.
     pub batched: bool,
     pub input: i64,
     pub hidden: i64,
@@ -98,13 +99,13 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Operand `i` where it is given.
+    /// Operand `i`, unless it is absent.
     fn given(&self, i: usize) -> Option<Expr> {
         let e = resolve_null(self.nulls, self.func, *self.args.get(i)?);
         if is_left_out(self.func, e) { None } else { Some(e) }
     }
 
-    /// The weights that operand `i` is, where it is given; none where the kernel does not take them.
+    /// The weights of operand `i`: `Some(None)` if it is absent, `None` if the kernel does not support them.
     fn weights(&self, i: usize) -> Option<Option<Weights>> {
         match self.given(i) {
             None => Some(None),
@@ -112,7 +113,7 @@ impl Call<'_> {
         }
     }
 
-    /// An attribute that is there and no `None`.
+    /// An attribute, unless it is absent or `None`.
     fn attr(&self, name: &str) -> Option<&AttrValue> {
         self.attrs.get(name).filter(|v| !v.is_none())
     }
@@ -121,7 +122,7 @@ impl Call<'_> {
         self.attr(name).is_some_and(|v| v.as_bool() != Some(false))
     }
 
-    /// Whether the activations are these, in each direction.
+    /// Whether the activations of each direction are the usual ones.
     fn activates(&self, usual: &[&str]) -> bool {
         let Some(given) = self.attr("activations") else { return true };
         let AttrValue::List(given) = given else { return false };
@@ -132,7 +133,7 @@ impl Call<'_> {
     }
 }
 
-/// The cell of a call: that of the operator with its usual activations, no limit of the sums, and gates of their own.
+/// The cell of a call; `None` for activations other than the usual ones, for `clip`, and for `input_forget`.
 fn cell(op: Op, call: &Call<'_>) -> Option<Cell> {
     let (cell, usual): (_, &[&str]) = match op {
         LSTM if !call.flag("input_forget") => (Cell::Lstm, &["Sigmoid", "Tanh", "Tanh"]),
@@ -147,7 +148,7 @@ fn cell(op: Op, call: &Call<'_>) -> Option<Cell> {
 impl Layer {
     /// Whether all operands are known to have sizes that fit each other.
     fn fits(&self, func: &Function) -> bool {
-        // A tensor without elements may have dims of which no other is a multiple.
+        // Products of sizes may overflow, because a tensor without elements may have dims of any size.
         let times = |by: i64, size: i64| size.checked_mul(by);
         let d = self.directions;
         let Some(rows) = times(self.cell.gates() as i64, self.hidden) else { return false };
@@ -155,7 +156,7 @@ impl Layer {
             return false;
         };
         let of = |t: Option<&Weights>, shape: &[i64]| t.is_none_or(|t| t.shape() == shape);
-        // Panels have at most 16 columns for each unit, of which some are filled up; a type may tell of more than can be counted.
+        // Panels have at most 16 columns for each unit, including padding. The number of packed elements must not overflow.
         let most = times(16 * d, self.hidden.saturating_add(64))
             .and_then(|n| n.checked_mul(self.input.max(self.hidden).saturating_add(1)));
         let weights = most.is_some()
@@ -185,8 +186,7 @@ impl Layer {
         weights && some && lengths && state(self.first_output) && state(self.first_cell)
     }
 
-    /// Whether the weights are not constant, and the steps of all sequences are known to be so few
-    /// that packing them does not pay.
+    /// Whether the weights are non-constant, and the steps of all sequences are known to be so few that packing is not profitable.
     fn has_few_steps(&self, func: &Function) -> bool {
         let Some(&[first, second, _]) = func.ty(self.x).dims() else { return false };
         let count = func.syms.as_int(first).zip(func.syms.as_int(second));
@@ -198,7 +198,7 @@ impl Layer {
 /// The layer that a binding is.
 ///
 /// # Errors
-/// Why the kernel does not compute it.
+/// The reason why the kernel does not compute it.
 pub(super) fn layer(
     func: &Function,
     nulls: &FxHashMap<Var, Expr>,
@@ -222,7 +222,7 @@ pub(super) fn layer(
     }
 }
 
-/// The layer of a cell; `None` where its weights are not of known sizes.
+/// The layer of a cell; `None` if the sizes of its weights are unknown.
 fn sized(call: &Call<'_>, (op, cell): (Op, Cell), binding: Binding) -> Option<Layer> {
     let (w, r) = (call.weights(1)??, call.weights(2)??);
     let (&[directions, _, input], &[_, _, hidden]) = (w.shape(), r.shape()) else { return None };

@@ -1,7 +1,7 @@
 //! # What it does
-//! Offloads LSTM, GRU and plain recurrent layers to a library kernel and packs their weights: constants at compile time into
-//! panels in which the gates of the same units are adjacent, other weights by a loop function at each call. Both directions,
-//! sequence lengths, initial states and peepholes are part of the call.
+//! Offloads LSTM, GRU and plain recurrent layers to a library kernel and packs their weights: constants at compile time into panels
+//! in which the gates of the same units are adjacent, other weights by a loop function at each call. Both directions, sequence
+//! lengths, initial states and peepholes are part of the call.
 //!
 //! # Before
 //! ```python
@@ -28,12 +28,13 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. It is of use before [`LegalizeOps`](crate::lower::legalize_ops).
+//! Nothing. It should run before [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! Layers of other types than float32, of sizes that must yet be checked, with other activations than the usual ones, with `clip`
-//! or `input_forget`, those of weights that are no constants over one or two steps in all, and all of them where kernels are
-//! switched off.
+//! - Layers of other types than float32, or of sizes that must be checked at run time.
+//! - Layers with activations other than the usual ones, with `clip`, or with `input_forget`.
+//! - Layers with non-constant weights over one or two steps in all.
+//! - All layers if kernels are disabled.
 //!
 //! # Never
 //! Keeps the order in which products are summed.
@@ -55,7 +56,7 @@ use crate::offload::rule::{Rule, RuleInfo, Site, Stage, Verdict};
 use matcher::{GRU, LSTM, Layer, RNN, Weights};
 use weights::Packed;
 
-/// The row of the table.
+/// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "recurrent",
@@ -74,9 +75,9 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct Recurrent {
-    /// Layers whose weights are packed already.
+    /// Cached packed weights, by layer.
     packed: Vec<(Layer, Packed)>,
-    /// Whether lengths are in range.
+    /// Whether lengths are trusted to be in range.
     trusted: bool,
     /// The variables of the function that hold absent operands.
     nulls: FxHashMap<Var, Expr>,
@@ -144,7 +145,7 @@ impl Rule for Recurrent {
 type Pack = fn(&mut Function, &Layer, Expr) -> Result<TirCall, LegalizeError>;
 
 impl Recurrent {
-    /// The packed weights of a layer, made once for equal constants.
+    /// The packed weights of a layer, which are cached for equal constants.
     fn packed(&mut self, l: &Layer) -> Result<Packed, pliant_tensor::TensorError> {
         if let Some((_, packed)) = self.packed.iter().find(|(known, _)| alike(known, l)) {
             return Ok(packed.clone());

@@ -1,6 +1,6 @@
 //! Packs non-constant weights in the format of `pliant_tensor::gates` before the kernel reads them.
 //!
-//! An iteration packs a gate of 16 units: it reads their weights in order and writes what is contiguous in a panel.
+//! An iteration packs one gate of 16 units: it reads their weights in order and writes contiguous parts of a panel.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -13,30 +13,30 @@ use pliant_tensor::gates::{Cell, INPUT_WIDTH, UNITS};
 use super::matcher::Layer;
 use crate::offload::packing::packing;
 
-/// The loop function that packs, and how it is called.
+/// A call of a loop function that packs.
 type Packing = Result<TirCall, LegalizeError>;
 
-/// Units that an iteration packs.
+/// The number of units that an iteration packs.
 const EACH: i64 = UNITS as i64;
 
-/// Gates that are packed together: the first, how many, and the columns of a panel.
+/// Gates that are packed together: the first, their number, and the number of columns of a panel.
 type Part = (i64, i64, i64);
 
-/// Columns of some gates of all units, in whole panels.
+/// The number of columns of a part for all units, rounded up to whole panels.
 fn columns(l: &Layer, (_, gates, width): Part) -> i64 {
     let units = (l.hidden + EACH - 1) / EACH * EACH;
     (units * gates + width - 1) / width * width
 }
 
-/// Units of block `q` of some gates that there are, and the first.
+/// The first unit of block `q` of a part with `gates` gates, and the number of units of the block that exist.
 fn units(l: &Layer, q: &Expr, gates: i64) -> (Expr, Expr) {
     let first = te::floordiv(q, &te::int(gates)) * EACH;
     let rest = te::binary(BinOp::Max, &(te::int(l.hidden) - &first), &te::int(0));
     (first, te::binary(BinOp::Min, &rest, &te::int(EACH)))
 }
 
-/// Packs some gates of weights `[directions, gates * hidden, k]` into panels that begin at `start` of each direction's `all`
-/// columns.
+/// Packs a part of the weights `[directions, gates * hidden, k]` into panels. They begin at column `start` of the `all` columns of
+/// each direction.
 fn pack(b: &mut te::Body, l: &Layer, from: &Tensor, to: &Tensor, part: Part, start: i64, all: i64) {
     let (gate, gates, width) = part;
     let k = l.k(from);
@@ -46,7 +46,7 @@ fn pack(b: &mut te::Body, l: &Layer, from: &Tensor, to: &Tensor, part: Part, sta
         let d = b.let_("d", &te::floordiv(turn, &te::int(blocks)));
         let q = b.let_("q", &te::floormod(turn, &te::int(blocks)));
         let (first, count) = units(l, &q, gates);
-        // Loops whose ends are known are unrolled.
+        // Loops with constant bounds are unrolled.
         let count = if whole { te::int(EACH) } else { b.let_("count", &count) };
         let row = (te::floormod(&q, &te::int(gates)) + te::int(gate)) * l.hidden + first;
         let row = b.let_("row", &row);
@@ -71,13 +71,13 @@ fn pack(b: &mut te::Body, l: &Layer, from: &Tensor, to: &Tensor, part: Part, sta
 }
 
 impl Layer {
-    /// Elements of a row of weights.
+    /// The number of elements of a row of weights.
     fn k(&self, from: &Tensor) -> i64 {
         from.shape()[2].as_int().unwrap_or(0)
     }
 }
 
-/// The packed input weights.
+/// A call that packs the input weights.
 pub(super) fn input(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing {
     let part = (0, l.cell.gates() as i64, INPUT_WIDTH as i64);
     let all = columns(l, part);
@@ -87,7 +87,7 @@ pub(super) fn input(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing 
     })
 }
 
-/// The packed weights of the state, for each product of a step.
+/// A call that packs the recurrent weights, for each product of a step.
 pub(super) fn state(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing {
     let parts = || {
         let phases = l.cell.phases().iter();
@@ -103,7 +103,7 @@ pub(super) fn state(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing 
     })
 }
 
-/// The packed biases: sums of those of the input and of the state, except for the last gate if the reset gate is applied
+/// A call that packs the biases: sums of those of the input and of the state, except for the last gate if the reset gate is applied
 /// between them.
 pub(super) fn bias(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing {
     let all = columns(l, (0, l.cell.biases() as i64, EACH));

@@ -1,25 +1,25 @@
-//! Constant weights in the form that the kernel reads.
+//! Packs constant weights for the kernel.
 
 use pliant_tensor::gates::{pack_bias, pack_input, pack_state};
 use pliant_tensor::{DType, Tensor, TensorError};
 
 use super::matcher::{Layer, Weights};
 
-/// The packed weights of a layer, where they are constants.
+/// The packed weights of a layer; `None` for non-constant ones.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
-    /// Input weights; the panels of one direction after those of the other, likewise below.
+    /// Input weights. Here and below, the panels of one direction follow those of the other.
     pub w: Option<Tensor>,
-    /// Recurrence weights.
+    /// Recurrent weights.
     pub r: Option<Tensor>,
     /// Biases; zeros if the layer has none.
     pub bias: Option<Tensor>,
 }
 
-/// The weights of one direction after the other.
+/// Packs the weights of a layer, one direction after the other.
 ///
 /// # Errors
-/// Memory.
+/// If memory cannot be allocated.
 pub(super) fn packed(l: &Layer) -> Result<Packed, TensorError> {
     let (hidden, input) = (l.hidden as usize, l.input as usize);
     let w = each(l, Some(&l.w), |w| pack_input(l.cell, w?, hidden, input))?;
@@ -31,7 +31,7 @@ pub(super) fn packed(l: &Layer) -> Result<Packed, TensorError> {
     Ok(Packed { w: flat(w)?, r: flat(r)?, bias: flat(bias)? })
 }
 
-/// What is packed of each direction; none where a run gives it.
+/// Packs the weights of each direction; `None` if they are not constant.
 fn each(
     l: &Layer,
     from: Option<&Weights>,
@@ -48,7 +48,7 @@ fn each(
             let one = all.len() / l.directions as usize;
             &all[d * one..][..one]
         });
-        // The sizes were compared when the layer was found.
+        // The matcher compared the sizes.
         out.extend(pack(own).ok_or_else(|| TensorError::SizeOverflow {
             shape: vec![l.directions, l.hidden, l.input],
             dtype: DType::Float32,

@@ -1,4 +1,4 @@
-//! The call of the kernel for a product by a constant of fewer bits.
+//! The kernel call for a matmul by a constant of reduced precision.
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -7,21 +7,21 @@ use pliant_kernel_api::MAX_RANK;
 use pliant_kernel_api::kernels::weight_only_matmul::{BFLOAT16, INT4, INT8};
 use pliant_tensor::Tensor as Constant;
 
-/// A right operand as a kernel reads it.
+/// A right operand in the format of the kernels.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
-    /// Panels of int8, of two rows of four bits in uint8, or of two rows of bfloat16.
+    /// Panels of int8, of uint8 with two 4-bit rows, or of bfloat16 with two rows.
     pub panels: Constant,
-    /// Rows that share a scale, the scales and the zero points, in panels of float32; none of bfloat16.
+    /// The number of rows that share a scale, the scales, and the zero points, in panels of float32; `None` for bfloat16.
     pub groups: Option<(i64, Constant, Option<Constant>)>,
 }
 
-/// Whether the kernels take a left operand: of known rank, and of few enough dims.
+/// Whether the kernels support a left operand: its rank is known and at most [`MAX_RANK`].
 pub(crate) fn takes(func: &Function, x: RelaxExpr) -> bool {
     func.rank_of(func.expr_ty(x)).is_some_and(|rank| rank as usize <= MAX_RANK)
 }
 
-/// The call of the kernel: the left operand has as many columns as the right one has rows.
+/// The kernel call. The left operand has as many columns as the right one has rows.
 pub(crate) fn call(func: &mut Function, x: RelaxExpr, stored: &Stored) -> NewKernelCall {
     let kernel = match stored.panels.dtype() {
         DType::Int8 => &INT8,

@@ -1,8 +1,8 @@
 //! # What it does
-//! Offloads float32 matmuls whose right operand is dequantized from a constant of integers: a cast, minus a zero point, times a
-//! scale, each per tensor, per column, or per group of rows of each column. In `R.linear` the bias becomes an addition.
-//! Integers that span four bits are stored in four, others in eight; scales and zero points stay float32. No float32 copy of
-//! the operand exists at run time.
+//! Offloads float32 matmuls whose right operand is dequantized from an integer constant: a cast, minus a zero point, times a scale,
+//! each per tensor, per column, or per group of rows of each column. In `R.linear` the bias becomes an addition. Integers that span
+//! 4 bits are stored in 4 bits, others in 8; scales and zero points stay float32. No float32 copy of the operand exists at run
+//! time.
 //!
 //! # Before
 //! ```python
@@ -31,13 +31,13 @@
 //! ```
 //!
 //! # Requires
-//! That the right operand is not folded yet: it is of use before [`FoldConstant`](crate::canonicalize::fold_constant).
+//! A right operand that is not folded yet. It should run before [`FoldConstant`](crate::canonicalize::fold_constant).
 //!
 //! # Keeps
 //! - Products of other types.
 //! - Products by integers that span more than 8 bits.
 //! - Products by weights with scales that are not finite, or with groups of fewer than eight rows.
-//! - All products if kernels are switched off.
+//! - All products if kernels are disabled.
 //!
 //! # Never
 //! Keeps the order in which products are summed.
@@ -51,7 +51,7 @@ use crate::common::products::{LINEAR, MATMUL};
 use crate::offload::dequantized::Finder;
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
-/// The row of the table.
+/// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "weight_only_matmul",

@@ -1,20 +1,20 @@
-//! Dequantised constants in the form that kernels read.
+//! Packs dequantized constants for the kernels.
 
 use pliant_tensor::{TensorError, pack_bytes, pack_nibbles};
 
 use super::kernel::Stored;
 use crate::offload::dequantized::{MOST_ZERO, Matrix, Weights};
 
-/// Rows that share a scale at least: with fewer, scales would take as much memory as what they scale saves.
+/// Minimum number of rows that share a scale. With fewer, scales would take as much memory as the packed integers save.
 const LEAST_GROUP: usize = 8;
 
-/// How much of a zero point may be lost where it is stored: its first 16 bits are not.
+/// Maximum relative error of a stored zero point, so that its first 16 bits are exact.
 const LEAST_KEPT: f64 = 1.0 / (1 << 16) as f64;
 
-/// The constant as a kernel reads it; `None` where it does not fit.
+/// Packs a constant; `None` if the kernels do not support it.
 ///
 /// # Errors
-/// Memory.
+/// If memory cannot be allocated.
 pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
     let matrix = Matrix::of(weights)?;
     let (k, n) = (matrix.k, matrix.n);
@@ -30,7 +30,7 @@ pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
     if group < k && (group < LEAST_GROUP || !group.is_multiple_of(2)) {
         return Ok(None);
     }
-    // What is stored is less by this, and so is the zero point.
+    // This offset is subtracted from stored integers and from zero points.
     let offset = match (span, low, high) {
         (..=15, ..) => low,
         (_, -128.., ..=127) => 0,
@@ -43,7 +43,8 @@ pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
     };
     let zero = |p: usize, j: usize| matrix.zero(p, j) - f64::from(offset);
     let groups = 0..k.div_ceil(group);
-    // A small zero point of parts may lose them to the offset, and is all there is where the integer is 0.
+    // The offset may round away the fraction of a small zero point. Where the integer is 0, the zero point is the only summand, so
+    // its error is not masked.
     let held = |p: usize, j: usize| {
         let lost = f64::from(zero(p, j) as f32) - zero(p, j);
         lost.abs() <= matrix.zero(p, j).abs() * LEAST_KEPT
