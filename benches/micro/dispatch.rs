@@ -1,4 +1,4 @@
-//! The virtual machine's cost per instruction: a straight run of calls, the turns of loops, calls of closures.
+//! The virtual machine's cost per instruction: straight-line calls, iterations of loops, calls of closures.
 
 use std::sync::Arc;
 
@@ -32,9 +32,13 @@ fn straight_line() -> VirtualMachine {
         .expect("the program links")
 }
 
-/// `written_out(n)`: `while i < n: i = i + 1` as a compiled `R.while_loop` is; `main(n)`: the same where the condition and
-/// the body are functions that others call too; `tail(i, n)`: as tail recursion; `closures(n)`: makes a closure and calls
-/// it, n times; `only_calls(x)`: calls of a function and of a closure one after the other, which do nothing else.
+/// Builds a program with these functions:
+/// - `written_out(n)`: `while i < n: i = i + 1`, as compiled from `R.while_loop`;
+/// - `main(n)`: the same loop, where the condition and the body are functions that have other callers, too;
+/// - `tail(i, n)`: the same loop as tail recursion;
+/// - `closures(n)`: makes a closure and calls it, n times;
+/// - `calls(n)`: makes a closure once and calls it n times;
+/// - `only_functions(x)` and `only_closures(x)`: straight-line calls of a function or a closure that returns its argument.
 fn loops() -> VirtualMachine {
     let mut b = ExecBuilder::new();
     let (zero, one, minus) = (b.imm(0), b.imm(1), b.imm(-1));
@@ -160,7 +164,7 @@ fn control_flow(c: &mut Criterion) {
     group.throughput(Throughput::Elements(u64::from(CALLS)));
     group.bench_function("call of a closure alone", |b| b.iter(|| run("only_closures", n)));
     group.bench_function("call of a function alone", |b| b.iter(|| run("only_functions", n)));
-    // As deep as no stack is: the frame is reused.
+    // Deeper than any stack: tail calls reuse the frame.
     const MANY: i64 = 10_000_000;
     group.throughput(Throughput::Elements(MANY as u64)).sample_size(10);
     let args = [Value::Int(0), Value::Int(MANY)];

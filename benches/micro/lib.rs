@@ -1,3 +1,2 @@
-//! Criterion benchmarks of single mechanisms; `cargo bench` runs them. Comparisons with peers are
-//! the Python scripts beside
-//! this folder.
+//! Criterion benchmarks of single mechanisms; `cargo bench` runs them. The Python scripts beside this folder compare Pliant with
+//! its peers.

@@ -1,4 +1,4 @@
-//! The cost per instruction of native function bodies, beside that of the same functions as bytecode.
+//! The cost per instruction of native function bodies, compared with the same functions as bytecode.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn successor(args: &[Value]) -> Result<Value, VmError> {
         .ok_or_else(|| VmError::type_error("an integer, please"))
 }
 
-/// `main` calls `callee` on its own result many times; `f` returns what it is given.
+/// Builds a program whose `main` calls `callee` on its own result [`CALLS`] times. `f` returns its argument.
 fn straight_line(callee: &str) -> ExecBuilder {
     let mut b = ExecBuilder::new();
     b.set_metadata(EXEC_MODE, "compiled");

@@ -9,22 +9,21 @@ use crate::bodies::CompiledBodies;
 use crate::error::CodegenError;
 use crate::kernels::CompiledKernels;
 
-/// A lowered function to compile: its global name and its body.
+/// A lowered loop function to compile: its global name and the function.
 pub type KernelSource<'a> = (Arc<str>, &'a PrimFunc);
 
-/// How to compile.
+/// Options of code generation.
 #[derive(Clone, Debug)]
 pub struct CodegenOptions {
     /// The number of threads that compile in parallel; 0 for as many as the machine has.
     pub compile_threads: usize,
-    /// Where to write each function's intermediate and machine code; `None` for nowhere.
+    /// The directory to which each function's intermediate and machine code is written; `None` for no dump.
     pub dump_dir: Option<std::path::PathBuf>,
     /// Whether generated loops poll the interrupt flag.
     pub check_interrupt: bool,
-    /// Whether generated code compares each index with the size of its buffer directly before the
-    /// access, even if it was proved to be in bounds. An access out of bounds then fails with an
-    /// internal error ([`pliant_tensor::Failed::Internal`]). Default: on in builds with debug
-    /// assertions.
+    /// Whether generated code compares each index with the size of its buffer directly before the access, even if it was proved to
+    /// be in bounds. An access out of bounds then fails with an internal error ([`pliant_tensor::Failed::Internal`]). Default: on
+    /// in builds with debug assertions.
     pub check_accesses: bool,
 }
 
@@ -47,8 +46,8 @@ pub trait Backend: Send + Sync {
     /// Compiles lowered functions to machine code that is ready to be called.
     ///
     /// # Errors
-    /// [`CodegenError::Unsupported`] lists everything that this backend cannot compile;
-    /// [`CodegenError::Internal`] is a defect of Pliant.
+    /// [`CodegenError::Unsupported`] lists everything that this backend cannot compile. [`CodegenError::Internal`] is a defect of
+    /// Pliant.
     fn compile(
         &self,
         funcs: &[KernelSource<'_>],
@@ -58,8 +57,7 @@ pub trait Backend: Send + Sync {
     /// Compiles the bytecode functions of a program to native bodies (`pliant_exec::body`).
     ///
     /// # Errors
-    /// [`CodegenError::Unsupported`] from a backend without native bodies;
-    /// [`CodegenError::Internal`] is a defect of Pliant.
+    /// [`CodegenError::Unsupported`] from a backend without native bodies. [`CodegenError::Internal`] is a defect of Pliant.
     fn compile_bodies(
         &self,
         executable: &Executable,

@@ -1,5 +1,4 @@
-//! Compiled bodies: the machine code of a program's bytecode functions, with the memory that
-//! contains it.
+//! Compiled bodies: the machine code of a program's bytecode functions, with the memory that contains it.
 
 use std::any::Any;
 use std::fmt;
@@ -7,8 +6,8 @@ use std::sync::Arc;
 
 use pliant_exec::body::BodyFn;
 
-/// The native bodies of a program's bytecode functions, in the order of `Executable::vm_functions`.
-/// Dropping this frees their memory: keep a clone if you copy an entry point.
+/// The native bodies of a program's bytecode functions, in the order of `Executable::vm_functions`. Dropping the last clone frees
+/// their memory: keep a clone if you copy an entry point.
 #[derive(Clone, Default)]
 pub struct CompiledBodies {
     bodies: Vec<Arc<[BodyFn]>>,
@@ -16,7 +15,7 @@ pub struct CompiledBodies {
 }
 
 impl CompiledBodies {
-    /// Bodies whose code is in `memory`; each is given by its pieces.
+    /// Bodies whose code is in `memory`. Each body is a list of pieces.
     pub fn new(bodies: Vec<Arc<[BodyFn]>>, memory: Vec<Arc<dyn Any + Send + Sync>>) -> Self {
         CompiledBodies { bodies, memory }
     }

@@ -26,7 +26,7 @@ pub enum CodegenError {
         /// The intermediate code, for a bug report.
         ir: String,
     },
-    /// The machine cannot run generated code.
+    /// The machine cannot generate or run code.
     Host(String),
 }
 

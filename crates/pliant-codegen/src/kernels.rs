@@ -1,5 +1,4 @@
-//! Compiled kernels: entry points with their signatures and messages, and the memory that contains
-//! their code.
+//! Compiled loop functions: entry points with their signatures and messages, and the memory that contains their code.
 
 use std::any::Any;
 use std::fmt;
@@ -10,7 +9,7 @@ use pliant_exec::abi::KernelFn;
 use pliant_ir::tir::{PrimFunc, VarTy};
 use pliant_tensor::DType;
 
-/// The contents of one argument slot of a kernel.
+/// The contents of one argument slot of a loop function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// A pointer to a `DLTensor`.
@@ -26,7 +25,7 @@ pub enum ParamKind {
     Float(DType),
 }
 
-/// The parameters of a kernel, in order.
+/// The parameters of a loop function, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelSignature {
     /// Name and kind of each parameter.
@@ -60,7 +59,7 @@ impl KernelSignature {
     }
 }
 
-/// One kernel, which can be called as long as its [`CompiledKernels`] exists.
+/// One compiled loop function, which can be called as long as its [`CompiledKernels`] exists.
 #[derive(Clone, Debug)]
 pub struct CompiledKernel {
     /// The entry point.
@@ -71,8 +70,8 @@ pub struct CompiledKernel {
     pub messages: Arc<[Arc<str>]>,
 }
 
-/// Kernels by name, with the executable memory that contains them. Dropping this frees the memory:
-/// keep a clone if you copy an entry point.
+/// Compiled loop functions by name, with the executable memory that contains them. Dropping the last clone frees the memory: keep
+/// a clone if you copy an entry point.
 #[derive(Clone, Default)]
 pub struct CompiledKernels {
     kernels: IndexMap<Arc<str>, CompiledKernel>,
@@ -80,7 +79,7 @@ pub struct CompiledKernels {
 }
 
 impl CompiledKernels {
-    /// Kernels whose code is in `memory`.
+    /// Loop functions whose code is in `memory`.
     pub fn new(
         kernels: IndexMap<Arc<str>, CompiledKernel>,
         memory: Arc<dyn Any + Send + Sync>,
@@ -88,17 +87,17 @@ impl CompiledKernels {
         CompiledKernels { kernels, memory: vec![memory] }
     }
 
-    /// The kernel with that name.
+    /// The loop function with that name.
     pub fn get(&self, name: &str) -> Option<&CompiledKernel> {
         self.kernels.get(name)
     }
 
-    /// All kernels, in the order in which they were passed to the backend.
+    /// All loop functions, in the order in which they were passed to the backend.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &CompiledKernel)> {
         self.kernels.iter()
     }
 
-    /// The number of kernels.
+    /// The number of loop functions.
     pub fn len(&self) -> usize {
         self.kernels.len()
     }
@@ -108,7 +107,7 @@ impl CompiledKernels {
         self.kernels.is_empty()
     }
 
-    /// Adds the kernels of another compilation; they replace kernels of the same name.
+    /// Adds the loop functions of another compilation. They replace loop functions of the same name.
     pub fn extend(&mut self, other: CompiledKernels) {
         self.kernels.extend(other.kernels);
         self.memory.extend(other.memory);

@@ -1,14 +1,14 @@
-//! The interface of code generators to the rest of Pliant: the [`Backend`] trait, the kernels it
-//! returns, and its errors.
+//! The interface between code generators and the rest of Pliant: the [`Backend`] trait, the compiled functions that it returns,
+//! and its errors.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`backend`] | [`Backend`] and its options |
 //! | [`bodies`] | [`CompiledBodies`]: native bodies of bytecode functions |
-//! | [`kernels`] | [`CompiledKernels`]: entry points, their messages and signatures, and the memory that contains them |
+//! | [`kernels`] | [`CompiledKernels`]: entry points of loop functions, their messages and signatures, and their memory |
 //! | [`error`] | [`CodegenError`] |
 //!
-//! A backend takes *lowered* functions (`pliant_tir::lowered` defines this form).
+//! A backend takes *lowered* loop functions (`pliant_tir::lowered` defines this form).
 
 pub mod backend;
 pub mod bodies;

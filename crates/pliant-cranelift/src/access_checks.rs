@@ -1,8 +1,8 @@
-//! Checks in front of every access, to find accesses that the passes left unchecked (`CodegenOptions::check_accesses`).
+//! Bounds checks before every access, to find accesses that the passes left unchecked (`CodegenOptions::check_accesses`).
 //!
-//! Passes prove that an index is inside its buffer, or assert it. Here nothing is proved: the generated code compares
-//! each index with the size of its buffer right in front of the access. A defect of a pass becomes an internal error
-//! at the place where a sanitizer would report it.
+//! Passes prove that an index is inside its buffer, or assert it. These checks rely on no proof: the generated code compares each
+//! index with the size of its buffer directly before the access. A defect of a pass becomes an internal error at the access where
+//! a sanitizer would report it.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -11,12 +11,12 @@ use pliant_tensor::Failed;
 
 use crate::function::{FuncGen, Gen};
 
-/// The linear indices of a buffer's elements.
+/// The range of linear indices of a buffer's elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
-    /// The least one; negative if a stride is.
+    /// The smallest index; negative if a stride is negative.
     pub first: Value,
-    /// The number that follows the greatest one.
+    /// The largest index plus 1.
     pub end: Value,
 }
 
@@ -60,7 +60,7 @@ impl FuncGen<'_, '_> {
         }
         let ty = Ty::I64.with_lanes(self.f.expr_ty(index).lanes);
         let ends = match *self.f.expr(index) {
-            // A small constant stride cannot wrap around between the ends.
+            // A small constant stride cannot wrap around between the first and the last lane, so checking these two is enough.
             ExprData::Ramp(base, stride, lanes)
                 if self.f.as_int(stride).is_some_and(|s| s.unsigned_abs() <= 1 << 40) =>
             {

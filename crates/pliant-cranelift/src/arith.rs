@@ -13,7 +13,7 @@ use crate::value::{V, chunk, clif, packable};
 /// The message of an integer division by zero.
 const DIV_ZERO: &str = "ZeroDivisionError: integer division by zero";
 
-/// Whether results need no rounding to the type of the operands.
+/// Whether results never need rounding to the type of the operands.
 fn exact(op: BinOp) -> bool {
     op.is_predicate() || matches!(op, BinOp::Min | BinOp::Max)
 }
@@ -90,7 +90,8 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// An operator on vectors of bools of which at least one is a mask: over the narrowest elements.
+    /// A logical operator on vectors of bools, if at least one is a mask and the other is a mask or a scalar. The result has the
+    /// narrower of the masks' elements.
     pub fn connect_masks(&mut self, op: BinOp, a: &V, b: &V, lanes: u16) -> Option<V> {
         let bits = match (a, b) {
             (V::M(x, _), V::M(y, _)) => *x.min(y),
@@ -114,7 +115,7 @@ impl FuncGen<'_, '_> {
         Some(V::M(bits, chunks?))
     }
 
-    /// An operator on chunks, or `None` where the machine has no such instruction.
+    /// An operator on chunks; `None` if the machine has no such instruction.
     fn packed(&mut self, op: BinOp, a: &V, b: &V, ty: Ty) -> Option<V> {
         let (x, y) = (self.chunks(a, ty), self.chunks(b, ty));
         let machine = chunk(ty.dtype);
@@ -139,7 +140,7 @@ impl FuncGen<'_, '_> {
         }
         let signed = ty.dtype.is_int();
         if let Some(cc) = int_cc(op, signed) {
-            // There is no unsigned comparison of 64-bit lanes.
+            // The machine has no unsigned comparison of 64-bit lanes.
             if bits == 64 && !signed && !matches!(op, BinOp::Eq | BinOp::Ne) {
                 return None;
             }
@@ -169,7 +170,7 @@ impl FuncGen<'_, '_> {
         Some(V::X(each(self, one)))
     }
 
-    /// The product of bytes, of which the machine multiplies none: as 16 bits each.
+    /// Multiplies bytes as 16-bit elements, because the machine has no instruction that multiplies bytes.
     fn multiply_bytes(&mut self, x: Value, y: Value) -> Value {
         let (a, b) = (self.b.ins().uwiden_low(x), self.b.ins().uwiden_low(y));
         let low = self.b.ins().imul(a, b);
@@ -178,7 +179,7 @@ impl FuncGen<'_, '_> {
         self.truncated(low, high)
     }
 
-    /// `a < b ? a : b` of chunks: one instruction of x86.
+    /// `a < b ? x : y` of chunks. If `x` and `y` are `a` and `b` in either order, this is one instruction of x86.
     fn pick_less(&mut self, a: Value, b: Value, x: Value, y: Value) -> Value {
         let ty = self.b.func.dfg.value_type(a);
         let less = self.b.ins().fcmp(FloatCC::LessThan, a, b);
@@ -186,9 +187,9 @@ impl FuncGen<'_, '_> {
         self.b.ins().bitselect(less, x, y)
     }
 
-    /// The lesser elements of two chunks of floats, NaN where one is: `fmin` without giving NaNs one form. The
-    /// instruction gives its second operand where one is NaN and where both are zeros, so that both orders joined have
-    /// every bit of a NaN, and the sign of a negative zero.
+    /// The elementwise minimum of two chunks of floats, NaN where either is NaN. On x86 it does not canonicalize NaNs as `fmin`
+    /// does. The x86 instruction returns its second operand where either is NaN and where both are zeros. So the bitwise or of both
+    /// operand orders has every bit of a NaN, and the sign of a negative zero.
     pub fn lesser(&mut self, a: Value, b: Value) -> Value {
         if !self.unit.x86 {
             return self.b.ins().fmin(a, b);
@@ -197,8 +198,8 @@ impl FuncGen<'_, '_> {
         self.join(x, y, |g, x, y| g.b.ins().bor(x, y))
     }
 
-    /// The greater elements of two chunks of floats, NaN where one is, as [`FuncGen::lesser`]: what both orders have in
-    /// common is the positive zero, and NaNs are put back.
+    /// The elementwise maximum of two chunks of floats, NaN where either is NaN, as [`FuncGen::lesser`]. The bitwise and of both
+    /// operand orders is the positive zero where zeros differ in sign. It loses NaNs, which are put back.
     pub fn greater(&mut self, a: Value, b: Value) -> Value {
         if !self.unit.x86 {
             return self.b.ins().fmax(a, b);
@@ -211,7 +212,7 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Applies an operation on bits to two chunks of floats.
+    /// Applies a bitwise operation to two chunks of floats.
     fn join(
         &mut self,
         x: Value,
@@ -285,7 +286,7 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Division of integers that never traps: zero fails the kernel, and the one overflow wraps.
+    /// Division of integers that never traps: a zero divisor fails the loop function, and the only overflow wraps.
     fn int_division(&mut self, op: BinOp, a: Value, b: Value, signed: bool) -> Value {
         let zero = self.b.ins().icmp_imm_s(IntCC::Equal, b, 0);
         self.check_not(zero, DIV_ZERO);
@@ -293,7 +294,7 @@ impl FuncGen<'_, '_> {
         if !signed {
             return if quotient { self.b.ins().udiv(a, b) } else { self.b.ins().urem(a, b) };
         }
-        // The least integer divided by -1 traps: -1 is replaced by 1 and the quotient negated.
+        // The smallest integer divided by -1 would trap, so -1 is replaced by 1 and the quotient is negated.
         let minus = self.b.ins().icmp_imm_s(IntCC::Equal, b, -1);
         let ty = self.b.func.dfg.value_type(b);
         let one = self.b.ins().iconst(ty, 1);
@@ -309,7 +310,8 @@ impl FuncGen<'_, '_> {
         if op == BinOp::Mod {
             return r;
         }
-        // Floor: one less where the remainder and the divisor differ in sign.
+        // Rounding down: where the remainder and the divisor differ in sign, the quotient is one less, and the divisor is added to
+        // the remainder.
         let zero = self.b.ins().iconst(ty, 0);
         let nonzero = self.b.ins().icmp_imm_s(IntCC::NotEqual, r, 0);
         let signs = self.b.ins().bxor(r, b);
@@ -324,7 +326,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Floor division and remainder by a power of two: a shift and a mask.
+    /// Floor division and remainder of scalars by a constant power of two: a shift and a mask.
     fn by_constant(&mut self, op: BinOp, a: Expr, b: Expr, ty: Ty) -> Gen<Option<V>> {
         let Some(c) = self.f.as_int(b) else { return Ok(None) };
         if ty.lanes != 1 || c <= 0 || !(c as u64).is_power_of_two() {

@@ -1,4 +1,4 @@
-//! Native bodies of bytecode functions: see `pliant_exec::body` for how they are called.
+//! Native bodies of bytecode functions. `pliant_exec::body` defines their calling convention.
 
 use std::any::Any;
 use std::mem::offset_of;
@@ -24,10 +24,10 @@ use pliant_pool::map;
 use crate::function::{constant_mem, mem};
 use crate::unit::{UnitMemory, host_isa};
 
-/// One piece to compile: the function, and the number of the piece.
+/// A piece to compile: the function, and the index of the piece in the function.
 type Piece<'a> = (&'a VmFunction, usize);
 
-/// The pieces of one compilation unit, which has executable pages of its own.
+/// Number of pieces in a compilation unit. Each unit has its own executable pages.
 const UNIT_PIECES: usize = 32;
 
 /// Compiles the bytecode functions of `exe`.
@@ -63,7 +63,7 @@ pub(crate) fn compile(
     Ok(CompiledBodies::new(bodies, memory))
 }
 
-/// Entry points, and the memory that they stand in.
+/// Entry points, and the executable memory that contains them.
 type Unit = (Vec<BodyFn>, Arc<dyn Any + Send + Sync>);
 
 fn compile_unit(
@@ -135,25 +135,24 @@ fn generate(
     Ok(id)
 }
 
-/// A piece under construction. Nothing but these values lives across instructions, so that each of them can be the
-/// first.
+/// A piece under construction. Only these values are live across instructions, so execution can start at any instruction.
 struct BodyGen {
     context: Value,
     attention: Value,
     entries: Value,
     /// The signature of every runtime entry.
     entry_sig: SigRef,
-    /// Where each instruction begins.
+    /// The block at which each instruction begins.
     blocks: Vec<Block>,
     first: usize,
-    /// Leaves the body with a code.
+    /// The block that returns a code, its parameter.
     exit: Block,
-    /// Blocks that go on at an instruction of another piece.
+    /// Blocks that leave the piece to continue at an instruction of another piece, with that instruction.
     outside: Vec<(Block, usize)>,
 }
 
 impl BodyGen {
-    /// The piece's start: goes to the instruction asked for.
+    /// Begins a piece: its entry block branches to the requested instruction.
     fn begin(b: &mut FunctionBuilder<'_>, sig: &Signature, first: usize, end: usize) -> BodyGen {
         let start = b.create_block();
         b.append_block_params_for_function_params(start);
@@ -176,18 +175,18 @@ impl BodyGen {
         b.set_cold_block(elsewhere);
         let outside = Vec::new();
         let body = BodyGen { context, attention, entries, entry_sig, blocks, first, exit, outside };
-        // The driver keeps to the pieces, so this is its defect: it finds no error and says so.
+        // The driver only requests instructions of the piece. If it has a defect, it finds no recorded error and reports that.
         body.leave(b, FAILED);
         body
     }
 
-    /// Ends a block by leaving with a known code.
+    /// Ends a block by leaving the piece with a constant code.
     fn leave(&self, b: &mut FunctionBuilder<'_>, code: u64) {
         let code = b.ins().iconst(types::I64, code as i64);
         b.ins().jump(self.exit, &[BlockArg::Value(code)]);
     }
 
-    /// The block that goes on at an instruction, wherever that is.
+    /// The block that continues at an instruction, in this piece or in another one.
     fn target(&mut self, b: &mut FunctionBuilder<'_>, at: usize) -> Block {
         if let Some(&block) = at.checked_sub(self.first).and_then(|k| self.blocks.get(k)) {
             return block;
@@ -232,7 +231,7 @@ impl BodyGen {
         }
     }
 
-    /// Calls the runtime entry at a place of the table.
+    /// Calls the runtime entry at an offset of [`BodyEntries`].
     fn entry(&self, b: &mut FunctionBuilder<'_>, entry: usize, operand: u32) -> Value {
         let callee = b.ins().load(types::I64, constant_mem(), self.entries, entry as i32);
         let operand = b.ins().iconst(types::I32, i64::from(operand));
@@ -246,7 +245,7 @@ impl BodyGen {
         b.switch_to_block(next);
     }
 
-    /// Leaves where the attention word is not as the run knows it; the driver comes back to this instruction.
+    /// Leaves the piece if the attention word has changed. The driver resumes at this instruction.
     fn check_attention(&self, b: &mut FunctionBuilder<'_>, at: usize) {
         let now = b.ins().atomic_load(types::I64, mem(), self.attention);
         let seen = b.ins().load(types::I64, mem(), self.context, OFFSET_SEEN as i32);
@@ -255,7 +254,7 @@ impl BodyGen {
         self.exit_if(b, differs, code);
     }
 
-    /// Loops without calls must notice interrupts too.
+    /// Checks the attention word before backward branches, because loops without calls must notice interrupts too.
     fn check_backward(&self, b: &mut FunctionBuilder<'_>, at: usize, target: usize) {
         if target <= at {
             self.check_attention(b, at);
@@ -263,7 +262,7 @@ impl BodyGen {
     }
 }
 
-/// The place of the runtime entry for a callee in the table.
+/// The offset in [`BodyEntries`] of the runtime entry for a callee.
 fn call_entry(callee: &FuncDef) -> usize {
     match callee {
         FuncDef::Vm(_) => offset_of!(BodyEntries, function),

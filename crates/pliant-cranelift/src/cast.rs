@@ -11,7 +11,7 @@ use crate::function::{FuncGen, Gen};
 use crate::value::{V, chunk, clif, packable};
 
 impl FuncGen<'_, '_> {
-    /// A conversion; float to integer truncates and saturates, NaN gives 0.
+    /// Converts a value to another element type. Conversion from float to integer truncates and saturates, and turns NaN into 0.
     pub fn cast(&mut self, v: V, from: Ty, to: Ty) -> Gen<V> {
         if from.dtype == to.dtype {
             return Ok(v);
@@ -31,8 +31,8 @@ impl FuncGen<'_, '_> {
         self.try_map_lanes(&[(v, from)], to, |g, l| g.scalar_cast(l[0], from.dtype, to.dtype))
     }
 
-    /// A conversion of chunks, or `None` where the machine has no instructions for it. Narrow floats, which are float32, are
-    /// not yet rounded.
+    /// Converts chunks; `None` if the machine has no instructions for it. float16 and bfloat16 results, which are held as float32,
+    /// are not yet rounded.
     fn cast_chunks(&mut self, v: &V, from: Ty, to: Ty) -> Option<Rc<[Value]>> {
         let chunks = self.chunks(v, from).to_vec();
         let (a, b) = (clif(from.dtype), clif(to.dtype));
@@ -40,7 +40,7 @@ impl FuncGen<'_, '_> {
         Some(match (a.is_float(), b.is_float()) {
             (true, true) if a == b => chunks.into(),
             (true, true) if b == types::F64 => self.promoted(chunks),
-            // Rounding to narrow floats from float32 would round twice.
+            // Not to float16 or bfloat16: conversion from float64 through float32 would round twice.
             (true, true) if to.dtype == DType::Float32 => self.demoted(chunks),
             (true, false) if a == types::F32 => self.saturated(chunks, to.dtype)?,
             (false, true) if a.bits() < 32 || a == types::I32 && to.dtype.bits() > 16 => {
@@ -62,7 +62,7 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Chunks of integers as chunks of wider ones, of as many bits.
+    /// Extends chunks of integers to chunks of integers of `bits` bits.
     fn widened(&mut self, mut chunks: Vec<Value>, signed: bool, bits: u32) -> Rc<[Value]> {
         while self.b.func.dfg.value_type(chunks[0]).lane_bits() < bits {
             let twice = chunks.into_iter().flat_map(|c| match signed {
@@ -74,7 +74,7 @@ impl FuncGen<'_, '_> {
         chunks.into()
     }
 
-    /// Chunks of integers as chunks of their lowest bits.
+    /// Truncates chunks of integers to chunks of their lowest `bits` bits.
     fn truncated_to(&mut self, mut chunks: Vec<Value>, bits: u32) -> Rc<[Value]> {
         while self.b.func.dfg.value_type(chunks[0]).lane_bits() > bits {
             chunks = chunks.chunks(2).map(|p| self.truncated(p[0], p[1])).collect();
@@ -88,7 +88,7 @@ impl FuncGen<'_, '_> {
         if ty == types::I64X2 {
             return self.low_halves(a, b);
         }
-        // Without their upper halves the elements are in the range of the saturating instruction.
+        // The saturating instruction truncates if the upper halves of the elements are 0.
         let half = ty.lane_bits() / 2;
         let mask = self.b.ins().iconst(ty.lane_type(), (1i64 << half) - 1);
         let mask = self.b.ins().splat(ty, mask);
@@ -96,7 +96,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().unarrow(a, b)
     }
 
-    /// Chunks of float32 as chunks of float64.
+    /// Converts chunks of float32 to chunks of float64.
     fn promoted(&mut self, chunks: Vec<Value>) -> Rc<[Value]> {
         let halves = chunks.into_iter().flat_map(|c| {
             let high = self.upper_half(c);
@@ -105,7 +105,7 @@ impl FuncGen<'_, '_> {
         halves.collect()
     }
 
-    /// Chunks of float64 as chunks of float32.
+    /// Converts chunks of float64 to chunks of float32.
     fn demoted(&mut self, chunks: Vec<Value>) -> Rc<[Value]> {
         let pairs = chunks.chunks(2).map(|p| {
             let [a, b] = [p[0], p[1]].map(|c| {
@@ -119,7 +119,7 @@ impl FuncGen<'_, '_> {
         pairs.collect()
     }
 
-    /// Chunks of 32-bit integers as chunks of float64.
+    /// Converts chunks of 32-bit integers to chunks of float64.
     fn doubles(&mut self, chunks: Vec<Value>, signed: bool) -> Rc<[Value]> {
         let halves = chunks.into_iter().flat_map(|c| {
             let high = self.upper_half(c);
@@ -136,7 +136,7 @@ impl FuncGen<'_, '_> {
         halves.collect()
     }
 
-    /// A chunk whose lower half is the upper half of another.
+    /// Moves the upper half of a chunk to the lower half.
     fn upper_half(&mut self, c: Value) -> Value {
         let ty = self.b.func.dfg.value_type(c);
         let bytes = self.recast(c, types::I8X16);
@@ -146,7 +146,8 @@ impl FuncGen<'_, '_> {
         self.recast(high, ty)
     }
 
-    /// Chunks of float32 as integers of at most 32 bits: truncated and saturated, NaN as 0.
+    /// Converts chunks of float32 to integers of at most 32 bits: truncates, saturates, and turns NaN into 0. `None` for wider
+    /// integers.
     fn saturated(&mut self, chunks: Vec<Value>, to: DType) -> Option<Rc<[Value]>> {
         if to.bits() > 32 {
             return None;
@@ -161,7 +162,8 @@ impl FuncGen<'_, '_> {
         let mut bits = 32;
         while bits > to.bits() as u32 {
             bits /= 2;
-            // What is cut to 16 signed bits on the way to 8 stays on its side of the range of 8.
+            // The path to 8 bits saturates to signed 16 bits first. A value that is out of range there is out of the range of 8
+            // bits on the same side.
             let unsigned = to.is_uint() && bits == to.bits() as u32;
             let pairs = chunks.chunks(2);
             chunks = pairs
@@ -174,7 +176,8 @@ impl FuncGen<'_, '_> {
         Some(chunks.into())
     }
 
-    /// Vectors of bools from numbers, which hold where those are not 0, and as the numbers 0 and 1.
+    /// Converts vectors of numbers to masks, which are true where a number is not 0, and masks to the numbers 0 and 1. `None` for
+    /// other conversions.
     fn cast_mask(&mut self, v: &V, from: Ty, to: Ty) -> Gen<Option<V>> {
         if to.dtype.is_bool() && packable(from) && matches!(v, V::X(_)) {
             let chunks = self.chunks(v, from);
@@ -232,7 +235,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// A float64 as the float32 that rounds to the same narrow float, as [`pliant_tensor::bf16_of`] does.
+    /// Rounds a float64 to odd as float32, as [`pliant_tensor::bf16_of`] does. The result rounds to the same narrow float as the
+    /// float64.
     fn odd_f32(&mut self, v: Value) -> Value {
         let flags = cranelift_codegen::ir::MemFlagsData::new();
         let near = self.b.ins().fdemote(types::F32, v);
@@ -249,7 +253,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().bitcast(types::F32, flags, bits)
     }
 
-    /// A 64-bit integer whose last bits, which float64 may not hold, are one, as [`pliant_tensor::odd_f64`] does.
+    /// Rounds a 64-bit integer to odd, so that float64 can represent it, as [`pliant_tensor::odd_f64`] does.
     fn odd_bits(&mut self, v: Value, signed: bool) -> Value {
         let (lost, one) =
             (self.b.ins().iconst(types::I64, 0x7ff), self.b.ins().iconst(types::I64, 0x800));
@@ -315,7 +319,7 @@ impl FuncGen<'_, '_> {
         } else {
             v
         };
-        // Narrow floats go through float64.
+        // The conversion to float16 and bfloat16 goes through float64.
         let narrow = matches!(to, DType::Float16 | DType::BFloat16);
         let v = match machine.bits() {
             64 if to == DType::BFloat16 => self.odd_bits(v, from.is_int()),

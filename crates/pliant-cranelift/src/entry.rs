@@ -1,4 +1,5 @@
-//! The entry of a kernel: takes the arguments apart, defines the sizes, checks everything that the body relies on.
+//! The prologue of a loop function: unpacks the arguments, defines the size variables, and checks everything that the body
+//! relies on.
 
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ use crate::memory::{Place, SizeAt};
 use crate::unit::Unit;
 use crate::value::{V, clif};
 
-/// A function of up to so many tensor arguments loads their addresses and sizes at its start.
+/// Maximum number of tensor arguments whose addresses and sizes the prologue loads. In functions with more tensor arguments,
+/// each statement loads those that it uses.
 const MOST_AT_HAND: usize = 16;
 
 /// A tensor argument while its sizes are checked.
@@ -32,14 +34,14 @@ struct TensorArg {
     buffer: Buffer,
 }
 
-/// A dim or stride that is an expression: compared after all variables are defined.
+/// A comparison of a dim, stride or offset with an expression, which may have to wait until all size variables are defined.
 struct Pending {
     actual: Value,
     expected: Expr,
     what: String,
 }
 
-/// Generates the machine function of a kernel. Returns it and the messages of its checks.
+/// Generates the machine function of a loop function. Returns it and the messages of its checks.
 pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<str>>)> {
     let sig = abi_signature(&unit.module, &[types::I64; 2], types::I64);
     let id = unit.module.declare_anonymous_function(&sig)?;
@@ -151,7 +153,7 @@ impl FuncGen<'_, '_> {
         if machine == types::I64 { Ok(wide) } else { Ok(self.b.ins().ireduce(machine, wide)) }
     }
 
-    /// Rank, element type and layout, by one call; the messages stand in the order of the faults.
+    /// Checks rank, element type and layout with one call. The messages are in the order of the faults that the call returns.
     fn check_descriptor(&mut self, position: usize, buffer: Buffer, descriptor: Value) -> Gen<()> {
         let data = self.f.buffer(buffer);
         let (name, ndim, dtype) = (data.name.clone(), data.shape.len(), data.dtype);
@@ -176,8 +178,8 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Defines the sizes that stand alone in a dim; compares the other dims, but for those of sizes that are defined
-    /// later.
+    /// Defines each size variable that is a dim or stride by itself, and compares the other dims and strides with their
+    /// expressions. Comparisons that need a variable without a value go to `pending`.
     fn dims(&mut self, t: &TensorArg, args: Value, pending: &mut Vec<Pending>) -> Gen<()> {
         let f = self.f;
         let data = f.buffer(t.buffer);
@@ -189,7 +191,8 @@ impl FuncGen<'_, '_> {
             if sizes.is_empty() {
                 continue;
             }
-            // Not merged with the loads of the other arguments' checks, so that it takes no register meanwhile.
+            // This load is not merged with that of the descriptor's check, so the address occupies no register while the other
+            // arguments are checked.
             let argument = (t.position * 8) as i32;
             let descriptor = self.b.ins().load(types::I64, mem(), args, argument);
             let values = self.b.ins().load(types::I64, mem(), descriptor, list as i32);
@@ -219,7 +222,7 @@ impl FuncGen<'_, '_> {
             }
         }
         if let Some(offset) = data.elem_offset {
-            // Tensors reach kernels without an offset.
+            // The ABI guarantees that the `byte_offset` of a tensor is 0.
             match self.undefined_var(offset) {
                 Some(v) => {
                     let zero = self.b.ins().iconst(types::I64, 0);
@@ -246,7 +249,7 @@ impl FuncGen<'_, '_> {
         defined
     }
 
-    /// Whether the bounds checks rely on nothing about an int64 parameter.
+    /// Whether an int64 parameter may have any value, because no bounds check relies on its range.
     fn is_unbounded(&self, position: usize) -> bool {
         match self.f.attrs.get(UNBOUNDED) {
             Some(AttrValue::List(list)) => list.contains(&AttrValue::Int(position as i64)),
@@ -254,7 +257,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Fails the kernel unless a value is from `least`, which is not positive, to [`SIZE_LIMIT`]. Bounds checks rely on it.
+    /// Fails the loop function unless a value is between `least`, which is not positive, and [`SIZE_LIMIT`]. Bounds checks rely on
+    /// this range.
     fn bounded(&mut self, value: Value, least: i64, what: String) {
         let moved = self.b.ins().iadd_imm_s(value, -least);
         let beyond = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, moved, SIZE_LIMIT - least);

@@ -1,4 +1,4 @@
-//! Expressions: constants, variables, selection, vectors; the rest is in the modules by family.
+//! Expressions: constants, variables, selection and vectors. Other families of expressions have their own modules.
 
 use std::rc::Rc;
 
@@ -10,13 +10,13 @@ use pliant_tensor::DType;
 use crate::function::{FuncGen, Gen, internal, unsupported};
 use crate::value::{V, clif, packable};
 
-/// Makes a value of its machine values.
+/// Builds a value from its machine values.
 type Wrap = fn(Rc<[Value]>) -> V;
 
 impl FuncGen<'_, '_> {
     /// The value of an expression, computed once per statement.
     pub fn expr(&mut self, e: Expr) -> Gen<V> {
-        // Operands first, on a stack of our own: expressions of fused operators grow deep.
+        // Operands are computed first, with an explicit stack instead of recursion: expressions of fused operators can be deep.
         let mut stack = vec![(e, false)];
         while let Some((e, ready)) = stack.pop() {
             if self.memo.contains_key(&e) {
@@ -33,17 +33,17 @@ impl FuncGen<'_, '_> {
         Ok(self.memo[&e].clone())
     }
 
-    /// Pushes the operands that are evaluated whatever the values of the others.
+    /// Pushes the operands that are evaluated unconditionally.
     fn strict_operands(&self, e: Expr, stack: &mut Vec<(Expr, bool)>) {
         let f = self.f;
         let mut push = |e: Expr| match f.expr(e) {
-            // Indices of vectors are taken apart by the access.
+            // The access itself splits the index of a vector into base and stride.
             ExprData::Ramp(base, ..) => stack.push((*base, false)),
             ExprData::Str(_) => {}
             _ => stack.push((e, false)),
         };
         match f.expr(e) {
-            // The values of an explanation are computed where the condition fails.
+            // The integers of an assertion's message are only computed if its condition fails.
             ExprData::Call(Intrin::IfThenElse | Intrin::Explain, args, _) => push(args[0]),
             ExprData::Call(Intrin::AddressOf, args, _) => {
                 if let ExprData::Load(_, indices) = f.expr(args[0]) {
@@ -116,7 +116,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// The integers from `base` in steps, in chunks of two.
+    /// The int64 vector `base`, `base + stride`, ... in chunks of two lanes.
     fn ramp_chunks(&mut self, base: Expr, stride: Expr, lanes: u16) -> Gen<V> {
         let (base, stride) = (self.scalar(base)?, self.scalar(stride)?);
         let next = self.b.ins().iadd(base, stride);
@@ -134,7 +134,7 @@ impl FuncGen<'_, '_> {
 
     pub fn int_const(&mut self, value: i64, ty: Ty) -> V {
         let machine = clif(ty.dtype);
-        // Immediates are given by their bits within the type's width.
+        // An immediate has no bits beyond the width of its type.
         let masked = match machine.bits() {
             64 => value,
             bits => value & ((1i64 << bits) - 1),
@@ -157,7 +157,7 @@ impl FuncGen<'_, '_> {
         Ok(self.repeat(s, ty))
     }
 
-    /// A scalar as a value of all lanes of `ty`.
+    /// Broadcasts a scalar to all lanes of `ty`.
     pub fn repeat(&mut self, s: Value, ty: Ty) -> V {
         if ty.lanes == 1 || ty.dtype.is_bool() {
             V::S(s)
@@ -190,7 +190,7 @@ impl FuncGen<'_, '_> {
         V::L(out)
     }
 
-    /// As [`FuncGen::map_lanes`], for operations that may fail to generate.
+    /// As [`FuncGen::map_lanes`], for operations whose code generation may fail.
     pub fn try_map_lanes(
         &mut self,
         args: &[(V, Ty)],
@@ -239,7 +239,7 @@ impl FuncGen<'_, '_> {
         Ok(V::X(out.collect()))
     }
 
-    /// A choice between vectors of bools: over masks where the condition is one.
+    /// Selects between two vectors of bools if the condition is a mask and each vector is a mask or a scalar.
     fn select_masks(&mut self, c: &V, a: &V, b: &V, lanes: u16) -> Option<V> {
         let V::M(bits, c) = c else { return None };
         if !self.is_mask(a) || !self.is_mask(b) {
@@ -250,7 +250,7 @@ impl FuncGen<'_, '_> {
         Some(V::M(*bits, chunks.collect()))
     }
 
-    /// `c ? a : b` where only the chosen side runs.
+    /// `c ? a : b`, which evaluates only the selected side.
     pub fn if_then_else(&mut self, c: Expr, a: Expr, b: Expr, ty: Ty) -> Gen<V> {
         if self.f.expr_ty(c).lanes != 1 {
             return unsupported("if_then_else over a vector of conditions; use T.Select");
@@ -290,7 +290,7 @@ impl FuncGen<'_, '_> {
         Ok(wrap(self.b.block_params(done).into()))
     }
 
-    /// A bool scalar as the condition of a branch.
+    /// The condition of a branch: a bool scalar.
     pub fn condition(&mut self, e: Expr) -> Gen<Value> {
         let v = self.scalar(e)?;
         if self.b.func.dfg.value_type(v) == types::I8 {

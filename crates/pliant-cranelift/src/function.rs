@@ -62,12 +62,12 @@ pub(crate) fn abi_signature(module: &impl Module, params: &[Type], result: Type)
     sig
 }
 
-/// Accesses to memory that checks have shown to be valid, at any alignment.
+/// The flags of accesses to memory that checks have shown to be valid, at any alignment.
 pub(crate) fn mem() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// Accesses to memory that does not change during a kernel: arguments and the runtime.
+/// The flags of accesses to memory that does not change while the function runs: arguments and the runtime.
 pub(crate) fn constant_mem() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
 }
@@ -77,26 +77,27 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub f: &'a PrimFunc,
     pub b: FunctionBuilder<'b>,
     pub unit: &'a mut Unit,
-    /// Messages of the whole kernel; a check's status is its place in here, from 1.
+    /// The messages of the whole loop function. The status of a failed check is the position of its message, counted from 1.
     pub messages: &'a mut Vec<Arc<str>>,
     pub runtime: Value,
     pub vars: FxHashMap<Var, V>,
     pub places: FxHashMap<Buffer, Place>,
     /// The range of each buffer's linear indices, if accesses are checked.
     pub limits: FxHashMap<Buffer, Limits>,
-    /// Where the arguments have sizes that each statement loads for itself, where there are many arguments.
+    /// The locations of the size variables in the arguments. Empty unless there are many arguments, whose sizes each statement
+    /// loads for itself.
     pub sizes: FxHashMap<Var, SizeAt>,
-    /// Values of this statement's expressions, in blocks that dominate the current one.
+    /// The values of this statement's expressions that were computed in blocks dominating the current one.
     pub memo: FxHashMap<Expr, V>,
-    /// Where failures go, with their status: the function's exit, or the release of a workspace.
+    /// The block that failures branch to with their status: the function's exit, or the release of a workspace.
     pub fail: Block,
-    /// Bytes of buffers on this function's stack so far.
+    /// Bytes of stack that the buffers of this function take so far.
     pub stack_bytes: u64,
-    /// Bytes of stack for what calls take by address.
+    /// Bytes of stack that operands passed by address to calls take so far.
     pub call_stack_bytes: u64,
-    /// Loops around the current statement, in this machine function.
+    /// The number of loops around the current statement, in this machine function.
     pub depth: usize,
-    /// Whether there are so many tensor arguments that addresses and sizes are loaded statement by statement.
+    /// Whether there are so many tensor arguments that each statement loads the addresses and sizes that it uses.
     pub many_arguments: bool,
     /// Whether this function is the body of a parallel loop.
     pub in_parallel: bool,
@@ -105,7 +106,7 @@ pub(crate) struct FuncGen<'a, 'b> {
 }
 
 impl FuncGen<'_, '_> {
-    /// Goes to the failure path with `status` where `bad` holds.
+    /// Branches to the failure path with `status` if `bad` holds.
     pub fn fail_if(&mut self, bad: Value, status: Value) {
         let ok = self.b.create_block();
         self.b.ins().brif(bad, self.fail, &[BlockArg::Value(status)], ok, &[]);
@@ -113,19 +114,19 @@ impl FuncGen<'_, '_> {
         self.b.switch_to_block(ok);
     }
 
-    /// Fails the kernel with a message where `bad` holds; a message without a mark is about sizes.
+    /// Fails the loop function with a message if `bad` holds. A message without a mark becomes a shape error.
     pub fn check_not(&mut self, bad: Value, message: &str) {
         self.assert_not(bad, Failed::Shape.mark(message));
     }
 
-    /// Fails the kernel with exactly this message where `bad` holds.
+    /// Fails the loop function with exactly this message if `bad` holds.
     pub fn assert_not(&mut self, bad: Value, message: impl Into<Arc<str>>) {
         let status = self.message_status(message);
         let status = self.b.ins().iconst(types::I64, status);
         self.fail_if(bad, status);
     }
 
-    /// Fails the kernel with a message that tells these integers where `bad` holds.
+    /// Fails the loop function if `bad` holds, with a message that contains the first [`MAX_TOLD`] of these integers.
     pub fn check_telling(
         &mut self,
         bad: Value,
@@ -136,8 +137,8 @@ impl FuncGen<'_, '_> {
         self.fail_with(bad, message, |g| values.iter().map(|&e| g.scalar(e)).collect())
     }
 
-    /// Fails the kernel where `bad` holds: the caller's room gets the status and the integers that the message tells,
-    /// which only the failing path computes.
+    /// Fails the loop function if `bad` holds. The status and the integers of the message go to the memory that the runtime
+    /// provides (`told`). Only the failure path computes the integers.
     pub fn fail_with(
         &mut self,
         bad: Value,
@@ -165,7 +166,7 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// The status that stands for a message.
+    /// The status of a message, which is added to the messages if it is new.
     pub fn message_status(&mut self, message: impl Into<Arc<str>>) -> i64 {
         let message = message.into();
         let index = match self.messages.iter().position(|m| *m == message) {
@@ -178,7 +179,7 @@ impl FuncGen<'_, '_> {
         index as i64 + 1
     }
 
-    /// Ends the function: success here, and the failure path.
+    /// Ends the function: returns success from the current block, and the status from `outer_fail`.
     pub fn finish_body(&mut self, outer_fail: Block) {
         let zero = self.b.ins().iconst(types::I64, 0);
         self.b.ins().return_(&[zero]);
@@ -188,7 +189,7 @@ impl FuncGen<'_, '_> {
         self.b.seal_all_blocks();
     }
 
-    /// A block for failures: it takes the status and is not expected to run.
+    /// A cold block for failures, whose parameter is the status.
     pub fn fail_block(b: &mut FunctionBuilder<'_>) -> Block {
         let block = b.create_block();
         b.append_block_param(block, types::I64);
@@ -196,20 +197,20 @@ impl FuncGen<'_, '_> {
         block
     }
 
-    /// Stops with the cancelled status where the interrupt flag is set.
+    /// Fails with `STATUS_CANCELLED` if the interrupt flag is set.
     pub fn poll_interrupt(&mut self) {
         if !self.unit.check_interrupt {
             return;
         }
         let offset = pliant_exec::abi::OFFSET_INTERRUPT as i32;
         let flag = self.b.ins().load(types::I64, constant_mem(), self.runtime, offset);
-        // An atomic load, since plain loads of one address are merged across iterations that store nothing.
+        // The load is atomic, because plain loads of one address are merged across iterations that store nothing.
         let set = self.b.ins().atomic_load(types::I8, mem(), flag);
         let status = self.b.ins().iconst(types::I64, pliant_exec::abi::STATUS_CANCELLED);
         self.fail_if(set, status);
     }
 
-    /// Looks at the interrupt flag in the turns whose number ends in zeros.
+    /// Polls the interrupt flag in iterations whose loop variable is a multiple of `2 ** POLL_SHIFT`.
     pub fn poll_sometimes(&mut self, turn: Value) {
         if !self.unit.check_interrupt {
             return;
@@ -225,8 +226,8 @@ impl FuncGen<'_, '_> {
         self.b.switch_to_block(go_on);
     }
 
-    /// Calls a linked function; the runtime goes before the arguments where it wants it, and a bad
-    /// status is passed on.
+    /// Calls a linked function. If the function takes the runtime, the runtime precedes the arguments, and a nonzero result fails
+    /// the loop function with that status.
     pub fn call_linked(&mut self, name: &str, args: &[Value]) -> Gen<Value> {
         let Some(f) = extern_fn(name) else {
             return internal(format!("no linked function {name}"));

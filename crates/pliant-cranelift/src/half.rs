@@ -1,5 +1,5 @@
-//! Conversions between float32 and the 16-bit floats by integer arithmetic, on scalars and on 128-bit chunks: the machine's
-//! own instructions for float16 cannot be generated here.
+//! Conversions between float32 and the 16-bit floats by integer arithmetic, on scalars and on 128-bit chunks. The machine's own
+//! instructions for float16 cannot be generated here.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
@@ -10,13 +10,13 @@ use crate::value::cast_flags;
 
 /// The bits of float32 infinity.
 const INFINITY: i64 = 0x7f80_0000;
-/// The bits of the least float32 that is a normal float16.
+/// The bits of the smallest float32 that is a normal float16.
 const LEAST_NORMAL: i64 = 0x3880_0000;
-/// The bits of the least power of two beyond float16.
+/// The bits of the smallest power of two beyond the range of float16.
 const BEYOND: i64 = 0x4780_0000;
 
 impl FuncGen<'_, '_> {
-    /// A 16-bit float in the low bits of 32 (scalar or chunk) as float32.
+    /// Converts a 16-bit float in the low half of 32 bits (scalar or chunk) to float32.
     pub fn widen_half(&mut self, bits: Value, dtype: DType) -> Value {
         if dtype == DType::BFloat16 {
             let high = self.shl(bits, 16);
@@ -25,7 +25,8 @@ impl FuncGen<'_, '_> {
         self.float_of_half(bits)
     }
 
-    /// A float32 (scalar or chunk) that is a value of a 16-bit float as the bits of that, in the low bits of 32.
+    /// Converts a float32 (scalar or chunk) that a 16-bit float can represent to the bits of that float, in the low half of 32
+    /// bits.
     pub fn half_bits(&mut self, v: Value, dtype: DType) -> Value {
         if dtype == DType::BFloat16 {
             let bits = self.as_bits(v);
@@ -34,8 +35,9 @@ impl FuncGen<'_, '_> {
         self.half_of_float(v)
     }
 
-    /// float16 to float32: its bits stand 13 further up there, and 112 is the difference of the exponents' biases. The product is
-    /// exact, of subnormal numbers too; infinities and NaN have the highest exponent of either type.
+    /// Converts float16 to float32. The bits are shifted left by 13, the difference of the mantissas' lengths. The product with
+    /// 2^112 corrects the exponent, since 112 is the difference of the exponents' biases. It is exact, for subnormal numbers too.
+    /// Infinities and NaN have the highest exponent in either type.
     fn float_of_half(&mut self, wide: Value) -> Value {
         let size = self.and(wide, 0x7fff);
         let sign = self.b.ins().bxor(wide, size);
@@ -53,8 +55,8 @@ impl FuncGen<'_, '_> {
         self.as_float(bits)
     }
 
-    /// float32 to the bits of float16, ties to even: by the carry of an integer sum where the result is normal, by the rounding
-    /// of a sum with 0.5 below, whose last place is that of subnormal halves.
+    /// Converts float32 to the bits of float16, ties to even. A normal result is rounded by the carry of an integer sum. A
+    /// subnormal result is rounded by a float32 sum with 0.5, whose last bit has the weight of the last bit of a subnormal float16.
     fn half_of_float(&mut self, v: Value) -> Value {
         let all = self.as_bits(v);
         let size = self.and(all, 0x7fff_ffff);
@@ -62,7 +64,7 @@ impl FuncGen<'_, '_> {
         let sign = self.shr(sign, 16);
 
         let last = self.shr(size, 13);
-        // Exponents differ by 112; half of the last place but one rounds up.
+        // The exponents' biases differ by 112. Adding 0xfff, and 1 more if the last kept bit is odd, rounds ties to even.
         let moved = self.rounded_up(size, last, (-112 << 23) + 0xfff);
         let normal = self.shr(moved, 13);
 
@@ -83,7 +85,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().bor(bits, sign)
     }
 
-    /// A float32 (scalar or chunk) rounded to float16: as [`half_of_float`](Self::half_of_float), but with the bits of float32.
+    /// Rounds a float32 (scalar or chunk) to float16 as [`half_of_float`](Self::half_of_float) does, but returns a float32.
     pub fn round_f16(&mut self, v: Value) -> Value {
         let all = self.as_bits(v);
         let size = self.and(all, 0x7fff_ffff);
@@ -113,7 +115,8 @@ impl FuncGen<'_, '_> {
         self.as_float(bits)
     }
 
-    /// A float32 (scalar or chunk) rounded to bfloat16: adding half of the last kept bit, ties to even. NaNs are quiet.
+    /// Rounds a float32 (scalar or chunk) to bfloat16, ties to even, by adding half of the last kept bit. Returns a float32. NaNs
+    /// become quiet.
     pub fn round_bf16(&mut self, v: Value) -> Value {
         let bits = self.as_bits(v);
         let last = self.shr(bits, 16);
@@ -125,14 +128,14 @@ impl FuncGen<'_, '_> {
         self.as_float(bits)
     }
 
-    /// `bits + bias`, one more where `last` is odd.
+    /// `bits + bias`, plus 1 where `last` is odd.
     fn rounded_up(&mut self, bits: Value, last: Value, bias: i64) -> Value {
         let odd = self.and(last, 1);
         let sum = self.plus(bits, bias);
         self.b.ins().iadd(sum, odd)
     }
 
-    /// The float32 of these bits plus 0.5.
+    /// Adds 0.5 to the float32 with these bits.
     fn plus_half(&mut self, bits: Value) -> Value {
         let small = self.as_float(bits);
         let half = self.b.ins().f32const(0.5);
@@ -144,7 +147,7 @@ impl FuncGen<'_, '_> {
         self.b.func.dfg.value_type(v).is_vector()
     }
 
-    /// A scalar in every lane where `like` is a chunk.
+    /// Broadcasts a scalar if `like` is a chunk.
     fn repeated(&mut self, scalar: Value, like: Value) -> Value {
         if !self.is_chunk(like) {
             return scalar;
@@ -183,7 +186,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().ushr(v, by)
     }
 
-    /// Whether integers without a sign bit are at least `least`.
+    /// Whether integers whose sign bit is clear are at least `least`.
     fn at_least(&mut self, v: Value, least: i64) -> Value {
         let least = self.constant(least, v);
         self.b.ins().icmp(IntCC::SignedGreaterThanOrEqual, v, least)

@@ -13,7 +13,7 @@ use crate::function::{FuncGen, Gen, internal, unsupported};
 use crate::sequences::Sequences;
 use crate::value::{V, chunk, chunk_of, clif, packable};
 
-/// Expands a sequence of one argument.
+/// Expands a one-argument sequence inline.
 type Sequence = fn(&mut FuncGen<'_, '_>, Value) -> Value;
 
 macro_rules! sequences {
@@ -25,7 +25,7 @@ macro_rules! sequences {
     };
 }
 
-/// The sequence that an intrinsic is, for all arguments.
+/// The sequence of an intrinsic that is valid for all arguments.
 fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     let sequence: Sequence = sequences! {
         intrin;
@@ -35,7 +35,7 @@ fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     Some(sequence)
 }
 
-/// The sequence of an intrinsic for arguments up to the limit.
+/// The sequence of an intrinsic that is valid for arguments up to [`Real::TRIG_LIMIT`].
 fn angle_sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     let sequence: Sequence = sequences!(intrin; Sin = sin, Cos = cos, Tan = tan);
     Some(sequence)
@@ -99,7 +99,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Functions of floats; the result is not yet rounded to narrow types.
+    /// An intrinsic on floats. float16 and bfloat16 results are not yet rounded.
     fn float_intrin(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Gen<V> {
         use Intrin::*;
         let mut values = Vec::with_capacity(args.len());
@@ -154,8 +154,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Sine, cosine or tangent: a sequence, and the platform's function for lanes whose angle is beyond what the sequence
-    /// can reduce.
+    /// Sine, cosine or tangent: a sequence, and the platform's function for lanes whose angle is beyond [`Real::TRIG_LIMIT`], up
+    /// to which the sequence can reduce it.
     fn angle_function<R: Real>(&mut self, intrin: Intrin, f: Sequence, x: &V, ty: Ty) -> Gen<V> {
         let fast = self.per_chunk(std::slice::from_ref(x), ty, |g, v| f(g, v[0]));
         let (dtype, suffix) =
@@ -184,7 +184,7 @@ impl FuncGen<'_, '_> {
         let quick_lanes = self.lanes(&fast, wide);
         let mut lanes = Vec::with_capacity(xs.len());
         for (x, quick) in xs.into_iter().zip(quick_lanes) {
-            // Each lane has the value that it would have alone.
+            // Each lane gets the value that it would have as a scalar, whatever the other lanes are.
             let exact = self.call_extern_fn(platform, &[x])?;
             let huge = self.is_beyond::<R>(x);
             lanes.push(self.b.ins().select(huge, exact, quick));
@@ -205,14 +205,14 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Whether an angle is beyond what the sequences reduce.
+    /// Whether the magnitude of an angle is beyond [`Real::TRIG_LIMIT`].
     fn is_beyond<R: Real>(&mut self, x: Value) -> Value {
         let size = self.b.ins().fabs(x);
         let limit = Sequences::<R>::new(self).f(R::TRIG_LIMIT);
         self.b.ins().fcmp(FloatCC::GreaterThan, size, limit)
     }
 
-    /// Whether any lane is: the largest of the sizes is.
+    /// Whether the angle in any lane is beyond the limit.
     fn any_beyond<R: Real>(&mut self, x: &V, ty: Ty) -> Value {
         if ty.lanes == 1 || !packable(ty) {
             let lanes = self.lanes(x, ty);
@@ -249,12 +249,12 @@ impl FuncGen<'_, '_> {
         if ty.is_vector() { self.b.ins().splat(ty, one) } else { one }
     }
 
-    /// A scalar in every lane of a vector type; itself where the type is none.
+    /// Broadcasts a scalar to a vector type. For a scalar type, returns it unchanged.
     fn like(&mut self, scalar: Value, ty: Type) -> Value {
         if ty.is_vector() { self.b.ins().splat(ty, scalar) } else { scalar }
     }
 
-    /// Applies an operation that scalars and chunks have in common.
+    /// Applies an operation that works on both scalars and chunks: to each chunk of packable vectors, otherwise to each lane.
     fn per_chunk(
         &mut self,
         values: &[V],
@@ -295,7 +295,7 @@ impl FuncGen<'_, '_> {
         }))
     }
 
-    /// Combines the lanes of a vector: chunks pairwise, then lanes pairwise.
+    /// Reduces the lanes of a vector: combines chunks pairwise, then lanes pairwise.
     fn reduce_lanes(&mut self, intrin: Intrin, a: Expr, ty: Ty) -> Gen<V> {
         let op = match intrin {
             Intrin::VectorSum => BinOp::Add,
@@ -380,7 +380,7 @@ impl FuncGen<'_, '_> {
             Intrin::BitwiseAnd => g.b.ins().band(l[0], l[1]),
             Intrin::BitwiseOr => g.b.ins().bor(l[0], l[1]),
             Intrin::BitwiseXor => g.b.ins().bxor(l[0], l[1]),
-            // The machine takes the distance modulo the width; beyond the width everything is shifted out.
+            // The instruction takes the shift distance modulo the width. From the width on, all bits are shifted out.
             shift => {
                 let zero = g.int_zero(l[0]);
                 let outside = g.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, l[1], bits);
@@ -450,7 +450,7 @@ impl FuncGen<'_, '_> {
         }
         let mut values = Vec::with_capacity(rest.len());
         for (position, (&arg, &want)) in rest.iter().zip(callee.params).enumerate() {
-            // CheckBounds has checked what is reached from addresses of elements, and only that.
+            // CheckBounds has checked accesses through the addresses of elements, and no others.
             let address = matches!(f.expr(arg), ExprData::Call(Intrin::AddressOf, ..));
             if address != (want == ExternTy::Ptr) {
                 let takes =

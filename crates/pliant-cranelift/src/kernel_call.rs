@@ -1,4 +1,4 @@
-//! Calls of library kernels: operands and numbers side by side on the stack, as `pliant_kernels::entry` reads them.
+//! Calls of library kernels: operands and attributes are contiguous on the stack, as `pliant_kernels::entry` reads them.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
@@ -10,11 +10,11 @@ use pliant_ir::tir::{Buffer, BufferView, Expr, KernelCall, KernelOperand};
 use crate::function::{FuncGen, Gen, abi_signature, internal, mem, unsupported};
 use crate::value::V;
 
-/// The size of an argument.
+/// The size of an argument in bytes.
 const WORD: usize = size_of::<PackedWord>();
 
 impl FuncGen<'_, '_> {
-    /// Calls a kernel, and passes on a bad status.
+    /// Calls a kernel, and fails the loop function with the kernel's status unless that is 0.
     pub fn call_kernel(&mut self, args: &[Expr]) -> Gen<V> {
         let f = self.f;
         let call = KernelCall::of_args(f, args).or_else(internal)?;
@@ -52,7 +52,7 @@ impl FuncGen<'_, '_> {
         let status = self.b.inst_results(call)[0];
         let bad = self.b.ins().icmp_imm_s(IntCC::NotEqual, status, 0);
         self.fail_if(bad, status);
-        // The kernel has written its results.
+        // The kernel has written its results, so memoized loads may be stale.
         self.memo.clear();
         Ok(V::S(status))
     }

@@ -1,22 +1,23 @@
-//! The embedded code generator: lowered loop functions to machine code through Cranelift, in memory.
+//! The embedded code generator: compiles lowered loop functions to machine code in memory, with Cranelift.
 //!
 //! | module | owns |
 //! |---|---|
 //! | `unit` | one compilation unit: the JIT module, linked symbols, executable memory freed on drop |
-//! | `gen` | the state of one machine function under construction, failure paths |
-//! | `entry` | the kernel's entry: arguments, sizes, checks |
+//! | `function` | the state of one machine function under construction, failure paths |
+//! | `entry` | the prologue of a loop function: arguments, sizes, checks |
 //! | `body` | native bodies of bytecode functions |
 //! | `stmt` | statements and loops |
-//! | `parallel` | parallel loops, outlined into functions of their own |
+//! | `parallel` | parallel loops, outlined into separate functions |
 //! | `memory` | buffers: loads, stores, stack, registers and workspaces |
-//! | `access_checks` | checks of every access, in test builds |
+//! | `access_checks` | bounds checks before every access, in test builds |
 //! | `value` | values: scalars, 128-bit chunks, masks, lanes |
-//! | `packed` | calls of packed functions |
+//! | `packed`, `kernel_call` | calls of packed functions and of library kernels |
 //! | `expr`, `arith`, `cast`, `intrin` | expressions, by family |
-//! | `sequences` | elementary functions in place |
+//! | `half` | conversions of 16-bit floats |
+//! | `sequences` | inline expansion of elementary functions |
 //!
-//! Vectors of any width are taken; they are cut into 128-bit chunks, which is all that Cranelift has on x86-64.
-//! Expressions without a vector instruction are computed lane by lane.
+//! Loop functions may use vectors of any width. The generator splits them into 128-bit chunks, the only vector width that
+//! Cranelift supports on x86-64. Expressions without a vector instruction are computed lane by lane.
 
 mod access_checks;
 mod arith;
@@ -45,7 +46,7 @@ use pliant_codegen::{
 use pliant_exec::Executable;
 use pliant_pool::{helpers, map};
 
-/// The Cranelift code generator for the machine it runs on.
+/// The Cranelift code generator. It compiles for the machine that it runs on.
 #[derive(Debug, Default)]
 pub struct CraneliftBackend;
 
@@ -56,7 +57,7 @@ impl CraneliftBackend {
     }
 }
 
-/// Functions per compilation unit at least: a unit has its own executable pages.
+/// Minimum number of functions in a compilation unit, because each unit has its own executable pages.
 const MIN_UNIT: usize = 8;
 
 impl Backend for CraneliftBackend {
@@ -74,7 +75,7 @@ impl Backend for CraneliftBackend {
             0 => helpers(),
             n => n,
         };
-        // Several units per thread, since functions differ much in size.
+        // Each thread gets several units to balance the load, because the sizes of functions differ much.
         let chunk = funcs.len().div_ceil(threads * 4).max(MIN_UNIT);
         let compile = |chunk: &[KernelSource<'_>]| {
             check_memory()?;
@@ -104,7 +105,7 @@ fn check_memory() -> Result<(), CodegenError> {
     pliant_tensor::shortage::check().map_err(|e| CodegenError::Host(e.to_string()))
 }
 
-/// All units' kernels in order; all that is unsupported in one error.
+/// Joins the loop functions of all units in order. Collects the unsupported constructs of all units in one error.
 fn join(
     units: Vec<Result<CompiledKernels, CodegenError>>,
 ) -> Result<CompiledKernels, CodegenError> {

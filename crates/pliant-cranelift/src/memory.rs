@@ -1,4 +1,4 @@
-//! Buffers: where they live, loads and stores, allocation on the stack, in registers and in workspaces.
+//! Buffers: their locations, loads and stores, and allocation on the stack, in registers and in workspaces.
 
 use std::rc::Rc;
 
@@ -19,38 +19,38 @@ use rustc_hash::FxHashMap;
 use crate::function::{FuncGen, Gen, abi_signature, constant_mem, internal, mem, unsupported};
 use crate::value::{V, chunk, chunk_lanes, clif, mask_bits, packable};
 
-/// Bytes of buffers that one function keeps on its stack at most; further ones go to workspaces.
+/// Maximum bytes of buffers on the stack of one function. Further buffers go to workspaces.
 const STACK_TOTAL: u64 = 64 * 1024;
 
-/// The stride up to which the elements of a vector are reached by offsets from the first one.
+/// Maximum magnitude of a stride with which constant offsets from the first element address the lanes of a vector.
 const MAX_STRIDE: i64 = 1 << 16;
 
-/// Where the elements of a buffer are.
+/// The location of a buffer's elements.
 #[derive(Clone)]
 pub(crate) enum Place {
     /// In memory, from this address.
     Address(Value),
-    /// In memory that a tensor argument describes, one of so many that no address is kept at hand: each statement loads
-    /// those that it uses from this place among the arguments.
+    /// In memory that a tensor argument describes: the array of arguments, and the byte offset of this one. Functions with many
+    /// arguments load the address in each statement that uses it.
     Argument(Value, i32),
     /// In machine registers: one variable per scalar or chunk, by first element and lanes.
     Registers(Rc<FxHashMap<(i64, u16), Vec<Variable>>>),
 }
 
-/// Where a tensor argument has one of its dims or strides: byte offsets.
+/// The location of a dim or stride of a tensor argument. All offsets are in bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct SizeAt {
-    /// The arguments.
+    /// The array of arguments.
     pub args: Value,
-    /// Where the argument is among them.
+    /// The offset of the argument in the array.
     pub argument: i32,
-    /// Where its dims, or strides, are in its descriptor.
+    /// The offset of the pointer to the dims or strides in the descriptor.
     pub list: i32,
-    /// Where the size is among those.
+    /// The offset of the size among the dims or strides.
     pub index: i32,
 }
 
-/// What stood in the place of addresses and sizes that a statement loaded.
+/// The entries that the addresses and sizes loaded for one statement replaced.
 #[derive(Default)]
 pub(crate) struct AtHand {
     places: Vec<(Buffer, Place)>,
@@ -65,7 +65,7 @@ fn stored(dtype: DType) -> Type {
     }
 }
 
-/// Whether elements are held in other bits than those in memory.
+/// Whether this is a 16-bit float type, whose values are held as float32 but stored as 16 bits.
 fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::Float16 | DType::BFloat16)
 }
@@ -76,7 +76,7 @@ impl FuncGen<'_, '_> {
         match self.places.get(&buffer) {
             Some(&Place::Address(base)) => Ok(base),
             Some(&Place::Argument(args, offset)) => {
-                // Loads that may not move are not merged with those of other statements.
+                // These flags do not let the loads move, so they are not merged with those of other statements.
                 let descriptor = self.b.ins().load(types::I64, mem(), args, offset);
                 Ok(self.b.ins().load(types::I64, mem(), descriptor, OFFSET_TENSOR_DATA as i32))
             }
@@ -88,8 +88,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Loads the addresses and sizes of the arguments that a statement uses; gives what stood in their places. So what is
-    /// computed of sizes is not kept in registers from one statement to the next.
+    /// Loads the addresses and sizes of the arguments that a statement uses, and returns the entries that they replace. So values
+    /// computed from sizes are not kept in registers from one statement to the next.
     pub fn load_arguments(&mut self, s: Stmt) -> Gen<AtHand> {
         let mut old = AtHand::default();
         if !self.many_arguments {
@@ -112,13 +112,13 @@ impl FuncGen<'_, '_> {
         Ok(old)
     }
 
-    /// Puts back what [`load_arguments`](Self::load_arguments) gave.
+    /// Restores the entries that [`load_arguments`](Self::load_arguments) returned.
     pub fn give_back(&mut self, old: AtHand) {
         self.places.extend(old.places);
         self.vars.extend(old.vars);
     }
 
-    /// The size at its place, loaded again: loads that may not move are not merged with those of other statements.
+    /// Loads a size again. The flags do not let the loads move, so they are not merged with those of other statements.
     pub fn load_size(&mut self, at: SizeAt) -> Value {
         let descriptor = self.b.ins().load(types::I64, mem(), at.args, at.argument);
         let list = self.b.ins().load(types::I64, mem(), descriptor, at.list);
@@ -137,7 +137,7 @@ impl FuncGen<'_, '_> {
         Ok(self.b.ins().iadd(base, offset))
     }
 
-    /// The one linear index of an access in a lowered function.
+    /// The linear index of an access. Accesses in lowered functions have exactly one index.
     fn linear(&self, indices: &[Expr]) -> Gen<Expr> {
         match indices {
             [index] => Ok(*index),
@@ -145,7 +145,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// First element, if the index is a contiguous vector or a scalar.
+    /// The first element and the number of lanes, if the index is a contiguous vector or a scalar.
     fn contiguous(&self, index: Expr) -> Option<(Expr, u16)> {
         match self.f.expr(index) {
             ExprData::Ramp(base, stride, lanes) => {
@@ -168,7 +168,7 @@ impl FuncGen<'_, '_> {
         self.load_as(buffer, indices, self.f.buffer(buffer).dtype)
     }
 
-    /// Elements as those of another type of as many bytes.
+    /// Loads elements as those of another type of the same size.
     fn load_as(&mut self, buffer: Buffer, indices: &[Expr], dtype: DType) -> Gen<V> {
         let index = self.linear(indices)?;
         let ty = Ty::scalar(dtype).with_lanes(self.f.expr_ty(index).lanes);
@@ -218,7 +218,7 @@ impl FuncGen<'_, '_> {
         Ok(self.of_stored(out, ty))
     }
 
-    /// First element and constant stride of a vector whose elements lie so near that offsets reach them.
+    /// The first element and the stride of a vector, if the stride is constant and at most [`MAX_STRIDE`].
     fn strided(&self, index: Expr) -> Option<(Expr, i32)> {
         match self.f.expr(index) {
             ExprData::Ramp(base, stride, _) => {
@@ -229,7 +229,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Elements at a constant stride: each by itself, but backwards in chunks that are turned round.
+    /// Loads elements at a constant stride: lane by lane, but at stride -1 in chunks whose lanes are then reversed.
     fn load_strided(&mut self, buffer: Buffer, base: Expr, stride: i32, ty: Ty) -> Gen<V> {
         let base = self.scalar(base)?;
         let at = self.address(buffer, base)?;
@@ -250,7 +250,7 @@ impl FuncGen<'_, '_> {
         Ok(self.of_stored(out, ty))
     }
 
-    /// Elements at a stride that is only known when it runs.
+    /// Loads elements at a stride that is non-constant or beyond [`MAX_STRIDE`].
     fn load_apart(&mut self, buffer: Buffer, base: Expr, stride: Expr, ty: Ty) -> Gen<V> {
         let (base, stride) = (self.scalar(base)?, self.scalar(stride)?);
         let mut at = self.address(buffer, base)?;
@@ -266,7 +266,7 @@ impl FuncGen<'_, '_> {
         Ok(self.of_stored(out, ty))
     }
 
-    /// A chunk with its elements in reverse order.
+    /// Reverses the lanes of a chunk.
     fn turned(&mut self, c: Value) -> Value {
         let ty = self.b.func.dfg.value_type(c);
         let size = ty.lane_bits() / 8;
@@ -286,7 +286,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().load(chunk(dtype), mem(), at, offset)
     }
 
-    /// Bools as a mask: every byte that is not 0 holds.
+    /// Loads bools as a mask. Every nonzero byte is true.
     fn load_mask(&mut self, at: Value, lanes: u16) -> V {
         let chunks: Vec<Value> = match lanes {
             4 => {
@@ -308,7 +308,7 @@ impl FuncGen<'_, '_> {
         V::M(ty.lane_bits() as u8, chunks.into_iter().map(|c| holds(self, c)).collect())
     }
 
-    /// A mask as bools: bytes of 0 and 1.
+    /// Stores a mask as bools: bytes of 0 and 1.
     fn store_mask(&mut self, v: &V, at: Value, lanes: u16, bits: u32) {
         let one = self.b.ins().iconst(types::I8, 1);
         let one = self.b.ins().splat(types::I8X16, one);
@@ -328,25 +328,25 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// An element as memory has it.
+    /// Loads an element in its memory representation.
     fn load_stored(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
         self.b.ins().load(stored(dtype), mem(), at, offset)
     }
 
-    /// The value of an element as memory has it.
+    /// Converts an element from its memory representation.
     fn scalar_of_stored(&mut self, raw: Value, dtype: DType) -> Value {
         match dtype {
             DType::Float16 | DType::BFloat16 => {
                 let wide = self.b.ins().uextend(types::I32, raw);
                 self.widen_half(wide, dtype)
             }
-            // As vectors of bools: every byte that is not 0 holds.
+            // As in vectors of bools, every nonzero byte is true.
             DType::Bool => self.b.ins().icmp_imm_s(IntCC::NotEqual, raw, 0),
             _ => raw,
         }
     }
 
-    /// The vector of elements as memory has them.
+    /// Builds a vector from elements in their memory representation.
     fn of_stored(&mut self, raw: Vec<Value>, ty: Ty) -> V {
         if is_half(ty.dtype) && packable(ty) {
             let wide: Vec<Value> =
@@ -436,7 +436,7 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// The 16-bit floats in memory that a store copies as they are.
+    /// The source of a store that copies 16-bit floats of the same type from memory to memory, without conversion.
     fn copied_half(&self, to: Buffer, value: Expr) -> Option<(Buffer, Box<[Expr]>)> {
         let ExprData::Load(from, indices) = self.f.expr(value) else { return None };
         let dtype = self.f.buffer(*from).dtype;
@@ -445,12 +445,12 @@ impl FuncGen<'_, '_> {
         (alike && in_memory(from) && in_memory(&to)).then(|| (*from, indices.clone()))
     }
 
-    /// Chunks of float32 as 16-bit floats side by side.
+    /// Stores chunks of float32 as contiguous 16-bit floats.
     fn store_halves(&mut self, chunks: &[Value], at: Value, dtype: DType) {
         for (i, pair) in chunks.chunks(2).enumerate() {
             let low = self.half_bits(pair[0], dtype);
             let offset = (i * 16) as i32;
-            // The bits are in the range of the saturating instruction.
+            // The narrowing instruction saturates, but the bits are within its range.
             if let Some(&high) = pair.get(1) {
                 let high = self.half_bits(high, dtype);
                 let words = self.b.ins().unarrow(low, high);
@@ -464,7 +464,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Gives a buffer its memory and generates the statement during which it lives.
+    /// Allocates a buffer and generates the statement that uses it.
     pub fn alloc(&mut self, buffer: Buffer, body: Stmt) -> Gen<()> {
         if let Some(slots) = register_slots(self.f, buffer, body) {
             let dtype = self.f.buffer(buffer).dtype;
@@ -474,7 +474,7 @@ impl FuncGen<'_, '_> {
                 places.insert((first, lanes), vars);
             }
             if constant_size(self.f, buffer).is_none() {
-                // No memory is taken, but the size must be what bounds checks took it for.
+                // No memory is allocated, but the size must be within the limits that bounds checks rely on.
                 self.buffer_bytes(buffer)?;
             }
             self.places.insert(buffer, Place::Registers(Rc::new(places)));
@@ -523,7 +523,8 @@ impl FuncGen<'_, '_> {
         (0..count)
             .map(|_| {
                 let var = self.b.declare_var(machine);
-                // A definition on every path: reading before writing is the program's fault, not undefined.
+                // The variable is defined on every path: a read before the first write is an error of the program, but is not
+                // undefined.
                 let zero = self.zero(machine);
                 self.b.def_var(var, zero);
                 var
@@ -542,7 +543,7 @@ impl FuncGen<'_, '_> {
         if ty.is_vector() { self.b.ins().splat(ty, zero) } else { zero }
     }
 
-    /// Memory from the runtime, freed on every way out.
+    /// Allocates a buffer in a workspace of the runtime, which is freed on every path out of the body.
     fn workspace(&mut self, buffer: Buffer, body: Stmt) -> Gen<()> {
         let bytes = self.buffer_bytes(buffer)?;
         let alloc = self.runtime_fn(OFFSET_ALLOC_WORKSPACE);
@@ -585,7 +586,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().load(types::I64, constant_mem(), self.runtime, offset as i32)
     }
 
-    /// The bytes of a buffer; a size that is negative or overflows fails the kernel.
+    /// The size of a buffer in bytes. A negative or too large dim and an overflow fail the loop function.
     fn buffer_bytes(&mut self, buffer: Buffer) -> Gen<Value> {
         let data = self.f.buffer(buffer);
         let mut bytes = self.b.ins().iconst(types::I64, data.dtype.size() as i64);
@@ -603,7 +604,7 @@ impl FuncGen<'_, '_> {
         Ok(bytes)
     }
 
-    /// A size whose sums and products are checked for overflow: bounds checks rely on it.
+    /// Evaluates a size and checks its sums and products for overflow. Bounds checks rely on it.
     pub fn size(&mut self, e: Expr, overflows: &str) -> Gen<Value> {
         let mut terms = Vec::new();
         checked_terms(self.f, e, &mut |term| terms.push(term));

@@ -17,13 +17,13 @@ use pliant_tensor::DType;
 use crate::function::{FuncGen, Gen, abi_signature, internal, mem, unsupported};
 use crate::value::V;
 
-/// Bytes of one argument.
+/// The size of an argument in bytes.
 const WORD: usize = size_of::<PackedWord>();
-/// Bytes of stack that the calls of one machine function may take: helper threads have stacks of 2 MiB.
+/// Maximum bytes of stack for the calls of one machine function. Helper threads have stacks of 2 MiB.
 const CALL_STACK_TOTAL: u64 = 128 * 1024;
 
 impl FuncGen<'_, '_> {
-    /// A call for its result, of that type.
+    /// Calls a packed function and converts its result to `ty`.
     pub fn call_packed(&mut self, args: &[Expr], ty: Ty) -> Gen<V> {
         let float = ty.dtype.is_float();
         let result = self.emit_packed(args, if float { PACKED_FLOAT } else { PACKED_INT })?;
@@ -33,13 +33,13 @@ impl FuncGen<'_, '_> {
         self.cast(V::S(value), Ty::scalar(from), ty)
     }
 
-    /// A call for its effect: what it returns does not matter.
+    /// Calls a packed function for its side effect and ignores its result.
     pub fn call_packed_for_effect(&mut self, args: &[Expr]) -> Gen<()> {
         self.emit_packed(args, PACKED_UNUSED).map(drop)
     }
 
-    /// Puts the arguments side by side on the stack, the result's place before them, and calls through the runtime. Returns
-    /// the result's place.
+    /// Stores the word of the result and then the arguments contiguously on the stack, and calls through the runtime. Returns the
+    /// address of the result's word.
     fn emit_packed(&mut self, args: &[Expr], kind: u64) -> Gen<Value> {
         let f = self.f;
         let Some((&name, rest)) = args.split_first() else {
@@ -68,7 +68,7 @@ impl FuncGen<'_, '_> {
         let status = self.b.inst_results(call)[0];
         let bad = self.b.ins().icmp_imm_s(IntCC::NotEqual, status, 0);
         self.fail_if(bad, status);
-        // The function may have written into the tensors that it was given.
+        // The function may have written to its tensor arguments, so memoized loads may be stale.
         self.memo.clear();
         Ok(result)
     }
@@ -134,7 +134,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Stack memory of so many bytes for what a call takes by address.
+    /// Allocates `bytes` bytes of stack for the operands that a call takes by address.
     ///
     /// # Errors
     /// `Unsupported`: the calls of the function take more than [`CALL_STACK_TOTAL`] bytes.
@@ -149,13 +149,13 @@ impl FuncGen<'_, '_> {
         Ok(self.b.create_sized_stack_slot(data))
     }
 
-    /// A buffer that the function has allocated: address, data type and dims side by side on the stack.
+    /// The argument for a buffer that the function has allocated: its address, data type and dims are contiguous on the stack.
     fn own_memory(&mut self, buffer: Buffer) -> Gen<(u64, Value, Value)> {
         let (words, rank) = self.memory_words(buffer, &[])?;
         Ok((PACKED_MEMORY, words, rank))
     }
 
-    /// The compact buffer of which this is the first element.
+    /// The buffer that has this as its first element, if the buffer is compact or a parameter.
     fn whole_buffer(&self, element: Expr) -> Option<Buffer> {
         let ExprData::Load(buffer, indices) = self.f.expr(element) else { return None };
         let first = indices.iter().all(|&i| self.f.as_int(i) == Some(0));
@@ -167,12 +167,12 @@ impl FuncGen<'_, '_> {
         self.f.params.iter().position(|p| self.f.buffer_map.get(p) == Some(&buffer))
     }
 
-    /// Address and length of a text that stands with the code.
+    /// Stores a text in the data of the module. Returns its address and length.
     fn text(&mut self, text: &Arc<str>) -> Gen<(Value, Value)> {
         let module = &mut self.unit.module;
         let id = module.declare_anonymous_data(false, false)?;
         let mut data = DataDescription::new();
-        // Data are never empty.
+        // A trailing zero byte keeps the data from being empty.
         data.define(text.bytes().chain([0]).collect());
         module.define_data(id, &data)?;
         let address = self.unit.data_address(&mut self.b, id);

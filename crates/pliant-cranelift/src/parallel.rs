@@ -1,4 +1,4 @@
-//! Parallel loops: the body becomes a machine function of its own that the worker team calls on ranges.
+//! Parallel loops: the body is outlined into a separate machine function, which the worker team calls for ranges of iterations.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::function::{FuncGen, Gen, abi_signature, constant_mem, mem, unsupporte
 use crate::memory::Place;
 use crate::value::V;
 
-/// Values that a parallel body captures, each in a slot of 8 bytes: variables, buffer addresses, and two limits per
-/// buffer if accesses are checked. The runtime and the first index precede them.
+/// The values that a parallel body captures, each in a slot of 8 bytes: variables, buffer addresses, and two limits per buffer if
+/// accesses are checked. The runtime and the first index precede them.
 struct Captures {
     vars: Vec<(Var, Value)>,
     buffers: Vec<(Buffer, Value)>,
@@ -34,7 +34,7 @@ impl Captures {
     }
 }
 
-/// Slots before the captured values.
+/// Number of slots before the captured values.
 const FIXED_SLOTS: usize = 2;
 
 impl FuncGen<'_, '_> {
@@ -107,7 +107,7 @@ impl FuncGen<'_, '_> {
         Ok(out)
     }
 
-    /// Builds `body(context, begin, end) -> status`.
+    /// Generates the machine function `body(context, begin, end) -> status`.
     fn outline(&mut self, var: Var, body: Stmt, captures: &Captures) -> Gen<FuncId> {
         let sig = abi_signature(&self.unit.module, &[types::I64; 3], types::I64);
         let id = self.unit.module.declare_anonymous_function(&sig)?;
@@ -182,7 +182,7 @@ impl FuncGen<'_, '_> {
         let (begin, end) = (narrow(self, params[1]), narrow(self, params[2]));
         let lo = self.b.ins().iadd(first, begin);
         let hi = self.b.ins().iadd(first, end);
-        // The ends may wrap: then the first turn fails if it reaches memory by the variable, as it does in a serial loop.
+        // The bounds may wrap. Then the first iteration fails if it indexes memory by the variable, as in a serial loop.
         let runs = self.b.ins().icmp(IntCC::SignedLessThan, begin, end);
         self.counted(var, (lo, hi), runs, None, body)
     }

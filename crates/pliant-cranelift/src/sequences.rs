@@ -1,5 +1,5 @@
-//! The shared sequences of elementary functions, expanded in place: their operations as machine instructions, over scalars
-//! and 128-bit chunks of one float type.
+//! Inline expansion of the shared sequences of elementary functions: each operation becomes a machine instruction on scalars or
+//! 128-bit chunks of one float type.
 
 use std::marker::PhantomData;
 
@@ -17,12 +17,12 @@ pub(crate) struct Sequences<'g, 'a, 'b, R> {
 }
 
 impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
-    /// Sequences that go to the end of the function under construction.
+    /// An expansion that appends to the function under construction.
     pub fn new(g: &'g mut FuncGen<'a, 'b>) -> Self {
         Sequences { g, real: PhantomData }
     }
 
-    /// The machine types of a float and of an integer as wide.
+    /// The machine types of a float and of an integer of the same width.
     fn scalars(&self) -> (Type, Type) {
         if R::BITS == 32 { (types::F32, types::I32) } else { (types::F64, types::I64) }
     }
@@ -31,7 +31,7 @@ impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
         self.g.b.func.dfg.value_type(v).is_vector()
     }
 
-    /// Constants are scalars until they meet a vector.
+    /// Broadcasts the scalar if only one operand is a vector. Constants are scalars until then.
     fn meet(&mut self, a: Value, b: Value) -> (Value, Value) {
         match (self.is_vector(a), self.is_vector(b)) {
             (true, false) => (a, self.repeated(b)),
@@ -45,7 +45,7 @@ impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
         if ty.is_vector() { v } else { self.g.b.ins().splat(chunk_of(ty), v) }
     }
 
-    /// The same bits as floats or integers.
+    /// Reinterprets the bits as floats or integers.
     fn recast(&mut self, v: Value, scalar: Type) -> Value {
         let ty = self.g.b.func.dfg.value_type(v);
         match ty.is_vector() {
@@ -66,7 +66,7 @@ impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
     }
 }
 
-/// Operations that are one instruction of two operands.
+/// Defines operations that are one instruction with two operands.
 macro_rules! binary {
     ($($name:ident = $instruction:ident;)*) => {
         $(
@@ -101,7 +101,7 @@ impl<R: Real> MathOps for Sequences<'_, '_, '_, R> {
         }
     }
     fn i(&mut self, value: i64) -> Value {
-        // Immediates are given by their bits within the type's width.
+        // An immediate has no bits beyond the width of its type.
         let masked = if R::BITS == 32 { value & 0xffff_ffff } else { value };
         let (_, int) = self.scalars();
         self.g.b.ins().iconst(int, masked)

@@ -71,7 +71,7 @@ impl FuncGen<'_, '_> {
         self.counted(var, (lo, hi), runs, turns, body)
     }
 
-    /// A loop from `lo` to `hi`, entered where `runs` holds, of `turns` turns where that is known.
+    /// A loop from `lo` to `hi`, which is entered if `runs` holds. `turns` is the number of iterations if it is constant.
     pub fn counted(
         &mut self,
         var: Var,
@@ -110,7 +110,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().jump(head, &[]);
         self.b.switch_to_block(head);
         self.memo.clear();
-        // Nothing bounds the turns of such a loop, so each of them looks at the flag.
+        // The number of iterations is not bounded, so each of them polls the interrupt flag.
         self.poll_interrupt();
         let go = self.condition(condition)?;
         self.b.ins().brif(go, inside, &[], done, &[]);
@@ -149,11 +149,11 @@ impl FuncGen<'_, '_> {
     }
 }
 
-/// When a counted loop looks at the interrupt flag.
+/// The iterations in which a counted loop polls the interrupt flag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Polls {
     EachTurn,
-    /// Once in so many turns that it costs nothing beside their work.
+    /// Once in `2 ** POLL_SHIFT` iterations, so that the poll costs nothing compared to their work.
     Sometimes,
     Never,
 }

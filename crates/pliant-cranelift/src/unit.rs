@@ -1,4 +1,4 @@
-//! One compilation unit: a JIT module with the functions of a chunk, and the memory its code stands in.
+//! One compilation unit: a JIT module with several functions, and the executable memory of their code.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -23,21 +23,21 @@ use rustc_hash::FxHashMap;
 
 use crate::function::{GenError, abi_signature, extern_type};
 
-/// Functions with more values than this get registers from the single-pass allocator. The time of the default allocator
-/// grows with the cube of the number of values that are live at once: 70 seconds for 8,000 (without optimisation, on a
-/// busy Zen 3), which nothing can interrupt.
+/// Functions with more values than this use the single-pass register allocator. The time of the default allocator grows with the
+/// cube of the number of simultaneously live values: it took 70 seconds for 8,000 (without optimization, on a busy Zen 3).
+/// Register allocation cannot be interrupted.
 const MAX_BACKTRACKING_VALUES: usize = 1 << 14;
 
-/// The largest stack frame of a function in bytes. Worker threads have a stack of 2 MiB.
+/// Maximum size in bytes of a function's stack frame. Worker threads have a stack of 2 MiB.
 const MAX_FRAME: u32 = 512 << 10;
 
-/// The machine that this program runs on, with all its instruction sets.
+/// Cranelift's description of the machine that this program runs on, with all its instruction sets.
 pub(crate) fn host_isa() -> Result<OwnedTargetIsa, CodegenError> {
     static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
     ISA.get_or_init(|| make_isa("backtracking")).clone().map_err(CodegenError::Host)
 }
 
-/// As [`host_isa`], with a register allocator that takes linear time and spills more.
+/// As [`host_isa`], but with a register allocator that takes linear time and spills more.
 fn single_pass_isa() -> Result<OwnedTargetIsa, String> {
     static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
     ISA.get_or_init(|| make_isa("single_pass")).clone()
@@ -73,7 +73,7 @@ impl UnitMemory {
     }
 }
 
-// SAFETY: after finalization the module is only kept to be freed; nothing reaches into it.
+// SAFETY: after finalization the module is only kept to be freed; nothing accesses it.
 unsafe impl Send for UnitMemory {}
 // SAFETY: as for Send.
 unsafe impl Sync for UnitMemory {}
@@ -87,16 +87,16 @@ impl Drop for UnitMemory {
     }
 }
 
-/// What the functions of a unit share while they are built.
+/// The state that the functions of a unit share during code generation.
 pub(crate) struct Unit {
     pub module: JITModule,
     externs: FxHashMap<&'static str, FuncId>,
     pub has_fma: bool,
-    /// Whether the machine is an x86, whose instructions for extremes ignore NaNs.
+    /// Whether the machine is an x86-64, whose minimum and maximum instructions return the second operand if either is NaN.
     pub x86: bool,
     pub check_interrupt: bool,
     pub check_accesses: bool,
-    /// Text of every machine function of the current kernel, when somebody wants it.
+    /// The text of every machine function of the current loop function, if the options request a dump.
     pub dump: Option<String>,
     contexts: Vec<FunctionBuilderContext>,
 }
@@ -124,7 +124,7 @@ impl Unit {
         }
     }
 
-    /// A linked function, as the function under construction names it.
+    /// The reference to a linked function in the function under construction.
     pub fn extern_ref(
         &mut self,
         b: &mut FunctionBuilder<'_>,
@@ -147,15 +147,15 @@ impl Unit {
         Ok(self.func_ref(b, id))
     }
 
-    /// A function, as the function under construction names it. Always by its absolute address: the memory of a unit
-    /// may be more than 2 GB apart if other threads map memory meanwhile.
+    /// The reference to a function in the function under construction. It is always an absolute address, because parts of a
+    /// unit's memory may be more than 2 GB apart if other threads map memory at the same time.
     pub fn func_ref(&mut self, b: &mut FunctionBuilder<'_>, id: FuncId) -> FuncRef {
         let func = self.module.declare_func_in_func(id, b.func);
         b.func.dfg.ext_funcs[func].colocated = false;
         func
     }
 
-    /// The address of constant data, likewise absolute.
+    /// The address of constant data. It is absolute, as in [`Unit::func_ref`].
     pub fn data_address(&mut self, b: &mut FunctionBuilder<'_>, id: DataId) -> Value {
         let data = self.module.declare_data_in_func(id, b.func);
         if let GlobalValueData::Symbol { colocated, .. } = &mut b.func.global_values[data] {
@@ -211,7 +211,7 @@ impl Unit {
     }
 }
 
-/// Fails if a compiled function needs more stack than threads have to spare.
+/// Fails if the stack frame of a compiled function is larger than [`MAX_FRAME`].
 fn check_frame(ctx: &Context) -> Result<(), GenError> {
     let layout = ctx.compiled_code().and_then(|code| code.buffer.frame_layout());
     let bytes = layout.map_or(0, |layout| layout.frame_to_fp_offset);
@@ -230,7 +230,7 @@ struct Built {
     messages: Vec<Arc<str>>,
 }
 
-/// Compiles some functions into memory of their own.
+/// Compiles functions into one unit, with its own executable memory.
 pub(crate) fn compile_unit(
     isa: &OwnedTargetIsa,
     funcs: &[KernelSource<'_>],
@@ -279,7 +279,7 @@ fn finish(mut unit: Unit, built: Vec<Built>) -> Result<CompiledKernels, CodegenE
     let mut kernels = IndexMap::with_capacity(built.len());
     for one in built {
         let code = unit.module.get_finalized_function(one.id);
-        // SAFETY: `entry` generated this function with the signature of the kernel ABI.
+        // SAFETY: `entry` generated this function with the signature of `KernelFn`.
         let entry = unsafe { std::mem::transmute::<*const u8, KernelFn>(code) };
         let kernel =
             CompiledKernel { entry, signature: one.signature, messages: one.messages.into() };
@@ -288,7 +288,7 @@ fn finish(mut unit: Unit, built: Vec<Built>) -> Result<CompiledKernels, CodegenE
     Ok(CompiledKernels::new(kernels, Arc::new(UnitMemory::new(unit.module))))
 }
 
-/// Writes what was collected about a kernel; a dump that cannot be written is not worth failing for.
+/// Writes the dump of a loop function. Errors are ignored, because a missing dump is no reason to fail the compilation.
 fn write_dump(unit: &mut Unit, name: &str, options: &CodegenOptions) {
     if let (Some(dir), Some(dump)) = (&options.dump_dir, &mut unit.dump) {
         let file: String =

@@ -1,6 +1,6 @@
 //! Values of expressions: scalars, 128-bit chunks, masks and single lanes, and the conversions between these forms.
 //!
-//! float16 and bfloat16 values are held as float32 that the narrow type can represent; bools as 0 or 1 in 8 bits.
+//! float16 and bfloat16 values are held as float32 values that the narrow type can represent, and bools as 0 or 1 in 8 bits.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ pub(crate) enum V {
     S(Value),
     /// A vector in 128-bit chunks of the element type's machine type.
     X(Rc<[Value]>),
-    /// A vector of bools in 128-bit chunks of integers of that many bits, all ones or all zeros.
+    /// A mask: a vector of bools in 128-bit chunks of integers of that many bits, each all ones or all zeros.
     M(u8, Rc<[Value]>),
     /// A vector as one scalar per lane.
     L(Rc<[Value]>),
@@ -54,8 +54,8 @@ pub(crate) fn packable(ty: Ty) -> bool {
     !ty.dtype.is_bool() && (ty.lanes as usize).is_multiple_of(chunk_lanes(ty.dtype))
 }
 
-/// The bits of the elements of a mask over that many bools that fills one chunk, or several of bytes; `None` where no
-/// mask does, and such vectors are held lane by lane.
+/// The element width in bits with which a mask of that many bools fills exactly one chunk, or several chunks of bytes. `None` if
+/// there is no such width; such vectors are held lane by lane.
 pub(crate) fn mask_bits(lanes: u16) -> Option<u32> {
     match lanes {
         4 => Some(32),
@@ -71,7 +71,7 @@ pub(crate) fn cast_flags() -> MemFlagsData {
 }
 
 impl FuncGen<'_, '_> {
-    /// The lanes of a value of type `ty`, a scalar being repeated.
+    /// The lanes of a value of type `ty`. A scalar is broadcast.
     pub fn lanes(&mut self, v: &V, ty: Ty) -> Vec<Value> {
         match v {
             V::S(v) => vec![*v; ty.lanes as usize],
@@ -129,12 +129,12 @@ impl FuncGen<'_, '_> {
         out
     }
 
-    /// Whether a vector of bools is a mask, or can be made one without packing lanes.
+    /// Whether a vector of bools is a mask, or can be converted to one without packing lanes.
     pub fn is_mask(&self, v: &V) -> bool {
         matches!(v, V::M(..) | V::S(_))
     }
 
-    /// The value in the form that variables and memory hold: a scalar, chunks where the type has them, else lanes.
+    /// Converts a value to the form that variables and memory hold: a scalar, chunks if the type is packable, otherwise lanes.
     pub fn canonical(&mut self, v: &V, ty: Ty) -> V {
         if ty.lanes == 1 {
             v.clone()
@@ -145,7 +145,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// A mask over elements of `bits` bits, which fill whole chunks, from a vector of bools.
+    /// Converts a vector of bools to a mask with elements of `bits` bits, which fill whole chunks.
     pub fn mask(&mut self, v: &V, lanes: u16, bits: u32) -> Rc<[Value]> {
         let int = Type::int(bits as u16).expect("element types have 8 to 64 bits");
         let count = (u32::from(lanes) * bits / 128) as usize;
@@ -177,18 +177,18 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// A bool as an integer of all ones or all zeros.
+    /// Converts a bool to an integer of all ones or all zeros.
     fn wide_bool(&mut self, v: Value, int: Type) -> Value {
         let x = if int.bits() > 8 { self.b.ins().uextend(int, v) } else { v };
         self.b.ins().ineg(x)
     }
 
-    /// A chunk of a mask as two chunks of elements twice as wide.
+    /// Converts a chunk of a mask to two chunks of elements twice as wide.
     fn widened_mask(&mut self, c: Value) -> [Value; 2] {
         [self.b.ins().swiden_low(c), self.b.ins().swiden_high(c)]
     }
 
-    /// Two chunks of a mask as one chunk of elements half as wide.
+    /// Converts two chunks of a mask to one chunk of elements half as wide.
     fn narrowed_mask(&mut self, a: Value, b: Value) -> Value {
         if self.b.func.dfg.value_type(a) != types::I64X2 {
             return self.b.ins().snarrow(a, b);
@@ -196,7 +196,7 @@ impl FuncGen<'_, '_> {
         self.low_halves(a, b)
     }
 
-    /// The low halves of the 64-bit elements of two chunks: no instruction narrows 64 bits.
+    /// The low halves of the 64-bit elements of two chunks. This is a shuffle, because no instruction narrows 64-bit elements.
     pub fn low_halves(&mut self, a: Value, b: Value) -> Value {
         let [a, b] = [a, b].map(|c| self.recast(c, types::I8X16));
         let low = [0u8, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27];
@@ -205,7 +205,7 @@ impl FuncGen<'_, '_> {
         self.recast(picked, types::I32X4)
     }
 
-    /// The same bits as another 128-bit type.
+    /// Reinterprets the bits as another 128-bit type.
     pub fn recast(&mut self, v: Value, ty: Type) -> Value {
         if self.b.func.dfg.value_type(v) == ty {
             v

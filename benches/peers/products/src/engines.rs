@@ -1,4 +1,4 @@
-//! The libraries, each called as its documentation says for `A [m, k] x B [k, n]` in rows, where B stays the same.
+//! The libraries, each called as its documentation says for a row-major `A [m, k] x B [k, n]` with constant B.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -11,7 +11,7 @@ use pliant_kernels::product::PackedProduct;
 use pliant_pool::Team;
 use pliant_tensor::{Tensor, pack_panels};
 
-/// The operands of a product, and what it must be.
+/// The operands of a product, and the expected result.
 pub struct Product {
     dims: [usize; 3],
     a: Rc<Vec<f32>>,
@@ -25,7 +25,7 @@ fn values(len: usize, step: usize) -> Rc<Vec<f32>> {
 }
 
 impl Product {
-    /// Operands of some values.
+    /// Fills the operands with small numbers and computes the expected result.
     pub fn new([m, n, k]: [usize; 3]) -> Product {
         let (a, b) = (values(m * k, 7), values(k * n, 5));
         let mut expected = vec![0.0; m * n];
@@ -37,7 +37,7 @@ impl Product {
         Product { dims: [m, n, k], a, b, expected }
     }
 
-    /// The largest difference of an engine's result over the largest number.
+    /// Runs an engine. Returns the largest error of its result, relative to the largest expected magnitude or 1.
     pub fn error(&self, engine: &mut Engine) -> f32 {
         (engine.run)();
         // SAFETY: `run` has ended, and nobody else writes the result.
@@ -55,7 +55,7 @@ pub struct Engine {
     pub name: &'static str,
     pub run: Box<dyn FnMut()>,
     out: Rc<UnsafeCell<Vec<f32>>>,
-    /// Columns of the result follow each other, not rows.
+    /// Whether the result is column-major, not row-major.
     columns: bool,
 }
 
@@ -72,7 +72,7 @@ impl Engine {
     }
 }
 
-/// All libraries with so many threads, Pliant first.
+/// All libraries with this number of threads, Pliant first.
 pub fn engines(product: &Product, threads: usize) -> Vec<Engine> {
     vec![
         pliant(product, threads),
@@ -83,7 +83,7 @@ pub fn engines(product: &Product, threads: usize) -> Vec<Engine> {
     ]
 }
 
-/// Pliant: B in panels once.
+/// Pliant, with B packed into panels once.
 fn pliant(product: &Product, threads: usize) -> Engine {
     let [m, n, k] = product.dims.map(|dim| dim as i64);
     let a = Rc::clone(&product.a);
@@ -118,7 +118,7 @@ fn gemm_crate(product: &Product, threads: usize) -> Engine {
         move || {
             let [row, deep] = [n, k].map(|step| step as isize);
             let (a, b) = (a.as_ptr(), b.as_ptr());
-            // SAFETY: the operands have these sizes; columns follow each other, rows are so far apart.
+            // SAFETY: the operands have these sizes, a column stride of 1, and the row strides `row` and `deep`.
             unsafe {
                 gemm::gemm(
                     m, n, k, out, 1, row, false, a, 1, deep, b, 1, row, 0.0, 1.0, false, false,
@@ -129,7 +129,7 @@ fn gemm_crate(product: &Product, threads: usize) -> Engine {
     })
 }
 
-/// `matrixmultiply`, with its own threads, whose number is in the environment. It has no packed operands.
+/// `matrixmultiply`, with its own threads, whose number comes from the environment. It has no packed operands.
 fn matrixmultiply_crate(product: &Product) -> Engine {
     let [m, n, k] = product.dims;
     let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));
@@ -161,7 +161,7 @@ fn gemmkit_crate(product: &Product, threads: usize) -> Engine {
     })
 }
 
-/// `gemmkit` with B packed once, which it takes for results in columns alone.
+/// `gemmkit` with B packed once, which it supports for column-major results only.
 fn gemmkit_packed(product: &Product, threads: usize) -> Engine {
     let [m, n, k] = product.dims;
     let a = Rc::clone(&product.a);

@@ -1,8 +1,8 @@
-//! Times one product after another with each library in turn, and prints a line for each: `m n k library seconds`.
+//! Times products of the given shapes with each library, and prints a line for each shape and library: `m n k library seconds`.
 //!
-//! Arguments: a number of threads (`MATMUL_NUM_THREADS` must say the same, since `matrixmultiply` reads nothing else), then
-//! shapes as `MxNxK`. A case counts with the best stretch of its rounds; libraries take turns in each round, with a pause before
-//! each, in which the threads of the one before stop spinning.
+//! Arguments: a number of threads, then shapes as `MxNxK`. `MATMUL_NUM_THREADS` must be the same number, since `matrixmultiply`
+//! reads nothing else. The result is the best stretch of all rounds. Each round measures every library once, after a pause in
+//! which the threads of the previous library stop spinning.
 
 mod engines;
 
@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 
 use engines::{Product, engines};
 
-/// Turns of each library.
+/// Number of measurements of each library.
 const ROUNDS: usize = 7;
-/// The threads of the library before go to sleep.
+/// The pause before a measurement, in which the threads of the previous library go to sleep.
 const PAUSE: Duration = Duration::from_millis(15);
-/// A turn lasts so long at least, after as much to warm up.
+/// Minimum duration of a measurement, after a warm-up of the same duration.
 const TURN: Duration = Duration::from_millis(10);
-/// Stretches of calls that are timed together.
+/// Minimum duration of a stretch: consecutive calls that are timed together.
 const STRETCH: Duration = Duration::from_micros(100);
-/// The largest relative error that counts as the same product.
+/// Maximum relative error of a correct product.
 const TOLERANCE: f32 = 1e-4;
 
-/// The best seconds of a call within one turn.
+/// One measurement: the seconds per call in its fastest stretch.
 fn turn(run: &mut dyn FnMut()) -> f64 {
     let (mut best, begin) = (f64::INFINITY, Instant::now());
     while begin.elapsed() < 2 * TURN {
