@@ -246,8 +246,12 @@ class Module:
 #         n = T.int64()
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "int64")
-#         acc = T.alloc_buffer((1,), "int64", scope="local")
-#         acc[0] = 1
-#         for v_k0, v_k1 in T.grid(n, m):
-#             acc[0] = acc[0] * A[v_k0 * m + v_k1]
-#         T_prod[0] = acc[0]
+#         acc = T.alloc_buffer((8,), "int64", scope="local")
+#         acc[T.Ramp(0, 1, 8)] = T.Broadcast(1, 8)
+#         for v_k0, strip in T.grid(n, m // 8):
+#             acc[T.Ramp(0, 1, 8)] = acc[T.Ramp(0, 1, 8)] * A[T.Ramp(v_k0 * m + strip * 8, 1, 8)]
+#         acc1 = T.alloc_buffer((1,), "int64", scope="local")
+#         acc1[0] = acc[0] * acc[4] * (acc[2] * acc[6]) * (acc[1] * acc[5] * (acc[3] * acc[7]))
+#         for v_k0, tail in T.grid(n, m % 8):
+#             acc1[0] = acc1[0] * A[v_k0 * m + (m // 8 * 8 + tail)]
+#         T_prod[0] = acc1[0]

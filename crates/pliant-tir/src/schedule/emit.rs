@@ -168,7 +168,6 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
         let fills_vectors = f.as_int(inner.extent).is_none_or(|n| n >= least);
         inner.reduce
             && fills_vectors
-            && r.op != BinOp::Mul
             && free(inner.var)
             && vectorizable(f, r.value, inner.var, false)
     };

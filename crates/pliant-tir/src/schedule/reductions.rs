@@ -211,6 +211,7 @@ impl Row<'_> {
         let identity = match self.r.op {
             // Adding to -0.0 keeps every value, including the sign of a zero.
             BinOp::Add => f.const_of(-0.0, f.buffer(self.acc).dtype),
+            BinOp::Mul => f.const_of(1.0, f.buffer(self.acc).dtype),
             _ => start(f, self.s),
         };
         let init = f.store(self.acc, &[at], identity);
@@ -243,6 +244,9 @@ impl Row<'_> {
     fn combined(&self, f: &mut PrimFunc) -> Expr {
         let (zero, one) = (f.int(0), f.int(1));
         let lanes = f.as_int(self.width).unwrap_or(1) as u16;
+        if self.r.op == BinOp::Mul {
+            return self.product_of_lanes(f, lanes);
+        }
         let ramp = f.add_expr(ExprData::Ramp(zero, one, lanes));
         let vector = f.load(self.acc, &[ramp]);
         let combine = match self.r.op {
@@ -252,6 +256,22 @@ impl Row<'_> {
         };
         let ty = Ty::scalar(f.buffer(self.acc).dtype);
         f.add_expr(ExprData::Call(combine, [vector].into(), ty))
+    }
+
+    /// The product of the partial results, by pairwise multiplication.
+    fn product_of_lanes(&self, f: &mut PrimFunc, lanes: u16) -> Expr {
+        let mut factors: Vec<Expr> = (0..i64::from(lanes))
+            .map(|lane| {
+                let lane = f.int(lane);
+                f.load(self.acc, &[lane])
+            })
+            .collect();
+        while factors.len() > 1 {
+            let half = factors.len() / 2;
+            factors =
+                (0..half).map(|k| f.binary(BinOp::Mul, factors[k], factors[k + half])).collect();
+        }
+        factors[0]
     }
 
     /// Adds the sums of parts of [`PART`] elements to a total.
