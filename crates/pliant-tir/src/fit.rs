@@ -209,7 +209,8 @@ impl Fit {
         let arithmetic = matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul);
         let checked = self.checked.get(&e);
         let exact = both && (all.holds(range) || checked.is_some());
-        let range = if exact { all.meet(range) } else { all };
+        // Only sums, differences and products wrap around.
+        let range = if exact || !arithmetic { all.meet(range) } else { all };
         let range = checked.map_or(range, |known| range.meet(*known));
         let ring = exact || (arithmetic && ty == Ty::I64 && a.ring && b.ring);
         Fact { range, exact, pure, ring }

@@ -110,11 +110,13 @@ impl IndexFacts {
         self.fit.bound(var, Interval { lo: low.lo, hi: low.lo.max(end.hi - 1) });
         let v = self.bridge.sym_var(f, &mut self.arena, var);
         let v = self.arena.var(v);
-        if let (Some(min), Some(extent)) = (self.integer(f, min), self.integer(f, extent)) {
-            let low = self.arena.le(min, v);
+        let Some(min) = self.integer(f, min) else { return };
+        let low = self.arena.le(min, v);
+        self.facts.assume(&self.arena, low);
+        for extent in upper_bounds(f, extent) {
+            let Some(extent) = self.integer(f, extent) else { continue };
             let end = self.arena.add(min, extent);
             let high = self.arena.lt(v, end);
-            self.facts.assume(&self.arena, low);
             self.facts.assume(&self.arena, high);
         }
     }
@@ -248,5 +250,16 @@ impl IndexFacts {
         let zero = self.arena.int(0);
         let low = self.arena.le(zero, s);
         self.proves(low)
+    }
+}
+
+/// Expressions that are at least as large as an extent if it is positive, which it is inside of its loop: the operands of the
+/// minimum in `max(min(a, b), 0)`.
+fn upper_bounds(f: &PrimFunc, extent: Expr) -> Vec<Expr> {
+    match *f.expr(extent) {
+        ExprData::Binary(BinOp::Max, a, b) if f.as_int(b) == Some(0) => upper_bounds(f, a),
+        ExprData::Binary(BinOp::Max, a, b) if f.as_int(a) == Some(0) => upper_bounds(f, b),
+        ExprData::Binary(BinOp::Min, a, b) => [upper_bounds(f, a), upper_bounds(f, b)].concat(),
+        _ => vec![extent],
     }
 }

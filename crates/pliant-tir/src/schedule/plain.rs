@@ -1,7 +1,7 @@
 //! Scalar loops: stages that run point by point, with their init in front. Also vectorizes plain loops that only store.
 
 use pliant_ir::tir::visit::for_each_expr;
-use pliant_ir::tir::{BinOp, ExprData, ForKind, PrimFunc, Stmt, StmtData, Ty, Var};
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, ForKind, PrimFunc, Stmt, StmtData, Ty, Var};
 
 use super::emit::{nest, part, point, vector_axis};
 use super::stage::{Axis, Body, Init, Stage, calls_out, loads};
@@ -59,17 +59,18 @@ fn first_value(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     Some(crate::walk::substitute(f, init, &map))
 }
 
-/// Vectorizes the innermost loops of a statement that only store adjacent elements of a buffer that they do not read.
+/// Vectorizes the innermost loops of a statement that only store adjacent elements of a buffer and read no other elements of it.
 pub(super) fn copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
     map_stmts(f, s, &mut |f, s| {
         let StmtData::For { var, min, extent, kind: ForKind::Serial, body, .. } = *f.stmt(s) else {
             return None;
         };
         let StmtData::Store { buffer, indices, value } = f.stmt(body).clone() else { return None };
-        let mut parts = indices.iter().copied().chain([value, extent]);
+        let mut parts = indices.iter().copied().chain([extent]);
         if f.as_int(min) != Some(0)
             || f.expr_ty(min) != Ty::I64
             || parts.any(|e| loads(f, e, buffer))
+            || reads_elsewhere(f, value, (buffer, &indices))
             || calls_out(f, body)
         {
             return None;
@@ -84,6 +85,15 @@ pub(super) fn copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
         vector_axis(f, &stage)?;
         Some(part(f, &stage))
     })
+}
+
+/// Whether a value reads an element of the buffer other than the one at the indices.
+fn reads_elsewhere(f: &PrimFunc, value: Expr, (buffer, indices): (Buffer, &[Expr])) -> bool {
+    let mut found = false;
+    for_each_expr(f, value, |e| {
+        found |= matches!(f.expr(e), ExprData::Load(b, own) if *b == buffer && **own != *indices);
+    });
+    found
 }
 
 /// Whether a statement reads any buffer.

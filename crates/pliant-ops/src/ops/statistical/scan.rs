@@ -1,5 +1,6 @@
 //! Running sums and products.
 
+use pliant_ir::DType;
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
@@ -8,6 +9,7 @@ use super::accumulator;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::ops::rows::Rows;
 use crate::rules::numel;
 use crate::te::{self, Expr, Tensor};
 
@@ -59,8 +61,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, dtype))
 }
 
-/// A running sum or product along an axis. The running totals of all positions in the dims after
-/// the axis are kept at once, so that memory is read in order.
+/// A running sum or product.
 fn scan(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,
@@ -73,37 +74,116 @@ fn scan(
     let axis = if flat { 0 } else { infer.axis("axis", x.ndim())? };
     let exclusive = infer.bool("exclusive")?;
     let wide = accumulator(dtype);
-    let first = te::const_of(first, wide);
-    Ok(te::extern_(name, &[(shape.clone(), dtype)], |b, out| {
-        if flat {
-            let total = b.cell("total", &first);
-            let position = flat_position(&x);
-            b.for_each(x.shape(), |b, i| {
-                let at = b.let_("at", &te::minimum(&position(i), &(&shape[0] - 1)));
-                let next = b.let_("next", &combine(&total.get(), &te::cast(&x.at(i), wide)));
-                let value = if exclusive { total.get() } else { next.clone() };
-                b.store(&out[0], &[at], &value);
-                b.set(&total, &next);
-            });
+    let scan = Scan { x, axis, exclusive, wide, first: te::const_of(first, wide), combine };
+    Ok(te::extern_(name, &[(shape, dtype)], |b, out| match flat {
+        true => scan.flat(b, &out[0]),
+        false => scan.along_axis(b, &out[0]),
+    }))
+}
+
+/// A running total along an axis, or of the flat tensor.
+struct Scan {
+    x: Tensor,
+    axis: usize,
+    exclusive: bool,
+    /// The type of the totals.
+    wide: DType,
+    /// The total of no elements.
+    first: Expr,
+    combine: fn(&Expr, &Expr) -> Expr,
+}
+
+/// Adjacent scans that are computed side by side.
+struct Strip<'a> {
+    /// The running totals.
+    totals: &'a Tensor,
+    /// The number of scans, at most [`STRIP`].
+    width: Expr,
+}
+
+/// Maximum number of scans of a strip. Their totals stay in the level-1 cache.
+const STRIP: i64 = 1024;
+
+impl Scan {
+    fn flat(&self, b: &mut te::Body, out: &Tensor) {
+        let total = b.cell("total", &self.first);
+        let (position, size) = (flat_position(&self.x), &out.shape()[0]);
+        b.for_each(self.x.shape(), |b, i| {
+            let at = b.let_("at", &te::minimum(&position(i), &(size - 1)));
+            let value = te::cast(&self.x.at(i), self.wide);
+            let next = b.let_("next", &(self.combine)(&total.get(), &value));
+            b.store(out, &[at], &if self.exclusive { total.get() } else { next.clone() });
+            b.set(&total, &next);
+        });
+    }
+
+    /// Scans are independent for all positions in the other dims. Adjacent positions in the last dim are computed side by side in
+    /// vectors, the others in parallel.
+    fn along_axis(&self, b: &mut te::Body, out: &Tensor) {
+        let shape = self.x.shape();
+        let last = shape.len() - 1;
+        if self.axis == last {
+            let rows = Rows::new(shape, self.axis);
+            rows.each(b, |_| (), |b, _, row| self.row(b, out, &|k| rows.at(row, k)));
             return;
         }
-        let rest = &shape[axis + 1..];
-        let totals = if rest.is_empty() { vec![te::int(1)] } else { rest.to_vec() };
-        let total = b.alloc("total", &totals, wide);
-        b.for_each(&shape[..axis], |b, lead| {
-            b.for_each(&totals, |b, i| b.store(&total, i, &first));
-            b.for_("k", &shape[axis], |b, k| {
-                b.for_each(&totals, |b, i| {
-                    let own = if rest.is_empty() { &[][..] } else { i };
-                    let at = [lead, std::slice::from_ref(k), own].concat();
-                    let next = b.let_("next", &combine(&total.at(i), &te::cast(&x.at(&at), wide)));
-                    let value = if exclusive { total.at(i) } else { next.clone() };
-                    b.store(&out[0], &at, &value);
-                    b.store(&total, i, &next);
-                });
+        let width = &shape[last];
+        let strips = te::maximum(&te::ceildiv(width, &te::int(STRIP)), &te::int(1));
+        let mut rows = Rows::new(&[&shape[..last], &[strips]].concat(), self.axis);
+        rows.len = &rows.len * te::minimum(width, &te::int(STRIP));
+        let totals = |b: &mut te::Body| b.alloc("totals", &[te::int(STRIP)], self.wide);
+        rows.each(b, totals, |b, totals, row| {
+            let first = b.let_("first", &(&row[row.len() - 1] * STRIP));
+            let strip = Strip { totals, width: te::minimum(&(width - &first), &te::int(STRIP)) };
+            self.strip(b, out, &strip, &|k, i| {
+                let mut at = rows.at(row, k);
+                at[last] = &first + i;
+                at
             });
         });
-    }))
+    }
+
+    /// One scan. `at` returns the indices of its `k`-th element.
+    fn row(&self, b: &mut te::Body, out: &Tensor, at: &dyn Fn(&Expr) -> Vec<Expr>) {
+        let total = b.cell("total", &self.first);
+        b.for_("k", &self.x.shape()[self.axis], |b, k| {
+            let value = te::cast(&self.x.at(&at(k)), self.wide);
+            let next = b.let_("next", &(self.combine)(&total.get(), &value));
+            b.store(out, &at(k), &if self.exclusive { total.get() } else { next.clone() });
+            b.set(&total, &next);
+        });
+    }
+
+    /// The scans of a strip. `at` returns the indices of the `k`-th element of the `i`-th scan.
+    fn strip(
+        &self,
+        b: &mut te::Body,
+        out: &Tensor,
+        strip: &Strip<'_>,
+        at: &dyn Fn(&Expr, &Expr) -> Vec<Expr>,
+    ) {
+        let Strip { totals, width } = strip;
+        let total = |i: &Expr| totals.at(std::slice::from_ref(i));
+        let set = |b: &mut te::Body, i: &Expr, value: &Expr| {
+            b.store(totals, std::slice::from_ref(i), value);
+        };
+        b.for_("i", width, |b, i| set(b, i, &self.first));
+        b.for_("k", &self.x.shape()[self.axis], |b, k| {
+            let results = |b: &mut te::Body| {
+                b.for_("i", width, |b, i| b.store(out, &at(k, i), &total(i)));
+            };
+            if self.exclusive {
+                results(b);
+            }
+            b.for_("i", width, |b, i| {
+                let value = te::cast(&self.x.at(&at(k, i)), self.wide);
+                set(b, i, &(self.combine)(&total(i), &value));
+            });
+            if !self.exclusive {
+                results(b);
+            }
+        });
+    }
 }
 
 /// The position of an element in the flattened tensor, in row-major order.
