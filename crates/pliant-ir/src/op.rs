@@ -14,7 +14,8 @@ use crate::attrs::{AttrValue, Attrs};
 use crate::relax::{Expr, Function, Type};
 
 /// An operator. It is identified by a number that derives from its full name (`relax.add`), so it can be a constant of any crate.
-/// The registry checks that the operators of the library have different numbers. Names have static lifetime: those of the
+/// A test checks that the operators of the library have different numbers, and the registry refuses an operator of the user with
+/// the number of another one. Names have static lifetime: those of the
 /// library are constants, and the name of a user's operator is leaked once on registration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Op {

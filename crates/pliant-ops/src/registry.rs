@@ -79,7 +79,7 @@ impl Registry {
     }
 
     fn by_id(&self, id: u64) -> Option<&Entry> {
-        let entry = self.library.get(self.aliases.get(&id).unwrap_or(&id));
+        let entry = self.library.get(&id).or_else(|| self.library.get(self.aliases.get(&id)?));
         let user = || self.user.read().unwrap_or_else(PoisonError::into_inner).get(&id).copied();
         entry.or_else(user)
     }
@@ -109,8 +109,12 @@ impl Registry {
     ///
     /// # Errors
     /// If an operator would have the name of a group, or the other way round: one of the two could
-    /// not be reached as an attribute.
+    /// not be reached as an attribute. If another operator has the same number.
     pub(crate) fn room_for(&self, name: &str) -> Result<(), InferError> {
+        if let Some(other) = self.by_id(id_of(name)) {
+            let other = other.name();
+            return Err(InferError::new(format!("{name}: the name has the same hash as {other}")));
+        }
         for (dot, _) in name.match_indices('.').skip(1) {
             if self.named(&name[..dot]).is_some() {
                 let (own, group) = (name, &name[..dot]);

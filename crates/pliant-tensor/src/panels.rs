@@ -75,7 +75,7 @@ fn pack<T: Element>(
     Ok(out)
 }
 
-/// Minimum number of elements that are packed in parallel: threads are started for less only at a loss.
+/// Minimum number of elements that are packed in parallel: for less, starting threads takes longer than packing.
 const PARALLEL: usize = 1 << 16;
 
 /// Calls `fill` on each panel of `out` with its index, in parallel if there are many elements.
@@ -84,7 +84,7 @@ pub(crate) fn fill_panels<T: Send>(
     panel_len: usize,
     fill: impl Fn(usize, &mut [T]) + Send + Sync,
 ) {
-    let parallel = out.len() >= PARALLEL;
+    let parallel = out.len() >= PARALLEL && out.len() >= 2 * panel_len;
     let panels = out.chunks_exact_mut(panel_len.max(1)).enumerate();
     match parallel {
         true => drop(pliant_pool::map(panels.collect(), |(index, panel)| fill(index, panel))),

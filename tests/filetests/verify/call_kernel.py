@@ -6,8 +6,13 @@
 # fails: attribute kind of kernel pool is missing
 # fails: attribute kernel_shape of kernel pool takes a list of 3 integers
 # fails: operand x of kernel transpose has 2 dims, but axes for 3: [0, 2, 1]
-# fails: axes: [0, 0] do not name each dim of x once
+# fails: axes: [0, 0] must contain each dim of operand x once
 # fails: kernel transpose writes out, but there are 2 results
+# fails: operand x of kernel transpose has an unknown number of dims
+# fails: operand x of kernel transpose has an unknown data type
+# fails: operand out of kernel transpose has unknown dims
+# fails: operand x of kernel transpose has 9 dims, but at most 8 are possible
+# fails: operand q of kernel attention has the axes [0, 1, 3, 2], but the kernel reads rows: 3 must be last
 
 from pliant.script import ir as I, relax as R, tir as T
 
@@ -54,4 +59,32 @@ class Module:
         n, m = T.int64(), T.int64()
         return R.call_kernel(
             "transpose", x=x, axes={"x": [1, 0]}, out_sinfo=[R.Tensor((m, n), "float32"), R.Tensor((m, n), "float32")]
+        )
+
+    @R.function
+    def unknown_rank(x: R.Tensor(dtype="float32")) -> R.Object:
+        return R.call_kernel("transpose", x=x, out_sinfo=R.Tensor((2, 2), "float32"))
+
+    @R.function
+    def unknown_dtype(x: R.Tensor((2, 2))) -> R.Object:
+        return R.call_kernel("transpose", x=x, out_sinfo=R.Tensor((2, 2), "float32"))
+
+    @R.function
+    def unknown_result(x: R.Tensor((2, 2), "float32")) -> R.Object:
+        return R.call_kernel("transpose", x=x, out_sinfo=R.Tensor(ndim=2, dtype="float32"))
+
+    @R.function
+    def many_dims(x: R.Tensor((1, 1, 1, 1, 1, 1, 1, 1, 1), "float32")) -> R.Object:
+        return R.call_kernel("transpose", x=x, out_sinfo=R.Tensor((1, 1, 1, 1, 1, 1, 1, 1, 1), "float32"))
+
+    @R.function
+    def rows_across_a_dim(q: R.Tensor((1, 1, 4, 2), "float32"), k: R.Tensor((1, 1, 2, 4), "float32")) -> R.Object:
+        return R.call_kernel(
+            "attention",
+            q=q,
+            k=k,
+            v=k,
+            scale=1.0,
+            axes={"q": [0, 1, 3, 2]},
+            out_sinfo=R.Tensor((1, 1, 2, 4), "float32"),
         )

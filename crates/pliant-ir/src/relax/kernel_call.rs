@@ -20,7 +20,7 @@ use pliant_kernel_api::{Attr, AttrDefault, AttrType, KERNELS, Kernel, find};
 use super::expr::{Callee, Expr};
 use super::function::Function;
 use super::types::{Type, TypeData};
-use crate::op::CALL_KERNEL;
+use crate::op::{CALL_KERNEL, InferError, OpRegistry};
 use crate::{AttrValue, Attrs};
 
 /// The attribute with the name of the kernel.
@@ -103,27 +103,40 @@ impl NewKernelCall {
         (self.operands.into_iter().map(|(_, tensor)| tensor).collect(), attrs)
     }
 
-    /// The call in a function, with results of these types.
-    pub fn add_to(self, func: &mut Function, results: &[Type]) -> Expr {
+    /// Adds the call to a function, with results of these types.
+    ///
+    /// # Errors
+    /// Those of the operator's type rule.
+    pub fn add_to(
+        self,
+        func: &mut Function,
+        ops: &dyn OpRegistry,
+        results: &[Type],
+    ) -> Result<Expr, InferError> {
         let (args, attrs) = self.finish();
         let ty = match *results {
             [one] => one,
             _ => func.intern(TypeData::Tuple(results.into())),
         };
-        func.call(Callee::Op(CALL_KERNEL), &args, attrs, &[ty], ty)
+        let ty = ops.infer(func, CALL_KERNEL, &args, &attrs, &[ty])?;
+        Ok(func.call(Callee::Op(CALL_KERNEL), &args, attrs, &[ty], ty))
     }
 }
 
-/// The attributes of a call, in normal form: entries in the order of the declaration, without defaults.
+/// The attributes of a call, in normal form: entries in the order of the declaration, without defaults, with values of the declared
+/// types.
 pub fn kernel_attrs(
     kernel: &'static Kernel,
     operands: Vec<AttrValue>,
     mut axes: Vec<(Arc<str>, AttrValue)>,
     mut attributes: Vec<(Arc<str>, AttrValue)>,
 ) -> Attrs {
-    attributes.retain(|(name, value)| {
-        let attr = kernel.attr(name).map(|(attr, _)| attr);
-        attr.is_none_or(|attr| !is_default(attr, value))
+    attributes.retain_mut(|(name, value)| {
+        // Unknown names and invalid values are kept for the type rule, which reports them.
+        let Some((attr, _)) = kernel.attr(name) else { return true };
+        let Ok(numbers) = numbers_of(attr, value) else { return true };
+        *value = value_of(attr, &numbers);
+        !is_default(attr, &numbers)
     });
     let rank = |name: &str| kernel.operand(name).unwrap_or(usize::MAX);
     axes.sort_by_key(|(name, _)| rank(name));
@@ -135,12 +148,22 @@ pub fn kernel_attrs(
         .with(ATTRIBUTES, AttrValue::Map(attributes))
 }
 
-fn is_default(attr: &Attr, value: &AttrValue) -> bool {
-    let Ok(numbers) = numbers_of(attr, value) else { return false };
+fn is_default(attr: &Attr, numbers: &[i64]) -> bool {
     match attr.default {
         AttrDefault::Required => false,
         AttrDefault::Number(n) => numbers.iter().all(|&own| own == n),
         AttrDefault::Float(v) => numbers == [v.to_bits() as i64],
+    }
+}
+
+/// The value of an attribute with the given numbers. Inverse of [`numbers_of`].
+fn value_of(attr: &Attr, numbers: &[i64]) -> AttrValue {
+    match attr.ty {
+        AttrType::Int(..) => AttrValue::Int(numbers[0]),
+        AttrType::Ints { .. } => AttrValue::ints(numbers.iter().copied()),
+        AttrType::Float => AttrValue::Float(numbers[0] as u64),
+        AttrType::Bool => AttrValue::Bool(numbers[0] != 0),
+        AttrType::Choice(list) => AttrValue::str(list[numbers[0] as usize]),
     }
 }
 
@@ -231,12 +254,12 @@ fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>,
             return Err(format!("axes: kernel {} has no operand '{name}'", kernel.name));
         };
         let list = list.as_ints().ok_or_else(|| {
-            format!("axes: those of {name} are a list of integers: for each dim of the kernel that of the tensor, or -1")
+            format!("axes: operand {name} takes a list of integers: for each dim of the kernel, the dim of the tensor or -1")
         })?;
         let mut dims: Vec<i64> = list.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
         dims.sort_unstable();
         if dims.iter().enumerate().any(|(at, &axis)| axis != at as i64) {
-            return Err(format!("axes: {list:?} do not name each dim of {name} once"));
+            return Err(format!("axes: {list:?} must contain each dim of operand {name} once"));
         }
         own[at] = Some(list);
     }

@@ -1,14 +1,18 @@
 //! Calls of library kernels as operators.
 
+use std::fmt::Display;
+
 use pliant_ir::op::InferError;
 use pliant_ir::print::type_text;
 use pliant_ir::relax::kernel_call::{ATTRIBUTES, AXES, KERNEL, KernelCall, NEW_AXIS, OPERANDS};
 use pliant_ir::relax::{Type, TypeData};
-use pliant_kernel_api::{Dims, Order, Role, leading_dims};
+use pliant_kernel_api::{Dims, MAX_RANK, Order, Role, leading_dims};
+use pliant_sym::Sym;
 
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::prove;
 use crate::te::{self, Tensor, TensorView};
 
 /// The operators of this file.
@@ -16,8 +20,8 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.call_kernel",
     infer,
     "Calls a library kernel (docs/kernels.md), which writes new tensors of the given types. Operands and attributes are named: \
-     `R.call_kernel(\"pool\", x=x, kind=\"max\", ..., out_sinfo=...)`. `axes` gives, for an operand or a result, the dim of the \
-     tensor that is each dim of the kernel, or -1 for a dim of size 1.",
+     `R.call_kernel(\"pool\", x=x, kind=\"max\", ..., out_sinfo=...)`. `axes[name][i]` is the dim of the tensor that becomes dim `i` \
+     of the kernel operand; -1 inserts a dim of size 1. Ranks and data types must be known.",
 )
 .operands(&["*tensors"])
 .attrs(&[
@@ -35,9 +39,11 @@ fn decode(ctx: &InferCtx<'_>) -> Result<KernelCall, InferError> {
 /// The explicit type, after its tensors and those of the operands were compared with the declaration.
 fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let call = decode(ctx)?;
+    let mut sizes = Vec::new();
     for (i, &at) in call.operands.iter().enumerate() {
         let tensor = ctx.tensor(i)?;
         check(ctx, &call, at, &tensor)?;
+        check_sizes(ctx, &call, at, &tensor, &mut sizes)?;
     }
     let ty = match *ctx.ty_args {
         [ty] => ty,
@@ -65,53 +71,122 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
         }
         let tensor = ctx.tensor_ty(result, || name.to_string())?;
         check(ctx, &call, at, &tensor)?;
+        if tensor.dims.is_none() {
+            return Err(wrong(ctx, &call, at, "has unknown dims"));
+        }
+        check_sizes(ctx, &call, at, &tensor, &mut sizes)?;
     }
     Ok(ty)
 }
 
-/// Compares a tensor with the declaration of its operand.
+/// An error about an operand.
+fn wrong(ctx: &InferCtx<'_>, call: &KernelCall, at: usize, what: impl Display) -> InferError {
+    let (kernel, operand) = (call.kernel.name, call.kernel.operands[at].name);
+    ctx.error(format!("operand {operand} of kernel {kernel} {what}"))
+}
+
+/// Compares the data type, the rank and the axes of a tensor with the declaration of its operand.
 fn check(
     ctx: &InferCtx<'_>,
     call: &KernelCall,
     at: usize,
     tensor: &TensorTy,
 ) -> Result<(), InferError> {
-    let (kernel, operand) = (call.kernel, &call.kernel.operands[at]);
-    let wrong = |what: String| {
-        Err(ctx.error(format!("operand {} of kernel {} {what}", operand.name, kernel.name)))
-    };
+    let operand = &call.kernel.operands[at];
+    let failed = |what: String| Err(wrong(ctx, call, at, what));
     if tensor.scalar {
-        return wrong("is a scalar, expected a tensor".to_string());
+        return failed("is a scalar, expected a tensor".to_string());
     }
-    let accumulates = kernel.attr("accumulate").is_some_and(|(_, first)| call.numbers[first] != 0);
+    let accumulate = call.kernel.attr("accumulate");
+    let accumulates = accumulate.is_some_and(|(_, first)| call.numbers[first] != 0);
     if operand.role == Role::Accumulator && accumulates {
-        return wrong("is a new tensor, which the kernel cannot add to: accumulate".to_string());
+        return failed("is a new tensor without initial values: accumulate=True".to_string());
     }
-    if let Some(dtype) = tensor.dtype
-        && operand.dtypes().all(|own| own != dtype)
-    {
+    let Some(dtype) = tensor.dtype else {
+        return failed("has an unknown data type".to_string());
+    };
+    if operand.dtypes().all(|own| own != dtype) {
         let wanted: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
-        return wrong(format!("is {dtype}, expected {}", wanted.join(" or ")));
+        return failed(format!("is {dtype}, expected {}", wanted.join(" or ")));
     }
-    let names = dims(call, at);
+    let Some(rank) = tensor.ndim else {
+        return failed("has an unknown number of dims".to_string());
+    };
     let rank = match &call.axes[at] {
         Some(axes) => {
-            let own = axes.iter().filter(|&&axis| axis != NEW_AXIS).count();
-            if let Some(rank) = tensor.ndim.filter(|&rank| rank != own) {
-                return wrong(format!("has {rank} dims, but axes for {own}: {axes:?}"));
-            }
-            let in_order = axes.iter().filter(|&&axis| axis != NEW_AXIS).is_sorted();
-            if operand.order == Order::RowMajor && !in_order {
-                return wrong(format!("has the axes {axes:?}, but the kernel takes it in order"));
-            }
-            Some(axes.len())
+            check_axes(operand.order, axes, rank).or_else(failed)?;
+            axes.len()
         }
-        None => tensor.ndim,
+        None => rank,
     };
-    match rank.filter(|&rank| leading_dims(names, rank).is_none()) {
-        Some(rank) => wrong(format!("has {rank} dims, expected ({})", names.join(", "))),
-        None => Ok(()),
+    if rank.max(tensor.ndim.unwrap_or(0)) > MAX_RANK {
+        return failed(format!("has {rank} dims, but at most {MAX_RANK} are possible"));
     }
+    let names = dims(call, at);
+    match leading_dims(names, rank) {
+        None => failed(format!("has {rank} dims, expected ({})", names.join(", "))),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Checks that a kernel can read a tensor of some rank with these axes.
+fn check_axes(order: Order, axes: &[i64], rank: usize) -> Result<(), String> {
+    let own: Vec<i64> = axes.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
+    if own.len() != rank {
+        return Err(format!("has {rank} dims, but axes for {}: {axes:?}", own.len()));
+    }
+    let last = rank as i64 - 1;
+    match order {
+        Order::RowMajor if !own.is_sorted() => {
+            Err(format!("has the axes {axes:?}, but the kernel reads its dims in order"))
+        }
+        Order::StridedRows if axes.last().is_some_and(|&k| k != NEW_AXIS && k != last) => {
+            Err(format!("has the axes {axes:?}, but the kernel reads rows: {last} must be last"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Compares the dims of a tensor with dims of the same name. Sizes that are not provably different are compared at run time.
+fn check_sizes(
+    ctx: &mut InferCtx<'_>,
+    call: &KernelCall,
+    at: usize,
+    tensor: &TensorTy,
+    sizes: &mut Vec<(&'static str, usize, Sym)>,
+) -> Result<(), InferError> {
+    let Some(own) = &tensor.dims else { return Ok(()) };
+    let own: Vec<Sym> = match &call.axes[at] {
+        Some(axes) => {
+            let one = ctx.func.syms.int(1);
+            axes.iter()
+                .map(|&axis| if axis == NEW_AXIS { one } else { own[axis as usize] })
+                .collect()
+        }
+        None => own.clone(),
+    };
+    let names = dims(call, at);
+    let leading = leading_dims(names, own.len()).unwrap_or(0);
+    // The first name may represent several dims, whose product is compared.
+    let (first, rest) = own.split_at(leading);
+    let product = (!names.is_empty()).then(|| {
+        let one = ctx.func.syms.int(1);
+        first.iter().fold(one, |all, &size| ctx.func.syms.mul(all, size))
+    });
+    for (name, size) in names.iter().zip(product.into_iter().chain(rest.iter().copied())) {
+        let name = name.trim_start_matches('*');
+        let Some(&(_, other, known)) = sizes.iter().find(|known| known.0 == name) else {
+            sizes.push((name, at, size));
+            continue;
+        };
+        if prove::equal(ctx.func, known, size) == Some(false) {
+            let (size, known) = (ctx.dim(size), ctx.dim(known));
+            let other = call.kernel.operands[other].name;
+            let what = format!("has {name} = {size}, but operand {other} has {name} = {known}");
+            return Err(wrong(ctx, call, at, what));
+        }
+    }
+    Ok(())
 }
 
 /// The names of an operand's dims.

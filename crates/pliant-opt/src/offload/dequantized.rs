@@ -135,7 +135,10 @@ impl Finder<'_> {
                 })?
             }
         };
-        let integers = integers.to_contiguous().ok()?;
+        let integers = match integers.is_aligned() {
+            true => integers.to_contiguous().ok()?,
+            false => integers.copy().ok()?,
+        };
         let &[rows, columns] = integers.shape() else { return None };
         let size = [rows as usize, columns as usize];
         // If scales or zero points broadcast the integers, the matrix has another size.

@@ -201,13 +201,17 @@ impl<'a> Site<'a> {
         Ok(Offloaded { result, inside, value })
     }
 
-    /// Replaces the root by a call of a library kernel, whose result has the type of `result`.
+    /// Replaces the root by a call of a library kernel, whose result has the type of the value of `result`. Its declared type may be
+    /// less precise.
     pub fn call_kernel(&mut self, call: NewKernelCall, result: Var, inside: Vec<Var>) -> Verdict {
-        let ty = self.func.var(result).ty;
+        let value = self.func.var_expr(result);
+        let value = self.uses().1.value(self.func, value);
+        let ty = self.func.expr_ty(value);
         self.call_kernel_as(call, &[ty], result, inside)
     }
 
-    /// Replaces the root by a call of a library kernel, whose results have these types.
+    /// Replaces the root by a call of a library kernel, whose results have these types. The type rule of `R.call_kernel` decides
+    /// whether the kernel takes the operands and computes such results.
     pub fn call_kernel_as(
         &mut self,
         call: NewKernelCall,
@@ -215,11 +219,10 @@ impl<'a> Site<'a> {
         result: Var,
         inside: Vec<Var>,
     ) -> Verdict {
-        if tys.iter().any(|&ty| self.func.types.get(ty).dims().is_none()) {
-            return Err("the shape of its result is unknown".into());
+        match call.add_to(self.func, self.ctx.ops, tys) {
+            Ok(value) => Ok(Offloaded { result, inside, value }),
+            Err(error) => Err(Kept::Because(error.message.into())),
         }
-        let value = call.add_to(self.func, tys);
-        Ok(Offloaded { result, inside, value })
     }
 
     /// Replaces a matmul by a call of a loop function that computes the product only. The bias becomes an addition.

@@ -39,8 +39,8 @@ impl Line {
     }
 }
 
-/// Whether the kernel supports all phases of a convolution: each phase has taps and reads the first input, and no dim has both
-/// strides and dilation. Zero taps would make the other phases possible, but give wrong results for infinite inputs.
+/// Whether the kernel supports all phases of a convolution: each phase has taps, reads the first input and has valid padding, and
+/// no dim has both strides and dilation. Zero taps would make the other phases possible, but give wrong results for infinite inputs.
 pub(super) fn apply(c: &Convolution) -> bool {
     if c.transposed.is_none() {
         return true;
@@ -50,7 +50,9 @@ pub(super) fn apply(c: &Convolution) -> bool {
         return false;
     }
     let phases = c.strides.iter().try_fold(1i64, |all, &s| all.checked_mul(s));
-    let whole = |line: Line| !line.taps.is_empty() && line.before >= 0;
+    let whole = |line: Line| {
+        !line.taps.is_empty() && (0..=pliant_kernel_api::kernels::conv::MOST).contains(&line.before)
+    };
     phases.is_some_and(|count| count <= MOST)
         && (0..c.dims).all(|k| {
             let near = c.dilation[k] == 1 || c.strides[k] == 1;
