@@ -46,6 +46,16 @@ impl Isa {
         }
     }
 
+    /// The number of float32 lanes of a vector. Portable code counts as two, because it has no fused multiply-add.
+    pub fn float_lanes(self) -> usize {
+        match self.vectors() {
+            Vectors::Avx512 => 16,
+            Vectors::Avx2 => 8,
+            Vectors::Neon => 4,
+            Vectors::Portable => 2,
+        }
+    }
+
     /// Every set, best first.
     pub const ALL: [Isa; 5] = [Isa::Amx, Isa::Avx512, Isa::Avx2, Isa::Neon, Isa::Portable];
 

@@ -1,6 +1,6 @@
 //! What a core computes in about a microsecond: measured rates by microarchitecture, and estimates for the others.
 
-use crate::isa::{Isa, Vectors};
+use crate::isa::Isa;
 
 /// What a core computes in about a microsecond, or a little less: the least work that gains from another thread. Work is cut
 /// into pieces by these rates.
@@ -21,14 +21,7 @@ impl Rates {
     /// microseconds on current cores. Depthwise convolutions reach half of its products, and copies move one element in the
     /// time of 16 products: the ratios on Emerald Rapids.
     pub fn estimate(isa: Isa) -> Rates {
-        let lanes = match isa.vectors() {
-            Vectors::Avx512 => 16,
-            Vectors::Avx2 => 8,
-            Vectors::Neon => 4,
-            // Without fused multiply-add.
-            Vectors::Portable => 2,
-        };
-        let multiply_adds = 2 * lanes * 2048;
+        let multiply_adds = 2 * isa.float_lanes() * 2048;
         Rates {
             multiply_adds,
             depthwise: multiply_adds / 2,

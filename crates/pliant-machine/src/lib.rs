@@ -8,6 +8,7 @@
 //! | [`isa`] | the instruction sets that kernels exist for, and `PLIANT_ISA` |
 //! | [`caches`] | the sizes of the data caches, and `PLIANT_CACHES` |
 //! | [`cost`] | the cost model: blocks that stay in a cache, pieces of work, times |
+//! | `profitable` | the cost model, continued: which algorithm is faster |
 //! | [`known`] | measured rates by microarchitecture, and estimates for others |
 //! | `amx` | whether the process may use tile registers |
 
@@ -16,6 +17,7 @@ pub mod caches;
 pub mod cost;
 pub mod isa;
 pub mod known;
+mod profitable;
 
 use std::sync::OnceLock;
 

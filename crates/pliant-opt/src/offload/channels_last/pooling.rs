@@ -7,13 +7,7 @@ use pliant_pass::PassError;
 use super::{LayoutRewriter, OpCall, Site, op_call};
 use crate::common::image_layout::{first, has_layout, with_channels_last};
 use crate::offload::rules::pool;
-
-/// Minimum number of channels for which the kernel and two transposes are faster than loops: two vectors. A non-constant number
-/// counts as large.
-const POOLED_CHANNELS: i64 = 32;
-/// Minimum number of windows that read each element. With fewer (2x2 with stride 2), and with one spatial dim, loops take half the
-/// time of the transposes.
-const POOLED_READS: i64 = 2;
+use pliant_machine::Machine;
 
 /// The number of spatial dims of a pooling with channels first, if the kernel `pool` computes it faster with channels last.
 pub(super) fn pooled_dims(func: &Function, e: Expr) -> Option<usize> {
@@ -21,9 +15,9 @@ pub(super) fn pooled_dims(func: &Function, e: Expr) -> Option<usize> {
     let index = pool::OPS.iter().position(|&own| own == op)?;
     let windows = pool::Windows::of(index, &attrs).ok()?;
     let channels = func.syms.as_int(*func.ty(args[0]).dims()?.get(1)?);
-    let many = channels.is_none_or(|count| count >= POOLED_CHANNELS);
-    let overlap = windows.dims > 1 && windows.reads() >= POOLED_READS;
-    let fits = many && overlap && func.ty(args[0]).dtype() == Some(DType::Float32);
+    let machine = Machine::host();
+    let faster = machine.transposed_pooling_is_faster(channels, windows.dims, windows.reads());
+    let fits = faster && func.ty(args[0]).dtype() == Some(DType::Float32);
     (fits && has_layout(&attrs, "layout", &first(windows.dims))).then_some(windows.dims)
 }
 

@@ -39,7 +39,7 @@
 //!
 //! # Keeps
 //! - Products of other types than float32 and float64.
-//! - Products by constants with fewer than [`MIN_COLUMNS`] columns, or of another rank than 2.
+//! - Products by constants with few columns, or of another rank than 2.
 //! - Products whose sizes must be checked at run time.
 //! - The names, types and order of bindings, and dataflow blocks.
 //!
@@ -48,6 +48,7 @@
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, ExprData, Function};
+use pliant_machine::Machine;
 use pliant_ops::legalize::TirCall;
 use pliant_ops::{LegalizeError, te};
 use pliant_pass::{PassContext, PassError, Problem};
@@ -56,9 +57,6 @@ use pliant_tensor::{Tensor, TensorError, pack_bfloat16, pack_panels, panel_width
 use super::weight_only_matmul::kernel::{self as stored, Stored};
 use crate::common::products::{ByMatrix, LINEAR, MATMUL};
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
-
-/// Minimum number of columns of a constant that is packed. With fewer, most of a panel would be empty.
-pub const MIN_COLUMNS: i64 = 8;
 
 /// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
@@ -131,8 +129,8 @@ impl Product {
             return Err("its right operand has another rank than 2".into());
         };
         let (k, n) = if by.transposed { (columns, rows) } else { (rows, columns) };
-        if n < MIN_COLUMNS {
-            return Err("its right operand has fewer than 8 columns".into());
+        if !Machine::host().packed_product_is_faster(n) {
+            return Err("its right operand has few columns".into());
         }
         let dims = x.dims().zip(out.dims()).filter(|(x, out)| x.len() == out.len());
         let summed = dims.and_then(|(x, _)| x.last()).and_then(|&d| func.syms.as_int(d));

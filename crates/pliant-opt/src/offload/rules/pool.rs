@@ -42,6 +42,7 @@ use pliant_ir::relax::{Callee, ExprData};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_kernel_api::kernels::conv::MOST;
 use pliant_kernel_api::kernels::pool::{KERNEL, MOST_ELEMENTS};
+use pliant_machine::Machine;
 use pliant_pass::PassError;
 
 use crate::common::image_layout::{axes, has_layout, last};
@@ -102,8 +103,7 @@ impl Windows {
             return Err("its means count padding".into());
         }
         let elements = kernel.iter().fold(1i64, |n, &k| n.saturating_mul(k));
-        let steps = kernel.iter().fold(0i64, |n, &k| n.saturating_add(k));
-        if elements > steps.saturating_mul(MOST_STEPS) {
+        if !Machine::host().whole_windows_are_faster(&kernel) {
             return Err("its windows are large: loops reduce one axis after the other".into());
         }
         let lists = [&kernel, &strides, &dilation, &padding];
@@ -128,10 +128,6 @@ impl Windows {
         product(&self.kernel) / product(&self.strides).max(1)
     }
 }
-
-/// Maximum ratio of the elements of a window to the sum of its sizes. Up to it, reading whole windows is cheaper than reducing one
-/// axis after the other, which writes partial results.
-const MOST_STEPS: i64 = 3;
 
 impl Rule for Pool {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {

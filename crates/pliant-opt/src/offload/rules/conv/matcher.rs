@@ -133,35 +133,17 @@ impl Convolution {
         }
     }
 
-    /// The tile of Winograd's algorithm, if it is used: for 3 x 3 filters with strides of 1, channels that come last, and as many
-    /// channels as are profitable ([`winograd_profitable`]).
+    /// The tile of Winograd's algorithm, if it is used: for 3 x 3 filters with strides of 1 and channels that come last, if it is
+    /// faster.
     pub fn turned(&self) -> Option<Winograd> {
         let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
         let pays = ones
             && self.transposed.is_none()
             && self.last
             && self.kernel == [3, 3]
-            && winograd_profitable(self.channels, self.filters);
+            && Machine::host().winograd_is_faster(self.channels, self.filters);
         self.winograd.filter(|_| pays)
     }
-}
-
-/// Minimum number of channels and of filters for Winograd's algorithm.
-const WINOGRAD_LEAST: i64 = 64;
-
-/// Whether Winograd's algorithm is used for 3 x 3 filters with the given numbers of channels and filters. The decision is made at
-/// compile time, for images of all sizes. The weights are 16 float32 numbers for each filter and channel in the form F(2x2), for
-/// which the limit was measured. They are read for each image, so they must fit a cache. Speedups over direct products on one
-/// thread of Emerald Rapids and Zen 5 (`cargo bench -p pliant-kernels --bench convolution`):
-/// - 64 by 64: 1.5x and 1.6x at 56 x 56.
-/// - 256 by 256: 2.0x and 2.2x at 14 x 14, 1.6x at 7 x 7, and none at 5 x 5.
-/// - 32 by 32: 1.3x at 56 x 56, but the algorithm is not used, because direct sums halve the errors.
-/// - 512 by 512: 1.6x and 1.8x at 7 x 7 if the weights are in the third-level cache. But they take 16 MB (16 numbers for 9), and
-///   for images of a few pixels reading them takes longer than multiplying.
-fn winograd_profitable(channels: i64, filters: i64) -> bool {
-    let bytes = channels.saturating_mul(filters).saturating_mul(16 * size_of::<f32>() as i64);
-    let fit = usize::try_from(bytes).is_ok_and(|n| n <= Machine::host().cached_weights());
-    channels.min(filters) >= WINOGRAD_LEAST && fit
 }
 
 fn constant(func: &Function, e: Expr) -> Option<&Tensor> {

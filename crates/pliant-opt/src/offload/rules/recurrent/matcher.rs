@@ -2,6 +2,7 @@
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
+use pliant_machine::Machine;
 use pliant_tensor::Tensor;
 use pliant_tensor::gates::Cell;
 use rustc_hash::FxHashMap;
@@ -13,12 +14,6 @@ use crate::offload::rule::Kept;
 pub(super) const LSTM: Op = Op::new("relax.nn.lstm");
 pub(super) const GRU: Op = Op::new("relax.nn.gru");
 pub(super) const RNN: Op = Op::new("relax.nn.rnn");
-
-/// Minimum number of steps of all sequences for which packing non-constant weights is profitable, if the number is known at compile
-/// time. Loops read weights without packing. Times for an LSTM of 256 units, in loops, in the kernel with one thread, and in the
-/// kernel with two threads: 0.16, 0.55 and 0.27 ms for one step; 0.29, 0.58 and 0.30 ms for two; 0.55, 0.60 and 0.32 ms for three;
-/// 2.3, 0.83 and 0.42 ms for 16.
-const PACKED_LEAST: i64 = 3;
 
 /// The indices of optional operands.
 const BIAS: usize = 3;
@@ -190,7 +185,9 @@ impl Layer {
     fn has_few_steps(&self, func: &Function) -> bool {
         let Some(&[first, second, _]) = func.ty(self.x).dims() else { return false };
         let count = func.syms.as_int(first).zip(func.syms.as_int(second));
-        let few = count.is_some_and(|(a, b)| a.saturating_mul(b) < PACKED_LEAST);
+        let few = count.is_some_and(|(a, b)| {
+            !Machine::host().packing_recurrent_weights_is_faster(a.saturating_mul(b))
+        });
         few && [&self.w, &self.r].into_iter().any(|w| matches!(w, Weights::Given(..)))
     }
 }
