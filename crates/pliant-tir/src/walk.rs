@@ -1,7 +1,9 @@
 //! Traversal and rewriting of statements and expressions.
 
 use pliant_ir::tir::visit::for_each_operand;
-use pliant_ir::tir::{BlockData, BufferRegion, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
+use pliant_ir::tir::{
+    BlockData, Buffer, BufferData, BufferRegion, Expr, ExprData, PrimFunc, Stmt, StmtData, Var,
+};
 use rustc_hash::FxHashMap;
 
 /// The direct children of a statement.
@@ -169,7 +171,20 @@ pub fn map_stmt(
             let indices = indices.iter().map(|&i| e!(i)).collect();
             StmtData::Store { buffer, indices, value: e!(value) }
         }
-        StmtData::Alloc(b, body) => StmtData::Alloc(b, s!(body)),
+        StmtData::Alloc(b, body) => {
+            let body = s!(body);
+            let shape = f.buffer(b).shape.clone();
+            let mapped: Vec<Expr> = shape.iter().map(|&dim| e!(dim)).collect();
+            match mapped == shape {
+                true => StmtData::Alloc(b, body),
+                // Other statements may use the buffer with its old shape, such as another copy of an unrolled loop body.
+                false => {
+                    let data = BufferData { shape: mapped, ..f.buffer(b).clone() };
+                    let own = f.add_buffer(data);
+                    StmtData::Alloc(own, replace_buffer(f, body, b, own))
+                }
+            }
+        }
         StmtData::Evaluate(x) => StmtData::Evaluate(e!(x)),
         StmtData::Assert(c, message, body) => StmtData::Assert(e!(c), message, s!(body)),
         StmtData::Block(b) => {
@@ -191,6 +206,28 @@ pub fn map_stmt(
         }
     };
     if changed { f.add_stmt(new) } else { s }
+}
+
+/// Replaces a buffer in a statement by another one of the same rank.
+fn replace_buffer(f: &mut PrimFunc, s: Stmt, from: Buffer, to: Buffer) -> Stmt {
+    let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
+        ExprData::Load(b, indices) if b == from => Some(f.load(to, &indices)),
+        _ => None,
+    };
+    let s = ExprRewriter::new(&mut rule).stmt(f, s);
+    map_stmts(f, s, &mut |f, s| match f.stmt(s).clone() {
+        StmtData::Store { buffer, indices, value } if buffer == from => {
+            Some(f.store(to, &indices, value))
+        }
+        StmtData::Block(mut block) => {
+            let regions = [&mut block.reads, &mut block.writes];
+            for region in regions.into_iter().flatten().flatten().filter(|r| r.buffer == from) {
+                region.buffer = to;
+            }
+            Some(f.add_stmt(StmtData::Block(block)))
+        }
+        _ => None,
+    })
 }
 
 /// Replaces variables by expressions in a statement.

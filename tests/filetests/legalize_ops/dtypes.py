@@ -143,12 +143,36 @@ class Module:
 #         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "int8")
-#         acc = T.alloc_buffer((16,), "int8", scope="local")
-#         acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.int8(0), 16)
-#         for strip in range(n // 16):
-#             acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + A[T.Ramp(strip * 16, 1, 16)]
-#         acc1 = T.alloc_buffer((1,), "int8", scope="local")
-#         acc1[0] = T.int8(0) + T.vector_sum("int8", acc[T.Ramp(0, 1, 16)])
-#         for tail in range(n % 16):
-#             acc1[0] = acc1[0] + A[n // 16 * 16 + tail]
-#         T_sum[0] = acc1[0]
+#         if 524288 <= n:
+#             partial = T.alloc_buffer(((n + (131072 - 1)) // 131072,), "int8")
+#             for chunk in T.parallel((n + 131071) // 131072):
+#                 for row in range(T.min(1, (n + 131071) // 131072 - chunk)):
+#                     piece: T.int64 = chunk + row
+#                     acc = T.alloc_buffer((16,), "int8", scope="local")
+#                     acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.int8(0), 16)
+#                     for strip in range(T.min(131072, n - piece * 131072) // 16):
+#                         acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + A[T.Ramp(piece * 131072 + strip * 16, 1, 16)]
+#                     acc1 = T.alloc_buffer((1,), "int8", scope="local")
+#                     acc1[0] = T.int8(0) + T.vector_sum("int8", acc[T.Ramp(0, 1, 16)])
+#                     for tail in range(T.min(131072, n - 131072 * piece) % 16):
+#                         acc1[0] = acc1[0] + A[piece * 131072 + (T.min(131072, n - piece * 131072) // 16 * 16 + tail)]
+#                     partial[piece] = acc1[0]
+#             acc = T.alloc_buffer((16,), "int8", scope="local")
+#             acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.int8(0), 16)
+#             for strip in range((n + 131071) // 2097152):
+#                 acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + partial[T.Ramp(strip * 16, 1, 16)]
+#             acc1 = T.alloc_buffer((1,), "int8", scope="local")
+#             acc1[0] = T.int8(0) + T.vector_sum("int8", acc[T.Ramp(0, 1, 16)])
+#             for tail in range((n + 131071) // 131072 % 16):
+#                 acc1[0] = acc1[0] + partial[(n + 131071) // 2097152 * 16 + tail]
+#             T_sum[0] = acc1[0]
+#         else:
+#             acc = T.alloc_buffer((16,), "int8", scope="local")
+#             acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.int8(0), 16)
+#             for strip in range(n // 16):
+#                 acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + A[T.Ramp(strip * 16, 1, 16)]
+#             acc1 = T.alloc_buffer((1,), "int8", scope="local")
+#             acc1[0] = T.int8(0) + T.vector_sum("int8", acc[T.Ramp(0, 1, 16)])
+#             for tail in range(n % 16):
+#                 acc1[0] = acc1[0] + A[n // 16 * 16 + tail]
+#             T_sum[0] = acc1[0]

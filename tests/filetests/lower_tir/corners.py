@@ -155,36 +155,79 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "int64")
 #         T_min = T.match_buffer(var_T_min, (m,), "int64")
-#         rows: T.int64 = T.max(8192 // T.max(n * 144, 1), 1)
-#         for chunk in T.parallel(((m + 7) // 8 + (rows - 1)) // rows):
-#             first: T.int64 = chunk * rows
-#             for row in range(T.min(rows, (m + 7) // 8 - first)):
-#                 strip: T.int64 = first + row
-#                 if strip * 8 + 8 <= m:
-#                     acc = T.alloc_buffer((8,), "int64", scope="local")
-#                     acc[T.Ramp(0, 1, 8)] = T.Broadcast(9223372036854775807, 8)
-#                     for v_k0 in range(n):
-#                         acc[T.Ramp(0, 1, 8)] = T.min(acc[T.Ramp(0, 1, 8)], A[T.Ramp(v_k0 * m + strip * 8, 1, 8)])
-#                     T_min[T.Ramp(strip * 8, 1, 8)] = acc[T.Ramp(0, 1, 8)]
-#                 else:
-#                     for strip1 in range(m // 8 - strip):
+#         if 524288 <= m * n and m < 1024:
+#             piece_rows: T.int64 = T.max(131072 // T.max(m, 1), 1)
+#             partial = T.alloc_buffer(((n + (piece_rows - 1)) // piece_rows, m), "int64")
+#             for chunk in T.parallel((n + (piece_rows - 1)) // piece_rows):
+#                 for row in range(T.min(1, (n + (piece_rows - 1)) // piece_rows - chunk)):
+#                     piece: T.int64 = chunk + row
+#                     for strip in range(m // 8):
+#                         acc = T.alloc_buffer((8,), "int64", scope="local")
+#                         acc[T.Ramp(0, 1, 8)] = T.Broadcast(9223372036854775807, 8)
+#                         for within in range(T.min(piece_rows, n - piece * piece_rows)):
+#                             acc[T.Ramp(0, 1, 8)] = T.min(acc[T.Ramp(0, 1, 8)], A[T.Ramp((piece * piece_rows + within) * m + strip * 8, 1, 8)])
+#                         partial[T.Ramp(piece * m + strip * 8, 1, 8)] = acc[T.Ramp(0, 1, 8)]
+#                     for strip in range(m % 8 // 4):
+#                         acc = T.alloc_buffer((4,), "int64", scope="local")
+#                         acc[T.Ramp(0, 1, 4)] = T.Broadcast(9223372036854775807, 4)
+#                         for within in range(T.min(piece_rows, n - piece * piece_rows)):
+#                             acc[T.Ramp(0, 1, 4)] = T.min(acc[T.Ramp(0, 1, 4)], A[T.Ramp((piece * piece_rows + within) * m + (m // 8 * 8 + strip * 4), 1, 4)])
+#                         partial[T.Ramp(piece * m + (m // 8 * 8 + strip * 4), 1, 4)] = acc[T.Ramp(0, 1, 4)]
+#                     for strip in range(m % 4):
+#                         acc = T.alloc_buffer((1,), "int64", scope="local")
+#                         acc[0] = 9223372036854775807
+#                         for within in range(T.min(piece_rows, n - piece * piece_rows)):
+#                             acc[0] = T.min(acc[0], A[(piece * piece_rows + within) * m + (m // 4 * 4 + strip)])
+#                         partial[piece * m + (m // 4 * 4 + strip)] = acc[0]
+#             for strip in range(m // 8):
+#                 acc = T.alloc_buffer((8,), "int64", scope="local")
+#                 acc[T.Ramp(0, 1, 8)] = T.Broadcast(9223372036854775807, 8)
+#                 for piece in range((n + (piece_rows - 1)) // piece_rows):
+#                     acc[T.Ramp(0, 1, 8)] = T.min(acc[T.Ramp(0, 1, 8)], partial[T.Ramp(piece * m + strip * 8, 1, 8)])
+#                 T_min[T.Ramp(strip * 8, 1, 8)] = acc[T.Ramp(0, 1, 8)]
+#             for strip in range(m % 8 // 4):
+#                 acc = T.alloc_buffer((4,), "int64", scope="local")
+#                 acc[T.Ramp(0, 1, 4)] = T.Broadcast(9223372036854775807, 4)
+#                 for piece in range((n + (piece_rows - 1)) // piece_rows):
+#                     acc[T.Ramp(0, 1, 4)] = T.min(acc[T.Ramp(0, 1, 4)], partial[T.Ramp(piece * m + (m // 8 * 8 + strip * 4), 1, 4)])
+#                 T_min[T.Ramp(m // 8 * 8 + strip * 4, 1, 4)] = acc[T.Ramp(0, 1, 4)]
+#             for strip in range(m % 4):
+#                 acc = T.alloc_buffer((1,), "int64", scope="local")
+#                 acc[0] = 9223372036854775807
+#                 for piece in range((n + (piece_rows - 1)) // piece_rows):
+#                     acc[0] = T.min(acc[0], partial[piece * m + (m // 4 * 4 + strip)])
+#                 T_min[m // 4 * 4 + strip] = acc[0]
+#         else:
+#             rows: T.int64 = T.max(8192 // T.max(n * 144, 1), 1)
+#             for chunk in T.parallel(((m + 7) // 8 + (rows - 1)) // rows):
+#                 first: T.int64 = chunk * rows
+#                 for row in range(T.min(rows, (m + 7) // 8 - first)):
+#                     strip: T.int64 = first + row
+#                     if strip * 8 + 8 <= m:
 #                         acc = T.alloc_buffer((8,), "int64", scope="local")
 #                         acc[T.Ramp(0, 1, 8)] = T.Broadcast(9223372036854775807, 8)
 #                         for v_k0 in range(n):
-#                             acc[T.Ramp(0, 1, 8)] = T.min(acc[T.Ramp(0, 1, 8)], A[T.Ramp(v_k0 * m + (strip * 8 + strip1 * 8), 1, 8)])
-#                         T_min[T.Ramp(strip * 8 + strip1 * 8, 1, 8)] = acc[T.Ramp(0, 1, 8)]
-#                     for strip1 in range(m % 8 // 4):
-#                         acc = T.alloc_buffer((4,), "int64", scope="local")
-#                         acc[T.Ramp(0, 1, 4)] = T.Broadcast(9223372036854775807, 4)
-#                         for v_k0 in range(n):
-#                             acc[T.Ramp(0, 1, 4)] = T.min(acc[T.Ramp(0, 1, 4)], A[T.Ramp(v_k0 * m + (m // 8 * 8 + strip1 * 4), 1, 4)])
-#                         T_min[T.Ramp(m // 8 * 8 + strip1 * 4, 1, 4)] = acc[T.Ramp(0, 1, 4)]
-#                     for strip1 in range(m % 4):
-#                         acc = T.alloc_buffer((1,), "int64", scope="local")
-#                         acc[0] = 9223372036854775807
-#                         for v_k0 in range(n):
-#                             acc[0] = T.min(acc[0], A[v_k0 * m + (m // 4 * 4 + strip1)])
-#                         T_min[m // 4 * 4 + strip1] = acc[0]
+#                             acc[T.Ramp(0, 1, 8)] = T.min(acc[T.Ramp(0, 1, 8)], A[T.Ramp(v_k0 * m + strip * 8, 1, 8)])
+#                         T_min[T.Ramp(strip * 8, 1, 8)] = acc[T.Ramp(0, 1, 8)]
+#                     else:
+#                         for strip1 in range(m // 8 - strip):
+#                             acc = T.alloc_buffer((8,), "int64", scope="local")
+#                             acc[T.Ramp(0, 1, 8)] = T.Broadcast(9223372036854775807, 8)
+#                             for v_k0 in range(n):
+#                                 acc[T.Ramp(0, 1, 8)] = T.min(acc[T.Ramp(0, 1, 8)], A[T.Ramp(v_k0 * m + (strip * 8 + strip1 * 8), 1, 8)])
+#                             T_min[T.Ramp(strip * 8 + strip1 * 8, 1, 8)] = acc[T.Ramp(0, 1, 8)]
+#                         for strip1 in range(m % 8 // 4):
+#                             acc = T.alloc_buffer((4,), "int64", scope="local")
+#                             acc[T.Ramp(0, 1, 4)] = T.Broadcast(9223372036854775807, 4)
+#                             for v_k0 in range(n):
+#                                 acc[T.Ramp(0, 1, 4)] = T.min(acc[T.Ramp(0, 1, 4)], A[T.Ramp(v_k0 * m + (m // 8 * 8 + strip1 * 4), 1, 4)])
+#                             T_min[T.Ramp(m // 8 * 8 + strip1 * 4, 1, 4)] = acc[T.Ramp(0, 1, 4)]
+#                         for strip1 in range(m % 4):
+#                             acc = T.alloc_buffer((1,), "int64", scope="local")
+#                             acc[0] = 9223372036854775807
+#                             for v_k0 in range(n):
+#                                 acc[0] = T.min(acc[0], A[v_k0 * m + (m // 4 * 4 + strip1)])
+#                             T_min[m // 4 * 4 + strip1] = acc[0]
 #
 #     @T.prim_func(private=True)
 #     def max1(var_A: T.handle, var_T_max: T.handle):
@@ -246,12 +289,38 @@ class Module:
 #         n = T.int64()
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "int64")
-#         acc = T.alloc_buffer((8,), "int64", scope="local")
-#         acc[T.Ramp(0, 1, 8)] = T.Broadcast(1, 8)
-#         for v_k0, strip in T.grid(n, m // 8):
-#             acc[T.Ramp(0, 1, 8)] = acc[T.Ramp(0, 1, 8)] * A[T.Ramp(v_k0 * m + strip * 8, 1, 8)]
-#         acc1 = T.alloc_buffer((1,), "int64", scope="local")
-#         acc1[0] = acc[0] * acc[4] * (acc[2] * acc[6]) * (acc[1] * acc[5] * (acc[3] * acc[7]))
-#         for v_k0, tail in T.grid(n, m % 8):
-#             acc1[0] = acc1[0] * A[v_k0 * m + (m // 8 * 8 + tail)]
-#         T_prod[0] = acc1[0]
+#         if 524288 <= n * m:
+#             piece_rows: T.int64 = T.max(131072 // T.max(T.min(131072, m), 1), 1)
+#             partial = T.alloc_buffer(((n + (piece_rows - 1)) // piece_rows, (m + (131072 - 1)) // 131072), "int64")
+#             for chunk in T.parallel((n + (piece_rows - 1)) // piece_rows * ((m + 131071) // 131072)):
+#                 for row in range(T.min(1, (n + (piece_rows - 1)) // piece_rows * ((m + 131071) // 131072) - chunk)):
+#                     piece: T.int64 = (chunk + row) // ((m + 131071) // 131072)
+#                     piece1: T.int64 = (chunk + row) % ((m + 131071) // 131072)
+#                     acc = T.alloc_buffer((8,), "int64", scope="local")
+#                     acc[T.Ramp(0, 1, 8)] = T.Broadcast(1, 8)
+#                     for within, strip in T.grid(T.min(piece_rows, n - piece * piece_rows), T.min(131072, m - piece1 * 131072) // 8):
+#                         acc[T.Ramp(0, 1, 8)] = acc[T.Ramp(0, 1, 8)] * A[T.Ramp((piece * piece_rows + within) * m + (piece1 * 131072 + strip * 8), 1, 8)]
+#                     acc1 = T.alloc_buffer((1,), "int64", scope="local")
+#                     acc1[0] = acc[0] * acc[4] * (acc[2] * acc[6]) * (acc[1] * acc[5] * (acc[3] * acc[7]))
+#                     for within, tail in T.grid(T.min(piece_rows, n - piece * piece_rows), T.min(131072, m - piece1 * 131072) % 8):
+#                         acc1[0] = acc1[0] * A[(piece * piece_rows + within) * m + (piece1 * 131072 + (T.min(131072, m - piece1 * 131072) // 8 * 8 + tail))]
+#                     partial[piece * ((m + 131071) // 131072) + piece1] = acc1[0]
+#             acc = T.alloc_buffer((8,), "int64", scope="local")
+#             acc[T.Ramp(0, 1, 8)] = T.Broadcast(1, 8)
+#             for piece, strip in T.grid((n + (piece_rows - 1)) // piece_rows, (m + 131071) // 1048576):
+#                 acc[T.Ramp(0, 1, 8)] = acc[T.Ramp(0, 1, 8)] * partial[T.Ramp(piece * ((m + 131071) // 131072) + strip * 8, 1, 8)]
+#             acc1 = T.alloc_buffer((1,), "int64", scope="local")
+#             acc1[0] = acc[0] * acc[4] * (acc[2] * acc[6]) * (acc[1] * acc[5] * (acc[3] * acc[7]))
+#             for piece, tail in T.grid((n + (piece_rows - 1)) // piece_rows, (m + 131071) // 131072 % 8):
+#                 acc1[0] = acc1[0] * partial[piece * ((m + 131071) // 131072) + ((m + 131071) // 1048576 * 8 + tail)]
+#             T_prod[0] = acc1[0]
+#         else:
+#             acc = T.alloc_buffer((8,), "int64", scope="local")
+#             acc[T.Ramp(0, 1, 8)] = T.Broadcast(1, 8)
+#             for v_k0, strip in T.grid(n, m // 8):
+#                 acc[T.Ramp(0, 1, 8)] = acc[T.Ramp(0, 1, 8)] * A[T.Ramp(v_k0 * m + strip * 8, 1, 8)]
+#             acc1 = T.alloc_buffer((1,), "int64", scope="local")
+#             acc1[0] = acc[0] * acc[4] * (acc[2] * acc[6]) * (acc[1] * acc[5] * (acc[3] * acc[7]))
+#             for v_k0, tail in T.grid(n, m % 8):
+#                 acc1[0] = acc1[0] * A[v_k0 * m + (m // 8 * 8 + tail)]
+#             T_prod[0] = acc1[0]

@@ -10,9 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::group::{divide, product, row_loop, serial};
 use super::plain::scalar_nest;
 use super::reductions::{reduction, strips};
-use super::split;
 use super::stage::{Axis, Body, Init, Stage, is_var};
-use super::{tiled, tiles, transposed};
+use super::{partial, split, tiled, tiles, transposed};
 use crate::guards;
 use crate::inline::cost;
 use crate::walk::{for_each_value, uses_any};
@@ -261,6 +260,10 @@ fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
 
 /// Emits a stage that shares no row loop with others.
 pub fn standalone(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    partial::or_whole(f, s, |f| whole(f, s))
+}
+
+fn whole(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let rows = s.leading_spatial();
     if rows == 0 {
         return inner(f, s);

@@ -10,6 +10,7 @@
 //!   over rows, with their temporaries shrunk to one row (`group`).
 //! - A reduction over a contiguous axis uses a vector of partial results. A reduction over another axis uses a vector of adjacent
 //!   results. Float sums are therefore computed in another order than written (`reductions`).
+//! - A reduction of many values to few results runs in parallel pieces, whose results are combined (`partial`).
 //! - Arithmetic on 16-bit floats is rewritten as float32 arithmetic whose results are rounded (`half`).
 //! - Elementary functions over a vectorized axis are called on tiles (`tiles`), and so are the functions that accumulate rows into
 //!   the maxima or minima of columns (`extremes`).
@@ -29,6 +30,7 @@ mod finish;
 pub mod gemm;
 pub mod group;
 mod half;
+mod partial;
 mod plain;
 pub mod reach;
 mod reductions;

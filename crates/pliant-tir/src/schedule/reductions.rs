@@ -81,11 +81,23 @@ fn column_lanes(f: &PrimFunc, value: Expr) -> i64 {
     }
 }
 
-/// Strips of adjacent results. Each strip is a vector in registers while the reduction runs.
+/// Strips of adjacent results. For many results, extremes call the library.
 fn columns(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
-    if let Some(function) = extremes::function(f, s, r, axis) {
-        return extremes::columns(f, s, r, axis, &function);
-    }
+    let strips = register_strips(f, s, r, axis);
+    let Some(function) = extremes::function(f, s, r, axis) else { return strips };
+    let tiles = extremes::columns(f, s, r, axis, &function);
+    let few = is_few(f, axis);
+    f.add_stmt(StmtData::If(few, strips, Some(tiles)))
+}
+
+/// Whether an axis has so few results that calling the library does not pay.
+fn is_few(f: &mut PrimFunc, axis: Axis) -> Expr {
+    let few = f.int(tiles::FEW);
+    f.binary(BinOp::Lt, axis.extent, few)
+}
+
+/// Strips of adjacent results. Each strip is a vector in registers while the reduction runs.
+fn register_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
     let widths = widths(column_lanes(f, r.value));
     let mut out = Vec::new();
     let (mut done, mut left) = (f.int(0), axis.extent);
@@ -353,7 +365,10 @@ pub(super) fn strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
     let r = s.reduction(f).expect("only reductions have a vectorized spatial axis before the last");
     if let Some(function) = extremes::function(f, s, &r, axis) {
-        return extremes::strips(f, s, &r, axis, &function);
+        let few = is_few(f, axis);
+        let one_strip = register_strips(f, s, &r, axis);
+        let tiles = extremes::strips(f, s, &r, axis, &function);
+        return f.add_stmt(StmtData::If(few, one_strip, Some(tiles)));
     }
     let w = column_lanes(f, r.value);
     let (width, up) = (f.int(w), f.int(w - 1));
