@@ -15,6 +15,7 @@ use crate::narrow::{BFloat16Weight, Int4Weight, Int8Weight};
 use crate::pool::Pool;
 use crate::quantized::{Int8Conv, Int8Product};
 use crate::recurrent::call::Recurrent;
+use crate::softmax::Softmax;
 use crate::transpose::Transpose;
 
 /// The entry point of a kernel: `(runtime, arguments, number of arguments)`. The arguments
@@ -45,6 +46,7 @@ pub static ENTRIES: &[(&str, Entry)] = &[
     (Int8Product::KERNEL.name, entry::<Int8Product>),
     (Pool::KERNEL.name, entry::<Pool>),
     (Recurrent::KERNEL.name, entry::<Recurrent>),
+    (Softmax::KERNEL.name, entry::<Softmax>),
     (Transpose::KERNEL.name, entry::<Transpose>),
     (Int8Weight::KERNEL.name, entry::<Int8Weight>),
     (Int4Weight::KERNEL.name, entry::<Int4Weight>),

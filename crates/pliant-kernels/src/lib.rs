@@ -51,6 +51,7 @@ pub mod rows;
 pub mod rules;
 pub mod scalar;
 mod scratch;
+pub mod softmax;
 pub mod symbols;
 pub mod tensor_arg;
 pub mod transpose;

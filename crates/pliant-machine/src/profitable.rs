@@ -19,15 +19,15 @@ const RECURRENT_STEPS: i64 = 3;
 const PACKED_COLUMNS: i64 = 8;
 
 impl Machine {
-    /// Whether Winograd's algorithm is faster than direct products for 3 x 3 filters with the given numbers of channels and filters,
-    /// at the sizes of most images. The weights are read for each image, so they must fit a cache.
+    /// Whether Winograd's algorithm is faster than direct products for 3 x 3 filters with the given numbers of channels and
+    /// filters, at the sizes of most images. The weights are read for each image, so they must fit a cache.
     ///
     /// Speedups on one thread of Emerald Rapids and Zen 5 (`cargo bench -p pliant-kernels --bench convolution`):
     /// - 64 by 64: 1.5x and 1.6x at 56 x 56.
     /// - 256 by 256: 2.0x and 2.2x at 14 x 14, 1.6x at 7 x 7, and none at 5 x 5.
     /// - 32 by 32: 1.3x at 56 x 56, but the algorithm is not used, because direct sums halve the errors.
-    /// - 512 by 512: 1.6x and 1.8x at 7 x 7 if the weights are in the third-level cache. But they take 16 MB (16 numbers for 9), and
-    ///   for images of a few pixels reading them takes longer than multiplying.
+    /// - 512 by 512: 1.6x and 1.8x at 7 x 7 if the weights are in the third-level cache. But they take 16 MB (16 numbers for 9),
+    ///   and for images of a few pixels reading them takes longer than multiplying.
     pub fn winograd_is_faster(&self, channels: i64, filters: i64) -> bool {
         let bytes = (channels.unsigned_abs())
             .saturating_mul(filters.unsigned_abs())
@@ -37,8 +37,8 @@ impl Machine {
 
     /// Whether the pooling kernel for channels last and two transposes are faster than loops over images with channels first.
     /// `channels` is `None` if it is non-constant, which counts as many; `reads` is the number of windows that read each element.
-    /// The kernel needs two vectors of channels. With fewer reads (2 x 2 with stride 2), and with one spatial dim, loops take half the
-    /// time of the transposes.
+    /// The kernel needs two vectors of channels. With fewer reads (2 x 2 with stride 2), and with one spatial dim, loops take
+    /// half the time of the transposes.
     pub fn transposed_pooling_is_faster(
         &self,
         channels: Option<i64>,
@@ -59,9 +59,9 @@ impl Machine {
     /// Whether packing the non-constant weights of a recurrent layer is faster than loops, which read them as they are, for this
     /// number of steps of all sequences.
     ///
-    /// Times for an LSTM of 256 units on Emerald Rapids, in loops, in the kernel with one thread, and in the kernel with two threads:
-    /// 0.16, 0.55 and 0.27 ms for one step; 0.29, 0.58 and 0.30 ms for two; 0.55, 0.60 and 0.32 ms for three; 2.3, 0.83 and 0.42 ms
-    /// for 16.
+    /// Times for an LSTM of 256 units on Emerald Rapids, in loops, in the kernel with one thread, and in the kernel with two
+    /// threads: 0.16, 0.55 and 0.27 ms for one step; 0.29, 0.58 and 0.30 ms for two; 0.55, 0.60 and 0.32 ms for three; 2.3, 0.83
+    /// and 0.42 ms for 16.
     pub fn packing_recurrent_weights_is_faster(&self, steps: i64) -> bool {
         steps >= RECURRENT_STEPS
     }

@@ -12,6 +12,7 @@
 # fails: operand x of kernel transpose has an unknown data type
 # fails: operand out of kernel transpose has unknown dims
 # fails: operand x of kernel transpose has 9 dims, but at most 8 are possible
+# fails: operand out of kernel softmax has columns = 3, but operand x has columns = 2
 # fails: operand q of kernel attention has the axes [0, 1, 3, 2], but the kernel reads rows: 3 must be last
 
 from pliant.script import ir as I, relax as R, tir as T
@@ -76,6 +77,11 @@ class Module:
     @R.function
     def many_dims(x: R.Tensor((1, 1, 1, 1, 1, 1, 1, 1, 1), "float32")) -> R.Object:
         return R.call_kernel("transpose", x=x, out_sinfo=R.Tensor((1, 1, 1, 1, 1, 1, 1, 1, 1), "float32"))
+
+    @R.function
+    def other_size(x: R.Tensor(("n", 2), "float32")) -> R.Object:
+        n = T.int64()
+        return R.call_kernel("softmax", x=x, out_sinfo=R.Tensor((n, 3), "float32"))
 
     @R.function
     def rows_across_a_dim(q: R.Tensor((1, 1, 4, 2), "float32"), k: R.Tensor((1, 1, 2, 4), "float32")) -> R.Object:

@@ -8,6 +8,7 @@ pub mod matmul;
 pub mod matmul_int8;
 pub mod pool;
 pub mod recurrent;
+pub mod softmax;
 pub mod transpose;
 pub mod weight_only_matmul;
 
@@ -23,6 +24,7 @@ pub static KERNELS: &[&Kernel] = &[
     &matmul_int8::KERNEL,
     &pool::KERNEL,
     &recurrent::KERNEL,
+    &softmax::KERNEL,
     &transpose::KERNEL,
     &weight_only_matmul::INT8,
     &weight_only_matmul::INT4,

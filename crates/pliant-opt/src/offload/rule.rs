@@ -201,8 +201,8 @@ impl<'a> Site<'a> {
         Ok(Offloaded { result, inside, value })
     }
 
-    /// Replaces the root by a call of a library kernel, whose result has the type of the value of `result`. Its declared type may be
-    /// less precise.
+    /// Replaces the root by a call of a library kernel, whose result has the type of the value of `result`. Its declared type may
+    /// be less precise.
     pub fn call_kernel(&mut self, call: NewKernelCall, result: Var, inside: Vec<Var>) -> Verdict {
         let value = self.func.var_expr(result);
         let value = self.uses().1.value(self.func, value);

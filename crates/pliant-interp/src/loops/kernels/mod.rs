@@ -9,6 +9,7 @@ mod matmul;
 mod matmul_int8;
 mod pool;
 mod recurrent;
+mod softmax;
 mod transpose;
 mod weight_only_matmul;
 mod window;
@@ -102,6 +103,7 @@ impl Loops<'_, '_, '_> {
             "matmul_int8" => matmul_int8::run(self.m, &args)?,
             "pool" => pool::run(self.m, &args)?,
             "transpose" => transpose::run(self.m, &args)?,
+            "softmax" => softmax::run(self.m, &args)?,
             "recurrent" => recurrent::run(self.m, &args)?,
             "matmul_int8_weight" | "matmul_int4_weight" | "matmul_bfloat16_weight" => {
                 weight_only_matmul::run(self.m, &args)?;

@@ -10,6 +10,7 @@
 //! | `pattern` | matches of a pattern that a program registers |
 //! | `pool` | float32 pooling by small windows, channels last |
 //! | `recurrent` | recurrent layers |
+//! | `softmax` | softmax and log-softmax along the last axis |
 //! | `transpose` | transposes that move the last dim |
 //! | `weight_only_matmul` | float32 matmuls by dequantized constants |
 
@@ -21,6 +22,7 @@ pub(crate) mod matmul_packed;
 pub mod pattern;
 pub(crate) mod pool;
 pub(crate) mod recurrent;
+pub(crate) mod softmax;
 pub(crate) mod transpose;
 pub(crate) mod weight_only_matmul;
 
@@ -39,6 +41,7 @@ fn builtin() -> Vec<RuleInfo> {
         pool::info(),
         recurrent::info(),
         matmul_packed::info(),
+        softmax::info(),
         transpose::info(),
     ]
 }

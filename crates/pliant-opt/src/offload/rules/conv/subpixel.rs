@@ -40,7 +40,8 @@ impl Line {
 }
 
 /// Whether the kernel supports all phases of a convolution: each phase has taps, reads the first input and has valid padding, and
-/// no dim has both strides and dilation. Zero taps would make the other phases possible, but give wrong results for infinite inputs.
+/// no dim has both strides and dilation. Zero taps would make the other phases possible, but give wrong results for infinite
+/// inputs.
 pub(super) fn apply(c: &Convolution) -> bool {
     if c.transposed.is_none() {
         return true;

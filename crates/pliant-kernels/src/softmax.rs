@@ -1,0 +1,268 @@
+//! The declared kernel `softmax`.
+//!
+//! Recipe: three passes over a row, of which the second and the third find it in a cache: the maximum, the exponentials and their
+//! sum, the division. Rows that are shorter than a vector are computed as many at a time as a vector has lanes, in columns: one
+//! vector has the elements of all these rows in one column. A vector of partial sums covers at most [`PART`] elements; their
+//! totals are added in float64.
+
+use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
+use pliant_kernel_api::kernels::softmax::KERNEL;
+use pliant_kernel_api::{Call, Kernel, Sizes};
+use pliant_machine::isa::isa;
+
+use crate::entry::Implementation;
+use crate::lanes::reduce::Reduce;
+use crate::lanes::{MathLanes, for_isa};
+use crate::math;
+use crate::product::share::share;
+use crate::rules::softmax::{piece, unit};
+use crate::vector::wide::Wide;
+
+/// Softmax of float32.
+pub struct Softmax;
+
+/// Lanes of the widest vector.
+const WIDEST: usize = 16;
+/// Elements that are added up in float32.
+const PART: usize = 4096;
+
+/// The rows of a piece.
+struct Rows {
+    x: *const f32,
+    out: *mut f32,
+    rows: usize,
+    columns: usize,
+    log: bool,
+}
+
+/// The addresses of the operands.
+struct Addresses(*const f32, *mut f32);
+
+// SAFETY: pieces access different rows of memory that is valid during the call.
+unsafe impl Sync for Addresses {}
+
+impl Implementation for Softmax {
+    const KERNEL: &'static Kernel = &KERNEL;
+
+    unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
+        let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else {
+            return STATUS_OK;
+        };
+        let (rows, columns) = (sizes.get("rows") as usize, sizes.get("columns") as usize);
+        if rows == 0 || columns == 0 {
+            return STATUS_OK;
+        }
+        let log = call.int("log") != 0;
+        let addresses = Addresses(x.data.cast_const().cast(), out.data.cast());
+        let run = for_isa!(isa(), softmax(rows: &Rows)).0;
+        let each = (piece() / columns).clamp(1, rows).next_multiple_of(WIDEST).min(rows);
+        let share_of = |index: usize| {
+            let (addresses, first) = (&addresses, index * each);
+            // SAFETY: the call was checked: both operands have these rows and share no memory. Each row is in one piece.
+            unsafe {
+                run(&Rows {
+                    x: addresses.0.add(first * columns),
+                    out: addresses.1.add(first * columns),
+                    rows: each.min(rows - first),
+                    columns,
+                    log,
+                });
+            }
+            if runtime.is_interrupted() { STATUS_CANCELLED } else { STATUS_OK }
+        };
+        let units = (each.saturating_mul(columns) / unit()).max(1);
+        // SAFETY: the runtime is valid, and the kernels do not unwind.
+        unsafe { share(runtime, rows.div_ceil(each), units, &share_of) }
+    }
+}
+
+/// # Safety
+/// The machine has the instructions of `L`. The rows are valid and share no memory with the results.
+#[inline(always)]
+unsafe fn softmax<L: MathLanes<Elem = f32> + Reduce>(all: &Rows) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if all.columns < L::N {
+            return short_rows::<L>(all);
+        }
+        for row in 0..all.rows {
+            let at = row * all.columns;
+            long_row::<L>(all.x.add(at), all.out.add(at), all.columns, all.log);
+        }
+    }
+}
+
+/// A row of at least one vector. The last vector overlaps the one before it, or is loaded in part.
+///
+/// # Safety
+/// As for [`softmax`].
+#[inline(always)]
+unsafe fn long_row<L: MathLanes<Elem = f32> + Reduce>(
+    x: *const f32,
+    out: *mut f32,
+    columns: usize,
+    log: bool,
+) {
+    // SAFETY: guaranteed by the caller; vectors end at most at the last column.
+    unsafe {
+        let whole = columns / L::N * L::N;
+        let (last, rest) = (columns - L::N, columns - whole);
+        // Overlapping vectors do not change a maximum.
+        let mut largest = [L::load(x.add(last)); 4];
+        let mut at = 0;
+        while at + 4 * L::N <= columns {
+            for (k, largest) in largest.iter_mut().enumerate() {
+                *largest = largest.max2(L::load(x.add(at + k * L::N)));
+            }
+            at += 4 * L::N;
+        }
+        while at < whole {
+            largest[0] = largest[0].max2(L::load(x.add(at)));
+            at += L::N;
+        }
+        let pairs = (largest[0].max2(largest[1]), largest[2].max2(largest[3]));
+        let base = L::splat(pairs.0.max2(pairs.1).largest_lane());
+        let sum = exponentials::<L>(x, out, (whole, rest), base, log);
+        finish::<L>(x, out, (whole, rest), base, sum, log);
+    }
+}
+
+/// The sum of the exponentials of differences to `base`, which are stored unless the logarithm is computed.
+///
+/// # Safety
+/// As for [`softmax`].
+#[inline(always)]
+unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
+    x: *const f32,
+    out: *mut f32,
+    (whole, rest): (usize, usize),
+    base: L,
+    log: bool,
+) -> f32 {
+    let mut total = 0f64;
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let exp = |x: L| math::exp(&mut Wide::<L>::new(), &x.sub(base));
+        let mut start = 0;
+        while start < whole {
+            let end = whole.min(start + PART);
+            let mut sum = L::zero();
+            for at in (start..end).step_by(L::N) {
+                let e = exp(L::load(x.add(at)));
+                if !log {
+                    e.store(out.add(at));
+                }
+                sum = sum.add(e);
+            }
+            total += f64::from(sum.sum_lanes());
+            start = end;
+        }
+        if rest > 0 {
+            let e = exp(L::load_first(x.add(whole), rest));
+            let mut lanes = [0f32; WIDEST];
+            e.store(lanes.as_mut_ptr());
+            for (k, &e) in lanes[..rest].iter().enumerate() {
+                total += f64::from(e);
+                if !log {
+                    *out.add(whole + k) = e;
+                }
+            }
+        }
+    }
+    total as f32
+}
+
+/// Divides the exponentials by their sum, or writes the logarithms.
+///
+/// # Safety
+/// As for [`softmax`].
+#[inline(always)]
+unsafe fn finish<L: MathLanes<Elem = f32>>(
+    x: *const f32,
+    out: *mut f32,
+    (whole, rest): (usize, usize),
+    base: L,
+    sum: f32,
+    log: bool,
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if log {
+            let log = math::log(&mut Wide::<L>::new(), &L::splat(sum));
+            let value = |x: L| x.sub(base).sub(log);
+            for at in (0..whole).step_by(L::N) {
+                value(L::load(x.add(at))).store(out.add(at));
+            }
+            value(L::load_first(x.add(whole), rest)).store_first(out.add(whole), rest);
+        } else {
+            let factor = L::splat(1.0 / sum);
+            for at in (0..whole).step_by(L::N) {
+                L::load(out.add(at)).mul(factor).store(out.add(at));
+            }
+            L::load_first(out.add(whole), rest).mul(factor).store_first(out.add(whole), rest);
+        }
+    }
+}
+
+/// Rows that are shorter than a vector, as many at a time as a vector has lanes.
+///
+/// # Safety
+/// As for [`softmax`].
+#[inline(always)]
+unsafe fn short_rows<L: MathLanes<Elem = f32>>(all: &Rows) {
+    let n = all.columns;
+    // Column `j` of all rows is at `j * L::N`.
+    let mut block = [0f32; WIDEST * WIDEST];
+    for first in (0..all.rows).step_by(L::N) {
+        let count = L::N.min(all.rows - first);
+        // SAFETY: guaranteed by the caller; a block has at most as many rows and columns as a vector lanes.
+        unsafe {
+            let (x, out) = (all.x.add(first * n), all.out.add(first * n));
+            for row in 0..count {
+                for j in 0..n {
+                    block[j * L::N + row] = *x.add(row * n + j);
+                }
+            }
+            columns::<L>(block.as_mut_ptr(), n, all.log);
+            for row in 0..count {
+                for j in 0..n {
+                    *out.add(row * n + j) = block[j * L::N + row];
+                }
+            }
+        }
+    }
+}
+
+/// Softmax of `n` vectors, lane by lane, in place.
+///
+/// # Safety
+/// The machine has the instructions of `L`. The vectors are valid.
+#[inline(always)]
+unsafe fn columns<L: MathLanes<Elem = f32>>(block: *mut f32, n: usize, log: bool) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let column = |j: usize| block.add(j * L::N);
+        let mut base = L::load(column(0));
+        for j in 1..n {
+            base = base.max2(L::load(column(j)));
+        }
+        let mut sum = L::zero();
+        for j in 0..n {
+            let x = L::load(column(j)).sub(base);
+            let e = math::exp(&mut Wide::<L>::new(), &x);
+            if log {
+                x.store(column(j))
+            } else {
+                e.store(column(j))
+            };
+            sum = sum.add(e);
+        }
+        let log_of_sum = math::log(&mut Wide::<L>::new(), &sum);
+        let factor = L::splat(1.0).div(sum);
+        for j in 0..n {
+            let x = L::load(column(j));
+            let result = if log { x.sub(log_of_sum) } else { x.mul(factor) };
+            result.store(column(j));
+        }
+    }
+}

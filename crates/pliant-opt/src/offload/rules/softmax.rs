@@ -1,0 +1,89 @@
+//! # What it does
+//! Offloads softmax and log-softmax along the last axis. Loops compute one row after the other, with the vectors of generated code;
+//! the kernel uses the widest vectors, also across short rows.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n", "m"), "float32"):
+//!     n = T.int64()
+//!     m = T.int64()
+//!     with R.dataflow():
+//!         gv = R.nn.log_softmax(x, axis=-1)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", "m"), dtype="float32")) -> R.Tensor(("n", "m"), dtype="float32"):
+//!     n = T.int64()
+//!     m = T.int64()
+//!     with R.dataflow():
+//!         gv: R.Tensor((n, m), dtype="float32") = R.call_kernel("softmax", x=x, log=True, out_sinfo=R.Tensor((n, m), dtype="float32"))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! A known shape of at most 8 dims.
+//!
+//! # Keeps
+//! - Softmax of other types than float32, or along other axes than the last.
+//! - All softmax if kernels are disabled.
+//!
+//! # Never
+//! Keeps the order of the sum, or divides each exponential: it multiplies by the reciprocal of the sum.
+
+use pliant_ir::relax::kernel_call::NewKernelCall;
+use pliant_ir::relax::{Callee, ExprData};
+use pliant_ir::{AttrValue, DType, Op};
+use pliant_kernel_api::MAX_RANK;
+use pliant_kernel_api::kernels::softmax::KERNEL;
+use pliant_pass::PassError;
+
+use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
+
+const SOFTMAX: Op = Op::new("relax.nn.softmax");
+const LOG_SOFTMAX: Op = Op::new("relax.nn.log_softmax");
+
+/// The entry in the table of rules.
+pub(super) fn info() -> RuleInfo {
+    RuleInfo::builtin(
+        "softmax",
+        "softmax",
+        "softmax and log-softmax of float32 along the last axis",
+        Stage::Kernel,
+        &[SOFTMAX, LOG_SOFTMAX],
+        |_| Ok(Box::new(Softmax)),
+    )
+}
+
+struct Softmax;
+
+impl Rule for Softmax {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+        let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
+            site.func.expr(site.root.value)
+        else {
+            return Ok(Err(Kept::NotApplicable));
+        };
+        let (log, x) = (*op == LOG_SOFTMAX, site.func.list(*args)[0]);
+        let axis = site.func.call_attrs(*attrs).get("axis").and_then(AttrValue::as_int);
+        let ty = site.func.ty(x);
+        if ty.dtype() != Some(DType::Float32) {
+            return Ok(Err("its operand is not float32".into()));
+        }
+        let Some(rank) = ty.dims().map(<[_]>::len).filter(|rank| (1..=MAX_RANK).contains(rank))
+        else {
+            return Ok(Err("its operand has an unknown shape or too many dims".into()));
+        };
+        if axis.is_some_and(|axis| axis != -1 && axis != rank as i64 - 1) {
+            return Ok(Err("its axis is not the last".into()));
+        }
+        let call = NewKernelCall::new(&KERNEL).operand("x", x);
+        let call = call.attribute("log", AttrValue::Bool(log));
+        Ok(site.call_kernel(call, site.root.var, Vec::new()))
+    }
+}
