@@ -180,9 +180,17 @@ impl Call {
     /// # Panics
     /// If the kernel has no operand of that name.
     pub fn operand(&self, name: &str) -> Option<&View> {
+        self.operands[self.index_of(name)].as_ref()
+    }
+
+    /// The index of an operand.
+    ///
+    /// # Panics
+    /// As [`Self::operand`].
+    pub(crate) fn index_of(&self, name: &str) -> usize {
         let id = name_id(name);
         let at = self.kernel.operands.iter().position(|operand| operand.id == id);
-        self.operands[at.expect("the kernel has an operand of this name")].as_ref()
+        at.expect("the kernel has an operand of this name")
     }
 
     /// The values of an attribute: one, or one per element of its list. A choice is its index.

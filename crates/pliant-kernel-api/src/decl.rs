@@ -4,6 +4,7 @@ use pliant_tensor::DType;
 
 use crate::call::Call;
 use crate::dims::{Sizes, name_id};
+use crate::reference;
 
 /// The declaration of a kernel that computes a whole operator.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Kernel {
     pub relations: fn(&Call, &Sizes) -> Result<(), String>,
     /// Floating-point operations of a call, additions and multiplications counted separately.
     pub flops: fn(&Call, &Sizes) -> f64,
+    /// Computes the results of a checked call in loops over elements, in float64.
+    pub reference: fn(&mut reference::Args<'_>) -> reference::Result<()>,
 }
 
 /// Computes the size of a derived dim.

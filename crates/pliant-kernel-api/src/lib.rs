@@ -12,8 +12,9 @@
 //! | which buffers a call reads and writes | [`Role`] |
 //! | `docs/kernels.md` | [`reference_page`] |
 //! | random valid calls of the fuzz target | [`Kernel::derived`] |
+//! | the results in the interpreter, with which tests compare | [`Kernel::reference`] |
 //!
-//! The implementations are in `pliant-kernels`, and the plain forms that tests compare with are in `pliant-interp`.
+//! The implementations are in `pliant-kernels`.
 
 mod call;
 mod decl;
@@ -21,6 +22,7 @@ mod dims;
 mod docs;
 mod error;
 pub mod kernels;
+pub mod reference;
 
 pub use call::{Call, View, leading_dims};
 pub use decl::{Attr, AttrDefault, AttrType, Derive, Dims, Kernel, Operand, Order, Role, Slot};

@@ -6,7 +6,7 @@
 //! | `stmt` | statements, blocks, allocations |
 //! | `expr` | expressions |
 //! | `intrin` | intrinsics |
-//! | `kernels` | library kernels of whole operators, in simple form |
+//! | `kernels` | calls of library kernels |
 //! | `linked` | functions of the run-time library, by name |
 //! | `scalar` | values and arithmetic |
 //! | `view` | buffers and memory |

@@ -216,16 +216,6 @@ impl View {
         Ok(decode(bytes, self.dtype))
     }
 
-    /// The float at these indices.
-    pub fn float(&self, indices: &[i64]) -> Result<f64> {
-        self.read(self.position(indices)?)?.float()
-    }
-
-    /// The integer at these indices.
-    pub fn integer(&self, indices: &[i64]) -> Result<i64> {
-        self.read(self.position(indices)?)?.int()
-    }
-
     /// The element at an address.
     pub fn read_at(&self, address: i64) -> Result<Val> {
         self.read(self.reached(address)?)

@@ -182,6 +182,47 @@ def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32"), C: T.Buffe
     assert_eq!(flat(&c), [5.0, 5.0, 10.0, 11.0]);
 }
 
+#[test]
+fn a_dim_name_stands_for_several_dims_of_a_view() {
+    let text = r#"
+@T.prim_func
+def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32")):
+    T.evaluate(T.call_kernel("transpose", x=T.view(A, [3, 2], strides=[1, 3]), out=B))
+"#;
+    let a = f32s(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let args = [a, zeros(&[3, 2], DType::Float32)];
+    assert_eq!(flat(&run_loops(text, args.to_vec()).unwrap()), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    let options = Options { max_steps: 5, ..Options::default() };
+    let error = run_with(&module(text), "f", &args, &NoPacked, &options).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Budget, "{error}");
+}
+
+#[test]
+fn empty_operands_of_kernels_may_have_dims_whose_product_overflows() {
+    let text = r#"
+@T.prim_func
+def f(A: T.Buffer((0,), "float32"), W: T.Buffer((0, 0, 16), "int8"), S: T.Buffer((0, 0, 16), "float32"), B: T.Buffer((0,), "float32")):
+    T.evaluate(T.call_kernel("matmul_int8_weight", x=T.view(A, [1 << 40, 1 << 40, 0], strides=[0, 0, 1]), weight=W, scales=S, out=T.view(B, [1 << 40, 1 << 40, 0], strides=[0, 0, 1]), group=2))
+"#
+    .replace("1 << 40", "1099511627776");
+    let empty = || zeros(&[0], DType::Float32);
+    let panels = |dtype| zeros(&[0, 0, 16], dtype);
+    let args = vec![empty(), panels(DType::Int8), panels(DType::Float32), empty()];
+    run_loops(&text, args).unwrap();
+}
+
+#[test]
+fn operands_of_kernels_have_at_most_8_dims() {
+    let text = r#"
+@T.prim_func
+def f(A: T.Buffer((1, 1, 1, 1, 1, 1, 1, 1, 1), "float32"), B: T.Buffer((1,), "float32")):
+    T.evaluate(T.call_kernel("transpose", x=A, out=B))
+"#;
+    let (a, b) = (zeros(&[1; 9], DType::Float32), zeros(&[1], DType::Float32));
+    let error = run_loops(text, vec![a, b]).unwrap_err();
+    assert!(error.message.contains("operand x has more than 8 dims"), "{error}");
+}
+
 /// A convolution of an image of 4 x 5 with padding of 1 and filters transformed for this tile, in a
 /// panel of this width.
 fn convolved(

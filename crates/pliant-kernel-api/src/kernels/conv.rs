@@ -1,9 +1,10 @@
 //! Convolution.
 
 use pliant_tensor::DType::Float32;
-use pliant_tensor::{is_panel_width, may_share_panels};
+use pliant_tensor::{Winograd, is_panel_width, may_share_panels, shared_place};
 
 use super::activation;
+use crate::reference::{Args, Result, Windows, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
 /// Maximum of the numbers of each dim in the attributes of convolutions and pooling.
@@ -66,6 +67,7 @@ pub static KERNEL: Kernel = Kernel {
     derived: &[("weights", weights)],
     relations,
     flops,
+    reference,
 };
 
 /// The attributes that all convolutions have.
@@ -201,4 +203,81 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    let (call, w) = (args.call, Windows::of_conv(args));
+    let channels = w.group.0;
+    let [depth, height, width] = w.output;
+    for [b, filter, z, y, x] in indices([w.batch, w.filters, depth, height, width]) {
+        let first = w.first_channel(filter);
+        let mut sum = 0.0;
+        for (number, tap) in (0..).zip(indices(w.kernel)) {
+            args.step(channels as u64 + 1)?;
+            let Some([i, j, k]) = w.position([z, y, x], tap) else { continue };
+            let rows = weight_rows(call, number);
+            for c in 0..channels {
+                let mut factor = 0.0;
+                for &(row, sign) in &rows {
+                    let at = weight_index(args, &w, (row, c, filter));
+                    factor += sign * args.get_at("weight", &[at])?;
+                }
+                sum += args.get_at("x", &[b, first + c, i, j, k])? * factor;
+            }
+        }
+        if args.has("bias") {
+            sum += args.get_at("bias", &[filter])?;
+        }
+        if args.has("residual") {
+            sum += args.get_at("residual", &[b, filter, z, y, x])?;
+        }
+        args.set_at("out", &[b, filter, z, y, x], activation::activated(call, sum))?;
+    }
+    Ok(())
+}
+
+/// The Winograd tile for which the weights were transformed.
+fn winograd(call: &Call) -> Option<Winograd> {
+    [None, Some(Winograd::Two), Some(Winograd::Four)][call.int("winograd") as usize]
+}
+
+/// The rows of a panel and the factors whose sum of products is the weight of a tap. The first and
+/// the last number of a transformed line are those of the filter, up to a factor. The second and
+/// the third differ by the middle one, up to a factor.
+fn weight_rows(call: &Call, tap: i64) -> Vec<(i64, f64)> {
+    let Some(form) = winograd(call) else { return vec![(tap, 1.0)] };
+    let side = form.side() as i64;
+    let (first, between) = match form {
+        Winograd::Two => (1.0, 1.0),
+        Winograd::Four => (4.0, -3.0),
+    };
+    let line = |at: i64| match at {
+        0 => vec![(0, first)],
+        1 => vec![(1, between), (2, -between)],
+        _ => vec![(side - 1, 1.0)],
+    };
+    let columns = line(tap % 3);
+    let pairs = line(tap / 3).into_iter().flat_map(|(y, a)| {
+        columns.iter().map(move |&(x, b)| (side * y + x, a * b)).collect::<Vec<_>>()
+    });
+    pairs.collect()
+}
+
+/// The index of the weight of a row, a channel of a group and a filter.
+fn weight_index(args: &Args<'_>, w: &Windows, (row, channel, filter): (i64, i64, i64)) -> i64 {
+    let (call, (channels, filters)) = (args.call, w.group);
+    if is_depthwise(call, args.sizes) {
+        return row * w.filters + filter;
+    }
+    let taps: i64 = w.kernel.iter().product();
+    if shares_panels(call, args.sizes) {
+        let (size, row) = ((taps * channels, w.filters), row * channels + channel);
+        let size = (size.0 as usize, size.1 as usize);
+        return shared_place(size, row as usize, filter as usize) as i64;
+    }
+    let width = call.int("panel_width");
+    let rows = winograd(call).map_or(taps, |form| form.numbers() as i64) * channels;
+    let (group, own) = (filter / filters, filter % filters);
+    let panel = group * ((filters + width - 1) / width) + own / width;
+    (panel * rows + row * channels + channel) * width + own % width
 }

@@ -6,7 +6,8 @@ use super::activation;
 use super::conv::{
     DILATIONS, GROUPS, KERNEL_SHAPE, PADDING, STRIDES, check_groups, flops, is_depthwise,
 };
-use super::matmul_int8::only_for_floats;
+use super::matmul_int8::{only_for_floats, scaled};
+use crate::reference::{Args, Number, Result, Windows, indices, round_f32};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
 const SCALAR: Dims = Dims::Fixed(&["*one"]);
@@ -76,6 +77,7 @@ pub static KERNEL: Kernel = Kernel {
     derived: &[("weights", weights), ("one", |_, _| Some(1))],
     relations,
     flops,
+    reference,
 };
 
 const fn limit(name: &'static str, doc: &'static str) -> Attr {
@@ -103,4 +105,57 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
         return Err(format!("attribute panel_width is {width}, expected 16, 32, 48 or 64"));
     }
     only_for_floats(call, &["terms", "scale", "filter_scales", "bias", "out_scale", "out_zero"])
+}
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    let w = Windows::of_conv(args);
+    let dtype = args.view("out")?.dtype;
+    let zero = args.int_or("x_zero", &[0], 0)?;
+    let (channels, [depth, height, width]) = (w.group.0, w.output);
+    for [b, z, y, x, filter] in indices([w.batch, depth, height, width, w.filters]) {
+        let weight_zero = args.int_or("weight_zeros", &[filter], 0)?;
+        let mut sum = 0i64;
+        for (number, tap) in (0..).zip(indices(w.kernel)) {
+            let Some([i, j, k]) = w.position([z, y, x], tap) else { continue };
+            args.step(channels as u64 + 1)?;
+            for c in 0..channels {
+                let from = [b, i, j, k, w.first_channel(filter) + c];
+                let left = args.read_at("x", &from)?.int()?.wrapping_sub(zero);
+                let at = weight_index(args, &w, (number, c, filter));
+                let right = args.read_at("weight", &[at])?.int()?.wrapping_sub(weight_zero);
+                sum = sum.wrapping_add(left.wrapping_mul(right));
+            }
+        }
+        // Sums wrap around at 32 bits.
+        let sum = sum.wrapping_add(args.int_or("terms", &[filter], 0)?) as i32;
+        let value = if dtype == Int32 {
+            Number::Int(sum.into())
+        } else {
+            let x = scaled(args, sum, [("scale", 0), ("filter_scales", filter)], filter)?;
+            if dtype == Float32 { Number::Float(x) } else { requantized(args, x)? }
+        };
+        args.set_at("out", &[b, z, y, x, filter], value)?;
+    }
+    Ok(())
+}
+
+/// The index of the weight of a tap, a channel of a group and a filter.
+fn weight_index(args: &Args<'_>, w: &Windows, (tap, channel, filter): (i64, i64, i64)) -> i64 {
+    if is_depthwise(args.call, args.sizes) {
+        return tap * w.filters + filter;
+    }
+    let ((channels, filters), width) = (w.group, args.call.int("panel_width"));
+    let quads = (w.kernel.iter().product::<i64>() * channels + 3) / 4;
+    let panels = (filters + width - 1) / width;
+    let (group, own) = (filter / filters, filter % filters);
+    let (row, panel) = (tap * channels + channel, group * panels + own / width);
+    ((panel * quads + row / 4) * width + own % width) * 4 + row % 4
+}
+
+/// The 8-bit result of a float. NaN becomes 0.
+fn requantized(args: &Args<'_>, x: f64) -> Result<Number> {
+    let x = round_f32(x / args.get_or("out_scale", &[0], 1.0)?).round_ties_even();
+    let x = round_f32(x + args.get_or("out_zero", &[0], 0.0)?);
+    let (low, high) = (args.call.float("out_low"), args.call.float("out_high"));
+    Ok(Number::Int(if x.is_nan() { 0 } else { x.max(low).min(high) as i64 }))
 }

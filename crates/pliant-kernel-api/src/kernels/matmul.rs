@@ -2,6 +2,7 @@
 
 use pliant_tensor::DType::{Float32, Float64};
 
+use crate::reference::{Args, Result, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
 /// The number of columns of a panel is a multiple of this, the lanes of an AVX-512 register.
@@ -45,6 +46,7 @@ pub static KERNEL: Kernel = Kernel {
     derived: &[],
     relations: |call, _| same_dtype(call),
     flops,
+    reference,
 };
 
 /// A product whose right operand is packed in panels.
@@ -82,6 +84,7 @@ pub static PACKED: Kernel = Kernel {
         same_dtype(call)
     },
     flops,
+    reference,
 };
 
 fn same_dtype(call: &Call) -> Result<(), String> {
@@ -99,4 +102,28 @@ fn same_dtype(call: &Call) -> Result<(), String> {
 fn flops(_: &Call, sizes: &Sizes) -> f64 {
     let size = |name| sizes.find(name).map_or(1.0, |n| n as f64);
     2.0 * size("batch") * size("rows") * size("columns") * size("inner")
+}
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    let [batch, rows, columns, inner] =
+        ["batch", "rows", "columns", "inner"].map(|name| args.sizes.find(name).unwrap_or(1));
+    let width = args.sizes.find("width");
+    let accumulates = args.call.int("accumulate") != 0;
+    for [i, row, column] in indices([batch, rows, columns]) {
+        let at = [("batch", i), ("rows", row), ("columns", column)];
+        args.step(inner as u64 + 1)?;
+        let mut sum = if accumulates { args.get("out", &at)? } else { 0.0 };
+        for p in 0..inner {
+            let x = args.get("x", &[("batch", i), ("rows", row), ("inner", p)])?;
+            let weight = match width {
+                Some(width) => {
+                    [("panels", column / width), ("inner", p), ("width", column % width)]
+                }
+                None => [("batch", i), ("inner", p), ("columns", column)],
+            };
+            sum += x * args.get("weight", &weight)?;
+        }
+        args.set("out", &at, sum)?;
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use pliant_tensor::DType::{Float32, Int8, Int32, UInt8};
 
 use super::activation;
+use crate::reference::{Args, Number, Result, indices, round_f32};
 use crate::{Call, Dims, Kernel, Operand, Sizes};
 
 const ROWS: Dims = Dims::Fixed(&["rows"]);
@@ -58,6 +59,7 @@ pub static KERNEL: Kernel = Kernel {
     flops: |_, s| {
         2.0 * ["*rows", "columns", "inner"].iter().map(|name| s.get(name) as f64).product::<f64>()
     },
+    reference,
 };
 
 fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
@@ -82,4 +84,50 @@ pub(super) fn only_for_floats(call: &Call, operands: &[&str]) -> Result<(), Stri
         }
         _ => Ok(()),
     }
+}
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    let sizes = args.sizes;
+    let [rows, columns, inner, width] =
+        ["*rows", "columns", "inner", "width"].map(|name| sizes.get(name));
+    let sums = args.view("out")?.dtype == Int32;
+    for [i, j] in indices([rows, columns]) {
+        args.step(inner as u64 + 1)?;
+        let x_zero = args.int_or("x_zeros", &[i], 0)?;
+        let weight_zero = args.int_or("weight_zeros", &[j], 0)?;
+        let mut sum = 0i64;
+        for p in 0..inner {
+            let left = args.read_at("x", &[i, p])?.int()?.wrapping_sub(x_zero);
+            let right = args.read_at("weight", &[j / width, p / 4, j % width, p % 4])?.int()?;
+            sum = sum.wrapping_add(left.wrapping_mul(right.wrapping_sub(weight_zero)));
+        }
+        // Sums wrap around at 32 bits.
+        let sum = sum as i32;
+        let value = match sums {
+            true => Number::Int(sum.into()),
+            false => scaled(args, sum, [("row_scales", i), ("column_scales", j)], j)?.into(),
+        };
+        args.set_at("out", &[i, j], value)?;
+    }
+    Ok(())
+}
+
+/// The float32 result of a sum of products. `factors` are the operands that it is multiplied by, and the indices of their
+/// elements; `column` is the index of the bias.
+pub(super) fn scaled(
+    args: &Args<'_>,
+    sum: i32,
+    factors: [(&str, i64); 2],
+    column: i64,
+) -> Result<f64> {
+    let mut x = round_f32(sum.into());
+    for (name, at) in factors {
+        if args.has(name) {
+            x = round_f32(x * args.get_at(name, &[at])?);
+        }
+    }
+    if args.has("bias") {
+        x = round_f32(x + args.get_at("bias", &[column])?);
+    }
+    Ok(round_f32(activation::activated(args.call, x)))
 }

@@ -3,6 +3,7 @@
 use pliant_tensor::DType::Float32;
 
 use super::conv::{DILATIONS, KERNEL_SHAPE, PADDING, STRIDES};
+use crate::reference::{Args, Result, Windows, indices};
 use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
 /// Maximum number of elements of a window: a kernel polls for interrupts between windows.
@@ -66,4 +67,28 @@ pub static KERNEL: Kernel = Kernel {
         let results = ["batch", "channels", "out_depth", "out_height", "out_width"].map(size);
         taps * results.iter().product::<f64>()
     },
+    reference,
 };
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    let w = Windows::of_pool(args);
+    let [depth, height, width] = w.output;
+    let largest = args.call.int("kind") == 0;
+    for [b, c, z, y, x] in indices([w.batch, w.filters, depth, height, width]) {
+        let (mut value, mut count) = (if largest { f64::NEG_INFINITY } else { 0.0 }, 0);
+        for tap in indices(w.kernel) {
+            args.step(1)?;
+            let Some([i, j, k]) = w.position([z, y, x], tap) else { continue };
+            let element = args.get_at("x", &[b, c, i, j, k])?;
+            count += 1;
+            value = match largest {
+                true if element.is_nan() || element > value => element,
+                true => value,
+                false => value + element,
+            };
+        }
+        let result = if largest { value } else { value / f64::from(count) };
+        args.set_at("out", &[b, c, z, y, x], result)?;
+    }
+    Ok(())
+}

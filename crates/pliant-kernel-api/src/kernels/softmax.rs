@@ -2,6 +2,7 @@
 
 use pliant_tensor::DType::Float32;
 
+use crate::reference::{Args, Result};
 use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
 const ROWS: Dims = Dims::Fixed(&["*rows", "columns"]);
@@ -25,4 +26,28 @@ pub static KERNEL: Kernel = Kernel {
     relations: |_, _| Ok(()),
     // A difference, an exponential that counts as one operation, a sum and a product.
     flops: |_, sizes| 4.0 * sizes.get("rows") as f64 * sizes.get("columns") as f64,
+    reference,
 };
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    let (rows, columns) = (args.sizes.get("rows"), args.sizes.get("columns"));
+    let log = args.call.int("log") != 0;
+    for i in 0..rows {
+        args.step(3 * columns as u64 + 1)?;
+        let at = |j: i64| [("*rows", i), ("columns", j)];
+        let mut largest = f64::NEG_INFINITY;
+        for j in 0..columns {
+            largest = largest.max(args.get("x", &at(j))?);
+        }
+        let mut sum = 0.0;
+        for j in 0..columns {
+            sum += (args.get("x", &at(j))? - largest).exp();
+        }
+        for j in 0..columns {
+            let x = args.get("x", &at(j))? - largest;
+            let result = if log { x - sum.ln() } else { x.exp() / sum };
+            args.set("out", &at(j), result)?;
+        }
+    }
+    Ok(())
+}

@@ -5,6 +5,7 @@ use pliant_tensor::DType::{
     UInt32, UInt64,
 };
 
+use crate::reference::{Args, Result};
 use crate::{Dims, Kernel, Operand};
 
 const ELEMENTS: Dims = Dims::Fixed(&["*elements"]);
@@ -34,4 +35,14 @@ pub static KERNEL: Kernel = Kernel {
         }
     },
     flops: |_, _| 0.0,
+    reference,
 };
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    for i in 0..args.sizes.get("*elements") {
+        args.step(1)?;
+        let element = args.read_at("x", &[i])?;
+        args.set_at("out", &[i], element)?;
+    }
+    Ok(())
+}

@@ -2,6 +2,7 @@
 
 use pliant_tensor::DType::{self, BFloat16, Float32, Int8, UInt8};
 
+use crate::reference::{Args, Result, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Derive, Dims, Kernel, Operand, Sizes};
 
 const X: Operand =
@@ -46,6 +47,7 @@ pub static INT8: Kernel = Kernel {
     derived: &[PANELS, WHOLE_ROWS, GROUP_COUNT],
     relations: grouped,
     flops,
+    reference,
 };
 
 /// A product by a 4-bit weight.
@@ -67,6 +69,7 @@ pub static INT4: Kernel = Kernel {
     derived: &[PANELS, ROW_PAIRS, GROUP_COUNT],
     relations: grouped,
     flops,
+    reference,
 };
 
 /// A product by a bfloat16 weight.
@@ -86,6 +89,7 @@ pub static BFLOAT16: Kernel = Kernel {
     derived: &[PANELS, ROW_PAIRS, ("pair", |_, _| Some(2))],
     relations: |_, sizes| panel_width(sizes),
     flops,
+    reference,
 };
 
 /// A quotient rounded up; `None` for a divisor of 0 or less.
@@ -116,4 +120,38 @@ fn grouped(call: &Call, sizes: &Sizes) -> Result<(), String> {
 fn flops(_: &Call, sizes: &Sizes) -> f64 {
     let size = |name: &str| sizes.get(name) as f64;
     2.0 * size("*rows") * size("columns") * size("inner")
+}
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    let sizes = args.sizes;
+    let [rows, columns, inner, width] =
+        ["*rows", "columns", "inner", "width"].map(|name| sizes.get(name));
+    let scaled = args.call.kernel.attr("group").is_some();
+    for [i, j] in indices([rows, columns]) {
+        args.step(inner as u64 + 1)?;
+        let (panel, column) = (j / width, j % width);
+        let mut sum = 0.0;
+        for p in 0..inner {
+            let (mut zero, mut scale) = (0.0, 1.0);
+            if scaled {
+                let at = [panel, p / args.call.int("group"), column];
+                scale = args.get_at("scales", &at)?;
+                zero = args.get_or("zeros", &at, 0.0)?;
+            }
+            let x = args.get_at("x", &[i, p])?;
+            sum += x * ((element(args, (panel, column), p)? - zero) * scale);
+        }
+        args.set_at("out", &[i, j], sum)?;
+    }
+    Ok(())
+}
+
+/// An element of the weight, before zero point and scale.
+fn element(args: &Args<'_>, (panel, column): (i64, i64), row: i64) -> Result<f64> {
+    let at = |row: i64| args.read_at("weight", &[panel, row, column]);
+    match args.call.kernel.name {
+        "matmul_int8_weight" => Ok(at(row)?.int()? as f64),
+        "matmul_int4_weight" => Ok((at(row / 2)?.int()? >> (4 * (row % 2)) & 15) as f64),
+        _ => args.get_at("weight", &[panel, row / 2, column, row % 2]),
+    }
 }

@@ -1,9 +1,9 @@
 //! The windows of a convolution or a pooling.
 
-use pliant_kernel_api::{Call, Sizes};
+use super::Args;
 
 /// The sizes of images, results and filters.
-pub(super) struct Windows {
+pub(crate) struct Windows {
     pub batch: i64,
     pub input: [i64; 3],
     pub output: [i64; 3],
@@ -18,16 +18,16 @@ pub(super) struct Windows {
 
 impl Windows {
     /// The windows of a convolution.
-    pub fn of(call: &Call, sizes: &Sizes) -> Windows {
-        let (groups, filters) = (call.int("groups"), sizes.get("filters"));
-        let group = (sizes.get("channels") / groups, filters / groups);
-        Windows { filters, group, ..Windows::of_pool(call, sizes) }
+    pub fn of_conv(args: &Args<'_>) -> Windows {
+        let (groups, filters) = (args.call.int("groups"), args.sizes.get("filters"));
+        let group = (args.sizes.get("channels") / groups, filters / groups);
+        Windows { filters, group, ..Windows::of_pool(args) }
     }
 
     /// The windows of a pooling: one filter for each channel.
-    pub fn of_pool(call: &Call, sizes: &Sizes) -> Windows {
-        let size = |name: &str| sizes.get(name);
-        let three = |name: &str| call.ints(name).try_into().unwrap_or([1; 3]);
+    pub fn of_pool(args: &Args<'_>) -> Windows {
+        let size = |name: &str| args.sizes.get(name);
+        let three = |name: &str| args.call.ints(name).try_into().unwrap_or([1; 3]);
         Windows {
             batch: size("batch"),
             input: ["in_depth", "in_height", "in_width"].map(size),
@@ -55,10 +55,4 @@ impl Windows {
     pub fn first_channel(&self, filter: i64) -> i64 {
         filter / self.group.1.max(1) * self.group.0
     }
-}
-
-/// All positions in an image of the given size.
-pub(super) fn positions(size: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
-    (0..size[0])
-        .flat_map(move |z| (0..size[1]).flat_map(move |y| (0..size[2]).map(move |x| [z, y, x])))
 }
