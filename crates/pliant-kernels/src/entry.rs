@@ -8,16 +8,6 @@ use pliant_exec::abi::{
 use pliant_kernel_api::{Call, Kernel, KernelError, KernelErrorKind, MAX_RANK, Sizes, View};
 use pliant_tensor::DType;
 
-use crate::attention::ScaledDotProduct;
-use crate::convolution::Conv;
-use crate::matmul::{Matmul, PackedMatmul};
-use crate::narrow::{BFloat16Weight, Int4Weight, Int8Weight};
-use crate::pool::Pool;
-use crate::quantized::{Int8Conv, Int8Product};
-use crate::recurrent::call::Recurrent;
-use crate::softmax::Softmax;
-use crate::transpose::Transpose;
-
 /// The entry point of a kernel: `(runtime, arguments, number of arguments)`. The arguments
 /// are those of [`Kernel::slots`]: memory or null for each operand, then numbers. Returns a
 /// kernel status.
@@ -36,26 +26,9 @@ pub trait Implementation {
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64;
 }
 
-/// The kernels of this build.
-pub static ENTRIES: &[(&str, Entry)] = &[
-    (ScaledDotProduct::KERNEL.name, entry::<ScaledDotProduct>),
-    (Conv::KERNEL.name, entry::<Conv>),
-    (Int8Conv::KERNEL.name, entry::<Int8Conv>),
-    (Matmul::KERNEL.name, entry::<Matmul>),
-    (PackedMatmul::KERNEL.name, entry::<PackedMatmul>),
-    (Int8Product::KERNEL.name, entry::<Int8Product>),
-    (Pool::KERNEL.name, entry::<Pool>),
-    (Recurrent::KERNEL.name, entry::<Recurrent>),
-    (Softmax::KERNEL.name, entry::<Softmax>),
-    (Transpose::KERNEL.name, entry::<Transpose>),
-    (Int8Weight::KERNEL.name, entry::<Int8Weight>),
-    (Int4Weight::KERNEL.name, entry::<Int4Weight>),
-    (BFloat16Weight::KERNEL.name, entry::<BFloat16Weight>),
-];
-
-/// The entry of the kernel with that name.
-pub fn entry_of(name: &str) -> Option<Entry> {
-    ENTRIES.iter().find(|(n, _)| *n == name).map(|(_, entry)| *entry)
+/// The name of a kernel and its entry point.
+pub(crate) const fn named<I: Implementation>() -> (&'static str, Entry) {
+    (I::KERNEL.name, entry::<I>)
 }
 
 /// The entry point of a kernel.

@@ -57,6 +57,40 @@ pub mod tensor_arg;
 pub mod transpose;
 pub mod vector;
 
-pub use entry::{Entry, entry_of};
+pub use entry::Entry;
 pub use gemm::{Gemm, LibraryGemm, library_gemm};
 pub use registry::{ExternFn, ExternTy, SymbolError, extern_fn, extern_fns, register_symbol};
+
+use entry::named;
+
+/// The entry points of all kernels, by name.
+static ENTRIES: &[(&str, Entry)] = &[
+    named::<attention::ScaledDotProduct>(),
+    named::<convolution::Conv>(),
+    named::<matmul::Matmul>(),
+    named::<matmul::PackedMatmul>(),
+    named::<narrow::BFloat16Weight>(),
+    named::<narrow::Int4Weight>(),
+    named::<narrow::Int8Weight>(),
+    named::<pool::Pool>(),
+    named::<quantized::Int8Conv>(),
+    named::<quantized::Int8Product>(),
+    named::<recurrent::call::Recurrent>(),
+    named::<softmax::Softmax>(),
+    named::<transpose::Transpose>(),
+];
+
+/// The entry point of the kernel with that name.
+pub fn entry_of(name: &str) -> Option<Entry> {
+    ENTRIES.iter().find(|(own, _)| *own == name).map(|(_, entry)| *entry)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_declared_kernel_has_an_entry_point() {
+        for kernel in pliant_kernel_api::KERNELS {
+            assert!(super::entry_of(kernel.name).is_some(), "{}", kernel.name);
+        }
+    }
+}
