@@ -1,4 +1,4 @@
-"""Pooling with channels last in the library kernel, against generated loops and NumPy."""
+"""Pooling with channels first and last in the library kernel, against generated loops and NumPy."""
 
 from __future__ import annotations
 
@@ -101,3 +101,81 @@ def test_pooling_after_a_convolution_carries_the_layout() -> None:
     for height in (5, 6, 20):
         x = images((2, 3, height, 20))
         np.testing.assert_allclose(model(x).numpy(), loops(x).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def channels_first(kind: str, rank: int, dtype: str = "float32", **attrs: object) -> pliant.IRModule:
+    """Pools images of unknown sizes."""
+    builder = rx.BlockBuilder()
+    dims = [pliant.tir.Var(name, "int64") for name in ("n", "c", "d", "h", "w")[: rank + 2]]
+    x = rx.Var("x", rx.TensorStructInfo(dims, dtype))
+    if kind == "avg":
+        attrs = {**attrs, "count_include_pad": False}
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            y = builder.emit_output(getattr(op.nn, f"{kind}_pool{rank}d")(x, **attrs))
+        builder.emit_func_output(y)
+    return builder.get()
+
+
+ATTRS = {
+    1: [
+        {"pool_size": (3,), "strides": (2,), "padding": (1, 1)},
+        {"pool_size": (5,), "strides": (7,), "ceil_mode": True},
+        {"pool_size": (40,), "dilation": (10,), "padding": (39, 0)},
+    ],
+    2: [
+        {"pool_size": (3, 3), "strides": (2, 2), "padding": (1, 1, 1, 1)},
+        {"pool_size": (2, 2), "strides": (2, 2), "ceil_mode": True},
+        {"pool_size": (13, 13), "padding": (6, 6, 6, 6)},
+        {"pool_size": (3, 2), "strides": (1, 3), "padding": (2, 0, 0, 1), "ceil_mode": True},
+        {"pool_size": (2, 3), "strides": (3, 4), "dilation": (3, 2), "padding": (1, 2, 1, 2)},
+        {"pool_size": (1, 1), "strides": (2, 5)},
+    ],
+    3: [{"pool_size": (2, 3, 2), "strides": (2, 1, 2), "padding": (1, 1, 0, 0, 1, 1), "dilation": (1, 2, 1)}],
+}
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_channels_first_agrees_with_loops(kind: str, rank: int) -> None:
+    for attrs in ATTRS[rank]:
+        module = channels_first(kind, rank, **attrs)
+        kernel, loops = pliant.compile(module, threads=2), pliant.compile(module, kernels="off")
+        assert "pool " in kernel.explain()
+        smallest = 400 if attrs.get("dilation") == (10,) else 7
+        for batch, channels, more in [(1, 1, 0), (2, 3, 1), (0, 2, 2), (1, 33, 30), (1, 2, 1500 if rank == 1 else 60)]:
+            shape = (batch, channels, *[smallest + more - k % 2 for k in range(rank)])
+            x = images(shape, more)
+            got, want = kernel(x).numpy(), loops(x).numpy()
+            if kind == "max":
+                np.testing.assert_array_equal(got, want)
+            else:
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def test_nan_and_infinity_with_channels_first() -> None:
+    model = pliant.compile(channels_first("max", 2, pool_size=(2, 2), strides=(2, 2)))
+    x = images((1, 3, 4, 70))
+    x[0, 1, 1, 16], x[0, 0, 2, 0], x[0, 2, 3, 69] = np.nan, np.nan, np.inf
+    x[0, 0, 2:4, 2:4] = -np.inf
+    want = x.reshape(1, 3, 2, 2, 35, 2).max(axis=(3, 5))
+    np.testing.assert_array_equal(model(x).numpy(), want)
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+def test_float16_is_pooled_in_float32(kind: str) -> None:
+    attrs = {"pool_size": (3, 3), "padding": (1, 1, 1, 1)}
+    model = pliant.compile(channels_first(kind, 2, "float16", **attrs))
+    wide = pliant.compile(channels_first(kind, 2, **attrs))
+    assert "pool " in model.explain()
+    x = images((2, 3, 20, 37)).astype("float16")
+    np.testing.assert_array_equal(model(x).numpy(), wide(x.astype("float32")).numpy().astype("float16"))
+
+
+def test_wide_windows_stay_in_loops() -> None:
+    module = channels_first("max", 1, pool_size=(3,), dilation=(400,))
+    model = pliant.compile(module)
+    assert "its windows are wide" in model.explain()
+    x = images((1, 2, 1000))
+    want = np.maximum(np.maximum(x[..., :200], x[..., 400:600]), x[..., 800:])
+    np.testing.assert_array_equal(model(x).numpy(), want)

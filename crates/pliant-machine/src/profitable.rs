@@ -9,8 +9,6 @@ const FLOAT: u64 = 4;
 const WINOGRAD_CHANNELS: i64 = 64;
 /// The numbers of a transformed 3 x 3 filter in the form F(2x2), for which the limits were measured.
 const WINOGRAD_NUMBERS: u64 = 16;
-/// Minimum number of windows that read each element of a pooling for two transposes to be worth it.
-const POOLED_READS: i64 = 2;
 /// Maximum ratio of the elements of a window to the sum of its sizes.
 const WINDOW_RATIO: i64 = 3;
 /// Minimum number of steps of a recurrent layer with non-constant weights.
@@ -35,21 +33,8 @@ impl Machine {
         channels.min(filters) >= WINOGRAD_CHANNELS && bytes <= self.cached_weights() as u64
     }
 
-    /// Whether the pooling kernel for channels last and two transposes are faster than loops over images with channels first.
-    /// `channels` is `None` if it is non-constant, which counts as many; `reads` is the number of windows that read each element.
-    /// The kernel needs two vectors of channels. With fewer reads (2 x 2 with stride 2), and with one spatial dim, loops take
-    /// half the time of the transposes.
-    pub fn transposed_pooling_is_faster(
-        &self,
-        channels: Option<i64>,
-        dims: usize,
-        reads: i64,
-    ) -> bool {
-        let vectors = 2 * self.isa.float_lanes() as i64;
-        channels.is_none_or(|n| n >= vectors) && dims > 1 && reads >= POOLED_READS
-    }
-
-    /// Whether reading whole windows of a pooling is faster than reducing one axis after the other, which writes partial results.
+    /// Whether reading whole windows of a pooling with channels last is faster than reducing one axis after the other, which writes
+    /// partial results.
     pub fn whole_windows_are_faster(&self, window: &[i64]) -> bool {
         let elements = window.iter().fold(1i64, |n, &k| n.saturating_mul(k));
         let sum = window.iter().fold(0i64, |n, &k| n.saturating_add(k));
@@ -88,14 +73,6 @@ mod tests {
         assert!(machine.winograd_is_faster(64, 64) && machine.winograd_is_faster(128, 256));
         assert!(!machine.winograd_is_faster(32, 512) && !machine.winograd_is_faster(512, 512));
         assert!(!machine.winograd_is_faster(i64::MAX, i64::MAX));
-    }
-
-    #[test]
-    fn pooling_needs_two_vectors_of_channels() {
-        let pooled = |isa, channels| machine(isa).transposed_pooling_is_faster(channels, 2, 9);
-        assert!(pooled(Isa::Avx512, Some(32)) && !pooled(Isa::Avx512, Some(31)));
-        assert!(pooled(Isa::Avx2, Some(16)) && pooled(Isa::Avx512, None));
-        assert!(!machine(Isa::Avx2).transposed_pooling_is_faster(None, 2, 1));
     }
 
     #[test]

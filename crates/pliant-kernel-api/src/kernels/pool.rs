@@ -4,17 +4,46 @@ use pliant_tensor::DType::Float32;
 
 use super::conv::{DILATIONS, KERNEL_SHAPE, PADDING, STRIDES};
 use crate::reference::{Args, Result, Windows, indices};
-use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
+use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
 /// Maximum number of elements of a window: a kernel polls for interrupts between windows.
 pub const MOST_ELEMENTS: i64 = 1 << 24;
+
+/// Maximum number of columns from the first to the last one of a window of images whose channels are not last.
+pub const MOST_SPAN: i64 = 512;
+
+/// The dim whose elements are adjacent in memory, in both operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Adjacent {
+    /// The channels.
+    Channels,
+    /// The columns.
+    Columns,
+}
+
+/// The dim whose elements are adjacent in both operands of a call; `None` if the kernel does not take them.
+pub fn layout(call: &Call, sizes: &Sizes) -> Option<Adjacent> {
+    let adjacent = |dim: usize, columns: &str, name: &str| {
+        let size = sizes.get(if dim == 1 { "channels" } else { columns });
+        size <= 1 || call.operand(name).is_some_and(|view| view.strides().get(dim) == Some(&1))
+    };
+    let both = |dim| adjacent(dim, "in_width", "x") && adjacent(dim, "out_width", "out");
+    let width = |name: &str| call.ints(name).get(2).copied().unwrap_or(1);
+    let short = (width("kernel_shape") - 1).saturating_mul(width("dilations")) < MOST_SPAN;
+    match (both(1), both(4) && short) {
+        // One channel is a vector of one element.
+        (true, columns) if sizes.get("channels") > 1 || !columns => Some(Adjacent::Channels),
+        (_, true) => Some(Adjacent::Columns),
+        _ => None,
+    }
+}
 
 /// The declaration.
 pub static KERNEL: Kernel = Kernel {
     name: "pool",
     doc: "Pooling (ONNX `MaxPool`, and `AveragePool` without its padding) in up to 3 dims: the largest element of each window, \
           NaN if one is NaN, or the mean. Only elements of the input count: a window without any gives minus infinity or NaN. \
-          Images of fewer dims have leading dims of size 1. Channels come last.",
+          Images of fewer dims have leading dims of size 1. In both operands, either channels or columns are adjacent in memory.",
     operands: &[
         Operand::input(
             "x",
@@ -51,13 +80,13 @@ pub static KERNEL: Kernel = Kernel {
                 "attribute kernel_shape is {shape:?}, expected windows of at most {MOST_ELEMENTS} elements"
             ));
         }
-        for name in ["x", "out"] {
-            let strides = call.operand(name).map_or(&[][..], |view| view.strides());
-            if sizes.get("channels") > 1 && strides.get(1) != Some(&1) {
-                return Err(format!(
-                    "operand {name} has strides {strides:?}, expected channels last"
-                ));
-            }
+        let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else { return Ok(()) };
+        if layout(call, sizes).is_none() {
+            let (x, out) = (x.strides(), out.strides());
+            return Err(format!(
+                "operand x has strides {x:?} and operand out {out:?}, expected channels last, or adjacent columns and windows of \
+                 at most {MOST_SPAN} columns"
+            ));
         }
         Ok(())
     },

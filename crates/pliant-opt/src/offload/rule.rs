@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
-use pliant_ir::relax::{Binding, Expr, Function, Type, Var};
-use pliant_ir::{Op, OpRegistry};
+use pliant_ir::relax::{Binding, Callee, Expr, Function, Type, Var};
+use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
 use pliant_ops::legalize::TirCall;
 use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::Namer;
@@ -19,6 +19,7 @@ use crate::common::kernels::Kernels;
 use crate::common::names::op_call;
 use crate::common::products::{ADD, ByMatrix};
 use crate::offload::epilogue::Readers;
+use crate::offload::integer_sums::CAST;
 
 /// When a rule runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +179,17 @@ impl<'a> Site<'a> {
     pub fn emit(&mut self, value: Expr) -> Expr {
         let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
         namer.bind(self.func, "lv", value, &mut self.bindings)
+    }
+
+    /// `R.astype(e, dtype)`.
+    ///
+    /// # Errors
+    /// If the type rule fails, which is a bug.
+    pub fn cast(&mut self, e: Expr, dtype: DType) -> Result<Expr, PassError> {
+        let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
+        let ty = self.ctx.ops.infer(self.func, CAST, &[e], &attrs, &[]);
+        let ty = ty.map_err(|e| PassError::internal(e.message))?;
+        Ok(self.func.call(Callee::Op(CAST), &[e], attrs, &[], ty))
     }
 
     /// Replaces the root by a call of a loop function, whose result has the type of `result`.

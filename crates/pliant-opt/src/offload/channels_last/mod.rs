@@ -1,9 +1,8 @@
 //! # What it does
-//! Rewrites convolutions, float32 pooling of at least 32 channels by overlapping windows, and operators on their results to the
-//! channels-last layout (`NCHW` becomes `NHWC`). Kernels read and write this layout directly, and add residuals only in it. Inputs
-//! in the old layout are transposed, and results are transposed back for readers that expect it. Operators that declare how they
-//! refer to dims ([`DimTrait`]) propagate the layout: elementwise operators, concatenation, splitting, slicing, padding, pooling,
-//! resizing, reductions and norms.
+//! Rewrites convolutions, and operators on their results, to the channels-last layout (`NCHW` becomes `NHWC`). Kernels read and
+//! write this layout directly, and add residuals only in it. Inputs in the old layout are transposed, and results are transposed
+//! back for readers that expect it. Operators that declare how they refer to dims ([`DimTrait`]) propagate the layout: elementwise
+//! operators, concatenation, splitting, slicing, padding, pooling, resizing, reductions and norms.
 //!
 //! # Before
 //! ```python
@@ -48,7 +47,6 @@
 
 mod convolution;
 mod dims;
-mod pooling;
 
 use std::sync::Arc;
 
@@ -137,11 +135,7 @@ fn is_image(func: &Function, e: Expr) -> bool {
 fn has_anchor(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let mut blocks = func.seq(seq).blocks.iter();
-        let any = |e: Expr| {
-            convolution::is_convolution(func, e)
-                || integers::may_be(func, e)
-                || pooling::pooled_dims(func, e).is_some()
-        };
+        let any = |e: Expr| convolution::is_convolution(func, e) || integers::may_be(func, e);
         blocks.any(|&b| func.block(b).bindings.iter().any(|b| any(b.value)))
     })
 }
@@ -198,16 +192,13 @@ impl LayoutRewriter<'_> {
         Ok(())
     }
 
-    /// The channels-last value of a binding, if it is a convolution or a wide pooling, or reads channels-last values.
+    /// The channels-last value of a binding, if it is a convolution, or reads channels-last values.
     fn channels_last(&mut self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
         if let Some(field) = self.field(site) {
             return Ok(Some(field));
         }
         let Some(call) = op_call(site.func, site.binding.value) else { return Ok(None) };
         if let Some(value) = self.convolution(site, &call)? {
-            return Ok(Some(value));
-        }
-        if let Some(value) = self.pooling(site, &call)? {
             return Ok(Some(value));
         }
         match self.ops.dim_trait(call.op) {

@@ -1,6 +1,5 @@
 //! # What it does
-//! Offloads pooling by small windows of images with channels last. Large windows stay in loops, which reduce one axis after the
-//! other.
+//! Offloads pooling of images with channels first or channels last.
 //!
 //! # Before
 //! ```python
@@ -30,7 +29,9 @@
 //! Nothing. It should run after [`ChannelsLast`](crate::offload::channels_last).
 //!
 //! # Keeps
-//! - Pooling of other types than float32, or of images whose channels are not last.
+//! - Pooling of other types than float32, and float16 and bfloat16, which are cast to it.
+//! - Large windows of images with channels last, whose loops reduce one axis after the other, and windows of more than 512 columns
+//!   of images with channels first.
 //! - Means that count padding.
 //! - All pooling if kernels are disabled.
 //!
@@ -38,19 +39,19 @@
 //! Changes a value, except for the rounding of means.
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
-use pliant_ir::relax::{Callee, ExprData};
+use pliant_ir::relax::{Callee, ExprData, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_kernel_api::kernels::conv::MOST;
-use pliant_kernel_api::kernels::pool::{KERNEL, MOST_ELEMENTS};
+use pliant_kernel_api::kernels::pool::{KERNEL, MOST_ELEMENTS, MOST_SPAN};
 use pliant_machine::Machine;
 use pliant_pass::PassError;
 
-use crate::common::image_layout::{axes, has_layout, last};
+use crate::common::image_layout::{axes, first, last};
 use crate::offload::kernel_attributes::KernelAttributes;
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
 /// Max pooling, then mean pooling, each by the number of spatial dims.
-pub(crate) const OPS: [Op; 6] = [
+const OPS: [Op; 6] = [
     Op::new("relax.nn.max_pool1d"),
     Op::new("relax.nn.max_pool2d"),
     Op::new("relax.nn.max_pool3d"),
@@ -64,7 +65,7 @@ pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "pool",
         "pool",
-        "pooling of float32 by small windows, channels last",
+        "pooling of float32, float16 and bfloat16",
         Stage::Kernel,
         &OPS,
         |_| Ok(Box::new(Pool)),
@@ -73,11 +74,12 @@ pub(super) fn info() -> RuleInfo {
 
 struct Pool;
 
-/// The attributes of a call, without its layout.
-pub(crate) struct Windows {
+/// The attributes of a call.
+struct Windows {
     mean: bool,
     /// The number of spatial dims.
-    pub dims: usize,
+    dims: usize,
+    channels_last: bool,
     kernel: Vec<i64>,
     strides: Vec<i64>,
     dilation: Vec<i64>,
@@ -85,9 +87,9 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// The windows of a call of the operator with this index in [`OPS`], or the reason why the kernel cannot compute them in any
-    /// layout.
-    pub fn of(index: usize, attrs: &Attrs) -> Result<Windows, Kept> {
+    /// The windows of a call of the operator with this index in [`OPS`], or the reason why the kernel cannot compute
+    /// them.
+    fn of(index: usize, attrs: &Attrs) -> Result<Windows, Kept> {
         let (mean, dims) = (index >= 3, index % 3 + 1);
         let list = |name: &str| attrs.get(name).and_then(AttrValue::as_ints).unwrap_or_default();
         let flag = |name: &str| attrs.get(name).and_then(AttrValue::as_bool).unwrap_or(false);
@@ -102,30 +104,33 @@ impl Windows {
         if mean && flag("count_include_pad") && padded {
             return Err("its means count padding".into());
         }
-        let elements = kernel.iter().fold(1i64, |n, &k| n.saturating_mul(k));
-        if !Machine::host().whole_windows_are_faster(&kernel) {
+        let channels_last = match attrs.get("layout").and_then(AttrValue::as_str) {
+            Some(layout) if layout == last(dims) => true,
+            Some(layout) if layout == first(dims) => false,
+            _ => return Err("its layout is neither channels first nor channels last".into()),
+        };
+        if channels_last && !Machine::host().whole_windows_are_faster(&kernel) {
             return Err("its windows are large: loops reduce one axis after the other".into());
         }
+        let span = (kernel[dims - 1] - 1).saturating_mul(dilation[dims - 1]);
+        if !channels_last && span >= MOST_SPAN {
+            return Err("its windows are wide".into());
+        }
+        let elements = kernel.iter().fold(1i64, |n, &k| n.saturating_mul(k));
         let lists = [&kernel, &strides, &dilation, &padding];
         if elements > MOST_ELEMENTS || lists.into_iter().flatten().any(|&n| n > MOST) {
             return Err("the kernel does not take numbers of this size".into());
         }
         let before = padding[..dims].to_vec();
-        Ok(Windows { mean, dims, kernel, strides, dilation, before })
+        Ok(Windows { mean, dims, channels_last, kernel, strides, dilation, before })
     }
 
-    /// Sets the attributes of a kernel call, and the axes of images with channels last.
+    /// Sets the attributes of a kernel call, and the axes of images.
     fn attributes(&self, call: NewKernelCall) -> NewKernelCall {
-        call.axes("x", axes(self.dims, true))
-            .axes("out", axes(self.dims, true))
+        call.axes("x", axes(self.dims, self.channels_last))
+            .axes("out", axes(self.dims, self.channels_last))
             .text("kind", if self.mean { "mean" } else { "max" })
             .window(&self.kernel, &self.strides, &self.dilation, &self.before)
-    }
-
-    /// The number of windows that read an element, rounded down.
-    pub fn reads(&self) -> i64 {
-        let product = |list: &[i64]| list.iter().fold(1i64, |n, &k| n.saturating_mul(k));
-        product(&self.kernel) / product(&self.strides).max(1)
     }
 }
 
@@ -140,18 +145,37 @@ impl Rule for Pool {
         let x = site.func.list(*args)[0];
         let attrs = site.func.call_attrs(*attrs);
         let windows = match index.map(|index| Windows::of(index, attrs)) {
-            Some(Ok(windows)) if !has_layout(attrs, "layout", &last(windows.dims)) => {
-                return Ok(Err("its channels are not last".into()));
-            }
             Some(Ok(windows)) => windows,
             Some(Err(kept)) => return Ok(Err(kept)),
             None => return Ok(Err(Kept::NotApplicable)),
         };
         let ty = site.func.ty(x);
-        if ty.dtype() != Some(DType::Float32) || ty.dims().is_none() {
-            return Ok(Err("its operand is not a float32 tensor of known rank".into()));
+        let dtype = match ty.dtype() {
+            Some(dtype @ (DType::Float32 | DType::Float16 | DType::BFloat16)) => dtype,
+            _ => return Ok(Err("its operand is not float32, float16 or bfloat16".into())),
+        };
+        if ty.dims().is_none() {
+            return Ok(Err("the shape of its operand is unknown".into()));
         }
-        let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", x));
-        Ok(site.call_kernel(call, site.root.var, Vec::new()))
+        if dtype == DType::Float32 {
+            let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", x));
+            return Ok(site.call_kernel(call, site.root.var, Vec::new()));
+        }
+        // Results of 16 bits are rounded once.
+        let wide = site.cast(x, DType::Float32)?;
+        let wide = site.emit(wide);
+        let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", wide));
+        let Some(dims) = site.func.ty(site.root.value).dims().map(<[_]>::to_vec) else {
+            return Ok(Err("the shape of its result is unknown".into()));
+        };
+        let result = site.func.intern(TypeData::tensor(dims, DType::Float32));
+        Ok(match site.call_kernel_as(call, &[result], site.root.var, Vec::new()) {
+            Ok(mut offloaded) => {
+                let wide = site.emit(offloaded.value);
+                offloaded.value = site.cast(wide, dtype)?;
+                Ok(offloaded)
+            }
+            kept => kept,
+        })
     }
 }

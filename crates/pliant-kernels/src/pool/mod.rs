@@ -1,0 +1,196 @@
+//! The declared kernel `pool`: windows of images with channels last, and of images with contiguous rows.
+
+mod channels_last;
+mod rows;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+use pliant_kernel_api::kernels::pool::{Adjacent, KERNEL, layout};
+use pliant_kernel_api::{Call, Kernel, Sizes, View};
+
+use crate::entry::Implementation;
+use crate::lanes::MathLanes;
+
+/// Lanes of the widest vector.
+const WIDEST: usize = 16;
+
+/// Pooling of float32.
+pub struct Pool;
+
+impl Implementation for Pool {
+    const KERNEL: &'static Kernel = &KERNEL;
+
+    unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
+        let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else {
+            return STATUS_OK;
+        };
+        let windows = Windows::of(runtime, call, sizes, x, out);
+        if [windows.batch, windows.channels].contains(&0) || windows.output.contains(&0) {
+            return STATUS_OK;
+        }
+        let mean = call.int("kind") != 0;
+        // SAFETY: guaranteed by the caller; the call was checked.
+        unsafe {
+            match layout(call, sizes) {
+                Some(Adjacent::Columns) => rows::run(&windows, mean),
+                _ => channels_last::run(&windows, mean),
+            }
+        }
+    }
+}
+
+/// The sizes and the operands. Strides count elements.
+struct Windows<'a> {
+    runtime: &'a KernelRuntime,
+    batch: usize,
+    channels: usize,
+    input: [usize; 3],
+    output: [usize; 3],
+    kernel: [usize; 3],
+    stride: [usize; 3],
+    dilation: [usize; 3],
+    before: [usize; 3],
+    x: (*const f32, Strides),
+    out: (*mut f32, Strides),
+}
+
+/// The strides of (batch, channel, depth, height, width). Those of dims with one element may be any numbers.
+struct Strides([isize; 5]);
+
+impl Strides {
+    fn new(view: &View) -> Strides {
+        Strides(std::array::from_fn(|d| view.strides()[d] as isize))
+    }
+
+    /// The offset of an element.
+    #[inline(always)]
+    fn of(&self, at: [usize; 5]) -> isize {
+        let mut sum = 0isize;
+        for d in 0..5 {
+            sum = sum.wrapping_add(self.0[d].wrapping_mul(at[d] as isize));
+        }
+        sum
+    }
+}
+
+// SAFETY: pieces read operands and write different results, of memory that is valid during the call.
+unsafe impl Sync for Windows<'_> {}
+
+impl<'a> Windows<'a> {
+    fn of(
+        runtime: &'a KernelRuntime,
+        call: &Call,
+        sizes: &Sizes,
+        x: &View,
+        out: &View,
+    ) -> Windows<'a> {
+        let size = |name| sizes.get(name) as usize;
+        let three = |name| std::array::from_fn(|d| call.ints(name)[d] as usize);
+        Windows {
+            runtime,
+            batch: size("batch"),
+            channels: size("channels"),
+            input: ["in_depth", "in_height", "in_width"].map(size),
+            output: ["out_depth", "out_height", "out_width"].map(size),
+            kernel: three("kernel_shape"),
+            stride: three("strides"),
+            dilation: three("dilations"),
+            before: three("padding"),
+            x: (x.data.cast_const().cast(), Strides::new(x)),
+            out: (out.data.cast(), Strides::new(out)),
+        }
+    }
+
+    /// The positions of the elements of a window along a dim: the first one, and the number of them.
+    #[inline(always)]
+    fn elements(&self, d: usize, at: usize) -> (usize, usize) {
+        let (step, first) = (self.dilation[d], at.saturating_mul(self.stride[d]));
+        // Most windows have no dilation, and a division takes as long as several vectors of a line.
+        let steps = |n: usize| if step == 1 { n } else { n.div_ceil(step) };
+        let skipped = steps(self.before[d].saturating_sub(first));
+        let end = self.input[d].saturating_add(self.before[d]).saturating_sub(first);
+        let end = steps(end).min(self.kernel[d]);
+        match skipped < end {
+            true => (first + skipped * step - self.before[d], end - skipped),
+            false => (0, 0),
+        }
+    }
+}
+
+/// What combines the elements of a window.
+trait Combine<L> {
+    /// Whether a result depends on the number of elements.
+    const COUNTS: bool;
+
+    /// The value before the first element.
+    ///
+    /// # Safety
+    /// The machine has the instructions of `L`. This holds for all methods.
+    unsafe fn start() -> L;
+    /// The value after another element.
+    unsafe fn add(so_far: L, element: L) -> L;
+    /// The result of a window of `count` elements.
+    unsafe fn finish(so_far: L, count: usize) -> L;
+    /// The results of adjacent windows of `rows` rows, with the given numbers of columns. They are read only if
+    /// [`Self::COUNTS`].
+    unsafe fn finish_each(so_far: L, rows: f32, columns: *const f32) -> L;
+}
+
+/// The largest element; NaN if one is NaN.
+struct Max;
+
+impl<L: MathLanes<Elem = f32>> Combine<L> for Max {
+    const COUNTS: bool = false;
+
+    #[inline(always)]
+    unsafe fn start() -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe { L::splat(f32::NEG_INFINITY) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(so_far: L, element: L) -> L {
+        // SAFETY: guaranteed by the caller. `max2` keeps a NaN of its second operand.
+        unsafe { L::keep_nan(element, element.max2(so_far)) }
+    }
+
+    #[inline(always)]
+    unsafe fn finish(so_far: L, _: usize) -> L {
+        so_far
+    }
+
+    #[inline(always)]
+    unsafe fn finish_each(so_far: L, _: f32, _: *const f32) -> L {
+        so_far
+    }
+}
+
+/// The mean; NaN without elements.
+struct Mean;
+
+impl<L: MathLanes<Elem = f32>> Combine<L> for Mean {
+    const COUNTS: bool = true;
+
+    #[inline(always)]
+    unsafe fn start() -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe { L::zero() }
+    }
+
+    #[inline(always)]
+    unsafe fn add(so_far: L, element: L) -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe { so_far.add(element) }
+    }
+
+    #[inline(always)]
+    unsafe fn finish(so_far: L, count: usize) -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe { so_far.div(L::splat(count as f32)) }
+    }
+
+    #[inline(always)]
+    unsafe fn finish_each(so_far: L, rows: f32, columns: *const f32) -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe { so_far.div(L::load(columns).mul(L::splat(rows))) }
+    }
+}
