@@ -1,5 +1,4 @@
-"""Products of 8-bit integers with constants: library kernels, generated loops and the interpreter
-agree bit by bit."""
+"""Products of 8-bit integers: library kernels, generated loops and the interpreter agree bit by bit."""
 
 from __future__ import annotations
 
@@ -186,3 +185,46 @@ class Module:
     for kernels in ("on", "off"):
         _, y = pliant.compile(module, kernels=kernels)(x.copy())
         np.testing.assert_array_equal(np.asarray(y), x.astype("int32") @ weights)
+
+
+@pytest.mark.parametrize("zeros", ["none", "tensor", "columns"])
+@pytest.mark.parametrize("known", [True, False], ids=["known", "symbolic"])
+@pytest.mark.parametrize(("left", "right"), PAIRS)
+def test_non_constant_right_operands(left: str, right: str, known: bool, zeros: str) -> None:
+    for m, k, n in SIZES:
+        rng = np.random.default_rng(m + k + n)
+        a, w = integers(rng, (m, k), left), integers(rng, (k, n), right)
+        zero = {"none": None, "tensor": (), "columns": (n,)}[zeros]
+        bb = relax.BlockBuilder()
+        rows, inner, columns = (pliant.tir.Var(name, "int64") for name in "mkn")
+        dims = [k, n] if known else [inner, columns]
+        x = relax.Var("x", relax.TensorStructInfo([rows, dims[0]], left))
+        y = relax.Var("y", relax.TensorStructInfo(dims, right))
+        params, feed, offset = [x, y], [a, w], np.zeros((), "int32")
+        if zero is not None:
+            params.append(relax.Var("z", relax.TensorStructInfo([dims[1]] if zero else [], "int32")))
+            offset = rng.integers(-128, 256, zero).astype("int32")
+            feed.append(offset)
+        with bb.function("main", params), bb.dataflow():
+            wide = [bb.emit(relax.op.astype(e, "int32")) for e in (x, y)]
+            if zero is not None:
+                wide[1] = bb.emit(relax.op.subtract(wide[1], params[2]))
+            gv = bb.emit_output(bb.normalize(relax.op.matmul(*wide)))
+            bb.emit_func_output(gv)
+        want = a.astype("int32") @ (w.astype("int32") - offset)
+        agree(bb.get(), want, *feed)
+
+
+def test_a_transposed_non_constant_operand() -> None:
+    rng = np.random.default_rng(3)
+    a, w = integers(rng, (5, 70), "uint8"), integers(rng, (90, 70), "int8")
+    bb = relax.BlockBuilder()
+    rows = pliant.tir.Var("m", "int64")
+    x = relax.Var("x", relax.TensorStructInfo([rows, 70], "uint8"))
+    y = relax.Var("y", relax.TensorStructInfo([90, 70], "int8"))
+    with bb.function("main", [x, y]), bb.dataflow():
+        transposed = bb.emit(relax.op.permute_dims(y))
+        wide = [bb.emit(relax.op.astype(e, "int32")) for e in (x, transposed)]
+        gv = bb.emit_output(bb.normalize(relax.op.matmul(*wide)))
+        bb.emit_func_output(gv)
+    agree(bb.get(), a.astype("int32") @ w.T.astype("int32"), a, w)

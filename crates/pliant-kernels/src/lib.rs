@@ -42,6 +42,7 @@ pub mod lanes;
 pub mod math;
 pub mod matmul;
 pub mod narrow;
+pub mod pack_int8;
 pub mod pool;
 pub mod product;
 pub mod quantized;
@@ -72,6 +73,7 @@ static ENTRIES: &[(&str, Entry)] = &[
     named::<narrow::BFloat16Weight>(),
     named::<narrow::Int4Weight>(),
     named::<narrow::Int8Weight>(),
+    named::<pack_int8::PackInt8>(),
     named::<pool::Pool>(),
     named::<quantized::Int8Conv>(),
     named::<quantized::Int8Product>(),

@@ -38,7 +38,7 @@ pub use layout::{checked_nbytes, checked_numel, contiguous_strides};
 pub use narrow::{bf16_of, f16_of, odd_f64, odd_f64_unsigned};
 pub use panels::{is_panel_width, pack_panels, panel_width};
 pub use poison::{POISON_WORD, POISONS, poison};
-pub use quads::{Quads, pack_quads};
+pub use quads::{Quads, pack_quads, quad_panel_width};
 pub use shared::{SHARED_FILTERS, may_share_panels, shared_place};
 pub use storage::{ALIGNMENT, AlignedBuf, Recycle, Storage};
 pub use stored::{pack_bfloat16, pack_bytes, pack_nibbles};

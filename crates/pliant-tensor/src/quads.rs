@@ -19,13 +19,18 @@ pub struct Quads {
     pub sums: Vec<i32>,
 }
 
+/// The number of columns of a panel, for a matrix of `n` columns, or of a number that is not known.
+pub fn quad_panel_width(n: Option<usize>) -> usize {
+    n.map_or(MOST_COLUMNS, |n| n.clamp(1, MOST_COLUMNS).next_multiple_of(STEP))
+}
+
 /// Packs a row-major matrix `[k, n]`. `None` if the number of elements is wrong or the size
 /// overflows.
 pub fn pack_quads(matrix: &[i8], k: usize, n: usize) -> Option<Quads> {
     if k.checked_mul(n)? != matrix.len() {
         return None;
     }
-    let width = n.checked_next_multiple_of(STEP)?.clamp(STEP, MOST_COLUMNS);
+    let width = quad_panel_width(Some(n));
     let (panels, quads) = (n.div_ceil(width), k.div_ceil(4));
     let len = panels.checked_mul(quads)?.checked_mul(width * 4)?;
     let (mut data, mut sums) = (Vec::new(), Vec::new());

@@ -9,6 +9,16 @@ use crate::{Call, Dims, Kernel, Operand, Sizes};
 const ROWS: Dims = Dims::Fixed(&["rows"]);
 const COLUMNS: Dims = Dims::Fixed(&["columns"]);
 
+/// The sizes that follow from the matrix and the width of a panel.
+pub(super) const PANELS: &[(&str, crate::Derive)] = &[
+    ("panels", |_, s| {
+        let width = s.get("width");
+        if width < 1 { None } else { Some(s.get("columns").checked_add(width - 1)? / width) }
+    }),
+    ("quads", |_, s| Some(s.get("inner").checked_add(3)? / 4)),
+    ("quad", |_, _| Some(4)),
+];
+
 /// The declaration.
 pub static KERNEL: Kernel = Kernel {
     name: "matmul_int8",
@@ -47,14 +57,7 @@ pub static KERNEL: Kernel = Kernel {
         activation::SLOPE,
         activation::OFFSET,
     ],
-    derived: &[
-        ("panels", |_, s| {
-            let width = s.get("width");
-            if width < 1 { None } else { Some(s.get("columns").checked_add(width - 1)? / width) }
-        }),
-        ("quads", |_, s| Some(s.get("inner").checked_add(3)? / 4)),
-        ("quad", |_, _| Some(4)),
-    ],
+    derived: PANELS,
     relations,
     flops: |_, s| {
         2.0 * ["*rows", "columns", "inner"].iter().map(|name| s.get(name) as f64).product::<f64>()
@@ -63,13 +66,19 @@ pub static KERNEL: Kernel = Kernel {
 };
 
 fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
-    let width = sizes.get("width");
-    if !(1..=64).contains(&width) || width % 16 != 0 {
-        return Err(format!(
-            "operand weight has panels of {width} columns, expected 16, 32, 48 or 64"
-        ));
-    }
+    check_width("weight", sizes)?;
     only_for_floats(call, &["row_scales", "column_scales", "bias"])
+}
+
+/// Checks the number of columns of a panel.
+pub(super) fn check_width(operand: &str, sizes: &Sizes) -> Result<(), String> {
+    let width = sizes.get("width");
+    match (1..=64).contains(&width) && width % 16 == 0 {
+        true => Ok(()),
+        false => Err(format!(
+            "operand {operand} has panels of {width} columns, expected 16, 32, 48 or 64"
+        )),
+    }
 }
 
 /// Checks that a call with an int32 result omits these operands, which apply only to other

@@ -6,6 +6,7 @@ pub mod conv;
 pub mod conv_int8;
 pub mod matmul;
 pub mod matmul_int8;
+pub mod pack_int8;
 pub mod pool;
 pub mod recurrent;
 pub mod softmax;
@@ -22,6 +23,7 @@ pub static KERNELS: &[&Kernel] = &[
     &matmul::KERNEL,
     &matmul::PACKED,
     &matmul_int8::KERNEL,
+    &pack_int8::KERNEL,
     &pool::KERNEL,
     &recurrent::KERNEL,
     &softmax::KERNEL,

@@ -181,15 +181,23 @@ impl<'a> Site<'a> {
         namer.bind(self.func, "lv", value, &mut self.bindings)
     }
 
-    /// `R.astype(e, dtype)`.
+    /// A call of an operator.
     ///
     /// # Errors
     /// If the type rule fails, which is a bug.
-    pub fn cast(&mut self, e: Expr, dtype: DType) -> Result<Expr, PassError> {
-        let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
-        let ty = self.ctx.ops.infer(self.func, CAST, &[e], &attrs, &[]);
+    pub fn call(&mut self, op: Op, args: &[Expr], attrs: Attrs) -> Result<Expr, PassError> {
+        let attrs = self.ctx.ops.complete(op, attrs);
+        let ty = self.ctx.ops.infer(self.func, op, args, &attrs, &[]);
         let ty = ty.map_err(|e| PassError::internal(e.message))?;
-        Ok(self.func.call(Callee::Op(CAST), &[e], attrs, &[], ty))
+        Ok(self.func.call(Callee::Op(op), args, attrs, &[], ty))
+    }
+
+    /// `R.astype(e, dtype)`.
+    ///
+    /// # Errors
+    /// As for [`Site::call`].
+    pub fn cast(&mut self, e: Expr, dtype: DType) -> Result<Expr, PassError> {
+        self.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
     }
 
     /// Replaces the root by a call of a loop function, whose result has the type of `result`.

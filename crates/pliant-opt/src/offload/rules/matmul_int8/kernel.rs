@@ -8,22 +8,21 @@ use pliant_ops::te::{self, TensorView};
 use pliant_ops::{LegalizeError, te_call};
 
 use super::matcher::Product;
-use super::weights::Weights;
+use super::weights::Operands;
 use crate::offload::dequantized::is_one;
 
 /// A call of the loop function.
 pub(super) fn call(
     func: &mut Function,
     p: &Product,
-    weights: &Weights,
+    weights: &Operands,
 ) -> Result<TirCall, LegalizeError> {
     let each = p.zero.is_some_and(|z| !is_one(func, z));
     let mut operands = vec![p.x];
     operands.extend(p.zero);
     let quads = operands.len();
-    operands.push(func.constant(weights.quads.clone()));
-    operands.push(func.constant(weights.sums.clone()));
-    operands.extend(weights.zeros.clone().map(|z| func.constant(z)));
+    operands.extend([weights.quads, weights.sums]);
+    operands.extend(weights.zeros);
     let finish = p.finish.as_ref().map(|f| {
         let each = f.rows.is_some_and(|e| !is_one(func, e));
         let first = operands.len();
@@ -31,12 +30,11 @@ pub(super) fn call(
         (f, first, each)
     });
     let end = finish.map_or(operands.len(), |(_, first, _)| first);
-    let n = weights.sums.shape()[0];
     te_call(func, "matmul_int8", &operands, |t| {
         let x = &t[0];
         let leads = &x.shape()[..x.ndim() - 1];
         let mut shape = leads.to_vec();
-        shape.push(te::int(n));
+        shape.push(t[quads + 1].shape()[0].clone());
         let dtype = if finish.is_some() { DType::Float32 } else { DType::Int32 };
         let rows = leads.iter().fold(te::int(1), |rows, d| rows * d);
         // One number for each row, or one number that is broadcast to all rows.

@@ -3,10 +3,11 @@
 use pliant_ir::DType;
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_pass::pattern::Defs;
+use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
 use crate::common::products::{MATMUL, operands};
-use crate::offload::dequantized::fits_rows;
+use crate::offload::dequantized::{fits_rows, is_one};
 use crate::offload::integer_sums::{CAST, Finish, SUBTRACT};
 
 /// An int32 matmul of 8-bit integers by a constant.
@@ -43,13 +44,49 @@ pub(super) fn weights(func: &Function, binding: Binding) -> Option<&Tensor> {
     fits.then_some(weights)
 }
 
-/// The matmul that a binding is. The kernel reads the source of the cast left operand at the position of the matmul, so no write
-/// may happen in between.
+/// Non-constant 8-bit integers that are the right operand of an int32 matmul.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NonConstant {
+    /// The matrix, of int8 or uint8.
+    pub matrix: Expr,
+    /// Its per-tensor or per-column zero point, of int32.
+    pub zero: Option<Expr>,
+}
+
+/// The non-constant right operand of an int32 matmul: a cast matrix, with or without a zero point.
+pub(super) fn non_constant(func: &Function, defs: &Defs, binding: Binding) -> Option<NonConstant> {
+    let args = operands(func, binding.value, MATMUL)?.0;
+    let value = |e: Expr| defs.value_beside(func, e, binding.var);
+    let (mut matrix, mut zero) = (args[1], None);
+    if let Some((&[left, right], _)) = operands(func, value(matrix), SUBTRACT)
+        && func.ty(right).dtype() == Some(DType::Int32)
+        && func.ty(left).dims() == func.ty(matrix).dims()
+    {
+        (matrix, zero) = (left, Some(right));
+    }
+    if func.ty(matrix).dtype() == Some(DType::Int32) {
+        matrix = operands(func, value(matrix), CAST)?.0[0];
+    }
+    let columns = *func.ty(matrix).dims().filter(|dims| dims.len() == 2)?.last()?;
+    let by_columns = |z: Expr| {
+        let dims = func.ty(z).dims().unwrap_or_default();
+        let (last, others) = dims.split_last().unzip();
+        let ones = others.into_iter().flatten().all(|&d| func.syms.as_int(d) == Some(1));
+        last.is_some_and(|&d| d == columns && ones)
+    };
+    let fits = func.ty(binding.value).dtype() == Some(DType::Int32)
+        && is_byte(func.ty(matrix).dtype())
+        && zero.is_none_or(|z| is_one(func, z) || by_columns(z));
+    fits.then_some(NonConstant { matrix, zero })
+}
+
+/// The matmul that a binding is, by a right operand with this number of rows. The kernel reads the source of the cast left operand
+/// at the position of the matmul, so no write may happen in between.
 pub(super) fn product(
     func: &Function,
     defs: &Defs,
     binding: Binding,
-    weights: &Tensor,
+    rows: Sym,
 ) -> Option<Product> {
     let args = operands(func, binding.value, MATMUL)?.0;
     let value = |e: Expr| defs.value_beside(func, e, binding.var);
@@ -65,7 +102,7 @@ pub(super) fn product(
     }
     let dims = func.ty(x).dims()?;
     let fits = is_byte(func.ty(x).dtype())
-        && func.syms.as_int(*dims.last()?) == Some(weights.shape()[0])
+        && *dims.last()? == rows
         && (zero.is_none_or(|z| fits_rows(func, z, x)));
     fits.then_some(Product { x, zero, result: binding.var, finish: None })
 }

@@ -1,7 +1,8 @@
 //! # What it does
 //! Offloads int32 matmuls to int8 library kernels if the left operand is a cast int8 or uint8 tensor, with or without a zero point,
 //! and each column of the constant right operand fits 8 bits up to an offset. The constant is packed for the kernel
-//! ([`pliant_tensor::pack_quads`]), together with the sums of its columns. Operators that are the only readers of a result in its
+//! ([`pliant_tensor::pack_quads`]), together with the sums of its columns. A right operand that is a cast matrix is packed by the
+//! kernel `pack_int8`. Operators that are the only readers of a result in its
 //! dataflow block become the epilogue, in this order: the cast to float32, a per-tensor or per-row factor, per-column factors, a
 //! bias, an activation. Results are bit-exact, except that an activation may change the sign of a zero.
 //!
@@ -38,12 +39,12 @@
 //! ```
 //!
 //! # Requires
-//! A constant right operand ([`FoldConstant`](crate::canonicalize::fold_constant)). It should run before
+//! Nothing. It should run after [`FoldConstant`](crate::canonicalize::fold_constant) and before
 //! [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
 //! - Products of other types.
-//! - Products by constants of another rank than 2, or with columns that span more than 8 bits.
+//! - Products by right operands of another rank than 2, or by constants with columns that span more than 8 bits.
 //! - Products with a zero point for each element.
 //! - All products if kernels are disabled.
 //!
@@ -52,6 +53,7 @@
 
 mod kernel;
 mod matcher;
+mod non_constant;
 pub(crate) mod weights;
 
 use pliant_pass::PassError;
@@ -67,7 +69,7 @@ pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "matmul_int8",
         "matmul_int8",
-        "int32 matmuls of int8 or uint8 by constants, with scales, a bias and an activation",
+        "int32 matmuls of int8 or uint8, with scales, a bias and an activation",
         Stage::Kernel,
         &[MATMUL],
         |_| Ok(Box::new(MatmulInt8 { packed: Vec::new() })),
@@ -81,27 +83,49 @@ struct MatmulInt8 {
 
 impl Rule for MatmulInt8 {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
-        let Some(weights) = matcher::weights(site.func, site.root).cloned() else {
-            let integers = matcher::is_integer(site.func, site.root);
-            let reason = "its right operand is not a constant matrix".into();
-            return Ok(Err(if integers { reason } else { Kept::NotApplicable }));
+        let constant = matcher::weights(site.func, site.root).cloned();
+        let other = match constant {
+            Some(_) => None,
+            None => matcher::non_constant(site.func, &site.uses().1, site.root),
+        };
+        let [rows, columns] = match (&constant, other) {
+            (Some(weights), _) => [0, 1].map(|k| site.func.syms.int(weights.shape()[k])),
+            (_, Some(own)) => match site.func.ty(own.matrix).dims() {
+                Some(&[rows, columns]) => [rows, columns],
+                _ => return Ok(Err("the shape of its right operand is unknown".into())),
+            },
+            _ if matcher::is_integer(site.func, site.root) => {
+                return Ok(Err("its right operand is neither a constant nor a cast matrix".into()));
+            }
+            _ => return Ok(Err(Kept::NotApplicable)),
         };
         let uses = site.uses();
-        let Some(mut p) = matcher::product(site.func, &uses.1, site.root, &weights) else {
+        let Some(mut p) = matcher::product(site.func, &uses.1, site.root, rows) else {
             return Ok(Err("its left operand is not int8 or uint8 of known inner size".into()));
         };
-        if site.dataflow {
-            let (result, columns) = (p.result, weights.shape()[1]);
-            let sums = Sums { result, columns, rows: Some(p.x), whole: false };
+        if site.dataflow
+            && let Some(columns) = site.func.syms.as_int(columns)
+        {
+            let sums = Sums { result: p.result, columns, rows: Some(p.x), whole: false };
             p.finish = finish_of(site.func, uses, &sums, site.taken);
         }
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a product of integers has no loop function: {e}"))
         };
-        let Some(packed) = self.packed(&weights).map_err(|e| failed(&e))? else {
-            return Ok(Err("the columns of its right operand do not fit 8 bits".into()));
+        let weights = match (constant, other) {
+            (Some(weights), _) => match self.packed(&weights).map_err(|e| failed(&e))? {
+                Some(packed) => packed.operands(site.func),
+                None => {
+                    return Ok(Err("the columns of its right operand do not fit 8 bits".into()));
+                }
+            },
+            (None, Some(own)) => match non_constant::packed(site, own)? {
+                Ok(weights) => weights,
+                Err(kept) => return Ok(Err(kept)),
+            },
+            (None, None) => return Ok(Err(Kept::NotApplicable)),
         };
-        let call = kernel::call(site.func, &p, &packed).map_err(|e| failed(&e))?;
+        let call = kernel::call(site.func, &p, &weights).map_err(|e| failed(&e))?;
         let result = p.finish.as_ref().map_or(p.result, |f| f.result);
         Ok(site.offload(call, result, p.finish.map_or(Vec::new(), |f| f.inside)))
     }

@@ -1,8 +1,20 @@
 //! Packs constant right operands for the kernel.
 
+use pliant_ir::relax::{Expr, Function};
 use pliant_tensor::{Tensor, TensorError, pack_quads};
 
 use crate::offload::dequantized::integers;
+
+/// A packed right operand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operands {
+    /// `[panels, quads, width, 4]` of int8.
+    pub quads: Expr,
+    /// The sums of the columns, of int32.
+    pub sums: Expr,
+    /// The zero points of the columns, of int32; `None` if all are 0.
+    pub zeros: Option<Expr>,
+}
 
 /// A constant, packed into quads of four adjacent rows.
 #[derive(Clone, Debug)]
@@ -13,6 +25,18 @@ pub(crate) struct Weights {
     pub sums: Tensor,
     /// The zero points of the columns, of int32, unless all are 0.
     pub zeros: Option<Tensor>,
+}
+
+impl Weights {
+    /// The constants as operands.
+    pub(super) fn operands(&self, func: &mut Function) -> Operands {
+        let mut constant = |tensor: &Tensor| func.constant(tensor.clone());
+        Operands {
+            quads: constant(&self.quads),
+            sums: constant(&self.sums),
+            zeros: self.zeros.as_ref().map(constant),
+        }
+    }
 }
 
 /// Packs a matrix of integers; `None` if a column spans more than 8 bits.

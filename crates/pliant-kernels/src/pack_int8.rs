@@ -1,0 +1,146 @@
+//! The declared kernel `pack_int8`.
+//!
+//! Recipe: panels in parallel, four rows at a time. If the columns of the matrix are adjacent, four vectors of rows are interleaved;
+//! else elements are copied one by one.
+
+use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
+use pliant_kernel_api::kernels::pack_int8::KERNEL;
+use pliant_kernel_api::{Call, Kernel, Sizes};
+use pliant_machine::isa::isa;
+use pliant_tensor::DType;
+
+use crate::entry::Implementation;
+use crate::lanes::{Lanes, for_isa};
+use crate::product::share::share;
+use crate::rules::convolution::copied_unit;
+
+/// Packs a matrix of 8-bit integers.
+pub struct PackInt8;
+
+/// Maximum number of columns of a panel.
+const WIDEST: usize = 64;
+
+/// The operands.
+struct Matrix {
+    x: *const u8,
+    strides: [isize; 2],
+    inner: usize,
+    columns: usize,
+    width: usize,
+    /// The bits that are inverted: the sign of uint8, which subtracts 128.
+    inverted: u8,
+    packed: *mut u8,
+    sums: *mut i32,
+}
+
+// SAFETY: pieces read `x` and write different panels of memory that is valid during the call.
+unsafe impl Sync for Matrix {}
+
+impl Implementation for PackInt8 {
+    const KERNEL: &'static Kernel = &KERNEL;
+
+    unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
+        let operands = ["x", "packed", "column_sums"].map(|name| call.operand(name));
+        let [Some(x), Some(packed), Some(sums)] = operands else { return STATUS_OK };
+        let size = |name: &str| sizes.get(name) as usize;
+        let matrix = Matrix {
+            x: x.data.cast_const(),
+            strides: [x.strides()[0] as isize, x.strides()[1] as isize],
+            inner: size("inner"),
+            columns: size("columns"),
+            width: size("width"),
+            inverted: if x.dtype == DType::UInt8 { 0x80 } else { 0 },
+            packed: packed.data,
+            sums: sums.data.cast(),
+        };
+        let run = for_isa!(isa(), pack(matrix: &Matrix, panel: usize)).0;
+        let piece = |panel: usize| {
+            // SAFETY: the call was checked: the operands have these elements and share no memory. Each panel is one piece.
+            unsafe { run(&matrix, panel) };
+            if runtime.is_interrupted() { STATUS_CANCELLED } else { STATUS_OK }
+        };
+        let units = matrix.inner.saturating_mul(matrix.width) / (2 * copied_unit());
+        // SAFETY: the runtime is valid, and the kernels do not unwind.
+        unsafe { share(runtime, size("panels"), units, &piece) }
+    }
+}
+
+/// Packs a panel.
+///
+/// # Safety
+/// The machine has the instructions of `L`. The operands are valid.
+#[inline(always)]
+#[expect(
+    clippy::extra_unused_type_parameters,
+    reason = "`for_isa` enables the instructions of `L`, which the compiler then uses"
+)]
+unsafe fn pack<L: Lanes>(m: &Matrix, panel: usize) {
+    let first = panel * m.width;
+    let columns = m.width.min(m.columns - first);
+    let quads = m.inner.div_ceil(4);
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let to = m.packed.add(panel * quads * m.width * 4);
+        let mut sums = [0i32; WIDEST];
+        for quad in 0..quads {
+            let rows = 4.min(m.inner - 4 * quad);
+            let mut block = [[0u8; WIDEST]; 4];
+            for (r, row) in block.iter_mut().take(rows).enumerate() {
+                let line = (4 * quad + r) as isize;
+                let from = m.x.wrapping_offset(line.wrapping_mul(m.strides[0]));
+                load(
+                    m,
+                    from.wrapping_offset((first as isize).wrapping_mul(m.strides[1])),
+                    &mut row[..columns],
+                );
+            }
+            interleave(&block, &mut sums, to.add(quad * m.width * 4), m.width);
+        }
+        for (c, &sum) in sums.iter().take(columns).enumerate() {
+            *m.sums.add(first + c) = sum;
+        }
+    }
+}
+
+/// Copies adjacent elements of a row.
+///
+/// # Safety
+/// The elements are readable.
+#[inline(always)]
+unsafe fn load(m: &Matrix, from: *const u8, to: &mut [u8]) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if m.strides[1] == 1 {
+            std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len());
+        } else {
+            for (c, x) in to.iter_mut().enumerate() {
+                *x = *from.wrapping_offset((c as isize).wrapping_mul(m.strides[1]));
+            }
+        }
+    }
+    for x in to {
+        *x ^= m.inverted;
+    }
+}
+
+/// Interleaves four rows, and adds them to the sums of columns.
+///
+/// # Safety
+/// `4 * width` elements are writable.
+#[inline(always)]
+unsafe fn interleave(
+    rows: &[[u8; WIDEST]; 4],
+    sums: &mut [i32; WIDEST],
+    to: *mut u8,
+    width: usize,
+) {
+    let mut out = [[0u8; 4]; WIDEST];
+    for c in 0..WIDEST {
+        let quad = [rows[0][c], rows[1][c], rows[2][c], rows[3][c]];
+        let sum = quad.iter().fold(0i16, |sum, &x| sum + i16::from(x as i8));
+        sums[c] = sums[c].wrapping_add(i32::from(sum));
+        out[c] = quad;
+    }
+    // SAFETY: guaranteed by the caller; a panel has at most `WIDEST` columns.
+    unsafe { std::ptr::copy_nonoverlapping(out.as_ptr().cast(), to, 4 * width) };
+}

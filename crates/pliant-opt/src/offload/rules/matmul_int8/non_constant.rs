@@ -1,0 +1,82 @@
+//! Packs non-constant right operands by the kernel `pack_int8` before `matmul_int8` reads them.
+
+use pliant_ir::relax::kernel_call::NewKernelCall;
+use pliant_ir::relax::{Expr, TypeData};
+use pliant_ir::{Attrs, DType, Op};
+use pliant_kernel_api::kernels::pack_int8::KERNEL;
+use pliant_pass::PassError;
+use pliant_tensor::{Tensor, quad_panel_width};
+
+use super::matcher::NonConstant;
+use super::weights::Operands;
+use crate::offload::dequantized::is_one;
+use crate::offload::integer_sums::SUBTRACT;
+use crate::offload::rule::{Kept, Site};
+
+const BROADCAST: Op = Op::new("relax.broadcast_to");
+const RESHAPE: Op = Op::new("relax.reshape");
+
+/// Binds the packed form of a matrix.
+pub(super) fn packed(
+    site: &mut Site<'_>,
+    own: NonConstant,
+) -> Result<Result<Operands, Kept>, PassError> {
+    let Some(&[inner, columns]) = site.func.ty(own.matrix).dims() else {
+        return Ok(Err("the shape of its right operand is unknown".into()));
+    };
+    let known = site.func.syms.as_int(columns).and_then(|n| usize::try_from(n).ok());
+    let width = quad_panel_width(known) as i64;
+    let ceil_div = |site: &mut Site<'_>, size, by: i64| {
+        let (by, up) = (site.func.syms.int(by), site.func.syms.int(by - 1));
+        let sum = site.func.syms.add(size, up);
+        site.func.syms.floordiv(sum, by)
+    };
+    let (panels, quads) = (ceil_div(site, columns, width), ceil_div(site, inner, 4));
+    let (width, four) = (site.func.syms.int(width), site.func.syms.int(4));
+    let dims = [panels, quads, width, four];
+    let tys = [
+        site.func.intern(TypeData::tensor(dims, DType::Int8)),
+        site.func.intern(TypeData::tensor([columns], DType::Int32)),
+    ];
+    let call = NewKernelCall::new(&KERNEL).operand("x", own.matrix);
+    let call = match call.add_to(site.func, site.ctx.ops, &tys) {
+        Ok(call) => site.emit(call),
+        Err(error) => return Ok(Err(Kept::Because(error.message.into()))),
+    };
+    let [quads, sums] = [0, 1].map(|field| {
+        let value = site.func.tuple_get_item(call, field);
+        site.emit(value)
+    });
+    let zeros = zeros(site, own)?;
+    Ok(Ok(Operands { quads, sums, zeros }))
+}
+
+/// The zero points of the columns of the packed matrix; those of uint8 are 128 less.
+fn zeros(site: &mut Site<'_>, own: NonConstant) -> Result<Option<Expr>, PassError> {
+    let columns = site.func.ty(own.matrix).dims().map(|dims| dims[1]);
+    let unsigned = site.func.ty(own.matrix).dtype() == Some(DType::UInt8);
+    let number = |site: &mut Site<'_>, n: i32| {
+        let tensor = Tensor::from_slice(&[], &[n]);
+        tensor.map(|t| site.func.constant(t)).map_err(|e| PassError::internal(e.to_string()))
+    };
+    let mut zero = match (own.zero, unsigned) {
+        (None, false) => return Ok(None),
+        (None, true) => number(site, -128)?,
+        (Some(zero), false) => zero,
+        (Some(zero), true) => {
+            let offset = number(site, 128)?;
+            let value = site.call(SUBTRACT, &[zero, offset], Attrs::default())?;
+            site.emit(value)
+        }
+    };
+    let shape = site.func.shape(&[columns.expect("a matrix has columns")]);
+    let op = if is_one(site.func, zero) { BROADCAST } else { RESHAPE };
+    if op == BROADCAST {
+        let one = site.func.syms.int(1);
+        let one = site.func.shape(&[one]);
+        let value = site.call(RESHAPE, &[zero, one], Attrs::default())?;
+        zero = site.emit(value);
+    }
+    let value = site.call(op, &[zero, shape], Attrs::default())?;
+    Ok(Some(site.emit(value)))
+}
