@@ -4,6 +4,8 @@
 //! windows, then over their columns. With a stride, the strip is split into phases between these steps, so that vectors load
 //! adjacent elements in both. Short lines take these steps together, since a load waits for the stores that it overlaps.
 
+use std::mem::MaybeUninit;
+
 use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
 use pliant_kernel_api::kernels::pool::MOST_SPAN;
 use pliant_machine::isa::isa;
@@ -109,11 +111,8 @@ unsafe fn compute<L: MathLanes<Elem = f32>, C: Combine<L>>(
     strips: &Strips,
     lines: &Lines,
 ) {
-    let mut buffer = Buffer {
-        strips: [0.0; 2 * STRIP + WIDEST],
-        phases: [0.0; 2 * STRIP + WIDEST],
-        counts: [0.0; STRIP + WIDEST],
-    };
+    let mut memory = [MaybeUninit::uninit(); MEMORY];
+    let mut buffer = Buffer::new(&mut memory, strips);
     for first in (0..w.output[2]).step_by(strips.results) {
         let count = strips.results.min(w.output[2] - first);
         if C::COUNTS {
@@ -221,14 +220,34 @@ impl Stack {
 }
 
 /// The strips of some lines, combined over rows, and their phases.
-struct Buffer {
-    strips: [f32; 2 * STRIP + WIDEST],
-    phases: [f32; 2 * STRIP + WIDEST],
+struct Buffer<'a> {
+    strips: &'a mut [f32],
+    /// Empty without a stride.
+    phases: &'a mut [f32],
     /// The number of columns of each window that exist.
-    counts: [f32; STRIP + WIDEST],
+    counts: &'a mut [f32],
 }
 
-impl Buffer {
+/// Maximum number of elements of a buffer.
+const MEMORY: usize = 2 * (2 * STRIP + WIDEST) + STRIP + WIDEST;
+
+impl<'a> Buffer<'a> {
+    /// A buffer of zeros. Only what the strips need is written.
+    #[inline(always)]
+    fn new(memory: &'a mut [MaybeUninit<f32>; MEMORY], strips: &Strips) -> Buffer<'a> {
+        let columns = strips.lines * strips.stride * strips.each + WIDEST;
+        let phases = if strips.stride > 1 { columns } else { 0 };
+        let counts = strips.results + WIDEST;
+        let used = &mut memory[..columns + phases + counts];
+        used.fill(MaybeUninit::new(0.0));
+        // SAFETY: the elements were just written.
+        let used =
+            unsafe { std::slice::from_raw_parts_mut(used.as_mut_ptr().cast::<f32>(), used.len()) };
+        let (strips, rest) = used.split_at_mut(columns);
+        let (phases, counts) = rest.split_at_mut(phases);
+        Buffer { strips, phases, counts }
+    }
+
     /// Combines the rows of the strip of line `index` that starts with the window of result `first`.
     ///
     /// # Safety
@@ -284,7 +303,7 @@ impl Buffer {
     /// The strips are written.
     #[inline(always)]
     unsafe fn split<const S: usize>(&mut self, strips: &Strips, lines: usize) {
-        let (from, to) = (&self.strips, &mut self.phases);
+        let (from, to) = (&*self.strips, &mut *self.phases);
         let (stride, all) = (if S > 0 { S } else { strips.stride }, strips.lines * strips.each);
         for q in 0..lines * strips.each {
             for r in 0..stride {
@@ -307,7 +326,7 @@ impl Buffer {
         count: usize,
         out: *mut f32,
     ) {
-        let all = if strips.stride > 1 { &self.phases } else { &self.strips };
+        let all = if strips.stride > 1 { &*self.phases } else { &*self.strips };
         let taps = &strips.taps[..w.kernel[2]];
         let mut at = 0;
         // SAFETY: guaranteed by the caller; a vector from the last result on ends inside of the buffers.
