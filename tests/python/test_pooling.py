@@ -38,6 +38,8 @@ def images(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
         {"pool_size": (3, 2), "strides": (1, 3), "padding": (2, 0, 0, 1), "ceil_mode": True},
         {"pool_size": (2, 3), "dilation": (3, 2), "padding": (1, 2, 1, 2)},
         {"pool_size": (1, 1), "strides": (2, 3)},
+        {"pool_size": (5, 5), "strides": (2, 1), "padding": (2, 2, 2, 2)},
+        {"pool_size": (5, 7), "dilation": (1, 3), "padding": (2, 9, 2, 9)},
     ],
     ids=lambda attrs: "-".join(str(v) for v in attrs.values()).replace(" ", ""),
 )
@@ -54,6 +56,18 @@ def test_the_kernel_agrees_with_loops(kind: str, channels: int, attrs: dict[str,
             np.testing.assert_array_equal(got, want)
         else:
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+@pytest.mark.parametrize("channels", [1, 5, 40])
+def test_large_windows_with_channels_last(kind: str, channels: int) -> None:
+    attrs = {"count_include_pad": False} if kind == "avg" else {}
+    module = pooling(kind, 2, channels, pool_size=(13, 13), padding=(6, 6, 6, 6), **attrs)
+    kernel, loops = pliant.compile(module, threads=2), pliant.compile(module, kernels="off")
+    assert "pool " in kernel.explain()
+    for shape in [(1, 3, 2), (2, 20, 33), (1, 40, 400)]:
+        x = images((*shape, channels))
+        np.testing.assert_allclose(kernel(x).numpy(), loops(x).numpy(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("rank", [1, 3])
@@ -78,7 +92,7 @@ def test_the_maximum_with_nan_is_nan_and_infinities_stay() -> None:
 def test_windows_that_count_padding_and_large_windows_stay_in_loops() -> None:
     module = pooling("avg", 2, 4, pool_size=(3, 3), padding=(1, 1, 1, 1), count_include_pad=True)
     assert "count padding" in pliant.compile(module).explain()
-    module = pooling("max", 2, 4, pool_size=(13, 13), padding=(6, 6, 6, 6))
+    module = pooling("max", 2, 4, pool_size=(13, 13), strides=(2, 2), padding=(6, 6, 6, 6))
     assert "windows are large" in pliant.compile(module).explain()
     module = pooling("avg", 2, 4, pool_size=(3, 3), count_include_pad=True)
     assert "pool " in pliant.compile(module).explain()
@@ -173,9 +187,9 @@ def test_float16_is_pooled_in_float32(kind: str) -> None:
 
 
 def test_wide_windows_stay_in_loops() -> None:
-    module = channels_first("max", 1, pool_size=(3,), dilation=(400,))
+    module = channels_first("max", 1, pool_size=(3,), dilation=(1100,))
     model = pliant.compile(module)
     assert "its windows are wide" in model.explain()
-    x = images((1, 2, 1000))
-    want = np.maximum(np.maximum(x[..., :200], x[..., 400:600]), x[..., 800:])
+    x = images((1, 2, 2400))
+    want = np.maximum(np.maximum(x[..., :200], x[..., 1100:1300]), x[..., 2200:])
     np.testing.assert_array_equal(model(x).numpy(), want)

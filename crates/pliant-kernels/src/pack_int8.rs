@@ -1,7 +1,7 @@
 //! The declared kernel `pack_int8`.
 //!
-//! Recipe: panels in parallel, four rows at a time. If the columns of the matrix are adjacent, four vectors of rows are interleaved;
-//! else elements are copied one by one.
+//! Recipe: panels in parallel, four rows at a time. If the columns of the matrix are adjacent, four vectors of rows are
+//! interleaved; else elements are copied one by one.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 use pliant_kernel_api::kernels::pack_int8::KERNEL;

@@ -9,8 +9,15 @@ use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 /// Maximum number of elements of a window: a kernel polls for interrupts between windows.
 pub const MOST_ELEMENTS: i64 = 1 << 24;
 
-/// Maximum number of columns from the first to the last one of a window of images whose channels are not last.
-pub const MOST_SPAN: i64 = 512;
+/// Maximum number of columns of a window of images whose channels are not last.
+pub const MOST_COLUMNS: i64 = 512;
+/// Maximum distance between the first and the last column of such a window.
+pub const MOST_SPAN: i64 = 2047;
+
+/// Whether the kernel takes windows with this number of columns and this dilation of images whose channels are not last.
+pub fn takes_columns(columns: i64, dilation: i64) -> bool {
+    columns <= MOST_COLUMNS && (columns - 1).saturating_mul(dilation) <= MOST_SPAN
+}
 
 /// The dim whose elements are adjacent in memory, in both operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,8 +36,8 @@ pub fn layout(call: &Call, sizes: &Sizes) -> Option<Adjacent> {
     };
     let both = |dim| adjacent(dim, "in_width", "x") && adjacent(dim, "out_width", "out");
     let width = |name: &str| call.ints(name).get(2).copied().unwrap_or(1);
-    let short = (width("kernel_shape") - 1).saturating_mul(width("dilations")) < MOST_SPAN;
-    match (both(1), both(4) && short) {
+    let takes = takes_columns(width("kernel_shape"), width("dilations"));
+    match (both(1), both(4) && takes) {
         // One channel is a vector of one element.
         (true, columns) if sizes.get("channels") > 1 || !columns => Some(Adjacent::Channels),
         (_, true) => Some(Adjacent::Columns),
@@ -85,7 +92,7 @@ pub static KERNEL: Kernel = Kernel {
             let (x, out) = (x.strides(), out.strides());
             return Err(format!(
                 "operand x has strides {x:?} and operand out {out:?}, expected channels last, or adjacent columns and windows of \
-                 at most {MOST_SPAN} columns"
+                 at most {MOST_COLUMNS} columns that are at most {MOST_SPAN} apart"
             ));
         }
         Ok(())

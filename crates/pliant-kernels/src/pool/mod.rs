@@ -4,7 +4,7 @@ mod channels_last;
 mod rows;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
-use pliant_kernel_api::kernels::pool::{Adjacent, KERNEL, layout};
+use pliant_kernel_api::kernels::pool::{Adjacent, KERNEL, layout, takes_columns};
 use pliant_kernel_api::{Call, Kernel, Sizes, View};
 
 use crate::entry::Implementation;
@@ -32,13 +32,17 @@ impl Implementation for Pool {
         unsafe {
             match layout(call, sizes) {
                 Some(Adjacent::Columns) => rows::run(&windows, mean),
-                _ => channels_last::run(&windows, mean),
+                _ => match windows.with_channels_as_columns() {
+                    Some(windows) => rows::run(&windows, mean),
+                    None => channels_last::run(&windows, mean),
+                },
             }
         }
     }
 }
 
 /// The sizes and the operands. Strides count elements.
+#[derive(Clone, Copy)]
 struct Windows<'a> {
     runtime: &'a KernelRuntime,
     batch: usize,
@@ -54,11 +58,17 @@ struct Windows<'a> {
 }
 
 /// The strides of (batch, channel, depth, height, width). Those of dims with one element may be any numbers.
+#[derive(Clone, Copy)]
 struct Strides([isize; 5]);
 
 impl Strides {
     fn new(view: &View) -> Strides {
         Strides(std::array::from_fn(|d| view.strides()[d] as isize))
+    }
+
+    fn with_adjacent_columns(mut self) -> Strides {
+        self.0[4] = 1;
+        self
     }
 
     /// The offset of an element.
@@ -98,6 +108,32 @@ impl<'a> Windows<'a> {
             x: (x.data.cast_const().cast(), Strides::new(x)),
             out: (out.data.cast(), Strides::new(out)),
         }
+    }
+
+    /// The same windows of images with one channel, whose columns are the columns and channels of these images; `None` if a
+    /// window takes fewer reads as a whole. Columns with a stride would not be adjacent.
+    fn with_channels_as_columns(&self) -> Option<Windows<'a>> {
+        let columns = |size: usize| size.saturating_mul(self.channels);
+        let adjacent =
+            |size: usize, strides: &Strides| size <= 1 || strides.0[4] == self.channels as isize;
+        let rows = self.kernel[0].saturating_mul(self.kernel[1]);
+        let fewer = rows.saturating_add(self.kernel[2]) < rows.saturating_mul(self.kernel[2]);
+        let dilation = columns(self.dilation[2]);
+        let fits = self.stride[2] == 1
+            && adjacent(self.input[2], &self.x.1)
+            && adjacent(self.output[2], &self.out.1)
+            && takes_columns(self.kernel[2] as i64, i64::try_from(dilation).ok()?);
+        let with = |sizes: [usize; 3]| [sizes[0], sizes[1], columns(sizes[2])];
+        (fits && fewer).then(|| Windows {
+            channels: 1,
+            input: with(self.input),
+            output: with(self.output),
+            dilation: with(self.dilation),
+            before: with(self.before),
+            x: (self.x.0, self.x.1.with_adjacent_columns()),
+            out: (self.out.0, self.out.1.with_adjacent_columns()),
+            ..*self
+        })
     }
 
     /// The positions of the elements of a window along a dim: the first one, and the number of them.

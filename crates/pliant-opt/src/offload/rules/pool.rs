@@ -30,8 +30,8 @@
 //!
 //! # Keeps
 //! - Pooling of other types than float32, and float16 and bfloat16, which are cast to it.
-//! - Large windows of images with channels last, whose loops reduce one axis after the other, and windows of more than 512 columns
-//!   of images with channels first.
+//! - Large windows with a stride, or of many channels, of images with channels last: loops reduce one axis after the other.
+//! - Windows of images with channels first with more than 512 columns, or columns that are more than 2047 apart.
 //! - Means that count padding.
 //! - All pooling if kernels are disabled.
 //!
@@ -42,7 +42,7 @@ use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Callee, ExprData, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_kernel_api::kernels::conv::MOST;
-use pliant_kernel_api::kernels::pool::{KERNEL, MOST_ELEMENTS, MOST_SPAN};
+use pliant_kernel_api::kernels::pool::{KERNEL, MOST_ELEMENTS, takes_columns};
 use pliant_machine::Machine;
 use pliant_pass::PassError;
 
@@ -87,9 +87,9 @@ struct Windows {
 }
 
 impl Windows {
-    /// The windows of a call of the operator with this index in [`OPS`], or the reason why the kernel cannot compute
-    /// them.
-    fn of(index: usize, attrs: &Attrs) -> Result<Windows, Kept> {
+    /// The windows of a call of the operator with this index in [`OPS`], on images with this number of channels if they come last,
+    /// or the reason why the kernel cannot compute them.
+    fn of(index: usize, attrs: &Attrs, channels: Option<i64>) -> Result<Windows, Kept> {
         let (mean, dims) = (index >= 3, index % 3 + 1);
         let list = |name: &str| attrs.get(name).and_then(AttrValue::as_ints).unwrap_or_default();
         let flag = |name: &str| attrs.get(name).and_then(AttrValue::as_bool).unwrap_or(false);
@@ -109,12 +109,18 @@ impl Windows {
             Some(layout) if layout == first(dims) => false,
             _ => return Err("its layout is neither channels first nor channels last".into()),
         };
-        if channels_last && !Machine::host().whole_windows_are_faster(&kernel) {
-            return Err("its windows are large: loops reduce one axis after the other".into());
-        }
-        let span = (kernel[dims - 1] - 1).saturating_mul(dilation[dims - 1]);
-        if !channels_last && span >= MOST_SPAN {
+        // With adjacent columns, the kernel combines one dim after the other.
+        let (columns, apart) = (kernel[dims - 1], dilation[dims - 1]);
+        let by_columns = match channels {
+            _ if !channels_last => takes_columns(columns, apart),
+            Some(n) => strides[dims - 1] == 1 && takes_columns(columns, apart.saturating_mul(n)),
+            None => false,
+        };
+        if !channels_last && !by_columns {
             return Err("its windows are wide".into());
+        }
+        if !by_columns && !Machine::host().whole_windows_are_faster(&kernel) {
+            return Err("its windows are large: loops reduce one axis after the other".into());
         }
         let elements = kernel.iter().fold(1i64, |n, &k| n.saturating_mul(k));
         let lists = [&kernel, &strides, &dilation, &padding];
@@ -144,7 +150,9 @@ impl Rule for Pool {
         let index = OPS.iter().position(|own| own == op);
         let x = site.func.list(*args)[0];
         let attrs = site.func.call_attrs(*attrs);
-        let windows = match index.map(|index| Windows::of(index, attrs)) {
+        let channels = site.func.ty(x).dims().and_then(|dims| dims.last());
+        let channels = channels.and_then(|&n| site.func.syms.as_int(n));
+        let windows = match index.map(|index| Windows::of(index, attrs, channels)) {
             Some(Ok(windows)) => windows,
             Some(Err(kept)) => return Ok(Err(kept)),
             None => return Ok(Err(Kept::NotApplicable)),
