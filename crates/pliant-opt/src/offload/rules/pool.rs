@@ -109,6 +109,12 @@ impl Windows {
             Some(layout) if layout == first(dims) => false,
             _ => return Err("its layout is neither channels first nor channels last".into()),
         };
+        let out_layout = attrs.get("out_layout").and_then(AttrValue::as_str);
+        if out_layout
+            .is_some_and(|own| attrs.get("layout").and_then(AttrValue::as_str) != Some(own))
+        {
+            return Err("its result has another layout".into());
+        }
         // With adjacent columns, the kernel combines one dim after the other.
         let (columns, apart) = (kernel[dims - 1], dilation[dims - 1]);
         let by_columns = match channels {
