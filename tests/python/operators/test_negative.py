@@ -142,7 +142,8 @@ def known_sizes(case: Case, _: Call) -> Iterator[Case]:
 ANY_SIZES = {
     *"abs acos acosh arange argmax argmin argsort asin asinh astype atan atanh bitwise_and bitwise_not bitwise_or".split(),
     *"bitwise_xor bucketize ceil clip collapse_sum_to cos cosh cumprod cumsum erf exp expand_dims eye eye_like".split(),
-    *"flatten flip floor full full_like hamming_window image.resize2d index_tensor isfinite isinf isnan".split(),
+    *"flatten flip floor full full_like hamming_window image.col2im image.resize2d index_tensor isfinite isinf".split(),
+    "isnan",
     *"layout_transform log logical_not max mean median meshgrid min negative nn.adaptive_avg_pool1d".split(),
     *"nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.batch_flatten".split(),
     *"nn.dropout nn.gelu nn.gelu_tanh nn.leakyrelu nn.log_softmax nn.max_pool1d nn.max_pool2d nn.max_pool3d".split(),

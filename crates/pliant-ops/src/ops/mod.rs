@@ -33,6 +33,7 @@ pub static GROUPS: &[&[OpDecl]] = &[
     binary::DECLS,
     create::DECLS,
     create::special::DECLS,
+    image::col2im::DECLS,
     image::grid::DECLS,
     image::resize::DECLS,
     index::DECLS,

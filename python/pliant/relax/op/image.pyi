@@ -13,6 +13,11 @@ def affine_grid(data: Operand, size: Operand, align_corners: bool = True) -> Exp
 
     Serves ONNX AffineGrid."""
 
+def col2im(data: Operand, size: Operand, strides: int | Sequence[int] = [1], padding: int | Sequence[int] = [0], dilation: int | Sequence[int] = [1]) -> Expr:
+    """Sums patches (planes, patch dims, positions of patches) at their positions in images (planes, size), for any number of spatial dims. Elements outside of an image are dropped.
+
+    Serves ONNX Col2Im."""
+
 def grid_sample(data: Operand, grid: Operand, method: str = "bilinear", layout: str = "NCHW", padding_mode: str = "zeros", align_corners: bool = False) -> Expr:
     """Images (n, c, h, w) or (n, c, d, h, w) at the places of a grid (n, 2, ...) or (n, 3, ...): x, y and z of each element of the result, where -1 and 1 are the centres of the outermost pixels (align_corners) or their outer edges. Outside are zeros, the pixels at the border, or the image mirrored ("reflection").
 

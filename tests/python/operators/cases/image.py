@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -301,13 +302,62 @@ def affine_grid(a: Array, size: tuple[int, ...], align: bool) -> Array:
     return np.einsum("bij,j...->bi...", a.astype("f8"), mesh.reshape(n + 1, *size)).astype(a.dtype)
 
 
-CASES: list[Case] = [*resizes(), *grids()]
+def summed(
+    size: tuple[int, ...], strides: Sequence[int], pads: Sequence[int], dilation: Sequence[int]
+) -> Callable[[Array], Array]:
+    """Sums patches at their positions in images."""
+    n = len(size)
+
+    def reference(a: Array) -> Array:
+        out = np.zeros((a.shape[0], *size), "f8")
+        for at in np.ndindex(*a.shape[1:]):
+            to = tuple(at[n + k] * strides[k] + at[k] * dilation[k] - pads[k] for k in range(n))
+            if all(0 <= i < m for i, m in zip(to, size, strict=True)):
+                out[(slice(None), *to)] += a[(slice(None), *at)]
+        return out.astype(a.dtype)
+
+    return reference
+
+
+def patches() -> list[Case]:
+    more = {"sizes": (0, 1, 2, 3, 7), "cancels": True}
+    strided = "strides=[2, 1], padding=[1, 0, 0, 2], dilation=[1, 2]"
+    return [
+        Case("col2im", (x("n", 3, "v", 4, "w"),), "R.image.col2im(x, (5, 6))", summed((5, 6), [1, 1], [0, 0], [1, 1]), **more),
+        Case(
+            "col2im_strided",
+            (x("n", "k", 2, "v", "w"),),
+            f"R.image.col2im(x, (5, 6), {strided})",
+            summed((5, 6), [2, 1], [1, 0], [1, 2]),
+            **more,
+        ),
+        Case("col2im_1d", (x("n", "k", "w"),), "R.image.col2im(x, (9,), padding=2)", summed((9,), [1], [2], [1]), **more),
+        Case(
+            "col2im_of_symbols",
+            (x("n", 2, 2, "v", "w"), y("h", "k")),
+            "R.image.col2im(x, (h, k), strides=3)",
+            lambda a, b: summed(b.shape, [3, 3], [0, 0], [1, 1])(a),
+            **more,
+        ),
+        Case(
+            "col2im_half",
+            (Param("x", "float16", ("n", 3, 3, 4, 4), None),),
+            "R.image.col2im(x, (6, 6))",
+            summed((6, 6), [1, 1], [0, 0], [1, 1]),
+            cancels=True,
+        ),
+    ]
+
+
+CASES: list[Case] = [*resizes(), *grids(), *patches()]
 
 image = x("n", 2, "h", "w")
 grid = f32("g", "n", 2, 3, 3)
 REFUSED: list[Refused] = [
     Refused("resize2d_rank", (x("n", 2, "h"),), "R.image.resize2d(x, (2, 2))", "data must have 4 dims"),
     Refused("resize3d_rank", (image,), "R.image.resize3d(x, (2, 2, 2))", "data must have 5 dims"),
+    Refused("col2im_rank", (image,), "R.image.col2im(x, (2, 2))", "data must have 5 dims for images of 2 spatial dims"),
+    Refused("col2im_strides", (image,), "R.image.col2im(x, (2,), strides=[1, 1])", "data must have 3 dims"),
     Refused("resize2d_size", (image,), "R.image.resize2d(x, (2, 2, 2))", "size has 3 values, but 1 or 2 are needed"),
     Refused("resize2d_negative", (image,), "R.image.resize2d(x, (2, -2))", "the size -2 is negative"),
     Refused(

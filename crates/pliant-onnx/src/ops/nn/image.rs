@@ -6,7 +6,7 @@ use pliant_sym::Sym;
 
 use super::window::{check_pads, check_sizes};
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{Converted, Node};
 use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -152,9 +152,12 @@ fn corners(n: &mut Node<'_, '_>, boxes: Expr) -> Result<Expr, Problem> {
 /// image.
 fn col2im(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
-    let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
+    let dims = n.dims(x)?;
     let (image, block) = (n.sizes_input(1, None)?, n.sizes_input(2, None)?);
     let axes = image.len();
+    if axes == 0 {
+        return Err(Problem::invalid("the image has no dims"));
+    }
     let list = |n: &Node<'_, '_>, name: &str, count: usize, value: i64| {
         let given = n.attrs().ints(name)?;
         Ok::<_, Problem>(given.map_or_else(|| vec![value; count], <[i64]>::to_vec))
@@ -170,54 +173,20 @@ fn col2im(n: &mut Node<'_, '_>) -> Converted {
     let syms = &mut n.func().syms;
     let patch = syms.product(block.iter().copied());
     let channels = syms.floordiv(dims[1], patch);
-    let total = syms.product(image.iter().copied());
     let planes = syms.mul(dims[0], channels);
-    let elements = syms.mul(patch, dims[2]);
-    let one = syms.int(1);
-    // For each element of a patch and each position, its index in the image. Elements outside the
-    // image get the index after the last pixel.
-    let mut target = n.scalar(0i64)?;
-    let mut inside: Option<Expr> = None;
+    let mut patches = vec![planes];
+    patches.extend(&block);
     for k in 0..axes {
-        let places = places_of(n, image[k], block[k], (strides[k], dilations[k]), &pads, k);
-        let within = n.iota(block[k])?;
-        let within = n.along(within, k, 2 * axes)?;
-        let step = n.scalar(dilations[k])?;
-        let within = n.op("relax.multiply", &[within, step])?;
-        let place = n.iota(places)?;
-        let place = n.along(place, k + axes, 2 * axes)?;
-        let step = n.scalar(strides[k])?;
-        let place = n.op("relax.multiply", &[place, step])?;
-        let at = n.op("relax.add", &[within, place])?;
-        let before = n.scalar(pads[k])?;
-        let at = n.op("relax.subtract", &[at, before])?;
-        let (none, size) = (n.scalar(0i64)?, n.size(image[k])?);
-        let (low, high) =
-            (n.op("relax.greater_equal", &[at, none])?, n.op("relax.less", &[at, size])?);
-        let fits = n.op("relax.logical_and", &[low, high])?;
-        inside = Some(match inside {
-            None => fits,
-            Some(before) => n.op("relax.logical_and", &[before, fits])?,
-        });
-        target = n.op("relax.multiply", &[target, size])?;
-        target = n.op("relax.add", &[target, at])?;
+        patches.push(places_of(n, image[k], block[k], (strides[k], dilations[k]), &pads, k));
     }
-    let inside = inside.ok_or_else(|| Problem::invalid("the image has no dims"))?;
-    let behind = n.size(total)?;
-    let target = n.op("relax.where", &[inside, target, behind])?;
-    let target = n.reshape(target, &[one, elements])?;
-    let shape = n.func().shape(&[planes, elements]);
-    let target = n.op("relax.broadcast_to", &[target, shape])?;
-    let columns = n.reshape(x, &[planes, elements])?;
-    let zero = n.number(0.0, dtype)?;
-    let longer = n.func().syms.add(total, one);
-    let empty = n.full(&[planes, longer], zero)?;
-    let attrs = ints_attr("axis", 1).with("reduction", AttrValue::str("add"));
-    let y = n.op_with("relax.scatter_elements", &[empty, target, columns], attrs)?;
-    let none = n.func().syms.int(0);
-    let y = n.slice_axis(y, 1, none, total)?;
-    let mut whole = vec![dims[0], channels];
-    whole.extend(image);
+    let patches = n.reshape(x, &patches)?;
+    let size = n.func().shape(&image);
+    let attrs = Attrs::default()
+        .with("strides", AttrValue::ints(strides))
+        .with("padding", AttrValue::ints(pads))
+        .with("dilation", AttrValue::ints(dilations));
+    let y = n.op_with("relax.image.col2im", &[patches, size], attrs)?;
+    let whole = [&[dims[0], channels], image.as_slice()].concat();
     Ok(vec![n.reshape(y, &whole)?.into()])
 }
 

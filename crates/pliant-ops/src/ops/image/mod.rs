@@ -1,5 +1,6 @@
 //! Operators on images, one file per family.
 
+pub mod col2im;
 mod cubic;
 pub mod grid;
 pub mod resize;

@@ -13,4 +13,4 @@ pub mod pad;
 pub mod pool;
 pub mod shuffle;
 pub mod softmax;
-mod window;
+pub(crate) mod window;

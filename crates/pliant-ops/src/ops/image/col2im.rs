@@ -1,0 +1,122 @@
+//! Sums patches at their positions in an image, the inverse of im2col.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use super::super::nn::window::Window;
+use super::super::rows::Rows;
+use super::super::statistical::accumulator;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::te::{self, Body, Expr, Tensor};
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[OpDecl::new(
+    "relax.image.col2im",
+    infer,
+    "Sums patches (planes, patch dims, positions of patches) at their positions in images (planes, size), for any number \
+     of spatial dims. Elements outside of an image are dropped.",
+)
+.operands(&["data", "size: size"])
+.attrs(&[
+    ("strides", Default::Ints(&[1])),
+    ("padding", Default::Ints(&[0])),
+    ("dilation", Default::Ints(&[1])),
+])
+.te(Pattern::Opaque, te_col2im)
+.onnx(&["Col2Im"])];
+
+fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let (data, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
+    if data.dtype.is_some_and(|d| d.is_bool()) {
+        return Err(ctx.error("sums of bool are not defined"));
+    }
+    let Some(n) = sizes.ndim else { return Ok(ctx.make(None, None, data.dtype)) };
+    if n == 0 || data.ndim.is_some_and(|ndim| ndim != 2 * n + 1) {
+        let ty = ctx.ty_text(0);
+        return Err(ctx.error(format!(
+            "data must have {} dims for images of {n} spatial dims, but is {ty}",
+            2 * n + 1
+        )));
+    }
+    Window::read(ctx, n)?;
+    let dims = data.dims.zip(sizes.dims).map(|(data, sizes)| [&data[..1], &sizes].concat());
+    Ok(ctx.make(dims, Some(n + 1), data.dtype))
+}
+
+fn te_col2im(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeError> {
+    let (x, shape, dtype) = (ctx.tensor(0)?, ctx.out_shape(0)?, ctx.out_dtype(0)?);
+    let n = shape.len() - 1;
+    let window = Window::read(&ctx.infer(), n)?;
+    let wide = accumulator(dtype);
+    Ok(te::extern_("col2im", &[(shape.clone(), dtype)], |b, out| {
+        let mut planes = Rows::new(&[shape[0].clone(), te::int(1)], 1);
+        planes.len = x.shape()[1..].iter().fold(te::int(1), |len, d| len * d);
+        // Half-precision sums would lose small addends to a large sum.
+        let image = |b: &mut Body| (wide != dtype).then(|| b.alloc("image", &shape[1..], wide));
+        planes.each(b, image, |b, image, plane| {
+            let at = |i: &[Expr]| [plane, i].concat();
+            let index = |i: &[Expr]| if image.is_some() { i.to_vec() } else { at(i) };
+            let sums = image.as_ref().unwrap_or(&out[0]);
+            b.for_each(&shape[1..], |b, i| b.store(sums, &index(i), &te::const_of(0.0, wide)));
+            let patches = Patches { x: &x, window: &window, size: &shape[1..], plane };
+            b.for_each(&x.shape()[1..=n], |b, within| {
+                patches.add(b, within, &mut Vec::new(), &mut Vec::new(), &|b, i, value| {
+                    let i = index(i);
+                    b.store(sums, &i, &(sums.at(&i) + te::cast(value, wide)));
+                });
+            });
+            if let Some(image) = image {
+                b.for_each(&shape[1..], |b, i| b.store(&out[0], &at(i), &image.at(i)));
+            }
+        });
+    }))
+}
+
+/// The patches of one image.
+struct Patches<'a> {
+    /// All patches.
+    x: &'a Tensor,
+    window: &'a Window,
+    /// The size of the image.
+    size: &'a [Expr],
+    /// The index of the image.
+    plane: &'a [Expr],
+}
+
+impl Patches<'_> {
+    /// Loops over the positions of patches in the remaining dims, and calls `add` with the index in the image and the value of each
+    /// element that is `within` its patch. `positions` and `index` are those of the dims before.
+    fn add(
+        &self,
+        b: &mut Body,
+        within: &[Expr],
+        positions: &mut Vec<Expr>,
+        index: &mut Vec<Expr>,
+        add: &dyn Fn(&mut Body, &[Expr], &Expr),
+    ) {
+        let k = positions.len();
+        if k == self.size.len() {
+            let at = [self.plane, within, positions].concat();
+            return add(b, index, &self.x.at(&at));
+        }
+        let (stride, size) = (self.window.strides[k], &self.size[k]);
+        let shift = &within[k] * self.window.dilation[k] - self.window.pads[k].0;
+        let shift = b.let_("shift", &shift);
+        // The first position whose element is inside of the image, and the number of such positions.
+        let first = te::maximum(&te::ceildiv(&-&shift, &te::int(stride)), &te::int(0));
+        let first = b.let_("first", &first);
+        let start = b.let_("start", &(&first * stride + &shift));
+        b.assert(&te::ge(&start, &te::int(0)), "a patch lies outside of its image");
+        let left = &self.x.shape()[1 + self.size.len() + k] - &first;
+        let fits = te::ceildiv(&(size - &start), &te::int(stride));
+        b.for_("i", &te::maximum(&te::minimum(&left, &fits), &te::int(0)), |b, i| {
+            positions.push(&first + i);
+            index.push(&start + i * stride);
+            self.add(b, within, positions, index, add);
+            positions.pop();
+            index.pop();
+        });
+    }
+}

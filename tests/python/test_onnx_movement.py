@@ -1,0 +1,63 @@
+"""Operators that move data, at sizes where they run in parallel and in vectors: scatters, patches,
+caches, paddings, non-constant sizes, concatenation of many parts, and nonzero elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+from onnx_models import model_of, node
+
+import pliant
+from pliant.error import PliantError, ShapeError
+
+F32, I64 = np.float32, np.int64
+
+
+def first(made: Any, *arrays: Any, opset: int = 24, **constants: np.ndarray) -> np.ndarray:
+    """The result of a node for inputs a, b, c with symbolic sizes, and constants."""
+    feeds = {name: np.asarray(a) for name, a in zip("abcdefgh", arrays, strict=False)}
+    inputs = {
+        name: (helper.np_dtype_to_tensor_dtype(a.dtype), [f"{name}{k}" for k in range(a.ndim)]) for name, a in feeds.items()
+    }
+    model = pliant.compile(model_of([made], inputs, list(made.output), constants, opset=opset), allow_specialization=True)
+    return np.asarray(model.run(None, feeds)[0])
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* would be fixed")
+RNG = np.random.default_rng(0)
+
+
+# ---- patches ----
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_patches_are_summed_in_their_image(stride: int, dilation: int, dtype: str) -> None:
+    image, block, pads = (13, 11), (3, 2), (2, 0, 1, 3)
+    places = [(image[k] + pads[k] + pads[k + 2] - dilation * (block[k] - 1) - 1) // stride + 1 for k in (0, 1)]
+    x = RNG.integers(-4, 5, (2, 3, *block, *places)).astype(dtype)
+    want = np.zeros((2, 3, *image), dtype)
+    for y, z, i, j in np.ndindex(*block, *places):
+        row, column = i * stride + y * dilation - pads[0], j * stride + z * dilation - pads[1]
+        if 0 <= row < image[0] and 0 <= column < image[1]:
+            want[:, :, row, column] += x[:, :, y, z, i, j]
+    made = node("Col2Im", "a b c", "y", strides=[stride] * 2, dilations=[dilation] * 2, pads=list(pads))
+    columns = x.reshape(2, 3 * block[0] * block[1], -1)
+    np.testing.assert_array_equal(first(made, columns, I64(image), I64(block)), want)
+    np.testing.assert_array_equal(first(made, columns, b=I64(image), c=I64(block)), want)
+
+
+def test_patches_of_one_and_three_dims() -> None:
+    x = np.arange(2 * 3 * 5, dtype=F32).reshape(2, 3, 5)
+    want = np.zeros((2, 1, 7), F32)
+    for k in range(3):
+        want[:, 0, k : k + 5] += x[:, k]
+    np.testing.assert_array_equal(first(node("Col2Im", "a b c", "y"), x, b=I64([7]), c=I64([3])), want)
+    x = RNG.integers(0, 5, (1, 8, 8)).astype(F32)
+    want = np.zeros((1, 1, 3, 3, 3), F32)
+    for at, value in np.ndenumerate(x.reshape(2, 2, 2, 2, 2, 2)):
+        want[(0, 0, *(at[k] + at[k + 3] for k in range(3)))] += value
+    np.testing.assert_array_equal(first(node("Col2Im", "a b c", "y"), x, b=I64([3, 3, 3]), c=I64([2, 2, 2])), want)
