@@ -30,6 +30,71 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* would be fixed")
 RNG = np.random.default_rng(0)
 
 
+# ---- scatters ----
+
+COMBINE = {"none": lambda a, b: b, "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+
+
+@pytest.mark.parametrize("reduction", COMBINE)
+@pytest.mark.parametrize("row", [(), (1,), (3,), (32,), (100,), (2, 40), (1, 33)])
+def test_rows_of_equal_indices_are_scattered_in_order(reduction: str, row: tuple[int, ...]) -> None:
+    data, updates = (RNG.integers(-3, 4, (n, *row)).astype(F32) for n in (50, 300))
+    indices = RNG.integers(-50, 50, (300, 1))
+    want = data.copy()
+    for i, update in zip(indices[:, 0], updates, strict=True):
+        want[i] = COMBINE[reduction](want[i], update)
+    made = node("ScatterND", "a b c", "y", reduction=reduction)
+    np.testing.assert_array_equal(first(made, data, indices, updates), want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "bool"])
+def test_rows_of_other_types_are_scattered(dtype: str) -> None:
+    data, updates = (RNG.integers(0, 2, (n, 70)).astype(dtype) for n in (20, 90))
+    indices = RNG.integers(0, 20, (90, 1))
+    want = data.copy()
+    for i, update in zip(indices[:, 0], updates, strict=True):
+        want[i] = update
+    np.testing.assert_array_equal(first(node("ScatterND", "a b c", "y"), data, indices, updates), want)
+
+
+@pytest.mark.parametrize("shape", [(0, 40), (5, 0), (5, 40)])
+@pytest.mark.parametrize("count", [0, 3])
+def test_scatters_of_nothing(shape: tuple[int, int], count: int) -> None:
+    data, updates = np.ones(shape, F32), np.zeros((count, shape[1]), F32)
+    made = node("ScatterND", "a b c", "y")
+    indices = np.zeros((count, 1), I64)
+    if count and not shape[0] and shape[1]:
+        with pytest.raises(PliantError, match="out of range"):
+            first(made, data, indices, updates)
+        return
+    want = data.copy()
+    if shape[0]:
+        want[indices[:, 0]] = 0
+    np.testing.assert_array_equal(first(made, data, indices, updates), want)
+
+
+@pytest.mark.parametrize("index", [50, -51, 2**40])
+def test_rows_out_of_range_are_an_error(index: int) -> None:
+    indices = np.zeros((300, 1), I64)
+    indices[200] = index
+    with pytest.raises(PliantError, match="out of range"):
+        first(node("ScatterND", "a b c", "y"), np.zeros((50, 64), F32), indices, np.zeros((300, 64), F32))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_elements_are_scattered_along_each_axis(axis: int, reduction: str) -> None:
+    data = RNG.integers(-3, 4, (9, 40, 37)).astype(F32)
+    updates = RNG.integers(-3, 4, (7, 30, 33)).astype(F32)
+    indices = RNG.integers(-data.shape[axis], data.shape[axis], updates.shape)
+    want = data.copy()
+    for at in np.ndindex(updates.shape):
+        to = (*at[:axis], indices[at], *at[axis + 1 :])
+        want[to] = COMBINE[reduction](want[to], updates[at])
+    made = node("ScatterElements", "a b c", "y", axis=axis, reduction=reduction)
+    np.testing.assert_array_equal(first(made, data, indices, updates), want)
+
+
 # ---- patches ----
 
 @pytest.mark.parametrize("stride", [1, 2, 3])

@@ -4,6 +4,7 @@ pub mod dynamic;
 pub mod gather;
 pub mod safe;
 pub mod scatter;
+mod updates;
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;

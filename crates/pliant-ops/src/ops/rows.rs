@@ -7,7 +7,7 @@ use pliant_ir::tir::Intrin;
 use crate::te::{self, Body, Expr, Tensor, Ty};
 
 /// Minimum number of elements whose rows are worth distributing to another thread.
-const GRAIN: i64 = 2048;
+pub(super) const GRAIN: i64 = 2048;
 
 /// The rows of a tensor along an axis.
 pub(super) struct Rows {
@@ -71,6 +71,25 @@ impl Rows {
             });
         });
     }
+}
+
+/// Emits parallel loops over all indices of a shape. The innermost loop runs over the last dim.
+pub(super) fn each_element(b: &mut Body, shape: &[Expr], write: impl FnOnce(&mut Body, &[Expr])) {
+    if let [len] = shape {
+        let size = te::int(8 * GRAIN);
+        return b.parallel("chunk", &te::ceildiv(len, &size), |b, chunk| {
+            let first = b.let_("first", &(chunk * &size));
+            b.for_("i", &te::minimum(&size, &(len - &first)), |b, i| write(b, &[first + i]));
+        });
+    }
+    if shape.is_empty() {
+        return write(b, &[]);
+    }
+    // Decomposing a position into indices takes about as long as copying 16 elements, so the last two of many dims are looped over.
+    let (outer, inner) = shape.split_at(shape.len() - if shape.len() > 3 { 2 } else { 1 });
+    let mut rows = Rows::new(&[outer, &[te::int(1)]].concat(), outer.len());
+    rows.len = inner.iter().fold(te::int(1), |len, d| len * d);
+    rows.each(b, |_| (), |b, (), row| b.for_each(inner, |b, i| write(b, &[row, i].concat())));
 }
 
 /// Calls the row kernel `what` for the given type, with the elements of the row, numbers, and

@@ -9,6 +9,7 @@ use pliant_ir::{DType, Sym};
 
 use super::gather::{beside, beside_checks, index_dims, joined, tuple_len};
 use super::safe;
+use super::updates::{Updates, row_at, scatter};
 use crate::broadcast::{Target, broadcast_dims};
 use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
@@ -65,68 +66,6 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Injective, te_slice_scatter),
 ];
 
-/// An update of one element.
-fn apply(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction: &str) {
-    let old = to.at(at);
-    let update = te::cast(update, to.dtype());
-    let new = match reduction {
-        "add" | "mean" => &old + &update,
-        "mul" if to.dtype().is_bool() => te::and(&old, &update),
-        "mul" => te::binary(te::BinOp::Mul, &old, &update),
-        "min" => te::minimum(&old, &update),
-        "max" => te::maximum(&old, &update),
-        _ => update,
-    };
-    b.store(to, at, &new);
-}
-
-/// The statements of a scatter: the checks, a copy of data, then each update. A mean is divided at
-/// the end.
-fn scatter(
-    name: &str,
-    data: &Tensor,
-    reduction: &str,
-    (updates, checks): (&[Expr], &[te::Check]),
-    mut write: impl FnMut(&mut Body, &[Expr], &mut dyn FnMut(&mut Body, &[Expr], &Expr)),
-) -> Vec<Tensor> {
-    let (shape, dtype) = (data.shape().to_vec(), data.dtype());
-    let mean = reduction == "mean";
-    te::extern_(name, &[(shape.clone(), dtype)], |b, out| {
-        for check in checks {
-            b.assert(&check.cond, check.message.clone());
-        }
-        let counts = mean.then(|| b.alloc("counts", &shape, DType::Int64));
-        // Half-precision sums would lose small addends to a large sum.
-        let wide = super::super::statistical::accumulator(dtype);
-        let sums = matches!(reduction, "mean" | "add" | "mul") && wide != dtype;
-        let sums = sums.then(|| b.alloc("sums", &shape, wide));
-        let to = sums.as_ref().unwrap_or(&out[0]);
-        b.for_each(&shape, |b, i| {
-            b.store(to, i, &data.at(i));
-            if let Some(counts) = &counts {
-                b.store(counts, i, &te::int(1));
-            }
-        });
-        b.for_each(updates, |b, i| {
-            write(b, i, &mut |b, at, update| {
-                apply(b, to, at, update, reduction);
-                if let Some(counts) = &counts {
-                    b.store(counts, at, &(counts.at(at) + 1));
-                }
-            });
-        });
-        if let Some(counts) = &counts {
-            b.for_each(&shape, |b, i| {
-                let (sum, count) = (to.at(i), te::cast(&counts.at(i), wide));
-                let mean = if dtype.is_float() { sum / count } else { te::floordiv(&sum, &count) };
-                b.store(&out[0], i, &mean);
-            });
-        } else if let Some(sums) = &sums {
-            b.for_each(&shape, |b, i| b.store(&out[0], i, &te::cast(&sums.at(i), dtype)));
-        }
-    })
-}
-
 fn reduction(ctx: &InferCtx<'_>) -> Result<&'static str, InferError> {
     let found = REDUCTIONS[ctx.choice("reduction", REDUCTIONS)?];
     if found != "update" && found != "mul" && ctx.tensor(0)?.dtype.is_some_and(DType::is_bool) {
@@ -175,13 +114,15 @@ fn te_scatter_elements(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (op, trusted) = (ctx.decl.name, ctx.trusted);
     let checks = beside_checks(ctx, &at, &dims, axis);
     let shape = indices.shape().to_vec();
-    Ok(scatter("scatter_elements", &x, reduction, (&shape, &checks), |b, i, put| {
-        let size = &x.shape()[axis];
-        let place = safe::checked(b, op, trusted, (axis, &indices.at(i), size));
+    let target = |b: &mut Body, i: &[Expr]| {
+        let place = safe::checked(b, op, trusted, (axis, &indices.at(i), &x.shape()[axis]));
         let mut to: Vec<Expr> = i.iter().zip(x.shape()).map(|(i, d)| safe::clamp(i, d)).collect();
         to[axis] = place;
-        put(b, &to, &updates.at(i));
-    }))
+        to
+    };
+    let split = (0..shape.len()).find(|&k| k != axis && !shape[k].is_const(1));
+    let written = Updates { shape: &shape, lead: shape.len(), split, checks: &checks };
+    Ok(scatter("scatter_elements", &x, reduction, &written, &target, &|i| updates.at(i)))
 }
 
 // ---- scatter_nd ----
@@ -209,15 +150,15 @@ fn te_scatter_nd(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (x, indices, updates) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor_of_dims(2, &want)?);
     let (op, trusted) = (ctx.decl.name, ctx.trusted);
     let shape = updates.shape().to_vec();
-    Ok(scatter("scatter_nd", &x, reduction, (&shape, &[]), |b, i, put| {
-        let mut to = Vec::with_capacity(x.ndim());
-        for k in 0..len {
-            let index = indices.at(&[&i[..lead], &[te::int(k as i64)]].concat());
-            to.push(safe::checked(b, op, trusted, (k, &index, &x.shape()[k])));
-        }
-        to.extend_from_slice(&i[lead..]);
-        put(b, &to, &updates.at(i));
-    }))
+    let target = |b: &mut Body, i: &[Expr]| {
+        let index = |k: usize| indices.at(&[i, &[te::int(k as i64)]].concat());
+        (0..len)
+            .map(|k| row_at(b, op, trusted, (k, &index(k), &x.shape()[k])))
+            .collect::<Vec<Expr>>()
+    };
+    let split = Updates::row_dim(&shape, lead);
+    let written = Updates { shape: &shape, lead, split, checks: &[] };
+    Ok(scatter("scatter_nd", &x, reduction, &written, &target, &|i| updates.at(i)))
 }
 
 // ---- index_put ----
@@ -257,14 +198,14 @@ fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (op, trusted, lead) = (ctx.decl.name, ctx.trusted, lead.len());
     let reduction = if accumulate { "add" } else { "update" };
     let checks = [joined.checks(ctx), target.checks(ctx)].concat();
-    Ok(scatter("index_put", &x, reduction, (&shape, &checks), |b, i, put| {
-        let mut to = Vec::with_capacity(x.ndim());
-        for (k, (t, size)) in indices.iter().zip(x.shape()).enumerate() {
-            to.push(safe::checked(b, op, trusted, (k, &t.at(&i[..lead]), size)));
-        }
-        to.extend_from_slice(&i[lead..]);
-        put(b, &to, &values.at(i));
-    }))
+    let target = |b: &mut Body, i: &[Expr]| {
+        let each = indices.iter().zip(x.shape()).enumerate();
+        each.map(|(k, (t, size))| row_at(b, op, trusted, (k, &t.at(i), size)))
+            .collect::<Vec<Expr>>()
+    };
+    let split = Updates::row_dim(&shape, lead);
+    let written = Updates { shape: &shape, lead, split, checks: &checks };
+    Ok(scatter("index_put", &x, reduction, &written, &target, &|i| values.at(i)))
 }
 
 // ---- slice_scatter ----

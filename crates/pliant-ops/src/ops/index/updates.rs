@@ -1,0 +1,172 @@
+//! The loops of a scatter: a copy of the data, then the updates in row-major order, in parallel where they cannot meet.
+
+use pliant_tensor::DType;
+
+use super::super::rows::{GRAIN, each_element};
+use super::super::statistical::accumulator;
+use super::safe;
+use crate::te::{self, Body, Expr, Tensor};
+
+/// Writes one update. Its arguments are the indices in the result and in the updates.
+type Put<'a> = dyn Fn(&mut Body, &[Expr], &[Expr]) + 'a;
+
+/// An update of one element.
+fn apply(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction: &str) {
+    let old = to.at(at);
+    let update = te::cast(update, to.dtype());
+    let new = match reduction {
+        "add" | "mean" => &old + &update,
+        "mul" if to.dtype().is_bool() => te::and(&old, &update),
+        "mul" => te::binary(te::BinOp::Mul, &old, &update),
+        "min" => te::minimum(&old, &update),
+        "max" => te::maximum(&old, &update),
+        _ => update,
+    };
+    b.store(to, at, &new);
+}
+
+/// The updates of a scatter.
+pub(super) struct Updates<'a> {
+    /// The dims of the updates.
+    pub(super) shape: &'a [Expr],
+    /// The number of leading dims, each of whose indices has a target. The remaining dims are those of a row that is written there.
+    pub(super) lead: usize,
+    /// The dim, if any, whose index is also that of an element in the result. Updates with different indices are independent.
+    pub(super) split: Option<usize>,
+    /// Checks of the operands.
+    pub(super) checks: &'a [te::Check],
+}
+
+/// Maximum number of parts into which an inner dim is split. Each part reads the targets of all rows.
+const INNER_PARTS: i64 = 8;
+
+/// The elements of a cache line of 4-byte elements, the least width of a part of a row.
+const LINE: i64 = 16;
+
+impl Updates<'_> {
+    /// The first dim of the rows that may have several elements.
+    pub(super) fn row_dim(shape: &[Expr], lead: usize) -> Option<usize> {
+        (lead..shape.len()).find(|&k| !shape[k].is_const(1))
+    }
+
+    /// The number of indices of the split dim that are worth a part of their own.
+    fn step(&self, k: usize) -> Expr {
+        let others = self.shape.iter().enumerate().filter(|&(i, _)| i != k);
+        let each = others.fold(te::int(1), |n, (_, d)| n * d);
+        let mut step = te::ceildiv(&te::int(GRAIN), &te::maximum(&each, &te::int(1)));
+        if k > 0 {
+            step = te::maximum(&step, &te::ceildiv(&self.shape[k], &te::int(INNER_PARTS)));
+        }
+        let inner = self.shape[k + 1..].iter().fold(te::int(1), |n, d| n * d);
+        let line = te::ceildiv(&te::int(LINE), &te::maximum(&inner, &te::int(1)));
+        te::ceildiv(&step, &line) * line
+    }
+
+    /// Loops over the updates in row-major order, and in parallel over parts of the split dim. `target` returns the leading indices
+    /// in the result for the leading indices of an update, and `put` gets the whole indices in the result and in the updates.
+    fn each(
+        &self,
+        b: &mut Body,
+        target: &dyn Fn(&mut Body, &[Expr]) -> Vec<Expr>,
+        put: &Put<'_>,
+    ) {
+        let Some(k) = self.split else { return self.part(b, None, target, put) };
+        let (size, step) = (&self.shape[k], b.let_("step", &self.step(k)));
+        b.parallel("part", &te::ceildiv(size, &step), |b, part| {
+            let first = b.let_("first", &(part * &step));
+            // Asserted once per part rather than for each element.
+            let inside = te::and(&te::ge(&first, &te::int(0)), &te::lt(&first, size));
+            b.assert(&inside, "a part lies outside of the updates");
+            let size = te::minimum(&step, &(size - &first));
+            self.part(b, Some((k, first, size)), target, put);
+        });
+    }
+
+    /// One part of [`each`](Self::each): the split dim, and the first and the number of its indices.
+    fn part(
+        &self,
+        b: &mut Body,
+        part: Option<(usize, Expr, Expr)>,
+        target: &dyn Fn(&mut Body, &[Expr]) -> Vec<Expr>,
+        put: &Put<'_>,
+    ) {
+        let mut shape = self.shape.to_vec();
+        if let Some((k, _, size)) = &part {
+            shape[*k] = size.clone();
+        }
+        let index = |i: &[Expr], from: usize| {
+            let mut index = i.to_vec();
+            if let Some((k, first, _)) = &part
+                && (from..from + i.len()).contains(k)
+            {
+                index[k - from] = first + &i[k - from];
+            }
+            index
+        };
+        b.for_each(&shape[..self.lead], |b, i| {
+            let lead = index(i, 0);
+            let to = target(b, &lead);
+            b.for_each(&shape[self.lead..], |b, i| {
+                let row = index(i, self.lead);
+                put(b, &[&to[..], &row].concat(), &[lead, row].concat());
+            });
+        });
+    }
+}
+
+/// The statements of a scatter: the checks, a copy of data, then each update. A mean is divided at
+/// the end.
+pub(super) fn scatter(
+    name: &str,
+    data: &Tensor,
+    reduction: &str,
+    updates: &Updates<'_>,
+    target: &dyn Fn(&mut Body, &[Expr]) -> Vec<Expr>,
+    value: &dyn Fn(&[Expr]) -> Expr,
+) -> Vec<Tensor> {
+    let (shape, dtype) = (data.shape().to_vec(), data.dtype());
+    let mean = reduction == "mean";
+    te::extern_(name, &[(shape.clone(), dtype)], |b, out| {
+        for check in updates.checks {
+            b.assert(&check.cond, check.message.clone());
+        }
+        let counts = mean.then(|| b.alloc("counts", &shape, DType::Int64));
+        // Half-precision sums would lose small addends to a large sum.
+        let wide = accumulator(dtype);
+        let sums = matches!(reduction, "mean" | "add" | "mul") && wide != dtype;
+        let sums = sums.then(|| b.alloc("sums", &shape, wide));
+        let to = sums.as_ref().unwrap_or(&out[0]);
+        each_element(b, &shape, |b, i| b.store(to, i, &data.at(i)));
+        if let Some(counts) = &counts {
+            each_element(b, &shape, |b, i| b.store(counts, i, &te::int(1)));
+        }
+        updates.each(b, target, &|b, at, i| {
+            apply(b, to, at, &value(i), reduction);
+            if let Some(counts) = &counts {
+                b.store(counts, at, &(counts.at(at) + 1));
+            }
+        });
+        if let Some(counts) = &counts {
+            each_element(b, &shape, |b, i| {
+                let (sum, count) = (to.at(i), te::cast(&counts.at(i), wide));
+                let mean = if dtype.is_float() { sum / count } else { te::floordiv(&sum, &count) };
+                b.store(&out[0], i, &mean);
+            });
+        } else if let Some(sums) = &sums {
+            each_element(b, &shape, |b, i| b.store(&out[0], i, &te::cast(&sums.at(i), dtype)));
+        }
+    })
+}
+
+/// The checked index along an axis at which a row is written.
+pub(super) fn row_at(
+    b: &mut Body,
+    op: &str,
+    trusted: bool,
+    (axis, index, size): (usize, &Expr, &Expr),
+) -> Expr {
+    let place = safe::checked(b, op, trusted, (axis, index, size));
+    // Asserted once per row rather than for each of its elements.
+    b.assert(&te::lt(&place, size), format!("{op}: axis {axis} is empty"));
+    place
+}
