@@ -95,6 +95,35 @@ def test_elements_are_scattered_along_each_axis(axis: int, reduction: str) -> No
     np.testing.assert_array_equal(first(made, data, indices, updates), want)
 
 
+# ---- caches ----
+
+@pytest.mark.parametrize("axis", [1, 2, -1])
+@pytest.mark.parametrize("mode", ["linear", "circular"])
+@pytest.mark.parametrize("length", [0, 1, 5])
+def test_updates_of_a_cache_begin_at_their_indices(axis: int, mode: str, length: int) -> None:
+    cache = RNG.standard_normal((3, 8, 9, 10)).astype(F32)
+    shape = list(cache.shape)
+    shape[axis] = length
+    update = RNG.standard_normal(shape).astype(F32)
+    starts = np.array([0, 2, 3 if mode == "linear" else 47])
+    want = cache.copy()
+    for b, start in enumerate(starts):
+        for k in range(length):
+            to = (start + k) % cache.shape[axis]
+            np.moveaxis(want[b], axis - 1 if axis > 0 else axis, 0)[to] = np.moveaxis(
+                update[b], axis - 1 if axis > 0 else axis, 0
+            )[k]
+    made = node("TensorScatter", "a b c", "y", axis=axis, mode=mode)
+    np.testing.assert_array_equal(first(made, cache, update, starts), want)
+
+
+def test_updates_beyond_the_end_of_a_cache_are_an_error() -> None:
+    made = node("TensorScatter", "a b c", "y", axis=1)
+    cache, update = np.zeros((2, 5, 3), F32), np.ones((2, 2, 3), F32)
+    with pytest.raises(PliantError, match="2 updates at position 4 of axis 1 of size 5"):
+        first(made, cache, update, I64([0, 4]))
+
+
 # ---- patches ----
 
 @pytest.mark.parametrize("stride", [1, 2, 3])

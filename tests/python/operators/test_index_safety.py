@@ -80,6 +80,13 @@ INDEXING = [
     Indexing("R.index_tensor(x, (i,))", V, (X, vector(-4, 3)), (X, vector(0, 9)), AXIS),
     Indexing("R.scatter_elements(x, i, i, axis=0)", V, (X, vector(-4, 3)), (X, vector(0, 9)), AXIS),
     Indexing("R.scatter_nd(x, i, u)", T + U, (X, vector(3)[:, None], vector(1)), (X, vector(9)[:, None], vector(1)), AXIS),
+    Indexing(
+        "R.tensor_scatter(x, u, i, axis=1)",
+        'x: R.Tensor(("n", 4), "int64"), u: R.Tensor(("n", 1), "int64"), i: R.Tensor(("n",), "int64")',
+        (X[None], vector(1)[None], vector(3)),
+        (X[None], vector(1)[None], vector(9)),
+        "1 updates at position 9 of axis 1 of size 4",
+    ),
     Indexing("R.index_put(x, (i,), i)", V, (X, vector(-4, 3)), (X, vector(0, 9)), AXIS),
     Indexing(
         "R.reverse_sequence(x, i, seq_axis=0, batch_axis=1)",

@@ -1,7 +1,6 @@
 //! Gather and scatter operators with non-constant indices.
 
-use pliant_ir::relax::Expr;
-use pliant_ir::{AttrValue, Attrs};
+use pliant_ir::{AttrValue, Attrs, DType};
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
@@ -185,40 +184,31 @@ fn tensor_scatter(n: &mut Node<'_, '_>) -> Converted {
     if axis == 0 {
         return Err(Problem::attribute("attribute 'axis' must not be the batch"));
     }
-    // Transpose batch and sequence to the front, so that (batch, position) is an index.
-    let mut order: Vec<usize> = vec![0, axis];
-    order.extend((1..dims.len()).filter(|&a| a != axis));
-    let mut back = vec![0; order.len()];
-    order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
-    let (cache, update) = (n.permute(cache, &order)?, n.permute(update, &order)?);
-    let (batch, length) = (dims[0], n.dims_from(update, 2)?[1]);
+    let length = n.dims_from(update, dims.len())?[axis];
     let text = "its update has {} places, but its cache {}";
     n.require_at_most(length, dims[axis], text)?;
-    let one = n.func().syms.int(1);
-    let mut places = n.iota(length)?;
-    places = n.reshape(places, &[one, length])?;
-    if let Some(first) = n.optional(2)? {
-        let first = n.reshape(first, &[batch, one])?;
-        let first = n.cast(first, pliant_ir::DType::Int64)?;
-        let none = n.scalar(0i64)?;
-        let counted = n.op("relax.greater_equal", &[first, none])?;
-        n.require(counted, "'write_indices' must not be negative, but are {}", &[first])?;
-        places = n.op("relax.add", &[places, first])?;
-    }
-    if circular {
-        let size = n.size(dims[axis])?;
-        places = n.op("relax.floor_mod", &[places, size])?;
-    }
-    let rows = n.iota(batch)?;
-    let rows = n.reshape(rows, &[batch, one])?;
-    let shape = n.func().shape(&[batch, length]);
-    let mut parts = Vec::with_capacity(2);
-    for part in [rows, places] {
-        let wide: Expr = n.op("relax.broadcast_to", &[part, shape])?;
-        parts.push(n.reshape(wide, &[batch, length, one])?);
-    }
-    let indices = n.concat(&parts, 2)?;
-    let attrs = Attrs::default().with("reduction", AttrValue::str("update"));
-    let y = n.op_with("relax.scatter_nd", &[cache, indices, update], attrs)?;
-    Ok(vec![n.permute(y, &back)?.into()])
+    let first = match n.optional(2)? {
+        Some(first) => {
+            let first = n.cast(first, DType::Int64)?;
+            let none = n.scalar(0i64)?;
+            let counted = n.op("relax.greater_equal", &[first, none])?;
+            n.require(counted, "'write_indices' must not be negative, but are {}", &[first])?;
+            first
+        }
+        None => {
+            let zero = n.number(0.0, DType::Int64)?;
+            n.full(&dims[..1], zero)?
+        }
+    };
+    let first = match circular {
+        true => {
+            // An axis of size 0 has no positions, so nothing is written.
+            let (size, one) = (n.size(dims[axis])?, n.scalar(1i64)?);
+            let size = n.op("relax.maximum", &[size, one])?;
+            n.op("relax.floor_mod", &[first, size])?
+        }
+        false => first,
+    };
+    let attrs = ints_attr("axis", axis as i64).with("circular", AttrValue::Bool(circular));
+    Ok(vec![n.op_with("relax.tensor_scatter", &[cache, update, first], attrs)?.into()])
 }

@@ -1,5 +1,6 @@
 //! Selection of elements by index and by range.
 
+pub mod cache;
 pub mod dynamic;
 pub mod gather;
 pub mod safe;

@@ -37,6 +37,7 @@ pub static GROUPS: &[&[OpDecl]] = &[
     image::grid::DECLS,
     image::resize::DECLS,
     index::DECLS,
+    index::cache::DECLS,
     index::gather::DECLS,
     index::scatter::DECLS,
     index::dynamic::DECLS,

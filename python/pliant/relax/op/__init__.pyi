@@ -805,6 +805,11 @@ def tanh(x: Operand) -> Expr:
 
     Serves ONNX Tanh."""
 
+def tensor_scatter(data: Operand, updates: Operand, starts: Operand, axis: int | Sequence[int] = -2, circular: bool = False) -> Expr:
+    """data with updates put at positions starts[i] and following along the axis, for each i of the first dim. With circular, the positions continue at 0 after the last. Updates must fit, and starts must be positions.
+
+    Serves ONNX TensorScatter."""
+
 def tensor_to_shape(x: Operand) -> Expr:
     """The shape whose dims are the elements."""
 

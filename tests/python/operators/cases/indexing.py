@@ -111,6 +111,22 @@ def sliced(start: int, end: int, step: int) -> Callable[..., Any]:
     return reference
 
 
+def cached(circular: bool) -> Callable[..., Any]:
+    def reference(a: Array, u: Array, starts: Array) -> Any:
+        (size, count), out = (a.shape[1], u.shape[1]), a.copy()
+        if count > size:
+            return Refusal("relax.tensor_scatter: ", written="updates are longer than data")
+        last = size - 1 if circular else size - count
+        if count and starts.size and (starts.min() < 0 or starts.max() > last):
+            return Refusal("relax.tensor_scatter: ")
+        for b, start in enumerate(starts):
+            for k in range(count):
+                out[b, (start + k) % size] = u[b, k]
+        return out
+
+    return reference
+
+
 def reversed_sequences(a: Array, n: Array) -> Any:
     if n.size and (n.min() < 0 or n.max() > a.shape[1]):
         return Refusal("relax.reverse_sequence: the length ")
@@ -195,6 +211,17 @@ CASES: list[Case] = [
         sliced(1, 6, 2),
         sizes=(0, 1, 2, 3, 8),
         runs=30,
+    ),
+    *(
+        Case(
+            f"tensor_scatter_{circular}",
+            (x("n", "m", 2), y("n", "k", 2), index("i", "n", low=-1, high=4)),
+            f"R.tensor_scatter(x, y, i, axis=1, circular={circular})",
+            cached(circular),
+            sizes=(0, 1, 2, 3, 7),
+            runs=40,
+        )
+        for circular in (False, True)
     ),
     Case(
         "take_nan",

@@ -1,0 +1,108 @@
+//! Updates of the caches of keys and values of attention.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+use pliant_tensor::Failed;
+
+use super::safe;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::prove;
+use crate::rules::{operand_types, require_integer, shared_dim};
+use crate::te::{self, Check, Expr, Tensor};
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[OpDecl::new(
+    "relax.tensor_scatter",
+    infer,
+    "data with updates put at positions starts[i] and following along the axis, for each i of the first dim. With circular, \
+     the positions continue at 0 after the last. Updates must fit, and starts must be positions.",
+)
+.operands(&["data", "updates", "starts: index"])
+.attrs(&[("axis", Default::Int(-2)), ("circular", Default::Bool(false))])
+.te(Pattern::Injective, te_tensor_scatter)
+.onnx(&["TensorScatter"])];
+
+/// The axis along which positions are counted: any but the first.
+fn axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
+    match ctx.axis("axis", ndim)? {
+        0 => Err(ctx.error("the axis must not be the first one")),
+        axis => Ok(axis),
+    }
+}
+
+fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let (data, updates, starts) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?);
+    ctx.same_dtype(0, 1)?;
+    require_integer(ctx, 2, &starts)?;
+    ctx.bool("circular")?;
+    if starts.ndim.is_some_and(|n| n != 1)
+        || data.ndim.zip(updates.ndim).is_some_and(|(a, b)| a != b)
+    {
+        return Err(ctx.error(format!(
+            "starts must have 1 dim, and updates as many as data: {}",
+            operand_types(ctx)
+        )));
+    }
+    let Some(own) = &data.dims else { return Ok(ctx.like(&data, data.dtype)) };
+    let axis = axis(ctx, own.len())?;
+    let mut pairs: Vec<_> = starts.dims.iter().map(|starts| (own[0], starts[0])).collect();
+    if let Some(new) = &updates.dims {
+        pairs.extend((0..own.len()).filter(|&k| k != axis).map(|k| (own[k], new[k])));
+        if prove::at_most(ctx.func, new[axis], own[axis]) == Some(false) {
+            let text = operand_types(ctx);
+            return Err(
+                ctx.error(format!("updates are longer than data along axis {axis}: {text}"))
+            );
+        }
+    }
+    for (a, b) in pairs {
+        if shared_dim(ctx, a, b).is_none() {
+            let (a, b) = (ctx.dim(a), ctx.dim(b));
+            let text = operand_types(ctx);
+            return Err(ctx.error(format!("dims {a} and {b} must be equal: {text}")));
+        }
+    }
+    Ok(ctx.like(&data, data.dtype))
+}
+
+fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeError> {
+    let (dims, new) = (ctx.dims(0)?, ctx.dims(1)?);
+    let infer = ctx.infer();
+    let (axis, circular) = (axis(&infer, dims.len())?, infer.bool("circular")?);
+    let mut part = dims.clone();
+    part[axis] = new[axis];
+    let (x, updates) = (ctx.tensor(0)?, ctx.tensor_of_dims(1, &part)?);
+    let starts = ctx.tensor_of_dims(2, &dims[..1])?;
+    let (size, len) = (x.shape()[axis].clone(), updates.shape()[axis].clone());
+    let start = |i: &Expr| safe::as_int64(&starts.at(std::slice::from_ref(i)));
+    let out = te::compute(x.shape().to_vec(), "T_tensor_scatter", |i| {
+        let from = &i[axis] - start(&i[0]);
+        let from = match circular {
+            true => te::select(&te::lt(&from, &te::int(0)), &(&from + &size), &from),
+            false => from,
+        };
+        let hit = te::and(&te::ge(&from, &te::int(0)), &te::lt(&from, &len));
+        let mut at = i.to_vec();
+        at[axis] = from;
+        te::if_then_else(&hit, &updates.at(&at), &x.at(i))
+    });
+    let op = ctx.decl.name;
+    let message = format!("{op}: {{1}} updates at position {{0}} of axis {axis} of size {{2}}");
+    let fits = safe::check(&x.shape()[..1], |i| {
+        let start = start(&i[0]);
+        // With circular, updates fit anywhere if they are not longer than the axis.
+        let last = if circular { &size - 1 } else { &size - &len };
+        let fits = te::and(&te::ge(&start, &te::int(0)), &te::le(&start, &last));
+        let fits = te::or(&fits, &te::eq(&len, &te::int(0)));
+        (
+            te::explain(&fits, &[start, len.clone(), size.clone()]),
+            Failed::Index.mark(&message).into(),
+        )
+    });
+    let short = te::explain(&te::le(&len, &size), &[len.clone(), size.clone()]);
+    let message = format!("{op}: {{0}} updates along axis {axis} of size {{1}}").into();
+    let out = out.with_check(Check { axes: Vec::new(), cond: short, message });
+    Ok(vec![if ctx.trusted { out } else { out.with_check(fits) }])
+}
