@@ -11,7 +11,7 @@ from onnx import helper
 from onnx_models import INT64, model_of, node
 
 import pliant
-from pliant.error import AssertionFailed, CompileError
+from pliant.error import AssertionFailed, CompileError, PliantError
 
 F16, F32, F64, I16, I32 = np.float16, np.float32, np.float64, np.int16, np.int32
 
@@ -186,6 +186,24 @@ def test_updates_of_a_cache_fit_it() -> None:
         first(made, cache, np.ones((1, 4, 1), F32), np.int64([0]), opset=24)
     with pytest.raises(AssertionFailed, match="must not be negative"):
         first(made, cache, update, np.int64([-1]), opset=24)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint32"])
+@pytest.mark.parametrize("count", [1, 3, 64, 5001])
+def test_integers_are_divided_towards_zero(dtype: str, count: int) -> None:
+    limits = np.iinfo(dtype)
+    special = [limits.min, limits.min + 1, 0, 1, 7, limits.max - 1, limits.max]
+    rng = np.random.default_rng(count)
+    a, b = (np.where(rng.random(count) < 0.5, rng.choice(special, count), rng.integers(-99, 99, count)).astype(dtype) for _ in "ab")
+    b[b == 0] = 1
+    exact = [(int(x), int(y), abs(int(x)) // abs(int(y)) * (1 if (x < 0) == (y < 0) else -1)) for x, y in zip(a, b, strict=True)]
+    want = np.array([(q + 2**63) % 2**64 - 2**63 for _, _, q in exact]).astype(dtype)
+    np.testing.assert_array_equal(first(node("Div", "a b", "y"), a, b), want)
+    rest = np.array([x - q * y for x, y, q in exact]).astype(dtype)
+    np.testing.assert_array_equal(first(node("Mod", "a b", "y", fmod=1), a, b), rest)
+    b[count // 2] = 0
+    with pytest.raises(PliantError, match="division by zero"):
+        first(node("Div", "a b", "y"), a, b)
 
 
 def test_ranges_are_counted_in_wide_numbers() -> None:

@@ -11,7 +11,7 @@ use crate::function::{FuncGen, Gen, internal};
 use crate::value::{V, chunk, clif, packable};
 
 /// The message of an integer division by zero.
-const DIV_ZERO: &str = "ZeroDivisionError: integer division by zero";
+pub const DIV_ZERO: &str = "ZeroDivisionError: integer division by zero";
 
 /// Whether results never need rounding to the type of the operands.
 fn exact(op: BinOp) -> bool {
@@ -139,6 +139,9 @@ impl FuncGen<'_, '_> {
             return Some(V::X(each(self, one)));
         }
         let signed = ty.dtype.is_int();
+        if (op, ty.dtype) == (BinOp::Div, DType::Int32) {
+            return Some(V::X(self.divide_int32(&x, &y)));
+        }
         if let Some(cc) = int_cc(op, signed) {
             // The machine has no unsigned comparison of 64-bit lanes.
             if bits == 64 && !signed && !matches!(op, BinOp::Eq | BinOp::Ne) {

@@ -120,7 +120,7 @@ impl FuncGen<'_, '_> {
     }
 
     /// Converts chunks of 32-bit integers to chunks of float64.
-    fn doubles(&mut self, chunks: Vec<Value>, signed: bool) -> Rc<[Value]> {
+    pub fn doubles(&mut self, chunks: Vec<Value>, signed: bool) -> Rc<[Value]> {
         let halves = chunks.into_iter().flat_map(|c| {
             let high = self.upper_half(c);
             [c, high].map(|c| {

@@ -23,6 +23,7 @@ mod access_checks;
 mod arith;
 mod body;
 mod cast;
+mod division;
 mod entry;
 mod expr;
 mod function;

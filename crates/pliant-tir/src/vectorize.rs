@@ -35,6 +35,18 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
+/// Whether an operator is a division or a remainder.
+pub(crate) fn is_division(op: BinOp) -> bool {
+    matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod)
+}
+
+/// Whether a division has a vector form: of floats, and of int32, as float64. Constant divisors become multiplications of scalars,
+/// which are faster.
+pub(crate) fn divides_in_vectors(f: &PrimFunc, op: BinOp, a: Expr, b: Expr) -> bool {
+    let dtype = f.expr_ty(a).dtype;
+    op == BinOp::Div && (dtype.is_float() || dtype == DType::Int32 && f.as_int(b).is_none())
+}
+
 /// Whether a loop body calls a packed function, an extern function or a kernel, which must run once per iteration.
 fn calls_out(f: &PrimFunc, body: Stmt) -> bool {
     let mut found = false;
@@ -190,11 +202,7 @@ impl Vectorizer {
             }
             _ => {}
         }
-        let slow = !ty.dtype.is_float()
-            && matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
-        if slow
-            || (ty.dtype.is_float() && matches!(op, BinOp::Mod | BinOp::FloorMod | BinOp::FloorDiv))
-        {
+        if is_division(op) && !divides_in_vectors(f, op, a, b) {
             return None;
         }
         let (a, b) = (self.widen(f, a), self.widen(f, b));

@@ -151,23 +151,7 @@ fn divide(n: &mut Node<'_, '_>) -> Converted {
         return Ok(vec![folded]);
     }
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
-    let dtype = n.dtype(a)?;
-    if !dtype.is_integer() {
-        return Ok(vec![n.op("relax.divide", &[a, b])?.into()]);
-    }
-    let down = n.op("relax.floor_divide", &[a, b])?;
-    if dtype.is_uint() {
-        return Ok(vec![down.into()]);
-    }
-    // Add 1 if the quotient is negative and not exact.
-    let (zero, one) = (n.number(0.0, dtype)?, n.number(1.0, dtype)?);
-    let rest = n.op("relax.floor_mod", &[a, b])?;
-    let uneven = n.op("relax.not_equal", &[rest, zero])?;
-    let (minus_a, minus_b) = (n.op("relax.less", &[a, zero])?, n.op("relax.less", &[b, zero])?);
-    let negative = n.op("relax.not_equal", &[minus_a, minus_b])?;
-    let up = n.op("relax.logical_and", &[uneven, negative])?;
-    let next = n.op("relax.add", &[down, one])?;
-    Ok(vec![n.op("relax.where", &[up, next, down])?.into()])
+    Ok(vec![n.op("relax.divide", &[a, b])?.into()])
 }
 
 /// With `fmod = 1` the remainder has the sign of the dividend, else that of the divisor.
@@ -181,19 +165,12 @@ fn modulo(n: &mut Node<'_, '_>) -> Converted {
     if truncated && dtype.is_float() {
         return Ok(vec![rest_of_floats(n, a, b)?.into()]);
     }
-    let rest = n.op("relax.floor_mod", &[a, b])?;
     if !truncated || dtype.is_uint() {
-        return Ok(vec![rest.into()]);
+        return Ok(vec![n.op("relax.floor_mod", &[a, b])?.into()]);
     }
-    // Subtract the divisor if the remainder does not have the sign of the dividend.
-    let zero = n.number(0.0, dtype)?;
-    let some = n.op("relax.not_equal", &[rest, zero])?;
-    let (minus_a, minus_rest) =
-        (n.op("relax.less", &[a, zero])?, n.op("relax.less", &[rest, zero])?);
-    let differs = n.op("relax.not_equal", &[minus_a, minus_rest])?;
-    let moves = n.op("relax.logical_and", &[some, differs])?;
-    let moved = n.op("relax.subtract", &[rest, b])?;
-    Ok(vec![n.op("relax.where", &[moves, moved, rest])?.into()])
+    let quotient = n.op("relax.divide", &[a, b])?;
+    let whole = n.op("relax.multiply", &[quotient, b])?;
+    Ok(vec![n.op("relax.subtract", &[a, whole])?.into()])
 }
 
 /// The remainder with the sign of the dividend. The remainder of the magnitudes is exact, because

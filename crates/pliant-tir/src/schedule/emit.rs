@@ -14,6 +14,7 @@ use super::stage::{Axis, Body, Init, Stage, is_var};
 use super::{partial, split, tiled, tiles, transposed};
 use crate::guards;
 use crate::inline::cost;
+use crate::vectorize::{divides_in_vectors, is_division};
 use crate::walk::{for_each_value, uses_any};
 
 /// The minimum number of operations that is worth a thread: those of a microsecond.
@@ -135,11 +136,8 @@ pub(super) fn vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool
             Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel | Intrin::AddressOf,
             ..,
         ) => ok = false,
-        ExprData::Binary(op, a, _) => {
-            let float = f.expr_ty(*a).dtype.is_float();
-            let division =
-                matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
-            ok &= !division || float && *op == BinOp::Div || !uses(e);
+        ExprData::Binary(op, a, b) => {
+            ok &= !is_division(*op) || divides_in_vectors(f, *op, *a, *b) || !uses(e);
         }
         _ => {}
     });
