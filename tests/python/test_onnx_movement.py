@@ -155,3 +155,20 @@ def test_patches_of_one_and_three_dims() -> None:
     for at, value in np.ndenumerate(x.reshape(2, 2, 2, 2, 2, 2)):
         want[(0, 0, *(at[k] + at[k + 3] for k in range(3)))] += value
     np.testing.assert_array_equal(first(node("Col2Im", "a b c", "y"), x, b=I64([3, 3, 3]), c=I64([2, 2, 2])), want)
+
+
+# ---- nonzero elements ----
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("density", [0, 0.001, 0.5, 1])
+def test_nonzero_elements_of_many_chunks(dtype: str, density: float) -> None:
+    made = node("NonZero", "a", "y")
+    for shape in ((20_000,), (300, 41), (3, 1, 7000), (200, 3, 2, 11), (3, 0)):
+        x = (RNG.random(shape) < density).astype(dtype)
+        np.testing.assert_array_equal(first(made, x), np.stack(np.nonzero(x)))
+        np.testing.assert_array_equal(first(made, x.T), np.stack(np.nonzero(x.T)))
+
+
+def test_not_a_number_is_not_zero() -> None:
+    x = F32([0, np.nan, -0.0, -1, np.inf, 1e-45])
+    assert first(node("NonZero", "a", "y"), x).tolist() == [[1, 3, 4, 5]]

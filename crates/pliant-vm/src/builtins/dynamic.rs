@@ -41,11 +41,6 @@ fn keys(tensor: &Tensor) -> Result<Vec<u64>, VmError> {
     Ok(tensor.to_i64_vec()?.into_iter().map(|value| value as u64 ^ signed).collect())
 }
 
-/// The key of the element 0.
-fn zero_key(dtype: DType) -> u64 {
-    if dtype == DType::UInt64 { 0 } else { SIGN }
-}
-
 /// Creates an int64 tensor with the given values in pooled memory.
 fn int64_tensor(shape: &[i64], values: impl IntoIterator<Item = i64>) -> Result<Value, VmError> {
     let bytes: Vec<u8> = values.into_iter().flat_map(i64::to_ne_bytes).collect();
@@ -61,36 +56,6 @@ pub(super) fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Val
     // SAFETY: the storage is fresh, unshared and at least `size` bytes long.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), storage.as_ptr(), size) };
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
-}
-
-/// `nonzero(x)`: the indices of the elements that are not 0, as int64 of shape (rank of x, count).
-/// There is one row per dim, in row-major order. NaN counts as nonzero.
-pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
-    let tensor = args.tensor(0)?;
-    let (shape, zero) = (tensor.shape(), zero_key(tensor.dtype()));
-    // Memory for values, keys and indices.
-    let _lists = Reserved::new(tensor.numel().saturating_mul(24))?;
-    let keys = keys(tensor)?;
-    let mut found: Vec<i64> = Vec::new();
-    for (chunk, first) in keys.chunks(POLL_INTERVAL).zip((0..).step_by(POLL_INTERVAL)) {
-        args.check_interrupt()?;
-        let indices = (first..).zip(chunk).filter(|&(_, &key)| key != zero);
-        found.extend(indices.map(|(i, _)| i));
-    }
-    let size = found.len().saturating_mul(shape.len());
-    // Memory for the indices by dim, and for their bytes.
-    let _rows = Reserved::new(size.saturating_mul(16))?;
-    let mut step = tensor.numel() as i64;
-    let mut rows = list(size)?;
-    for &dim in shape {
-        // If a dim is 0, there are no indices, so nothing is divided by 0 below.
-        step /= dim.max(1);
-        for chunk in found.chunks(POLL_INTERVAL) {
-            args.check_interrupt()?;
-            rows.extend(chunk.iter().map(|&i| i / step % dim));
-        }
-    }
-    int64_tensor(&[shape.len() as i64, found.len() as i64], rows)
 }
 
 /// The slices of a tensor along an axis. Without an axis, every element is a slice.
@@ -291,6 +256,7 @@ mod tests {
     use pliant_exec::abi::KernelRuntime;
 
     use super::*;
+    use crate::builtins::nonzero::nonzero;
     use crate::builtins::slice::dynamic_strided_slice;
     use crate::link::Operand;
 

@@ -4,6 +4,7 @@ mod check;
 mod data;
 mod dynamic;
 mod inspect;
+mod nonzero;
 mod scalar;
 mod shape;
 mod slice;
@@ -87,7 +88,7 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.make_tuple", data::make_tuple),
     plain("vm.builtin.match_prim_value", shape::match_prim_value),
     plain("vm.builtin.match_shape", shape::match_shape),
-    plain("vm.builtin.nonzero", dynamic::nonzero),
+    plain("vm.builtin.nonzero", nonzero::nonzero),
     plain("vm.builtin.null_value", data::nothing),
     plain("vm.builtin.print", text::print),
     plain("vm.builtin.read_if_cond", data::read_if_cond),
