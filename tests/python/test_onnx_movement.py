@@ -157,6 +157,28 @@ def test_patches_of_one_and_three_dims() -> None:
     np.testing.assert_array_equal(first(node("Col2Im", "a b c", "y"), x, b=I64([3, 3, 3]), c=I64([2, 2, 2])), want)
 
 
+# ---- paddings ----
+
+@pytest.mark.parametrize("size", [1, 2, 5, 40])
+def test_wrapped_padding_repeats_elements(size: int) -> None:
+    x = RNG.standard_normal((2, size, size + 1)).astype(F32)
+    pads = np.array([0, 7, 1, 1, 3, 90])
+    want = np.pad(x, [(0, 1), (7, 3), (1, 90)], "wrap")
+    np.testing.assert_array_equal(first(node("Pad", "a b", "y", mode="wrap"), x, b=pads), want)
+    with pytest.raises(ShapeError, match="too small"):
+        first(node("Pad", "a b", "y", mode="wrap"), np.zeros((2, 0, 1), F32), b=pads)
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_negative_padding_crops_before_it_grows(mode: str) -> None:
+    x = RNG.standard_normal((4, 6, 9)).astype(F32)
+    want = np.pad(x[:, 2:, 1:-3], [(0, 0), (0, 2), (0, 0)], mode)
+    made = node("Pad", "a b", "y", mode=mode)
+    np.testing.assert_array_equal(first(made, x, b=np.array([0, -2, -1, 0, 2, -3])), want)
+    with pytest.raises(PliantError, match="it cuts"):
+        first(made, x[:, :, :3], b=np.array([0, -2, -1, 0, 2, -3]))
+
+
 # ---- nonzero elements ----
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "float32", "float64"])

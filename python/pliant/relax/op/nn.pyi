@@ -175,7 +175,7 @@ def nll_loss(predictions: Operand, targets: Operand, weights: Operand | None = N
     Serves ONNX NegativeLogLikelihoodLoss."""
 
 def pad(data: Operand, pad_width: Operand, pad_mode: str = "constant", pad_value: float = 0.0) -> Expr:
-    """More elements before and after each axis (before_1, after_1, before_2, ...), or fewer where a number is negative: pad_value (mode "constant"), the elements mirrored at the edge ("reflect"), the edge ("replicate" or "edge"), or the elements from the other end ("circular").
+    """More elements before and after each axis (before_1, after_1, before_2, ...), or fewer where a number is negative: pad_value (mode "constant"), the elements mirrored at the edge ("reflect"), the edge ("replicate" or "edge"), or the elements from the other end, repeatedly if there are more ("circular").
 
     As ``numpy.pad``.
 

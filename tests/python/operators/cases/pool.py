@@ -152,7 +152,7 @@ NUMPY_MODES = {"reflect": "reflect", "replicate": "edge", "edge": "edge", "circu
 
 def padded(a: Array, pairs: Sequence[tuple[int, int]], mode: str) -> Array | Refusal:
     for size, pair in zip(a.shape, pairs, strict=True):
-        need = {"reflect": max(pair) + 1, "circular": max(pair)}.get(mode, 1) if max(pair) > 0 else 0
+        need = {"reflect": max(pair) + 1}.get(mode, 1) if max(pair) > 0 else 0
         if size < need:
             return Refusal(f"it needs {need}")
     kept = [np.arange(size)[max(0, -b) : size - max(0, -e)] for size, (b, e) in zip(a.shape, pairs, strict=True)]
@@ -239,7 +239,7 @@ REFUSED: list[Refused] = [
     Refused("pad_odd", (x("n"),), "R.nn.pad(x, [1, 1, 1])", "two for each axis"),
     Refused("pad_mode", (x("n"),), 'R.nn.pad(x, [1, 1], "mirror")', "pad_mode must be one of"),
     Refused("pad_reflect", (x(3),), 'R.nn.pad(x, [3, 0], "reflect")', "is too small for padding 3 and 0"),
-    Refused("pad_circular", (x(3),), 'R.nn.pad(x, [0, 4], "circular")', "is too small for padding 0 and 4"),
+    Refused("pad_circular", (x(0),), 'R.nn.pad(x, [0, 4], "circular")', "is too small for padding 0 and 4"),
     Refused("pad_replicate", (x(0),), 'R.nn.pad(x, [0, 1], "replicate")', "is too small for padding"),
     Refused("pad_away", (x(3),), "R.nn.pad(x, [-2, -2])", "has too little to take away"),
     Refused("shuffle_rank", (x(4, 4),), "R.nn.pixel_shuffle(x, 2)", "data must have at least 3 dims"),

@@ -113,32 +113,9 @@ fn wrong_count(want: usize) -> Problem {
 }
 
 fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -> Converted {
-    let mut y = x;
-    for axis in 0..width.len() / 2 {
-        let (before, behind) = (width[2 * axis], width[2 * axis + 1]);
-        if before < 0 || behind < 0 {
-            let dims = n.dims(y)?;
-            let syms = &mut n.func().syms;
-            let (from, cut) = (syms.int((-before).max(0)), syms.int((-behind).max(0)));
-            let to = syms.sub(dims[axis], cut);
-            cuts(n, from, cut, dims[axis])?;
-            y = n.slice_axis(y, axis, from, to)?;
-        }
-    }
+    let y = cropped(n, x, width)?;
     let width: Vec<i64> = width.iter().map(|&w| w.max(0)).collect();
     if width.iter().all(|&w| w == 0) {
-        return Ok(vec![y.into()]);
-    }
-    if mode == "wrap" && may_go_round(n, y, &width)? {
-        for axis in 0..width.len() / 2 {
-            let syms = &mut n.func().syms;
-            let zero = syms.int(0);
-            let grow = (syms.int(width[2 * axis]), syms.int(width[2 * axis + 1]));
-            if grow != (zero, zero) {
-                let places = places(n, y, axis, grow, mode)?;
-                y = n.take(y, places, axis)?;
-            }
-        }
         return Ok(vec![y.into()]);
     }
     let mode = match mode {
@@ -153,15 +130,28 @@ fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -
     Ok(vec![n.op_with("relax.nn.pad", &[y], attrs)?.into()])
 }
 
-/// Whether an axis may grow by more than its size, so that its elements are repeated more than
-/// once.
-fn may_go_round(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<bool, Problem> {
+/// The slice that negative amounts leave. Ends are counted from the end of an axis, so that no size depends on a comparison.
+fn cropped(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<Expr, Problem> {
     let dims = n.dims(x)?;
-    let func = n.func();
-    Ok(dims.iter().zip(width.chunks(2)).any(|(&dim, grow)| {
-        let most = func.syms.int(grow[0].max(grow[1]));
-        pliant_ops::prove::at_most(func, most, dim) != Some(true)
-    }))
+    let [mut axes, mut begin, mut end] = [const { Vec::new() }; 3];
+    for (axis, &dim) in dims.iter().enumerate() {
+        let (before, behind) = (width[2 * axis].min(0), width[2 * axis + 1].min(0));
+        if (before, behind) == (0, 0) {
+            continue;
+        }
+        let syms = &mut n.func().syms;
+        let (from, cut) = (syms.int(-before), syms.int(-behind));
+        axes.push(syms.int(axis as i64));
+        begin.push(from);
+        end.push(syms.int(if behind == 0 { i64::MAX } else { behind }));
+        cuts(n, from, cut, dim)?;
+    }
+    if axes.is_empty() {
+        return Ok(x);
+    }
+    let steps = vec![n.func().syms.int(1); axes.len()];
+    let [axes, begin, end, steps] = [axes, begin, end, steps].map(|list| n.func().shape(&list));
+    n.op("relax.strided_slice", &[x, axes, begin, end, steps])
 }
 
 /// Requires that the cropped elements exist. Both ends are checked separately first, because their

@@ -20,7 +20,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     infer,
     "More elements before and after each axis (before_1, after_1, before_2, ...), or fewer where a number is negative: \
      pad_value (mode \"constant\"), the elements mirrored at the edge (\"reflect\"), the edge (\"replicate\" or \
-     \"edge\"), or the elements from the other end (\"circular\").",
+     \"edge\"), or the elements from the other end, repeatedly if there are more (\"circular\").",
 )
 .operands(&["data"])
 .attrs(&[
@@ -81,8 +81,7 @@ fn least(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)) -> Sym
     let need = match mode {
         Mode::Constant => return zero,
         Mode::Reflect => syms.add(most, one),
-        Mode::Replicate => one,
-        Mode::Circular => most,
+        Mode::Replicate | Mode::Circular => one,
     };
     match prove::at_most(ctx.func, one, most) {
         Some(true) => need,
@@ -128,19 +127,24 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, t.dtype))
 }
 
-/// The index in the data for index `i` of an axis of `n` elements.
+/// The index in the data for index `i` of an axis of `n` elements. Loops are split where the comparisons change, so that the inner
+/// elements are copied as vectors, without a division.
 fn source(mode: Mode, i: &Expr, n: &Expr) -> Expr {
     let (zero, last) = (te::int(0), n - 1);
     match mode {
         Mode::Constant => i.clone(),
-        Mode::Replicate => te::maximum(&zero, &te::minimum(i, &last)),
+        Mode::Replicate => {
+            let behind = te::select(&te::gt(i, &last), &last, i);
+            te::select(&te::lt(i, &zero), &zero, &behind)
+        }
         Mode::Reflect => {
             let behind = te::select(&te::gt(i, &last), &(&last * 2 - i), i);
             te::select(&te::lt(i, &zero), &-i, &behind)
         }
         Mode::Circular => {
-            let behind = te::select(&te::ge(i, n), &(i - n), i);
-            te::select(&te::lt(i, &zero), &(i + n), &behind)
+            let around = te::floormod(i, n);
+            let behind = te::if_then_else(&te::ge(i, n), &around, i);
+            te::if_then_else(&te::lt(i, &zero), &around, &behind)
         }
     }
 }
