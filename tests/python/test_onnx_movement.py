@@ -179,6 +179,17 @@ def test_negative_padding_crops_before_it_grows(mode: str) -> None:
         first(made, x[:, :, :3], b=np.array([0, -2, -1, 0, 2, -3]))
 
 
+# ---- sizes ----
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("sizes", [(2, 3, 9, 5), (2, 3, 4, 20), (4, 3, 9, 5)])
+def test_non_constant_sizes_resize_as_constant_ones(mode: str, sizes: tuple[int, ...]) -> None:
+    x, sizes = RNG.standard_normal((2, 3, 6, 10)).astype(F32), I64(sizes)
+    made = node("Resize", "a r s b", "y", mode=mode)
+    empty = {"r": np.array([], F32), "s": np.array([], F32)}
+    np.testing.assert_allclose(first(made, x, sizes, **empty), first(made, x, b=sizes, **empty), atol=1e-6)
+
+
 # ---- nonzero elements ----
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "float32", "float64"])

@@ -42,6 +42,7 @@ struct Spec {
 }
 
 /// The resizing of one axis.
+#[derive(Clone, Copy)]
 struct Axis {
     axis: usize,
     from: Sym,
@@ -320,9 +321,46 @@ fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Probl
 // ---- the result ----
 
 fn resized(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
-    if let Some(y) = as_image(n, x, spec, list)? {
-        return Ok(y);
+    if is_image(n, x, spec, list)? {
+        return image(n, x, spec, list);
     }
+    let spatial: Vec<Axis> = list.iter().copied().filter(|a| a.axis > 1).collect();
+    let others: Vec<Axis> = list.iter().copied().filter(|a| a.axis < 2).collect();
+    let by_sizes = others.iter().all(|a| matches!(a.scale, Scale::Sizes) && a.region.is_none());
+    if by_sizes && is_image(n, x, spec, &spatial)? {
+        return image_or_axes(n, x, spec, (list, &spatial, &others));
+    }
+    by_axes(n, x, spec, list)
+}
+
+/// Resizes an image whose non-constant sizes include those of batch and channels, which rarely differ from those of the data.
+fn image_or_axes(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    spec: &Spec,
+    (list, spatial, others): (&[Axis], &[Axis], &[Axis]),
+) -> Made {
+    let mut dims = n.dims(x)?;
+    let mut same: Option<Expr> = None;
+    for axis in others {
+        let (from, to) = (n.size(axis.from)?, n.size(axis.to)?);
+        let equal = n.op("relax.equal", &[from, to])?;
+        same = Some(match same {
+            None => equal,
+            Some(before) => n.op("relax.logical_and", &[before, equal])?,
+        });
+    }
+    let Some(same) = same else { return by_axes(n, x, spec, list) };
+    for axis in list {
+        dims[axis.axis] = axis.to;
+    }
+    let dims: Vec<Option<Sym>> = dims.into_iter().map(Some).collect();
+    let y = n.choose(same, |n| image(n, x, spec, spatial), |n| by_axes(n, x, spec, list))?;
+    n.with_dims(y, &dims)
+}
+
+/// Resizes one axis after another.
+fn by_axes(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
     let dtype = n.dtype(x)?;
     let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
     let mut y = if spec.mode == "nearest" { x } else { n.cast(x, wide)? };
@@ -361,45 +399,43 @@ fn resized(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
     Ok(y)
 }
 
-/// Uses the image resize operator, which handles all axes at once, for images with 2 or 3 spatial dims whose scales are constants
-/// or quotients of sizes.
-fn as_image(
-    n: &mut Node<'_, '_>,
-    x: Expr,
-    spec: &Spec,
-    list: &[Axis],
-) -> Result<Option<Expr>, Problem> {
-    let rank = n.rank(x)?;
-    let op = match rank {
-        4 => "relax.image.resize2d",
-        5 => "relax.image.resize3d",
-        _ => return Ok(None),
-    };
-    let constant = |a: &Axis| !matches!(a.scale, Scale::Run(_));
+/// Whether the image resize operator, which handles all axes at once, applies: to images with 2 or 3 spatial dims whose scales are
+/// constants or quotients of sizes.
+fn is_image(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Result<bool, Problem> {
     let one = n.func().syms.int(1);
+    let constant = |a: &Axis| !matches!(a.scale, Scale::Run(_));
     let spatial = |a: &Axis| a.axis > 1 || a.is_unchanged(one);
     let plain = list.iter().all(|a| a.region.is_none() && constant(a) && spatial(a));
     let averages = spec.mode != "nearest";
-    if !plain || spec.antialias || averages && !n.dtype(x)?.is_float() {
-        return Ok(None);
+    let rank = n.rank(x)?;
+    if !matches!(rank, 4 | 5) || !plain || spec.antialias || averages && !n.dtype(x)?.is_float() {
+        return Ok(false);
     }
-    let dims = n.dims(x)?;
+    let (scales, rounds) = image_scales(list, rank);
+    Ok(!rounds || scales.is_some())
+}
+
+/// The scales of the spatial dims if they are constants, and whether one is fractional. Integral scales equal the quotients of the
+/// sizes.
+fn image_scales(list: &[Axis], rank: usize) -> (Option<Vec<f64>>, bool) {
+    let scale = |k: usize| match list.iter().find(|a| a.axis == k).map(|a| a.scale) {
+        None => Some(1.0),
+        Some(Scale::Known(scale)) => Some(scale),
+        Some(_) => None,
+    };
+    let scales: Vec<Option<f64>> = (2..rank).map(scale).collect();
+    let rounds = scales.iter().flatten().any(|scale| scale.fract() != 0.0);
+    (scales.into_iter().collect(), rounds)
+}
+
+/// The call of the image resize operator.
+fn image(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
+    let (dims, rank) = (n.dims(x)?, n.rank(x)?);
+    let op = if rank == 4 { "relax.image.resize2d" } else { "relax.image.resize3d" };
     let axis = |axis: usize| list.iter().find(|a| a.axis == axis);
     let size: Vec<Sym> = (2..rank).map(|k| axis(k).map_or(dims[k], |a| a.to)).collect();
-    let scales: Vec<Option<f64>> = (2..rank)
-        .map(|k| match axis(k).map(|a| a.scale) {
-            None => Some(1.0),
-            Some(Scale::Known(scale)) => Some(scale),
-            Some(_) => None,
-        })
-        .collect();
-    // Integral scales equal the quotients of the sizes.
-    let rounds = scales.iter().flatten().any(|scale| scale.fract() != 0.0);
-    let scales: Option<Vec<AttrValue>> =
-        scales.into_iter().map(|scale| scale.map(AttrValue::float)).collect();
-    if rounds && scales.is_none() {
-        return Ok(None);
-    }
+    let (scales, rounds) = image_scales(list, rank);
+    let scales = scales.filter(|_| rounds);
     let size = n.func().shape(&size);
     let method = match spec.mode {
         "nearest" => "nearest_neighbor",
@@ -412,8 +448,13 @@ fn as_image(
         .with("rounding_method", AttrValue::str(spec.nearest))
         .with("cubic_alpha", AttrValue::float(spec.cubic))
         .with("cubic_exclude", AttrValue::Int(i64::from(spec.exclude)))
-        .with("scales", scales.filter(|_| rounds).map_or(AttrValue::None, AttrValue::List));
-    n.op_with(op, &[x, size], attrs).map(Some)
+        .with(
+            "scales",
+            scales.map_or(AttrValue::None, |s| {
+                AttrValue::List(s.into_iter().map(AttrValue::float).collect())
+            }),
+        );
+    n.op_with(op, &[x, size], attrs)
 }
 
 /// The position in the input for each element of the output, in float64.
