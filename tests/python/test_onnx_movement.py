@@ -190,6 +190,21 @@ def test_non_constant_sizes_resize_as_constant_ones(mode: str, sizes: tuple[int,
     np.testing.assert_allclose(first(made, x, sizes, **empty), first(made, x, b=sizes, **empty), atol=1e-6)
 
 
+# ---- concatenation ----
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_many_parts_are_joined_along_each_axis(axis: int) -> None:
+    shapes = [[5, 6, 7] for _ in range(70)]
+    for k, shape in enumerate(shapes):
+        shape[axis] = k % 4
+    parts = [RNG.standard_normal(shape).astype(F32) for shape in shapes]
+    names = [f"x{k}" for k in range(len(parts))]
+    inputs = {name: (1, [f"d{k}" if k != axis else name + "n" for k in range(3)]) for name in names}
+    model = pliant.compile(model_of([node("Concat", " ".join(names), "y", axis=axis)], inputs, ["y"], {}))
+    y = model.run(None, dict(zip(names, parts, strict=True)))[0]
+    np.testing.assert_array_equal(y, np.concatenate(parts, axis))
+
+
 # ---- nonzero elements ----
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "float32", "float64"])

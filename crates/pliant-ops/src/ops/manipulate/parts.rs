@@ -12,9 +12,10 @@ use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::flat_at;
 use crate::ops::index::safe;
+use crate::ops::rows::{Rows, each_element};
 use crate::prove;
 use crate::rules::{numel, shared_dim};
-use crate::te::{self, Check, Expr, Tensor};
+use crate::te::{self, Body, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
@@ -197,26 +198,41 @@ pub(super) const MOST_CHOICES: usize = 64;
 /// As [`MOST_CHOICES`], along the last axis, where the selection is done for each element.
 const MOST_CHOICES_OF_ELEMENTS: usize = 8;
 
-/// Copies parts one after another. The code size per part is constant.
+/// Copies parts one after another. The code size per part is constant. Rows before the axis are copied in parallel; without any,
+/// each part is.
 fn concat_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
     te::extern_("T_concat", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
         let size = b.let_("size", &shape[axis]);
-        let start = b.cell("start", &te::int(0));
-        for part in parts {
-            let own = &part.shape()[axis];
-            b.if_(&te::lt(&te::int(0), own), |b| {
-                let first = b.let_("first", &safe::clamp(&start.get(), &size));
-                let end = &first + own;
-                b.assert(&te::le(&end, &size), "relax.concat: the parts are more than the result");
-                b.for_each(part.shape(), |b, i| {
-                    let mut to = i.to_vec();
-                    to[axis] = &i[axis] + &first;
-                    b.store(&out[0], &to, &part.at(i));
-                });
-                b.set(&start, &end);
-            });
+        if axis == 0 {
+            return copy_parts(b, &out[0], parts, &size, &[]);
         }
+        let mut rows = Rows::new(&[&shape[..axis], &[te::int(1)]].concat(), axis);
+        rows.len = shape[axis..].iter().fold(te::int(1), |len, d| len * d);
+        rows.each(b, |_| (), |b, (), row| copy_parts(b, &out[0], parts, &size, row));
     })
+}
+
+/// Copies a row of each part, one after another along the following axis, whose size is given.
+fn copy_parts(b: &mut Body, out: &Tensor, parts: &[Tensor], size: &Expr, row: &[Expr]) {
+    let start = b.cell("start", &te::int(0));
+    for part in parts {
+        let shape = &part.shape()[row.len()..];
+        b.if_(&te::lt(&te::int(0), &shape[0]), |b| {
+            let first = b.let_("first", &safe::clamp(&start.get(), size));
+            let end = &first + &shape[0];
+            b.assert(&te::le(&end, size), "relax.concat: the parts are more than the result");
+            let copy = |b: &mut Body, i: &[Expr]| {
+                let to = [row, &[&i[0] + &first], &i[1..]].concat();
+                b.store(out, &to, &part.at(&[row, i].concat()));
+            };
+            // Vectors are often the few sizes of a shape.
+            match row.is_empty() && shape.len() > 1 {
+                true => each_element(b, shape, copy),
+                false => b.for_each(shape, copy),
+            }
+            b.set(&start, &end);
+        });
+    }
 }
 
 // ---- split ----
