@@ -97,6 +97,7 @@ def test_elements_are_scattered_along_each_axis(axis: int, reduction: str) -> No
 
 # ---- caches ----
 
+
 @pytest.mark.parametrize("axis", [1, 2, -1])
 @pytest.mark.parametrize("mode", ["linear", "circular"])
 @pytest.mark.parametrize("length", [0, 1, 5])
@@ -125,6 +126,7 @@ def test_updates_beyond_the_end_of_a_cache_are_an_error() -> None:
 
 
 # ---- patches ----
+
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("dilation", [1, 2])
@@ -159,6 +161,7 @@ def test_patches_of_one_and_three_dims() -> None:
 
 # ---- paddings ----
 
+
 @pytest.mark.parametrize("size", [1, 2, 5, 40])
 def test_wrapped_padding_repeats_elements(size: int) -> None:
     x = RNG.standard_normal((2, size, size + 1)).astype(F32)
@@ -181,6 +184,7 @@ def test_negative_padding_crops_before_it_grows(mode: str) -> None:
 
 # ---- sizes ----
 
+
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 @pytest.mark.parametrize("sizes", [(2, 3, 9, 5), (2, 3, 4, 20), (4, 3, 9, 5)])
 def test_non_constant_sizes_resize_as_constant_ones(mode: str, sizes: tuple[int, ...]) -> None:
@@ -191,6 +195,7 @@ def test_non_constant_sizes_resize_as_constant_ones(mode: str, sizes: tuple[int,
 
 
 # ---- concatenation ----
+
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_many_parts_are_joined_along_each_axis(axis: int) -> None:
@@ -206,6 +211,7 @@ def test_many_parts_are_joined_along_each_axis(axis: int) -> None:
 
 
 # ---- nonzero elements ----
+
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("density", [0, 0.001, 0.5, 1])

@@ -1,6 +1,8 @@
 //! Sequences whose length is known at run time, which are tuples, and optionals, which are a value
 //! or none.
 
+use std::ptr;
+
 use pliant_onnx::host;
 use pliant_tensor::{DType, Tensor, contiguous_strides};
 use pliant_vm::{CheckKind, Value, VmError};
@@ -126,30 +128,23 @@ pub(super) fn joined(parts: &[Tensor], axis: usize) -> Result<Tensor, VmError> {
     }
     shape[axis] = length;
     let out = Tensor::empty(&shape, first.dtype())?;
-    let outer: i64 = shape[..axis].iter().product();
-    let row = if outer == 0 { 0 } else { out.numel() as i64 / outer };
+    let outer = shape[..axis].iter().product::<i64>() as usize;
+    let row = out.nbytes().checked_div(outer).unwrap_or(0);
     let mut from = 0;
     for part in parts {
-        let chunk = if outer == 0 { 0 } else { part.numel() as i64 / outer };
-        if chunk == 0 {
-            continue;
-        }
         let part = part.to_contiguous()?;
-        for o in 0..outer {
-            let (to, source) = (run(&out, o * row + from, chunk)?, run(&part, o * chunk, chunk)?);
-            // SAFETY: the tensor is new and not shared.
-            unsafe { to.copy_from(&source)? };
+        let chunk = part.nbytes().checked_div(outer).unwrap_or(0);
+        // An empty part may have any number of rows.
+        for o in 0..if chunk == 0 { 0 } else { outer } {
+            // SAFETY: the parts make up the rows of the result, which is new and not shared.
+            unsafe {
+                let to = out.data_ptr().add(o * row + from);
+                ptr::copy_nonoverlapping(part.data_ptr().add(o * chunk), to, chunk);
+            }
         }
         from += chunk;
     }
     Ok(out)
-}
-
-/// A view of consecutive elements of a row-major tensor.
-fn run(whole: &Tensor, from: i64, count: i64) -> Result<Tensor, VmError> {
-    let dtype = whole.dtype();
-    let offset = whole.byte_offset() + if count == 0 { 0 } else { from as usize * dtype.size() };
-    Ok(Tensor::from_storage(whole.storage().clone(), offset, &[count], dtype)?)
 }
 
 /// The slices `from .. from + length` along an axis of a row-major tensor.
