@@ -17,7 +17,7 @@
 //! | [`product`] | the product kernels, for packed and for non-constant operands |
 //! | [`quantized`] | products of 8-bit integers |
 //! | [`recurrent`] | LSTM, GRU and plain recurrent layers of float32 |
-//! | [`rows`] | kernels on one row of elements: sorting, extremes, Fourier transforms |
+//! | [`rows`] | kernels on rows: sorting, positions of extremes, Fourier transforms |
 //! | [`rules`] | which implementation of a kernel runs for which shape, with measurements |
 //! | [`scalar`] | scalar elementary functions and number formats without machine instructions |
 //! | `scratch` | per-thread scratch memory that a kernel keeps between calls |
@@ -78,6 +78,9 @@ static ENTRIES: &[(&str, Entry)] = &[
     named::<quantized::Int8Conv>(),
     named::<quantized::Int8Product>(),
     named::<recurrent::call::Recurrent>(),
+    named::<rows::arg_reduce::ArgReduce>(),
+    named::<rows::fft::Fft>(),
+    named::<rows::sort::Sort>(),
     named::<softmax::Softmax>(),
     named::<transpose::Transpose>(),
 ];

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-use crate::rows::{extreme, fourier, order};
 use crate::{
     attention, convolution, epilogue, fused, quantized, scalar, symbols, tensor_arg, vector,
 };
@@ -64,52 +63,6 @@ macro_rules! table {
     };
 }
 
-/// Row kernels.
-fn rows() -> Vec<ExternFn> {
-    table! {
-        "pliant_row_order_int8" = order::order_i8: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_int8" = order::first_i8: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_extreme_int8" = extreme::extreme_i8: (I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_int16" = order::order_i16: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_int16" = order::first_i16: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_extreme_int16" = extreme::extreme_i16: (I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_int32" = order::order_i32: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_int32" = order::first_i32: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_extreme_int32" = extreme::extreme_i32: (I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_int64" = order::order_i64: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_int64" = order::first_i64: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_extreme_int64" = extreme::extreme_i64: (I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_uint8" = order::order_u8: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_uint8" = order::first_u8: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_extreme_uint8" = extreme::extreme_u8: (I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_uint16" = order::order_u16: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_uint16" = order::first_u16: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_extreme_uint16" = extreme::extreme_u16: (I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_uint32" = order::order_u32: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_uint32" = order::first_u32: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_extreme_uint32" = extreme::extreme_u32: (I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_uint64" = order::order_u64: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_uint64" = order::first_u64: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_extreme_uint64" = extreme::extreme_u64: (I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_float16" = order::order_f16: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_float16" = order::first_f16: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_bfloat16" = order::order_bf16: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_bfloat16" = order::first_bf16: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_float32" = order::order_f32: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_float32" = order::first_f32: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_extreme_float32" = extreme::extreme_f32: (I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_float64" = order::order_f64: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_float64" = order::first_f64: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_extreme_float64" = extreme::extreme_f64: (I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_order_bool" = order::order_u8: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_first_bool" = order::first_u8: (I64, I64, I64, Ptr, Ptr, Ptr) -> I64, true;
-        "pliant_row_extreme_bool" = extreme::extreme_u8: (I64, I64, Ptr, Ptr) -> I64, true;
-        "pliant_row_fourier_float32" = fourier::fourier_f32: (I64, I64, Ptr) -> I64, true;
-        "pliant_row_fourier_float64" = fourier::fourier_f64: (I64, I64, Ptr) -> I64, true;
-    }
-    .into()
-}
-
 /// Kernels that take the runtime and the address of a structure.
 fn structured() -> Vec<ExternFn> {
     let rows = [
@@ -146,7 +99,7 @@ fn epilogues() -> Vec<ExternFn> {
 }
 
 fn build() -> Vec<ExternFn> {
-    let mut all = [rows(), functions(), structured(), epilogues()].concat();
+    let mut all = [functions(), structured(), epilogues()].concat();
     all.extend(vector::linked(isa()));
     all
 }

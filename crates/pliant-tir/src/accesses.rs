@@ -24,10 +24,9 @@ pub fn constant_size(f: &PrimFunc, buffer: Buffer) -> Option<u64> {
 }
 
 /// The buffers that a function may write: those that it stores into, and those whose address it passes to a linked or packed
-/// function, except kernels that only read them. Of a library kernel, the buffers that the kernel writes.
+/// function. Of a library kernel, the buffers that the kernel writes.
 pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
     let mut written = FxHashSet::default();
-    let mut calls = Vec::new();
     for_each_stmt(f, f.body, &mut |_, data| {
         if let StmtData::Store { buffer, .. } = data {
             written.insert(*buffer);
@@ -35,7 +34,7 @@ pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
         own_exprs(data, |e| {
             for_each_expr(f, e, |e| match f.expr(e) {
                 ExprData::Call(Intrin::CallExtern | Intrin::CallPacked, args, _) => {
-                    calls.push((e, args));
+                    written.extend(args.iter().filter_map(|&arg| addressed(f, arg)));
                 }
                 ExprData::Call(Intrin::CallKernel, ..) => {
                     let call = KernelCall::of(f, e);
@@ -46,16 +45,6 @@ pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
             });
         });
     });
-    for (call, args) in calls {
-        for &arg in args {
-            if let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(arg)
-                && let ExprData::Load(buffer, _) = f.expr(element[0])
-                && !crate::rows::only_reads(f, call, *buffer)
-            {
-                written.insert(*buffer);
-            }
-        }
-    }
     written
 }
 

@@ -17,7 +17,6 @@
 //! | `schedule/` | DefaultSchedule: rules over stages (`stage`), matrix products (`gemm`), row groups (`group`), loops (`emit`) |
 //! | `lower_init`, `convert_blocks` | blocks to loops |
 //! | `unroll`, `flatten`, `simplify`, `vectorize` | loops to the lowered form |
-//! | `rows` | the memory ranges that row kernels access |
 //! | `room` | large stacks for deeply nested functions |
 //! | `lowered` | the definition of the lowered form, and its verifier |
 
@@ -39,7 +38,6 @@ pub mod lowered;
 pub mod pipeline;
 pub mod reuse_output;
 pub mod room;
-pub mod rows;
 pub mod schedule;
 pub mod simplify;
 pub mod text;

@@ -155,11 +155,15 @@ fn random(kernel: &'static Kernel, rng: &mut Rng) -> Arguments {
         }
     };
     let mut operands = Vec::new();
+    // Operands with the same data types have the same one.
+    let choice = rng.below(16);
     for operand in kernel.operands {
+        let dtypes: Vec<DType> = operand.dtypes().collect();
+        let dtype = dtypes[choice % dtypes.len()];
         let names = call.dims(operand).iter().map(|name| name.trim_start_matches('*'));
         let dims = names.map(|name| size(name, rng)).collect();
         let present = !operand.optional || !rng.one_in(3);
-        operands.push(present.then(|| Tensor::compact(operand.dtype, dims)));
+        operands.push(present.then(|| Tensor::compact(dtype, dims)));
     }
     let mut arguments = Arguments { kernel, operands, numbers, alias: None };
     arguments.derive();

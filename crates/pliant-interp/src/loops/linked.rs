@@ -1,5 +1,5 @@
-//! Functions of the run-time library that loop functions call by name: row functions, slice
-//! functions and scalar functions.
+//! Functions of the run-time library that loop functions call by name: slice functions and scalar
+//! functions.
 //!
 //! A symbol that a program registers (`pliant::register_symbol`) is the address of machine code.
 //! Calling it requires code for its signature from a code generator; the interpreter has none, and
@@ -10,7 +10,6 @@ use pliant_ir::tir::{Expr, Intrin, Ty};
 
 use super::Loops;
 use super::intrin::float_intrin;
-use super::rows::Row;
 use super::scalar::{Val, cast, malformed, round, unsupported};
 use crate::error::Result;
 
@@ -23,10 +22,8 @@ impl Loops<'_, '_, '_> {
         let Some((Val::Str(name), rest)) = values.split_first() else {
             return Err(malformed("T.call_extern without a name"));
         };
-        match &**name {
-            name if name.starts_with("pliant_row_") => return self.row(name, rest),
-            slices if slices.starts_with("pliant_vec_") => return self.slices(slices, rest),
-            _ => {}
+        if name.starts_with("pliant_vec_") {
+            return self.slices(name, rest);
         }
         // `pliant_exp_f32` is `T.exp` on float32.
         let (function, dtype) = match name.strip_prefix("pliant_").and_then(|n| n.rsplit_once('_'))
@@ -46,49 +43,6 @@ impl Loops<'_, '_, '_> {
                  compile the module"
             ))),
         }
-    }
-
-    /// A row kernel: `pliant_row_<what>_<dtype>` with the row's length, other numbers and
-    /// addresses.
-    fn row(&mut self, name: &str, args: &[Val]) -> Result<Val> {
-        let n = args.first().map_or(Ok(0), Val::int)?;
-        self.m.step(n.max(0) as u64 + 1)?;
-        let what = name.trim_start_matches("pliant_row_").split('_').next().unwrap_or_default();
-        match (what, args) {
-            (
-                "order",
-                [_, from, to, descending, Val::Address(keys, k), Val::Address(places, p)],
-            ) => {
-                let part = from.int()?.max(0)..to.int()?.min(n);
-                Row::new(keys, *k, n)?.order(part, descending.is_true()?, (places, *p))?;
-            }
-            (
-                "first",
-                [
-                    _,
-                    count,
-                    descending,
-                    Val::Address(row, k),
-                    Val::Address(values, v),
-                    Val::Address(places, p),
-                ],
-            ) => {
-                let row = Row::new(row, *k, n)?;
-                let count = count.int()?.clamp(0, n.max(0));
-                row.first(count, descending.is_true()?, (values, *v), (places, *p))?;
-            }
-            ("extreme", [_, largest, Val::Address(row, k), Val::Address(place, p)]) => {
-                if let Some(found) = Row::new(row, *k, n)?.extreme(largest.is_true()?) {
-                    place.write_at(*p, &Val::Int(found))?;
-                }
-            }
-            ("fourier", [_, inverse, Val::Address(row, k)]) => {
-                self.m.step(n.max(0).saturating_mul(n) as u64)?;
-                Row::new(row, *k, n)?.fourier(inverse.is_true()?)?;
-            }
-            _ => return Err(malformed(&format!("no kernel of rows is called '{name}' so"))),
-        }
-        Ok(Val::Int(0))
     }
 
     /// A slice function, `pliant_vec_exp_f32` or `pliant_vec_f32_to_f16`: results, operands, count.

@@ -16,7 +16,6 @@ mod expr;
 mod intrin;
 mod kernels;
 mod linked;
-mod rows;
 pub(crate) mod scalar;
 mod stmt;
 pub(crate) mod view;

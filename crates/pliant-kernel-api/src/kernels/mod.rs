@@ -1,15 +1,18 @@
 //! The declarations, one kernel per file, and the table of all.
 
 mod activation;
+pub mod arg_reduce;
 pub mod attention;
 pub mod conv;
 pub mod conv_int8;
+pub mod fft;
 pub mod matmul;
 pub mod matmul_int8;
 pub mod pack_int8;
 pub mod pool;
 pub mod recurrent;
 pub mod softmax;
+pub mod sort;
 pub mod transpose;
 pub mod weight_only_matmul;
 
@@ -17,9 +20,11 @@ use crate::Kernel;
 
 /// Every declared kernel.
 pub static KERNELS: &[&Kernel] = &[
+    &arg_reduce::KERNEL,
     &attention::KERNEL,
     &conv::KERNEL,
     &conv_int8::KERNEL,
+    &fft::KERNEL,
     &matmul::KERNEL,
     &matmul::PACKED,
     &matmul_int8::KERNEL,
@@ -27,6 +32,7 @@ pub static KERNELS: &[&Kernel] = &[
     &pool::KERNEL,
     &recurrent::KERNEL,
     &softmax::KERNEL,
+    &sort::KERNEL,
     &transpose::KERNEL,
     &weight_only_matmul::INT8,
     &weight_only_matmul::INT4,

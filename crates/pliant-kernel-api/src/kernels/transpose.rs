@@ -9,7 +9,8 @@ use crate::reference::{Args, Result};
 use crate::{Dims, Kernel, Operand};
 
 const ELEMENTS: Dims = Dims::Fixed(&["*elements"]);
-const OTHERS: &[DType] =
+/// The data types other than float32.
+pub(super) const OTHERS: &[DType] =
     &[Bool, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, BFloat16, Float64];
 
 /// The declaration.

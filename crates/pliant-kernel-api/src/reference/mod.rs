@@ -1,5 +1,6 @@
 //! References: the results of each kernel as loops over elements in float64, beside its declaration. The interpreter runs them.
 
+mod order;
 mod window;
 
 use std::borrow::Cow;

@@ -1,16 +1,15 @@
-//! Kernels on one row of contiguous elements, which generated code calls for each row, where scalar
-//! loops are slow.
+//! Kernels that compute the rows of a tensor independently of each other.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`order`] | sorted elements, and their original indices |
-//! | [`extreme`] | the index of the largest or smallest element |
-//! | [`fourier`] | the discrete Fourier transform |
-//!
-//! All are named `pliant_row_<what>_<dtype>`. Their first argument is the number of elements of the
-//! row; addresses come last. `pliant_tir::rows` declares what each address accesses, and generated
-//! code checks it before a call.
+//! | [`arg_reduce`] | the positions of the largest or smallest elements |
+//! | [`fft`] | discrete Fourier transforms |
+//! | [`sort`] | sorted elements and their positions |
+//! | `vectorized` | loops that are compiled for each instruction set |
+//! | `view` | the addresses of rows |
 
-pub mod extreme;
-pub mod fourier;
-pub mod order;
+pub mod arg_reduce;
+pub mod fft;
+pub mod sort;
+mod vectorized;
+mod view;

@@ -1,10 +1,6 @@
-//! Operators that process rows along one axis: loops over all other axes, and calls of the row
-//! kernels (`pliant_tir::rows`).
+//! Operators that process rows along one axis: loops over all other axes.
 
-use pliant_ir::DType;
-use pliant_ir::tir::Intrin;
-
-use crate::te::{self, Body, Expr, Tensor, Ty};
+use crate::te::{self, Body, Expr};
 
 /// Minimum number of elements whose rows are worth distributing to another thread.
 pub(super) const GRAIN: i64 = 2048;
@@ -90,25 +86,4 @@ pub(super) fn each_element(b: &mut Body, shape: &[Expr], write: impl FnOnce(&mut
     let mut rows = Rows::new(&[outer, &[te::int(1)]].concat(), outer.len());
     rows.len = inner.iter().fold(te::int(1), |len, d| len * d);
     rows.each(b, |_| (), |b, (), row| b.for_each(inner, |b, i| write(b, &[row, i].concat())));
-}
-
-/// Calls the row kernel `what` for the given type, with the elements of the row, numbers, and
-/// addresses.
-pub(super) fn call(
-    b: &mut Body,
-    what: &str,
-    dtype: DType,
-    len: &Expr,
-    numbers: &[Expr],
-    addresses: &[Expr],
-) {
-    let mut args = vec![te::string(format!("pliant_row_{what}_{dtype}")), te::cast(len, Ty::I64)];
-    args.extend(numbers.iter().map(|n| te::cast(n, Ty::I64)));
-    args.extend(addresses.iter().map(|e| te::call(Intrin::AddressOf, vec![e.clone()])));
-    b.evaluate(te::call_typed(Intrin::CallExtern, args, Ty::I64));
-}
-
-/// The first element of a row's scratch buffer.
-pub(super) fn front(t: &Tensor) -> Expr {
-    t.at(&[te::int(0)])
 }

@@ -1,17 +1,17 @@
 //! Discrete Fourier transforms of a signal, and of windows along it. Complex numbers are
 //! represented by a last dim of size 2.
 
+use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
-use pliant_ir::{DType, Sym};
+
+use pliant_kernel_api::kernels::fft::KERNEL;
 
 use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::rules::{require_float, shared_dim};
-use crate::te::{self, Body, Expr, Tensor};
-
-use super::rows::{self, Rows};
+use crate::te::{self, Expr, Tensor, TensorView};
 
 type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
@@ -119,37 +119,12 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, t.dtype))
 }
 
-/// The type in which the transform is computed.
-fn wide(dtype: DType) -> DType {
-    if dtype == DType::Float64 { dtype } else { DType::Float32 }
-}
-
-/// Transforms `n` complex numbers, whose parts `read` returns, in a scratch buffer with `2 * n`
-/// elements.
-fn transform(
-    b: &mut Body,
-    line: &Tensor,
-    (n, used): (&Expr, &Expr),
-    inverse: bool,
-    read: impl Fn(&Expr, i64) -> Expr,
-) {
-    b.for_("j", n, |b, j| {
-        for part in 0..2 {
-            let at = [j * 2 + part];
-            let zero = te::const_of(0.0, line.dtype());
-            let value = te::cast(&read(j, part), line.dtype());
-            b.store(line, &at, &te::if_then_else(&te::lt(j, used), &value, &zero));
-        }
-    });
-    let parts = n * 2;
-    rows::call(
-        b,
-        "fourier",
-        line.dtype(),
-        &parts,
-        &[te::int(inverse.into())],
-        &[rows::front(line)],
-    );
+/// A call of the kernel for transforms of this length.
+fn transform<'a>(length: &Expr, (onesided, inverse): (bool, bool)) -> te::KernelCall<'a> {
+    te::KernelCall::new(&KERNEL)
+        .attr("length", std::slice::from_ref(length))
+        .attr("onesided", &[te::int(onesided.into())])
+        .attr("inverse", &[te::int(inverse.into())])
 }
 
 fn te_dft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
@@ -157,34 +132,14 @@ fn te_dft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let x = ctx.tensor(0)?;
     let infer = ctx.infer();
     let axis = dft_axis(&infer, dims.len())?;
-    let is_complex = complex(&infer, dims[dims.len() - 1])?;
-    let inverse = infer.bool("inverse")?;
+    let sides = (infer.bool("onesided")?, infer.bool("inverse")?);
     let length = if infer.has(1) { size(&infer, 1)? } else { None };
     let n = ctx.size(length.unwrap_or(dims[axis]));
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
-    let wide = wide(dtype);
-    let used = te::minimum(&n, &x.shape()[axis]);
-    let rows = Rows::new(&shape[..shape.len() - 1], axis);
     Ok(te::extern_("T_dft", &[(shape, dtype)], |b, out| {
-        let scale = te::cast(&n, wide);
-        rows.each(
-            b,
-            |b| b.alloc("line", &[&n * 2], wide),
-            |b, line, i| {
-                let place = |k: &Expr, part: i64| [&rows.at(i, k)[..], &[te::int(part)]].concat();
-                transform(b, line, (&n, &used), inverse, |j, part| match part {
-                    1 if !is_complex => te::const_of(0.0, wide),
-                    _ => x.at(&place(j, part)),
-                });
-                b.for_("k", &rows.len, |b, k| {
-                    for part in 0..2 {
-                        let value = line.at(&[k * 2 + part]);
-                        let value = if inverse { value / &scale } else { value };
-                        b.store(&out[0], &place(k, part), &value);
-                    }
-                });
-            },
-        );
+        let rows = |tensor| TensorView::from(tensor).rows(axis, 1);
+        let call = transform(&n, sides).operand("x", rows(&x)).operand("out", rows(&out[0]));
+        b.evaluate(call.finish());
     }))
 }
 
@@ -241,44 +196,21 @@ fn infer_stft(ctx: &mut InferCtx<'_>) -> Inferred {
 }
 
 fn te_stft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
-    let dims = ctx.dims(0)?;
     let mut infer = ctx.infer();
     let unknown =
         || LegalizeError::unknown("relax.signal.stft: the length of a frame is not known");
     let step = size(&infer, 1)?.ok_or_else(unknown)?;
     let frame = frame_length(&mut infer)?.ok_or_else(unknown)?;
-    let is_complex = complex(&infer, dims[2])?;
+    let onesided = infer.bool("onesided")?;
     let x = ctx.tensor(0)?;
     let window = if ctx.has(2) { Some(ctx.tensor_of_dims(2, &[frame])?) } else { None };
     let (step, n) = (ctx.size(step), ctx.size(frame));
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
-    let wide = wide(dtype);
-    // Frames are rows along the frequency axis.
-    let rows = Rows::new(&shape[..3], 2);
+    let frames = shape[1].clone();
     Ok(te::extern_("T_stft", &[(shape, dtype)], |b, out| {
-        rows.each(
-            b,
-            |b| b.alloc("line", &[&n * 2], wide),
-            |b, line, i| {
-                let first = b.let_("first", &(&i[1] * &step));
-                transform(b, line, (&n, &n), false, |j, part| {
-                    if part == 1 && !is_complex {
-                        return te::const_of(0.0, wide);
-                    }
-                    let value = x.at(&[i[0].clone(), &first + j, te::int(part)]);
-                    let value = te::cast(&value, wide);
-                    match &window {
-                        Some(w) => value * te::cast(&w.at(std::slice::from_ref(j)), wide),
-                        None => value,
-                    }
-                });
-                b.for_("k", &rows.len, |b, k| {
-                    for part in 0..2 {
-                        let to = [&rows.at(i, k)[..], &[te::int(part)]].concat();
-                        b.store(&out[0], &to, &line.at(&[k * 2 + part]));
-                    }
-                });
-            },
-        );
+        let x = TensorView::from(&x).windows(1, (&frames, &step), &n);
+        let call = transform(&n, (onesided, false)).operand("x", x);
+        let call = call.optional("window", window.as_ref()).operand("out", &out[0]);
+        b.evaluate(call.finish());
     }))
 }

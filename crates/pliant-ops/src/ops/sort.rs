@@ -4,13 +4,13 @@
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
+use pliant_kernel_api::kernels::sort::KERNEL;
 
-use super::rows::{self, Rows};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::prove;
-use crate::te::{self, Body, Expr, Tensor};
+use crate::te::{self, Body, Expr, KernelCall, Tensor, TensorView};
 
 type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
@@ -62,71 +62,6 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Opaque, te_median),
 ];
 
-// ---- rows in order ----
-
-/// The length, the element type and the direction of a row to be sorted.
-pub(super) struct Order<'e> {
-    pub(super) len: &'e Expr,
-    pub(super) dtype: DType,
-    pub(super) descending: bool,
-}
-
-/// Buffers for the elements of a row and their original positions.
-pub(super) struct Row {
-    pub(super) keys: Tensor,
-    pub(super) places: Tensor,
-}
-
-impl Row {
-    pub(super) fn new(b: &mut Body, order: &Order<'_>) -> Row {
-        let len = std::slice::from_ref(order.len);
-        Row {
-            keys: b.alloc("keys", len, order.dtype),
-            places: b.alloc("places", len, DType::Int64),
-        }
-    }
-}
-
-/// Fills the row with `key(i)` and sorts it.
-pub(super) fn sort_row(b: &mut Body, row: &Row, order: &Order<'_>, key: impl Fn(&Expr) -> Expr) {
-    order_row(b, row, order, (&te::int(0), order.len), key);
-}
-
-/// Fills the row with `key(i)` and sorts it such that the positions `part.0 .. part.1` are correct.
-fn order_row(
-    b: &mut Body,
-    row: &Row,
-    order: &Order<'_>,
-    part: (&Expr, &Expr),
-    key: impl Fn(&Expr) -> Expr,
-) {
-    b.for_("i", order.len, |b, i| b.store(&row.keys, std::slice::from_ref(i), &key(i)));
-    let numbers = [part.0.clone(), part.1.clone(), te::int(order.descending.into())];
-    let addresses = [rows::front(&row.keys), rows::front(&row.places)];
-    rows::call(b, "order", order.dtype, order.len, &numbers, &addresses);
-}
-
-/// Sorts a part of each row along the axis, and passes it on with the indices of the other dims.
-fn each_row(
-    b: &mut Body,
-    x: &Tensor,
-    axis: usize,
-    order: &Order<'_>,
-    part: (&Expr, &Expr),
-    write: impl FnOnce(&mut Body, &Row, &dyn Fn(&Expr) -> Vec<Expr>),
-) {
-    let rows = Rows::new(x.shape(), axis);
-    rows.each(
-        b,
-        |b| Row::new(b, order),
-        |b, row, i| {
-            let at = |k: &Expr| rows.at(i, k);
-            order_row(b, row, order, part, |k| x.at(&at(k)));
-            write(b, row, &at);
-        },
-    );
-}
-
 // ---- sort, argsort ----
 
 fn infer_sort(ctx: &mut InferCtx<'_>) -> Inferred {
@@ -153,7 +88,7 @@ fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     let data = ctx.tensor(0)?;
     if let Some(dims) = data.dims.filter(|d| !d.is_empty())
         && let Some(len) = ctx.func.syms.as_int(dims[ctx.axis("axis", dims.len())?])
-        && let Some(most) = last_place(dtype)
+        && let Some(most) = last_position(dtype)
         && len - 1 > most
     {
         return Err(ctx.error(format!("{dtype} does not hold the places of {len} elements")));
@@ -163,44 +98,58 @@ fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
 
 /// The largest position that an integer type can represent; `None` if it can represent all
 /// positions.
-fn last_place(dtype: DType) -> Option<i64> {
+fn last_position(dtype: DType) -> Option<i64> {
     (dtype.is_integer() && dtype.bits() < 64).then(|| dtype.int_range().1)
 }
 
 /// Asserts at run time that the index type can represent the positions in a row.
-fn check_places(b: &mut te::Body, op: &str, dtype: DType, len: &te::Expr) {
-    if let Some(most) = last_place(dtype).filter(|_| len.as_int().is_none()) {
+fn check_positions(b: &mut te::Body, op: &str, dtype: DType, len: &te::Expr) {
+    if let Some(most) = last_position(dtype).filter(|_| len.as_int().is_none()) {
         let cond = te::le(len, &te::int(most + 1));
         let message = format!("{op}: {dtype} does not hold the places of {{0}} elements");
         b.assert(&te::explain(&cond, std::slice::from_ref(len)), message);
     }
 }
 
-fn ordered(ctx: &mut LegalizeCtx<'_>, name: &str, places: bool) -> Outputs {
+/// The type in which positions of type `dtype` are computed.
+fn kernel_dtype(dtype: DType) -> DType {
+    if dtype == DType::Int32 { dtype } else { DType::Int64 }
+}
+
+/// Positions converted to `dtype`.
+fn converted(positions: Tensor, dtype: DType) -> Tensor {
+    if positions.dtype() == dtype {
+        return positions;
+    }
+    let shape = positions.shape().to_vec();
+    te::compute(shape, positions.name().clone(), |i| te::cast(&positions.at(i), dtype))
+}
+
+/// Sorts along an axis; returns the elements, or their positions.
+fn sorted(ctx: &mut LegalizeCtx<'_>, name: &str, positions: bool) -> Outputs {
     let (x, dtype) = (ctx.tensor(0)?, ctx.out_dtype(0)?);
     let infer = ctx.infer();
     let (axis, descending) = (infer.axis("axis", x.ndim())?, infer.bool("descending")?);
-    let order = Order { len: &x.shape()[axis], dtype: x.dtype(), descending };
     let op = ctx.decl.name;
-    Ok(te::extern_(name, &[(x.shape().to_vec(), dtype)], |b, out| {
-        if places {
-            check_places(b, op, dtype, order.len);
+    let own = if positions { kernel_dtype(dtype) } else { dtype };
+    let out = te::extern_(name, &[(x.shape().to_vec(), own)], |b, out| {
+        if positions {
+            check_positions(b, op, dtype, &x.shape()[axis]);
         }
-        each_row(b, &x, axis, &order, (&te::int(0), order.len), |b, row, at| {
-            let from = if places { &row.places } else { &row.keys };
-            b.for_("k", order.len, |b, k| {
-                b.store(&out[0], &at(k), &from.at(std::slice::from_ref(k)))
-            });
-        });
-    }))
+        let (x, out) = (TensorView::from(&x), TensorView::from(&out[0]).rows(axis, 0));
+        let call = KernelCall::new(&KERNEL).operand("x", x.rows(axis, 0));
+        let call = call.operand(if positions { "positions" } else { "values" }, out);
+        b.evaluate(call.attr("descending", &[te::int(descending.into())]).finish());
+    });
+    Ok(out.into_iter().map(|out| converted(out, dtype)).collect())
 }
 
 fn te_sort(ctx: &mut LegalizeCtx<'_>) -> Outputs {
-    ordered(ctx, "sort", false)
+    sorted(ctx, "sort", false)
 }
 
 fn te_argsort(ctx: &mut LegalizeCtx<'_>) -> Outputs {
-    ordered(ctx, "argsort", true)
+    sorted(ctx, "argsort", true)
 }
 
 // ---- topk ----
@@ -239,83 +188,33 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let known = infer.size_attr("k", 0)?.ok_or_else(unknown)?;
     let k = ctx.size(known);
     let fits = prove::at_most(ctx.func, known, dims[axis]) == Some(true);
-    let order = Order { len: &x.shape()[axis], dtype: x.dtype(), descending };
-    let mut kinds = vec![(false, x.dtype()), (true, index)];
+    let mut results = vec![("values", x.dtype()), ("positions", kernel_dtype(index))];
     if ret > 0 {
-        kinds = vec![kinds[ret - 1]];
+        results = vec![results[ret - 1]];
     }
-    let outputs: Vec<(Vec<Expr>, DType)> = kinds.iter().map(|&(_, d)| (shape.clone(), d)).collect();
+    let outputs: Vec<(Vec<Expr>, DType)> = results.iter().map(|r| (shape.clone(), r.1)).collect();
     let op = ctx.decl.name;
-    Ok(te::extern_("topk", &outputs, |b, out| {
+    let out = te::extern_("topk", &outputs, |b, out| {
+        let len = &x.shape()[axis];
         if ret != 1 {
-            check_places(b, op, index, order.len);
+            check_positions(b, op, index, len);
         }
         if !fits {
-            let (most, size) = (te::told(&k, 0), te::told(order.len, 1));
+            let (most, size) = (te::told(&k, 0), te::told(len, 1));
             let message = format!("relax.topk: k is {most}, but axis {axis} has size {size}");
-            let cond = te::le(&k, order.len);
-            b.assert(&te::explain(&cond, &[k.clone(), order.len.clone()]), message);
+            b.assert(&te::explain(&te::le(&k, len), &[k.clone(), len.clone()]), message);
         }
-        let rows = Rows::new(x.shape(), axis);
-        let last = axis + 1 == x.ndim();
-        rows.each(
-            b,
-            |b| First::new(b, &order, &k, last),
-            |b, first, i| {
-                let at = |k: &Expr| rows.at(i, k);
-                first.select(b, &x, &order, &k, &at);
-                b.for_("k", &k, |b, i| {
-                    for (to, &(places, _)) in out.iter().zip(&kinds) {
-                        let source = if places { &first.places } else { &first.values };
-                        b.store(to, &at(i), &source.at(std::slice::from_ref(i)));
-                    }
-                });
-            },
-        );
-    }))
-}
-
-/// Buffers for the first elements of a row's order and the places they come from.
-struct First {
-    values: Tensor,
-    places: Tensor,
-    /// The row, unless its elements are side by side in the tensor.
-    keys: Option<Tensor>,
-}
-
-impl First {
-    fn new(b: &mut Body, order: &Order<'_>, count: &Expr, side_by_side: bool) -> First {
-        let count = std::slice::from_ref(count);
-        let len = std::slice::from_ref(order.len);
-        First {
-            values: b.alloc("values", count, order.dtype),
-            places: b.alloc("places", count, DType::Int64),
-            keys: (!side_by_side).then(|| b.alloc("keys", len, order.dtype)),
-        }
-    }
-
-    /// Selects them from the row whose elements are at `at(i)`.
-    fn select(
-        &self,
-        b: &mut Body,
-        x: &Tensor,
-        order: &Order<'_>,
-        count: &Expr,
-        at: &dyn Fn(&Expr) -> Vec<Expr>,
-    ) {
-        let row = match &self.keys {
-            Some(keys) => {
-                b.for_("i", order.len, |b, i| {
-                    b.store(keys, std::slice::from_ref(i), &x.at(&at(i)));
-                });
-                rows::front(keys)
-            }
-            None => x.at(&at(&te::int(0))),
-        };
-        let numbers = [count.clone(), te::int(order.descending.into())];
-        let addresses = [row, rows::front(&self.values), rows::front(&self.places)];
-        rows::call(b, "first", order.dtype, order.len, &numbers, &addresses);
-    }
+        let call = KernelCall::new(&KERNEL).operand("x", TensorView::from(&x).rows(axis, 0));
+        let call = results.iter().zip(out).fold(call, |call, (&(name, _), out)| {
+            call.operand(name, TensorView::from(out).rows(axis, 0))
+        });
+        b.evaluate(call.attr("descending", &[te::int(descending.into())]).finish());
+    });
+    let out = out.into_iter().zip(&results).map(|(out, &(name, _))| match name {
+        "positions" => converted(out, index),
+        _ => out,
+    });
+    Ok(out.collect())
 }
 
 // ---- median ----
@@ -358,7 +257,7 @@ fn infer_median(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::Tuple([values, places].into())))
 }
 
-/// The index of the median in a sorted row. There must be an element, unless there are no rows.
+/// The rank of the median of a row. There must be an element, unless there are no rows.
 fn middle(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
     let some = te::gt(&shape[axis], &te::int(0));
     let others = shape.iter().enumerate().filter(|(k, _)| *k != axis);
@@ -366,39 +265,32 @@ fn middle(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
         te::or(&none, &te::eq(d, &te::int(0)))
     });
     b.assert(&te::or(&some, &none), "relax.median: there is no element");
-    b.let_("middle", &te::floordiv(&(&shape[axis] - 1), &te::int(2)))
+    te::maximum(&te::floordiv(&(&shape[axis] - 1), &te::int(2)), &te::int(0))
+}
+
+/// A tensor as rows of one element.
+fn column(tensor: &Tensor) -> TensorView<'_> {
+    TensorView::from(tensor).flatten().unsqueeze(1)
 }
 
 fn te_median(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let x = ctx.tensor(0)?;
-    let infer = ctx.infer();
-    let axes = infer.axes("axis", x.ndim())?;
-    let keepdims = infer.bool("keepdims")?;
+    let axes = ctx.infer().axes("axis", x.ndim())?;
     let shape = ctx.out_shape(0)?;
-    if let Some(axes) = axes {
-        let axis = axes[0];
-        let order = Order { len: &x.shape()[axis], dtype: x.dtype(), descending: false };
-        let outputs = [(shape.clone(), x.dtype()), (shape, DType::Int64)];
-        return Ok(te::extern_("median", &outputs, |b, out| {
-            let from = middle(b, x.shape(), axis);
-            each_row(b, &x, axis, &order, (&from, &(&from + 1)), |b, row, at| {
-                let mut to = at(&te::int(0));
-                if !keepdims {
-                    to.remove(axis);
-                }
-                let middle = std::slice::from_ref(&from);
-                b.store(&out[0], &to, &row.keys.at(middle));
-                b.store(&out[1], &to, &row.places.at(middle));
-            });
+    let outputs = [(shape.clone(), x.dtype()), (shape, DType::Int64)];
+    let Some(axes) = axes else {
+        let len = x.shape().iter().fold(te::int(1), |n, d| n * d);
+        return Ok(te::extern_("median", &outputs[..1], |b, out| {
+            let from = middle(b, std::slice::from_ref(&len), 0);
+            let x = TensorView::from(&x).flatten();
+            let call = KernelCall::new(&KERNEL).operand("x", x).operand("values", column(&out[0]));
+            b.evaluate(call.attr("first", &[from]).finish());
         }));
-    }
-    let len = x.shape().iter().fold(te::int(1), |n, d| n * d);
-    let order = Order { len: &len, dtype: x.dtype(), descending: false };
-    Ok(te::extern_("median", &[(shape.clone(), x.dtype())], |b, out| {
-        let row = Row::new(b, &order);
-        let from = middle(b, std::slice::from_ref(&len), 0);
-        order_row(b, &row, &order, (&from, &(&from + 1)), |k| super::flat_at(&x, k));
-        let to = vec![te::int(0); shape.len()];
-        b.store(&out[0], &to, &row.keys.at(&[from]));
+    };
+    Ok(te::extern_("median", &outputs, |b, out| {
+        let from = middle(b, x.shape(), axes[0]);
+        let call = KernelCall::new(&KERNEL).operand("x", TensorView::from(&x).rows(axes[0], 0));
+        let call = call.operand("values", column(&out[0])).operand("positions", column(&out[1]));
+        b.evaluate(call.attr("first", &[from]).finish());
     }))
 }

@@ -5,13 +5,13 @@ pub mod scan;
 use pliant_ir::op::{DimTrait, InferError};
 use pliant_ir::relax::Type;
 use pliant_ir::{AttrValue, DType};
+use pliant_kernel_api::kernels::arg_reduce;
 
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::ops::rows::{self, Rows};
 use crate::rules::require_float;
-use crate::te::{self, Body, Check, Expr, IterVar, Reducer, Tensor};
+use crate::te::{self, Expr, IterVar, Reducer, Tensor, TensorView};
 
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
@@ -19,7 +19,11 @@ const ATTRS: &[(&str, Default)] = &[("axis", Default::None), ("keepdims", Defaul
 
 macro_rules! row {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
-        OpDecl { lists: &[("axis", 1)], ..one_axis!($name, $infer, $te, $doc) }
+        OpDecl {
+            lists: &[("axis", 1)],
+            pattern: Pattern::CommReduce,
+            ..one_axis!($name, $infer, $te, $doc)
+        }
     };
 }
 
@@ -29,7 +33,7 @@ macro_rules! one_axis {
             .operands(&["x"])
             .attrs(ATTRS)
             .dims(DimTrait::Reduced)
-            .te(Pattern::CommReduce, $te)
+            .te(Pattern::Opaque, $te)
     };
 }
 
@@ -284,75 +288,35 @@ fn std(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 }
 
 fn argmax(ctx: &mut LegalizeCtx<'_>) -> Outputs {
-    arg(ctx, "T_argmax", Reducer::Max)
+    arg(ctx, "T_argmax", "max")
 }
 
 fn argmin(ctx: &mut LegalizeCtx<'_>) -> Outputs {
-    arg(ctx, "T_argmin", Reducer::Min)
+    arg(ctx, "T_argmin", "min")
 }
 
-/// The index over the last axis or over all axes, computed row by row by a library kernel.
-fn arg_of_rows(name: &str, x: &Tensor, axes: &Axes, largest: bool, some: Check) -> Vec<Tensor> {
-    let all = axes.reduce.len() == x.ndim();
-    let count = axes.count();
-    te::extern_(name, &[(axes.out_shape(), DType::Int64)], |b, out| {
-        b.assert(&some.cond, some.message);
-        let numbers = [te::int(largest.into())];
-        let find = |b: &mut Body, row: Expr, to: &[Expr]| {
-            rows::call(b, "extreme", x.dtype(), &count, &numbers, &[row, out[0].at(to)]);
-        };
-        if all {
-            let zeros = |n: usize| vec![te::int(0); n];
-            find(b, x.at(&zeros(x.ndim())), &zeros(out[0].ndim()));
-            return;
-        }
-        let rows = Rows::new(x.shape(), x.ndim() - 1);
-        rows.each(
-            b,
-            |_| (),
-            |b, (), i| {
-                let mut to = i.to_vec();
-                if axes.keepdims {
-                    to.push(te::int(0));
-                }
-                find(b, x.at(&rows.at(i, &te::int(0))), &to);
-            },
-        );
-    })
-}
-
-/// The index of the extreme element. One reduction computes the extreme value, and a second one the
-/// least index that holds it or a NaN. Both are plain reductions, which vectorise. For rows of
-/// neighbouring elements, a library kernel does both in one pass instead.
-fn arg(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> Outputs {
-    let x: Value = ctx.value(0)?;
+/// The position of the extreme element along an axis or in the flattened tensor.
+fn arg(ctx: &mut LegalizeCtx<'_>, name: &str, kind: &str) -> Outputs {
+    let x = ctx.value(0)?;
     let axes = Axes::from_attrs(ctx, x.shape())?;
-    let narrow = matches!(x.dtype(), DType::Float16 | DType::BFloat16);
-    let rows = axes.reduce.len() == x.shape().len() || axes.reduce[..] == [x.shape().len() - 1];
+    let Value::Tensor(x) = x else {
+        return Ok(vec![te::compute(axes.out_shape(), name, |_| te::int(0))]);
+    };
     let count = axes.count();
     let empty = ctx.error("there is no element to find over an empty axis");
     if count.is_const(0) {
         return Err(empty);
     }
-    let (cond, message) = (te::lt(&te::int(0), &count), empty.message.into());
-    let some = Check { axes: Vec::new(), cond, message };
-    if let Value::Tensor(x) = &x
-        && rows
-        && x.ndim() > 0
-        && !narrow
-    {
-        return Ok(arg_of_rows(name, x, &axes, matches!(reducer, Reducer::Max), some));
-    }
-    let best = axes.stage("T_best", reducer, |i| x.at(i));
-    let first = axes.stage("T_first", Reducer::Min, |i| {
-        let value = x.at(i);
-        let index = axes.reduce.iter().fold(te::int(0), |acc, &k| acc * &axes.shape[k] + &i[k]);
-        let mut hit = te::eq(&value, &best.at(&axes.out_indices(i)));
-        if value.ty().dtype.is_float() {
-            hit = te::or(&hit, &te::isnan(&value));
+    Ok(te::extern_(name, &[(axes.out_shape(), DType::Int64)], |b, out| {
+        if count.as_int().is_none() {
+            b.assert(&te::lt(&te::int(0), &count), empty.message);
         }
-        te::select(&hit, &index, &count)
-    });
-    let first = first.renamed(name);
-    Ok(vec![if count.as_int().is_some() { first } else { first.with_check(some) }])
+        let (x, out) = (TensorView::from(&x), TensorView::from(&out[0]));
+        let (x, out) = match axes.reduce[..] {
+            [axis] => (x.rows(axis, 0), out.flatten()),
+            _ => (x.flatten(), out.scalar()),
+        };
+        let call = te::KernelCall::new(&arg_reduce::KERNEL).operand("x", x).operand("out", out);
+        b.evaluate(call.choice("kind", kind).finish());
+    }))
 }

@@ -102,6 +102,37 @@ impl TensorView<'_> {
         self
     }
 
+    /// A view of a whole tensor as rows along `axis`: the dims before the axis as one dim, those behind it as one, if there are
+    /// any, and the axis. The last `inner` dims stay behind the axis.
+    ///
+    /// # Panics
+    /// As for [`Self::flatten`].
+    pub fn rows(mut self, axis: usize, inner: usize) -> Self {
+        assert!(self.whole, "only a whole tensor has rows");
+        let product = |dims: &[Expr]| dims.iter().fold(int(1), |all, dim| all * dim);
+        let (dims, strides) = (&self.dims, &self.strides);
+        let end = dims.len() - inner;
+        let mut list = vec![(product(&dims[..axis]), &dims[axis] * &strides[axis])];
+        if axis + 1 < end {
+            list.push((product(&dims[axis + 1..end]), strides[end - 1].clone()));
+        }
+        list.push((dims[axis].clone(), strides[axis].clone()));
+        list.extend(dims[end..].iter().cloned().zip(strides[end..].iter().cloned()));
+        (self.dims, self.strides) = list.into_iter().unzip();
+        self.whole = false;
+        self
+    }
+
+    /// A view with windows along dim `axis`, which becomes two dims: `count` windows, which begin at each `step`-th element, and
+    /// their `size` elements. They must lie inside the dim.
+    pub fn windows(mut self, axis: usize, (count, step): (&Expr, &Expr), size: &Expr) -> Self {
+        let stride = self.strides[axis].clone();
+        self.dims.splice(axis..=axis, [count.clone(), size.clone()]);
+        self.strides.splice(axis..=axis, [step * &stride, stride]);
+        self.whole = false;
+        self
+    }
+
     /// A view of the first element, without dims.
     pub fn scalar(mut self) -> Self {
         (self.dims, self.strides) = (Vec::new(), Vec::new());

@@ -442,12 +442,8 @@ fn reductions() {
     let ops = &["float32(n, m)"];
     close(&one("sum", ops, "axis=0;keepdims=true", &[range(&[2, 3])], &[1, 3]), &[3.0, 5.0, 7.0]);
     close(&one("prod", ops, "", &[range(&[0, 3])], &[]), &[1.0]);
-    close(&one("max", ops, "axis=1", &[x.clone()], &[2]), &[5.0, f64::NAN]);
+    close(&one("max", ops, "axis=1", &[x], &[2]), &[5.0, f64::NAN]);
     close(&one("max", ops, "axis=1", &[range(&[1, 0])], &[1]), &[f64::NEG_INFINITY]);
-    // Over an axis that is not the last one. For the last axis, a library kernel computes the
-    // result.
-    close(&one("argmax", ops, "axis=0", &[x.clone()], &[3]), &[0.0, 1.0, 1.0]);
-    close(&one("argmin", ops, "axis=0;keepdims=true", &[x], &[1, 3]), &[1.0, 1.0, 0.0]);
     close(&one("mean", ops, "axis=1", &[range(&[2, 3])], &[2]), &[1.0, 4.0]);
     close(&one("variance", ops, "axis=1", &[range(&[2, 3])], &[2]), &[2.0 / 3.0; 2]);
     close(&one("std", ops, "", &[range(&[1, 3])], &[]), &[(2.0f64 / 3.0).sqrt()]);

@@ -10,7 +10,6 @@ const LIMIT: i64 = 1 << 30;
 /// The kind of a call of a linked function that takes addresses, as messages name it.
 pub fn kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
     match args.first().map(|&e| f.expr(e)) {
-        _ if crate::rows::is_row(f, args) => Some("a kernel of rows"),
         Some(ExprData::Str(s)) if s.starts_with("pliant_vec_") => Some("a slice function"),
         _ => None,
     }
@@ -72,9 +71,6 @@ impl Reach {
 /// The arguments of slice functions are the name, the address of the results, the addresses of the operands, and the number of
 /// elements.
 pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
-    if crate::rows::is_row(f, args) {
-        return crate::rows::reach(f, args);
-    }
     let ExprData::Str(name) = f.expr(*args.first()?) else { return None };
     if let Some(slices) = name.strip_prefix("pliant_vec_") {
         let types = slice_types(slices)?;

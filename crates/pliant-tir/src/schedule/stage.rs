@@ -112,8 +112,7 @@ fn split(f: &mut PrimFunc, s: Stmt, allocs: &mut Vec<Buffer>, items: &mut Vec<It
     }
 }
 
-/// Whether a statement calls functions other than the library's row kernels and slice functions. Such calls run one after the
-/// other, as written.
+/// Whether a statement calls functions other than the library's slice functions. Such calls run one after the other, as written.
 pub fn calls_out(f: &PrimFunc, s: Stmt) -> bool {
     let mut found = false;
     for_each_stmt(f, s, &mut |_, data| {

@@ -178,11 +178,11 @@ mod tests {
 
     #[test]
     fn the_smallest_buffers_are_exactly_those_that_the_call_accesses() {
-        let line = "pliant_row_extreme_float32 loaded 7 1 @1 @0";
+        let line = "pliant_vec_exp_f32 loaded @1 @0 7";
         let record = Record::parse(line).expect("a call");
         let (function, runtime) = (compiled(&record).expect("it compiles"), runtime());
         let call = Call { record: &record, function: &function, runtime: &runtime };
-        assert_eq!(call.smallest().expect("it succeeds").1, [8, 1]);
+        assert_eq!(call.smallest().expect("it succeeds").1, [8, 7]);
     }
 
     #[test]

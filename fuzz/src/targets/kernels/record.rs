@@ -50,14 +50,6 @@ pub fn pointers(function: &ExternFn) -> Option<Vec<&'static str>> {
     }
     let name = function.name;
     let count = function.params.iter().filter(|p| **p == ExternTy::Ptr).count();
-    if let Some(rest) = name.strip_prefix("pliant_row_") {
-        let (what, dtype) = rest.rsplit_once('_')?;
-        return Some(match what {
-            "fourier" => vec![dtype],
-            "first" => vec![dtype, dtype, "int64"],
-            _ => vec![dtype, "int64"],
-        });
-    }
     if let Some(rest) = name.strip_prefix("pliant_vec_") {
         let of = |suffix: &str| match suffix {
             "f16" => Some("float16"),

@@ -14,7 +14,7 @@ struct Numbers {
 
 /// A call of a kernel with consistent arguments.
 pub fn record(kernel: &str, rng: &mut Rng) -> Record {
-    let numbers = numbers(kernel, rng);
+    let numbers = numbers(rng);
     let params = extern_fn(kernel).map_or(&[][..], |f| f.params);
     let (mut ints, mut floats) = (numbers.ints.into_iter(), numbers.floats.into_iter());
     let args: Vec<Arg> = params
@@ -35,22 +35,9 @@ pub fn record(kernel: &str, rng: &mut Rng) -> Record {
     Record { kernel: kernel.into(), mode, args, sizes: None }
 }
 
-fn numbers(kernel: &str, rng: &mut Rng) -> Numbers {
-    let ints = match kernel {
-        _ if kernel.starts_with("pliant_row_") => {
-            let n = *rng.pick(&[0, 1, 2, 5, 16, 31, 64, 200, 1000]);
-            match kernel.starts_with("pliant_row_first_") {
-                true => vec![n, rng.between(0, n), flag(rng)],
-                false => vec![n, flag(rng), rng.between(0, n), rng.between(0, n)],
-            }
-        }
-        _ => vec![*rng.pick(&[0, 1, 3, 7, 8, 15, 16, 17, 33, 64, 100, 513])],
-    };
+fn numbers(rng: &mut Rng) -> Numbers {
+    let ints = vec![*rng.pick(&[0, 1, 3, 7, 8, 15, 16, 17, 33, 64, 100, 513])];
     let extremes = [0.0, -1.0, f64::INFINITY, f64::NAN, 6.0, 1e30];
     let floats = (0..4).map(|_| *rng.pick(&extremes)).collect();
     Numbers { ints, floats }
-}
-
-fn flag(rng: &mut Rng) -> i64 {
-    rng.between(0, 1)
 }

@@ -64,12 +64,7 @@ impl Updates<'_> {
 
     /// Loops over the updates in row-major order, and in parallel over parts of the split dim. `target` returns the leading indices
     /// in the result for the leading indices of an update, and `put` gets the whole indices in the result and in the updates.
-    fn each(
-        &self,
-        b: &mut Body,
-        target: &dyn Fn(&mut Body, &[Expr]) -> Vec<Expr>,
-        put: &Put<'_>,
-    ) {
+    fn each(&self, b: &mut Body, target: &dyn Fn(&mut Body, &[Expr]) -> Vec<Expr>, put: &Put<'_>) {
         let Some(k) = self.split else { return self.part(b, None, target, put) };
         let (size, step) = (&self.shape[k], b.let_("step", &self.step(k)));
         b.parallel("part", &te::ceildiv(size, &step), |b, part| {

@@ -11,9 +11,9 @@ use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::ops::index::safe;
-use crate::ops::sort::{Order, Row, sort_row};
 use crate::rules::{operand_types, require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
+use pliant_kernel_api::kernels::sort;
 use pliant_tensor::Failed;
 
 type Inferred = Result<Type, InferError>;
@@ -131,6 +131,32 @@ impl Nms {
     }
 }
 
+/// The scores of boxes, and the positions of boxes in descending order of their scores.
+struct Row {
+    scores: Tensor,
+    positions: Tensor,
+}
+
+impl Row {
+    fn new(b: &mut Body, len: &Expr, dtype: DType) -> Row {
+        let len = std::slice::from_ref(len);
+        Row {
+            scores: b.alloc("scores", len, dtype),
+            positions: b.alloc("positions", len, DType::Int64),
+        }
+    }
+
+    /// Writes the scores and sorts the positions.
+    fn sort(&self, b: &mut Body, score: impl Fn(&Expr) -> Expr) {
+        b.for_("i", &self.scores.shape()[0], |b, i| {
+            b.store(&self.scores, std::slice::from_ref(i), &score(i));
+        });
+        let call = te::KernelCall::new(&sort::KERNEL).operand("x", &self.scores);
+        let call = call.operand("positions", &self.positions);
+        b.evaluate(call.attr("descending", &[te::int(1)]).finish());
+    }
+}
+
 fn te_nms(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let dims = ctx.dims(0)?;
     let x = ctx.tensor(0)?;
@@ -147,8 +173,7 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(te::extern_("non_max_suppression", &outputs, |b, out| {
         let places: Vec<i64> = nms.id.iter().copied().chain([nms.score, nms.start + 3]).collect();
         holds(b, op, &places, &s[2]);
-        let order = Order { len: &s[1], dtype: x.dtype(), descending: true };
-        let row = Row::new(b, &order);
+        let row = Row::new(b, &s[1], x.dtype());
         let kept = b.alloc("kept", &s[1..2], DType::Int64);
         b.for_("b", &s[0], |b, i| {
             let valid = b.let_("valid", &safe::as_int64(&counts.at(std::slice::from_ref(i))));
@@ -157,7 +182,7 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             let message = Failed::Index.mark(&message);
             b.assert(&te::explain(&inside, &[valid.clone(), s[1].clone()]), message);
             // Invalid boxes are sorted last.
-            sort_row(b, &row, &order, |k| {
+            row.sort(b, |k| {
                 let score = x.at(&[i.clone(), k.clone(), te::int(nms.score)]);
                 te::select(&te::lt(k, &valid), &score, &te::const_of(f64::NEG_INFINITY, x.dtype()))
             });
@@ -192,7 +217,7 @@ fn suppress(
     let count = b.cell("count", &te::int(0));
     b.for_("r", considered, |b, r| {
         let place = safe::clamp(r, &s[1]);
-        let n = safe::clamp(&row.places.at(&[place]), &s[1]);
+        let n = safe::clamp(&row.positions.at(&[place]), &s[1]);
         let n = b.let_("n", &n);
         let open = te::gt(&read(&n, nms.score), &te::const_of(0.0, x.dtype()));
         let open = if nms.most >= 0 {
@@ -319,8 +344,7 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     }
     let (s, dtype) = (scores.shape().to_vec(), scores.dtype());
     Ok(te::extern_("all_class_non_max_suppression", &outputs, |b, out| {
-        let order = Order { len: &s[2], dtype, descending: true };
-        let row = Row::new(b, &order);
+        let row = Row::new(b, &s[2], dtype);
         let kept = b.alloc("kept", &s[2..], DType::Int64);
         let (most, iou) = (safe::as_int64(&only(&most)), te::cast(&only(&iou), dtype));
         let least = te::cast(&only(&least), dtype);
@@ -336,12 +360,12 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> Outputs {
                 b.set(&total, &te::int(0));
             }
             b.for_("c", &s[1], |b, c| {
-                sort_row(b, &row, &order, |k| scores.at(&[i.clone(), c.clone(), k.clone()]));
+                row.sort(b, |k| scores.at(&[i.clone(), c.clone(), k.clone()]));
                 let count = b.cell("count", &te::int(0));
                 b.for_("r", &s[2], |b, r| {
-                    let n = safe::clamp(&row.places.at(std::slice::from_ref(r)), &s[2]);
+                    let n = safe::clamp(&row.positions.at(std::slice::from_ref(r)), &s[2]);
                     let n = b.let_("n", &n);
-                    let score = row.keys.at(std::slice::from_ref(r));
+                    let score = row.scores.at(std::slice::from_ref(&n));
                     let open = te::and(&te::gt(&score, &least), &te::lt(&count.get(), &most));
                     let keep = b.cell("keep", &open);
                     let corners = |n: &Expr| {

@@ -189,10 +189,10 @@ pub const CASES: &[Case] = &[
         "n = T.decl_buffer((1,), \"int64\")\nn[0] = T.int64(0)\nwhile n[0] < b[0]:\n    o[n[0]] = x[n[0]]\n    n[0] = n[0] + T.int64(1)",
     ),
     loops(
-        "extreme_of_row",
+        "kernel_of_row",
         ONE,
-        "p = T.decl_buffer((1,), \"int64\")\nT.evaluate(T.call_extern(\"int64\", \"pliant_row_extreme_float32\", b[0], 1, \
-         T.address_of(x[0]), T.address_of(p[0])))\no[p[0]] = T.float32(1)",
+        "p = T.decl_buffer((1,), \"int64\")\nT.evaluate(T.call_kernel(\"arg_reduce\", x=T.view(x, [1, b[0] + T.int64(1)], strides=[1, 1], offset=0), \
+         out=p, kind=\"max\"))\no[p[0]] = T.float32(1)",
     ),
     loops(
         "slice_function",

@@ -1,0 +1,51 @@
+//! The positions of the largest or smallest elements.
+
+use pliant_tensor::DType::{Float32, Int64};
+
+use super::transpose::OTHERS;
+use crate::reference::{Args, Number, Result};
+use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
+
+/// The declaration.
+pub static KERNEL: Kernel = Kernel {
+    name: "arg_reduce",
+    doc: "The position of the first largest or smallest element of each row (ONNX `ArgMax` and `ArgMin`), or of its first NaN. A \
+          row must have an element.",
+    operands: &[
+        Operand::input("x", Float32, Dims::Fixed(&["*rows", "columns"]), "the rows")
+            .or(OTHERS)
+            .strided(),
+        Operand::output("out", Int64, Dims::Fixed(&["*rows"]), "the positions").strided(),
+    ],
+    attrs: &[Attr {
+        name: "kind",
+        ty: AttrType::Choice(&["max", "min"]),
+        default: AttrDefault::Required,
+        doc: "which element is found",
+    }],
+    derived: &[],
+    relations: |_, sizes| match (sizes.get("rows"), sizes.get("columns")) {
+        (rows, 0) if rows > 0 => Err("operand x has rows without elements".to_string()),
+        _ => Ok(()),
+    },
+    flops: |_, _| 0.0,
+    reference,
+};
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    let (rows, columns) = (args.sizes.get("rows"), args.sizes.get("columns"));
+    let (largest, dtype) = (args.call.int("kind") == 0, args.view("x")?.dtype);
+    for i in 0..rows {
+        args.step(columns as u64)?;
+        let (mut best, mut position) = (args.read_at("x", &[i, 0])?, 0);
+        for j in 1..columns {
+            let element = args.read_at("x", &[i, j])?;
+            let (high, low) = if largest { (element, best) } else { (best, element) };
+            if !best.is_nan() && (element.is_nan() || high.compare(low, dtype).is_gt()) {
+                (best, position) = (element, j);
+            }
+        }
+        args.set_at("out", &[i], Number::Int(position))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! Discrete Fourier transforms.
+
+use std::f64::consts::TAU;
+
+use pliant_tensor::DType::{self, BFloat16, Float16, Float32, Float64};
+
+use crate::reference::{Args, Result};
+use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
+
+const OTHERS: &[DType] = &[Float64, Float16, BFloat16];
+
+/// The declaration.
+pub static KERNEL: Kernel = Kernel {
+    name: "fft",
+    doc: "The discrete Fourier transform of each row (ONNX `DFT`), which is cut or padded with zeros to `length` and multiplied by \
+          the window; the rows of `STFT` overlap. Complex numbers have 2 parts, real numbers 1. The arithmetic is that of float64.",
+    operands: &[
+        Operand::input(
+            "x",
+            Float32,
+            Dims::Fixed(&["*rows", "samples", "parts"]),
+            "the rows, of numbers with 1 or 2 parts",
+        )
+        .or(OTHERS)
+        .strided(),
+        Operand::input(
+            "window",
+            Float32,
+            Dims::Fixed(&["window_length"]),
+            "a factor for each sample",
+        )
+        .or(OTHERS)
+        .strided()
+        .optional(),
+        Operand::output(
+            "out",
+            Float32,
+            Dims::Fixed(&["*rows", "frequencies", "out_parts"]),
+            "the results",
+        )
+        .or(OTHERS)
+        .strided(),
+    ],
+    attrs: &[
+        Attr {
+            name: "length",
+            ty: AttrType::Int(0, i64::MAX),
+            default: AttrDefault::Required,
+            doc: "the length of the transform",
+        },
+        Attr {
+            name: "onesided",
+            ty: AttrType::Bool,
+            default: AttrDefault::Number(0),
+            doc: "whether only the first `length // 2 + 1` frequencies are computed",
+        },
+        Attr {
+            name: "inverse",
+            ty: AttrType::Bool,
+            default: AttrDefault::Number(0),
+            doc: "whether the transform is the inverse, which divides by the length",
+        },
+    ],
+    derived: &[
+        ("window_length", |call, _| Some(call.int("length"))),
+        ("frequencies", |call, _| {
+            let length = call.int("length");
+            Some(if call.int("onesided") != 0 { length / 2 + 1 } else { length })
+        }),
+        ("out_parts", |_, _| Some(2)),
+    ],
+    relations: |call, sizes| {
+        let parts = sizes.get("parts");
+        if parts != 1 && parts != 2 {
+            return Err(format!("operand x has numbers of {parts} parts, expected 1 or 2"));
+        }
+        let Some(x) = call.operand("x") else { return Ok(()) };
+        for name in ["window", "out"] {
+            if let Some(other) = call.operand(name).filter(|other| other.dtype != x.dtype) {
+                return Err(format!(
+                    "operand {name} is {}, but operand x is {}",
+                    other.dtype, x.dtype
+                ));
+            }
+        }
+        Ok(())
+    },
+    flops: |call, sizes| {
+        let length = call.int("length") as f64;
+        5.0 * sizes.get("rows") as f64 * length * length.max(1.0).log2()
+    },
+    reference,
+};
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    let (rows, frequencies) = (args.sizes.get("rows"), args.sizes.get("frequencies"));
+    let (length, inverse) = (args.call.int("length"), args.call.int("inverse") != 0);
+    let samples = args.sizes.get("samples").min(length);
+    let is_complex = args.sizes.get("parts") == 2;
+    let scale = if inverse { length as f64 } else { 1.0 };
+    for i in 0..rows {
+        args.step(samples as u64)?;
+        let mut row = Vec::new();
+        for j in 0..samples {
+            let factor = args.get_or("window", &[j], 1.0)?;
+            let im = if is_complex { args.get_at("x", &[i, j, 1])? } else { 0.0 };
+            row.push((args.get_at("x", &[i, j, 0])? * factor, im * factor));
+        }
+        for k in 0..frequencies {
+            args.step(samples as u64 + 1)?;
+            let (mut re, mut im) = (0.0, 0.0);
+            for (j, &(a, b)) in row.iter().enumerate() {
+                let turns = (j as i128 * i128::from(k) % i128::from(length)) as f64 / length as f64;
+                let (sin, cos) = (if inverse { -TAU } else { TAU } * turns).sin_cos();
+                re += a * cos + b * sin;
+                im += b * cos - a * sin;
+            }
+            args.set_at("out", &[i, k, 0], re / scale)?;
+            args.set_at("out", &[i, k, 1], im / scale)?;
+        }
+    }
+    Ok(())
+}

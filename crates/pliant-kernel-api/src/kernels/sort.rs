@@ -1,0 +1,97 @@
+//! Sorted rows.
+
+use pliant_tensor::DType::{Float32, Int32, Int64};
+
+use super::transpose::OTHERS;
+use crate::reference::{Args, Number, Result};
+use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
+
+const RESULTS: Dims = Dims::Fixed(&["*rows", "count"]);
+
+/// The declaration.
+pub static KERNEL: Kernel = Kernel {
+    name: "sort",
+    doc: "A part of the sorted elements of each row, and their positions in the row: all, the first ones (ONNX `TopK`), or the \
+          median. Equal elements keep their order, and NaN is last in both directions.",
+    operands: &[
+        Operand::input("x", Float32, Dims::Fixed(&["*rows", "columns"]), "the rows")
+            .or(OTHERS)
+            .strided(),
+        Operand::output("values", Float32, RESULTS, "the elements").or(OTHERS).strided().optional(),
+        Operand::output("positions", Int64, RESULTS, "their positions")
+            .or(&[Int32])
+            .strided()
+            .optional(),
+    ],
+    attrs: &[
+        Attr {
+            name: "descending",
+            ty: AttrType::Bool,
+            default: AttrDefault::Number(0),
+            doc: "whether the largest element is first",
+        },
+        Attr {
+            name: "first",
+            ty: AttrType::Int(0, i64::MAX),
+            default: AttrDefault::Number(0),
+            doc: "the rank of the first result",
+        },
+    ],
+    derived: &[],
+    relations: |call, sizes| {
+        let (Some(x), values) = (call.operand("x"), call.operand("values")) else { return Ok(()) };
+        if let Some(values) = values.filter(|values| values.dtype != x.dtype) {
+            return Err(format!(
+                "operand values is {}, but operand x is {}",
+                values.dtype, x.dtype
+            ));
+        }
+        let (first, columns) = (call.int("first"), sizes.get("columns"));
+        if let Some(positions) = call.operand("positions")
+            && positions.dtype == Int32
+            && columns > i64::from(i32::MAX)
+        {
+            return Err(format!("operand positions is int32, but rows have {columns} elements"));
+        }
+        let Some(count) = sizes.find("count").filter(|_| sizes.get("rows") > 0) else {
+            return Ok(());
+        };
+        match first.checked_add(count).is_some_and(|end| end <= columns) {
+            true => Ok(()),
+            false => Err(format!(
+                "{count} results from rank {first} on, but rows have {columns} elements"
+            )),
+        }
+    },
+    flops: |_, _| 0.0,
+    reference,
+};
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    let (rows, columns) = (args.sizes.get("rows"), args.sizes.get("columns"));
+    let Some(count) = args.sizes.find("count").filter(|count| *count > 0) else { return Ok(()) };
+    let (first, descending) = (args.call.int("first"), args.call.int("descending") != 0);
+    let dtype = args.view("x")?.dtype;
+    for i in 0..rows {
+        args.step(columns as u64 + count as u64)?;
+        let mut row = Vec::new();
+        for j in 0..columns {
+            row.push((args.read_at("x", &[i, j])?, j));
+        }
+        row.sort_by(|(a, _), (b, _)| match (a.is_nan(), b.is_nan()) {
+            (false, false) if descending => b.compare(*a, dtype),
+            (false, false) => a.compare(*b, dtype),
+            (a, b) => a.cmp(&b),
+        });
+        for k in 0..count {
+            let (element, position) = row[(first + k) as usize];
+            if args.has("values") {
+                args.set_at("values", &[i, k], element)?;
+            }
+            if args.has("positions") {
+                args.set_at("positions", &[i, k], Number::Int(position))?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,523 @@
+//! The declared kernel `arg_reduce`.
+//!
+//! Recipe: a row of adjacent elements is read once, in blocks; only the best block is searched again. Short rows, and rows whose
+//! elements lie apart, are computed side by side, one row per lane. Few long rows are cut into parts.
+
+use half::{bf16, f16};
+use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
+use pliant_kernel_api::kernels::arg_reduce::KERNEL;
+use pliant_kernel_api::{Call, Kernel, Sizes};
+use pliant_machine::isa::isa;
+use pliant_tensor::DType;
+
+use super::vectorized::{Vectorized, vectorized};
+use super::view::{Rows, Run};
+use crate::entry::Implementation;
+use crate::product::share::{part, share};
+use crate::rules::arg_reduce::{LEAST_LONG, parts, piece, unit};
+
+/// Positions of the largest or smallest elements.
+pub struct ArgReduce;
+
+impl Implementation for ArgReduce {
+    const KERNEL: &'static Kernel = &KERNEL;
+
+    unsafe fn run(runtime: &KernelRuntime, call: &Call, _: &Sizes) -> i64 {
+        let dtype = call.operand("x").map_or(DType::Float32, |x| x.dtype);
+        // SAFETY: guaranteed by the caller; the elements are of these types.
+        unsafe {
+            match dtype {
+                DType::Int8 => reduce::<i8>(runtime, call),
+                DType::Int16 => reduce::<i16>(runtime, call),
+                DType::Int32 => reduce::<i32>(runtime, call),
+                DType::Int64 => reduce::<i64>(runtime, call),
+                DType::Bool | DType::UInt8 => reduce::<u8>(runtime, call),
+                DType::UInt16 => reduce::<u16>(runtime, call),
+                DType::UInt32 => reduce::<u32>(runtime, call),
+                DType::UInt64 => reduce::<u64>(runtime, call),
+                DType::Float16 => reduce::<f16>(runtime, call),
+                DType::BFloat16 => reduce::<bf16>(runtime, call),
+                DType::Float64 => reduce::<f64>(runtime, call),
+                _ => reduce::<f32>(runtime, call),
+            }
+        }
+    }
+}
+
+/// An element type.
+trait Element: Copy {
+    /// What is compared.
+    type Key: Key;
+
+    /// What is compared of the element.
+    fn key(self) -> Self::Key;
+}
+
+/// A number that is compared.
+trait Key: Copy + PartialOrd {
+    /// Whether it is NaN.
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        false
+    }
+}
+
+impl Key for f32 {
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        self.is_nan()
+    }
+}
+
+impl Key for f64 {
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        self.is_nan()
+    }
+}
+
+macro_rules! elements {
+    ($($ty:ty)*) => {$(
+        impl Element for $ty {
+            type Key = $ty;
+
+            #[inline(always)]
+            fn key(self) -> $ty {
+                self
+            }
+        }
+    )*};
+}
+
+macro_rules! integers {
+    ($($ty:ty)*) => { $(impl Key for $ty {})* };
+}
+
+elements!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
+integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+impl Element for f16 {
+    type Key = f32;
+
+    /// The bits of the magnitude, with the sign: numbers have the same order.
+    #[inline(always)]
+    fn key(self) -> f32 {
+        let bits = self.to_bits();
+        let magnitude = bits & 0x7fff;
+        let value = f32::from(magnitude);
+        let value = if bits == magnitude { value } else { -value };
+        if magnitude > 0x7c00 { f32::NAN } else { value }
+    }
+}
+
+impl Element for bf16 {
+    type Key = f32;
+
+    #[inline(always)]
+    fn key(self) -> f32 {
+        f32::from_bits(u32::from(self.to_bits()) << 16)
+    }
+}
+
+/// Whether `a` is better than `b`; NaN is best.
+#[inline(always)]
+fn better<K: Key, const LARGEST: bool>(a: K, b: K) -> bool {
+    (if LARGEST { a > b } else { a < b }) | (a.is_nan() & !b.is_nan())
+}
+
+// ---- rows of adjacent elements ----
+
+/// Elements of a block.
+const BLOCK: usize = 512;
+/// Number of elements that are compared in parallel.
+const SIDE: usize = 64;
+
+/// The best element of a block of at least [`SIDE`] elements, and whether it contains NaN. The
+/// last step may overlap the one before it.
+#[inline(always)]
+fn best_of<T: Element, const LARGEST: bool>(block: &[T]) -> (T::Key, bool) {
+    let mut best = [block[0].key(); SIDE];
+    let mut nan = [false; SIDE];
+    let mut compare = |side: &[T; SIDE]| {
+        for i in 0..SIDE {
+            let key = side[i].key();
+            let is_better = if LARGEST { key > best[i] } else { key < best[i] };
+            best[i] = if is_better { key } else { best[i] };
+            nan[i] |= key.is_nan();
+        }
+    };
+    block.as_chunks::<SIDE>().0.iter().for_each(&mut compare);
+    block.last_chunk::<SIDE>().into_iter().for_each(&mut compare);
+    let mut any = block[0].key().is_nan();
+    let mut half = SIDE / 2;
+    while half > 0 {
+        for i in 0..half {
+            let (a, b) = (best[i], best[i + half]);
+            let is_better = if LARGEST { b > a } else { b < a };
+            best[i] = if is_better { b } else { a };
+        }
+        half /= 2;
+    }
+    for n in nan {
+        any |= n;
+    }
+    (best[0], any)
+}
+
+/// The first index whose element satisfies `is`; 0 if there is none.
+#[inline(always)]
+fn first_of<T: Element>(row: &[T], is: impl Fn(T::Key) -> bool) -> usize {
+    let (sides, rest) = row.as_chunks::<SIDE>();
+    for (i, side) in sides.iter().enumerate() {
+        // Elements are tested in parallel before one is searched for.
+        if side.iter().fold(false, |any, &v| any | is(v.key())) {
+            return i * SIDE + side.iter().position(|&v| is(v.key())).unwrap_or(0);
+        }
+    }
+    rest.iter().position(|&v| is(v.key())).map_or(0, |i| sides.len() * SIDE + i)
+}
+
+/// The position of the best element of a row of at least [`SIDE`] elements.
+#[inline(always)]
+fn position<T: Element, const LARGEST: bool>(row: &[T]) -> usize {
+    let (mut best, mut at) = (row[0].key(), 0);
+    for start in (0..row.len()).step_by(BLOCK) {
+        let end = row.len().min(start + BLOCK);
+        // A short last block begins in the block before, whose elements are not better than `best`.
+        let (value, nan) = best_of::<T, LARGEST>(&row[start.min(end - SIDE)..end]);
+        if nan {
+            return start + first_of::<T>(&row[start..], T::Key::is_nan);
+        }
+        let is_better = if LARGEST { value > best } else { value < best };
+        if is_better {
+            (best, at) = (value, start);
+        }
+    }
+    at + first_of::<T>(&row[at..], |v| v == best)
+}
+
+// ---- rows side by side ----
+
+/// The positions of the best elements of `N` rows. `stride` is the distance between rows, `step` that between elements.
+///
+/// # Safety
+/// The rows have `columns` elements, at least one.
+#[inline(always)]
+unsafe fn side_by_side<T: Element, const LARGEST: bool, const N: usize>(
+    x: *const T,
+    (stride, step): (usize, usize),
+    columns: usize,
+) -> [i64; N] {
+    let mut found = [0i64; N];
+    // SAFETY: the caller's promise.
+    let mut best: [T::Key; N] = std::array::from_fn(|i| unsafe { (*x.add(i * stride)).key() });
+    for j in 1..columns {
+        for i in 0..N {
+            // SAFETY: the caller's promise.
+            let key = unsafe { (*x.add(i * stride + j * step)).key() };
+            let is_better = better::<T::Key, LARGEST>(key, best[i]);
+            best[i] = if is_better { key } else { best[i] };
+            found[i] = if is_better { j as i64 } else { found[i] };
+        }
+    }
+    found
+}
+
+/// Whether rows of this many elements, `step` apart, are computed one after the other.
+fn is_long(columns: usize, step: usize) -> bool {
+    step == 1 && columns >= SIDE.max(LEAST_LONG)
+}
+
+/// Rows that are computed side by side if their first elements are adjacent.
+const ADJACENT: usize = 64;
+/// Rows that are computed side by side if they lie apart.
+const APART: usize = 16;
+
+/// Rows at equal distances, and where their results are written.
+struct Part<T> {
+    x: *const T,
+    /// The distance between rows.
+    stride: usize,
+    /// The distance between the elements of a row.
+    step: usize,
+    rows: usize,
+    columns: usize,
+    out: *mut i64,
+    out_stride: usize,
+    largest: bool,
+}
+
+impl<T: Element> Part<T> {
+    /// # Safety
+    /// The rows and the results are valid, and there are columns.
+    #[inline(always)]
+    unsafe fn reduce<const LARGEST: bool>(&self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if is_long(self.columns, self.step) {
+                return self.each(position::<T, LARGEST>);
+            }
+            let mut done = 0;
+            if self.stride == 1 {
+                done = self.blocks::<LARGEST, ADJACENT>(done, 1);
+            }
+            done = self.blocks::<LARGEST, APART>(done, self.stride);
+            self.blocks::<LARGEST, 1>(done, self.stride);
+        }
+    }
+
+    /// Computes one row after the other.
+    ///
+    /// # Safety
+    /// As for [`Self::reduce`]; the elements of a row are adjacent.
+    #[inline(always)]
+    unsafe fn each(&self, position: impl Fn(&[T]) -> usize) {
+        for i in 0..self.rows {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let row = std::slice::from_raw_parts(self.x.add(i * self.stride), self.columns);
+                *self.out.add(i * self.out_stride) = position(row) as i64;
+            }
+        }
+    }
+
+    /// Computes the rows from `first` on by `N` at a time; returns the number of rows that are done.
+    ///
+    /// # Safety
+    /// As for [`Self::reduce`].
+    #[inline(always)]
+    unsafe fn blocks<const LARGEST: bool, const N: usize>(
+        &self,
+        first: usize,
+        stride: usize,
+    ) -> usize {
+        let mut row = first;
+        while row + N <= self.rows {
+            // SAFETY: the caller's promise; these rows exist.
+            unsafe {
+                let (x, strides) = (self.x.add(row * stride), (stride, self.step));
+                let found = side_by_side::<T, LARGEST, N>(x, strides, self.columns);
+                for (i, &position) in found.iter().enumerate() {
+                    *self.out.add((row + i) * self.out_stride) = position;
+                }
+            }
+            row += N;
+        }
+        row
+    }
+}
+
+impl<T: Element> Vectorized for &Part<T> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run(self) {
+        // SAFETY: the caller's promise.
+        unsafe { if self.largest { self.reduce::<true>() } else { self.reduce::<false>() } }
+    }
+}
+
+// ---- calls ----
+
+/// A checked call.
+struct Reduction<T> {
+    x: Rows<T>,
+    out: Rows<i64>,
+    columns: usize,
+    step: usize,
+    largest: bool,
+}
+
+/// # Safety
+/// As for [`Implementation::run`]; the operand `x` has elements of type `T`.
+unsafe fn reduce<T: Element>(runtime: &KernelRuntime, call: &Call) -> i64 {
+    let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else { return STATUS_OK };
+    let rows: usize = out.shape().iter().map(|&dim| dim as usize).product();
+    let last = x.shape().len() - 1;
+    let (columns, step) = (x.shape()[last] as usize, x.strides()[last] as usize);
+    if rows == 0 || columns == 0 {
+        return STATUS_OK;
+    }
+    let largest = call.int("kind") == 0;
+    let all = Reduction::<T> { x: Rows::of(x, 1), out: Rows::of(out, 0), columns, step, largest };
+    let parts = parts(rows, columns);
+    // SAFETY: the caller's promise.
+    unsafe { if parts > 1 { all.long(runtime, rows, parts) } else { all.rows(runtime, rows) } }
+}
+
+impl<T: Element> Reduction<T> {
+    /// Computes pieces of whole rows.
+    ///
+    /// # Safety
+    /// The rows are valid, and there are some.
+    unsafe fn rows(&self, runtime: &KernelRuntime, rows: usize) -> i64 {
+        let together = if is_long(self.columns, self.step) { 1 } else { ADJACENT };
+        let each = (piece() / self.columns).max(1).next_multiple_of(together).min(rows);
+        let run = |index: usize| {
+            let (mut row, end) = (index * each, rows.min((index + 1) * each));
+            while row < end {
+                let (from, to): (Run<T>, Run<i64>) = (self.x.run(row), self.out.run(row));
+                let count = from.count.min(to.count).min(end - row);
+                let part = Part {
+                    x: from.address.cast_const(),
+                    stride: from.stride,
+                    step: self.step,
+                    rows: count,
+                    columns: self.columns,
+                    out: to.address,
+                    out_stride: to.stride,
+                    largest: self.largest,
+                };
+                // SAFETY: the caller's promise; each row is in one piece.
+                unsafe { vectorized(isa(), &part) };
+                row += count;
+            }
+            STATUS_OK
+        };
+        let units = each.saturating_mul(self.columns) / unit();
+        // SAFETY: the runtime is valid, and the kernels do not unwind.
+        unsafe { share(runtime, rows.div_ceil(each), units.max(1), &run) }
+    }
+
+    /// Computes few rows, each in several parts.
+    ///
+    /// # Safety
+    /// As for [`Self::rows`].
+    unsafe fn long(&self, runtime: &KernelRuntime, rows: usize, parts: usize) -> i64 {
+        let mut found: Vec<i64> = Vec::new();
+        if found.try_reserve_exact(rows * parts).is_err() {
+            return STATUS_NO_MEMORY;
+        }
+        found.resize(rows * parts, 0);
+        let results = Rows::of_slice(&mut found);
+        let run = |index: usize| {
+            let columns = part(self.columns, 1, index % parts, parts);
+            let row = self.x.run(index / parts).address.cast_const();
+            let part = Part {
+                x: row.wrapping_add(columns.start * self.step),
+                stride: 0,
+                step: self.step,
+                rows: 1,
+                columns: columns.len(),
+                out: results.run(index).address,
+                out_stride: 0,
+                largest: self.largest,
+            };
+            // SAFETY: the caller's promise; each part has a result.
+            unsafe { vectorized(isa(), &part) };
+            STATUS_OK
+        };
+        let units = self.columns / parts / unit();
+        // SAFETY: the runtime is valid, and the kernels do not unwind.
+        let status = unsafe { share(runtime, rows * parts, units.max(1), &run) };
+        if status != STATUS_OK {
+            return status;
+        }
+        for (row, found) in found.chunks_exact(parts).enumerate() {
+            let x = self.x.run(row).address;
+            let at = |k: usize| part(self.columns, 1, k, parts).start + found[k] as usize;
+            // SAFETY: the caller's promise; positions are below the number of columns.
+            let key = |position: usize| unsafe { (*x.add(position * self.step)).key() };
+            let mut best = at(0);
+            for position in (1..parts).map(at) {
+                let (new, old) = (key(position), key(best));
+                let is_better = match self.largest {
+                    true => better::<T::Key, true>(new, old),
+                    false => better::<T::Key, false>(new, old),
+                };
+                best = if is_better { position } else { best };
+            }
+            // SAFETY: the caller's promise.
+            unsafe { *self.out.run(row).address = best as i64 };
+        }
+        STATUS_OK
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pliant_machine::isa::{Isa, available};
+
+    /// The positions in rows whose elements have the distance `step`, or that are transposed.
+    fn positions<T: Element>(
+        isa: Isa,
+        rows: &[Vec<T>],
+        transposed: bool,
+        largest: bool,
+    ) -> Vec<i64> {
+        let (count, columns) = (rows.len(), rows[0].len());
+        let mut x = Vec::new();
+        for k in 0..count * columns {
+            let (row, column) =
+                if transposed { (k % count, k / count) } else { (k / columns, k % columns) };
+            x.push(rows[row][column]);
+        }
+        let (stride, step) = if transposed { (1, count) } else { (columns, 1) };
+        let mut out = vec![-1; count];
+        let (out_stride, rows) = (1, count);
+        let part = Part {
+            x: x.as_ptr(),
+            stride,
+            step,
+            rows,
+            columns,
+            out: out.as_mut_ptr(),
+            out_stride,
+            largest,
+        };
+        // SAFETY: the vectors have these elements.
+        unsafe { vectorized(isa, &part) };
+        out
+    }
+
+    #[test]
+    fn the_first_of_equal_elements_is_found_at_every_position() {
+        for isa in available() {
+            for n in [1usize, 2, 7, 15, 16, 63, 64, 65, 511, 512, 513, 1500] {
+                for transposed in [false, true] {
+                    let at = |i: usize| [0, 1, n / 2, n.saturating_sub(2), n - 1][i % 5].min(n - 1);
+                    let mut rows: Vec<Vec<f32>> =
+                        vec![(0..n).map(|i| (i * 7 % 5) as f32).collect(); 83];
+                    let want: Vec<i64> = (0..rows.len()).map(|i| at(i) as i64).collect();
+                    let put = |rows: &mut Vec<Vec<f32>>, value: f32| {
+                        for (i, row) in rows.iter_mut().enumerate() {
+                            row[at(i)] = value;
+                            row[n - 1] = value;
+                        }
+                    };
+                    put(&mut rows, 9.0);
+                    let case = format!("{isa:?} {n} {transposed}");
+                    assert_eq!(positions(isa, &rows, transposed, true), want, "{case}");
+                    let map = |f: fn(f32) -> i8| -> Vec<Vec<i8>> {
+                        rows.iter().map(|r| r.iter().map(|&v| f(v)).collect()).collect()
+                    };
+                    let negative = map(|v| -(v as i8));
+                    assert_eq!(positions(isa, &negative, transposed, false), want, "{case}");
+                    let half: Vec<Vec<f16>> = rows
+                        .iter()
+                        .map(|r| r.iter().map(|&v| f16::from_f32(v - 4.0)).collect())
+                        .collect();
+                    assert_eq!(positions(isa, &half, transposed, true), want, "{case}");
+                    put(&mut rows, f32::NAN);
+                    assert_eq!(positions(isa, &rows, transposed, true), want, "{case}");
+                    assert_eq!(positions(isa, &rows, transposed, false), want, "{case}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn floats_of_16_bits_keep_their_order() {
+        let mut last = f32::NEG_INFINITY;
+        for value in
+            (0xfc00..=0xffffu16).rev().skip(0x3ff).chain((0x8000..0xfc00).rev()).chain(0..=0x7c00)
+        {
+            let key = f16::from_bits(value).key();
+            assert!(key >= last, "{value:x}");
+            last = key;
+        }
+        assert!(f16::NAN.key().is_nan() && bf16::NAN.key().is_nan());
+        assert!(f16::from_bits(0x8000).key() == f16::from_bits(0).key());
+    }
+}

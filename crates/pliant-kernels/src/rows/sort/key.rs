@@ -1,0 +1,111 @@
+//! Elements as integers with the required order, and their positions.
+
+use half::{bf16, f16};
+
+/// An element type that can be sorted.
+pub(super) trait Key: Copy {
+    /// The type of ranks.
+    type Rank: Copy + Ord + Into<u64>;
+
+    /// Whether a rank and a position fit 64 bits.
+    const NARROW: bool = size_of::<Self::Rank>() <= 4;
+
+    /// An integer that grows with the element; that of NaN is the largest.
+    fn rank(self, descending: bool) -> Self::Rank;
+}
+
+macro_rules! integers {
+    ($($ty:ty => $rank:ty, $flip:expr;)*) => {$(
+        impl Key for $ty {
+            type Rank = $rank;
+
+            #[inline(always)]
+            fn rank(self, descending: bool) -> $rank {
+                let rank = (self ^ $flip) as $rank;
+                if descending { !rank } else { rank }
+            }
+        }
+    )*};
+}
+
+integers! {
+    i8 => u8, i8::MIN;
+    i16 => u16, i16::MIN;
+    i32 => u32, i32::MIN;
+    i64 => u64, i64::MIN;
+    u8 => u8, 0;
+    u16 => u16, 0;
+    u32 => u32, 0;
+    u64 => u64, 0;
+}
+
+macro_rules! floats {
+    ($($ty:ty => $bits:ty, $infinity:expr;)*) => {$(
+        impl Key for $ty {
+            type Rank = $bits;
+
+            /// Without branches, which random signs would mispredict.
+            #[inline(always)]
+            fn rank(self, descending: bool) -> $bits {
+                const SIGN: $bits = 1 << (<$bits>::BITS - 1);
+                let all_if = |is: bool| <$bits>::from(is).wrapping_neg();
+                let bits = self.to_bits();
+                // Both zeros are equal.
+                let bits = bits & all_if(bits != SIGN);
+                let rank = bits ^ (all_if(bits & SIGN != 0) | SIGN) ^ all_if(descending);
+                rank | all_if(bits & !SIGN > $infinity)
+            }
+        }
+    )*};
+}
+
+floats! {
+    f16 => u16, 0x7c00;
+    bf16 => u16, 0x7f80;
+    f32 => u32, 0x7f80_0000;
+    f64 => u64, 0x7ff0_0000_0000_0000;
+}
+
+/// An element of a row: its rank, then its position.
+pub(super) trait Record: Copy + Ord {
+    /// Comes after every record.
+    const LAST: Self;
+
+    fn new(rank: u64, position: usize) -> Self;
+    fn position(self) -> usize;
+}
+
+/// A rank and a position of 32 bits each.
+impl Record for u64 {
+    const LAST: u64 = u64::MAX;
+
+    #[inline(always)]
+    fn new(rank: u64, position: usize) -> u64 {
+        rank << 32 | position as u64
+    }
+
+    #[inline(always)]
+    fn position(self) -> usize {
+        (self & 0xffff_ffff) as usize
+    }
+}
+
+impl Record for (u64, usize) {
+    const LAST: (u64, usize) = (u64::MAX, usize::MAX);
+
+    #[inline(always)]
+    fn new(rank: u64, position: usize) -> (u64, usize) {
+        (rank, position)
+    }
+
+    #[inline(always)]
+    fn position(self) -> usize {
+        self.1
+    }
+}
+
+/// The record of the element at a position.
+#[inline(always)]
+pub(super) fn record<K: Key, R: Record>(key: K, position: usize, descending: bool) -> R {
+    R::new(key.rank(descending).into(), position)
+}

@@ -1,0 +1,58 @@
+//! Loops that the compiler vectorizes for each instruction set.
+
+use pliant_machine::isa::{Isa, Vectors};
+
+/// A computation whose loops are compiled for each instruction set.
+pub(super) trait Vectorized {
+    /// The result.
+    type Output;
+
+    /// Computes it. Implementations are `#[inline(always)]`.
+    ///
+    /// # Safety
+    /// As the implementation requires.
+    unsafe fn run(self) -> Self::Output;
+}
+
+/// Runs a computation with the vectors of an instruction set.
+///
+/// # Safety
+/// The machine has the instructions of `isa`; as [`Vectorized::run`] requires.
+pub(super) unsafe fn vectorized<V: Vectorized>(isa: Isa, computation: V) -> V::Output {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match isa.vectors() {
+            #[cfg(target_arch = "x86_64")]
+            Vectors::Avx512 if has_small_elements() => with_avx512(computation),
+            #[cfg(target_arch = "x86_64")]
+            Vectors::Avx512 | Vectors::Avx2 => with_avx2(computation),
+            _ => computation.run(),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`vectorized`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn with_avx2<V: Vectorized>(computation: V) -> V::Output {
+    // SAFETY: the caller's promise.
+    unsafe { computation.run() }
+}
+
+/// # Safety
+/// As for [`vectorized`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+unsafe fn with_avx512<V: Vectorized>(computation: V) -> V::Output {
+    // SAFETY: the caller's promise.
+    unsafe { computation.run() }
+}
+
+/// Whether the machine also has AVX-512 for small elements.
+#[cfg(target_arch = "x86_64")]
+fn has_small_elements() -> bool {
+    std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512vl")
+        && std::arch::is_x86_feature_detected!("avx512dq")
+}
