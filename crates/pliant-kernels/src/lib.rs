@@ -8,7 +8,6 @@
 //! | [`attention`] | attention of float32 |
 //! | [`convolution`] | convolution of float32 |
 //! | [`epilogue`] | the C interface that finishes results of a product tile by tile, and the common epilogues |
-//! | [`fused`] | products with an epilogue |
 //! | [`hardware`] | measurements of the machine's peak performance |
 //! | [`lanes`] | a vector register of each instruction set behind one trait |
 //! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
@@ -21,7 +20,6 @@
 //! | [`rules`] | which implementation of a kernel runs for which shape, with measurements |
 //! | [`scalar`] | scalar elementary functions and number formats without machine instructions |
 //! | `scratch` | per-thread scratch memory that a kernel keeps between calls |
-//! | [`symbols`] | the names of kernels that take a structure |
 //! | [`vector`] | elementary functions over slices |
 //! | [`tensor_arg`] | checks a tensor argument against what a kernel expects |
 
@@ -35,7 +33,6 @@ pub mod attention;
 pub mod convolution;
 pub mod entry;
 pub mod epilogue;
-pub mod fused;
 pub mod gemm;
 pub mod hardware;
 pub mod lanes;
@@ -53,7 +50,6 @@ pub mod rules;
 pub mod scalar;
 mod scratch;
 pub mod softmax;
-pub mod symbols;
 pub mod tensor_arg;
 pub mod transpose;
 pub mod vector;

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-use crate::{
-    attention, convolution, epilogue, fused, quantized, scalar, symbols, tensor_arg, vector,
-};
+use crate::{scalar, tensor_arg, vector};
 use pliant_machine::isa::isa;
 
 /// The type of an argument or result of a linked function.
@@ -52,54 +50,19 @@ impl ExternFn {
 use ExternTy::{F32, F64, I32, I64, Ptr};
 
 macro_rules! table {
-    ($($name:literal = $path:path: ($($param:expr),*) -> $result:expr $(, $runtime:literal)?;)*) => {
+    ($($name:literal = $path:path: ($($param:expr),*) -> $result:expr;)*) => {
         [$(ExternFn {
             name: $name,
             address: $path as *const () as usize,
             params: &[$($param),*],
             result: $result,
-            runtime: [$($runtime,)? false][0],
+            runtime: false,
         },)*]
     };
 }
 
-/// Kernels that take the runtime and the address of a structure.
-fn structured() -> Vec<ExternFn> {
-    let rows = [
-        (symbols::GEMM_FUSED_F32, fused::pliant_gemm_fused_f32 as *const ()),
-        (symbols::GEMM_FUSED_F64, fused::pliant_gemm_fused_f64 as *const ()),
-        (symbols::GEMM_INT8, quantized::pliant_gemm_int8 as *const ()),
-        (symbols::ATTENTION_F32, attention::pliant_attention_f32 as *const ()),
-        (symbols::CONVOLUTION_F32, convolution::pliant_convolution_f32 as *const ()),
-    ];
-    let of = |(name, address): (&'static str, *const ())| ExternFn {
-        name,
-        address: address as usize,
-        params: &[Ptr],
-        result: I64,
-        runtime: true,
-    };
-    rows.into_iter().map(of).collect()
-}
-
-/// Epilogues, whose addresses are passed to products.
-fn epilogues() -> Vec<ExternFn> {
-    let rows = [
-        (symbols::EPILOGUE_F32, epilogue::pliant_epilogue_f32 as *const ()),
-        (symbols::EPILOGUE_INT32, quantized::pliant_epilogue_int32 as *const ()),
-    ];
-    let of = |(name, address): (&'static str, *const ())| ExternFn {
-        name,
-        address: address as usize,
-        params: &[Ptr, Ptr],
-        result: I64,
-        runtime: false,
-    };
-    rows.into_iter().map(of).collect()
-}
-
 fn build() -> Vec<ExternFn> {
-    let mut all = [functions(), structured(), epilogues()].concat();
+    let mut all = functions();
     all.extend(vector::linked(isa()));
     all
 }

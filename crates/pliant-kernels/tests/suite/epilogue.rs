@@ -1,12 +1,117 @@
-//! The standard epilogue on tiles of few columns, whose rows are finished together.
+//! The standard epilogue: every activation with every instruction set, and tiles of few columns, whose rows are finished together.
 
 use std::ptr::null;
 
 use pliant_kernels::epilogue::standard::with;
-use pliant_kernels::epilogue::{Activation, EpilogueTile, Standard};
+use pliant_kernels::epilogue::{Activation, EpilogueTile, Matrix, Standard};
+use pliant_kernels::scalar::erf_f64;
 use pliant_machine::isa::available;
 
+use crate::guard::Guarded;
+use crate::packed::fill;
+
 const STRIDE: usize = 11;
+
+/// The definition of the activations, with limits -1 and 6, slope 0.25 and offset 0.5.
+fn activated(x: f64, activation: Activation) -> f64 {
+    match activation {
+        Activation::None => x,
+        Activation::Relu => x.max(0.0),
+        Activation::Clip => x.clamp(-1.0, 6.0),
+        Activation::Gelu => x * 0.5 * (1.0 + erf_f64(x * std::f64::consts::FRAC_1_SQRT_2)),
+        Activation::GeluTanh => {
+            0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044715 * x * x * x)).tanh())
+        }
+        Activation::Silu => x / (1.0 + (-x).exp()),
+        Activation::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+        Activation::Tanh => x.tanh(),
+        Activation::HardSwish => x * (0.25 * x + 0.5).clamp(-1.0, 6.0),
+        Activation::HardSigmoid => (0.25 * x + 0.5).clamp(-1.0, 6.0),
+        Activation::LeakyRelu => x.max(0.0) + 0.25 * x.min(0.0),
+    }
+}
+
+/// An epilogue of this activation alone.
+fn of(activation: Activation) -> Standard {
+    Standard {
+        activation: activation as i64,
+        low: -1.0,
+        high: 6.0,
+        slope: 0.25,
+        offset: 0.5,
+        ..Standard::default()
+    }
+}
+
+#[test]
+fn activations_follow_scale_bias_and_residual() {
+    let (rows, columns, before) = (7, 83, 2);
+    let width = before + columns;
+    let x: Vec<f32> = fill::<f32>(rows * columns, 7).into_iter().map(|x| x * 3.7).collect();
+    let scales: Vec<f32> = (0..width).map(|j| 0.01 + (j % 5) as f32 / 10.0).collect();
+    let (scales, bias) = (Guarded::new(&scales, true), Guarded::new(&fill::<f32>(width, 3), true));
+    let residual = Guarded::new(&fill::<f32>(2 * rows * width, 11), true);
+    for isa in available() {
+        for activation in Activation::ALL {
+            let data = Guarded::new(&x, true);
+            let row = width as i64;
+            let standard = Standard {
+                column_scale: scales.as_ptr(),
+                bias: bias.as_ptr(),
+                before: Matrix { data: residual.as_ptr(), batch: rows as i64 * row, row },
+                ..of(activation)
+            };
+            let tile = EpilogueTile {
+                data: data.as_ptr().cast(),
+                row_stride: columns as i64,
+                rows: rows as i64,
+                columns: columns as i64,
+                batch: 1,
+                row: 0,
+                column: before as i64,
+            };
+            // SAFETY: the tile and the operands have these rows and columns.
+            assert_eq!(unsafe { with(isa, &standard, &tile) }, 0);
+            for (at, &got) in data.values().iter().enumerate() {
+                let (i, j) = (at / columns, before + at % columns);
+                let number = |v: &Guarded<f32>, at: usize| f64::from(v.values()[at]);
+                let want = f64::from(x[at]) * number(&scales, j) + number(&bias, j);
+                let want = activated(want + number(&residual, (rows + i) * width + j), activation);
+                assert!(
+                    (f64::from(got) - want).abs() <= 3e-6 * want.abs().max(1.0),
+                    "{isa:?} {activation:?} {at}: {got}, not {want}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn not_a_number_stays_in_every_activation() {
+    for isa in available() {
+        for activation in Activation::ALL {
+            let mut x = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+            let tile = EpilogueTile {
+                data: x.as_mut_ptr().cast(),
+                row_stride: 3,
+                rows: 1,
+                columns: 3,
+                batch: 0,
+                row: 0,
+                column: 0,
+            };
+            // SAFETY: the tile is the array.
+            assert_eq!(unsafe { with(isa, &of(activation), &tile) }, 0);
+            assert!(x[0].is_nan(), "{isa:?} {activation:?}");
+            let high = match activation {
+                Activation::Clip | Activation::HardSigmoid => 6.0,
+                Activation::Sigmoid | Activation::Tanh => 1.0,
+                _ => f32::INFINITY,
+            };
+            assert_eq!(x[1], high, "{isa:?} {activation:?}");
+        }
+    }
+}
 
 /// Finishes `rows` by `columns` values that are `STRIDE` apart, and compares them with the definition.
 fn check(rows: usize, columns: usize, activation: Activation, terms: bool) {
@@ -19,8 +124,7 @@ fn check(rows: usize, columns: usize, activation: Activation, terms: bool) {
         let standard = Standard {
             column_scale: if terms { scale.as_ptr() } else { null() },
             bias: if terms { bias.as_ptr() } else { null() },
-            activation: activation as i64,
-            ..Standard::default()
+            ..of(activation)
         };
         let tile = EpilogueTile {
             data: data.as_mut_ptr().cast(),
@@ -36,19 +140,15 @@ fn check(rows: usize, columns: usize, activation: Activation, terms: bool) {
         for (i, &got) in data.iter().enumerate() {
             let column = i % STRIDE;
             let x = value(i);
-            let x = if terms && column < columns {
-                x * scale[first + column] + bias[first + column]
-            } else {
-                x
+            let want = match column < columns {
+                true if terms => {
+                    activated((x * scale[first + column] + bias[first + column]).into(), activation)
+                }
+                true => activated(x.into(), activation),
+                false => x.into(),
             };
-            let want = match activation {
-                _ if column >= columns => x,
-                Activation::Tanh => x.tanh(),
-                Activation::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-                Activation::Silu => x / (1.0 + (-x).exp()),
-                _ => x.max(0.0),
-            };
-            assert!((got - want).abs() <= 1e-5, "{isa:?} {rows} x {columns}: {got} {want} at {i}");
+            let near = (f64::from(got) - want).abs() <= 1e-5;
+            assert!(near, "{isa:?} {rows} x {columns}: {got} {want} at {i}");
         }
     }
 }

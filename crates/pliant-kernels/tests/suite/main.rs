@@ -3,7 +3,6 @@
 mod attention;
 mod convolution;
 mod epilogue;
-mod fused;
 mod guard;
 mod integer_convolution;
 mod narrow;
