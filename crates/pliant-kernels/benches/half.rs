@@ -115,7 +115,7 @@ fn halves(c: &mut Criterion) {
                         in_b.run(&runtime);
                         let (a, b, c) = ((a, inner, 1), (b, columns, 1), (wide_c, columns, 1));
                         let g = Gemm { m, n, k, a, b, c, accumulate: false };
-                        gemm_batch(&runtime, 1, g, [0; 3], None);
+                        gemm_batch(&runtime, 1, g, [0; 3]);
                     }
                     out.run(&runtime);
                 }

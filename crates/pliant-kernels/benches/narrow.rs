@@ -46,7 +46,7 @@ fn narrow(c: &mut Criterion) {
                 let c = (out.as_mut_ptr(), n as isize);
                 let product = PackedProduct::new([m, n, k], a, (dense.as_ptr(), width), c);
                 // SAFETY: the operands have these sizes.
-                unsafe { pliant_kernels::gemm::packed(&raw const runtime, &product) };
+                unsafe { pliant_kernels::gemm::packed(&runtime, &product) };
             });
             let scales = vec![0.01f32; k.div_ceil(GROUP) * n.next_multiple_of(width)];
             for (name, format, bits) in FORMATS {

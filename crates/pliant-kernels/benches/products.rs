@@ -176,7 +176,7 @@ fn varying<T: Number>(c: &mut Criterion, shapes: &[Varying]) {
                 let g = Gemm { m, n, k, a, b, c, accumulate: false };
                 let strides = [rows * inner, inner * columns, rows * columns];
                 // SAFETY: the operands have these sizes.
-                unsafe { gemm_batch(&runtime, batch as i64, g, strides, None) };
+                unsafe { gemm_batch(&runtime, batch as i64, g, strides) };
             });
         }
         cases.finish();

@@ -6,7 +6,6 @@
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_OK};
 
-use crate::epilogue::{self, Epilogue, Place};
 use crate::product::share::{cut, part, share};
 use crate::product::tile::ROWS;
 use crate::product::{self, PackedProduct, varying};
@@ -134,7 +133,7 @@ pub struct OwnGemm;
 /// As for [`LibraryGemm::sgemm`].
 unsafe fn own<T: Product>(g: &Gemm<T>) -> i64 {
     // SAFETY: guaranteed by the caller; the instructions are those of the machine.
-    unsafe { if varying::applies(g) { varying::run(isa(), g, None) } else { in_strips(g) } }
+    unsafe { if varying::applies(g) { varying::run(isa(), g) } else { in_strips(g) } }
 }
 
 /// A product by the crate `gemm`. If there are few rows or columns, and both operands are
@@ -222,17 +221,11 @@ impl Product for f64 {
 const ROW_UNIT: usize = 6;
 const COLUMN_UNIT: usize = 64;
 
-/// Piece `index` of `count` of a product, a range of its rows or columns, with its first row
-/// and column.
+/// Piece `index` of `count` of a product, a range of its rows or columns.
 ///
 /// # Safety
 /// The product's elements are valid.
-unsafe fn piece<T: Copy>(
-    g: &Gemm<T>,
-    by_rows: bool,
-    index: usize,
-    count: usize,
-) -> (Gemm<T>, (usize, usize)) {
+unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize) -> Gemm<T> {
     let mut g = *g;
     // SAFETY: the piece lies inside the product.
     unsafe {
@@ -241,51 +234,27 @@ unsafe fn piece<T: Copy>(
             g.m = part.len();
             g.a.0 = g.a.0.offset(part.start as isize * g.a.1);
             g.c.0 = g.c.0.offset(part.start as isize * g.c.1);
-            (g, (part.start, 0))
         } else {
             let part = part(g.n, COLUMN_UNIT, index, count);
             g.n = part.len();
             g.b.0 = g.b.0.offset(part.start as isize * g.b.2);
             g.c.0 = g.c.0.offset(part.start as isize * g.c.2);
-            (g, (0, part.start))
         }
     }
+    g
 }
 
-/// One product and its epilogue.
+/// One product in parts of at most `most` multiplications, between which it polls the interrupt
+/// flag. Deep products are split along k, and the partial sums are added.
 ///
 /// # Safety
-/// As for [`LibraryGemm::sgemm`]; with an epilogue, rows of C are contiguous.
-unsafe fn finished<T: Product>(g: &Gemm<T>, epilogue: Option<&Epilogue>, at: Place) -> i64 {
-    // SAFETY: guaranteed by the caller; the instructions are those of the machine.
-    unsafe {
-        if epilogue.is_some() && varying::applies(g) {
-            return varying::run(isa(), g, epilogue.map(|e| (e, at)));
-        }
-        match T::gemm(g) {
-            STATUS_OK => epilogue::finish(epilogue, g.c.0, g.c.1, (g.m, g.n), at),
-            status => status,
-        }
-    }
-}
-
-/// As [`finished`], in parts of at most `most` multiplications, between which it polls the
-/// interrupt flag. Deep products are split along k, and the partial sums are added.
-///
-/// # Safety
-/// As for [`finished`]; the runtime is valid.
-unsafe fn in_parts<T: Product>(
-    runtime: &KernelRuntime,
-    g: &Gemm<T>,
-    epilogue: Option<&Epilogue>,
-    at: Place,
-    most: usize,
-) -> i64 {
+/// As for [`LibraryGemm::sgemm`]; the runtime is valid.
+unsafe fn in_parts<T: Product>(runtime: &KernelRuntime, g: &Gemm<T>, most: usize) -> i64 {
     let few_results = g.m <= ROW_UNIT && g.n <= COLUMN_UNIT;
     let work = g.m.saturating_mul(g.n).saturating_mul(g.k.max(1));
     if work <= most || few_results && g.k < 2 {
         // SAFETY: guaranteed by the caller.
-        return unsafe { finished(g, epilogue, at) };
+        return unsafe { T::gemm(g) };
     }
     if runtime.is_interrupted() {
         return STATUS_CANCELLED;
@@ -293,13 +262,13 @@ unsafe fn in_parts<T: Product>(
     let part = |index: usize| {
         // SAFETY: guaranteed by the caller; the halves lie inside the product.
         unsafe {
-            if few_results || g.k > DEEP_PART {
-                let (half, last) = (half_of_sum(g, index), index == 1);
-                return in_parts(runtime, &half, epilogue.filter(|_| last), at, most);
-            }
-            let by_rows = g.m > ROW_UNIT && (g.m >= g.n || g.n <= COLUMN_UNIT);
-            let (half, (row, column)) = piece(g, by_rows, index, 2);
-            in_parts(runtime, &half, epilogue, at.offset(row, column), most)
+            let half = if few_results || g.k > DEEP_PART {
+                half_of_sum(g, index)
+            } else {
+                let by_rows = g.m > ROW_UNIT && (g.m >= g.n || g.n <= COLUMN_UNIT);
+                piece(g, by_rows, index, 2)
+            };
+            in_parts(runtime, &half, most)
         }
     };
     match part(0) {
@@ -330,17 +299,13 @@ unsafe fn half_of_sum<T: Copy>(g: &Gemm<T>, index: usize) -> Gemm<T> {
 /// from each A, B and C to the next. Returns a kernel status.
 ///
 /// # Safety
-/// The runtime is valid. All elements of the batch are valid; C overlaps neither A nor B. With an
-/// epilogue, rows of C are contiguous, and the epilogue accepts its operands.
+/// The runtime is valid. All elements of the batch are valid; C overlaps neither A nor B.
 pub unsafe fn gemm_batch<T: Product>(
-    runtime: *const KernelRuntime,
+    runtime: &KernelRuntime,
     batch: i64,
     first: Gemm<T>,
     strides: [isize; 3],
-    epilogue: Option<&Epilogue>,
 ) -> i64 {
-    // SAFETY: the ABI passes a valid runtime.
-    let runtime = unsafe { &*runtime };
     if batch <= 0 || first.m == 0 || first.n == 0 {
         return STATUS_OK;
     }
@@ -363,8 +328,7 @@ pub unsafe fn gemm_batch<T: Product>(
                 g.a.0 = g.a.0.offset(at as isize * strides[0]);
                 g.b.0 = g.b.0.offset(at as isize * strides[1]);
                 g.c.0 = g.c.0.offset(at as isize * strides[2]);
-                let (g, (row, column)) = piece(&g, by_rows, index % blocks, blocks);
-                in_parts(runtime, &g, epilogue, Place { batch: at, row, column }, POLL_WORK)
+                in_parts(runtime, &piece(&g, by_rows, index % blocks, blocks), POLL_WORK)
             };
             if status != STATUS_OK {
                 return status;
@@ -383,20 +347,12 @@ pub unsafe fn gemm_batch<T: Product>(
 /// # Safety
 /// The runtime is valid. All elements of the product are valid, including whole panels; C overlaps
 /// neither A nor B.
-pub unsafe fn packed<T: product::Element>(
-    runtime: *const KernelRuntime,
-    p: &PackedProduct<T>,
-) -> i64 {
-    // SAFETY: the ABI passes a valid runtime.
-    let runtime = unsafe { &*runtime };
+pub unsafe fn packed<T: product::Element>(runtime: &KernelRuntime, p: &PackedProduct<T>) -> i64 {
     if !p.has_panels() {
         return STATUS_BAD_ARGUMENTS;
     }
     if p.m == 0 || p.n == 0 {
         return STATUS_OK;
-    }
-    if !p.has_results() {
-        return STATUS_BAD_ARGUMENTS;
     }
     let (isa, panels) = (isa(), p.panels());
     let cut = cut((p.m, ROWS), p.n, p.k, panels);
@@ -411,38 +367,21 @@ pub unsafe fn packed<T: product::Element>(
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::c_void;
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::epilogue::EpilogueTile;
 
     /// Values that repeat with no small period and sum exactly in float32.
     fn fill(len: usize, step: usize) -> Vec<f32> {
         (0..len).map(|i| ((i * step) % 13) as f32 - 6.0).collect()
     }
 
-    /// Adds 100 times the row plus the column of each element in the whole product.
-    unsafe extern "C" fn add_position(_: *const c_void, tile: *const EpilogueTile) -> i64 {
-        // SAFETY: the product passes a tile of its results.
-        let tile = unsafe { &*tile };
-        for (i, j) in (0..tile.rows).flat_map(|i| (0..tile.columns).map(move |j| (i, j))) {
-            // SAFETY: the element is in the tile.
-            let element =
-                unsafe { &mut *tile.data.cast::<f32>().offset((i * tile.row_stride + j) as isize) };
-            *element += (100 * (tile.row + i) + tile.column + j) as f32;
-        }
-        STATUS_OK
-    }
-
     #[test]
     fn products_in_parts_are_the_same() {
-        let epilogue = Epilogue { function: add_position, operands: std::ptr::null() };
-        let at = Place { batch: 0, row: 0, column: 0 };
         let runtime = KernelRuntime::serial();
         for (m, n, k) in [(13, 130, 40), (130, 13, 40), (5, 10, 1000), (1, 1, 5000), (7, 65, 1)] {
             let (a, b) = (fill(m * k, 7), fill(k * n, 5));
-            for (accumulate, epilogue) in [(false, None), (true, Some(&epilogue))] {
+            for accumulate in [false, true] {
                 let of = |most: usize| {
                     let mut c = fill(m * n, 3);
                     let g = Gemm {
@@ -455,7 +394,7 @@ mod tests {
                         accumulate,
                     };
                     // SAFETY: the three matrices have exactly the addressed elements.
-                    assert_eq!(unsafe { in_parts(&runtime, &g, epilogue, at, most) }, STATUS_OK);
+                    assert_eq!(unsafe { in_parts(&runtime, &g, most) }, STATUS_OK);
                     c
                 };
                 assert_eq!(of(100), of(usize::MAX), "{m} x {n} x {k}");
@@ -471,9 +410,8 @@ mod tests {
         let size = 1 << 20;
         let (a, b, c) = ((&raw const a, 0, 0), (&raw const a, 0, 0), (&raw mut c, 0, 0));
         let g = Gemm { m: size, n: size, k: size, a, b, c, accumulate: false };
-        let at = Place { batch: 0, row: 0, column: 0 };
         // SAFETY: all strides are 0.
-        assert_eq!(unsafe { in_parts(&runtime, &g, None, at, POLL_WORK) }, STATUS_CANCELLED);
+        assert_eq!(unsafe { in_parts(&runtime, &g, POLL_WORK) }, STATUS_CANCELLED);
     }
 
     fn product(

@@ -82,7 +82,7 @@ unsafe fn batch<T: Product>(
     let strides = [x, weight, out].map(|view| stride(view, 0));
     // SAFETY: the check covers every element, and ensures that `out` shares no memory with the
     // other operands.
-    unsafe { gemm_batch(runtime, sizes.get("batch"), g, strides, None) }
+    unsafe { gemm_batch(runtime, sizes.get("batch"), g, strides) }
 }
 
 /// # Safety

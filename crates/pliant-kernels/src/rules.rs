@@ -117,8 +117,6 @@ pub mod packed {
     /// parts of up to 6144, this takes 0.97 of the time at 264 x 384 x 3000 and the same at 1500,
     /// with one thread.
     pub const DEEP: usize = pliant_machine::cost::BLOCK_DEPTH;
-    /// Maximum number of rows of a block on any machine.
-    pub const MAX_BLOCK_ROWS: usize = pliant_machine::cost::MAX_BLOCK_ROWS;
     /// Number of rows of a block of A.
     pub fn block_rows() -> usize {
         Machine::host().block_rows(DEEP, ROWS)

@@ -16,8 +16,8 @@ const SLICE_UNIT: usize = 4096;
 pub const MAX_PIECES: usize = 256;
 /// Depth of a block of A in a packed product; a deeper one is cut into equal parts.
 pub const BLOCK_DEPTH: usize = 1536;
-/// Maximum number of rows of A in a block of a packed product, for which kernels have scratch memory.
-pub const MAX_BLOCK_ROWS: usize = 132;
+/// Rows of A in a block of a packed product, at most.
+const MAX_BLOCK_ROWS: usize = 132;
 /// Rows of A in a block of a packed product, at least.
 const MIN_BLOCK_ROWS: usize = 24;
 

@@ -265,7 +265,7 @@ macro_rules! real {
                 let g = gemm::Gemm { m, n, k, a, b, c, accumulate };
                 let strides = [x, w, out].map(|side| side.0 as isize);
                 // SAFETY: guaranteed by the caller.
-                unsafe { gemm::gemm_batch(runtime, s.batch, g, strides, None) }
+                unsafe { gemm::gemm_batch(runtime, s.batch, g, strides) }
             }
 
             fn activation(name: &str) -> fn($ty) -> $ty {

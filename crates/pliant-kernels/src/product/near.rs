@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use pliant_exec::abi::STATUS_OK;
+
 use super::PackedProduct;
 use super::tile::{Element, LINE};
 use crate::rules::near::pays;
@@ -17,8 +19,8 @@ thread_local! {
 }
 
 /// Calls `f` with the product itself or, if that is profitable for `panels` panels, with one whose
-/// A is a copy of some rows and columns; `f` must not read A outside of these. Returns the kernel
-/// status of `f`, or that memory is exhausted.
+/// A is a copy of some rows and columns; `f` must not read A outside of these. Returns a kernel
+/// status: out of memory, or 0.
 ///
 /// # Safety
 /// The elements of A in these rows and columns are readable.
@@ -27,13 +29,14 @@ pub unsafe fn with_near_rows<T: Element>(
     rows: &Range<usize>,
     columns: &Range<usize>,
     panels: usize,
-    f: impl FnOnce(&PackedProduct<T>) -> i64,
+    f: impl FnOnce(&PackedProduct<T>),
 ) -> i64 {
     let (a, a_row, a_col) = product.a;
     // The row stride of a single row may be any number.
     let apart = a_row.unsigned_abs().saturating_mul(size_of::<T>());
     if a_col != 1 || !pays(apart, rows.len(), panels) {
-        return f(product);
+        f(product);
+        return STATUS_OK;
     }
     let per_line = LINE / size_of::<T>();
     // An odd number of cache lines per row, so that adjacent rows start in different sets.
@@ -47,7 +50,8 @@ pub unsafe fn with_near_rows<T: Element>(
             }
         }
         let first = copy.cast_const().wrapping_sub(rows.start * row).wrapping_sub(columns.start);
-        f(&PackedProduct { a: (first, row as isize, 1), ..*product })
+        f(&PackedProduct { a: (first, row as isize, 1), ..*product });
+        STATUS_OK
     };
     ROWS.with(|memory| memory.with(rows.len() * row, near))
 }

@@ -7,9 +7,7 @@
 //! second-level cache. If A is too deep for that, k is cut into equal parts of about [`DEEP`]. Rows
 //! that would share cache sets are copied ([`super::near`]). Instruction sets with narrow tiles
 //! process a panel in several strips. The last panel has the same width in memory as the others;
-//! its columns beyond the last are computed only up to a whole vector, and never written. An
-//! epilogue gets each tile directly after its last block of k. If only the epilogue writes results,
-//! there is no C: the sums are in scratch memory.
+//! its columns beyond the last are computed only up to a whole vector, and never written.
 //!
 //! Measured on a processor with two 512-bit multiply-adds per cycle and 48 KB and 2 MB of cache,
 //! with clock and peak measured in each round, with two threads, against blocks of 512 of k outside
@@ -18,7 +16,6 @@
 //! A packed into slivers, are within 2 % or slower; blocks of 256 lose 4. Cutting a product into
 //! pieces of 48 rows costs 10 to 15 %.
 
-use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use pliant_exec::abi::STATUS_OK;
@@ -27,10 +24,8 @@ use super::near::with_near_rows;
 use super::rows::slivers;
 use super::share::part;
 use super::tile::{Ahead, Element, Kernels, LINE, ROWS, SPLITS, Tile};
-use crate::epilogue::{Epilogue, MOST_COLUMNS, Place, finish};
-use crate::rules::packed::{
-    BUSY_ROWS, DEEP, MAX_BLOCK_ROWS, block_rows, prefetched_bytes, slice_bytes,
-};
+use crate::epilogue::MOST_COLUMNS;
+use crate::rules::packed::{BUSY_ROWS, DEEP, block_rows, prefetched_bytes, slice_bytes};
 use pliant_machine::isa::Isa;
 
 /// How far a single sliver prefetches if the panels are read from memory, in bytes.
@@ -52,22 +47,13 @@ pub struct PackedProduct<T> {
     /// Columns of a panel.
     pub width: usize,
     /// Whether the panels are read from memory rather than a cache: they are part of at least
-    /// [`FED`] bytes.
+    /// [`prefetched_bytes`] bytes.
     pub fed: bool,
-    /// The first element of C, whose rows are contiguous, and its row stride. Null if the epilogue
-    /// writes the results.
+    /// The first element of C, whose rows are contiguous, and its row stride.
     pub c: (*mut T, isize),
     /// Whether to add to the contents of C.
     pub accumulate: bool,
-    /// The epilogue.
-    pub epilogue: Option<Epilogue>,
-    /// The position of its first result in a batch, for the epilogue.
-    pub at: Place,
 }
-
-/// Sums that an epilogue reads, aligned to cache lines.
-#[repr(C, align(64))]
-struct Scratch<T>([MaybeUninit<T>; MAX_BLOCK_ROWS * MOST_COLUMNS]);
 
 /// The destination of the sums of a block of rows of a panel: the first element and the row stride.
 type Sums<T> = (*mut T, isize);
@@ -83,8 +69,7 @@ impl<T: Element> PackedProduct<T> {
         c: (*mut T, isize),
     ) -> Self {
         let fed = n.saturating_mul(k) > prefetched_bytes() / size_of::<T>();
-        let at = Place::default();
-        PackedProduct { m, n, k, a, b, width, fed, c, accumulate: false, epilogue: None, at }
+        PackedProduct { m, n, k, a, b, width, fed, c, accumulate: false }
     }
 
     /// The number of panels.
@@ -98,27 +83,15 @@ impl<T: Element> PackedProduct<T> {
         self.width > 0 && self.width.is_multiple_of(16) && self.width <= most.max(MOST_COLUMNS)
     }
 
-    /// Whether the results are written: without C, an epilogue writes them, from scratch memory
-    /// that must fit a panel.
-    pub fn has_results(&self) -> bool {
-        let scratch = self.epilogue.is_some() && self.width <= MOST_COLUMNS && !self.accumulate;
-        !self.c.0.is_null() || scratch
-    }
-
-    /// Computes some rows of some panels on the calling thread. Returns the first non-zero status
-    /// of an epilogue, or 0.
+    /// Computes some rows of some panels on the calling thread. Returns a kernel status:
+    /// copies of rows ([`super::near`]) may exhaust memory, but not for a single panel.
     ///
     /// # Safety
-    /// The machine has `isa`. [`PackedProduct::has_panels`] and [`PackedProduct::has_results`] are
-    /// true. All addressed elements of A and C are valid, and [`PackedProduct::panels`] whole
-    /// panels of B; C overlaps neither. The ranges are inside the product. The epilogue accepts its
-    /// operands.
+    /// The machine has `isa`. [`PackedProduct::has_panels`] is true. All addressed elements of A and
+    /// C are valid, and [`PackedProduct::panels`] whole panels of B; C overlaps neither. The ranges
+    /// are inside the product.
     pub unsafe fn block(&self, isa: Isa, rows: Range<usize>, panels: Range<usize>) -> i64 {
         let kernels = T::kernels(isa);
-        if self.c.0.is_null() {
-            // SAFETY: guaranteed by the caller.
-            return unsafe { self.in_scratch(kernels, rows, panels) };
-        }
         for rows in row_blocks(rows) {
             for deep in deep_steps(self.k, slice_rows(kernels)) {
                 // SAFETY: guaranteed by the caller.
@@ -145,57 +118,19 @@ impl<T: Element> PackedProduct<T> {
         rows: &Range<usize>,
         panels: Range<usize>,
         deep: &Range<usize>,
-    ) -> i64 {
+    ) {
         for panel in panels.clone() {
             let (c, c_row) = self.c;
             let first = rows.start as isize * c_row + (panel * self.width) as isize;
             let sums = (c.wrapping_offset(first), c_row);
             let next = (panel + 1 < panels.end).then_some(deep.start);
             // SAFETY: guaranteed by the caller.
-            let status =
-                unsafe { self.panel(kernels, rows.clone(), (panel, next), deep.clone(), sums) };
-            if status != STATUS_OK {
-                return status;
-            }
+            unsafe { self.panel(kernels, rows.clone(), (panel, next), deep.clone(), sums) };
         }
-        STATUS_OK
     }
 
-    /// As [`PackedProduct::block`], if the epilogue writes the results.
-    ///
-    /// # Safety
-    /// As for [`PackedProduct::block`].
-    #[inline(never)]
-    unsafe fn in_scratch(
-        &self,
-        kernels: &Kernels<T>,
-        rows: Range<usize>,
-        panels: Range<usize>,
-    ) -> i64 {
-        let mut sums =
-            Scratch([const { MaybeUninit::<T>::uninit() }; MAX_BLOCK_ROWS * MOST_COLUMNS]);
-        let sums = (sums.0.as_mut_ptr().cast::<T>(), self.width as isize);
-        for rows in row_blocks(rows) {
-            let each_panel = |near: &Self| {
-                let status = panels.clone().map(|panel| {
-                    let next = (panel + 1 < panels.end).then_some(0);
-                    // SAFETY: guaranteed by the caller; scratch memory holds a block of rows of the widest panel.
-                    unsafe { near.panel(kernels, rows.clone(), (panel, next), 0..self.k, sums) }
-                });
-                { status }.find(|&status| status != STATUS_OK).unwrap_or(STATUS_OK)
-            };
-            // SAFETY: guaranteed by the caller.
-            let status =
-                unsafe { with_near_rows(self, &rows, &(0..self.k), panels.len(), each_panel) };
-            if status != STATUS_OK {
-                return status;
-            }
-        }
-        STATUS_OK
-    }
-
-    /// Adds the products of a range of k to each sum of a block of rows of one panel, and finishes
-    /// complete sums. `next` is the position in the next panel that is read afterwards, if any.
+    /// Adds the products of a range of k to each sum of a block of rows of one panel. `next` is the
+    /// position in the next panel that is read afterwards, if any.
     ///
     /// # Safety
     /// As for [`PackedProduct::block`]; `sums` has room for the block of rows.
@@ -206,7 +141,7 @@ impl<T: Element> PackedProduct<T> {
         (panel, next): (usize, Option<usize>),
         deep: Range<usize>,
         sums: Sums<T>,
-    ) -> i64 {
+    ) {
         let whole = rows.len() <= ROWS;
         let step = if whole { deep.len() } else { slice_rows(kernels) };
         for k in steps(deep.clone(), step) {
@@ -218,16 +153,12 @@ impl<T: Element> PackedProduct<T> {
             };
             let next = next.map(|row| self.b.wrapping_add(row * self.width).cast::<u8>());
             // SAFETY: guaranteed by the caller.
-            let status = unsafe { self.slice(kernels, rows.clone(), panel, k, next, sums) };
-            if status != STATUS_OK {
-                return status;
-            }
+            unsafe { self.slice(kernels, rows.clone(), panel, k, next, sums) };
         }
-        STATUS_OK
     }
 
-    /// Adds the products of a slice to each sum of a block of rows of one panel, and finishes
-    /// complete sums, while the next data is prefetched.
+    /// Adds the products of a slice to each sum of a block of rows of one panel, while the
+    /// next data is prefetched.
     ///
     /// # Safety
     /// As for [`PackedProduct::panel`].
@@ -239,11 +170,9 @@ impl<T: Element> PackedProduct<T> {
         k: Range<usize>,
         next: Option<*const u8>,
         (c, c_row): Sums<T>,
-    ) -> i64 {
+    ) {
         let count = rows.len().div_ceil(ROWS);
-        let first = panel * self.width;
-        let columns = self.width.min(self.n - first);
-        let epilogue = self.epilogue.as_ref().filter(|_| k.end == self.k);
+        let columns = self.width.min(self.n - panel * self.width);
         let row_bytes = self.width * size_of::<T>();
         let b = self.b.wrapping_add((panel * self.k + k.start) * self.width);
         let alone = count == 1 && rows.len() >= BUSY_ROWS && self.fed;
@@ -257,7 +186,7 @@ impl<T: Element> PackedProduct<T> {
                     None => Ahead::NONE,
                 };
                 // SAFETY: the offsets stay inside the matrices.
-                let status = unsafe {
+                unsafe {
                     let (a, a_row, a_col) = self.a;
                     let mut tile = Tile {
                         k: k.len(),
@@ -274,15 +203,9 @@ impl<T: Element> PackedProduct<T> {
                         ahead,
                     };
                     kernels.run(height, width, &mut tile);
-                    let place = self.at.offset(rows.start + row, first + column);
-                    finish(epilogue, tile.c, c_row, (height, width), place)
-                };
-                if status != STATUS_OK {
-                    return status;
                 }
             }
         }
-        STATUS_OK
     }
 }
 

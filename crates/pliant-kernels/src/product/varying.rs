@@ -12,7 +12,6 @@ use pliant_exec::abi::STATUS_OK;
 
 use super::rows::slivers;
 use super::tile::{Ahead, Element, Kernels, Tile};
-use crate::epilogue::{Epilogue, Place};
 use crate::gemm::Gemm;
 use crate::rules::varying::{depth, is_in_place, turns};
 use crate::scratch::Scratch;
@@ -34,22 +33,21 @@ thread_local! {
     static PANEL: Scratch = const { Scratch::new() };
 }
 
-/// The epilogue of a product, and the position of its results in the batch.
-pub type Finish<'a> = Option<(&'a Epilogue, Place)>;
-
-/// One product. Returns a kernel status: the first non-zero one of the epilogue, out of
-/// memory, or 0.
+/// One product. Returns a kernel status: out of memory, or 0.
 ///
 /// # Safety
 /// The machine has `isa`. [`applies`] is true. All addressed elements are valid; C overlaps neither
-/// A nor B. With an epilogue, the rows of C are contiguous, and the epilogue accepts its operands.
-pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>, end: Finish<'_>) -> i64 {
+/// A nor B.
+pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>) -> i64 {
     let kernels = T::kernels(isa);
     let g = if g.c.2 == 1 { *g } else { transposed(g) };
     let in_place = reads_in_place(&g) && g.n.is_multiple_of(kernels.lanes);
     let room = if in_place { 0 } else { depth(kernels.columns()).min(g.k) * kernels.columns() };
-    // SAFETY: guaranteed by the caller; the transposed product has the same elements.
-    let all = |packed: *mut T| unsafe { blocks(kernels, &g, packed, end) };
+    let all = |packed: *mut T| {
+        // SAFETY: guaranteed by the caller; the transposed product has the same elements.
+        unsafe { blocks(kernels, &g, packed) };
+        STATUS_OK
+    };
     PANEL.with(|memory| memory.with(room, all))
 }
 
@@ -73,12 +71,7 @@ fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
 
 /// # Safety
 /// As for [`run`], with contiguous rows of C; `packed` has room for the widest panel unless all of B is read in place.
-unsafe fn blocks<T: Element>(
-    kernels: &Kernels<T>,
-    g: &Gemm<T>,
-    packed: *mut T,
-    end: Finish<'_>,
-) -> i64 {
+unsafe fn blocks<T: Element>(kernels: &Kernels<T>, g: &Gemm<T>, packed: *mut T) {
     let most = depth(kernels.columns());
     for k in (0..g.k.max(1)).step_by(most) {
         let depth = most.min(g.k - k);
@@ -86,7 +79,7 @@ unsafe fn blocks<T: Element>(
             let columns = kernels.columns().min(g.n - column);
             let width = columns.next_multiple_of(kernels.lanes);
             // SAFETY: the offsets stay inside the matrices.
-            let status = unsafe {
+            unsafe {
                 let b = g.b.0.offset(k as isize * g.b.1 + column as isize * g.b.2);
                 let (b, b_row) = if reads_in_place(g) && columns == width {
                     (b, g.b.1)
@@ -94,14 +87,10 @@ unsafe fn blocks<T: Element>(
                     pack(kernels, (b, g.b.1, g.b.2), depth, (columns, width), packed);
                     (packed.cast_const(), width as isize)
                 };
-                panel(kernels, g, (column, columns), (k, depth), (b, b_row), end)
-            };
-            if status != STATUS_OK {
-                return status;
+                panel(kernels, g, (column, columns), (k, depth), (b, b_row));
             }
         }
     }
-    STATUS_OK
 }
 
 /// All rows of C for one panel.
@@ -114,12 +103,10 @@ unsafe fn panel<T: Element>(
     (column, columns): (usize, usize),
     (k, depth): (usize, usize),
     (b, b_row): (*const T, isize),
-    end: Finish<'_>,
-) -> i64 {
-    let end = end.filter(|_| k + depth == g.k);
+) {
     for (row, height) in slivers(g.m) {
         // SAFETY: guaranteed by the caller.
-        let status = unsafe {
+        unsafe {
             let mut tile = Tile {
                 k: depth,
                 a: g.a.0.offset(row as isize * g.a.1 + k as isize * g.a.2),
@@ -134,16 +121,8 @@ unsafe fn panel<T: Element>(
                 ahead: Ahead::NONE,
             };
             kernels.run(height, columns, &mut tile);
-            match end {
-                Some((e, at)) => e.finish(tile.c, g.c.1, (height, columns), at.offset(row, column)),
-                None => STATUS_OK,
-            }
-        };
-        if status != STATUS_OK {
-            return status;
         }
     }
-    STATUS_OK
 }
 
 /// Copies a panel of B, row by row, padded with zeros on the right.

@@ -14,7 +14,6 @@ use pliant_tensor::gates::{Cell, INPUT_WIDTH, UNITS};
 
 use super::cell::Units;
 use super::stages::{self, MOST};
-use crate::epilogue::Place;
 use crate::product::PackedProduct;
 use crate::product::share::{part, share, unit_work};
 use crate::rules::recurrent::{MAX_ROWS, STRETCH, piece_rows};
@@ -204,8 +203,6 @@ impl Layer {
                     fed: false,
                     c: (gates.add(c), c_row as isize),
                     accumulate: false,
-                    epilogue: None,
-                    at: Place::default(),
                 };
                 p.block(isa, rows, panels_here)
             }
@@ -282,7 +279,7 @@ impl Layer {
             // The second product of a GRU uses the reset state.
             let a = if phase == 0 { before } else { state(3) };
             let product = self.product(s, (a, rows), (direction, phase, panel), groups, sums);
-            // There is no epilogue that could fail.
+            // A single panel needs no memory for copies of rows.
             product.block(isa, 0..rows, 0..1);
             let row = (step - self.begin(direction, stretch)) * self.batch + first;
             let gates =
@@ -351,8 +348,6 @@ impl Layer {
             fed: false,
             c: (sums, p.width as isize),
             accumulate: false,
-            epilogue: None,
-            at: Place::default(),
         }
     }
 

@@ -2,7 +2,6 @@
 //! guard pages.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
-use pliant_kernels::epilogue::Place;
 use pliant_kernels::product::{Element, PackedProduct};
 use pliant_machine::isa::{Isa, available};
 use pliant_tensor::{Tensor, pack_panels};
@@ -63,8 +62,6 @@ fn product<T: Real>(
         fed: true,
         c: (c_memory.as_ptr(), n as isize),
         accumulate,
-        epilogue: None,
-        at: Place::default(),
     };
     // Two parts, as for two threads.
     let (row, panel) = (m / 2, p.panels() / 2);
@@ -147,8 +144,6 @@ fn not_a_number_and_infinity_reach_their_row_and_column_alone() {
             fed: false,
             c: (c.as_mut_ptr(), n as isize),
             accumulate: false,
-            epilogue: None,
-            at: Place::default(),
         };
         // SAFETY: the operands have exactly the addressed elements.
         unsafe { p.block(isa, 0..m, 0..2) };
@@ -183,8 +178,6 @@ fn equal_columns_stay_equal_at_the_right_edge() {
                 fed: false,
                 c: (c.as_mut_ptr(), n as isize),
                 accumulate: false,
-                epilogue: None,
-                at: Place::default(),
             };
             // SAFETY: the operands have exactly the addressed elements.
             unsafe { p.block(isa, 0..m, 0..p.panels()) };
@@ -215,8 +208,6 @@ fn rows_of_any_stride_even_none_and_backwards() {
                 fed: false,
                 c: (c.as_mut_ptr(), n as isize),
                 accumulate: false,
-                epilogue: None,
-                at: Place::default(),
             };
             // SAFETY: the operands have exactly the addressed elements.
             unsafe { p.block(isa, 0..m, 0..1) };

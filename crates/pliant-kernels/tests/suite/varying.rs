@@ -32,7 +32,7 @@ fn check<T: Real>(isa: Isa, (m, n, k): (usize, usize, usize), bits: u32) -> bool
         return false;
     }
     // SAFETY: the strides describe the vectors above.
-    assert_eq!(unsafe { run(isa, &g, None) }, 0);
+    assert_eq!(unsafe { run(isa, &g) }, 0);
     for i in 0..m {
         for j in 0..n {
             let at = |i: usize, j: usize, r: isize, c: isize| i * r as usize + j * c as usize;

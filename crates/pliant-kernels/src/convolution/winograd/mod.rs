@@ -259,9 +259,8 @@ impl Work<'_> {
                     fed: numbers * s.channels * s.filters > prefetched_bytes() / size_of::<f32>(),
                     c: (m.wrapping_add(number * sums), self.width as isize),
                     accumulate: false,
-                    epilogue: None,
-                    at: Place::default(),
                 };
+                // A single panel needs no memory for copies of rows.
                 // SAFETY: guaranteed by the caller; the sums have room.
                 unsafe { product.block(self.isa, 0..tiles, 0..1) };
             }
