@@ -7,8 +7,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values, vectors};
-use pliant_kernels::convolution::{Convolution, Image, pliant_convolution_f32};
-use pliant_kernels::epilogue::{Epilogue, pliant_epilogue_f32};
+use pliant_kernels::convolution::{Convolution, Image, run};
+use pliant_machine::isa::isa;
 use pliant_tensor::{Tensor, Winograd, pack_panels};
 
 /// Height and width of the input, channels, filters, filter width, stride, dilation, groups.
@@ -98,8 +98,7 @@ fn convolution(c: &mut Criterion) {
                 width: if shared { own as i64 } else { panels.shape()[2] },
                 out: image(out.as_mut_ptr(), output, filters),
                 winograd: winograd.map_or(0, |form| form.side() as i64 - 3),
-                has_epilogue: 0,
-                epilogue: Epilogue { function: pliant_epilogue_f32, operands: std::ptr::null() },
+                epilogue: None,
             };
             let work = Work::single(
                 (2 * output * output * k * filters) as f64,
@@ -118,7 +117,7 @@ fn convolution(c: &mut Criterion) {
             );
             cases.run(&name, work, || {
                 // SAFETY: the operands have these sizes.
-                unsafe { pliant_convolution_f32(&runtime, black_box(&a)) };
+                unsafe { run(isa(), &runtime, black_box(&a)) };
             });
         }
         cases.finish();
@@ -176,11 +175,7 @@ fn transposed(c: &mut Criterion) {
                         ..whole
                     },
                     winograd: 0,
-                    has_epilogue: 0,
-                    epilogue: Epilogue {
-                        function: pliant_epilogue_f32,
-                        operands: std::ptr::null(),
-                    },
+                    epilogue: None,
                 }
             };
             let phases: Vec<Convolution> = (0..step * step).map(phase).collect();
@@ -192,7 +187,7 @@ fn transposed(c: &mut Criterion) {
                 for phase in &phases {
                     // SAFETY: the operands have these sizes; the results of all phases are
                     // inside theirs.
-                    unsafe { pliant_convolution_f32(&runtime, black_box(phase)) };
+                    unsafe { run(isa(), &runtime, black_box(phase)) };
                 }
             });
         }

@@ -7,11 +7,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values};
-use pliant_kernels::epilogue::Epilogue;
-use pliant_kernels::quantized::convolution::{Convolution, Counts, Finish, run};
-use pliant_kernels::quantized::{
-    QuantizedGemm, pack_quads, pliant_epilogue_int32, pliant_gemm_int8,
-};
+use pliant_kernels::quantized::convolution::{self, Convolution, Counts};
+use pliant_kernels::quantized::{QuantizedGemm, pack_quads, run};
 use pliant_machine::isa::isa;
 use pliant_tensor::Tensor;
 
@@ -46,7 +43,7 @@ fn quantized(c: &mut Criterion) {
                 k: k as i64,
                 a: a.as_ptr(),
                 a_row: k as i64,
-                a_signed: 1,
+                a_signed: true,
                 a_zeros: &raw const ZERO,
                 a_zeros_step: 0,
                 b: b.as_slice::<i8>().expect("dense").as_ptr(),
@@ -55,13 +52,12 @@ fn quantized(c: &mut Criterion) {
                 b_zeros: std::ptr::null(),
                 c: out.as_mut_ptr(),
                 c_row: n as i64,
-                has_epilogue: 0,
-                epilogue: Epilogue { function: pliant_epilogue_int32, operands: std::ptr::null() },
+                epilogue: None,
             };
             let work = Work::single((2 * m * n * k) as f64, (n * k) as f64);
             cases.run(&format!("{m} x {n} x {k}"), work, || {
                 // SAFETY: the operands have these sizes.
-                unsafe { pliant_gemm_int8(&runtime, black_box(&g)) };
+                unsafe { run(isa(), &runtime, black_box(&g)) };
             });
         }
         cases.finish();
@@ -124,7 +120,7 @@ fn convolutions(c: &mut Criterion) {
                 sums: quads.sums.as_ptr(),
                 w_zeros: std::ptr::null(),
                 out: out.as_mut_ptr(),
-                finish: None::<Finish>,
+                epilogue: None,
             };
             let products = 2 * output * output * k * filters;
             let work = Work::single(products as f64, (k * filters) as f64);
@@ -134,7 +130,7 @@ fn convolutions(c: &mut Criterion) {
             );
             cases.run(&name, work, || {
                 // SAFETY: the operands have these sizes.
-                unsafe { run(isa(), &runtime, black_box(&convolution)) };
+                unsafe { convolution::run(isa(), &runtime, black_box(&convolution)) };
             });
         }
         cases.finish();

@@ -7,7 +7,7 @@
 //! | [`gemm`] | [`LibraryGemm`], matrix products with any strides, on the worker team |
 //! | [`attention`] | attention of float32 |
 //! | [`convolution`] | convolution of float32 |
-//! | [`epilogue`] | the C interface that finishes results of a product tile by tile, and the common epilogues |
+//! | [`epilogue`] | scale, bias, residual and activation of results, tile by tile |
 //! | [`hardware`] | measurements of the machine's peak performance |
 //! | [`lanes`] | a vector register of each instruction set behind one trait |
 //! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |

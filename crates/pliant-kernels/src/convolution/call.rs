@@ -6,9 +6,10 @@ use pliant_exec::abi::KernelRuntime;
 use pliant_kernel_api::kernels::conv::{KERNEL, residual_row, winograd_growth};
 use pliant_kernel_api::{Call, Kernel, Sizes, View};
 
-use super::{Convolution, Image, pliant_convolution_f32};
+use super::{Convolution, Image, run};
 use crate::entry::Implementation;
-use crate::epilogue::{Activation, Epilogue, Matrix, Standard, pliant_epilogue_f32};
+use crate::epilogue::{Epilogue, Residual};
+use pliant_machine::isa::isa;
 
 /// Convolution of float32.
 pub struct Conv;
@@ -18,10 +19,7 @@ impl Implementation for Conv {
 
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
         let size = |name| sizes.get(name);
-        let standard = epilogue(call, sizes);
-        let plain = standard.bias.is_null()
-            && standard.before.data.is_null()
-            && standard.activation == Activation::None as i64;
+        let epilogue = epilogue(call, sizes);
         let x = image(call.operand("x"));
         let convolution = Convolution {
             batch: size("batch"),
@@ -39,15 +37,11 @@ impl Implementation for Conv {
             width: call.int("panel_width"),
             winograd: winograd_growth(call),
             out: image(call.operand("out")),
-            has_epilogue: i64::from(!plain),
-            epilogue: Epilogue {
-                function: pliant_epilogue_f32,
-                operands: (&raw const standard).cast(),
-            },
+            epilogue: (!epilogue.is_identity()).then_some(epilogue),
         };
-        // SAFETY: the call was checked, and the caller guarantees valid memory; the epilogue's
-        // operands are valid until the call returns.
-        unsafe { pliant_convolution_f32(runtime, &raw const convolution) }
+        // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions
+        // are those of the machine.
+        unsafe { run(isa(), runtime, &convolution) }
     }
 }
 
@@ -56,24 +50,15 @@ fn three(list: &[i64]) -> [i64; 3] {
 }
 
 /// The epilogue: bias, residual, then an activation.
-fn epilogue(call: &Call, sizes: &Sizes) -> Standard {
-    let before = match call.operand("residual") {
-        Some(view) => Matrix {
+fn epilogue(call: &Call, sizes: &Sizes) -> Epilogue {
+    Epilogue {
+        bias: call.operand("bias").map_or(null(), |view| view.data.cast_const().cast()),
+        residual: call.operand("residual").map(|view| Residual {
             data: view.data.cast_const().cast(),
             batch: view.strides()[0],
             row: residual_row(call, sizes).expect("the call was checked"),
-        },
-        None => Matrix::NONE,
-    };
-    Standard {
-        bias: call.operand("bias").map_or(null(), |view| view.data.cast_const().cast()),
-        before,
-        activation: call.int("activation"),
-        low: call.float("low"),
-        high: call.float("high"),
-        slope: call.float("slope"),
-        offset: call.float("offset"),
-        ..Standard::default()
+        }),
+        ..Epilogue::of_call(call)
     }
 }
 

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use pliant_exec::abi::KernelRuntime;
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::line::Line;
 use super::shape::Sizes;
@@ -30,16 +30,18 @@ pub(super) const STEP: usize = 4;
 /// The machine has `isa`. All elements are valid; the results overlap no operand.
 pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
     let lines = s.output[0] * s.output[1];
-    let epilogue = c.epilogue();
     let run = for_isa!(isa, whole_line(l: &Line<'_>, clip: Option<TileEpilogue>)).0;
     let piece = |index: usize| {
         let line = Line::of(c, s, index);
         // SAFETY: guaranteed by the caller; each line is one piece's.
         unsafe {
-            let clip = line.clip(epilogue);
+            let clip = line.clip();
             run(&line, clip);
-            line.finish(epilogue.filter(|_| clip.is_none()))
+            if clip.is_none() {
+                line.finish(isa);
+            }
         }
+        STATUS_OK
     };
     let taps: usize = s.kernel.iter().product();
     let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / depthwise_unit();

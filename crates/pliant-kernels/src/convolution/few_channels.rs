@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use pliant_exec::abi::KernelRuntime;
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use pliant_machine::isa::Isa;
 
 use super::Convolution;
@@ -41,8 +41,9 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
         // SAFETY: guaranteed by the caller; each line is one piece's.
         unsafe {
             run(&line);
-            line.finish(c.epilogue())
+            line.finish(isa);
         }
+        STATUS_OK
     };
     let depth = s.kernel.iter().product::<usize>() * s.channels;
     let each = depth.saturating_mul(s.output[2].min(PART)).saturating_mul(s.filters);

@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY};
+use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 use pliant_machine::isa::Isa;
 
 use super::Convolution;
@@ -66,8 +66,9 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
         // SAFETY: guaranteed by the caller; each line is one piece's.
         unsafe {
             run(&work);
-            work.line.finish(c.epilogue())
+            work.line.finish(isa);
         }
+        STATUS_OK
     };
     let each = depth.saturating_mul(s.output[2].min(PART)).saturating_mul(s.filters);
     // SAFETY: guaranteed by the caller; the kernels do not unwind.

@@ -14,7 +14,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::shape::Sizes;
 use super::{Convolution, Image};
-use crate::epilogue::{Epilogue, MOST_COLUMNS, Place, finish};
+use crate::epilogue::{EpilogueTile, MOST_COLUMNS, Position};
 use crate::product::Element;
 use crate::product::rows::slivers;
 use crate::product::share::{part, share, unit_work};
@@ -28,8 +28,8 @@ struct Work<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     x: &'a Image<*const f32>,
+    isa: Isa,
     kernels: &'static Kernels<f32>,
-    epilogue: Option<&'a Epilogue>,
     /// Columns of a panel.
     width: usize,
     /// Panels of a group.
@@ -100,8 +100,8 @@ pub(super) unsafe fn run(
         c,
         s,
         x,
+        isa,
         kernels: f32::kernels(isa),
-        epilogue: (c.has_epilogue != 0).then_some(&c.epilogue),
         width,
         panels: s.group_filters().div_ceil(width),
         merged: if s.groups == 1 && s.dilation[2] == 1 { s.kernel[2] } else { 1 },
@@ -119,10 +119,7 @@ pub(super) unsafe fn run(
         let (block, panels) = (index / cut, part(panels, 1, index % cut, cut));
         for panel in panels {
             // SAFETY: guaranteed by the caller; pieces write disjoint results.
-            let status = unsafe { w.panel(block / w.blocks, block % w.blocks, panel) };
-            if status != STATUS_OK {
-                return status;
-            }
+            unsafe { w.panel(block / w.blocks, block % w.blocks, panel) };
         }
         STATUS_OK
     };
@@ -196,7 +193,7 @@ impl Work<'_> {
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn panel(&self, batch: usize, block: usize, panel: usize) -> i64 {
+    unsafe fn panel(&self, batch: usize, block: usize, panel: usize) {
         let s = self.s;
         let (group, of_group) = (panel / self.panels, panel % self.panels);
         let columns = self.width.min(s.group_filters() - of_group * self.width);
@@ -245,11 +242,12 @@ impl Work<'_> {
                 if !ends {
                     continue;
                 }
-                let place = Place { batch, row: sliver.row, column: filter };
-                // SAFETY: the sums are complete; guaranteed by the caller.
-                let status = unsafe { finish(self.epilogue, c.0, c.1, size, place) };
-                if status != STATUS_OK {
-                    return status;
+                if let Some(epilogue) = &self.c.epilogue {
+                    let ((data, row_stride), (rows, columns)) = (c, size);
+                    let position = Position { batch, row: sliver.row, column: filter };
+                    let tile = EpilogueTile { data, row_stride, rows, columns, position };
+                    // SAFETY: the sums are complete; guaranteed by the caller.
+                    unsafe { epilogue.finish(self.isa, &tile) };
                 }
                 if !in_place {
                     // SAFETY: guaranteed by the caller.
@@ -257,7 +255,6 @@ impl Work<'_> {
                 }
             }
         }
-        STATUS_OK
     }
 
     /// The taps of a run from `tap` on whose inputs exist, relative to it. Empty if the row of the filter is outside of the input.

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use super::Convolution;
 use super::shape::Sizes;
-use crate::epilogue::{Epilogue, Place, TileEpilogue, finish};
+use crate::epilogue::{ClipEpilogue, EpilogueTile, Position, TileEpilogue};
 use crate::product::share::part;
+use pliant_machine::isa::Isa;
 
 /// Maximum number of results of a part of a line, so that threads share long lines: a multiple of the results of a tile.
 pub(super) const PART: usize = 480;
@@ -76,29 +77,33 @@ impl<'a> Line<'a> {
     }
 
     /// The epilogue of this line, if kernels can apply it to sums in registers.
-    ///
-    /// # Safety
-    /// The epilogue accepts its operands.
-    pub unsafe fn clip(&self, epilogue: Option<&Epilogue>) -> Option<TileEpilogue> {
-        // SAFETY: guaranteed by the caller.
-        epilogue.and_then(|e| unsafe { e.clip() }).map(|clip| clip.at(self.place()))
+    pub fn clip(&self) -> Option<TileEpilogue> {
+        let clip = self.c.epilogue.as_ref().and_then(ClipEpilogue::of);
+        clip.map(|clip| clip.at(self.position()))
     }
 
     /// The position of the first result.
-    fn place(&self) -> Place {
+    fn position(&self) -> Position {
         let s = self.s;
         let row = (self.z * s.output[1] + self.y) * s.output[2] + self.along.start;
-        Place { batch: self.batch, row, column: 0 }
+        Position { batch: self.batch, row, column: 0 }
     }
 
-    /// Finishes the results of all filters. Returns a kernel status.
+    /// Finishes the results of all filters.
     ///
     /// # Safety
-    /// The results are complete, and not accessed by others; the epilogue accepts its operands.
-    pub unsafe fn finish(&self, epilogue: Option<&Epilogue>) -> i64 {
-        let (start, place) = (self.along.start, self.place());
-        let size = (self.along.len(), self.s.filters);
+    /// The machine has `isa`. The results are complete, and not accessed by others; the operands of
+    /// the epilogue are valid.
+    pub unsafe fn finish(&self, isa: Isa) {
+        let Some(epilogue) = &self.c.epilogue else { return };
+        let tile = EpilogueTile {
+            data: self.out(self.along.start),
+            row_stride: self.c.out.pixel[2] as isize,
+            rows: self.along.len(),
+            columns: self.s.filters,
+            position: self.position(),
+        };
         // SAFETY: guaranteed by the caller.
-        unsafe { finish(epilogue, self.out(start), self.c.out.pixel[2] as isize, size, place) }
+        unsafe { epilogue.finish(isa, &tile) };
     }
 }

@@ -45,11 +45,10 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, ST
 
 use crate::epilogue::Epilogue;
 pub use call::Conv;
-use pliant_machine::isa::{Isa, isa};
+use pliant_machine::isa::Isa;
 use shape::Sizes;
 
 /// An image for each batch. Strides count elements.
-#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Image<P> {
     /// The first element.
@@ -62,8 +61,7 @@ pub struct Image<P> {
     pub pixel: [i64; 3],
 }
 
-/// The arguments of a convolution: 64-bit words, so that generated code can write them as an array.
-/// Images of fewer than 3 dims have leading dims of size 1, with filter size, stride and dilation 1
+/// The arguments of a convolution. Images of fewer than 3 dims have leading dims of size 1, with filter size, stride and dilation 1
 /// and no padding there.
 ///
 /// Weights are the panels of a matrix `[taps * channels / groups, filters / groups]` for each group
@@ -73,7 +71,6 @@ pub struct Image<P> {
 /// epilogue gets a line of results at a time. With channels last, groups of 2, 4 or 8 filters and
 /// at most as many channels may share panels of 16 filters: panels
 /// `[taps * channels / groups, 16]`, where the last one has only the remaining columns.
-#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
     /// Batch size.
@@ -110,24 +107,15 @@ pub struct Convolution {
     pub winograd: i64,
     /// Results. They must not overlap an operand.
     pub out: Image<*mut f32>,
-    /// Whether there is an epilogue.
-    pub has_epilogue: i64,
-    /// The epilogue: rows are pixels of an image, columns are filters. Ignored without
-    /// `has_epilogue`.
-    pub epilogue: Epilogue,
+    /// The epilogue: rows are pixels of an image, columns are filters.
+    pub epilogue: Option<Epilogue>,
 }
 
-impl Convolution {
-    /// The epilogue, if there is one.
-    fn epilogue(&self) -> Option<&Epilogue> {
-        (self.has_epilogue != 0).then_some(&self.epilogue)
-    }
-}
-
-/// [`pliant_convolution_f32`] with the given instruction set.
+/// Computes a convolution with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`; as for [`pliant_convolution_f32`].
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole
+/// panels and the operands of the epilogue; the results overlap no operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     let Some(s) = Sizes::of(c) else { return STATUS_BAD_ARGUMENTS };
     if s.batch == 0 || s.filters == 0 || s.pixels() == 0 {
@@ -185,18 +173,4 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     // SAFETY: as above.
     unsafe { (runtime.free_workspace)(block) };
     status
-}
-
-/// Computes a convolution. Generated code calls it with the address of the arguments. Returns a
-/// kernel status.
-///
-/// # Safety
-/// The runtime is valid; all addressed elements are valid, including whole panels; the results
-/// overlap no operand; the epilogue accepts its operands.
-pub unsafe extern "C" fn pliant_convolution_f32(
-    runtime: *const KernelRuntime,
-    convolution: *const Convolution,
-) -> i64 {
-    // SAFETY: guaranteed by the caller; the instructions are those of the machine.
-    unsafe { run(isa(), &*runtime, &*convolution) }
 }

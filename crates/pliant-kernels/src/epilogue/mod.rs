@@ -1,155 +1,200 @@
-//! The C interface of epilogues, which finish the results of a product while they are in the
-//! nearest cache.
+//! Epilogues, which finish results while they are in the nearest cache.
 //!
-//! A product calls its epilogue once for each tile of results whose sums are complete, on the
+//! A kernel calls its epilogue once for each tile of results whose sums are complete, on the
 //! thread that computed it and immediately afterwards, so that the tile is in the first-level
-//! cache. The epilogue changes the tile in place, or writes its results elsewhere. One function
-//! ([`standard`]) implements bias, activation, residual, scale and cast; a code generator creates
-//! functions for other chains of elementwise operations.
+//! cache. The epilogue changes the tile in place.
 //!
-//! Tiles of packed products, of plain convolutions, and those in scratch memory have at most
-//! [`MOST_ROWS`] rows of [`MOST_COLUMNS`] columns. Others are larger: a line of results of all
-//! channels in depthwise convolutions, part of a line of some filters in grouped convolutions with
-//! small groups, the pixels of neighbouring tiles of Winograd's algorithm, or a whole product that
-//! a kernel computes in one step. Tiles cover the results exactly once, in any order, and from
-//! several threads at once.
+//! Tiles of plain convolutions and of 8-bit integers have at most [`MOST_ROWS`] rows of
+//! [`MOST_COLUMNS`] columns. Others are larger: a line of results of all channels in depthwise
+//! convolutions, part of a line of some filters in grouped convolutions with small groups, or the
+//! pixels of neighbouring tiles of Winograd's algorithm. Tiles cover the results exactly once, in
+//! any order, and from several threads at once.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `clip` | the most common epilogue, without branches |
+//! | `general` | the loop over the rows of a tile, for any operands and activation |
 
-pub mod clip;
-pub mod standard;
+mod clip;
+mod general;
 
-use std::ffi::c_void;
+use std::ptr::null;
 
-use pliant_exec::abi::STATUS_OK;
+use pliant_kernel_api::Call;
+use pliant_machine::isa::Isa;
 
 pub use clip::{ClipEpilogue, TileEpilogue};
-pub use standard::{Activation, Matrix, Standard, pliant_epilogue_f32};
 
 /// Maximum number of rows of a tile.
 pub const MOST_ROWS: usize = 6;
 /// Maximum number of columns of a tile.
 pub const MOST_COLUMNS: usize = 64;
 
-/// Some results of a product, with contiguous rows. Strides and positions count elements.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct EpilogueTile {
-    /// The first element, in the data type of the sums.
-    pub data: *mut c_void,
-    /// The row stride.
-    pub row_stride: i64,
-    /// The number of rows.
-    pub rows: i64,
-    /// The number of columns.
-    pub columns: i64,
-    /// The index of the product in its batch.
-    pub batch: i64,
-    /// The index of the first row in the product.
-    pub row: i64,
-    /// The index of the first column in the product.
-    pub column: i64,
-}
-
-impl EpilogueTile {
-    /// The position of the first element.
-    pub fn place(&self) -> Place {
-        let [batch, row, column] = [self.batch, self.row, self.column].map(|at| at as usize);
-        Place { batch, row, column }
-    }
-}
-
-/// Finishes one tile and returns a kernel status; must not unwind. `operands` is the field of
-/// [`Epilogue`].
-///
-/// # Safety
-/// The tile is readable and writable, and not accessed by others.
-pub type EpilogueFn =
-    unsafe extern "C" fn(operands: *const c_void, tile: *const EpilogueTile) -> i64;
-
-/// An epilogue: a function and its operands. Generated functions take an array of 64-bit words as
-/// kernels do (`pliant_exec::abi`); [`pliant_epilogue_f32`] takes a [`Standard`].
-#[repr(C)]
+/// The epilogue of float32 results: `activation(x * column_scale[j] + bias[j] + residual[i, j])`.
 #[derive(Clone, Copy, Debug)]
 pub struct Epilogue {
-    /// The function.
-    pub function: EpilogueFn,
-    /// Its first argument. Several threads read it at once.
-    pub operands: *const c_void,
+    /// A factor for each column, or null.
+    pub column_scale: *const f32,
+    /// A term for each column, or null.
+    pub bias: *const f32,
+    /// A term for each result.
+    pub residual: Option<Residual>,
+    /// The function applied to each value.
+    pub activation: Activation,
+    /// Lower limit of the activations that clip.
+    pub low: f64,
+    /// Upper limit of the activations that clip.
+    pub high: f64,
+    /// The slope of the activations that have one.
+    pub slope: f64,
+    /// The offset of the activations that have one.
+    pub offset: f64,
 }
 
-/// The position of some results in a batch of products.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
-    /// The index of the product.
-    pub batch: usize,
-    /// The first row.
-    pub row: usize,
-    /// The first column.
-    pub column: usize,
-}
-
-impl Place {
-    /// The position offset by `rows` and `columns`.
-    pub fn offset(self, rows: usize, columns: usize) -> Place {
-        Place { row: self.row + rows, column: self.column + columns, ..self }
+impl Default for Epilogue {
+    /// The identity.
+    fn default() -> Epilogue {
+        Epilogue {
+            column_scale: null(),
+            bias: null(),
+            residual: None,
+            activation: Activation::None,
+            low: f64::NEG_INFINITY,
+            high: f64::INFINITY,
+            slope: 1.0,
+            offset: 0.0,
+        }
     }
 }
 
 impl Epilogue {
-    /// The form of the epilogue that kernels can apply to sums in registers instead of calling the function, if it has one.
-    ///
-    /// # Safety
-    /// The function accepts the operands.
-    pub unsafe fn clip(&self) -> Option<ClipEpilogue> {
-        if !std::ptr::fn_addr_eq(self.function, pliant_epilogue_f32 as EpilogueFn) {
-            return None;
+    /// The activation of a checked call, without operands.
+    pub(crate) fn of_call(call: &Call) -> Epilogue {
+        Epilogue {
+            activation: Activation::ALL[call.int("activation") as usize],
+            low: call.float("low"),
+            high: call.float("high"),
+            slope: call.float("slope"),
+            offset: call.float("offset"),
+            ..Epilogue::default()
         }
-        // SAFETY: the operands of this function are a `Standard`.
-        let standard = unsafe { &*self.operands.cast::<Standard>() };
-        ClipEpilogue::of(standard)
     }
 
-    /// Finishes `rows` by `columns` results at `data`; returns a kernel status.
+    /// Whether it leaves results unchanged.
+    pub(crate) fn is_identity(&self) -> bool {
+        self.column_scale.is_null()
+            && self.bias.is_null()
+            && self.residual.is_none()
+            && self.activation == Activation::None
+    }
+
+    /// Finishes a tile in place.
     ///
     /// # Safety
-    /// The elements are readable and writable and not accessed by others; the function accepts the
-    /// operands.
-    #[inline]
-    pub unsafe fn finish<T>(
-        &self,
-        data: *mut T,
-        row_stride: isize,
-        (rows, columns): (usize, usize),
-        at: Place,
-    ) -> i64 {
-        let tile = EpilogueTile {
-            data: data.cast(),
-            row_stride: row_stride as i64,
-            rows: rows as i64,
-            columns: columns as i64,
-            batch: at.batch as i64,
-            row: at.row as i64,
-            column: at.column as i64,
-        };
+    /// The machine has `isa`. The tile is readable and writable, and not accessed by others. The
+    /// operands have its rows and columns.
+    pub unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
-        unsafe { (self.function)(self.operands, &raw const tile) }
+        unsafe {
+            match ClipEpilogue::of(self) {
+                Some(clip) => clip.at(tile.position).finish(isa, tile),
+                None => general::finish(isa, self, tile),
+            }
+        }
     }
 }
 
-/// [`Epilogue::finish`], if there is an epilogue.
-///
-/// # Safety
-/// As for [`Epilogue::finish`].
-#[inline]
-pub unsafe fn finish<T>(
-    epilogue: Option<&Epilogue>,
-    data: *mut T,
-    row_stride: isize,
-    size: (usize, usize),
-    at: Place,
-) -> i64 {
-    match epilogue {
-        // SAFETY: guaranteed by the caller.
-        Some(epilogue) => unsafe { epilogue.finish(data, row_stride, size, at) },
-        None => STATUS_OK,
+/// The function applied to each value, in the order of the choices of the attribute `activation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// The identity.
+    None,
+    /// The maximum of the value and 0; NaN propagates.
+    Relu,
+    /// The value clipped to two limits; NaN propagates.
+    Clip,
+    /// `x * (1 + erf(x / sqrt 2)) / 2`.
+    Gelu,
+    /// The `tanh` approximation of GELU.
+    GeluTanh,
+    /// `x * sigmoid(x)`.
+    Silu,
+    /// The logistic function.
+    Sigmoid,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// `x * clip(slope * x + offset, low, high)`.
+    HardSwish,
+    /// `clip(slope * x + offset, low, high)`.
+    HardSigmoid,
+    /// The value if it is positive, otherwise `slope * x`.
+    LeakyRelu,
+}
+
+impl Activation {
+    /// Every activation, by its number.
+    pub const ALL: [Activation; 11] = {
+        use Activation::*;
+        [None, Relu, Clip, Gelu, GeluTanh, Silu, Sigmoid, Tanh, HardSwish, HardSigmoid, LeakyRelu]
+    };
+
+    /// Whether a vector of values takes more than a few instructions.
+    fn is_costly(self) -> bool {
+        use Activation::*;
+        matches!(self, Gelu | GeluTanh | Silu | Sigmoid | Tanh)
     }
+}
+
+/// A term for each result, with contiguous columns. Strides count elements; a stride of 0
+/// broadcasts.
+#[derive(Clone, Copy, Debug)]
+pub struct Residual {
+    /// The first element.
+    pub data: *const f32,
+    /// The batch stride.
+    pub batch: i64,
+    /// The row stride.
+    pub row: i64,
+}
+
+impl Residual {
+    /// The address of the element at a position.
+    fn at(&self, position: Position) -> *const f32 {
+        let (batch, row) = (position.batch as i64, position.row as i64);
+        let offset = batch.wrapping_mul(self.batch).wrapping_add(row.wrapping_mul(self.row));
+        self.data.wrapping_offset(offset as isize).wrapping_add(position.column)
+    }
+}
+
+/// Some results of a kernel, with contiguous rows.
+#[derive(Clone, Copy, Debug)]
+pub struct EpilogueTile {
+    /// The first element.
+    pub data: *mut f32,
+    /// The row stride, in elements.
+    pub row_stride: isize,
+    /// The number of rows.
+    pub rows: usize,
+    /// The number of columns.
+    pub columns: usize,
+    /// The position of the first element.
+    pub position: Position,
+}
+
+impl EpilogueTile {
+    /// The address of a row.
+    pub(crate) fn row(&self, row: usize) -> *mut f32 {
+        self.data.wrapping_offset(row as isize * self.row_stride)
+    }
+}
+
+/// The position of a result in a batch of matrices.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Position {
+    /// The index of the matrix.
+    pub batch: usize,
+    /// The row.
+    pub row: usize,
+    /// The column.
+    pub column: usize,
 }

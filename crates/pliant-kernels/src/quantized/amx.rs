@@ -70,8 +70,9 @@ pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -
                     // The copies are in place.
                     rows.copy(w);
                 }
-                rows.multiply(w, panels, &mut tiles, &mut Edge::new())
+                rows.multiply(w, panels, &mut tiles, &mut Edge::new());
             }
+            STATUS_OK
         };
         return ROWS.with(|memory| memory.with(count, all));
     }
@@ -88,12 +89,9 @@ pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -
             let totals = copy.wrapping_add(most * apart).cast();
             let rows = Rows { rows, copy, apart, totals };
             // SAFETY: guaranteed by the caller; the memory has room for these rows.
-            let status = unsafe {
+            unsafe {
                 rows.copy(w);
-                rows.multiply(w, panels.clone(), &mut tiles, &mut edge)
-            };
-            if status != STATUS_OK {
-                return status;
+                rows.multiply(w, panels.clone(), &mut tiles, &mut edge);
             }
         }
         STATUS_OK
@@ -119,7 +117,7 @@ impl Rows {
         });
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if w.g.a_signed != 0 {
+            if w.g.a_signed {
                 self.copy_adding(w, |x, sum| _mm512_dpbusd_epi32(sum, ones, x), write);
             } else {
                 self.copy_adding(w, |x, sum| _mm512_dpbusd_epi32(sum, x, ones), write);
@@ -171,7 +169,7 @@ impl Rows {
         panels: Range<usize>,
         tiles: &mut Tiles,
         edge: &mut Edge<i32>,
-    ) -> i64 {
+    ) {
         for panel in panels {
             let first = panel * w.width;
             let all = w.width.min(w.n - first);
@@ -187,14 +185,10 @@ impl Rows {
                 unsafe { strip.last_quads(w, edge) };
                 for (row, height) in even(self.rows.len(), TILE_ROWS) {
                     // SAFETY: guaranteed by the caller.
-                    let status = unsafe { strip.multiply(w, self, (row, height), tiles, edge) };
-                    if status != STATUS_OK {
-                        return status;
-                    }
+                    unsafe { strip.multiply(w, self, (row, height), tiles, edge) };
                 }
             }
         }
-        STATUS_OK
     }
 }
 
@@ -224,11 +218,11 @@ impl Strip {
         (row, height): (usize, usize),
         tiles: &mut Tiles,
         edge: &mut Edge<i32>,
-    ) -> i64 {
+    ) {
         let (g, a_row) = (w.g, all.apart as isize);
         let a = all.copy.wrapping_add(row * all.apart).cast_const();
         let c = edge.c.as_mut_ptr();
-        let kind = if g.a_signed != 0 { Kind::Signed } else { Kind::Unsigned };
+        let kind = if g.a_signed { Kind::Signed } else { Kind::Unsigned };
         let (whole, rest) = (w.k / LINE, usize::from(!w.k.is_multiple_of(LINE)));
         let stretches = [
             Stretch::new(whole, (a, a_row), (self.b, w.width * 4)),
@@ -243,10 +237,7 @@ impl Strip {
             let totals = totals.wrapping_add(above);
             let (c, size) = ((own(above), BLOCK_COLUMNS as isize), (rows, self.columns));
             // SAFETY: guaranteed by the caller; the sums of these rows are complete.
-            let status = unsafe { w.finish((totals, row + above), c, size, self.first) };
-            if status != STATUS_OK {
-                return status;
-            }
+            unsafe { w.finish((totals, row + above), c, size, self.first) };
         }
         if !g.c.is_null() {
             let to = g.c.wrapping_offset((row as i64 * g.c_row + self.first as i64) as isize);
@@ -255,6 +246,5 @@ impl Strip {
                 unsafe { own(i).copy_to(to.offset(i as isize * g.c_row as isize), self.columns) };
             }
         }
-        STATUS_OK
     }
 }

@@ -16,7 +16,7 @@
 //! | `amx` | many rows in tile registers |
 //! | `call` | the entry points that loop functions call |
 //! | `convolution` | convolutions: products of copied patches |
-//! | `finish` | finishes sums |
+//! | `epilogue` | finishes sums |
 //! | `tile` | the micro-kernel |
 //! | `zeros` | subtracts zero points from sums |
 //!
@@ -26,7 +26,7 @@
 mod amx;
 mod call;
 pub mod convolution;
-mod finish;
+mod epilogue;
 mod tile;
 mod zeros;
 
@@ -34,7 +34,7 @@ use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
-use crate::epilogue::{Epilogue, MOST_COLUMNS, MOST_ROWS, Place, finish};
+use crate::epilogue::{EpilogueTile, MOST_COLUMNS, MOST_ROWS, Position};
 use crate::lanes::for_isa;
 use crate::product::rows::{TILE_ROWS, slivers};
 use crate::product::share::{cut, share};
@@ -43,15 +43,13 @@ use crate::rules::quantized::{FAST, MOST_COPIED, TILES_FAST, copied_bytes};
 use crate::rules::tiles;
 pub use call::Int8Product;
 pub use convolution::Int8Conv;
-pub use finish::pliant_epilogue_int32;
-use pliant_machine::isa::{Isa, isa};
+pub use epilogue::{IntegerEpilogue, Requantization};
+use pliant_machine::isa::Isa;
 pub use pliant_tensor::{Quads, pack_quads};
 use tile::{Kernels, Tile, kernels};
 use zeros::{ReadTile, add_rows, take_zeros};
 
-/// The arguments of a product: 64-bit words, so that generated code can write them as an array.
-/// Strides count elements.
-#[repr(C)]
+/// The arguments of a product. Strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct QuantizedGemm {
     /// Rows of A and C.
@@ -65,7 +63,7 @@ pub struct QuantizedGemm {
     /// The row stride of A.
     pub a_row: i64,
     /// Whether the bytes of A are signed.
-    pub a_signed: i64,
+    pub a_signed: bool,
     /// Zero points of the rows of A; null if all are 0.
     pub a_zeros: *const i32,
     /// The stride of the zero points: 0 if all rows share one.
@@ -78,15 +76,12 @@ pub struct QuantizedGemm {
     pub sums: *const i32,
     /// Zero points of the columns of B; null if all are 0.
     pub b_zeros: *const i32,
-    /// C, with contiguous rows. It may be null with an epilogue, which then writes the results
-    /// elsewhere.
+    /// C, with contiguous rows; null if the epilogue writes bytes instead.
     pub c: *mut i32,
     /// The row stride of C.
     pub c_row: i64,
-    /// Whether there is an epilogue.
-    pub has_epilogue: i64,
-    /// The epilogue, on tiles of int32. Ignored without `has_epilogue`.
-    pub epilogue: Epilogue,
+    /// How sums are finished; `None` to leave int32 sums.
+    pub epilogue: Option<IntegerEpilogue>,
 }
 
 /// The sums of a tile in scratch memory.
@@ -110,10 +105,11 @@ struct Work<'a> {
     width: usize,
 }
 
-/// [`pliant_gemm_int8`] with the given instruction set.
+/// Computes a product of 8-bit integers with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`; as for [`pliant_gemm_int8`].
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole
+/// panels and the operands of the epilogue; C overlaps no operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     let Some(w) = Work::of(isa, g) else { return STATUS_BAD_ARGUMENTS };
     if w.m == 0 || w.n == 0 {
@@ -149,7 +145,7 @@ impl<'a> Work<'a> {
         let of = |d: i64| usize::try_from(d).ok();
         let (m, n, k) = (of(g.m)?, of(g.n)?, of(g.k)?);
         let width = of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MOST_COLUMNS)?;
-        let somewhere = !g.c.is_null() || g.has_epilogue != 0;
+        let somewhere = !g.c.is_null() || g.epilogue.is_some_and(|e| e.requantization.is_some());
         let tiles = isa == Isa::Amx && tiles::take_bytes(m, n, k);
         let kernels = kernels(isa);
         somewhere.then_some(Work { g, isa, kernels, tiles, copied: false, m, n, k, width })
@@ -160,7 +156,8 @@ impl<'a> Work<'a> {
         if self.tiles { TILES_FAST } else { FAST }
     }
 
-    /// Computes some rows of some panels.
+    /// Computes some rows of some panels. Returns a kernel status: copies for tile registers may
+    /// exhaust memory.
     ///
     /// # Safety
     /// As for [`run`].
@@ -173,10 +170,7 @@ impl<'a> Work<'a> {
         for panel in panels {
             for (row, height) in slivers(rows.len()) {
                 // SAFETY: guaranteed by the caller.
-                let status = unsafe { self.sliver(rows.start + row, height, panel) };
-                if status != STATUS_OK {
-                    return status;
-                }
+                unsafe { self.sliver(rows.start + row, height, panel) };
             }
         }
         STATUS_OK
@@ -186,7 +180,7 @@ impl<'a> Work<'a> {
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn sliver(&self, row: usize, height: usize, panel: usize) -> i64 {
+    unsafe fn sliver(&self, row: usize, height: usize, panel: usize) {
         let g = self.g;
         let first = panel * self.width;
         let columns = self.width.min(self.n - first);
@@ -198,7 +192,7 @@ impl<'a> Work<'a> {
             let offset = row as i64 * g.c_row + first as i64;
             (g.c.wrapping_offset(offset as isize), g.c_row as isize)
         };
-        let signed = g.a_signed != 0;
+        let signed = g.a_signed;
         let quads = self.k.div_ceil(4);
         for column in (0..columns).step_by(self.kernels.columns()) {
             let width = self.kernels.columns().min(columns - column);
@@ -224,14 +218,14 @@ impl<'a> Work<'a> {
                 let add = for_isa!(self.isa, add_rows(a: (*const u8, isize), k: (usize, bool), totals: &mut [i32])).0;
                 add(a, k, &mut totals[..height]);
             }
-            self.finish((totals.as_ptr(), row), (c, c_row), (height, columns), first)
+            self.finish((totals.as_ptr(), row), (c, c_row), (height, columns), first);
         }
     }
 
     /// The value that was added to the bytes of A when they were read. Tile registers support
     /// signed bytes.
     fn added(&self) -> i32 {
-        if self.g.a_signed != 0 && !self.tiles { 128 } else { 0 }
+        if self.g.a_signed && !self.tiles { 128 } else { 0 }
     }
 
     /// Whether zero points must be subtracted from the sums.
@@ -239,7 +233,7 @@ impl<'a> Work<'a> {
         self.added() != 0 || !self.g.a_zeros.is_null() || !self.g.b_zeros.is_null()
     }
 
-    /// Subtracts the zero points from the sums of a tile and calls the epilogue.
+    /// Subtracts the zero points from the sums of a tile and applies the epilogue.
     ///
     /// # Safety
     /// As for [`run`].
@@ -249,29 +243,19 @@ impl<'a> Work<'a> {
         (c, c_row): (*mut i32, isize),
         size: (usize, usize),
         first: usize,
-    ) -> i64 {
+    ) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if self.has_zeros() {
                 let read = ReadTile { totals, row, c, c_row, size, first };
                 for_isa!(self.isa, take_zeros(work: &Work, tile: &ReadTile)).0(self, &read);
             }
-            let epilogue = (self.g.has_epilogue != 0).then_some(&self.g.epilogue);
-            finish(epilogue, c, c_row, size, Place { batch: 0, row, column: first })
+            if let Some(epilogue) = &self.g.epilogue {
+                let (data, row_stride, (rows, columns)) = (c.cast(), c_row, size);
+                let position = Position { batch: 0, row, column: first };
+                let tile = EpilogueTile { data, row_stride, rows, columns, position };
+                epilogue.finish(self.isa, &tile);
+            }
         }
     }
-}
-
-/// Computes a product of 8-bit integers. Generated code calls it with the address of the arguments.
-/// Returns a kernel status.
-///
-/// # Safety
-/// The runtime is valid; all addressed elements are valid, including whole panels; C overlaps no
-/// operand; the epilogue accepts its operands, and tiles of int32.
-pub unsafe extern "C" fn pliant_gemm_int8(
-    runtime: *const KernelRuntime,
-    product: *const QuantizedGemm,
-) -> i64 {
-    // SAFETY: guaranteed by the caller; the instructions are those of the machine.
-    unsafe { run(isa(), &*runtime, &*product) }
 }

@@ -7,7 +7,7 @@ use pliant_exec::abi::{
     KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_NO_MEMORY, STATUS_OK,
 };
 use pliant_kernels::convolution::{Convolution, Image, run};
-use pliant_kernels::epilogue::{Activation, Epilogue, Standard, pliant_epilogue_f32};
+use pliant_kernels::epilogue::{Activation, Epilogue};
 use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 use pliant_tensor::{Tensor, Winograd, may_share_panels, pack_panels};
@@ -138,8 +138,10 @@ impl Operands {
         }
     }
 
-    fn convolution(&self, epilogue: Epilogue) -> Convolution {
+    fn convolution(&self) -> Convolution {
         let c = &self.case;
+        let activation = Activation::Relu;
+        let epilogue = Epilogue { bias: self.bias.as_ptr(), activation, ..Epilogue::default() };
         let of = |d: [usize; 3]| d.map(|d| d as i64);
         Convolution {
             batch: c.batch as i64,
@@ -157,8 +159,7 @@ impl Operands {
             width: self.width as i64,
             winograd: c.winograd.map_or(0, |form| form.side() as i64 - 3),
             out: image(self.out.as_ptr(), c.filters, self.output, c.first[1]),
-            has_epilogue: i64::from(c.epilogue),
-            epilogue,
+            epilogue: c.epilogue.then_some(epilogue),
         }
     }
 
@@ -195,10 +196,7 @@ impl Operands {
 
     fn check(&self, isa: Isa, runtime: &KernelRuntime) {
         let c = &self.case;
-        let activation = Activation::Relu as i64;
-        let standard = Standard { bias: self.bias.as_ptr(), activation, ..Standard::default() };
-        let operands = (&raw const standard).cast::<c_void>();
-        let a = self.convolution(Epilogue { function: pliant_epilogue_f32, operands });
+        let a = self.convolution();
         // SAFETY: the operands have these sizes.
         assert_eq!(unsafe { run(isa, runtime, &a) }, STATUS_OK, "{isa:?} {c:?}");
         let [depth, height, width] = self.output;
@@ -480,8 +478,7 @@ unsafe extern "C" fn refuse(_: u64) -> *mut c_void {
 fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
     let isa = available().next().unwrap();
     let ops = Operands::new(PLAIN, true);
-    let epilogue = Epilogue { function: pliant_epilogue_f32, operands: std::ptr::null() };
-    let a = ops.convolution(epilogue);
+    let a = ops.convolution();
     let runtime = KernelRuntime::serial();
     // SAFETY: nothing is accessed if the sizes are invalid.
     let status = |a: &Convolution, runtime: &KernelRuntime| unsafe { run(isa, runtime, a) };
@@ -508,7 +505,7 @@ fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
     let poor = KernelRuntime { alloc_workspace: refuse, ..KernelRuntime::serial() };
     // Images with channels first are transposed, which needs memory.
     let padded = Operands::new(Case { channels: 40, first: [true, false], ..PLAIN }, false);
-    assert_eq!(status(&padded.convolution(epilogue), &poor), STATUS_NO_MEMORY);
+    assert_eq!(status(&padded.convolution(), &poor), STATUS_NO_MEMORY);
     assert_eq!(status(&a, &poor), STATUS_OK);
     let flag = std::sync::atomic::AtomicBool::new(true);
     let stopped = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
@@ -516,11 +513,11 @@ fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
     // Depthwise convolutions require channels last.
     let deep = Case { groups: 4, channels: 4, filters: 4, first: [true, true], ..PLAIN };
     let deep = Operands::new(deep, true);
-    assert_eq!(status(&deep.convolution(epilogue), &runtime), STATUS_BAD_ARGUMENTS);
+    assert_eq!(status(&deep.convolution(), &runtime), STATUS_BAD_ARGUMENTS);
     // So do groups that share panels, which are those of 2, 4 or 8 filters and at most as many
     // channels.
     let few = Operands::new(Case { groups: 3, channels: 6, filters: 6, ..PLAIN }, true);
-    let a = few.convolution(epilogue);
+    let a = few.convolution();
     assert_eq!(status(&a, &poor), STATUS_NO_MEMORY);
     assert_eq!(status(&a, &stopped), STATUS_CANCELLED);
     for bad in [
@@ -540,8 +537,7 @@ fn not_a_number_reaches_what_sees_it() {
     let case = Case { batch: 1, ..PLAIN };
     for isa in available() {
         let ops = Operands::new(case, true);
-        let a =
-            ops.convolution(Epilogue { function: pliant_epilogue_f32, operands: std::ptr::null() });
+        let a = ops.convolution();
         // SAFETY: the first pixel exists.
         unsafe { *ops.x.as_ptr() = f32::NAN };
         // SAFETY: the operands have these sizes.

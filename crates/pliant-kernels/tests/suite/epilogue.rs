@@ -1,9 +1,8 @@
-//! The standard epilogue: every activation with every instruction set, and tiles of few columns, whose rows are finished together.
+//! The epilogue of float32: every activation with every instruction set, and tiles of few columns, whose rows are finished together.
 
 use std::ptr::null;
 
-use pliant_kernels::epilogue::standard::with;
-use pliant_kernels::epilogue::{Activation, EpilogueTile, Matrix, Standard};
+use pliant_kernels::epilogue::{Activation, Epilogue, EpilogueTile, Position, Residual};
 use pliant_kernels::scalar::erf_f64;
 use pliant_machine::isa::available;
 
@@ -32,15 +31,9 @@ fn activated(x: f64, activation: Activation) -> f64 {
 }
 
 /// An epilogue of this activation alone.
-fn of(activation: Activation) -> Standard {
-    Standard {
-        activation: activation as i64,
-        low: -1.0,
-        high: 6.0,
-        slope: 0.25,
-        offset: 0.5,
-        ..Standard::default()
-    }
+fn of(activation: Activation) -> Epilogue {
+    let (low, high, slope, offset) = (-1.0, 6.0, 0.25, 0.5);
+    Epilogue { activation, low, high, slope, offset, ..Epilogue::default() }
 }
 
 #[test]
@@ -55,23 +48,21 @@ fn activations_follow_scale_bias_and_residual() {
         for activation in Activation::ALL {
             let data = Guarded::new(&x, true);
             let row = width as i64;
-            let standard = Standard {
+            let epilogue = Epilogue {
                 column_scale: scales.as_ptr(),
                 bias: bias.as_ptr(),
-                before: Matrix { data: residual.as_ptr(), batch: rows as i64 * row, row },
+                residual: Some(Residual { data: residual.as_ptr(), batch: rows as i64 * row, row }),
                 ..of(activation)
             };
             let tile = EpilogueTile {
-                data: data.as_ptr().cast(),
-                row_stride: columns as i64,
-                rows: rows as i64,
-                columns: columns as i64,
-                batch: 1,
-                row: 0,
-                column: before as i64,
+                data: data.as_ptr(),
+                row_stride: columns as isize,
+                rows,
+                columns,
+                position: Position { batch: 1, row: 0, column: before },
             };
             // SAFETY: the tile and the operands have these rows and columns.
-            assert_eq!(unsafe { with(isa, &standard, &tile) }, 0);
+            unsafe { epilogue.finish(isa, &tile) };
             for (at, &got) in data.values().iter().enumerate() {
                 let (i, j) = (at / columns, before + at % columns);
                 let number = |v: &Guarded<f32>, at: usize| f64::from(v.values()[at]);
@@ -92,16 +83,14 @@ fn not_a_number_stays_in_every_activation() {
         for activation in Activation::ALL {
             let mut x = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
             let tile = EpilogueTile {
-                data: x.as_mut_ptr().cast(),
+                data: x.as_mut_ptr(),
                 row_stride: 3,
                 rows: 1,
                 columns: 3,
-                batch: 0,
-                row: 0,
-                column: 0,
+                position: Position::default(),
             };
             // SAFETY: the tile is the array.
-            assert_eq!(unsafe { with(isa, &of(activation), &tile) }, 0);
+            unsafe { of(activation).finish(isa, &tile) };
             assert!(x[0].is_nan(), "{isa:?} {activation:?}");
             let high = match activation {
                 Activation::Clip | Activation::HardSigmoid => 6.0,
@@ -121,22 +110,20 @@ fn check(rows: usize, columns: usize, activation: Activation, terms: bool) {
     let first = usize::from(columns < 8);
     for isa in available() {
         let mut data: Vec<f32> = (0..rows * STRIDE).map(value).collect();
-        let standard = Standard {
+        let epilogue = Epilogue {
             column_scale: if terms { scale.as_ptr() } else { null() },
             bias: if terms { bias.as_ptr() } else { null() },
             ..of(activation)
         };
         let tile = EpilogueTile {
-            data: data.as_mut_ptr().cast(),
-            row_stride: STRIDE as i64,
-            rows: rows as i64,
-            columns: columns as i64,
-            batch: 0,
-            row: 5,
-            column: first as i64,
+            data: data.as_mut_ptr(),
+            row_stride: STRIDE as isize,
+            rows,
+            columns,
+            position: Position { batch: 0, row: 5, column: first },
         };
         // SAFETY: the tile and the operands cover these rows and columns.
-        assert_eq!(unsafe { with(isa, &standard, &tile) }, 0);
+        unsafe { epilogue.finish(isa, &tile) };
         for (i, &got) in data.iter().enumerate() {
             let column = i % STRIDE;
             let x = value(i);

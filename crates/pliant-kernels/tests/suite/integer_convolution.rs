@@ -4,9 +4,9 @@
 use std::ffi::c_void;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};
-use pliant_kernels::epilogue::Activation;
-use pliant_kernels::quantized::convolution::{Bytes, Convolution, Counts, Finish, run};
-use pliant_kernels::quantized::pack_quads;
+use pliant_kernels::epilogue::{Activation, Epilogue};
+use pliant_kernels::quantized::convolution::{Convolution, Counts, run};
+use pliant_kernels::quantized::{IntegerEpilogue, Requantization, pack_quads};
 use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 
@@ -157,7 +157,7 @@ impl Operands {
             sums: self.sums.as_ptr(),
             w_zeros: self.w_zeros.as_ref().map_or(std::ptr::null(), |z| z.as_ptr().cast_const()),
             out: self.out.as_ptr(),
-            finish: None,
+            epilogue: None,
         }
     }
 
@@ -257,12 +257,19 @@ fn sums_are_finished() {
             let bias: Vec<f32> = (0..filters).map(|f| f as f32 / 8.0 - 3.0).collect();
             let (terms, columns) = (Guarded::new(&terms, true), Guarded::new(&columns, true));
             let (bias, scale) = (Guarded::new(&bias, true), Guarded::new(&[0.5f32], true));
-            let mut finish =
-                Finish { sums: terms.as_ptr(), rows: scale.as_ptr(), ..Finish::default() };
-            finish.standard.column_scale = columns.as_ptr();
-            finish.standard.bias = bias.as_ptr();
-            finish.standard.activation = Activation::Clip as i64;
-            (finish.standard.low, finish.standard.high) = (-9.0, 60.0);
+            let epilogue = IntegerEpilogue {
+                terms: terms.as_ptr(),
+                row_scales: scale.as_ptr(),
+                float: Epilogue {
+                    column_scale: columns.as_ptr(),
+                    bias: bias.as_ptr(),
+                    activation: Activation::Clip,
+                    low: -9.0,
+                    high: 60.0,
+                    ..Epilogue::default()
+                },
+                ..IntegerEpilogue::default()
+            };
             let float = |at: usize, sum: i32| {
                 let f = at % filters;
                 let x = sum.wrapping_add(terms.values()[f]) as f32 * 0.5;
@@ -273,24 +280,22 @@ fn sums_are_finished() {
             let out = Guarded::new(&vec![77u8; want.len()], bits & 2 != 0);
             let c = ops.convolution();
             let range = if signed { (-128.0, 127.0) } else { (3.0, 200.0) };
-            let as_bytes = Bytes {
+            let requantization = Requantization {
                 divisor: 0.375,
                 zero: 11.0,
                 limits: range,
                 signed,
                 out: (out.as_ptr(), filters as i64),
             };
-            let bytes = Finish { bytes: Some(as_bytes), ..finish };
-            let whole = Convolution { out: std::ptr::null_mut(), finish: Some(bytes), ..c };
+            let bytes = IntegerEpilogue { requantization: Some(requantization), ..epilogue };
+            let floats = Convolution { epilogue: Some(epilogue), ..c };
+            let bytes = Convolution { out: std::ptr::null_mut(), epilogue: Some(bytes), ..c };
             let isa = available().nth(number % available().count()).unwrap();
             let runtime = KernelRuntime::serial();
             // SAFETY: the operands have these sizes.
             unsafe {
-                assert_eq!(
-                    run(isa, &runtime, &Convolution { finish: Some(finish), ..c }),
-                    STATUS_OK
-                );
-                assert_eq!(run(isa, &runtime, &whole), STATUS_OK);
+                assert_eq!(run(isa, &runtime, &floats), STATUS_OK);
+                assert_eq!(run(isa, &runtime, &bytes), STATUS_OK);
             }
             for (at, (&got, &sum)) in ops.out.values().iter().zip(&want).enumerate() {
                 assert_eq!(f32::from_bits(got as u32), float(at, sum), "{case:?} {at}");
@@ -325,6 +330,9 @@ fn senseless_sizes_are_statuses() {
         |c: &mut Convolution| c.width = 0,
         |c: &mut Convolution| c.width = 24,
         |c: &mut Convolution| c.out = std::ptr::null_mut(),
+        |c: &mut Convolution| {
+            (c.out, c.epilogue) = (std::ptr::null_mut(), Some(IntegerEpilogue::default()));
+        },
     ] {
         assert_eq!(with(change), STATUS_BAD_ARGUMENTS);
     }

@@ -6,9 +6,9 @@ use std::ffi::c_void;
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 use pliant_kernel_api::{Call, View};
 use pliant_kernels::entry::Implementation;
-use pliant_kernels::epilogue::{Activation, Epilogue, Standard};
+use pliant_kernels::epilogue::{Activation, Epilogue};
 use pliant_kernels::quantized::{
-    Int8Product, QuantizedGemm, pack_quads, pliant_epilogue_int32, run,
+    Int8Product, IntegerEpilogue, QuantizedGemm, Requantization, pack_quads, run,
 };
 use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
@@ -90,14 +90,13 @@ impl Operands {
 
     fn product(&self) -> QuantizedGemm {
         let (m, n, k) = self.size;
-        let none = Epilogue { function: pliant_epilogue_int32, operands: std::ptr::null() };
         QuantizedGemm {
             m: m as i64,
             n: n as i64,
             k: k as i64,
             a: self.a.as_ptr(),
             a_row: self.rows.0 as i64,
-            a_signed: i64::from(self.how.signed),
+            a_signed: self.how.signed,
             a_zeros: match self.how.a_zeros {
                 Zeros::None => std::ptr::null(),
                 _ => self.a_zeros.as_ptr(),
@@ -109,8 +108,7 @@ impl Operands {
             b_zeros: if self.how.b_zeros { self.b_zeros.as_ptr() } else { std::ptr::null() },
             c: self.c.as_ptr(),
             c_row: self.rows.1 as i64,
-            has_epilogue: 0,
-            epilogue: none,
+            epilogue: None,
         }
     }
 
@@ -212,28 +210,35 @@ fn threads_and_epilogues() {
     let (m, n, k) = (150, 200, 333);
     check(isa, &runtime, (m, n, k), how);
     check(isa, &runtime, (3, 900, k), how);
-    // Scaled results, written only elsewhere.
+    // Bytes, without memory for sums.
     let ops = Operands::new((m, n, k), how);
-    let out = Guarded::new(&vec![0f32; m * n], true);
+    let out = Guarded::new(&vec![77u8; m * n], true);
     let scales: Vec<f32> = (0..n).map(|j| (j % 4) as f32 / 64.0).collect();
-    let standard = Standard {
+    let requantization = Requantization {
+        divisor: 512.0,
+        zero: 5.0,
+        limits: (0.0, 200.0),
+        signed: false,
+        out: (out.as_ptr(), n as i64),
+    };
+    let float = Epilogue {
         column_scale: scales.as_ptr(),
-        activation: Activation::Relu as i64,
-        out: out.as_ptr().cast(),
-        out_row: n as i64,
-        ..Standard::default()
+        activation: Activation::Relu,
+        ..Epilogue::default()
     };
-    let operands = (&raw const standard).cast();
-    let p = QuantizedGemm {
-        c: std::ptr::null_mut(),
-        has_epilogue: 1,
-        epilogue: Epilogue { function: pliant_epilogue_int32, operands },
-        ..ops.product()
+    let epilogue = IntegerEpilogue {
+        float,
+        requantization: Some(requantization),
+        ..IntegerEpilogue::default()
     };
-    // SAFETY: the operands have these sizes.
-    assert_eq!(unsafe { run(isa, &runtime, &p) }, STATUS_OK);
-    for (at, (&got, want)) in out.values().iter().zip(ops.want()).enumerate() {
-        assert_eq!(got, (want as f32 * scales[at % n]).max(0.0), "{at}");
+    let p = QuantizedGemm { c: std::ptr::null_mut(), epilogue: Some(epilogue), ..ops.product() };
+    for isa in available() {
+        // SAFETY: the operands have these sizes.
+        assert_eq!(unsafe { run(isa, &runtime, &p) }, STATUS_OK);
+        for (at, (&got, want)) in out.values().iter().zip(ops.want()).enumerate() {
+            let want = ((want as f32 * scales[at % n]).max(0.0) / 512.0).round_ties_even() + 5.0;
+            assert_eq!(got, want.min(200.0) as u8, "{isa:?} {at}");
+        }
     }
 }
 
@@ -312,6 +317,7 @@ fn senseless_sizes_are_statuses() {
         QuantizedGemm { width: 24, ..p },
         QuantizedGemm { width: 128, ..p },
         QuantizedGemm { c: std::ptr::null_mut(), ..p },
+        QuantizedGemm { c: std::ptr::null_mut(), epilogue: Some(IntegerEpilogue::default()), ..p },
     ] {
         for isa in available() {
             // SAFETY: nothing is accessed if the sizes are invalid.

@@ -26,7 +26,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 
 use super::Convolution;
 use super::shape::Sizes;
-use crate::epilogue::{Place, finish};
+use crate::epilogue::{EpilogueTile, Position};
 use crate::lanes::for_isa;
 use crate::lanes::permute::Permute;
 use crate::product::share::{part, share, unit_work};
@@ -40,6 +40,7 @@ use tile::{Line, most};
 struct Work<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
+    isa: Isa,
     cut: Cut,
     ring: Ring,
     /// The number of parts of a line, and of an image's lines.
@@ -86,7 +87,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     };
     let others = s.batch * s.output[0] * parts * cut.count();
     let bands = bands(s.output[1], others);
-    let w = Work { c, s, cut, ring, parts, bands };
+    let w = Work { c, s, isa, cut, ring, parts, bands };
     let piece = |index: usize| {
         // SAFETY: the runtime is valid; the block is freed below, on this thread.
         let memory = unsafe { (runtime.alloc_workspace)(bytes as u64) }.cast::<f32>();
@@ -96,13 +97,13 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
         let mut p = w.piece(index, memory);
         // SAFETY: the memory is large enough; guaranteed by the caller; pieces write disjoint
         // results.
-        let status = unsafe {
+        unsafe {
             p.whole_weights(rows, lanes, memory.wrapping_add(elements));
-            p.run(line)
-        };
+            p.run(line);
+        }
         // SAFETY: as above.
         unsafe { (runtime.free_workspace)(memory.cast()) };
-        status
+        STATUS_OK
     };
     let pieces = others * bands;
     let macs = rows.saturating_mul(s.filters).saturating_mul(s.pixels()).saturating_mul(s.batch);
@@ -157,9 +158,8 @@ impl Piece<'_> {
     ///
     /// # Safety
     /// As for [`run`]; `line` is [`line`] with the machine's instructions.
-    unsafe fn run(&self, line: unsafe fn(&Piece<'_>, usize, Range<usize>)) -> i64 {
+    unsafe fn run(&self, line: unsafe fn(&Piece<'_>, usize, Range<usize>)) {
         let (c, s) = (self.w.c, self.w.s);
-        let epilogue = (c.has_epilogue != 0).then_some(&c.epilogue);
         let mut filled = 0;
         for y in self.ys.clone() {
             // All inputs from the first tap to the last, since the taps of another line may be
@@ -169,18 +169,19 @@ impl Piece<'_> {
             let new = first.max(margin).max(filled)..last;
             filled = filled.max(new.end);
             // SAFETY: guaranteed by the caller.
-            let status = unsafe {
-                line(self, y, new);
-                let row = (self.z * s.output[1] + y) * s.output[2] + self.xs.start;
-                let place = Place { batch: self.batch, row, column: self.block.filter };
-                let size = (self.xs.len(), self.block.filters);
-                finish(epilogue, self.out(y), c.out.pixel[2] as isize, size, place)
+            unsafe { line(self, y, new) };
+            let Some(epilogue) = &c.epilogue else { continue };
+            let row = (self.z * s.output[1] + y) * s.output[2] + self.xs.start;
+            let tile = EpilogueTile {
+                data: self.out(y),
+                row_stride: c.out.pixel[2] as isize,
+                rows: self.xs.len(),
+                columns: self.block.filters,
+                position: Position { batch: self.batch, row, column: self.block.filter },
             };
-            if status != STATUS_OK {
-                return status;
-            }
+            // SAFETY: the sums are complete; guaranteed by the caller.
+            unsafe { epilogue.finish(self.w.isa, &tile) };
         }
-        STATUS_OK
     }
 
     /// The address of the first result of a line.

@@ -37,7 +37,7 @@ use transform::{Inputs, Outputs};
 
 use super::Convolution;
 use super::shape::Sizes;
-use crate::epilogue::{Epilogue, Place, finish};
+use crate::epilogue::{EpilogueTile, Position};
 use crate::product::PackedProduct;
 use crate::product::share::{part, pieces, share, unit_work};
 use crate::rules::convolution::{block_tiles, by_blocks, transformed_unit};
@@ -114,7 +114,8 @@ pub(super) unsafe fn run(
             // belongs to this thread.
             let block = |v: *mut f32| unsafe {
                 w.turn(index, w.tiles_of(index), v);
-                w.filters(index, v, v.add(inputs), 0..w.panels)
+                w.filters(index, v, v.add(inputs), 0..w.panels);
+                STATUS_OK
             };
             SCRATCH.with(|s| s.with(inputs + w.sums(index), block))
         };
@@ -178,7 +179,10 @@ impl Work<'_> {
         let piece = |index: usize| {
             let (block, cuts) = (index / cut, part(self.panels, 1, index % cut, cut));
             // SAFETY: guaranteed by the caller; panels and blocks write disjoint results.
-            let part = |m: *mut f32| unsafe { self.filters(block, inputs(block), m, cuts) };
+            let part = |m: *mut f32| unsafe {
+                self.filters(block, inputs(block), m, cuts);
+                STATUS_OK
+            };
             SCRATCH.with(|s| s.with(self.sums(block), part))
         };
         // SAFETY: guaranteed by the caller; the kernels do not unwind.
@@ -237,13 +241,7 @@ impl Work<'_> {
     ///
     /// # Safety
     /// As for [`run`]; `v` contains the inputs of the block, and `m` has room for its sums.
-    unsafe fn filters(
-        &self,
-        block: usize,
-        v: *const f32,
-        m: *mut f32,
-        panels: Range<usize>,
-    ) -> i64 {
+    unsafe fn filters(&self, block: usize, v: *const f32, m: *mut f32, panels: Range<usize>) {
         let (s, tiles, numbers) = (self.s, self.tiles_of(block).len(), self.form.numbers());
         let sums = tiles * self.width;
         for panel in panels {
@@ -265,22 +263,17 @@ impl Work<'_> {
                 unsafe { product.block(self.isa, 0..tiles, 0..1) };
             }
             // SAFETY: guaranteed by the caller.
-            let status = unsafe { self.finish(block, m, panel) };
-            if status != STATUS_OK {
-                return status;
-            }
+            unsafe { self.finish(block, m, panel) };
         }
-        STATUS_OK
     }
 
     /// Computes the results from the sums of a panel.
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn finish(&self, block: usize, m: *const f32, panel: usize) -> i64 {
+    unsafe fn finish(&self, block: usize, m: *const f32, panel: usize) {
         let (s, out) = (self.s, &self.c.out);
         let tiles = self.tiles_of(block);
-        let epilogue: Option<&Epilogue> = (self.c.has_epilogue != 0).then_some(&self.c.epilogue);
         let (column, step) = (panel * self.width, self.form.results());
         let outputs = transform::outputs(self.isa, self.form);
         let columns = self.width.min(s.filters - column);
@@ -308,20 +301,20 @@ impl Work<'_> {
                 // SAFETY: guaranteed by the caller.
                 unsafe { outputs(&t) };
             }
-            let pixels = (s.output[2] - x).min(step * count);
-            for line in 0..lines {
-                let to = out.data.wrapping_offset(first + line as isize * out.pixel[1] as isize);
-                let place = Place { batch, row: (y + line) * s.output[2] + x, column };
-                // SAFETY: the sums are complete; guaranteed by the caller.
-                let status = unsafe {
-                    finish(epilogue, to, out.pixel[2] as isize, (pixels, columns), place)
-                };
-                if status != STATUS_OK {
-                    return status;
-                }
-            }
             tile += count;
+            let Some(epilogue) = &self.c.epilogue else { continue };
+            for line in 0..lines {
+                let of_line = first + line as isize * out.pixel[1] as isize;
+                let results = EpilogueTile {
+                    data: out.data.wrapping_offset(of_line),
+                    row_stride: out.pixel[2] as isize,
+                    rows: (s.output[2] - x).min(step * count),
+                    columns,
+                    position: Position { batch, row: (y + line) * s.output[2] + x, column },
+                };
+                // SAFETY: the sums are complete; guaranteed by the caller.
+                unsafe { epilogue.finish(self.isa, &results) };
+            }
         }
-        STATUS_OK
     }
 }

@@ -11,7 +11,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::Convolution;
 use crate::convolution::shape::Sizes;
-use crate::epilogue::{Epilogue, MOST_COLUMNS, Place, finish};
+use crate::epilogue::{EpilogueTile, MOST_COLUMNS, Position};
 use crate::lanes::{Lanes, for_isa};
 use crate::product::share::share;
 use crate::rules::quantized::depthwise_unit;
@@ -49,7 +49,6 @@ pub(super) unsafe fn run(
     zero: i32,
 ) -> i64 {
     let lines = s.output[0] * s.output[1];
-    let epilogue = c.finish.as_ref().map(|f| f.epilogue());
     let sums = match c.signed {
         true => for_isa!(isa, signed(p: &Few<'_>)).0,
         false => for_isa!(isa, unsigned(p: &Few<'_>)).0,
@@ -68,7 +67,8 @@ pub(super) unsafe fn run(
             to: (std::ptr::null_mut(), 0),
         };
         // SAFETY: guaranteed by the caller; each line is one piece's.
-        unsafe { whole_line(&first, sums, epilogue.as_ref()) }
+        unsafe { whole_line(isa, &first, sums) };
+        STATUS_OK
     };
     let taps: usize = s.kernel.iter().product();
     let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / depthwise_unit();
@@ -80,11 +80,7 @@ pub(super) unsafe fn run(
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has the instructions of `sums`.
-unsafe fn whole_line(
-    first: &Few<'_>,
-    sums: unsafe fn(&Few<'_>),
-    epilogue: Option<&Epilogue>,
-) -> i64 {
+unsafe fn whole_line(isa: Isa, first: &Few<'_>, sums: unsafe fn(&Few<'_>)) {
     let (c, s) = (first.c, first.s);
     let mut scratch = [0i32; STEP * MOST_COLUMNS];
     let row = (first.at[0] * s.output[1] + first.at[1]) * s.output[2];
@@ -108,15 +104,18 @@ unsafe fn whole_line(
                 // SAFETY: guaranteed by the caller.
                 unsafe { sums(&place) };
             }
-            let place = Place { batch: 0, row: row + x, column: channel };
+            let Some(epilogue) = &c.epilogue else { continue };
+            let tile = EpilogueTile {
+                data: to.cast(),
+                row_stride: apart as isize,
+                rows: results,
+                columns,
+                position: Position { batch: 0, row: row + x, column: channel },
+            };
             // SAFETY: the sums are complete; guaranteed by the caller.
-            let status = unsafe { finish(epilogue, to, apart as isize, (results, columns), place) };
-            if status != STATUS_OK {
-                return status;
-            }
+            unsafe { epilogue.finish(isa, &tile) };
         }
     }
-    STATUS_OK
 }
 
 /// The sums of signed bytes.

@@ -7,10 +7,11 @@ use pliant_kernel_api::kernels::conv_int8::KERNEL;
 use pliant_kernel_api::{Call, Kernel, Sizes};
 use pliant_tensor::DType;
 
-use super::{Bytes, Convolution, Finish, run};
+use super::{Convolution, run};
 use crate::convolution::shape::Counts;
 use crate::entry::Implementation;
-use crate::quantized::call::{data, standard};
+use crate::quantized::call::{data, float_epilogue};
+use crate::quantized::{IntegerEpilogue, Requantization};
 use pliant_machine::isa::isa;
 
 /// Convolutions of 8-bit integers.
@@ -22,14 +23,13 @@ impl Implementation for Int8Conv {
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
         let out = call.operand("out").expect("the operand is required");
         let to_bytes = matches!(out.dtype, DType::Int8 | DType::UInt8);
-        // SAFETY: guaranteed by the caller for the operands.
-        let bytes = to_bytes.then(|| unsafe { bytes(call, sizes) });
-        let finish = Finish {
-            sums: data(call, "terms"),
-            rows: data(call, "scale"),
-            standard: standard(call, "filter_scales"),
-            bytes,
-            ..Finish::default()
+        let epilogue = IntegerEpilogue {
+            terms: data(call, "terms"),
+            row_scales: data(call, "scale"),
+            row_scales_step: 0,
+            float: float_epilogue(call, "filter_scales"),
+            // SAFETY: guaranteed by the caller for the operands.
+            requantization: to_bytes.then(|| unsafe { requantization(call, sizes) }),
         };
         let convolution = Convolution {
             counts: counts(call, sizes),
@@ -41,7 +41,7 @@ impl Implementation for Int8Conv {
             sums: data(call, "filter_sums"),
             w_zeros: data(call, "weight_zeros"),
             out: if to_bytes { null_mut() } else { out.data.cast() },
-            finish: (out.dtype != DType::Int32).then_some(finish),
+            epilogue: (out.dtype != DType::Int32).then_some(epilogue),
         };
         // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions
         // are those of the machine.
@@ -70,14 +70,14 @@ fn counts(call: &Call, sizes: &Sizes) -> Counts {
 ///
 /// # Safety
 /// The operands are readable.
-unsafe fn bytes(call: &Call, sizes: &Sizes) -> Bytes {
+unsafe fn requantization(call: &Call, sizes: &Sizes) -> Requantization {
     let number = |name: &str, default: f32| match data::<f32>(call, name) {
         p if p.is_null() => default,
         // SAFETY: guaranteed by the caller; the check ensures an aligned address.
         p => unsafe { p.read() },
     };
     let out = call.operand("out").expect("the operand is required");
-    Bytes {
+    Requantization {
         divisor: number("out_scale", 1.0),
         zero: number("out_zero", 0.0),
         limits: (call.float("out_low") as f32, call.float("out_high") as f32),

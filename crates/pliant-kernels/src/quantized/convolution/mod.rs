@@ -26,12 +26,9 @@ use std::ptr::null_mut;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
-use super::finish::pliant_epilogue_int32;
-pub use super::finish::{Bytes, Finish};
-use super::{QuantizedGemm, Work, copies};
+use super::{IntegerEpilogue, QuantizedGemm, Work, copies};
 pub use crate::convolution::shape::Counts;
 use crate::convolution::shape::Sizes;
-use crate::epilogue::Epilogue;
 use crate::product::share::{part, share, unit_work};
 use crate::rules::quantized::cut;
 use crate::scratch::Scratch;
@@ -64,10 +61,10 @@ pub struct Convolution {
     pub sums: *const i32,
     /// Zero points of the filters; null if all are 0.
     pub w_zeros: *const i32,
-    /// The results; null if only `finish` writes them.
+    /// The results; null if the epilogue writes bytes instead.
     pub out: *mut i32,
-    /// How sums are finished.
-    pub finish: Option<Finish>,
+    /// How sums are finished; `None` to leave int32 sums.
+    pub epilogue: Option<IntegerEpilogue>,
 }
 
 /// The state shared by all pieces.
@@ -117,20 +114,19 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
 }
 
 impl Pieces<'_> {
-    /// The product of a group; A is null if its rows are copied.
-    fn product(&self, group: usize, finish: Option<&Finish>) -> QuantizedGemm {
+    /// The product of a group.
+    fn product(&self, group: usize) -> QuantizedGemm {
         let c = self.c;
         let first = group * self.columns;
         let quads = self.columns.div_ceil(c.width as usize) * self.k.div_ceil(4) * 4;
         let channel = group * self.s.group_channels();
-        let epilogue = Epilogue { function: pliant_epilogue_int32, operands: std::ptr::null() };
         QuantizedGemm {
             m: self.rows as i64,
             n: self.columns as i64,
             k: self.k as i64,
             a: c.x.wrapping_add(channel),
             a_row: self.s.channels as i64,
-            a_signed: i64::from(c.signed),
+            a_signed: c.signed,
             a_zeros: c.x_zero,
             a_zeros_step: 0,
             b: c.weights.wrapping_add(group * quads * c.width as usize),
@@ -139,8 +135,7 @@ impl Pieces<'_> {
             b_zeros: if c.w_zeros.is_null() { c.w_zeros } else { c.w_zeros.wrapping_add(first) },
             c: if c.out.is_null() { null_mut() } else { c.out.wrapping_add(first) },
             c_row: self.s.filters as i64,
-            has_epilogue: i64::from(finish.is_some()),
-            epilogue: finish.map_or(epilogue, Finish::epilogue),
+            epilogue: c.epilogue.map(|epilogue| epilogue.shifted(first)),
         }
     }
 
@@ -152,7 +147,7 @@ impl Pieces<'_> {
         if self.c.width <= 0 {
             return STATUS_BAD_ARGUMENTS;
         }
-        let whole = self.product(0, self.c.finish.as_ref());
+        let whole = self.product(0);
         if self.in_place && self.s.groups == 1 {
             // SAFETY: guaranteed by the caller.
             return unsafe { super::run(self.isa, runtime, &whole) };
@@ -188,8 +183,7 @@ impl Pieces<'_> {
         for group in panels.start / each..panels.end.div_ceil(each) {
             let first = group * each;
             let own = panels.start.max(first) - first..panels.end.min(first + each) - first;
-            let finish = self.c.finish.map(|f| f.shifted(group * self.columns));
-            let g = self.product(group, finish.as_ref());
+            let g = self.product(group);
             // SAFETY: guaranteed by the caller.
             let status = unsafe {
                 if self.in_place {

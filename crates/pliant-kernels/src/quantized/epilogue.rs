@@ -1,58 +1,47 @@
-//! Finishes the sums of 8-bit products in place, tile by tile: the last step of a quantised layer.
+//! The epilogue of 8-bit products and convolutions: the last step of a quantised layer.
 //!
 //! A sum is increased by a term of its column, converted to float32, multiplied by a factor of its
-//! row, and finished like other results ([`Standard`]). It may then be requantised to a byte:
+//! row, and finished like other results ([`Epilogue`]). It may then be requantised to a byte:
 //! divided by a scale, rounded to even, shifted by a zero point, and clipped to two limits.
 
-use std::ffi::c_void;
 use std::ptr::null;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-use pliant_exec::abi::STATUS_OK;
-
-use crate::epilogue::{Epilogue, EpilogueTile, Standard, pliant_epilogue_f32};
+use crate::epilogue::{Epilogue, EpilogueTile};
 use crate::lanes::{Lanes, for_isa};
-use pliant_machine::isa::isa;
+use pliant_machine::isa::Isa;
 
-/// [`pliant_epilogue_f32`] on tiles of int32, which are converted to float32 in place.
-///
-/// # Safety
-/// As for [`pliant_epilogue_f32`].
-pub unsafe extern "C" fn pliant_epilogue_int32(
-    operands: *const c_void,
-    tile: *const EpilogueTile,
-) -> i64 {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        to_floats(&Finish::default(), &*tile);
-        pliant_epilogue_f32(operands, tile)
-    }
-}
-
-/// How sums are finished.
+/// The epilogue of int32 sums. Results are float32, in place of the sums, or bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Finish {
+pub struct IntegerEpilogue {
     /// Terms of the columns; null if there are none.
-    pub sums: *const i32,
+    pub terms: *const i32,
     /// Factors of the rows; null if all are 1.
-    pub rows: *const f32,
+    pub row_scales: *const f32,
     /// The stride of the factors: 0 if all rows share one.
-    pub step: i64,
+    pub row_scales_step: i64,
     /// The epilogue of the float32 results.
-    pub standard: Standard,
+    pub float: Epilogue,
     /// The conversion to bytes, which are then written instead.
-    pub bytes: Option<Bytes>,
+    pub requantization: Option<Requantization>,
 }
 
-impl Default for Finish {
-    fn default() -> Finish {
-        Finish { sums: null(), rows: null(), step: 0, standard: Standard::default(), bytes: None }
+impl Default for IntegerEpilogue {
+    /// The conversion to float32.
+    fn default() -> IntegerEpilogue {
+        IntegerEpilogue {
+            terms: null(),
+            row_scales: null(),
+            row_scales_step: 0,
+            float: Epilogue::default(),
+            requantization: None,
+        }
     }
 }
 
-/// The conversion of results to bytes.
+/// The conversion of float32 results to bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Bytes {
+pub struct Requantization {
     /// The divisor of results.
     pub divisor: f32,
     /// The zero point, added after rounding.
@@ -65,88 +54,72 @@ pub struct Bytes {
     pub out: (*mut u8, i64),
 }
 
-impl Finish {
+impl IntegerEpilogue {
     /// The same for results from a column on.
-    pub(super) fn shifted(&self, column: usize) -> Finish {
-        let mut finish = *self;
+    pub(super) fn shifted(&self, column: usize) -> IntegerEpilogue {
+        let mut epilogue = *self;
         let shift = |p: &mut *const f32| {
             if !p.is_null() {
                 *p = p.wrapping_add(column);
             }
         };
-        shift(&mut finish.standard.column_scale);
-        shift(&mut finish.standard.bias);
-        if !finish.sums.is_null() {
-            finish.sums = finish.sums.wrapping_add(column);
+        shift(&mut epilogue.float.column_scale);
+        shift(&mut epilogue.float.bias);
+        if !epilogue.terms.is_null() {
+            epilogue.terms = epilogue.terms.wrapping_add(column);
         }
-        if let Some(bytes) = &mut finish.bytes {
+        if let Some(bytes) = &mut epilogue.requantization {
             bytes.out.0 = bytes.out.0.wrapping_add(column);
         }
-        finish
+        epilogue
     }
 
-    /// The epilogue that a product calls.
-    pub(super) fn epilogue(&self) -> Epilogue {
-        Epilogue { function: finish, operands: (&raw const *self).cast() }
-    }
-}
-
-/// [`crate::epilogue::EpilogueFn`] over a [`Finish`].
-///
-/// # Safety
-/// As for [`pliant_epilogue_int32`]; the factors of the rows and terms of the columns are readable, the bytes writable.
-unsafe extern "C" fn finish(operands: *const c_void, tile: *const EpilogueTile) -> i64 {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        let (f, tile) = (&*operands.cast::<Finish>(), &*tile);
-        for_isa!(isa(), each_row(f: &Finish, tile: &EpilogueTile)).0(f, tile);
-        let status = pliant_epilogue_f32((&raw const f.standard).cast(), tile);
-        if let Some(bytes) = f.bytes.as_ref().filter(|_| status == STATUS_OK) {
-            for_isa!(isa(), to_bytes(b: &Bytes, tile: &EpilogueTile)).0(bytes, tile);
+    /// Finishes a tile of int32 sums, which become float32 in place.
+    ///
+    /// # Safety
+    /// As for [`Epilogue::finish`], with elements of int32. The factors of the rows and the terms of
+    /// the columns are readable, the bytes writable.
+    pub(super) unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            for_isa!(isa, to_floats(e: &IntegerEpilogue, tile: &EpilogueTile)).0(self, tile);
+            self.float.finish(isa, tile);
+            if let Some(bytes) = &self.requantization {
+                for_isa!(isa, to_bytes(b: &Requantization, tile: &EpilogueTile)).0(bytes, tile);
+            }
         }
-        status
     }
-}
-
-/// [`to_floats`] with the instructions of `L`.
-///
-/// # Safety
-/// The machine has them, and the caller has enabled them; as for [`finish`].
-#[expect(
-    clippy::extra_unused_type_parameters,
-    reason = "says which instructions the compiler may use"
-)]
-#[inline(always)]
-unsafe fn each_row<L: Lanes<Elem = f32>>(f: &Finish, tile: &EpilogueTile) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { to_floats(f, tile) }
 }
 
 /// Converts the int32 of a tile to float32, each with the term of its column added and multiplied
 /// by the factor of its row.
 ///
 /// # Safety
-/// As for [`finish`].
+/// The machine has the instructions of `L`, and the caller has enabled them; as for
+/// [`IntegerEpilogue::finish`].
+#[expect(
+    clippy::extra_unused_type_parameters,
+    reason = "says which instructions the compiler may use"
+)]
 #[inline(always)]
-unsafe fn to_floats(f: &Finish, t: &EpilogueTile) {
+unsafe fn to_floats<L: Lanes<Elem = f32>>(e: &IntegerEpilogue, t: &EpilogueTile) {
     for row in 0..t.rows {
-        let columns = t.columns as usize;
         // SAFETY: guaranteed by the caller; both types have the same size.
-        let data = unsafe {
-            let data = t.data.cast::<i32>().offset((row * t.row_stride) as isize);
-            from_raw_parts_mut(data, columns)
-        };
-        if !f.sums.is_null() {
+        let data = unsafe { from_raw_parts_mut(t.row(row).cast::<i32>(), t.columns) };
+        if !e.terms.is_null() {
             // SAFETY: guaranteed by the caller.
-            let terms = unsafe { from_raw_parts(f.sums.offset(t.column as isize), columns) };
+            let terms = unsafe { from_raw_parts(e.terms.add(t.position.column), t.columns) };
             for (x, term) in data.iter_mut().zip(terms) {
                 *x = x.wrapping_add(*term);
             }
         }
-        let factor = match f.rows.is_null() {
+        let factor = match e.row_scales.is_null() {
             true => 1.0,
             // SAFETY: guaranteed by the caller.
-            false => unsafe { *f.rows.offset(((t.row + row) * f.step) as isize) },
+            false => unsafe {
+                let row = (t.position.row + row) as i64;
+                *e.row_scales.offset((row * e.row_scales_step) as isize)
+            },
         };
         for x in data {
             *x = (*x as f32 * factor).to_bits() as i32;
@@ -157,21 +130,20 @@ unsafe fn to_floats(f: &Finish, t: &EpilogueTile) {
 /// Writes the bytes of a finished tile.
 ///
 /// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them; as for [`finish`].
+/// As for [`to_floats`].
 #[expect(
     clippy::extra_unused_type_parameters,
     reason = "says which instructions the compiler may use"
 )]
 #[inline(always)]
-unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Bytes, t: &EpilogueTile) {
+unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Requantization, t: &EpilogueTile) {
     let range = if b.signed { (-128.0, 127.0) } else { (0.0, 255.0) };
     for row in 0..t.rows {
-        let columns = t.columns as usize;
         // SAFETY: guaranteed by the caller; these bytes are not accessed by others.
         let (from, to) = unsafe {
-            let from = t.data.cast::<f32>().offset((row * t.row_stride) as isize);
-            let to = b.out.0.offset(((t.row + row) * b.out.1 + t.column) as isize);
-            (from_raw_parts(from, columns), from_raw_parts_mut(to, columns))
+            let line = (t.position.row + row) as i64 * b.out.1;
+            let to = b.out.0.offset(line as isize).add(t.position.column);
+            (from_raw_parts(t.row(row), t.columns), from_raw_parts_mut(to, t.columns))
         };
         for (to, x) in to.iter_mut().zip(from) {
             *to = low_byte(b.value(*x), range);
@@ -179,7 +151,7 @@ unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Bytes, t: &EpilogueTile) {
     }
 }
 
-impl Bytes {
+impl Requantization {
     /// The byte of a result, as a float with an integer value.
     #[inline(always)]
     fn value(&self, x: f32) -> f32 {

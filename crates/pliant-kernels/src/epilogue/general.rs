@@ -1,0 +1,254 @@
+//! The loop over the rows of a tile, for any operands and activation of an [`Epilogue`].
+//!
+//! `activation(x * column_scale[j] + bias[j] + residual[i, j])`, with the widest vectors; each value
+//! is loaded and stored once.
+//!
+//! Recipe: one pass over a tile directly after its product. It was not measured separately.
+
+use std::ptr::null;
+
+use super::{Activation, Epilogue, EpilogueTile, Position};
+use crate::lanes::{MathLanes, for_isa, load};
+use crate::math::{self, MathOps};
+use crate::vector::wide::Wide;
+use pliant_machine::isa::Isa;
+
+/// Finishes a tile.
+///
+/// # Safety
+/// As for [`Epilogue::finish`].
+pub(super) unsafe fn finish(isa: Isa, epilogue: &Epilogue, tile: &EpilogueTile) {
+    let (run, lanes) = for_isa!(isa, each_row(epilogue: &Epilogue, tile: &EpilogueTile));
+    let narrow = 2 * tile.columns <= lanes && tile.rows >= MIN_ROWS;
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if narrow && epilogue.residual.is_none() && epilogue.activation.is_costly() {
+            in_one_row(epilogue, tile, run);
+        } else {
+            run(epilogue, tile);
+        }
+    }
+}
+
+/// Rows from which [`in_one_row`] pays. Tiles of plain convolutions have fewer.
+const MIN_ROWS: usize = 16;
+/// Elements of the buffer of [`in_one_row`].
+const ROW: usize = 256;
+
+/// Finishes the rows of a narrow tile as one row after another of a buffer, where the factors and terms of the columns repeat. An
+/// activation that takes many instructions would compute nearly empty vectors in rows of a few columns.
+///
+/// # Safety
+/// As for [`Epilogue::finish`]; there is no residual, and the machine has the instructions of `run`.
+unsafe fn in_one_row(e: &Epilogue, tile: &EpilogueTile, run: unsafe fn(&Epilogue, &EpilogueTile)) {
+    let columns = tile.columns;
+    if columns == 0 {
+        return;
+    }
+    let rows = ROW / columns;
+    let repeated = |of_columns: *const f32, to: &mut [f32; ROW]| {
+        if of_columns.is_null() {
+            return null();
+        }
+        let first = of_columns.wrapping_add(tile.position.column);
+        for (i, value) in to.iter_mut().enumerate().take(rows * columns) {
+            // SAFETY: guaranteed by the caller for the columns of the tile.
+            *value = unsafe { *first.add(i % columns) };
+        }
+        to.as_ptr()
+    };
+    let (mut scales, mut terms, mut values) = ([0f32; ROW], [0f32; ROW], [0f32; ROW]);
+    let (column_scale, bias) =
+        (repeated(e.column_scale, &mut scales), repeated(e.bias, &mut terms));
+    let epilogue = Epilogue { column_scale, bias, ..*e };
+    for first in (0..tile.rows).step_by(rows) {
+        let count = rows.min(tile.rows - first);
+        let part = EpilogueTile {
+            data: values.as_mut_ptr(),
+            row_stride: 0,
+            rows: 1,
+            columns: count * columns,
+            position: Position::default(),
+        };
+        // SAFETY: guaranteed by the caller for the rows of the tile; the buffer has room for these rows.
+        unsafe {
+            for row in 0..count {
+                for column in 0..columns {
+                    let x = *tile.row(first + row).add(column);
+                    part.data.add(row * columns + column).write(x);
+                }
+            }
+            run(&epilogue, &part);
+            for row in 0..count {
+                for column in 0..columns {
+                    let x = *part.data.add(row * columns + column);
+                    tile.row(first + row).add(column).write(x);
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`Epilogue::finish`], and the caller has enabled the instructions.
+#[inline(always)]
+unsafe fn each_row<L: MathLanes<Elem = f32>>(e: &Epilogue, tile: &EpilogueTile) {
+    for row in 0..tile.rows {
+        // SAFETY: guaranteed by the caller; the offsets stay inside the tile.
+        unsafe {
+            match e.activation {
+                Activation::None => one_row::<L, Same>(e, tile, row),
+                Activation::Relu => one_row::<L, Relu>(e, tile, row),
+                Activation::Clip => one_row::<L, Clip>(e, tile, row),
+                Activation::Gelu => one_row::<L, Gelu>(e, tile, row),
+                Activation::GeluTanh => one_row::<L, GeluTanh>(e, tile, row),
+                Activation::Silu => one_row::<L, Silu>(e, tile, row),
+                Activation::Sigmoid => one_row::<L, Sigmoid>(e, tile, row),
+                Activation::Tanh => one_row::<L, Tanh>(e, tile, row),
+                Activation::HardSwish => one_row::<L, HardSwish>(e, tile, row),
+                Activation::HardSigmoid => one_row::<L, HardSigmoid>(e, tile, row),
+                Activation::LeakyRelu => one_row::<L, LeakyRelu>(e, tile, row),
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`each_row`].
+#[inline(always)]
+unsafe fn one_row<L: MathLanes<Elem = f32>, A: Apply>(
+    e: &Epilogue,
+    tile: &EpilogueTile,
+    row: usize,
+) {
+    let (data, position) = (tile.row(row), tile.position);
+    let whole = tile.columns / L::N * L::N;
+    let from = |p: *const f32| if p.is_null() { p } else { p.wrapping_add(position.column) };
+    let position = Position { row: position.row + row, ..position };
+    let terms = Terms {
+        numbers: Numbers { low: e.low, high: e.high, slope: e.slope, offset: e.offset },
+        column_scale: from(e.column_scale),
+        bias: from(e.bias),
+        residual: e.residual.map_or(null(), |residual| residual.at(position)),
+    };
+    // SAFETY: guaranteed by the caller; offsets stay within the row.
+    unsafe {
+        for at in (0..whole).step_by(L::N) {
+            terms.value::<L, A, true>(data, at, L::N).store(data.add(at));
+        }
+        if whole < tile.columns {
+            let rest = tile.columns - whole;
+            terms.value::<L, A, false>(data, whole, rest).store_first(data.add(whole), rest);
+        }
+    }
+}
+
+/// The operands of one row: addresses at its first column, null for absent terms.
+struct Terms {
+    numbers: Numbers,
+    column_scale: *const f32,
+    bias: *const f32,
+    residual: *const f32,
+}
+
+impl Terms {
+    /// The finished values of a vector's columns.
+    ///
+    /// # Safety
+    /// As for [`each_row`].
+    #[inline(always)]
+    unsafe fn value<L: MathLanes<Elem = f32>, A: Apply, const WHOLE: bool>(
+        &self,
+        data: *const f32,
+        at: usize,
+        count: usize,
+    ) -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut x = load::<L, WHOLE>(data.add(at), count);
+            if !self.column_scale.is_null() {
+                x = x.mul(load::<L, WHOLE>(self.column_scale.add(at), count));
+            }
+            for term in [self.bias, self.residual] {
+                if !term.is_null() {
+                    x = x.add(load::<L, WHOLE>(term.add(at), count));
+                }
+            }
+            A::value::<L>(&mut Wide::new(), &x, &self.numbers)
+        }
+    }
+}
+
+/// The parameters of an activation.
+struct Numbers {
+    low: f64,
+    high: f64,
+    slope: f64,
+    offset: f64,
+}
+
+/// An activation on the vectors of an instruction set.
+trait Apply {
+    fn value<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L;
+}
+
+/// `x` clipped to the limits; NaN propagates.
+#[inline(always)]
+fn clip<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L {
+    let (low, high) = (b.f(numbers.low), b.f(numbers.high));
+    let y = b.max2(&low, x);
+    b.min2(&high, &y)
+}
+
+/// `clip(slope * x + offset)`, rounded after the product like two separate operators.
+#[inline(always)]
+fn clipped_line<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L {
+    let (slope, offset) = (b.f(numbers.slope), b.f(numbers.offset));
+    let y = b.mul(x, &slope);
+    let y = b.add(&y, &offset);
+    clip(b, &y, numbers)
+}
+
+macro_rules! activations {
+    ($($name:ident = |$b:ident, $x:ident, $numbers:ident| $value:expr;)*) => {
+        $(
+            struct $name;
+            impl Apply for $name {
+                #[inline(always)]
+                fn value<L: MathLanes<Elem = f32>>($b: &mut Wide<L>, $x: &L, $numbers: &Numbers) -> L {
+                    $value
+                }
+            }
+        )*
+    };
+}
+
+activations! {
+    Same = |_b, x, _numbers| *x;
+    Relu = |b, x, _numbers| { let zero = b.f(0.0); b.max2(&zero, x) };
+    Clip = |b, x, numbers| clip(b, x, numbers);
+    Gelu = |b, x, _numbers| math::gelu(b, x);
+    GeluTanh = |b, x, _numbers| {
+        let (cubic, factor) = (b.f(0.044715), b.f(0.797_884_560_802_865_4));
+        let (half, one) = (b.f(0.5), b.f(1.0));
+        let square = b.mul(x, x);
+        let cube = b.mul(&square, x);
+        let inner = b.fma(&cube, &cubic, x);
+        let inner = b.mul(&inner, &factor);
+        let t = math::tanh(b, &inner);
+        let t = b.add(&t, &one);
+        let h = b.mul(x, &half);
+        b.mul(&h, &t)
+    };
+    Silu = |b, x, _numbers| { let s = math::sigmoid(b, x); b.mul(x, &s) };
+    Sigmoid = |b, x, _numbers| math::sigmoid(b, x);
+    Tanh = |b, x, _numbers| math::tanh(b, x);
+    HardSwish = |b, x, numbers| { let gate = clipped_line(b, x, numbers); b.mul(x, &gate) };
+    HardSigmoid = |b, x, numbers| clipped_line(b, x, numbers);
+    LeakyRelu = |b, x, numbers| {
+        let (zero, slope) = (b.f(0.0), b.f(numbers.slope));
+        let (above, below) = (b.max2(&zero, x), b.min2(&zero, x));
+        let below = b.mul(&below, &slope);
+        b.add(&above, &below)
+    };
+}
