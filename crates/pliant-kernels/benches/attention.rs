@@ -6,7 +6,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values, vectors};
-use pliant_kernels::attention::{Attention, Heads, Scores, pliant_attention_f32};
+use pliant_kernels::attention::{Attention, FullyMasked, Heads, run};
+use pliant_machine::isa::isa;
 
 /// Batch, heads, key heads, queries, keys, size of a head, whether causal.
 const SHAPES: [(usize, usize, usize, usize, usize, usize, bool); 20] = [
@@ -66,15 +67,14 @@ fn attention(c: &mut Criterion) {
                 },
                 scale: 1.0 / (size as f64).sqrt(),
                 cap: 0.0,
-                bias: Scores::NONE,
-                mask: Scores::NONE,
-                hidden: f64::NEG_INFINITY,
-                mask_first: 0,
-                lengths: std::ptr::null(),
-                causal: i64::from(causal),
+                bias: None,
+                mask: None,
+                masked_score: f64::NEG_INFINITY,
+                mask_before_bias: false,
+                causal,
                 offset: 0,
                 window: 0,
-                blind: 0,
+                fully_masked: FullyMasked::Zeros,
             };
             // Keys that no query sees are not counted.
             let pairs = if causal { queries * (queries + 1) / 2 } else { queries * keys };
@@ -87,7 +87,7 @@ fn attention(c: &mut Criterion) {
                 format!("{batch} x {heads}/{kv_heads} heads of {size}, {queries} by {keys}{more}");
             cases.run(&name, work, || {
                 // SAFETY: the operands have these sizes.
-                unsafe { pliant_attention_f32(&runtime, black_box(&a)) };
+                unsafe { run(isa(), &runtime, black_box(&a)) };
             });
         }
         cases.finish();

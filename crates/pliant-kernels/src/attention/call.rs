@@ -4,8 +4,9 @@ use pliant_exec::abi::KernelRuntime;
 use pliant_kernel_api::kernels::attention::{KERNEL, NAN, ZEROS_FOR_NAN};
 use pliant_kernel_api::{Call, Kernel, Sizes, View};
 
-use super::{Attention, BLIND_NAN, BLIND_ZEROS, Heads, NAN_ZEROS, Scores, pliant_attention_f32};
+use super::{Attention, FullyMasked, Heads, Scores, run};
 use crate::entry::Implementation;
+use pliant_machine::isa::isa;
 
 /// Attention of float32.
 pub struct ScaledDotProduct;
@@ -33,23 +34,23 @@ impl Implementation for ScaledDotProduct {
             out: operand("out"),
             scale: call.float("scale"),
             cap: call.float("softcap"),
-            bias: scores(call.operand("bias")),
-            mask: scores(call.operand("mask")),
-            hidden: call.float("masked_score"),
-            mask_first: call.int("mask_before_bias"),
-            lengths: std::ptr::null(),
-            causal: call.int("causal"),
+            bias: call.operand("bias").map(scores),
+            mask: call.operand("mask").map(scores),
+            masked_score: call.float("masked_score"),
+            mask_before_bias: call.int("mask_before_bias") != 0,
+            causal: call.int("causal") != 0,
             // Beyond these limits, a query sees all keys or none.
             offset: call.int("offset").clamp(-size("queries"), keys + window),
             window,
-            blind: match call.int("fully_masked") {
-                NAN => BLIND_NAN,
-                ZEROS_FOR_NAN => NAN_ZEROS,
-                _ => BLIND_ZEROS,
+            fully_masked: match call.int("fully_masked") {
+                NAN => FullyMasked::Nan,
+                ZEROS_FOR_NAN => FullyMasked::ZerosForNan,
+                _ => FullyMasked::Zeros,
             },
         };
-        // SAFETY: the call was checked, and the caller promises valid memory.
-        unsafe { pliant_attention_f32(runtime, &raw const attention) }
+        // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions
+        // are those of the machine.
+        unsafe { run(isa(), runtime, &attention) }
     }
 }
 
@@ -67,9 +68,8 @@ impl Heads<*mut f32> {
     }
 }
 
-/// An operand with one element per score; [`Scores::NONE`] if it is absent.
-fn scores<T>(view: Option<&View>) -> Scores<T> {
-    let Some(view) = view else { return Scores::NONE };
+/// An operand with one element per score.
+fn scores<T>(view: &View) -> Scores<T> {
     let strides = view.strides();
     Scores {
         data: view.data.cast::<T>(),

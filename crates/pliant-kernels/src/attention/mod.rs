@@ -41,21 +41,25 @@ use crate::rules::attention::{EXPONENTIAL, PIECE_ROWS};
 use crate::rules::share::READ_ROWS;
 pub use call::ScaledDotProduct;
 use few::{Dots, dots};
-use piece::{Piece, keys_of};
-use pliant_machine::isa::{Isa, isa};
+use piece::Piece;
+use pliant_machine::isa::Isa;
 use softmax::{Rows, finish_rows, softmax_rows};
 use weigh::{Finite, look};
 
-/// A query that sees no key gets zeros.
-pub const BLIND_ZEROS: i64 = 0;
-/// It gets NaN, as softmax returns; without any keys it gets the empty sum, 0.
-pub const BLIND_NAN: i64 = 1;
-/// It gets zeros, and so does a query whose weights are NaN because one of its scores is NaN or
-/// plus infinity.
-pub const NAN_ZEROS: i64 = 2;
+/// The result of a query all of whose scores are minus infinity, in the order of the choices of the
+/// attribute `fully_masked`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FullyMasked {
+    /// Zeros.
+    Zeros,
+    /// NaN, as softmax returns; without any keys the empty sum, 0.
+    Nan,
+    /// Zeros, also for a query whose weights are NaN because one of its scores is NaN or plus
+    /// infinity.
+    ZerosForNan,
+}
 
 /// Rows for each batch and head. Strides count elements; the elements of a row are contiguous.
-#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<P> {
     /// The first element.
@@ -70,10 +74,9 @@ pub struct Heads<P> {
 
 /// A number for each batch, query head, query and key. Strides count elements; a stride of 0
 /// broadcasts.
-#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Scores<T> {
-    /// The first element, or null.
+    /// The first element.
     pub data: *const T,
     /// The batch stride.
     pub batch: i64,
@@ -85,20 +88,14 @@ pub struct Scores<T> {
     pub column: i64,
 }
 
-impl<T> Scores<T> {
-    /// Absent.
-    pub const NONE: Scores<T> =
-        Scores { data: std::ptr::null(), batch: 0, head: 0, row: 0, column: 0 };
-}
-
-/// The arguments of attention: 64-bit words, so that generated code can write them as an array.
+/// The arguments of attention.
 ///
 /// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`. It is
-/// [`Attention::hidden`] if the mask hides the key, and minus infinity if the query does not see
-/// it. A query all of whose scores are minus infinity gets the result that [`Attention::blind`]
-/// states; otherwise NaN propagates. With [`BLIND_ZEROS`], a bias of minus infinity also hides NaN,
-/// so a query whose keys are all hidden gets zeros, whatever the keys are.
-#[repr(C)]
+/// [`Attention::masked_score`] if the mask hides the key, and minus infinity if the query does not
+/// see it. A query all of whose scores are minus infinity gets the result that
+/// [`Attention::fully_masked`] states; otherwise NaN propagates. With [`FullyMasked::Zeros`], a bias
+/// of minus infinity also hides NaN, so a query whose keys are all hidden gets zeros, whatever the
+/// keys are.
 #[derive(Clone, Copy, Debug)]
 pub struct Attention {
     /// Batch size.
@@ -128,24 +125,21 @@ pub struct Attention {
     /// The limit of the scores; 0 for none.
     pub cap: f64,
     /// A term added to the scores.
-    pub bias: Scores<f32>,
+    pub bias: Option<Scores<f32>>,
     /// Whether a query sees a key: bytes, 0 for no.
-    pub mask: Scores<u8>,
+    pub mask: Option<Scores<u8>>,
     /// The score of a key that the mask hides, usually minus infinity.
-    pub hidden: f64,
+    pub masked_score: f64,
     /// Whether the bias is added after masking instead of before.
-    pub mask_first: i64,
-    /// The number of keys of each batch, at most `keys`; null if all have `keys`.
-    pub lengths: *const i64,
+    pub mask_before_bias: bool,
     /// Whether query `i` sees only keys up to number `i + offset`.
-    pub causal: i64,
+    pub causal: bool,
     /// The key position of the first query: 0, or the number of keys in a cache before it.
     pub offset: i64,
     /// With `causal`, the number of keys that a query sees, ending with its own; 0 for all before.
     pub window: i64,
-    /// The result of a query all of whose scores are minus infinity: [`BLIND_ZEROS`], [`BLIND_NAN`]
-    /// or [`NAN_ZEROS`].
-    pub blind: i64,
+    /// The result of a query all of whose scores are minus infinity.
+    pub fully_masked: FullyMasked,
 }
 
 /// The functions of an instruction set.
@@ -215,10 +209,11 @@ impl Sizes {
     }
 }
 
-/// [`pliant_attention_f32`] with the given instruction set.
+/// Computes attention with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`; as for [`pliant_attention_f32`].
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid; the results
+/// overlap no operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, a: &Attention) -> i64 {
     let Some(s) = Sizes::of(a) else { return STATUS_BAD_ARGUMENTS };
     let Some(items) = s.batch.checked_mul(s.kv_heads) else { return STATUS_BAD_ARGUMENTS };
@@ -236,24 +231,8 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, a: &Attention) -> i64 {
         let rows = part(s.rows(), 6, chunk, chunks);
         let (batch, kv_head) = (item / s.kv_heads, item % s.kv_heads);
         // SAFETY: guaranteed by the caller; pieces write disjoint rows.
-        unsafe {
-            let keys = keys_of(a, &s, batch);
-            Piece { a, s, ops: &ops, batch, kv_head, keys, rows }.run(runtime)
-        }
+        unsafe { Piece { a, s, ops: &ops, batch, kv_head, rows }.run(runtime) }
     };
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
     unsafe { share(runtime, items.saturating_mul(chunks), units / chunks, &run) }
-}
-
-/// Computes attention. Generated code calls it with the address of the arguments. Returns a
-/// kernel status.
-///
-/// # Safety
-/// The runtime is valid; all addressed elements are valid; the results overlap no operand.
-pub unsafe extern "C" fn pliant_attention_f32(
-    runtime: *const KernelRuntime,
-    attention: *const Attention,
-) -> i64 {
-    // SAFETY: guaranteed by the caller; the instructions are those of the machine.
-    unsafe { run(isa(), &*runtime, &*attention) }
 }

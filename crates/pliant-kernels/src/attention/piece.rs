@@ -7,6 +7,7 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::ptr::null;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 
@@ -14,7 +15,7 @@ use super::cut::{Cut, Scratch};
 use super::few::Dots;
 use super::softmax::{Row, Rows};
 use super::weigh::Block;
-use super::{Attention, BLIND_NAN, BLIND_ZEROS, NAN_ZEROS, Ops, Sizes};
+use super::{Attention, FullyMasked, Ops, Scores, Sizes};
 use crate::product::rows::slivers;
 use crate::product::tile::{Ahead, Tile};
 use crate::rules::attention::MOST_ROWS;
@@ -26,24 +27,8 @@ pub struct Piece<'a> {
     pub ops: &'a Ops,
     pub batch: usize,
     pub kv_head: usize,
-    /// The number of keys of the batch, at most that of the sizes.
-    pub keys: i64,
     /// The rows: the queries of the first head that shares these keys, then those of the next.
     pub rows: Range<usize>,
-}
-
-/// The number of keys of a batch. A piece reads it once, since the size of scratch memory depends on it.
-///
-/// # Safety
-/// The lengths, if present, have a readable number for each batch.
-pub unsafe fn keys_of(a: &Attention, s: &Sizes, batch: usize) -> i64 {
-    let keys = s.keys as i64;
-    if a.lengths.is_null() {
-        return keys;
-    }
-    // SAFETY: guaranteed by the caller. Volatile, so that the compiler does not load the number again.
-    let bytes = unsafe { a.lengths.add(batch).cast::<[u8; 8]>().read_volatile() };
-    i64::from_ne_bytes(bytes).clamp(0, keys)
 }
 
 impl Piece<'_> {
@@ -56,7 +41,7 @@ impl Piece<'_> {
         let span = seen.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end));
         let Some(span) = span else {
             // SAFETY: guaranteed by the caller.
-            unsafe { self.fill_blind(self.rows.clone()) };
+            unsafe { self.fill_fully_masked(self.rows.clone()) };
             return STATUS_OK;
         };
         let cut = Cut::new(self, span);
@@ -104,12 +89,12 @@ impl Piece<'_> {
 
     /// The keys that a row sees.
     fn visible(&self, row: usize) -> Range<usize> {
-        let (a, keys) = (self.a, self.keys);
-        if a.causal == 0 {
-            return 0..keys as usize;
+        let a = self.a;
+        if !a.causal {
+            return 0..self.s.keys;
         }
         let past = self.place(row).1.saturating_add(a.offset).saturating_add(1);
-        let end = past.clamp(0, keys);
+        let end = past.clamp(0, self.s.keys as i64);
         let start = if a.window > 0 { past.saturating_sub(a.window).clamp(0, end) } else { 0 };
         start as usize..end as usize
     }
@@ -128,18 +113,18 @@ impl Piece<'_> {
     }
 
     /// The result of a row that sees no key; without any keys, the empty sum 0.
-    fn blind(&self) -> f32 {
-        if self.a.blind == BLIND_NAN && self.s.keys > 0 { f32::NAN } else { 0.0 }
+    fn fully_masked(&self) -> f32 {
+        if self.a.fully_masked == FullyMasked::Nan && self.s.keys > 0 { f32::NAN } else { 0.0 }
     }
 
     /// # Safety
     /// As for [`Piece::run`].
-    unsafe fn fill_blind(&self, rows: Range<usize>) {
+    unsafe fn fill_fully_masked(&self, rows: Range<usize>) {
         for row in rows {
             let out = self.out(row);
             // SAFETY: guaranteed by the caller; elements may have any address.
             (0..self.s.value_size)
-                .for_each(|at| unsafe { out.add(at).write_unaligned(self.blind()) });
+                .for_each(|at| unsafe { out.add(at).write_unaligned(self.fully_masked()) });
         }
     }
 
@@ -161,7 +146,7 @@ impl Piece<'_> {
         let seen = rows.clone().map(|r| self.visible(r)).filter(|v| !v.is_empty());
         let Some(seen) = seen.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end)) else {
             // SAFETY: guaranteed by the caller.
-            unsafe { self.fill_blind(rows) };
+            unsafe { self.fill_fully_masked(rows) };
             return;
         };
         let panel = self.ops.kernels.columns();
@@ -196,13 +181,13 @@ impl Piece<'_> {
             width: 0,
             scale: self.a.scale as f32,
             cap: self.a.cap as f32,
-            bias_step: self.a.bias.column as isize,
-            bias_hides: self.a.blind == BLIND_ZEROS,
-            mask_step: self.a.mask.column as isize,
-            hidden: self.a.hidden as f32,
-            mask_first: self.a.mask_first != 0,
-            blind: self.blind(),
-            nan_is_blind: self.a.blind == NAN_ZEROS,
+            bias_step: self.a.bias.map_or(0, |bias| bias.column as isize),
+            bias_hides: self.a.fully_masked == FullyMasked::Zeros,
+            mask_step: self.a.mask.map_or(0, |mask| mask.column as isize),
+            masked_score: self.a.masked_score as f32,
+            mask_before_bias: self.a.mask_before_bias,
+            fully_masked: self.fully_masked(),
+            nan_is_fully_masked: self.a.fully_masked == FullyMasked::ZerosForNan,
             rows,
         }
     }
@@ -214,16 +199,14 @@ impl Piece<'_> {
             let seen = self.visible(row);
             to.low = seen.start.clamp(keys.start, keys.end) - keys.start;
             to.high = seen.end.clamp(keys.start, keys.end) - keys.start;
-            to.bias = self.score(&self.a.bias, row, keys.start);
-            to.mask = self.score(&self.a.mask, row, keys.start);
+            to.bias = self.score(self.a.bias, row, keys.start);
+            to.mask = self.score(self.a.mask, row, keys.start);
         }
     }
 
     /// The address of the number for a row and a key; null if absent.
-    fn score<T>(&self, s: &super::Scores<T>, row: usize, key: usize) -> *const T {
-        if s.data.is_null() {
-            return s.data;
-        }
+    fn score<T>(&self, s: Option<Scores<T>>, row: usize, key: usize) -> *const T {
+        let Some(s) = s else { return null() };
         let (head, query) = self.place(row);
         let offset =
             self.batch as i64 * s.batch + head * s.head + query * s.row + key as i64 * s.column;

@@ -67,13 +67,13 @@ pub struct Rows<'a> {
     /// The column stride of the mask.
     pub mask_step: isize,
     /// The score of masked columns.
-    pub hidden: f32,
+    pub masked_score: f32,
     /// Whether the bias is added after masking.
-    pub mask_first: bool,
+    pub mask_before_bias: bool,
     /// The result of rows whose weights are all 0.
-    pub blind: f32,
+    pub fully_masked: f32,
     /// Whether rows with NaN weights get this result, too.
-    pub nan_is_blind: bool,
+    pub nan_is_fully_masked: bool,
     /// The rows.
     pub rows: &'a mut [Row],
 }
@@ -197,7 +197,7 @@ unsafe fn change<L: MathLanes<Elem = f32>>(
                 let y = x.div(L::splat(all.cap));
                 x = math::tanh(&mut Wide::<L>::new(), &y).mul(L::splat(all.cap));
             }
-            if all.mask_first {
+            if all.mask_before_bias {
                 x = masked::<L>(x, at, count, row, all);
             }
             if !row.bias.is_null() {
@@ -213,7 +213,7 @@ unsafe fn change<L: MathLanes<Elem = f32>>(
                     x = L::select_lt(bias, L::splat(f32::MIN), none, x);
                 }
             }
-            if !all.mask_first {
+            if !all.mask_before_bias {
                 x = masked::<L>(x, at, count, row, all);
             }
             x.store(scores.add(at));
@@ -251,7 +251,7 @@ unsafe fn masked<L: MathLanes<Elem = f32>>(
                 *seen = f32::from(u8::from(byte != 0));
             }
         }
-        L::select_lt(L::load(seen.as_ptr()), L::splat(0.5), L::splat(all.hidden), x)
+        L::select_lt(L::load(seen.as_ptr()), L::splat(0.5), L::splat(all.masked_score), x)
     }
 }
 
@@ -347,8 +347,8 @@ pub unsafe fn finish_rows<L: MathLanes<Elem = f32>>(
         unsafe {
             let out = out.offset(index as isize * stride);
             let factor = if last { 1.0 / row.sum } else { row.factor };
-            if last && (row.sum == 0.0 || all.nan_is_blind && row.sum.is_nan()) {
-                (0..columns).for_each(|at| out.add(at).write_unaligned(all.blind));
+            if last && (row.sum == 0.0 || all.nan_is_fully_masked && row.sum.is_nan()) {
+                (0..columns).for_each(|at| out.add(at).write_unaligned(all.fully_masked));
                 continue;
             }
             if factor == 1.0 {

@@ -6,8 +6,9 @@ use pliant_exec::abi::KernelRuntime;
 use pliant_kernel_api::kernels::weight_only_matmul::{BFLOAT16, INT4, INT8};
 use pliant_kernel_api::{Call, Kernel, Sizes};
 
-use super::{Format, NarrowGemm, pliant_gemm_narrow};
+use super::{Format, NarrowGemm, run};
 use crate::entry::Implementation;
+use pliant_machine::isa::isa;
 
 /// The product of a checked call.
 ///
@@ -38,8 +39,9 @@ unsafe fn product(
         c: floats(data("out")).cast_mut(),
         c_row: n,
     };
-    // SAFETY: the call was checked: all operands are compact and have the dims of the product.
-    unsafe { pliant_gemm_narrow(runtime, &g) }
+    // SAFETY: the call was checked: all operands are compact and have the dims of the product. The
+    // instructions are those of the machine.
+    unsafe { run(isa(), runtime, &g) }
 }
 
 macro_rules! implementation {

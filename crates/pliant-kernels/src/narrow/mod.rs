@@ -40,7 +40,7 @@ pub use crate::rules::tiles::FEW_ROWS;
 use crate::rules::tiles::take_bfloat16;
 pub use call::{BFloat16Weight, Int4Weight, Int8Weight};
 pub use format::Format;
-use pliant_machine::isa::{Isa, isa};
+use pliant_machine::isa::Isa;
 use tile::{Panel, few, widen};
 
 /// `c[m, n] = a[m, k] * b[k, n]`; strides in elements.
@@ -236,13 +236,4 @@ fn cut_panels(cut: Cut, panels: usize) -> Cut {
     let wanted = cut.pieces();
     let Some(count) = panel_pieces(cut.rows, wanted, panels) else { return cut };
     Cut { rows: 1, panels: count, rows_first: false, units: (cut.units * wanted / count).max(1) }
-}
-
-/// [`run`] with the instructions of the machine.
-///
-/// # Safety
-/// As for [`run`].
-pub unsafe fn pliant_gemm_narrow(runtime: *const KernelRuntime, product: &NarrowGemm) -> i64 {
-    // SAFETY: guaranteed by the caller.
-    unsafe { run(isa(), &*runtime, product) }
 }

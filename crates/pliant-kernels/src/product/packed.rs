@@ -2,7 +2,7 @@
 //! ([`pliant_tensor::panels`]).
 //!
 //! Recipe: a loop over blocks of rows, then panels, then blocks of k, then slivers. All slivers of
-//! a block of rows read a slice of a panel, [`SLICE`] bytes, from the first-level cache. The sums
+//! a block of rows read a slice of a panel, [`slice_bytes`], from the first-level cache. The sums
 //! of a panel stay in the nearest caches until all of k is added, and a block of A stays in the
 //! second-level cache. If A is too deep for that, k is cut into equal parts of about [`DEEP`]. Rows
 //! that would share cache sets are copied ([`super::near`]). Instruction sets with narrow tiles

@@ -7,16 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use pliant_exec::abi::{
     KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_NO_MEMORY, STATUS_OK,
 };
-use pliant_kernels::attention::{
-    Attention, BLIND_NAN, BLIND_ZEROS, Heads, NAN_ZEROS, Scores, full_keys, run,
-};
+use pliant_kernels::attention::{Attention, FullyMasked, Heads, Scores, full_keys, run};
 use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 
 use crate::guard::Guarded;
 
 /// The sizes and features of a case.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Case {
     batch: usize,
     heads: usize,
@@ -30,15 +28,14 @@ struct Case {
     /// For batch, head, query and key of the bias: whether the bias varies along this dim.
     bias: Option<[bool; 4]>,
     mask: Option<[bool; 4]>,
-    hidden: f64,
-    mask_first: bool,
+    masked_score: f64,
+    mask_before_bias: bool,
     cap: f64,
     scale: f64,
-    lengths: bool,
     causal: bool,
     offset: i64,
     window: i64,
-    blind: i64,
+    fully_masked: FullyMasked,
 }
 
 const PLAIN: Case = Case {
@@ -52,15 +49,14 @@ const PLAIN: Case = Case {
     by_head: false,
     bias: None,
     mask: None,
-    hidden: f64::NEG_INFINITY,
-    mask_first: false,
+    masked_score: f64::NEG_INFINITY,
+    mask_before_bias: false,
     cap: 0.0,
     scale: 0.2,
-    lengths: false,
     causal: false,
     offset: 0,
     window: 0,
-    blind: BLIND_ZEROS,
+    fully_masked: FullyMasked::Zeros,
 };
 
 /// Numbers between -1 and 1 without a period.
@@ -103,7 +99,6 @@ struct Operands {
     out: Guarded<f32>,
     bias: Option<([i64; 4], Guarded<f32>)>,
     mask: Option<([i64; 4], Guarded<u8>)>,
-    lengths: Guarded<i64>,
 }
 
 impl Operands {
@@ -121,7 +116,6 @@ impl Operands {
             let bits: Vec<u8> = noise(total, 5).iter().map(|&x| u8::from(x > -0.4) * 3).collect();
             (strides, Guarded::new(&bits, at_end))
         });
-        let lengths: Vec<i64> = (0..c.batch).map(|b| c.keys as i64 + 1 - 3 * b as i64).collect();
         Operands {
             case,
             q: of(c.heads, c.queries, c.size, 1),
@@ -133,14 +127,12 @@ impl Operands {
             ),
             bias,
             mask,
-            lengths: Guarded::new(&lengths, at_end),
         }
     }
 
     fn attention(&self) -> Attention {
         let c = &self.case;
         let by_head = c.by_head;
-        let row = |s: &[i64; 4]| (s[0], s[1], s[2], s[3]);
         Attention {
             batch: c.batch as i64,
             heads: c.heads as i64,
@@ -155,29 +147,27 @@ impl Operands {
             out: heads(self.out.as_ptr(), (c.heads, c.queries, c.value_size), by_head),
             scale: c.scale,
             cap: c.cap,
-            bias: self.bias.as_ref().map_or(Scores::NONE, |(s, data)| {
-                let (batch, head, row, column) = row(s);
-                Scores { data: data.as_ptr(), batch, head, row, column }
+            bias: self.bias.as_ref().map(|&([batch, head, row, column], ref data)| {
+                let data = data.as_ptr().cast_const();
+                Scores { data, batch, head, row, column }
             }),
-            mask: self.mask.as_ref().map_or(Scores::NONE, |(s, data)| {
-                let (batch, head, row, column) = row(s);
-                Scores { data: data.as_ptr(), batch, head, row, column }
+            mask: self.mask.as_ref().map(|&([batch, head, row, column], ref data)| {
+                let data = data.as_ptr().cast_const();
+                Scores { data, batch, head, row, column }
             }),
-            hidden: c.hidden,
-            mask_first: i64::from(c.mask_first),
-            lengths: if c.lengths { self.lengths.as_ptr() } else { std::ptr::null() },
-            causal: i64::from(c.causal),
+            masked_score: c.masked_score,
+            mask_before_bias: c.mask_before_bias,
+            causal: c.causal,
             offset: c.offset,
             window: c.window,
-            blind: c.blind,
+            fully_masked: c.fully_masked,
         }
     }
 
-    fn sees(&self, batch: usize, i: usize, j: usize) -> bool {
+    fn sees(&self, i: usize, j: usize) -> bool {
         let c = &self.case;
         let (i, j) = (i as i64 + c.offset, j as i64);
-        let there = !c.lengths || j < self.lengths.values()[batch];
-        there && (!c.causal || j <= i && (c.window == 0 || j > i - c.window))
+        !c.causal || j <= i && (c.window == 0 || j > i - c.window)
     }
 
     /// The result at a position, by definition.
@@ -201,16 +191,16 @@ impl Operands {
                 x = c.cap * (x / c.cap).tanh();
             }
             let masked = self.mask.as_ref().is_some_and(|(s, m)| m.values()[number(s, j)] == 0);
-            if masked && c.mask_first {
-                x = f64::from(c.hidden as f32);
+            if masked && c.mask_before_bias {
+                x = f64::from(c.masked_score as f32);
             }
             if let Some((strides, bias)) = &self.bias {
                 x += f64::from(bias.values()[number(strides, j)]);
             }
-            if masked && !c.mask_first {
-                x = f64::from(c.hidden as f32);
+            if masked && !c.mask_before_bias {
+                x = f64::from(c.masked_score as f32);
             }
-            if self.sees(batch, i, j) { x } else { f64::NEG_INFINITY }
+            if self.sees(i, j) { x } else { f64::NEG_INFINITY }
         };
         let all: Vec<f64> = (0..c.keys).map(score).collect();
         let largest = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -230,7 +220,7 @@ impl Operands {
                         })
                         .sum();
                 match sum == 0.0 {
-                    true if c.blind == BLIND_NAN && c.keys > 0 => f64::NAN,
+                    true if c.fully_masked == FullyMasked::Nan && c.keys > 0 => f64::NAN,
                     true => 0.0,
                     false => total / sum,
                 }
@@ -267,6 +257,9 @@ impl Operands {
 
 fn cases() -> Vec<Case> {
     let all = Some([true; 4]);
+    let of_queries = Case { mask: Some([true, true, true, false]), ..PLAIN };
+    let masked = Case { keys: 37, mask: all, masked_score: 0.25, ..PLAIN };
+    let nan = Case { causal: true, fully_masked: FullyMasked::Nan, ..PLAIN };
     let mut cases = vec![
         Case { batch: 0, ..PLAIN },
         Case { queries: 0, ..PLAIN },
@@ -291,26 +284,21 @@ fn cases() -> Vec<Case> {
         Case { keys: 33, bias: Some([true, false, true, false]), ..PLAIN },
         Case { queries: 19, keys: 100, mask: all, cap: 0.5, ..PLAIN },
         Case { queries: 19, keys: 100, mask: Some([true, false, false, true]), ..PLAIN },
-        Case { queries: 3, keys: 9, mask: Some([true, true, true, false]), ..PLAIN },
-        Case { keys: 37, mask: all, hidden: 0.25, ..PLAIN },
-        Case { keys: 37, mask: all, hidden: 0.25, bias: all, ..PLAIN },
-        Case { keys: 37, mask: all, hidden: 0.25, bias: all, mask_first: true, ..PLAIN },
-        Case { mask: Some([true, true, true, false]), hidden: -1e9, ..PLAIN },
-        Case {
-            keys: 40,
-            mask: Some([true, true, true, false]),
-            hidden: f64::from(f32::MIN),
-            ..PLAIN
-        },
+        Case { queries: 3, keys: 9, ..of_queries },
+        masked,
+        Case { bias: all, ..masked },
+        Case { bias: all, mask_before_bias: true, ..masked },
+        Case { masked_score: -1e9, ..of_queries },
+        Case { keys: 40, masked_score: f64::from(f32::MIN), ..of_queries },
         Case { queries: 100, keys: 100, causal: true, ..PLAIN },
         Case { queries: 100, keys: 90, causal: true, window: 21, offset: -3, ..PLAIN },
-        Case { queries: 20, keys: 150, causal: true, offset: 130, lengths: true, ..PLAIN },
-        Case { queries: 30, keys: 4, lengths: true, ..PLAIN },
+        Case { queries: 20, keys: 150, causal: true, offset: 130, ..PLAIN },
+        Case { queries: 30, keys: 4, ..PLAIN },
         Case { queries: 5, keys: 80, offset: 200, window: 7, causal: true, ..PLAIN },
         // Whole blocks of rows that see no key, and blocks with some such rows.
-        Case { queries: 100, keys: 90, causal: true, offset: -60, blind: BLIND_NAN, ..PLAIN },
-        Case { queries: 5, offset: -9, causal: true, blind: BLIND_NAN, ..PLAIN },
-        Case { keys: 0, blind: BLIND_NAN, ..PLAIN },
+        Case { queries: 100, keys: 90, offset: -60, ..nan },
+        Case { queries: 5, offset: -9, ..nan },
+        Case { keys: 0, causal: false, ..nan },
     ];
     let by_head: Vec<Case> = cases.iter().map(|&c| Case { by_head: true, ..c }).collect();
     cases.extend(by_head);
@@ -320,7 +308,7 @@ fn cases() -> Vec<Case> {
         let grouped = Case { heads: 6, kv_heads: 2, by_head, ..PLAIN };
         cases.extend([
             Case { queries: 20, keys: 70, causal: true, offset: 50, bias: all, ..grouped },
-            Case { queries: 1, keys: 75, size: 48, mask: all, lengths: true, ..grouped },
+            Case { queries: 1, keys: 75, size: 48, mask: all, ..grouped },
             Case {
                 queries: 1,
                 keys: 300,
@@ -413,7 +401,8 @@ fn not_a_number_stays_and_infinity_wins() {
 fn weights_that_are_no_numbers_become_zeros_where_that_is_wanted() {
     let many = full_keys() + 700;
     for (queries, keys) in [(3, 9), (60, 130), (30, many)] {
-        let case = Case { batch: 1, queries, keys, blind: NAN_ZEROS, ..PLAIN };
+        let case =
+            Case { batch: 1, queries, keys, fully_masked: FullyMasked::ZerosForNan, ..PLAIN };
         for isa in available() {
             let ops = Operands::new(case, true);
             let a = ops.attention();
@@ -444,7 +433,6 @@ fn what_a_query_does_not_see_reaches_it_by_no_value() {
         Case { queries: 7, keys: 120, window: 3, offset: 100, ..one },
         Case { queries: 20, keys: 70, heads: 6, kv_heads: 2, offset: 50, by_head: true, ..one },
         Case { queries: 45, keys: many, window: 30, offset: many as i64 - 45, ..one },
-        Case { batch: 2, queries: 20, keys: 90, lengths: true, causal: false, ..one },
     ];
     for case in cases {
         for isa in available() {
