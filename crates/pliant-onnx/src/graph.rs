@@ -1,14 +1,14 @@
 //! [`import`]: converts a graph's nodes in order and builds the function.
 
-mod declared;
+mod bindings;
+mod declared_types;
 mod inputs;
-mod measure;
-mod named;
-mod names;
 mod nodes;
 mod options;
-mod places;
-mod results;
+mod result_sizes;
+mod scopes;
+mod size_symbols;
+mod source_spans;
 
 use std::sync::Arc;
 
@@ -26,33 +26,33 @@ use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
-use crate::dims::Symbols;
-use crate::elements::Elements;
+use crate::dim_symbols::Symbols;
 use crate::error::{ImportError, Problem};
-use crate::external::ExternalData;
-use crate::form;
+use crate::external_data::ExternalData;
+use crate::failure_recorder::Recorder;
+use crate::graph_checker;
+use crate::import_deadline::Meter;
+use crate::known_elements::Elements;
 use crate::limits::Limits;
-use crate::meter::Meter;
 use crate::model::Model;
-use crate::origin::{Origin, Origins};
 use crate::proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
-use crate::record::Recorder;
 use crate::schema;
+use crate::symbol_constraints::Watch;
 use crate::value::Value;
-use crate::watch::Watch;
+use crate::value_origins::{Origin, Origins};
 
 pub(crate) use inputs::constant_value;
-use named::Named;
 pub(crate) use nodes::{operator_name, unknown};
 pub use options::{DimSpec, ImportOptions, Imported};
-use places::Places;
+use size_symbols::Named;
+use source_spans::Places;
 
 /// Imports a model.
 ///
 /// # Errors
 /// All problems that prevent the import, in the order of the nodes.
 pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, ImportError> {
-    let form = form::check(&model.proto, &model.limits);
+    let form = graph_checker::check(&model.proto, &model.limits);
     let graph = graph_of(model)?;
     if !form.problems.is_empty() || !form.within {
         let mut problems = form.problems;
@@ -73,7 +73,7 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
 /// Imports a model with one node and known operands at run time. The resulting module does not
 /// import nodes at run time, so imports do not nest. Only the first problem is reported.
 pub(crate) fn import_alone(model: &Model) -> Result<Imported, ImportError> {
-    let form = form::check(&model.proto, &model.limits);
+    let form = graph_checker::check(&model.proto, &model.limits);
     if !form.problems.is_empty() || !form.within {
         return Err(ImportError { problems: form.problems });
     }

@@ -9,7 +9,8 @@ use memmap2::Mmap;
 use prost::Message;
 use rustc_hash::FxHashSet;
 
-use crate::dims::is_name;
+use crate::decoded_size::decoded_size;
+use crate::dim_symbols::is_name;
 use crate::error::{ImportError, Problem};
 use crate::limits::Limits;
 use crate::node::label;
@@ -17,7 +18,6 @@ use crate::proto::tensor_proto::DataLocation;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{ModelProto, TensorProto, ValueInfoProto};
-use crate::scan::decoded_size;
 
 /// A decoded model file. Its weights are slices of the mapped file.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use pliant_tensor::Tensor;
 
 pub(crate) use call::{ints_attr, problem};
 
-use crate::attr::AttrReader;
+use crate::attributes::AttrReader;
 use crate::error::Problem;
 use crate::graph::Importer;
 use crate::proto::NodeProto;
@@ -154,7 +154,7 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn constant(&self, i: usize) -> Option<Tensor> {
         let mut value = self.inputs.get(i)?;
         if let Value::Coded(ty, held) = value
-            && !crate::coded::is_float(*ty)
+            && !crate::subbyte_types::is_float(*ty)
         {
             value = held;
         }
@@ -208,7 +208,7 @@ impl<'n, 'm> Node<'n, 'm> {
             Value::Const(t) => Ok(self.im.constant(t)),
             Value::Syms(t) => self.tensor_of(t),
             Value::Ratios(r) => self.tensor_of_ratios(r),
-            Value::Coded(ty, held) if crate::coded::is_float(*ty) => {
+            Value::Coded(ty, held) if crate::subbyte_types::is_float(*ty) => {
                 let _ = held;
                 Err(Problem::unsupported(format!(
                     "it computes with elements of {}",

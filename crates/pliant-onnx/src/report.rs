@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use crate::error::{Problem, ProblemKind};
-use crate::form;
 use crate::graph::{ImportOptions, Importer, operator_name};
+use crate::graph_checker;
 use crate::model::Model;
+use crate::model_reducer;
 use crate::proto::{GraphProto, ModelProto};
-use crate::reduce;
 use crate::schema;
 
 /// Maximum number of nodes listed in the text of a finding.
@@ -68,7 +68,7 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
         notes: schema::note(model).into_iter().collect(),
         whole: None,
     };
-    let form = form::check(&model.proto, &model.limits);
+    let form = graph_checker::check(&model.proto, &model.limits);
     let mut findings = Findings::new();
     for problem in form.problems {
         add(&mut findings, problem, None);
@@ -129,7 +129,7 @@ impl Report {
     /// If the directory or a file cannot be written.
     pub fn write_reduced(&self, dir: &Path) -> std::io::Result<Vec<PathBuf>> {
         match &self.whole {
-            Some(whole) => reduce::write(&self.findings, whole, dir),
+            Some(whole) => model_reducer::write(&self.findings, whole, dir),
             None => Ok(Vec::new()),
         }
     }

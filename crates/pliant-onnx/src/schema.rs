@@ -181,7 +181,7 @@ fn of_input(types: &[InputTypes], i: usize) -> Option<&InputTypes> {
 /// The name of an element type in messages.
 fn type_name(ty: DataType) -> String {
     match crate::tensor::dtype(ty as i32) {
-        Ok(dtype) if crate::coded::coded(ty as i64).is_none() => dtype.to_string(),
+        Ok(dtype) if crate::subbyte_types::coded(ty as i64).is_none() => dtype.to_string(),
         _ => ty.as_str_name().to_lowercase(),
     }
 }

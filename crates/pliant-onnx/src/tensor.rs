@@ -6,7 +6,7 @@ use pliant_ir::DType;
 use pliant_tensor::{Storage, Tensor, checked_nbytes, checked_numel};
 
 use crate::error::Problem;
-use crate::external::ExternalData;
+use crate::external_data::ExternalData;
 use crate::limits::Limits;
 use crate::proto::TensorProto;
 use crate::proto::tensor_proto::{DataLocation, DataType};
@@ -25,7 +25,7 @@ pub(crate) fn dtype(code: i32) -> Result<DType, String> {
         DataType::Int64 => DType::Int64,
         DataType::Uint8 | DataType::Uint4 | DataType::Uint2 => DType::UInt8,
         // Represented by bit patterns.
-        ty if crate::coded::is_float(ty) => DType::UInt8,
+        ty if crate::subbyte_types::is_float(ty) => DType::UInt8,
         DataType::Uint16 => DType::UInt16,
         DataType::Uint32 => DType::UInt32,
         DataType::Uint64 => DType::UInt64,

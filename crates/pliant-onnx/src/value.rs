@@ -5,9 +5,9 @@ use pliant_ir::relax::Expr;
 use pliant_sym::{Sym, SymArena};
 use pliant_tensor::Tensor;
 
-use crate::kind::Kind;
+use crate::object_type::Kind;
 use crate::proto::tensor_proto::DataType;
-use crate::ratio::Ratios;
+use crate::rational_dims::Ratios;
 
 /// The value of a name. Constants and shape computations are only converted to tensors of the
 /// program when a node needs that.

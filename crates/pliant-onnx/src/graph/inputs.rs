@@ -8,18 +8,18 @@ use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{DimSpec, ImportOptions, Importer, identifier};
-use crate::coded::coded;
-use crate::contract::{Declared, DynamicDim};
-use crate::dims::is_name;
+use crate::dim_symbols::is_name;
 use crate::error::Problem;
 use crate::host;
-use crate::kind::Kind;
 use crate::node::Node;
+use crate::object_type::Kind;
 use crate::proto::tensor_shape_proto::dimension;
 use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{
     GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
+use crate::shape_contract::{Declared, DynamicDim};
+use crate::subbyte_types::coded;
 use crate::tensor;
 use crate::value::Value;
 

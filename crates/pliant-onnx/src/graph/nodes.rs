@@ -5,15 +5,15 @@ use rustc_hash::FxHashMap;
 
 use super::inputs::constant_value;
 use super::{FunctionKey, Importer, identifier, own_domain};
-use crate::coded::moves;
 use crate::error::Problem;
-use crate::guard;
 use crate::node::{Node, label};
 use crate::ops;
+use crate::panic_guard;
 use crate::proto::tensor_proto::DataType;
 use crate::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto};
-use crate::ratio;
+use crate::rational_dims;
 use crate::schema;
+use crate::subbyte_types::moves;
 use crate::tensor;
 use crate::value::Value;
 
@@ -112,7 +112,7 @@ impl<'m> Importer<'m> {
         let domain = own_domain(node.domain());
         let function = self.functions.get(&(domain, node.op_type(), node.overload())).copied();
         let row = ops::find(domain, node.op_type());
-        let own = ops::user::find(domain, node.op_type());
+        let own = ops::user_ops::find(domain, node.op_type());
         if function.is_none() && row.is_none() && own.is_none() {
             return Err(unknown(node));
         }
@@ -137,7 +137,7 @@ impl<'m> Importer<'m> {
         let row = match (row, own) {
             (Some(row), _) => row,
             (None, Some(op)) => {
-                return ops::user::convert(&mut Node::new(self, node, opset, inputs), op);
+                return ops::user_ops::convert(&mut Node::new(self, node, opset, inputs), op);
             }
             (None, None) => return Err(unknown(node)),
         };
@@ -151,14 +151,14 @@ impl<'m> Importer<'m> {
                 return Ok(made);
             }
             let given = inputs.clone();
-            let outcome = guard::convert(row, &mut Node::new(self, node, opset, inputs));
+            let outcome = panic_guard::convert(row, &mut Node::new(self, node, opset, inputs));
             return outcome.or_else(|problem| self.at_run(node, &given, problem));
         };
         let held = inputs.into_iter().map(|v| match v {
             Value::Coded(_, held) => *held,
             other => other,
         });
-        let outputs = guard::convert(row, &mut Node::new(self, node, opset, held.collect()))?;
+        let outputs = panic_guard::convert(row, &mut Node::new(self, node, opset, held.collect()))?;
         Ok(outputs.into_iter().map(|v| Value::Coded(small, Box::new(v))).collect())
     }
 
@@ -184,10 +184,10 @@ impl<'m> Importer<'m> {
         opset: i64,
         inputs: &[Value],
     ) -> Option<Vec<Value>> {
-        let ([over, under], dtype) = ratio::parts(self, node.op_type(), inputs)?;
-        let over = guard::convert(row, &mut Node::new(self, node, opset, over)).ok()?;
-        let under = guard::convert(row, &mut Node::new(self, node, opset, under)).ok()?;
-        ratio::joined(over, under, dtype)
+        let ([over, under], dtype) = rational_dims::parts(self, node.op_type(), inputs)?;
+        let over = panic_guard::convert(row, &mut Node::new(self, node, opset, over)).ok()?;
+        let under = panic_guard::convert(row, &mut Node::new(self, node, opset, under)).ok()?;
+        rational_dims::joined(over, under, dtype)
     }
 
     /// Inlines a function of the model.

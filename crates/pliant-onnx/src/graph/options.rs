@@ -5,8 +5,8 @@ use pliant_diag::FileId;
 use pliant_ir::{DType, IRModule};
 use pliant_tensor::Tensor;
 
-use crate::contract::{DynamicDim, ShapeReport};
 use crate::error::Problem;
+use crate::shape_contract::{DynamicDim, ShapeReport};
 
 /// Options of an import.
 #[derive(Clone, Debug, Default)]

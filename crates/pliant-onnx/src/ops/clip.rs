@@ -4,8 +4,8 @@ use pliant_ir::relax::Expr;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::fold::{self, Fold};
 use crate::node::{Converted, Node};
+use crate::shape_folding::{self, Fold};
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("Clip", clip)];
@@ -85,7 +85,7 @@ fn clip_sizes(n: &mut Node<'_, '_>) -> Option<Value> {
         if n.has(i) {
             let bound = n.syms(i)?;
             let shape = t.shape.clone();
-            t = fold::binary(n.func(), fold, &t, &bound).filter(|t| t.shape == shape)?;
+            t = shape_folding::binary(n.func(), fold, &t, &bound).filter(|t| t.shape == shape)?;
         }
     }
     Some(Value::Syms(t))

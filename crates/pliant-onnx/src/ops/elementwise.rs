@@ -6,12 +6,12 @@ use pliant_ops::rules::wide_float;
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
-use crate::coded;
 use crate::error::Problem;
-use crate::fold::{self, Fold};
 use crate::node::{Converted, Node};
 use crate::proto::tensor_proto::DataType;
-use crate::ratio::{self, Ratios, Rounding};
+use crate::rational_dims::{self, Ratios, Rounding};
+use crate::shape_folding::{self, Fold};
+use crate::subbyte_types;
 use crate::value::{SymTensor, Value, broadcast_shape};
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -101,7 +101,7 @@ fn folded(n: &mut Node<'_, '_>, fold: Fold) -> Result<Option<Value>, Problem> {
         return Ok(Some(made));
     }
     let (Some(a), Some(b)) = (n.syms(0), n.syms(1)) else { return Ok(None) };
-    match fold::binary(n.func(), fold, &a, &b) {
+    match shape_folding::binary(n.func(), fold, &a, &b) {
         Some(made) => Ok(Some(n.within_type(made)?.into())),
         None => Ok(None),
     }
@@ -110,7 +110,7 @@ fn folded(n: &mut Node<'_, '_>, fold: Fold) -> Result<Option<Value>, Problem> {
 fn folded_all(n: &mut Node<'_, '_>, fold: Fold) -> Option<SymTensor> {
     let mut all = (0..n.len()).map(|i| n.syms(i)).collect::<Option<Vec<_>>>()?.into_iter();
     let first = all.next()?;
-    all.try_fold(first, |a, b| fold::binary(n.func(), fold, &a, &b))
+    all.try_fold(first, |a, b| shape_folding::binary(n.func(), fold, &a, &b))
 }
 
 /// Operators with any number of inputs, applied from left to right.
@@ -251,7 +251,7 @@ fn negate(n: &mut Node<'_, '_>) -> Converted {
     if n.is_syms(0)
         && let Some(t) = n.syms(0)
     {
-        return Ok(vec![fold::map(&t, t.dtype, |e| n.func().syms.neg(e)).into()]);
+        return Ok(vec![shape_folding::map(&t, t.dtype, |e| n.func().syms.neg(e)).into()]);
     }
     unary(n, "relax.negative")
 }
@@ -260,7 +260,7 @@ fn not(n: &mut Node<'_, '_>) -> Converted {
     if n.is_syms(0)
         && let Some(t) = n.syms(0)
     {
-        return Ok(vec![fold::map(&t, DType::Bool, |e| n.func().syms.not(e)).into()]);
+        return Ok(vec![shape_folding::map(&t, DType::Bool, |e| n.func().syms.not(e)).into()]);
     }
     unary(n, "relax.logical_not")
 }
@@ -278,7 +278,7 @@ fn bit_shift(n: &mut Node<'_, '_>) -> Converted {
 fn cast(n: &mut Node<'_, '_>) -> Converted {
     let code =
         n.attrs().int("to")?.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
-    if let Some(small) = coded::coded(code) {
+    if let Some(small) = subbyte_types::coded(code) {
         return cast_to_small(n, small);
     }
     cast_to(n, crate::tensor::element_type(code)?)
@@ -299,7 +299,7 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> Converted {
         && matches!((t.dtype, to), (DType::Int64 | DType::Int32, DType::Int64 | DType::Int32))
         && t.elems.iter().all(|&e| n.func().syms.as_int(e).is_none_or(|v| to.has_int(v)))
     {
-        return Ok(vec![fold::map(&t, to, |e| e).into()]);
+        return Ok(vec![shape_folding::map(&t, to, |e| e).into()]);
     }
     if let Some(made) = cast_sizes(n, to) {
         return Ok(vec![made]);
@@ -311,7 +311,7 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> Converted {
 /// Sizes as floats, and floats computed from sizes as integers.
 fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     match n.input(0) {
-        Value::Syms(t) if t.dtype != DType::Bool && ratio::is_wide(to) => {
+        Value::Syms(t) if t.dtype != DType::Bool && rational_dims::is_wide(to) => {
             Some(Value::Ratios(Ratios::whole(t, to, n.func())))
         }
         Value::Ratios(r) if r.dtype == to => Some(Value::Ratios(r)),
@@ -326,7 +326,7 @@ fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
 /// Input 0 as numbers of any element type.
 fn numbers(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
     match n.coded(0)? {
-        Some((ty, codes)) if coded::is_float(ty) => coded::decoded(n, ty, codes),
+        Some((ty, codes)) if subbyte_types::is_float(ty) => subbyte_types::decoded(n, ty, codes),
         _ => n.tensor(0),
     }
 }
@@ -335,7 +335,7 @@ fn numbers(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
 fn cast_to_small(n: &mut Node<'_, '_>, to: DataType) -> Converted {
     let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
     let x = numbers(n)?;
-    let held = coded::encoded(n, to, x, saturate)?;
+    let held = subbyte_types::encoded(n, to, x, saturate)?;
     Ok(vec![Value::Coded(to, Box::new(held.into()))])
 }
 
@@ -361,7 +361,7 @@ fn select(n: &mut Node<'_, '_>) -> Converted {
     if n.is_syms(0) || n.is_syms(1) || n.is_syms(2) {
         let parts = (n.syms(0), n.syms(1), n.syms(2));
         if let (Some(c), Some(a), Some(b)) = parts
-            && let Some(folded) = fold::select(n.func(), &c, &a, &b)
+            && let Some(folded) = shape_folding::select(n.func(), &c, &a, &b)
         {
             return Ok(vec![folded.into()]);
         }

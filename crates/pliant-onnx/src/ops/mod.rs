@@ -1,30 +1,30 @@
 //! The table of all ONNX operators, with one file per group. To add an operator, write its
 //! converter in the file of its group and add an entry to that file's `OPS`.
 
-mod bits;
+mod bitcast_det;
 mod clip;
-mod control;
+mod concat_split;
 mod elementwise;
 mod gather;
-mod join;
-mod linear;
+mod if_node;
 mod loops;
+mod matmul;
 mod microsoft;
 mod ml;
-mod ngrams;
 mod nn;
-mod quant;
+mod quantize;
 mod random;
 mod reduce;
 mod reshape;
-mod search;
+mod search_sort;
 mod sequence;
 mod shape;
 mod signal;
 mod slice;
+mod tf_idf;
 mod training;
-mod trees;
-pub(crate) mod user;
+mod tree_ensemble;
+pub(crate) mod user_ops;
 
 use pliant_diag::suggest::closest as closest_name;
 
@@ -48,27 +48,27 @@ const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> Converted) -> 
 
 /// The operators by group.
 const GROUPS: &[&[OnnxOp]] = &[
-    bits::OPS,
+    bitcast_det::OPS,
     clip::OPS,
-    control::OPS,
+    if_node::OPS,
     elementwise::OPS,
     gather::OPS,
-    join::OPS,
-    linear::OPS,
+    concat_split::OPS,
+    matmul::OPS,
     loops::OPS,
     ml::OPS,
-    ngrams::OPS,
-    quant::OPS,
+    tf_idf::OPS,
+    quantize::OPS,
     random::OPS,
     reduce::OPS,
     reshape::OPS,
-    search::OPS,
+    search_sort::OPS,
     sequence::OPS,
     shape::OPS,
     signal::OPS,
     slice::OPS,
     training::OPS,
-    trees::OPS,
+    tree_ensemble::OPS,
 ];
 
 /// All supported operators.

@@ -6,8 +6,8 @@ use pliant_ops::rules::wide_float;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::fold::{self, Fold};
 use crate::node::{Converted, Node};
+use crate::shape_folding::{self, Fold};
 use crate::value::SymTensor;
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -137,7 +137,7 @@ fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
         let one = |elem| SymTensor { dtype: t.dtype, ..SymTensor::scalar(elem) };
         let mut total = Some(one(t.elems[0]));
         for &elem in &t.elems[1..] {
-            total = total.and_then(|sum| fold::binary(n.func(), fold, &sum, &one(elem)));
+            total = total.and_then(|sum| shape_folding::binary(n.func(), fold, &sum, &one(elem)));
         }
         if let Some(total) = total {
             let shape = if keep { vec![1] } else { Vec::new() };

@@ -9,8 +9,8 @@ use pliant_tensor::Tensor;
 use super::{OnnxOp, op};
 use crate::error::Problem;
 use crate::host;
-use crate::kind::Kind;
 use crate::node::{Converted, Node};
+use crate::object_type::Kind;
 use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[

@@ -1,14 +1,14 @@
 //! `Loop`, `Scan` and `SequenceMap`: loops whose body is a graph, converted to `relax.while_loop`
 //! over their state.
 
-mod collect;
-mod map;
+mod loop_state;
 mod scan;
-mod state;
+mod scan_outputs;
+mod sequence_map;
 
 use pliant_ir::DType;
 
-pub(super) use collect::{below, next, run};
+pub(super) use scan_outputs::{below, next, run};
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
@@ -17,7 +17,7 @@ use crate::proto::GraphProto;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] =
-    &[op("Loop", repeat), op("Scan", scan::scan), op("SequenceMap", map::map)];
+    &[op("Loop", repeat), op("Scan", scan::scan), op("SequenceMap", sequence_map::map)];
 
 /// The outputs of the body for the given inputs.
 pub(super) fn body(

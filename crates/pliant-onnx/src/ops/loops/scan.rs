@@ -3,7 +3,7 @@
 use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
-use super::collect::Last;
+use super::scan_outputs::Last;
 use super::{below, body, next, run};
 use crate::error::Problem;
 use crate::node::{Converted, Node, ints_attr};

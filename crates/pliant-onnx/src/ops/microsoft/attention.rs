@@ -13,7 +13,7 @@ use crate::ops::nn::attention::{
     Masks, angles, distances, heads_apart, heads_together, per_batch, rotated, scale_of,
     shared_heads, softcap,
 };
-use crate::refuse::Refusal;
+use crate::unsupported_features::Refusal;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[

@@ -9,7 +9,7 @@ use super::op;
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::OnnxOp;
-use crate::ops::quant::{
+use crate::ops::quantize::{
     centred, dequantize, dynamic_quantize, quantize, range, saturated, spread,
 };
 

@@ -5,7 +5,7 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
 use super::super::loops::body;
-use super::super::quant::repeated;
+use super::super::quantize::repeated;
 use super::norm::of_one_type;
 use super::pad::surround;
 use crate::error::Problem;

@@ -3,7 +3,7 @@
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType, Sym};
 
-use super::super::quant::{centred, rescaled};
+use super::super::quantize::{centred, rescaled};
 use super::window::{Window, check_pads, check_sizes};
 use crate::error::Problem;
 use crate::node::{Converted, Node};

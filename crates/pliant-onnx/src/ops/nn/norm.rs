@@ -10,7 +10,7 @@ use pliant_sym::Sym;
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::{OnnxOp, op};
-use crate::refuse::Refusal;
+use crate::unsupported_features::Refusal;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("BatchNormalization", batch_norm),

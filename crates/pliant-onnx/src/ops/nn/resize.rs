@@ -11,7 +11,7 @@ use pliant_sym::Sym;
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::{OnnxOp, op};
-use crate::ratio::Ratios;
+use crate::rational_dims::Ratios;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("Resize", resize), op("Upsample", upsample)];

@@ -4,10 +4,10 @@ use pliant_ir::DType;
 use pliant_ir::relax::Expr;
 
 use super::{OnnxOp, op};
-use crate::coded::{coded, is_float};
 use crate::error::Problem;
 use crate::host;
 use crate::node::{Converted, Node};
+use crate::subbyte_types::{coded, is_float};
 use crate::tensor;
 use crate::value::Value;
 

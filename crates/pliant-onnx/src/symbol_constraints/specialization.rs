@@ -5,10 +5,10 @@ use pliant_sym::SymVar;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Watch;
-use crate::contract::{Branch, Constraint, Declared, SymbolInfo};
 use crate::error::Problem;
-use crate::origin::Origin;
-use crate::relation::Relation;
+use crate::shape_contract::{Branch, Constraint, Declared, SymbolInfo};
+use crate::size_relation::Relation;
+use crate::value_origins::Origin;
 
 impl Watch {
     /// Finds the declared symbols that constraints restrict to few sizes, including those that must

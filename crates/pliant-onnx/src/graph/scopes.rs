@@ -4,8 +4,8 @@
 use rustc_hash::FxHashMap;
 
 use super::Importer;
-use crate::origin::Origin;
 use crate::value::Value;
+use crate::value_origins::Origin;
 
 impl Importer<'_> {
     /// The value of a name in the current graph or an enclosing one.

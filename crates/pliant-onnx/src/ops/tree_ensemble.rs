@@ -6,7 +6,7 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_tensor::Tensor;
 
 use super::OnnxOp;
-use crate::attr::AttrReader;
+use crate::attributes::AttrReader;
 use crate::error::Problem;
 use crate::node::{Converted, Node, ints_attr};
 use crate::tensor;

@@ -6,10 +6,10 @@ use pliant_ops::rules::wide_float;
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
-use crate::coded;
 use crate::error::Problem;
 use crate::node::{Converted, Node, ints_attr};
 use crate::proto::tensor_proto::DataType;
+use crate::subbyte_types;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -134,7 +134,7 @@ fn target(n: &mut Node<'_, '_>) -> Result<Target, Problem> {
     let Some(code) = n.attrs().int("output_dtype")?.filter(|&code| code != 0) else {
         return Ok(Target::Plain(DType::UInt8));
     };
-    if let Some(small) = coded::coded(code) {
+    if let Some(small) = subbyte_types::coded(code) {
         return Ok(Target::Small(small));
     }
     crate::tensor::element_type(code).map(Target::Plain)
@@ -154,10 +154,10 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> Converted {
     let y = n.op("relax.divide", &[wider, scale])?;
     // Float types have a zero point of 0.
     if let Target::Small(ty) = target
-        && coded::is_float(ty)
+        && subbyte_types::is_float(ty)
     {
         let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
-        let codes = coded::encoded(n, ty, y, saturate)?;
+        let codes = subbyte_types::encoded(n, ty, y, saturate)?;
         return Ok(vec![Value::Coded(ty, Box::new(codes.into()))]);
     }
     let zero = match n.optional(2)? {
@@ -170,7 +170,7 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> Converted {
             Ok(vec![saturated(n, y, zero, dtype, bounds)?.into()])
         }
         Target::Small(ty) => {
-            let (bits, signed) = coded::integer(ty).unwrap_or((8, true));
+            let (bits, signed) = subbyte_types::integer(ty).unwrap_or((8, true));
             let (low, high, held) = match signed {
                 true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1, DType::Int8),
                 false => (0, (1i64 << bits) - 1, DType::UInt8),
@@ -203,10 +203,10 @@ fn dequantized(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
     let wide = wide_float(n.dtype(scale)?);
     let scale = n.cast(scale, wide)?;
     if let Some((ty, codes)) = n.coded(0)?
-        && coded::is_float(ty)
+        && subbyte_types::is_float(ty)
     {
         let scale = spread(n, scale, codes, axis, block)?;
-        let x = coded::decoded(n, ty, codes)?;
+        let x = subbyte_types::decoded(n, ty, codes)?;
         let x = n.cast(x, wide)?;
         return n.op("relax.multiply", &[x, scale]);
     }

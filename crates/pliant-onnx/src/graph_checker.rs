@@ -8,9 +8,9 @@ use crate::error::Problem;
 use crate::graph::{FunctionKey, function_key, own_domain};
 use crate::limits::Limits;
 use crate::node::label;
+use crate::node_count;
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto};
 use crate::schema;
-use crate::size;
 
 /// The result of the check.
 pub(crate) struct Checked {
@@ -30,7 +30,7 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Checked {
         functions: FxHashMap::default(),
         inside: None,
     };
-    if let Err(problem) = size::check(model, limits) {
+    if let Err(problem) = node_count::check(model, limits) {
         form.problems.push(problem);
         form.within = false;
     }

@@ -9,7 +9,7 @@ use pliant_ir::DType;
 use pliant_ir::relax::{TensorShape, TypeData};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::alone::initializer;
+use crate::deferred_node::initializer;
 use crate::error::Problem;
 use crate::graph::Importer;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};

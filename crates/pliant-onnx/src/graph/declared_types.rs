@@ -79,7 +79,7 @@ impl Importer<'_> {
         };
         let wanted = declared.elem_type();
         if let Some(code) = code.filter(|&c| wanted != 0 && c != wanted) {
-            let small = |c: i32| crate::coded::coded(i64::from(c));
+            let small = |c: i32| crate::subbyte_types::coded(i64::from(c));
             let name =
                 |c: i32| small(c).map_or_else(|| text(c), |d| d.as_str_name().to_lowercase());
             return Some(format!("is declared as {}, but is {}", name(wanted), name(code)));

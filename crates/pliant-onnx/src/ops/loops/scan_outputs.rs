@@ -5,11 +5,11 @@ use pliant_ir::DType;
 use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
-use super::state::{GoesOn, State, while_loop};
+use super::loop_state::{GoesOn, State, while_loop};
 use crate::error::Problem;
 use crate::host;
-use crate::kind::{Kind, Outside};
 use crate::node::Node;
+use crate::object_type::{Kind, Outside};
 use crate::value::Value;
 
 /// Computes the state after an iteration, and the values that the iteration collects.

@@ -13,9 +13,9 @@ use pliant_sym::{Sym, SymArena};
 use pliant_tensor::Tensor;
 
 use crate::error::Problem;
-use crate::fold::{self, Fold};
 use crate::graph::Importer;
 use crate::node::Node;
+use crate::shape_folding::{self, Fold};
 use crate::value::{SymTensor, Value, broadcast_shape};
 
 /// Maximum numerator of a constant that counts as a fraction of few bits.
@@ -42,7 +42,7 @@ impl Ratios {
     pub(crate) fn whole(over: SymTensor, dtype: DType, func: &mut Function) -> Ratios {
         let one = func.syms.int(1);
         let over = SymTensor { dtype: DType::Int64, ..over };
-        let under = fold::map(&over, DType::Int64, |_| one);
+        let under = shape_folding::map(&over, DType::Int64, |_| one);
         Ratios { over, under, dtype }
     }
 

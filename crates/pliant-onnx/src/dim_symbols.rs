@@ -11,11 +11,11 @@ use pliant_ir::relax::origins::Wholes;
 use pliant_sym::Sym;
 use rustc_hash::FxHashSet;
 
-use crate::arithmetic::{Arithmetic, CEIL, FLOOR, MAX, MIN, Tree};
-use crate::contract::DynamicDim;
+use crate::dim_arithmetic::{Arithmetic, CEIL, FLOOR, MAX, MIN, Tree};
 use crate::error::Problem;
 use crate::proto::TensorShapeProto;
 use crate::proto::tensor_shape_proto::dimension;
+use crate::shape_contract::DynamicDim;
 
 /// The symbols of a model by their names in the file.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::OnnxOp;
 use crate::ops::nn::attention::{Masks, angles, heads_apart, per_batch, rotated};
-use crate::refuse::Refusal;
+use crate::unsupported_features::Refusal;
 
 pub(super) static OPS: &[OnnxOp] = &[op("GroupQueryAttention", grouped)];
 

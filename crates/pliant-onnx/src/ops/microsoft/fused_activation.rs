@@ -7,7 +7,7 @@ use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::OnnxOp;
 use crate::ops::clip::{between, constant_bound};
-use crate::ops::linear::gemm;
+use crate::ops::matmul::gemm;
 use crate::ops::nn::conv::conv;
 
 pub(super) static OPS: &[OnnxOp] = &[

@@ -2,21 +2,23 @@
 //!
 //! A declared symbol must remain dynamic. All size checks of the program are collected during the
 //! import: [`pliant_ops::size_checks`] returns those of operator calls, and converters add their
-//! own. At the end they are analysed together ([`fixed`]). If they restrict a declared symbol to
+//! own. At the end they are analysed together ([`specialization`]). If they restrict a declared symbol to
 //! few sizes, the import fails and reports the node, the path of the symbol and the origin of the
 //! size, unless specialisation is allowed.
 
-mod fixed;
+mod specialization;
 
 use pliant_ir::relax::derive::type_syms;
 use pliant_ir::relax::{Expr, Function};
 use pliant_sym::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::contract::{Branch, Constraint, Declared, DynamicDim, ShapeReport, SymbolInfo, Within};
-use crate::dims::Symbols;
-use crate::origin::{Origin, Origins};
-use crate::relation::{Relation, relations};
+use crate::dim_symbols::Symbols;
+use crate::shape_contract::{
+    Branch, Constraint, Declared, DynamicDim, ShapeReport, SymbolInfo, Within,
+};
+use crate::size_relation::{Relation, relations};
+use crate::value_origins::{Origin, Origins};
 
 /// The constraints collected while nodes are converted.
 #[derive(Clone, Debug, Default)]

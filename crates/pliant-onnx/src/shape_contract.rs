@@ -2,8 +2,8 @@
 //! file, the constraints that nodes impose on them, and the report of both.
 
 use crate::error::Problem;
-use crate::origin::Origin;
-use crate::relation::Relation;
+use crate::size_relation::Relation;
+use crate::value_origins::Origin;
 
 /// The user's declaration of one dim of an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use pliant_sym::{EvalError, Sym};
 
 use super::Importer;
 use crate::error::Problem;
-use crate::relation::grows;
+use crate::size_relation::grows;
 use crate::tensor::check_rank;
 use crate::value::Value;
 

@@ -14,8 +14,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Problem;
 use crate::graph::identifier;
-use crate::kind::{Kind, Outside};
 use crate::node::{Node, problem};
+use crate::object_type::{Kind, Outside};
 use crate::value::Value;
 
 /// Computes the state after an iteration.

@@ -5,8 +5,8 @@ use pliant_ir::DType;
 use super::{below, body, next, run};
 use crate::error::Problem;
 use crate::host;
-use crate::kind::Kind;
 use crate::node::{Converted, Node};
+use crate::object_type::Kind;
 use crate::proto::GraphProto;
 use crate::value::Value;
 

@@ -5,9 +5,10 @@ use pliant_ir::relax::{Expr, TensorShape, TypeData};
 use pliant_sym::Sym;
 use rustc_hash::FxHashSet;
 
-use super::trial::{PartialType, result_types};
+use super::infer_results::{PartialType, result_types};
 use super::{NodeAtRun, initializer};
 use crate::error::{Problem, ProblemKind};
+use crate::failure_recorder::captured;
 use crate::graph::Importer;
 use crate::host;
 use crate::node::Node;
@@ -16,7 +17,6 @@ use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{
     GraphProto, ModelProto, NodeProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
-use crate::record::captured;
 use crate::value::Value;
 
 /// Constants with at most this many elements are stored in the model of the node; larger ones are

@@ -10,8 +10,8 @@
 //! | `call` | emits the call for such a node |
 //! | `trial` | infers the result types of such a node by importing it for several ranks |
 
-mod call;
-mod trial;
+mod emit_call;
+mod infer_results;
 
 use pliant_ir::{DType, IRModule};
 use pliant_tensor::Tensor;

@@ -8,7 +8,7 @@ use super::op;
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::OnnxOp;
-use crate::ops::quant::repeated_to;
+use crate::ops::quantize::repeated_to;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("BiasGelu", |n| gelu(n, "relax.nn.gelu")),

@@ -3,11 +3,11 @@
 use pliant_ir::relax::{Expr, Seq};
 
 use super::{OnnxOp, op};
-use crate::contract::Branch;
 use crate::error::Problem;
-use crate::kind::{Kind, Outside};
 use crate::node::{Converted, Node, label};
+use crate::object_type::{Kind, Outside};
 use crate::proto::GraphProto;
+use crate::shape_contract::Branch;
 
 pub(super) static OPS: &[OnnxOp] = &[op("If", branch)];
 

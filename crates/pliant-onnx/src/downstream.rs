@@ -6,9 +6,9 @@ use pliant_ir::relax::{TensorShape, TypeData};
 
 use crate::error::Problem;
 use crate::graph::{Importer, operator_name, own_domain, unknown};
-use crate::guard;
 use crate::node::{Node, label};
 use crate::ops;
+use crate::panic_guard;
 use crate::proto::{FunctionProto, NodeProto};
 use crate::schema;
 use crate::value::Value;
@@ -45,7 +45,7 @@ impl Importer<'_> {
                 continue;
             }
             let known = ops::find(domain, node.op_type()).is_some();
-            let outcome = match known || ops::user::find(domain, node.op_type()).is_some() {
+            let outcome = match known || ops::user_ops::find(domain, node.op_type()).is_some() {
                 false => Err(unknown(node)),
                 true if !known => Ok(()),
                 true => {
@@ -84,7 +84,7 @@ impl Importer<'_> {
         });
         let inputs = inputs.collect();
         let watch = self.watch.clone();
-        let outcome = guard::convert(row, &mut Node::new(self, node, opset, inputs));
+        let outcome = panic_guard::convert(row, &mut Node::new(self, node, opset, inputs));
         self.watch = watch;
         let problem = outcome.err().filter(|problem| problem.of_attribute)?;
         Some(problem.at(&label(node), &operator_name(node)))

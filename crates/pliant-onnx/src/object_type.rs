@@ -158,7 +158,7 @@ impl Kind {
                 };
                 let dims =
                     tensor.shape.as_ref().map(|s| s.dim.iter().map(|d| size(&d.value)).collect());
-                Ok(Kind::Tensor { dtype, small: crate::coded::coded(code), dims })
+                Ok(Kind::Tensor { dtype, small: crate::subbyte_types::coded(code), dims })
             }
             Some(TypeValue::SequenceType(sequence)) => {
                 Ok(Kind::Sequence(inner(&sequence.elem_type)?))
