@@ -10,10 +10,10 @@ use crate::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AttrReader<'a>(pub &'a NodeProto);
 
-type Read<T> = Result<T, Problem>;
+type AttrResult<T> = Result<T, Problem>;
 
 impl<'a> AttrReader<'a> {
-    fn find(&self, name: &str, kinds: &[AttributeType]) -> Read<Option<&'a AttributeProto>> {
+    fn find(&self, name: &str, kinds: &[AttributeType]) -> AttrResult<Option<&'a AttributeProto>> {
         let Some(attr) = self.0.attribute.iter().find(|a| a.name() == name) else {
             return Ok(None);
         };
@@ -36,23 +36,23 @@ impl<'a> AttrReader<'a> {
     }
 
     /// An integer attribute, if present.
-    pub fn int(&self, name: &str) -> Read<Option<i64>> {
+    pub fn int(&self, name: &str) -> AttrResult<Option<i64>> {
         Ok(self.find(name, &[AttributeType::Int])?.map(AttributeProto::i))
     }
 
     /// A float attribute, if present.
-    pub fn float(&self, name: &str) -> Read<Option<f64>> {
+    pub fn float(&self, name: &str) -> AttrResult<Option<f64>> {
         Ok(self.find(name, &[AttributeType::Float])?.map(|a| f64::from(a.f())))
     }
 
     /// A string attribute, if present.
-    pub fn str(&self, name: &str) -> Read<Option<&'a str>> {
+    pub fn str(&self, name: &str) -> AttrResult<Option<&'a str>> {
         let Some(attr) = self.find(name, &[AttributeType::String])? else { return Ok(None) };
         utf8(name, attr.s.as_deref().unwrap_or_default()).map(Some)
     }
 
     /// A string attribute that must be one of `among`. Default: the first of these.
-    pub fn choice<'c>(&self, name: &str, among: &[&'c str]) -> Read<&'c str> {
+    pub fn choice<'c>(&self, name: &str, among: &[&'c str]) -> AttrResult<&'c str> {
         let Some(given) = self.str(name)? else { return Ok(among[0]) };
         among.iter().find(|c| **c == given).copied().ok_or_else(|| {
             let problem = Problem::attribute(format!("attribute '{name}' cannot be '{given}'"));
@@ -62,35 +62,35 @@ impl<'a> AttrReader<'a> {
     }
 
     /// A list of integers, if present.
-    pub fn ints(&self, name: &str) -> Read<Option<&'a [i64]>> {
+    pub fn ints(&self, name: &str) -> AttrResult<Option<&'a [i64]>> {
         Ok(self.find(name, &[AttributeType::Ints])?.map(|a| a.ints.as_slice()))
     }
 
     /// A list of floats, if present.
-    pub fn floats(&self, name: &str) -> Read<Option<&'a [f32]>> {
+    pub fn floats(&self, name: &str) -> AttrResult<Option<&'a [f32]>> {
         Ok(self.find(name, &[AttributeType::Floats])?.map(|a| a.floats.as_slice()))
     }
 
     /// A list of strings, if present.
-    pub fn strings(&self, name: &str) -> Read<Option<Vec<&'a str>>> {
+    pub fn strings(&self, name: &str) -> AttrResult<Option<Vec<&'a str>>> {
         let Some(attr) = self.find(name, &[AttributeType::Strings])? else { return Ok(None) };
-        attr.strings.iter().map(|s| utf8(name, s)).collect::<Read<Vec<_>>>().map(Some)
+        attr.strings.iter().map(|s| utf8(name, s)).collect::<AttrResult<Vec<_>>>().map(Some)
     }
 
     /// A tensor attribute, if present.
-    pub fn tensor(&self, name: &str) -> Read<Option<&'a TensorProto>> {
+    pub fn tensor(&self, name: &str) -> AttrResult<Option<&'a TensorProto>> {
         Ok(self.find(name, &[AttributeType::Tensor])?.and_then(|a| a.t.as_ref()))
     }
 
     /// A graph attribute, which must be present.
-    pub fn graph(&self, name: &str) -> Read<&'a GraphProto> {
+    pub fn graph(&self, name: &str) -> AttrResult<&'a GraphProto> {
         let attr = self.find(name, &[AttributeType::Graph])?;
         attr.and_then(|a| a.g.as_ref())
             .ok_or_else(|| Problem::invalid(format!("it has no graph '{name}'")))
     }
 }
 
-fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Read<&'a str> {
+fn utf8<'a>(name: &str, bytes: &'a [u8]) -> AttrResult<&'a str> {
     std::str::from_utf8(bytes)
         .map_err(|_| Problem::attribute(format!("attribute '{name}' is not UTF-8 text")))
 }

@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 100;
 
 /// The kinds of messages and fields in a model.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FieldKind {
     Model,
     Graph,
     Node,
@@ -42,36 +42,38 @@ enum Kind {
     Fixed,
 }
 
-impl Kind {
+impl FieldKind {
     /// The kind of a length-delimited field of this message.
-    fn field(self, number: u64) -> Kind {
+    fn field(self, number: u64) -> FieldKind {
         match (self, number) {
-            (Kind::Model, 7) => Kind::Graph,
-            (Kind::Model, 25) => Kind::Function,
-            (Kind::Model, 8 | 20 | 26) => Kind::Other,
-            (Kind::Graph, 1) | (Kind::Function, 7) => Kind::Node,
-            (Kind::Graph, 5) | (Kind::Attribute, 5 | 10) | (Kind::SparseTensor, 1 | 2) => {
-                Kind::Tensor
+            (FieldKind::Model, 7) => FieldKind::Graph,
+            (FieldKind::Model, 25) => FieldKind::Function,
+            (FieldKind::Model, 8 | 20 | 26) => FieldKind::Other,
+            (FieldKind::Graph, 1) | (FieldKind::Function, 7) => FieldKind::Node,
+            (FieldKind::Graph, 5)
+            | (FieldKind::Attribute, 5 | 10)
+            | (FieldKind::SparseTensor, 1 | 2) => FieldKind::Tensor,
+            (FieldKind::Graph, 15) | (FieldKind::Attribute, 22 | 23) => FieldKind::SparseTensor,
+            (FieldKind::Graph, 11..=13) | (FieldKind::Function, 12) => FieldKind::ValueInfo,
+            (FieldKind::Graph, 14) | (FieldKind::Node, 10) | (FieldKind::Function, 9) => {
+                FieldKind::Other
             }
-            (Kind::Graph, 15) | (Kind::Attribute, 22 | 23) => Kind::SparseTensor,
-            (Kind::Graph, 11..=13) | (Kind::Function, 12) => Kind::ValueInfo,
-            (Kind::Graph, 14) | (Kind::Node, 10) | (Kind::Function, 9) => Kind::Other,
-            (Kind::Node, 5) | (Kind::Function, 11) => Kind::Attribute,
-            (Kind::Attribute, 6 | 11) => Kind::Graph,
-            (Kind::Attribute, 14 | 15) | (Kind::ValueInfo, 2) => Kind::Type,
-            (Kind::Attribute, 4 | 9) | (Kind::Tensor, 6 | 9) => Kind::Bytes,
-            (Kind::Attribute, 7) | (Kind::Tensor, 4 | 10) => Kind::Fixed,
-            (Kind::Attribute, 8) | (Kind::Tensor, 1 | 5 | 7 | 11) | (Kind::SparseTensor, 3) => {
-                Kind::Varints
-            }
-            (Kind::Model | Kind::Graph, 14 | 16) | (Kind::Node, 9) | (Kind::ValueInfo, 4) => {
-                Kind::Entry
-            }
-            (Kind::Tensor, 13 | 16) | (Kind::Function, 14) => Kind::Entry,
-            (Kind::Type, 1 | 8) | (Kind::Shape, 1 | 2) => Kind::Shape,
-            (Kind::Type, 4 | 5 | 9) => Kind::Holder,
-            (Kind::Holder, 1 | 2) => Kind::Type,
-            _ => Kind::Text,
+            (FieldKind::Node, 5) | (FieldKind::Function, 11) => FieldKind::Attribute,
+            (FieldKind::Attribute, 6 | 11) => FieldKind::Graph,
+            (FieldKind::Attribute, 14 | 15) | (FieldKind::ValueInfo, 2) => FieldKind::Type,
+            (FieldKind::Attribute, 4 | 9) | (FieldKind::Tensor, 6 | 9) => FieldKind::Bytes,
+            (FieldKind::Attribute, 7) | (FieldKind::Tensor, 4 | 10) => FieldKind::Fixed,
+            (FieldKind::Attribute, 8)
+            | (FieldKind::Tensor, 1 | 5 | 7 | 11)
+            | (FieldKind::SparseTensor, 3) => FieldKind::Varints,
+            (FieldKind::Model | FieldKind::Graph, 14 | 16)
+            | (FieldKind::Node, 9)
+            | (FieldKind::ValueInfo, 4) => FieldKind::Entry,
+            (FieldKind::Tensor, 13 | 16) | (FieldKind::Function, 14) => FieldKind::Entry,
+            (FieldKind::Type, 1 | 8) | (FieldKind::Shape, 1 | 2) => FieldKind::Shape,
+            (FieldKind::Type, 4 | 5 | 9) => FieldKind::Holder,
+            (FieldKind::Holder, 1 | 2) => FieldKind::Type,
+            _ => FieldKind::Text,
         }
     }
 
@@ -80,27 +82,34 @@ impl Kind {
         let len = body.len() as u64;
         let own = |size: usize| 2 * size as u64;
         match self {
-            Kind::Model => own(size_of::<ModelProto>()),
-            Kind::Graph => own(size_of::<GraphProto>()),
-            Kind::Node => own(size_of::<NodeProto>()),
-            Kind::Attribute => own(size_of::<AttributeProto>()),
-            Kind::Tensor => own(size_of::<TensorProto>()),
-            Kind::SparseTensor => own(size_of::<SparseTensorProto>()),
-            Kind::ValueInfo => own(size_of::<ValueInfoProto>()),
-            Kind::Type | Kind::Holder => own(size_of::<TypeProto>()),
-            Kind::Shape => own(size_of::<tensor_shape_proto::Dimension>()),
-            Kind::Function => own(size_of::<FunctionProto>()),
-            Kind::Entry => own(size_of::<StringStringEntryProto>()),
-            Kind::Other => own(128) + 32 * len,
-            Kind::Text => own(size_of::<String>()) + 16 + len,
-            Kind::Bytes => own(size_of::<bytes::Bytes>()),
-            Kind::Varints => own(8) + 16 * body.iter().filter(|b| **b < 0x80).count() as u64,
-            Kind::Fixed => own(8) + 2 * len,
+            FieldKind::Model => own(size_of::<ModelProto>()),
+            FieldKind::Graph => own(size_of::<GraphProto>()),
+            FieldKind::Node => own(size_of::<NodeProto>()),
+            FieldKind::Attribute => own(size_of::<AttributeProto>()),
+            FieldKind::Tensor => own(size_of::<TensorProto>()),
+            FieldKind::SparseTensor => own(size_of::<SparseTensorProto>()),
+            FieldKind::ValueInfo => own(size_of::<ValueInfoProto>()),
+            FieldKind::Type | FieldKind::Holder => own(size_of::<TypeProto>()),
+            FieldKind::Shape => own(size_of::<tensor_shape_proto::Dimension>()),
+            FieldKind::Function => own(size_of::<FunctionProto>()),
+            FieldKind::Entry => own(size_of::<StringStringEntryProto>()),
+            FieldKind::Other => own(128) + 32 * len,
+            FieldKind::Text => own(size_of::<String>()) + 16 + len,
+            FieldKind::Bytes => own(size_of::<bytes::Bytes>()),
+            FieldKind::Varints => own(8) + 16 * body.iter().filter(|b| **b < 0x80).count() as u64,
+            FieldKind::Fixed => own(8) + 2 * len,
         }
     }
 
     fn is_message(self) -> bool {
-        !matches!(self, Kind::Other | Kind::Text | Kind::Bytes | Kind::Varints | Kind::Fixed)
+        !matches!(
+            self,
+            FieldKind::Other
+                | FieldKind::Text
+                | FieldKind::Bytes
+                | FieldKind::Varints
+                | FieldKind::Fixed
+        )
     }
 }
 
@@ -109,18 +118,18 @@ impl Kind {
 /// # Errors
 /// If messages are nested too deeply. Invalid messages are reported by the decoder.
 pub(crate) fn decoded_size(file: &[u8], most: u64) -> Result<u64, String> {
-    let mut scan = Scan { total: Kind::Model.cost(file), most };
-    scan.message(file, Kind::Model, 0)?;
+    let mut scan = DecodedSizeScan { total: FieldKind::Model.cost(file), most };
+    scan.message(file, FieldKind::Model, 0)?;
     Ok(scan.total)
 }
 
-struct Scan {
+struct DecodedSizeScan {
     total: u64,
     most: u64,
 }
 
-impl Scan {
-    fn message(&mut self, mut rest: &[u8], kind: Kind, depth: usize) -> Result<(), String> {
+impl DecodedSizeScan {
+    fn message(&mut self, mut rest: &[u8], kind: FieldKind, depth: usize) -> Result<(), String> {
         if depth > MAX_DEPTH {
             return Err(format!("messages are nested more than {MAX_DEPTH} deep"));
         }

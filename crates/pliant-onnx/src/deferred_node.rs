@@ -1,4 +1,4 @@
-//! [`NodeAtRun`]: a node that is imported at run time, when the types of its operands are known.
+//! [`DeferredNode`]: a node that is imported at run time, when the types of its operands are known.
 //!
 //! Most operators are converted for tensors of known rank, and some require known sizes or values.
 //! If these are only known at run time, the program contains a call of [`crate::host::NODE`] with
@@ -28,11 +28,11 @@ use crate::tensor;
 
 /// Maximum number of elements of an integer operand whose values can be specialised: axes, sizes,
 /// pads.
-const FEW: usize = 64;
+const MAX_SPECIALIZED_VALUES: usize = 64;
 
 /// The properties of the operands for which a node is specialised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Depth {
+pub enum Specialization {
     /// Ranks and element types.
     Ranks,
     /// As `Ranks`, plus the sizes of all operands but the first, and their values if they are few
@@ -42,37 +42,38 @@ pub enum Depth {
     All,
 }
 
-impl Depth {
+impl Specialization {
     /// All depths, in ascending order.
-    pub const EACH: [Depth; 3] = [Depth::Ranks, Depth::Parameters, Depth::All];
+    pub const ALL: [Specialization; 3] =
+        [Specialization::Ranks, Specialization::Parameters, Specialization::All];
 
     /// Whether the sizes and values of operand `i` are specialised.
     fn is_exact(self, i: usize) -> bool {
         match self {
-            Depth::Ranks => false,
-            Depth::Parameters => i > 0,
-            Depth::All => true,
+            Specialization::Ranks => false,
+            Specialization::Parameters => i > 0,
+            Specialization::All => true,
         }
     }
 }
 
 /// The properties of an operand for which a node is imported.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Operand {
+pub struct OperandSpec {
     dtype: DType,
     dims: Vec<Option<i64>>,
     /// The elements, if the node is specialised for them.
     values: Option<Vec<i64>>,
 }
 
-impl Operand {
+impl OperandSpec {
     /// The properties of operand `i` for the given depth.
-    pub fn of(value: &Tensor, i: usize, depth: Depth) -> Operand {
+    pub fn of(value: &Tensor, i: usize, depth: Specialization) -> OperandSpec {
         let (dtype, exact) = (value.dtype(), depth.is_exact(i));
-        let few = exact && is_plain_int(dtype) && value.numel() <= FEW;
+        let few = exact && is_plain_int(dtype) && value.numel() <= MAX_SPECIALIZED_VALUES;
         let dims = value.shape().iter().map(|&d| exact.then_some(d)).collect();
         let values = if few { value.to_i64_vec().ok() } else { None };
-        Operand { dtype, dims, values }
+        OperandSpec { dtype, dims, values }
     }
 
     /// Whether the node is specialised for the operand's values.
@@ -87,23 +88,23 @@ fn is_plain_int(dtype: DType) -> bool {
 
 /// A node as a model of its own. The model's inputs are the node's operands, without types.
 #[derive(Clone, Debug)]
-pub struct NodeAtRun {
+pub struct DeferredNode {
     proto: ModelProto,
 }
 
-impl NodeAtRun {
+impl DeferredNode {
     /// Decodes a node from the text stored in a program.
     ///
     /// # Errors
     /// If the text does not encode a node.
-    pub fn from_text(text: &str) -> Result<NodeAtRun, Problem> {
+    pub fn from_text(text: &str) -> Result<DeferredNode, Problem> {
         let wrong = || Problem::invalid("this is no node of an ONNX model");
         let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
         let pair = |p: &[u8]| Some(digit(p[0])? << 4 | digit(*p.get(1)?)?);
         let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(pair).collect();
         let limits = Limits::default();
         let model = Model::from_bytes(bytes.ok_or_else(wrong)?, limits).map_err(|_| wrong())?;
-        Ok(NodeAtRun { proto: model.proto })
+        Ok(DeferredNode { proto: model.proto })
     }
 
     fn text(&self) -> String {
@@ -121,7 +122,7 @@ impl NodeAtRun {
     ///
     /// # Errors
     /// The reason why the node cannot be imported.
-    pub fn import(&self, operands: &[Operand]) -> Result<IRModule, Problem> {
+    pub fn import(&self, operands: &[OperandSpec]) -> Result<IRModule, Problem> {
         let model = self.model(operands)?;
         match import_alone(&model) {
             Ok(imported) => Ok(imported.module),
@@ -130,7 +131,7 @@ impl NodeAtRun {
     }
 
     /// The model with the types of the operands.
-    fn model(&self, operands: &[Operand]) -> Result<Model, Problem> {
+    fn model(&self, operands: &[OperandSpec]) -> Result<Model, Problem> {
         let mut proto = self.proto.clone();
         let wrong = || Problem::invalid("a node has other operands than it was made for");
         let graph = proto.graph.as_mut().ok_or_else(wrong)?;

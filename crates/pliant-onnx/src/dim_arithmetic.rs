@@ -7,14 +7,14 @@ use rustc_hash::FxHashSet;
 /// has no value, or if the text is not arithmetic or has no integer value. `size` is called for all
 /// names.
 pub fn evaluate_dim(text: &str, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
-    evaluate(&Arithmetic::read(text)?, size)
+    evaluate(&DimParser::read(text)?, size)
 }
 
-fn evaluate(tree: &Tree, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
+fn evaluate(tree: &DimExpr, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
     let (op, a, b) = match tree {
-        Tree::Int(v) => return Some(*v),
-        Tree::Name(name) => return size(name),
-        Tree::Op(op, sides) => (*op, evaluate(&sides.0, size), evaluate(&sides.1, size)),
+        DimExpr::Int(v) => return Some(*v),
+        DimExpr::Name(name) => return size(name),
+        DimExpr::Op(op, sides) => (*op, evaluate(&sides.0, size), evaluate(&sides.1, size)),
     };
     let (a, b) = (a?, b?);
     match op {
@@ -40,32 +40,32 @@ pub(crate) const MAX: u8 = b'M';
 pub(crate) const MIN: u8 = b'm';
 
 /// Maximum exponent of a power that is expanded.
-const MOST_POWER: u32 = 8;
+const MAX_EXPONENT: u32 = 8;
 /// Maximum number of nodes of an expanded power, and of summands of an expanded product. Nested
 /// powers and products of sums would otherwise grow exponentially with the length of the text.
-const MOST_PARTS: usize = 256;
+const MAX_NODES: usize = 256;
 
 /// An arithmetic expression as written.
 #[derive(Clone)]
-pub(crate) enum Tree {
+pub(crate) enum DimExpr {
     Int(i64),
     Name(String),
-    Op(u8, Box<(Tree, Tree)>),
+    Op(u8, Box<(DimExpr, DimExpr)>),
 }
 
-impl Tree {
+impl DimExpr {
     /// Appends all occurrences of names that are not in `defined`. Returns whether they only occur
     /// in sums and products.
     pub fn names(&self, defined: &FxHashSet<String>, open: &mut Vec<String>) -> bool {
         match self {
-            Tree::Int(_) => true,
-            Tree::Name(name) => {
+            DimExpr::Int(_) => true,
+            DimExpr::Name(name) => {
                 if !defined.contains(name) {
                     open.push(name.clone());
                 }
                 true
             }
-            Tree::Op(op, sides) => {
+            DimExpr::Op(op, sides) => {
                 let before = open.len();
                 let linear = sides.0.names(defined, open) & sides.1.names(defined, open);
                 linear && (open.len() == before || matches!(op, b'+' | b'-' | b'*'))
@@ -74,18 +74,18 @@ impl Tree {
     }
 }
 
-impl Tree {
+impl DimExpr {
     /// The number of nodes.
     fn nodes(&self) -> usize {
         match self {
-            Tree::Int(_) | Tree::Name(_) => 1,
-            Tree::Op(_, sides) => 1 + sides.0.nodes() + sides.1.nodes(),
+            DimExpr::Int(_) | DimExpr::Name(_) => 1,
+            DimExpr::Op(_, sides) => 1 + sides.0.nodes() + sides.1.nodes(),
         }
     }
 
     /// Maximum number of summands after all products are expanded.
     fn summands(&self) -> usize {
-        let Tree::Op(op, sides) = self else { return 1 };
+        let DimExpr::Op(op, sides) = self else { return 1 };
         let (a, b) = (sides.0.summands(), sides.1.summands());
         match op {
             b'*' => a.saturating_mul(b),
@@ -96,8 +96,8 @@ impl Tree {
     /// Whether it contains a quotient that may not be an integer.
     fn parts(&self) -> bool {
         match self {
-            Tree::Int(_) | Tree::Name(_) => false,
-            Tree::Op(op, sides) => *op == b'/' || sides.0.parts() || sides.1.parts(),
+            DimExpr::Int(_) | DimExpr::Name(_) => false,
+            DimExpr::Op(op, sides) => *op == b'/' || sides.0.parts() || sides.1.parts(),
         }
     }
 
@@ -105,13 +105,13 @@ impl Tree {
     /// only integers are added to the quotient or subtracted from it.
     fn rounds_as_a_whole(&self) -> bool {
         match self {
-            Tree::Op(b'/', sides) => !sides.0.parts() && !sides.1.parts(),
-            Tree::Op(b'+', sides) => match (sides.0.parts(), sides.1.parts()) {
+            DimExpr::Op(b'/', sides) => !sides.0.parts() && !sides.1.parts(),
+            DimExpr::Op(b'+', sides) => match (sides.0.parts(), sides.1.parts()) {
                 (true, false) => sides.0.rounds_as_a_whole(),
                 (false, true) => sides.1.rounds_as_a_whole(),
                 (some, _) => !some,
             },
-            Tree::Op(b'-', sides) if !sides.1.parts() => sides.0.rounds_as_a_whole(),
+            DimExpr::Op(b'-', sides) if !sides.1.parts() => sides.0.rounds_as_a_whole(),
             tree => !tree.parts(),
         }
     }
@@ -119,22 +119,22 @@ impl Tree {
 
 /// A parser of `+ - * / // % **`, `floor`, `ceil`, `max` and `min` in the forms that exporters
 /// write, with parentheses, integers and names.
-pub(crate) struct Arithmetic<'a> {
+pub(crate) struct DimParser<'a> {
     rest: &'a str,
     depth: u32,
 }
 
-impl<'a> Arithmetic<'a> {
+impl<'a> DimParser<'a> {
     /// Parses the whole text. `None` if it is not arithmetic.
-    pub fn read(text: &'a str) -> Option<Tree> {
+    pub fn read(text: &'a str) -> Option<DimExpr> {
         // The depth of a tree is limited by the length of the text; real sizes are shorter.
         if text.len() > 256 {
             return None;
         }
-        let mut reader = Arithmetic { rest: text, depth: 0 };
+        let mut reader = DimParser { rest: text, depth: 0 };
         let tree = reader.sum()?;
         reader.skip();
-        let whole = reader.rest.is_empty() && tree.summands() <= MOST_PARTS;
+        let whole = reader.rest.is_empty() && tree.summands() <= MAX_NODES;
         whole.then_some(tree)
     }
 
@@ -156,28 +156,28 @@ impl<'a> Arithmetic<'a> {
         Some(c)
     }
 
-    fn sum(&mut self) -> Option<Tree> {
+    fn sum(&mut self) -> Option<DimExpr> {
         let mut left = self.product()?;
         while let Some(op) = self.take(b"+-") {
-            left = Tree::Op(op, Box::new((left, self.product()?)));
+            left = DimExpr::Op(op, Box::new((left, self.product()?)));
         }
         Some(left)
     }
 
-    fn product(&mut self) -> Option<Tree> {
+    fn product(&mut self) -> Option<DimExpr> {
         let mut left = self.power()?;
         while let Some(op) = self.take(b"*/%") {
             let right = self.power()?;
             // Division by 0 is not a size.
-            if op != b'*' && matches!(right, Tree::Int(0)) {
+            if op != b'*' && matches!(right, DimExpr::Int(0)) {
                 return None;
             }
-            left = Tree::Op(op, Box::new((left, right)));
+            left = DimExpr::Op(op, Box::new((left, right)));
         }
         Some(left)
     }
 
-    fn power(&mut self) -> Option<Tree> {
+    fn power(&mut self) -> Option<DimExpr> {
         let base = self.atom()?;
         self.skip();
         let Some(rest) = self.rest.strip_prefix("**").or_else(|| self.rest.strip_prefix('^'))
@@ -185,17 +185,17 @@ impl<'a> Arithmetic<'a> {
             return Some(base);
         };
         self.rest = rest;
-        let Tree::Int(times) = self.atom()? else { return None };
-        let times = u32::try_from(times).ok().filter(|t| (1..=MOST_POWER).contains(t))?;
-        if base.nodes().saturating_mul(times as usize) > MOST_PARTS {
+        let DimExpr::Int(times) = self.atom()? else { return None };
+        let times = u32::try_from(times).ok().filter(|t| (1..=MAX_EXPONENT).contains(t))?;
+        if base.nodes().saturating_mul(times as usize) > MAX_NODES {
             return None;
         }
-        let product = |all, _| Tree::Op(b'*', Box::new((all, base.clone())));
+        let product = |all, _| DimExpr::Op(b'*', Box::new((all, base.clone())));
         Some((1..times).fold(base.clone(), product))
     }
 
     /// Parses the arguments of a function. `None` if the function is unknown.
-    fn function(&mut self, name: &str) -> Option<Tree> {
+    fn function(&mut self, name: &str) -> Option<DimExpr> {
         self.take(b"(")?;
         self.depth += 1;
         if self.depth > 32 {
@@ -206,15 +206,17 @@ impl<'a> Arithmetic<'a> {
             // Quotients are rounded down by default, but the sum of rounded quotients is not the
             // rounded sum.
             ("floor", tree) if tree.rounds_as_a_whole() => tree,
-            ("ceil" | "ceiling", Tree::Op(b'/', sides)) if !sides.0.parts() && !sides.1.parts() => {
-                Tree::Op(CEIL, sides)
+            ("ceil" | "ceiling", DimExpr::Op(b'/', sides))
+                if !sides.0.parts() && !sides.1.parts() =>
+            {
+                DimExpr::Op(CEIL, sides)
             }
             ("ceil" | "ceiling", tree) if !tree.parts() => tree,
             ("max" | "min", first) => {
                 let op = if name == "max" { MAX } else { MIN };
                 let mut tree = first;
                 while self.take(b",").is_some() {
-                    tree = Tree::Op(op, Box::new((tree, self.sum()?)));
+                    tree = DimExpr::Op(op, Box::new((tree, self.sum()?)));
                 }
                 tree
             }
@@ -225,7 +227,7 @@ impl<'a> Arithmetic<'a> {
         Some(tree)
     }
 
-    fn atom(&mut self) -> Option<Tree> {
+    fn atom(&mut self) -> Option<DimExpr> {
         if self.take(b"(").is_some() {
             self.depth += 1;
             // Deeply nested text is treated as a name.
@@ -244,11 +246,11 @@ impl<'a> Arithmetic<'a> {
         self.rest = rest;
         let first = token.chars().next()?;
         if first.is_ascii_digit() {
-            token.parse().ok().map(Tree::Int)
+            token.parse().ok().map(DimExpr::Int)
         } else if self.rest.trim_start().starts_with('(') {
             self.function(&token.to_ascii_lowercase())
         } else {
-            Some(Tree::Name(token.into()))
+            Some(DimExpr::Name(token.into()))
         }
     }
 }

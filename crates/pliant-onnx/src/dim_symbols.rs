@@ -11,7 +11,7 @@ use pliant_ir::relax::origins::Wholes;
 use pliant_sym::Sym;
 use rustc_hash::FxHashSet;
 
-use crate::dim_arithmetic::{Arithmetic, CEIL, FLOOR, MAX, MIN, Tree};
+use crate::dim_arithmetic::{CEIL, DimExpr, DimParser, FLOOR, MAX, MIN};
 use crate::error::Problem;
 use crate::proto::TensorShapeProto;
 use crate::proto::tensor_shape_proto::dimension;
@@ -19,7 +19,7 @@ use crate::shape_contract::DynamicDim;
 
 /// The symbols of a model by their names in the file.
 #[derive(Debug, Default)]
-pub(crate) struct Symbols {
+pub(crate) struct DimSymbols {
     by_name: IndexMap<String, Sym>,
     /// The names of symbols in the program, which are unique.
     printed: FxHashSet<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Symbols {
     open: FxHashSet<String>,
 }
 
-impl Symbols {
+impl DimSymbols {
     /// The dims of a declared shape. A dim without a name or value becomes a new symbol, named
     /// after the value and the axis.
     ///
@@ -169,8 +169,8 @@ impl Symbols {
         for (&text, of_file) in file.iter().zip(repeat(true)).chain(user.iter().zip(repeat(false)))
         {
             let mut names = Vec::new();
-            match Arithmetic::read(text) {
-                Some(Tree::Name(name)) => {
+            match DimParser::read(text) {
+                Some(DimExpr::Name(name)) => {
                     names.push(name.clone());
                     defined.insert(name);
                 }
@@ -212,17 +212,17 @@ impl Symbols {
     /// Parses arithmetic over symbols, or a name. Arithmetic over undefined symbols is treated as a
     /// name.
     pub(crate) fn term(&mut self, func: &mut Function, text: &str) -> Sym {
-        match Arithmetic::read(text).filter(|_| !self.open.contains(text)) {
+        match DimParser::read(text).filter(|_| !self.open.contains(text)) {
             Some(tree) => self.build(func, &tree),
             None => self.name(func, text),
         }
     }
 
-    fn build(&mut self, func: &mut Function, tree: &Tree) -> Sym {
+    fn build(&mut self, func: &mut Function, tree: &DimExpr) -> Sym {
         let (op, a, b) = match tree {
-            Tree::Int(v) => return func.syms.int(*v),
-            Tree::Name(name) => return self.name(func, name),
-            Tree::Op(op, sides) => {
+            DimExpr::Int(v) => return func.syms.int(*v),
+            DimExpr::Name(name) => return self.name(func, name),
+            DimExpr::Op(op, sides) => {
                 let a = self.build(func, &sides.0);
                 (*op, a, self.build(func, &sides.1))
             }
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn arithmetic_is_read_and_other_text_is_a_name() {
         let mut func = Function::empty();
-        let mut symbols = Symbols::default();
+        let mut symbols = DimSymbols::default();
         let mut text = |t: &str| {
             let sym = symbols.term(&mut func, t);
             func.syms.display(sym).to_string()
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn arithmetic_that_defines_nothing_is_a_name() {
         let mut func = Function::empty();
-        let mut symbols = Symbols::default();
+        let mut symbols = DimSymbols::default();
         symbols.settle(&["c+d", "a+1", "a+b"], &["e*e", "f//2", "a*b"]);
         let mut text = |t: &str| {
             let sym = symbols.term(&mut func, t);

@@ -14,7 +14,7 @@ use crate::schema;
 use crate::value::Value;
 
 /// Returns the version of an operator set that a graph or a function imports.
-type Opset<'a> = &'a dyn Fn(&str) -> Option<i64>;
+type OpsetLookup<'a> = &'a dyn Fn(&str) -> Option<i64>;
 
 impl Importer<'_> {
     /// Reports the problems of a node that is not converted, as far as they do not depend on its
@@ -37,7 +37,7 @@ impl Importer<'_> {
         }
     }
 
-    fn told_of(&self, nodes: &[NodeProto], opset: Opset<'_>, found: &mut Vec<Problem>) {
+    fn told_of(&self, nodes: &[NodeProto], opset: OpsetLookup<'_>, found: &mut Vec<Problem>) {
         for node in nodes {
             let domain = own_domain(node.domain());
             if let Some(function) = self.function(&(domain, node.op_type(), node.overload())) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Maximum number of problems in the text of an error.
-const SHOWN: usize = 50;
+const MAX_SHOWN: usize = 50;
 
 /// The kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,10 +127,10 @@ impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.problems.len();
         writeln!(f, "the model cannot be imported: {n} problem{}", if n == 1 { "" } else { "s" })?;
-        for problem in self.problems.iter().take(SHOWN) {
+        for problem in self.problems.iter().take(MAX_SHOWN) {
             writeln!(f, "  - {problem}")?;
         }
-        match n.saturating_sub(SHOWN) {
+        match n.saturating_sub(MAX_SHOWN) {
             0 => Ok(()),
             more => writeln!(f, "  and {more} more; `pliant check` groups them"),
         }

@@ -1,4 +1,4 @@
-//! [`Recorder`]: records the failed nodes of an import, so that a report can show each one
+//! [`FailureRecorder`]: records the failed nodes of an import, so that a report can show each one
 //! separately.
 //!
 //! After a failed node, the import continues if the file declares the types of the node's outputs,
@@ -22,29 +22,29 @@ use crate::tensor;
 use crate::value::Value;
 
 /// Maximum number of elements of a constant in a reduced model; larger constants become inputs.
-const SMALL: usize = 4096;
+const MAX_EMBEDDED_ELEMENTS: usize = 4096;
 
 /// The failures, and the information needed to continue and to report them.
 #[derive(Debug)]
-pub(crate) struct Recorder<'m> {
+pub(crate) struct FailureRecorder<'m> {
     ir_version: Option<i64>,
     functions: &'m [FunctionProto],
     /// The types that the file declares for intermediate values.
     declared: FxHashMap<&'m str, &'m ValueInfoProto>,
-    pub(crate) failures: Vec<Failure>,
+    pub(crate) failures: Vec<FailedNode>,
 }
 
 /// A failed node, as a model of its own if its inputs can be described.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct FailedNode {
     pub(crate) problem: Problem,
     pub(crate) alone: Option<ModelProto>,
 }
 
-impl<'m> Recorder<'m> {
+impl<'m> FailureRecorder<'m> {
     pub(crate) fn new(model: &'m ModelProto, graph: &'m GraphProto) -> Self {
         let infos = graph.value_info.iter().chain(&graph.output);
-        Recorder {
+        FailureRecorder {
             ir_version: model.ir_version,
             functions: &model.functions,
             declared: infos.map(|i| (i.name(), i)).collect(),
@@ -67,7 +67,7 @@ impl Importer<'_> {
         let alone = self.alone(node, inputs);
         let infos: Vec<Option<ValueInfoProto>> = match &mut self.recorder {
             Some(recorder) => {
-                recorder.failures.push(Failure { problem: problem.clone(), alone });
+                recorder.failures.push(FailedNode { problem: problem.clone(), alone });
                 let info = |o: &String| recorder.declared.get(o.as_str()).map(|i| (*i).clone());
                 node.output.iter().map(info).collect()
             }
@@ -144,24 +144,24 @@ impl Importer<'_> {
                 graph.input.push(self.declared_or_open(name));
                 return Some(());
             }
-            Value::Sequence(_) | Value::Coded(..) | Value::Object(..) => {
+            Value::Sequence(_) | Value::Narrow(..) | Value::Object(..) => {
                 return None;
             }
             Value::Const(tensor) => Some(tensor.clone()),
-            Value::Syms(syms) => self.known(syms),
-            Value::Ratios(_) | Value::Expr(_) => None,
+            Value::Symbolic(syms) => self.known(syms),
+            Value::Rational(_) | Value::Expr(_) => None,
         };
         let (dims, dtype) = match (value, &constant) {
-            (_, Some(tensor)) if tensor.numel() <= SMALL => {
+            (_, Some(tensor)) if tensor.numel() <= MAX_EMBEDDED_ELEMENTS => {
                 graph.initializer.push(initializer(name, tensor)?);
                 return Some(());
             }
             (_, Some(tensor)) => (Some(sizes(tensor.shape())), tensor.dtype()),
-            (Value::Syms(syms), None) => {
+            (Value::Symbolic(syms), None) => {
                 let shape: Vec<i64> = syms.shape.iter().map(|&d| d as i64).collect();
                 (Some(sizes(&shape)), syms.dtype)
             }
-            (Value::Ratios(r), None) => {
+            (Value::Rational(r), None) => {
                 let shape: Vec<i64> = r.over.shape.iter().map(|&d| d as i64).collect();
                 (Some(sizes(&shape)), r.dtype)
             }
@@ -188,7 +188,7 @@ impl Importer<'_> {
 
     fn known(&mut self, syms: &crate::value::SymTensor) -> Option<pliant_tensor::Tensor> {
         let identity = NodeProto::default();
-        let values = vec![Value::Syms(syms.clone())];
+        let values = vec![Value::Symbolic(syms.clone())];
         crate::node::Node::new(self, &identity, 1, values).constant(0)
     }
 }

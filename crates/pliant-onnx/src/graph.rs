@@ -26,26 +26,26 @@ use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
-use crate::dim_symbols::Symbols;
+use crate::dim_symbols::DimSymbols;
 use crate::error::{ImportError, Problem};
 use crate::external_data::ExternalData;
-use crate::failure_recorder::Recorder;
+use crate::failure_recorder::FailureRecorder;
 use crate::graph_checker;
-use crate::import_deadline::Meter;
-use crate::known_elements::Elements;
+use crate::import_deadline::ImportDeadline;
+use crate::known_elements::KnownElements;
 use crate::limits::Limits;
 use crate::model::Model;
 use crate::proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
 use crate::schema;
-use crate::symbol_constraints::Watch;
+use crate::symbol_constraints::SymbolConstraints;
 use crate::value::Value;
 use crate::value_origins::{Origin, Origins};
 
 pub(crate) use inputs::constant_value;
 pub(crate) use nodes::{operator_name, unknown};
 pub use options::{DimSpec, ImportOptions, Imported};
-use size_symbols::Named;
-use source_spans::Places;
+use size_symbols::SizeSymbols;
+use source_spans::SourceSpans;
 
 /// Imports a model.
 ///
@@ -118,27 +118,27 @@ pub(crate) struct Importer<'m> {
     pub(crate) builder: FunctionBuilder<'static>,
     pub(crate) external: ExternalData,
     pub(crate) limits: Limits,
-    pub(crate) symbols: Symbols,
+    pub(crate) symbols: DimSymbols,
     /// The values of names in the current graph and the enclosing ones.
     scopes: Vec<FxHashMap<String, (Value, Origin)>>,
     opsets: FxHashMap<&'m str, i64>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
-    pub(crate) elements: Elements,
+    pub(crate) elements: KnownElements,
     /// The constants created so far, keyed by the address and shape of their data.
     constants: FxHashMap<(usize, Vec<i64>), Expr>,
     pub(crate) problems: Vec<Problem>,
     params: IndexMap<String, Tensor>,
-    pub(crate) meter: Meter,
+    pub(crate) meter: ImportDeadline,
     /// Records failures for a report. Without it, only the problems are collected.
-    pub(crate) recorder: Option<Recorder<'m>>,
-    pub(crate) watch: Watch,
+    pub(crate) recorder: Option<FailureRecorder<'m>>,
+    pub(crate) watch: SymbolConstraints,
     pub(crate) origins: Origins,
     /// The origin of the values being created.
     pub(crate) origin: Origin,
     /// Whether nodes that cannot be converted are errors, rather than imported at run time.
     pub(crate) node_alone: bool,
-    places: Places,
-    named: Named,
+    places: SourceSpans,
+    named: SizeSymbols,
     /// The types that the file declares for values of its graph.
     declared: FxHashMap<&'m str, &'m ValueInfoProto>,
     /// Whether the declared sizes are valid: not if the user has overridden sizes of inputs.
@@ -148,7 +148,7 @@ pub(crate) struct Importer<'m> {
 }
 
 /// The parts of the converted main graph.
-pub(crate) struct Parts {
+pub(crate) struct ConvertedGraph {
     inputs: Vec<String>,
     /// The inputs that become constants, because the file has values for them.
     defaults: Vec<String>,
@@ -166,22 +166,22 @@ impl<'m> Importer<'m> {
             builder: FunctionBuilder::new(registry()),
             external: ExternalData::new(model.folder.clone()),
             limits: model.limits,
-            symbols: Symbols::default(),
+            symbols: DimSymbols::default(),
             scopes: vec![FxHashMap::default()],
             opsets,
             functions: model.proto.functions.iter().map(|f| (function_key(f), f)).collect(),
-            elements: Elements::default(),
+            elements: KnownElements::default(),
             constants: FxHashMap::default(),
             problems: Vec::new(),
             params: IndexMap::new(),
-            meter: Meter::new(&model.limits),
+            meter: ImportDeadline::new(&model.limits),
             recorder: None,
-            watch: Watch::default(),
+            watch: SymbolConstraints::default(),
             origins: Origins::default(),
             origin: Origin::default(),
             node_alone: false,
-            places: Places::default(),
-            named: Named::default(),
+            places: SourceSpans::default(),
+            named: SizeSymbols::default(),
             declared: FxHashMap::default(),
             declared_sizes: true,
             pure: true,
@@ -190,7 +190,7 @@ impl<'m> Importer<'m> {
 
     /// An importer that continues after failures and records them.
     pub(crate) fn recording(model: &'m Model) -> Self {
-        let recorder = model.proto.graph.as_ref().map(|g| Recorder::new(&model.proto, g));
+        let recorder = model.proto.graph.as_ref().map(|g| FailureRecorder::new(&model.proto, g));
         Importer { recorder, ..Importer::new(model) }
     }
 
@@ -217,7 +217,7 @@ impl<'m> Importer<'m> {
     }
 
     /// All problems in the order of the nodes, and the recorded failures.
-    pub(crate) fn into_problems(self) -> (Vec<Problem>, Option<Recorder<'m>>) {
+    pub(crate) fn into_problems(self) -> (Vec<Problem>, Option<FailureRecorder<'m>>) {
         (self.problems, self.recorder)
     }
 
@@ -226,7 +226,7 @@ impl<'m> Importer<'m> {
         &mut self,
         graph: &'m GraphProto,
         options: &ImportOptions,
-    ) -> (Option<Parts>, Vec<Problem>) {
+    ) -> (Option<ConvertedGraph>, Vec<Problem>) {
         if let Err(problem) = self.symbols.divide(&options.divisible) {
             self.problems.push(problem);
         }
@@ -273,7 +273,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Converts the graph. `None` if its result cannot be created.
-    fn main(&mut self, graph: &'m GraphProto, options: &ImportOptions) -> Option<Parts> {
+    fn main(&mut self, graph: &'m GraphProto, options: &ImportOptions) -> Option<ConvertedGraph> {
         let (inputs, defaults) = self.inputs(graph, options);
         self.initializers(graph, &inputs, options.keep_params_in_input);
         self.origin = Origin::default();
@@ -308,10 +308,10 @@ impl<'m> Importer<'m> {
             all => self.builder.func_mut().tuple(all),
         };
         let inputs = inputs.iter().map(|i| i.name().to_owned()).collect();
-        Some(Parts { inputs, defaults, outputs, result })
+        Some(ConvertedGraph { inputs, defaults, outputs, result })
     }
 
-    fn finish(self, parts: Parts, warnings: Vec<Problem>) -> Imported {
+    fn finish(self, parts: ConvertedGraph, warnings: Vec<Problem>) -> Imported {
         let count = parts.inputs.len() as i64;
         let mut func = self.builder.finish(parts.result, None, self.pure);
         func.attrs.insert(GLOBAL_SYMBOL.into(), AttrValue::str("main"));

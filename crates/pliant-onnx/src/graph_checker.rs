@@ -13,7 +13,7 @@ use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto};
 use crate::schema;
 
 /// The result of the check.
-pub(crate) struct Checked {
+pub(crate) struct GraphCheck {
     /// All violations in the graph, its subgraphs and the functions.
     pub problems: Vec<Problem>,
     /// Whether the model is within the limits, so that it can be traversed.
@@ -21,8 +21,8 @@ pub(crate) struct Checked {
 }
 
 /// Checks the model.
-pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Checked {
-    let mut form = Form {
+pub(crate) fn check(model: &ModelProto, limits: &Limits) -> GraphCheck {
+    let mut form = GraphChecker {
         limits,
         problems: Vec::new(),
         scopes: Vec::new(),
@@ -48,10 +48,10 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Checked {
         form.inside = Some(function);
         form.function(function);
     }
-    Checked { problems: form.problems, within: form.within }
+    GraphCheck { problems: form.problems, within: form.within }
 }
 
-struct Form<'m> {
+struct GraphChecker<'m> {
     limits: &'m Limits,
     problems: Vec<Problem>,
     within: bool,
@@ -62,7 +62,7 @@ struct Form<'m> {
     inside: Option<&'m FunctionProto>,
 }
 
-impl<'m> Form<'m> {
+impl<'m> GraphChecker<'m> {
     fn graph(&mut self, graph: &'m GraphProto) {
         if self.scopes.len() > self.limits.depth {
             // The node count has already reported this, except for functions that are never called.

@@ -39,7 +39,7 @@ pub const DET: &str = "pliant.det";
 /// `sequence(float32[2, ?])` or `optional(int64)`, and returns it.
 pub const INPUT: &str = "pliant.onnx.input";
 /// `(node, operands...)`: imports a node for the ranks of the operands and returns its results
-/// ([`crate::NodeAtRun`]).
+/// ([`crate::DeferredNode`]).
 pub const NODE: &str = "pliant.onnx.node";
 
 /// All host functions.

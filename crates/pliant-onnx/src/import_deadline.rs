@@ -1,4 +1,4 @@
-//! [`Meter`]: enforces the time limit of an import.
+//! [`ImportDeadline`]: enforces the time limit of an import.
 
 use std::time::{Duration, Instant};
 
@@ -7,15 +7,15 @@ use crate::limits::Limits;
 
 /// Checks the time between nodes.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct ImportDeadline {
     until: Option<(Instant, Duration)>,
     stopped: bool,
 }
 
-impl Meter {
+impl ImportDeadline {
     pub(crate) fn new(limits: &Limits) -> Self {
         let until = limits.time.and_then(|t| Some((Instant::now().checked_add(t)?, t)));
-        Meter { until, stopped: false }
+        ImportDeadline { until, stopped: false }
     }
 
     /// Whether there is time for another node.

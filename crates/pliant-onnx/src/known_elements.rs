@@ -1,4 +1,4 @@
-//! [`Elements`]: known elements of otherwise non-constant integer vectors.
+//! [`KnownElements`]: known elements of otherwise non-constant integer vectors.
 //!
 //! Exporters concatenate known and unknown sizes: `Concat(k, Shape(x)[1])`. Such a vector is a
 //! run-time tensor with arbitrary values, but where it is used as a shape, the known sizes remain
@@ -14,7 +14,7 @@ use crate::value::Value;
 
 /// The vectors of which some elements are known.
 #[derive(Debug, Default)]
-pub(crate) struct Elements {
+pub(crate) struct KnownElements {
     of: FxHashMap<Expr, Vec<Option<Sym>>>,
 }
 
@@ -30,7 +30,7 @@ impl Node<'_, '_> {
     pub fn elements_of(&mut self, value: &Value) -> Option<Vec<Option<Sym>>> {
         let limit = self.im.limits.shape_elements;
         match value {
-            Value::Syms(t) if t.shape.len() == 1 => {
+            Value::Symbolic(t) if t.shape.len() == 1 => {
                 Some(t.elems.iter().copied().map(Some).collect())
             }
             Value::Const(t) if t.ndim() == 1 && t.numel() <= limit => {

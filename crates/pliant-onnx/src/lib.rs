@@ -47,11 +47,11 @@ mod unsupported_features;
 mod value;
 mod value_origins;
 
-pub use deferred_node::{Depth, NodeAtRun, Operand};
+pub use deferred_node::{DeferredNode, OperandSpec, Specialization};
 pub use dim_arithmetic::evaluate_dim;
 pub use error::{ImportError, Problem, ProblemKind};
 pub use graph::{DimSpec, ImportOptions, Imported, import, import_with};
 pub use limits::Limits;
 pub use model::Model;
 pub use report::{Finding, Report, check};
-pub use shape_contract::{Constraint, Declared, DynamicDim, ShapeReport, SymbolInfo};
+pub use shape_contract::{Constraint, DeclaredBy, DynamicDim, ShapeReport, SymbolInfo};

@@ -19,10 +19,10 @@ use crate::proto::{ModelProto, TensorShapeProto, TypeProto};
 use crate::report::{Finding, check};
 
 /// Time limit of the search for the necessary parts of a model.
-const SEARCH: Duration = Duration::from_secs(2);
+const SEARCH_TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// The ranks that are tried for undeclared values.
-const RANKS: [usize; 6] = [2, 3, 4, 1, 0, 5];
+const TRIED_RANKS: [usize; 6] = [2, 3, 4, 1, 0, 5];
 
 /// Writes the models that reproduce their findings.
 ///
@@ -37,7 +37,7 @@ pub(crate) fn write(
     let mut files = Vec::new();
     for (i, finding) in findings.iter().enumerate() {
         let alone = finding.alone.as_ref().and_then(|model| {
-            let mut typed = RANKS.into_iter().map(|rank| with_types(model, rank));
+            let mut typed = TRIED_RANKS.into_iter().map(|rank| with_types(model, rank));
             typed.find(|model| shows(model, finding, findings))
         });
         let Some(model) = alone.or_else(|| smallest(whole, finding, findings)) else { continue };
@@ -94,7 +94,7 @@ fn with_types(model: &ModelProto, rank: usize) -> ModelProto {
 
 /// The model without the parts that are not needed to reproduce the finding.
 fn smallest(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Option<ModelProto> {
-    let until = Instant::now() + SEARCH;
+    let until = Instant::now() + SEARCH_TIME_LIMIT;
     let count = parts(whole);
     let mut kept = vec![true; count];
     let mut best = None;

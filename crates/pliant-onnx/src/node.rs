@@ -17,8 +17,11 @@ use crate::proto::NodeProto;
 use crate::proto::tensor_proto::DataType;
 use crate::value::{SymTensor, Value};
 
+/// An expression of the program, or the problem that prevents its creation.
+pub type ExprResult = Result<Expr, Problem>;
+
 /// The result of a converter: the node's outputs.
-pub type Converted = Result<Vec<Value>, Problem>;
+pub type ConvertResult = Result<Vec<Value>, Problem>;
 
 /// The label of a node in messages: `Conv 'stem/conv'`. A node without a name is identified by its
 /// first output.
@@ -92,7 +95,7 @@ impl<'n, 'm> Node<'n, 'm> {
     ///
     /// # Errors
     /// If it is absent.
-    pub fn tensor(&mut self, i: usize) -> Result<Expr, Problem> {
+    pub fn tensor(&mut self, i: usize) -> ExprResult {
         let value = self.value(i)?;
         self.materialize(&value)
     }
@@ -103,7 +106,7 @@ impl<'n, 'm> Node<'n, 'm> {
     /// Those of type inference.
     pub fn coded(&mut self, i: usize) -> Result<Option<(DataType, Expr)>, Problem> {
         match self.inputs.get(i) {
-            Some(Value::Coded(ty, held)) => {
+            Some(Value::Narrow(ty, held)) => {
                 let (ty, held) = (*ty, held.clone());
                 Ok(Some((ty, self.materialize(&held)?)))
             }
@@ -131,7 +134,7 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn syms(&mut self, i: usize) -> Option<SymTensor> {
         let limit = self.im.limits.shape_elements;
         match self.inputs.get(i)? {
-            Value::Syms(t) => Some(t.clone()),
+            Value::Symbolic(t) => Some(t.clone()),
             Value::Const(t) => SymTensor::of_constant(&t.clone(), &mut self.func().syms, limit),
             _ => None,
         }
@@ -142,7 +145,7 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn is_syms(&self, i: usize) -> bool {
         let limit = self.im.limits.shape_elements;
         match self.inputs.get(i) {
-            Some(Value::Syms(_)) => true,
+            Some(Value::Symbolic(_)) => true,
             Some(Value::Const(t)) => {
                 matches!(t.dtype(), DType::Int64 | DType::Int32 | DType::Bool) && t.numel() <= limit
             }
@@ -153,19 +156,19 @@ impl<'n, 'm> Node<'n, 'm> {
     /// Input `i` as a constant.
     pub fn constant(&self, i: usize) -> Option<Tensor> {
         let mut value = self.inputs.get(i)?;
-        if let Value::Coded(ty, held) = value
+        if let Value::Narrow(ty, held) = value
             && !crate::subbyte_types::is_float(*ty)
         {
             value = held;
         }
         match value {
             Value::Const(t) => Some(t.clone()),
-            Value::Syms(t) => {
+            Value::Symbolic(t) => {
                 let values = t.constants(&self.im.builder.func().syms)?;
                 let shape: Vec<i64> = t.shape.iter().map(|&d| d as i64).collect();
                 integers(&shape, &values, t.dtype).ok()
             }
-            Value::Ratios(r) => r.constant(&self.im.builder.func().syms),
+            Value::Rational(r) => r.constant(&self.im.builder.func().syms),
             _ => None,
         }
     }
@@ -202,13 +205,13 @@ impl<'n, 'm> Node<'n, 'm> {
     ///
     /// # Errors
     /// If it is a sequence or absent.
-    pub fn materialize(&mut self, value: &Value) -> Result<Expr, Problem> {
+    pub fn materialize(&mut self, value: &Value) -> ExprResult {
         match value {
             Value::Expr(e) => Ok(*e),
             Value::Const(t) => Ok(self.im.constant(t)),
-            Value::Syms(t) => self.tensor_of(t),
-            Value::Ratios(r) => self.tensor_of_ratios(r),
-            Value::Coded(ty, held) if crate::subbyte_types::is_float(*ty) => {
+            Value::Symbolic(t) => self.tensor_of(t),
+            Value::Rational(r) => self.tensor_of_ratios(r),
+            Value::Narrow(ty, held) if crate::subbyte_types::is_float(*ty) => {
                 let _ = held;
                 Err(Problem::unsupported(format!(
                     "it computes with elements of {}",
@@ -216,7 +219,7 @@ impl<'n, 'm> Node<'n, 'm> {
                 ))
                 .with_help("Cast and DequantizeLinear make numbers of them"))
             }
-            Value::Coded(_, held) => self.materialize(held),
+            Value::Narrow(_, held) => self.materialize(held),
             Value::Sequence(_) => Err(Problem::invalid("a sequence is used as a tensor")),
             Value::Object(_, kind) => {
                 Err(Problem::invalid(format!("{} is used as a tensor", kind.name())))
@@ -227,7 +230,7 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    fn tensor_of(&mut self, t: &SymTensor) -> Result<Expr, Problem> {
+    fn tensor_of(&mut self, t: &SymTensor) -> ExprResult {
         let shape: Vec<i64> = t.shape.iter().map(|&d| d as i64).collect();
         if let Some(values) = t.constants(&self.func().syms) {
             let tensor = integers(&shape, &values, t.dtype)?;
@@ -245,7 +248,7 @@ impl<'n, 'm> Node<'n, 'm> {
     }
 
     /// A vector of numbers that may be negative. A shape value could only contain sizes.
-    fn stack_values(&mut self, elems: &[Sym]) -> Result<Expr, Problem> {
+    fn stack_values(&mut self, elems: &[Sym]) -> ExprResult {
         let mut parts = Vec::with_capacity(elems.len());
         for &elem in elems {
             let one = self.func().syms.int(1);
@@ -299,7 +302,7 @@ impl<'n, 'm> Node<'n, 'm> {
     ///
     /// # Errors
     /// If its rank is unknown.
-    pub fn with_dims(&mut self, x: Expr, known: &[Option<Sym>]) -> Result<Expr, Problem> {
+    pub fn with_dims(&mut self, x: Expr, known: &[Option<Sym>]) -> ExprResult {
         let own = self.dims(x)?;
         let dims: Vec<Sym> =
             own.iter().zip(known).map(|(&own, known)| known.unwrap_or(own)).collect();

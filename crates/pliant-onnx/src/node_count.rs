@@ -13,7 +13,7 @@ use crate::proto::{FunctionProto, ModelProto, NodeProto};
 pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> {
     let Some(graph) = &model.graph else { return Ok(()) };
     let functions = model.functions.iter().map(|f| (function_key(f), f)).collect();
-    let mut size = Size { depth: limits.depth, functions, counted: FxHashMap::default() };
+    let mut size = NodeCounter { depth: limits.depth, functions, counted: FxHashMap::default() };
     let (nodes, _) = size.count(&graph.node, 0, None)?;
     let most = limits.nodes;
     if nodes <= most {
@@ -25,14 +25,14 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> 
 }
 
 /// The state of the count.
-struct Size<'m> {
+struct NodeCounter<'m> {
     depth: usize,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
     /// For each function the number of its nodes, and their nesting depth.
     counted: FxHashMap<FunctionKey<'m>, (usize, usize)>,
 }
 
-impl<'m> Size<'m> {
+impl<'m> NodeCounter<'m> {
     /// The number of nodes, and their nesting depth.
     fn count(
         &mut self,

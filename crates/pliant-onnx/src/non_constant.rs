@@ -6,10 +6,8 @@ use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
 use crate::error::Problem;
-use crate::node::{Node, ints_attr};
+use crate::node::{ExprResult, Node, ints_attr};
 use crate::value::{SymTensor, Value};
-
-type Made = Result<Expr, Problem>;
 
 impl Node<'_, '_> {
     // ---- sizes ----
@@ -52,7 +50,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn run_shape(&mut self, vector: Expr) -> Result<Expr, Problem> {
+    pub fn run_shape(&mut self, vector: Expr) -> ExprResult {
         if let Some(rank) = self.length_of(vector)? {
             let dims = self.symbols_of(vector, rank)?;
             return Ok(self.func().shape(&dims));
@@ -65,7 +63,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn reshape_at_run(&mut self, x: Expr, vector: Expr) -> Made {
+    pub fn reshape_at_run(&mut self, x: Expr, vector: Expr) -> ExprResult {
         let shape = self.run_shape(vector)?;
         self.op("relax.reshape", &[x, shape])
     }
@@ -127,7 +125,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn sizes(&mut self, sizes: &[Sym]) -> Made {
+    pub fn sizes(&mut self, sizes: &[Sym]) -> ExprResult {
         self.materialize(&SymTensor::vector(sizes.to_vec()).into())
     }
 
@@ -135,7 +133,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn size(&mut self, size: Sym) -> Made {
+    pub fn size(&mut self, size: Sym) -> ExprResult {
         self.materialize(&SymTensor::scalar(size).into())
     }
 
@@ -143,7 +141,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If the tensor cannot be created.
-    pub fn ints(&mut self, values: &[i64]) -> Made {
+    pub fn ints(&mut self, values: &[i64]) -> ExprResult {
         let tensor = Tensor::from_slice(&[values.len() as i64], values);
         let tensor = tensor.map_err(|e| Problem::invalid(e.to_string()))?;
         Ok(self.im.constant(&tensor))
@@ -153,7 +151,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn full(&mut self, dims: &[Sym], value: Expr) -> Made {
+    pub fn full(&mut self, dims: &[Sym], value: Expr) -> ExprResult {
         let dtype = self.dtype(value)?;
         let shape = self.func().shape(dims);
         let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
@@ -164,7 +162,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn iota(&mut self, count: Sym) -> Made {
+    pub fn iota(&mut self, count: Sym) -> ExprResult {
         let (zero, one) = (self.func().syms.int(0), self.func().syms.int(1));
         let bounds = [zero, count, one].map(|b| self.func().int_value(b, DType::Int64));
         let attrs = Attrs::default().with("dtype", AttrValue::DType(DType::Int64));
@@ -175,7 +173,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn along(&mut self, vector: Expr, axis: usize, rank: usize) -> Made {
+    pub fn along(&mut self, vector: Expr, axis: usize, rank: usize) -> ExprResult {
         let size = self.dims(vector)?;
         let mut dims = vec![self.func().syms.int(1); rank];
         dims[axis] = *size.first().ok_or_else(|| Problem::invalid("it needs a vector"))?;
@@ -186,7 +184,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn element(&mut self, vector: Expr, i: usize) -> Made {
+    pub fn element(&mut self, vector: Expr, i: usize) -> ExprResult {
         let (from, to) = (self.func().syms.int(i as i64), self.func().syms.int(i as i64 + 1));
         let part = self.slice_axis(vector, 0, from, to)?;
         self.scalar_of(part)
@@ -196,7 +194,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn scalar_of(&mut self, x: Expr) -> Made {
+    pub fn scalar_of(&mut self, x: Expr) -> ExprResult {
         let none: [Sym; 0] = [];
         self.reshape(x, &none)
     }
@@ -205,7 +203,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn slice_axis(&mut self, x: Expr, axis: usize, from: Sym, to: Sym) -> Made {
+    pub fn slice_axis(&mut self, x: Expr, axis: usize, from: Sym, to: Sym) -> ExprResult {
         let func = self.func();
         let (axis, one) = (func.syms.int(axis as i64), func.syms.int(1));
         let [axes, begin, end, strides] = [axis, from, to, one].map(|v| func.shape(&[v]));
@@ -216,7 +214,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn take(&mut self, x: Expr, indices: Expr, axis: usize) -> Made {
+    pub fn take(&mut self, x: Expr, indices: Expr, axis: usize) -> ExprResult {
         self.op_with("relax.take", &[x, indices], ints_attr("axis", axis as i64))
     }
 
@@ -235,7 +233,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn axes_mask(&mut self, axes: Expr, rank: Sym) -> Made {
+    pub fn axes_mask(&mut self, axes: Expr, rank: Sym) -> ExprResult {
         let axes = self.counted_from_start(axes, rank)?;
         let [count] = self.dims(axes)?[..] else {
             return Err(Problem::invalid("its axes must be a vector"));
@@ -256,7 +254,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn counted_from_start(&mut self, axes: Expr, rank: Sym) -> Made {
+    pub fn counted_from_start(&mut self, axes: Expr, rank: Sym) -> ExprResult {
         let axes = self.cast(axes, DType::Int64)?;
         let (none, rank) = (self.scalar(0i64)?, self.size(rank)?);
         let behind = self.op("relax.less", &[axes, none])?;
@@ -273,7 +271,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn drop_axes(&mut self, x: Expr, mask: Expr, count: Option<usize>) -> Made {
+    pub fn drop_axes(&mut self, x: Expr, mask: Expr, count: Option<usize>) -> ExprResult {
         let dims = self.dims(x)?;
         let rest = count.map(|count| dims.len().saturating_sub(count));
         if rest == Some(0) || dims.is_empty() {
@@ -301,8 +299,8 @@ impl Node<'_, '_> {
         i: usize,
         rank: usize,
         count: usize,
-        make: &mut dyn FnMut(&mut Self, usize) -> Made,
-    ) -> Made {
+        make: &mut dyn FnMut(&mut Self, usize) -> ExprResult,
+    ) -> ExprResult {
         if let Some(known) = self.const_ints(i) {
             let axis =
                 known.first().copied().ok_or_else(|| Problem::invalid("it needs an axis"))?;
@@ -330,8 +328,8 @@ impl Node<'_, '_> {
         value: Expr,
         at: usize,
         count: usize,
-        make: &mut dyn FnMut(&mut Self, usize) -> Made,
-    ) -> Made {
+        make: &mut dyn FnMut(&mut Self, usize) -> ExprResult,
+    ) -> ExprResult {
         if at + 1 >= count {
             return make(self, at);
         }
@@ -348,7 +346,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If it is not one. `what` names it in messages.
-    pub fn condition(&mut self, i: usize, what: &str) -> Made {
+    pub fn condition(&mut self, i: usize, what: &str) -> ExprResult {
         let cond = self.tensor(i)?;
         self.truth(cond, what)
     }
@@ -357,7 +355,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If it is not a bool tensor with one element.
-    pub fn truth(&mut self, cond: Expr, what: &str) -> Made {
+    pub fn truth(&mut self, cond: Expr, what: &str) -> ExprResult {
         if let Some(dtype) = self.func().ty(cond).dtype().filter(|d| !d.is_bool()) {
             return Err(Problem::invalid(format!("{what} is of {dtype}, but must be of bool"))
                 .with_help("a Cast to bool before the node makes it one"));
@@ -372,9 +370,9 @@ impl Node<'_, '_> {
     pub fn choose(
         &mut self,
         cond: Expr,
-        then: impl FnOnce(&mut Self) -> Made,
-        other: impl FnOnce(&mut Self) -> Made,
-    ) -> Made {
+        then: impl FnOnce(&mut Self) -> ExprResult,
+        other: impl FnOnce(&mut Self) -> ExprResult,
+    ) -> ExprResult {
         let cond = self.scalar_of(cond)?;
         let then = self.sequence(then)?;
         let other = self.sequence(other)?;
@@ -387,7 +385,7 @@ impl Node<'_, '_> {
     /// Those of `make`.
     pub fn sequence(
         &mut self,
-        make: impl FnOnce(&mut Self) -> Made,
+        make: impl FnOnce(&mut Self) -> ExprResult,
     ) -> Result<(Seq, Expr), Problem> {
         self.im.builder.begin_seq();
         self.im.open_block();
@@ -416,7 +414,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference; not expected in practice.
-    pub fn nothing(&mut self) -> Made {
+    pub fn nothing(&mut self) -> ExprResult {
         self.op("relax.null_value", &[])
     }
 
@@ -424,7 +422,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If it cannot be converted to a tensor.
-    pub fn operand(&mut self, i: usize) -> Made {
+    pub fn operand(&mut self, i: usize) -> ExprResult {
         match self.optional(i)? {
             Some(e) => Ok(e),
             None => self.nothing(),

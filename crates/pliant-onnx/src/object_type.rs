@@ -1,4 +1,4 @@
-//! [`Kind`]: the type of a dynamic value that may not be a plain tensor, such as a sequence or an
+//! [`ObjectType`]: the type of a dynamic value that may not be a plain tensor, such as a sequence or an
 //! optional.
 //!
 //! Sequences and optionals of known structure are eliminated during the import. If the length of a
@@ -12,7 +12,7 @@ use pliant_sym::{Sym, SymArena, SymVar};
 
 use crate::error::Problem;
 use crate::host;
-use crate::node::{Node, problem};
+use crate::node::{ExprResult, Node, problem};
 use crate::proto::TypeProto;
 use crate::proto::tensor_proto::DataType;
 use crate::proto::tensor_shape_proto::dimension;
@@ -22,7 +22,7 @@ use crate::value::Value;
 
 /// The type of a dynamic value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ObjectType {
     /// The contents of an empty sequence or optional.
     Unknown,
     /// A tensor.
@@ -35,23 +35,23 @@ pub enum Kind {
         dims: Option<Vec<Option<Sym>>>,
     },
     /// A sequence of items of this kind.
-    Sequence(Box<Kind>),
+    Sequence(Box<ObjectType>),
     /// A value of this kind, or none.
-    Optional(Box<Kind>),
+    Optional(Box<ObjectType>),
     /// An internal value of the importer, such as a chain.
-    Own,
+    Internal,
 }
 
-impl Kind {
+impl ObjectType {
     /// The kind that covers values of both kinds.
     ///
     /// # Errors
     /// A message if there is no such kind.
-    pub fn join(&self, other: &Kind) -> Result<Kind, Problem> {
-        use Kind::{Optional, Own, Sequence, Tensor, Unknown};
+    pub fn join(&self, other: &ObjectType) -> Result<ObjectType, Problem> {
+        use ObjectType::{Internal, Optional, Sequence, Tensor, Unknown};
         Ok(match (self, other) {
             (Unknown, kind) | (kind, Unknown) => kind.clone(),
-            (Own, Own) => Own,
+            (Internal, Internal) => Internal,
             (
                 Tensor { dtype, small, dims },
                 Tensor { dtype: dtype_2, small: small_2, dims: dims_2 },
@@ -82,33 +82,39 @@ impl Kind {
 
     /// Uses the rank that the file declares for a tensor whose branches produce different ranks.
     /// The dims are those of the branch with that rank; they are checked at run time.
-    pub fn of_rank(self, rank: Option<usize>, ways: [&Kind; 2]) -> Kind {
-        let Kind::Tensor { dtype, small, dims: None } = self else { return self };
+    pub fn of_rank(self, rank: Option<usize>, ways: [&ObjectType; 2]) -> ObjectType {
+        let ObjectType::Tensor { dtype, small, dims: None } = self else { return self };
         let found = ways.into_iter().find_map(|way| match way {
-            Kind::Tensor { dims: Some(dims), .. } if Some(dims.len()) == rank => Some(dims.clone()),
+            ObjectType::Tensor { dims: Some(dims), .. } if Some(dims.len()) == rank => {
+                Some(dims.clone())
+            }
             _ => None,
         });
-        Kind::Tensor { dtype, small, dims: found }
+        ObjectType::Tensor { dtype, small, dims: found }
     }
 
     /// The kind outside a branch or a loop body: without dims that contain symbols defined inside.
-    pub fn seen_outside(self, syms: &SymArena, outside: Outside) -> Kind {
+    pub fn seen_outside(self, syms: &SymArena, outside: OuterSymbols) -> ObjectType {
         match self {
-            Kind::Tensor { dtype, small, dims } => {
+            ObjectType::Tensor { dtype, small, dims } => {
                 let known = |dim: Option<Sym>| dim.filter(|&d| outside.holds(syms, d));
                 let dims = dims.map(|dims| dims.into_iter().map(known).collect());
-                Kind::Tensor { dtype, small, dims }
+                ObjectType::Tensor { dtype, small, dims }
             }
-            Kind::Sequence(item) => Kind::Sequence(Box::new(item.seen_outside(syms, outside))),
-            Kind::Optional(held) => Kind::Optional(Box::new(held.seen_outside(syms, outside))),
-            Kind::Unknown | Kind::Own => self,
+            ObjectType::Sequence(item) => {
+                ObjectType::Sequence(Box::new(item.seen_outside(syms, outside)))
+            }
+            ObjectType::Optional(held) => {
+                ObjectType::Optional(Box::new(held.seen_outside(syms, outside)))
+            }
+            ObjectType::Unknown | ObjectType::Internal => self,
         }
     }
 
     /// The text form that [`host::INPUT`] parses.
     pub fn text(&self, syms: &SymArena) -> String {
         match self {
-            Kind::Tensor { dtype, dims, .. } => {
+            ObjectType::Tensor { dtype, dims, .. } => {
                 let size = |d: &Option<Sym>| match d.and_then(|d| syms.as_int(d)) {
                     Some(size) => size.to_string(),
                     None => "?".into(),
@@ -118,20 +124,20 @@ impl Kind {
                 });
                 format!("{}{}", dtype.name(), dims.unwrap_or_default())
             }
-            Kind::Sequence(item) => format!("sequence({})", item.text(syms)),
-            Kind::Optional(held) => format!("optional({})", held.text(syms)),
-            Kind::Unknown | Kind::Own => String::new(),
+            ObjectType::Sequence(item) => format!("sequence({})", item.text(syms)),
+            ObjectType::Optional(held) => format!("optional({})", held.text(syms)),
+            ObjectType::Unknown | ObjectType::Internal => String::new(),
         }
     }
 
     /// The name for messages.
     pub fn name(&self) -> &'static str {
         match self {
-            Kind::Unknown => "nothing",
-            Kind::Tensor { .. } => "a tensor",
-            Kind::Sequence(_) => "a sequence",
-            Kind::Optional(_) => "an optional",
-            Kind::Own => "a value of the importer",
+            ObjectType::Unknown => "nothing",
+            ObjectType::Tensor { .. } => "a tensor",
+            ObjectType::Sequence(_) => "a sequence",
+            ObjectType::Optional(_) => "an optional",
+            ObjectType::Internal => "a value of the importer",
         }
     }
 
@@ -140,9 +146,9 @@ impl Kind {
     /// # Errors
     /// If it is not a tensor, sequence or optional, or the element type is not supported. The
     /// message follows the name of the value.
-    pub fn declared(ty: &TypeProto, syms: &mut SymArena) -> Result<Kind, Problem> {
+    pub fn declared(ty: &TypeProto, syms: &mut SymArena) -> Result<ObjectType, Problem> {
         let mut inner = |elem: &Option<Box<TypeProto>>| match elem {
-            Some(elem) => Kind::declared(elem, syms).map(Box::new),
+            Some(elem) => ObjectType::declared(elem, syms).map(Box::new),
             None => Err(Problem::invalid("does not say what it holds")),
         };
         match &ty.value {
@@ -158,13 +164,13 @@ impl Kind {
                 };
                 let dims =
                     tensor.shape.as_ref().map(|s| s.dim.iter().map(|d| size(&d.value)).collect());
-                Ok(Kind::Tensor { dtype, small: crate::subbyte_types::coded(code), dims })
+                Ok(ObjectType::Tensor { dtype, small: crate::subbyte_types::coded(code), dims })
             }
             Some(TypeValue::SequenceType(sequence)) => {
-                Ok(Kind::Sequence(inner(&sequence.elem_type)?))
+                Ok(ObjectType::Sequence(inner(&sequence.elem_type)?))
             }
             Some(TypeValue::OptionalType(optional)) => {
-                Ok(Kind::Optional(inner(&optional.elem_type)?))
+                Ok(ObjectType::Optional(inner(&optional.elem_type)?))
             }
             Some(TypeValue::MapType(_)) => Err(Problem::unsupported("is a map")
                 .with_help("make a tensor of its values before the model, and feed that")),
@@ -179,12 +185,12 @@ impl Kind {
 
 /// The symbols defined before a branch or a loop body, which are also valid after it.
 #[derive(Clone, Copy, Debug)]
-pub struct Outside(Option<SymVar>);
+pub struct OuterSymbols(Option<SymVar>);
 
-impl Outside {
+impl OuterSymbols {
     /// The symbols defined so far.
-    pub fn now(syms: &SymArena) -> Outside {
-        Outside(syms.vars().last())
+    pub fn now(syms: &SymArena) -> OuterSymbols {
+        OuterSymbols(syms.vars().last())
     }
 
     /// Whether a term only contains these symbols.
@@ -198,7 +204,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn host(&mut self, name: &str, args: &[Expr]) -> Result<Expr, Problem> {
+    pub fn host(&mut self, name: &str, args: &[Expr]) -> ExprResult {
         let func = self.func();
         let any = func.intern(TypeData::Any);
         let mut all = vec![func.extern_func(name)];
@@ -230,21 +236,23 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If the value is that of a failed node.
-    pub fn object(&mut self, value: &Value) -> Result<(Expr, Kind), Problem> {
+    pub fn object(&mut self, value: &Value) -> Result<(Expr, ObjectType), Problem> {
         match value {
             Value::Object(e, kind) => Ok((*e, kind.clone())),
-            Value::Absent => Ok((self.nothing()?, Kind::Optional(Box::new(Kind::Unknown)))),
+            Value::Absent => {
+                Ok((self.nothing()?, ObjectType::Optional(Box::new(ObjectType::Unknown))))
+            }
             Value::Sequence(items) => {
                 let mut all = Vec::with_capacity(items.len());
-                let mut kind = Kind::Unknown;
+                let mut kind = ObjectType::Unknown;
                 for item in items {
                     let (e, own) = self.object(item)?;
                     kind = kind.join(&own)?;
                     all.push(e);
                 }
-                Ok((self.host(host::SEQUENCE, &all)?, Kind::Sequence(Box::new(kind))))
+                Ok((self.host(host::SEQUENCE, &all)?, ObjectType::Sequence(Box::new(kind))))
             }
-            Value::Coded(small, held) => {
+            Value::Narrow(small, held) => {
                 let e = self.materialize(held)?;
                 Ok((e, self.tensor_kind(e, Some(*small))?))
             }
@@ -255,7 +263,7 @@ impl Node<'_, '_> {
         }
     }
 
-    fn tensor_kind(&mut self, e: Expr, small: Option<DataType>) -> Result<Kind, Problem> {
+    fn tensor_kind(&mut self, e: Expr, small: Option<DataType>) -> Result<ObjectType, Problem> {
         let dtype = self.dtype(e)?;
         let func = self.func();
         let dims = match func.ty(e) {
@@ -264,7 +272,7 @@ impl Node<'_, '_> {
             }
             _ => None,
         };
-        Ok(Kind::Tensor { dtype, small, dims })
+        Ok(ObjectType::Tensor { dtype, small, dims })
     }
 
     /// Restores a value from an expression and its kind. Dims known from the kind are added to the
@@ -272,9 +280,9 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If nothing is known about the value.
-    pub fn revived(&mut self, e: Expr, kind: &Kind) -> Result<Value, Problem> {
-        let Kind::Tensor { dtype, small, dims } = kind else {
-            if *kind == Kind::Unknown {
+    pub fn revived(&mut self, e: Expr, kind: &ObjectType) -> Result<Value, Problem> {
+        let ObjectType::Tensor { dtype, small, dims } = kind else {
+            if *kind == ObjectType::Unknown {
                 return Err(Problem::invalid("it takes something out of what is always empty"));
             }
             return Ok(Value::Object(e, kind.clone()));
@@ -302,7 +310,7 @@ impl Node<'_, '_> {
             }
         };
         Ok(match small {
-            Some(small) => Value::Coded(*small, Box::new(tensor.into())),
+            Some(small) => Value::Narrow(*small, Box::new(tensor.into())),
             None => tensor.into(),
         })
     }
@@ -312,19 +320,19 @@ impl Node<'_, '_> {
 mod tests {
     use super::*;
 
-    fn tensor(dims: &[Option<Sym>]) -> Kind {
-        Kind::Tensor { dtype: DType::Float32, small: None, dims: Some(dims.to_vec()) }
+    fn tensor(dims: &[Option<Sym>]) -> ObjectType {
+        ObjectType::Tensor { dtype: DType::Float32, small: None, dims: Some(dims.to_vec()) }
     }
 
     #[test]
     fn dims_of_symbols_made_inside_are_not_known_outside() {
         let mut syms = SymArena::new();
         let q = syms.fresh_var("q");
-        let outside = Outside::now(&syms);
+        let outside = OuterSymbols::now(&syms);
         let own = syms.fresh_var("own");
         let (q, own) = (syms.var(q), syms.var(own));
         let whole = syms.mul(q, own);
-        let sequence = |kind: Kind| Kind::Sequence(Box::new(kind));
+        let sequence = |kind: ObjectType| ObjectType::Sequence(Box::new(kind));
         let inside = sequence(tensor(&[Some(q), Some(own), Some(whole), None]));
         let left = sequence(tensor(&[Some(q), None, None, None]));
         assert_eq!(inside.seen_outside(&syms, outside), left);
@@ -337,16 +345,16 @@ mod tests {
         let (a, b) = (tensor(&[two, three]), tensor(&[two, four]));
         assert_eq!(a.join(&b), Ok(tensor(&[two, None])));
         let ranks = a.join(&tensor(&[None]));
-        assert!(matches!(ranks, Ok(Kind::Tensor { dims: None, .. })), "{ranks:?}");
-        let nothing = Kind::Optional(Box::new(Kind::Unknown));
-        assert_eq!(nothing.join(&a), Ok(Kind::Optional(Box::new(a.clone()))));
-        let sequence = Kind::Sequence(Box::new(Kind::Unknown));
+        assert!(matches!(ranks, Ok(ObjectType::Tensor { dims: None, .. })), "{ranks:?}");
+        let nothing = ObjectType::Optional(Box::new(ObjectType::Unknown));
+        assert_eq!(nothing.join(&a), Ok(ObjectType::Optional(Box::new(a.clone()))));
+        let sequence = ObjectType::Sequence(Box::new(ObjectType::Unknown));
         assert_eq!(
-            sequence.join(&Kind::Sequence(Box::new(a.clone()))),
-            Ok(Kind::Sequence(Box::new(a.clone())))
+            sequence.join(&ObjectType::Sequence(Box::new(a.clone()))),
+            Ok(ObjectType::Sequence(Box::new(a.clone())))
         );
         assert!(a.join(&sequence).is_err());
-        let halves = Kind::Tensor { dtype: DType::Float16, small: None, dims: None };
+        let halves = ObjectType::Tensor { dtype: DType::Float16, small: None, dims: None };
         assert!(a.join(&halves).unwrap_err().message.contains("float16"));
     }
 }

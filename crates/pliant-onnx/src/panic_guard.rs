@@ -4,12 +4,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, Node};
 use crate::ops::OnnxOp;
 
 /// Runs the converter of a node. State left incomplete by a panic is not used, because the import
 /// fails.
-pub(crate) fn convert(op: &OnnxOp, node: &mut Node<'_, '_>) -> Converted {
+pub(crate) fn convert(op: &OnnxOp, node: &mut Node<'_, '_>) -> ConvertResult {
     let outcome = catch_unwind(AssertUnwindSafe(|| (op.convert)(node)));
     outcome.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -1,4 +1,4 @@
-//! [`Ratios`]: sizes that a model computes in floating point, represented as quotients of symbolic
+//! [`RationalTensor`]: sizes that a model computes in floating point, represented as quotients of symbolic
 //! terms.
 //!
 //! Exporters scale sizes by `Shape -> Cast to float -> Mul -> Floor -> Cast to int64`. Floats
@@ -8,22 +8,21 @@
 //! more than one rounding are done at run time.
 
 use pliant_ir::DType;
-use pliant_ir::relax::{Expr, Function};
+use pliant_ir::relax::Function;
 use pliant_sym::{Sym, SymArena};
 use pliant_tensor::Tensor;
 
-use crate::error::Problem;
 use crate::graph::Importer;
-use crate::node::Node;
-use crate::shape_folding::{self, Fold};
+use crate::node::{ExprResult, Node};
+use crate::shape_folding::{self, FoldOp};
 use crate::value::{SymTensor, Value, broadcast_shape};
 
 /// Maximum numerator of a constant that counts as a fraction of few bits.
-const FEW: f64 = 4096.0;
+const MAX_NUMERATOR: f64 = 4096.0;
 
 /// A small float tensor, each element of which is the quotient of two terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ratios {
+pub struct RationalTensor {
     /// The numerators; they determine the shape.
     pub over: SymTensor,
     /// The denominators: powers of two if the quotients are exact.
@@ -37,17 +36,17 @@ pub(crate) fn is_wide(dtype: DType) -> bool {
     matches!(dtype, DType::Float32 | DType::Float64)
 }
 
-impl Ratios {
+impl RationalTensor {
     /// Integers as floats.
-    pub(crate) fn whole(over: SymTensor, dtype: DType, func: &mut Function) -> Ratios {
+    pub(crate) fn whole(over: SymTensor, dtype: DType, func: &mut Function) -> RationalTensor {
         let one = func.syms.int(1);
         let over = SymTensor { dtype: DType::Int64, ..over };
         let under = shape_folding::map(&over, DType::Int64, |_| one);
-        Ratios { over, under, dtype }
+        RationalTensor { over, under, dtype }
     }
 
     /// A constant whose elements are fractions of few bits.
-    fn of_constant(tensor: &Tensor, func: &mut Function, limit: usize) -> Option<Ratios> {
+    fn of_constant(tensor: &Tensor, func: &mut Function, limit: usize) -> Option<RationalTensor> {
         if !is_wide(tensor.dtype()) || tensor.numel() > limit {
             return None;
         }
@@ -57,14 +56,14 @@ impl Ratios {
             let below = (0..=12).map(|bits| f64::from(1 << bits));
             let below = below.into_iter().find(|below| (value * below).fract() == 0.0)?;
             // Minus zero cannot be represented.
-            if (value * below).abs() > FEW || value == 0.0 && value.is_sign_negative() {
+            if (value * below).abs() > MAX_NUMERATOR || value == 0.0 && value.is_sign_negative() {
                 return None;
             }
             over.push(func.syms.int((value * below) as i64));
             under.push(func.syms.int(below as i64));
         }
         let whole = |elems| SymTensor { shape: shape.clone(), elems, dtype: DType::Int64 };
-        Some(Ratios { over: whole(over), under: whole(under), dtype: tensor.dtype() })
+        Some(RationalTensor { over: whole(over), under: whole(under), dtype: tensor.dtype() })
     }
 
     /// The value of a quotient that is constant, possibly because sizes cancel.
@@ -133,25 +132,25 @@ fn reduced(func: &mut Function, over: Sym, under: Sym) -> (Sym, Sym) {
 impl Node<'_, '_> {
     /// Input `i` as quotients, if it is computed from sizes, or a constant operand of such a
     /// computation.
-    pub(crate) fn ratios(&mut self, i: usize) -> Option<Ratios> {
+    pub(crate) fn ratios(&mut self, i: usize) -> Option<RationalTensor> {
         let limit = self.im.limits.shape_elements;
         match self.input(i) {
-            Value::Ratios(r) => Some(r),
-            Value::Const(t) => Ratios::of_constant(&t, self.func(), limit),
+            Value::Rational(r) => Some(r),
+            Value::Const(t) => RationalTensor::of_constant(&t, self.func(), limit),
             _ => None,
         }
     }
 
     /// Whether input `i` is a floating-point computation on sizes.
     pub(crate) fn is_ratios(&self, i: usize) -> bool {
-        matches!(self.input(i), Value::Ratios(_))
+        matches!(self.input(i), Value::Rational(_))
     }
 
     /// Converts quotients to a tensor of the program.
     ///
     /// # Errors
     /// Those of type inference.
-    pub(crate) fn tensor_of_ratios(&mut self, r: &Ratios) -> Result<Expr, Problem> {
+    pub(crate) fn tensor_of_ratios(&mut self, r: &RationalTensor) -> ExprResult {
         let over = self.materialize(&r.over.clone().into())?;
         let over = self.cast(over, r.dtype)?;
         let one = self.func().syms.int(1);
@@ -164,7 +163,7 @@ impl Node<'_, '_> {
     }
 
     /// Rounds the quotients to integers; `None` if a denominator may be 0.
-    pub(crate) fn rounded(&mut self, r: &Ratios, how: Rounding) -> Option<SymTensor> {
+    pub(crate) fn rounded(&mut self, r: &RationalTensor, how: Rounding) -> Option<SymTensor> {
         let func = self.func();
         let mut elems = Vec::with_capacity(r.over.elems.len());
         for (over, under) in r.elems() {
@@ -175,7 +174,7 @@ impl Node<'_, '_> {
             elems.push(match how {
                 Rounding::Down => func.syms.floordiv(over, under),
                 Rounding::Up => func.syms.ceildiv(over, under),
-                Rounding::Zero => Fold::Div.apply(func, over, under)?,
+                Rounding::Zero => FoldOp::Div.apply(func, over, under)?,
             });
         }
         Some(SymTensor { elems, ..r.over.clone() })
@@ -183,7 +182,7 @@ impl Node<'_, '_> {
 
     /// Adds, subtracts, multiplies or divides inputs 0 and 1; `None` if the result would be rounded
     /// twice.
-    pub(crate) fn folded_ratios(&mut self, fold: Fold) -> Option<Value> {
+    pub(crate) fn folded_ratios(&mut self, fold: FoldOp) -> Option<Value> {
         if !self.is_ratios(0) && !self.is_ratios(1) {
             return None;
         }
@@ -205,7 +204,11 @@ impl Node<'_, '_> {
             under.push(q);
         }
         let whole = |elems| SymTensor { shape: shape.clone(), elems, dtype: DType::Int64 };
-        Some(Value::Ratios(Ratios { over: whole(over), under: whole(under), dtype: a.dtype }))
+        Some(Value::Rational(RationalTensor {
+            over: whole(over),
+            under: whole(under),
+            dtype: a.dtype,
+        }))
     }
 }
 
@@ -220,18 +223,20 @@ pub(crate) enum Rounding {
 /// Combines two quotients. `exact` tells which of them floats represent exactly.
 fn combined(
     func: &mut Function,
-    fold: Fold,
+    fold: FoldOp,
     ((a, under_a), (b, under_b)): ((Sym, Sym), (Sym, Sym)),
     exact: (bool, bool),
 ) -> Option<(Sym, Sym)> {
     // A value that was rounded once may still be scaled by a power of two.
     let scales = |func: &Function, over: Sym| power_of_two(func, over).is_some();
     let allowed = match (exact, fold) {
-        ((true, true), Fold::Add | Fold::Sub | Fold::Div) => true,
+        ((true, true), FoldOp::Add | FoldOp::Sub | FoldOp::Div) => true,
         // The product of two sizes may exceed the exact range of floats.
-        ((true, true), Fold::Mul) => func.syms.as_int(a).is_some() || func.syms.as_int(b).is_some(),
-        ((false, true), Fold::Mul | Fold::Div) => scales(func, b),
-        ((true, false), Fold::Mul) => scales(func, a),
+        ((true, true), FoldOp::Mul) => {
+            func.syms.as_int(a).is_some() || func.syms.as_int(b).is_some()
+        }
+        ((false, true), FoldOp::Mul | FoldOp::Div) => scales(func, b),
+        ((true, false), FoldOp::Mul) => scales(func, a),
         _ => false,
     };
     if !allowed {
@@ -239,8 +244,8 @@ fn combined(
     }
     let syms = &mut func.syms;
     Some(match fold {
-        Fold::Mul => (syms.mul(a, b), syms.mul(under_a, under_b)),
-        Fold::Div => {
+        FoldOp::Mul => (syms.mul(a, b), syms.mul(under_a, under_b)),
+        FoldOp::Div => {
             // The denominator must stay positive.
             let positive = syms.as_int(b).is_none_or(|b| b > 0);
             positive.then_some(())?;
@@ -249,7 +254,7 @@ fn combined(
         _ => {
             let (left, right) = (syms.mul(a, under_b), syms.mul(b, under_a));
             let over =
-                if fold == Fold::Add { syms.add(left, right) } else { syms.sub(left, right) };
+                if fold == FoldOp::Add { syms.add(left, right) } else { syms.sub(left, right) };
             (over, syms.mul(under_a, under_b))
         }
     })
@@ -274,22 +279,22 @@ pub(crate) fn parts(
 ) -> Option<([Vec<Value>; 2], DType)> {
     let moved = moved_inputs(operator, inputs.len())?.min(inputs.len());
     let dtype = inputs[..moved].iter().find_map(|v| match v {
-        Value::Ratios(r) => Some(r.dtype),
+        Value::Rational(r) => Some(r.dtype),
         _ => None,
     })?;
     let limit = im.limits.shape_elements;
     let mut sides = [inputs.to_vec(), inputs.to_vec()];
     for (i, value) in inputs[..moved].iter().enumerate() {
         let ratios = match value {
-            Value::Ratios(r) => r.clone(),
-            Value::Const(t) => Ratios::of_constant(t, im.builder.func_mut(), limit)?,
+            Value::Rational(r) => r.clone(),
+            Value::Const(t) => RationalTensor::of_constant(t, im.builder.func_mut(), limit)?,
             _ => return None,
         };
         if ratios.dtype != dtype {
             return None;
         }
-        sides[0][i] = Value::Syms(ratios.over);
-        sides[1][i] = Value::Syms(ratios.under);
+        sides[0][i] = Value::Symbolic(ratios.over);
+        sides[1][i] = Value::Symbolic(ratios.under);
     }
     Some((sides, dtype))
 }
@@ -298,8 +303,8 @@ pub(crate) fn parts(
 pub(crate) fn joined(over: Vec<Value>, under: Vec<Value>, dtype: DType) -> Option<Vec<Value>> {
     let pairs = over.into_iter().zip(under);
     let join = |(over, under)| match (over, under) {
-        (Value::Syms(over), Value::Syms(under)) if over.shape == under.shape => {
-            Some(Value::Ratios(Ratios { over, under, dtype }))
+        (Value::Symbolic(over), Value::Symbolic(under)) if over.shape == under.shape => {
+            Some(Value::Rational(RationalTensor { over, under, dtype }))
         }
         _ => None,
     };

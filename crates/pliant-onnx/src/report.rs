@@ -14,7 +14,7 @@ use crate::proto::{GraphProto, ModelProto};
 use crate::schema;
 
 /// Maximum number of nodes listed in the text of a finding.
-const NAMED: usize = 8;
+const MAX_LISTED_NODES: usize = 8;
 
 /// The result of [`check`].
 #[derive(Clone, Debug)]
@@ -188,10 +188,10 @@ impl fmt::Display for Finding {
         if let Some(help) = &self.help {
             writeln!(f, "    help: {help}")?;
         }
-        for node in self.nodes.iter().take(NAMED) {
+        for node in self.nodes.iter().take(MAX_LISTED_NODES) {
             writeln!(f, "    at {node}")?;
         }
-        match self.nodes.len().saturating_sub(NAMED) {
+        match self.nodes.len().saturating_sub(MAX_LISTED_NODES) {
             0 => Ok(()),
             more => writeln!(f, "    and {more} more"),
         }

@@ -6,17 +6,15 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
 use crate::error::Problem;
-use crate::node::Node;
+use crate::node::{ExprResult, Node};
 use crate::value::SymTensor;
-
-type Done = Result<(), Problem>;
 
 impl Node<'_, '_> {
     /// Requires two sizes to be equal. The two `{}` in the text stand for the sizes.
     ///
     /// # Errors
     /// If they are provably different.
-    pub fn require_equal(&mut self, a: Sym, b: Sym, text: &str) -> Done {
+    pub fn require_equal(&mut self, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
         match pliant_ops::prove::equal(self.func(), a, b) {
             Some(true) => return Ok(()),
             Some(false) => return Err(self.told(text, a, b)),
@@ -32,7 +30,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If the rank is unknown or too low.
-    pub fn with_dim(&mut self, x: Expr, axis: usize, size: Sym) -> Result<Expr, Problem> {
+    pub fn with_dim(&mut self, x: Expr, axis: usize, size: Sym) -> ExprResult {
         let own = self.dims_from(x, axis + 1)?;
         match pliant_ops::prove::equal(self.func(), own[axis], size) {
             Some(false) => return Ok(x),
@@ -51,7 +49,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If it is provably greater.
-    pub fn require_at_most(&mut self, a: Sym, b: Sym, text: &str) -> Done {
+    pub fn require_at_most(&mut self, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
         match pliant_ops::prove::at_most(self.func(), a, b) {
             Some(true) => Ok(()),
             Some(false) => Err(self.told(text, a, b)),
@@ -67,7 +65,12 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If it is provably neither.
-    pub(crate) fn require_one_or(&mut self, own: Sym, whole: Sym, what: &str) -> Done {
+    pub(crate) fn require_one_or(
+        &mut self,
+        own: Sym,
+        whole: Sym,
+        what: &str,
+    ) -> Result<(), Problem> {
         let text = format!("{what} has {{}} where what it is applied to has {{}}");
         let one = self.func().syms.int(1);
         let equal = pliant_ops::prove::equal(self.func(), own, whole);
@@ -93,13 +96,7 @@ impl Node<'_, '_> {
     /// # Errors
     /// If the operand provably has a higher rank, or a dim that is neither 1 nor that of the
     /// tensor. Also errors of type inference.
-    pub fn op_onto(
-        &mut self,
-        name: &str,
-        x: Expr,
-        part: Expr,
-        what: &str,
-    ) -> Result<Expr, Problem> {
+    pub fn op_onto(&mut self, name: &str, x: Expr, part: Expr, what: &str) -> ExprResult {
         let (dims, own) = (self.dims(x)?, self.dims(part)?);
         let Some(lead) = dims.len().checked_sub(own.len()) else {
             let (more, rank) = (own.len(), dims.len());
@@ -151,7 +148,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn not_both(&mut self, zeros: Expr, open: Expr) -> Done {
+    pub fn not_both(&mut self, zeros: Expr, open: Expr) -> Result<(), Problem> {
         let mut counts = Vec::with_capacity(2);
         for mask in [zeros, open] {
             let numbers = self.cast(mask, DType::Int64)?;
@@ -163,7 +160,7 @@ impl Node<'_, '_> {
         self.require(fine, "the new shape has both 0 and -1, which allowzero=1 rules out", &[])
     }
 
-    fn compare(&mut self, op: &str, a: Sym, b: Sym, text: &str) -> Done {
+    fn compare(&mut self, op: &str, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
         let sides = [self.size(a)?, self.size(b)?];
         let holds = self.op(op, &sides)?;
         self.require(holds, text, &sides)
@@ -185,7 +182,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn require(&mut self, holds: Expr, text: &str, values: &[Expr]) -> Done {
+    pub fn require(&mut self, holds: Expr, text: &str, values: &[Expr]) -> Result<(), Problem> {
         let mut holds = holds;
         if self.rank(holds).ok() != Some(0) {
             let numbers = self.cast(holds, DType::Int32)?;

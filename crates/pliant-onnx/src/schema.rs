@@ -13,16 +13,16 @@ use crate::proto::tensor_proto::DataType;
 use crate::proto::{FunctionProto, ModelProto, NodeProto};
 
 /// The oldest version of ONNX's own operator set for which models are tested.
-const OLDEST: i64 = 7;
+const OLDEST_TESTED: i64 = 7;
 
 /// A version of an operator.
 struct Schema {
     since: i64,
     /// `None` if the operator was removed in this version.
-    takes: Option<Takes>,
+    takes: Option<Signature>,
 }
 
-struct Takes {
+struct Signature {
     /// Minimum number of inputs, including optional ones that are followed by required ones.
     least: usize,
     /// Maximum number of inputs; `None` if unlimited.
@@ -86,7 +86,7 @@ fn table() -> &'static Table {
             let since = words.next().and_then(|w| w.parse().ok()).unwrap_or(1);
             let takes = match words.next() {
                 Some("gone") | None => None,
-                Some(inputs) => Some(Takes {
+                Some(inputs) => Some(Signature {
                     least: least(inputs),
                     inputs: most(inputs),
                     outputs: words.next().and_then(most),
@@ -139,7 +139,8 @@ pub(crate) fn check_types(
     given: &[Option<DataType>],
 ) -> Result<(), Problem> {
     let all = versions(node).unwrap_or_default();
-    let Some(Takes { types, .. }) = in_version(all, version).and_then(|s| s.takes.as_ref()) else {
+    let Some(Signature { types, .. }) = in_version(all, version).and_then(|s| s.takes.as_ref())
+    else {
         return Ok(());
     };
     let mut first: FxHashMap<&str, (usize, DataType)> = FxHashMap::default();
@@ -154,7 +155,7 @@ pub(crate) fn check_types(
                 s.since > version && types.is_some_and(|types| types.takes(ty))
             };
             let help = match all.iter().find(later) {
-                Some(s) => format!("opset {} takes it: {CONVERT}", s.since),
+                Some(s) => format!("opset {} takes it: {CONVERT_HELP}", s.since),
                 None => "a Cast before it makes it one of those".into(),
             };
             return Err(Problem::invalid(message).with_help(help));
@@ -198,12 +199,12 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     let Some(schema) = in_version(all, version) else {
         let first = all.first().map_or(1, |s| s.since);
         let message = format!("the model is of opset {version}{of}, but it came with {first}");
-        return Err(Problem::invalid(message).with_help(CONVERT));
+        return Err(Problem::invalid(message).with_help(CONVERT_HELP));
     };
     let Some(takes) = &schema.takes else {
         let message =
             format!("the model is of opset {version}{of}, but it is gone since {}", schema.since);
-        return Err(Problem::invalid(message).with_help(CONVERT));
+        return Err(Problem::invalid(message).with_help(CONVERT_HELP));
     };
     for (names, most, what) in
         [(&node.input, takes.inputs, "inputs"), (&node.output, takes.outputs, "outputs")]
@@ -235,13 +236,13 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
 }
 
 /// The first required input that is missing or has an empty name.
-fn missing_input(takes: &Takes, inputs: &[String]) -> Option<usize> {
+fn missing_input(takes: &Signature, inputs: &[String]) -> Option<usize> {
     let is_optional = |i: usize| of_input(&takes.types, i).is_some_and(|types| types.optional);
     let is_given = |i: usize| inputs.get(i).is_some_and(|name| !name.is_empty());
     (0..takes.least).find(|&i| !is_given(i) && !is_optional(i))
 }
 
-const CONVERT: &str = "onnx.version_converter brings a model to another opset";
+const CONVERT_HELP: &str = "onnx.version_converter brings a model to another opset";
 
 /// Checks that the versions that a model declares exist and are known.
 pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
@@ -261,7 +262,7 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
         let of = if domain.is_empty() { "" } else { " of " };
         let message =
             format!("opset {version}{of}{domain} is not known: the newest that is, is {newest}");
-        problems.push(Problem::unsupported(message).with_help(CONVERT));
+        problems.push(Problem::unsupported(message).with_help(CONVERT_HELP));
     }
     let mut used = Vec::new();
     if let Some(graph) = &model.graph {
@@ -279,9 +280,10 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
 
 /// A note about a model that is older than the tested ones.
 pub(crate) fn note(model: &Model) -> Option<Problem> {
-    let version = model.opset().filter(|version| (1..OLDEST).contains(version))?;
-    let message = format!("opset {version} is older than {OLDEST}: few of its models are tested");
-    Some(Problem::unsupported(message).with_help(CONVERT))
+    let version = model.opset().filter(|version| (1..OLDEST_TESTED).contains(version))?;
+    let message =
+        format!("opset {version} is older than {OLDEST_TESTED}: few of its models are tested");
+    Some(Problem::unsupported(message).with_help(CONVERT_HELP))
 }
 
 fn named(function: &FunctionProto) -> String {

@@ -2,7 +2,7 @@
 //! file, the constraints that nodes impose on them, and the report of both.
 
 use crate::error::Problem;
-use crate::size_relation::Relation;
+use crate::size_relation::SizeRelation;
 use crate::value_origins::Origin;
 
 /// The user's declaration of one dim of an input.
@@ -18,9 +18,9 @@ pub struct DynamicDim {
 
 /// Where a dim is declared to be a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Declared {
+pub enum DeclaredBy {
     /// Nowhere: the dim has no name.
-    No,
+    Nobody,
     /// The file names the dim.
     File,
     /// The user names the dim or declares a property of it.
@@ -39,7 +39,7 @@ pub struct SymbolInfo {
     /// The inputs and axes whose dims contain the symbol.
     pub places: Vec<(String, usize)>,
     /// Where the symbol is declared.
-    pub declared: Declared,
+    pub declared: DeclaredBy,
 }
 
 /// A constraint that a node imposes on symbols.
@@ -61,14 +61,14 @@ pub struct Constraint {
     /// The nodes that computed the size, nearest first.
     pub chain: Vec<String>,
     pub(crate) operator: String,
-    pub(crate) relation: Relation,
-    pub(crate) within: Within,
+    pub(crate) relation: SizeRelation,
+    pub(crate) within: ControlContext,
 }
 
 impl Constraint {
     /// Whether it allows fewer values of a term of the same node than another constraint.
     pub(crate) fn says_more(&self, other: &Constraint) -> bool {
-        let (Relation::Is(term, values), Relation::Is(same, more)) =
+        let (SizeRelation::OneOf(term, values), SizeRelation::OneOf(same, more)) =
             (&self.relation, &other.relation)
         else {
             return false;
@@ -80,7 +80,7 @@ impl Constraint {
 
 /// The control flow around a constraint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Within {
+pub(crate) struct ControlContext {
     /// Whether the constraint may not be evaluated: in a loop body or in a branch.
     pub perhaps: bool,
     /// The enclosing branches, outermost first.
@@ -107,7 +107,8 @@ impl Branch {
 impl Constraint {
     /// The constraint as a sentence without its node.
     pub(crate) fn text(&self) -> String {
-        let from = match self.chain.is_empty() || !matches!(self.relation, Relation::Is(..)) {
+        let from = match self.chain.is_empty() || !matches!(self.relation, SizeRelation::OneOf(..))
+        {
             true => String::new(),
             false => format!("; the size comes from {}", self.chain.join(" of ")),
         };
@@ -151,8 +152,8 @@ impl std::fmt::Display for ShapeReport {
             let places: Vec<String> =
                 symbol.places.iter().map(|(input, axis)| format!("{input}[{axis}]")).collect();
             let whose = match symbol.declared {
-                Declared::User => "declared",
-                Declared::File | Declared::No => "of the file",
+                DeclaredBy::User => "declared",
+                DeclaredBy::File | DeclaredBy::Nobody => "of the file",
             };
             writeln!(f, "  ({whose}; {})", places.join(", "))?;
             for c in self.constraints.iter().filter(|c| c.symbols.contains(&symbol.name)) {
@@ -167,7 +168,7 @@ impl SymbolInfo {
     /// Whether it is declared and can have more than one size.
     pub(crate) fn is_open(&self) -> bool {
         let one = matches!(self.range, (Some(min), Some(max)) if min == max);
-        self.declared > Declared::No && !one
+        self.declared > DeclaredBy::Nobody && !one
     }
 
     /// The range of the symbol itself; unknown if the symbol represents a quotient of the declared

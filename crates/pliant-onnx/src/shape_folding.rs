@@ -8,7 +8,7 @@ use crate::value::{SymTensor, broadcast_shape};
 
 /// A binary operator on shape computations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fold {
+pub(crate) enum FoldOp {
     Add,
     Sub,
     Mul,
@@ -27,10 +27,10 @@ pub(crate) enum Fold {
     Or,
 }
 
-impl Fold {
+impl FoldOp {
     /// The result for two elements, if it can be expressed symbolically.
     pub(crate) fn apply(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
-        if let Fold::Div | Fold::Mod = self {
+        if let FoldOp::Div | FoldOp::Mod = self {
             return self.divide(func, a, b);
         }
         if let Some(known) = self.decide(func, a, b) {
@@ -38,19 +38,19 @@ impl Fold {
         }
         let syms = &mut func.syms;
         Some(match self {
-            Fold::Add => syms.add(a, b),
-            Fold::Sub => syms.sub(a, b),
-            Fold::Mul => syms.mul(a, b),
-            Fold::Min => syms.min(a, b),
-            Fold::Max => syms.max(a, b),
-            Fold::Equal => syms.eq(a, b),
-            Fold::Less => syms.lt(a, b),
-            Fold::LessOrEqual => syms.le(a, b),
-            Fold::Greater => syms.gt(a, b),
-            Fold::GreaterOrEqual => syms.ge(a, b),
-            Fold::And => syms.and(a, b),
-            Fold::Or => syms.or(a, b),
-            Fold::Div | Fold::Mod => return None,
+            FoldOp::Add => syms.add(a, b),
+            FoldOp::Sub => syms.sub(a, b),
+            FoldOp::Mul => syms.mul(a, b),
+            FoldOp::Min => syms.min(a, b),
+            FoldOp::Max => syms.max(a, b),
+            FoldOp::Equal => syms.eq(a, b),
+            FoldOp::Less => syms.lt(a, b),
+            FoldOp::LessOrEqual => syms.le(a, b),
+            FoldOp::Greater => syms.gt(a, b),
+            FoldOp::GreaterOrEqual => syms.ge(a, b),
+            FoldOp::And => syms.and(a, b),
+            FoldOp::Or => syms.or(a, b),
+            FoldOp::Div | FoldOp::Mod => return None,
         })
     }
 
@@ -63,11 +63,11 @@ impl Fold {
         };
         // Whether the comparison always holds, and whether it never holds.
         let (holds, fails) = match self {
-            Fold::Equal => (a == b, least(a, 1, b) || least(b, 1, a)),
-            Fold::Less => (least(a, 1, b), least(b, 0, a)),
-            Fold::LessOrEqual => (least(a, 0, b), least(b, 1, a)),
-            Fold::Greater => (least(b, 1, a), least(a, 0, b)),
-            Fold::GreaterOrEqual => (least(b, 0, a), least(a, 1, b)),
+            FoldOp::Equal => (a == b, least(a, 1, b) || least(b, 1, a)),
+            FoldOp::Less => (least(a, 1, b), least(b, 0, a)),
+            FoldOp::LessOrEqual => (least(a, 0, b), least(b, 1, a)),
+            FoldOp::Greater => (least(b, 1, a), least(a, 0, b)),
+            FoldOp::GreaterOrEqual => (least(b, 0, a), least(a, 1, b)),
             _ => return None,
         };
         match (holds, fails) {
@@ -81,7 +81,7 @@ impl Fold {
     fn divide(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
         let one = func.syms.int(1);
         let positive = pliant_ops::prove::at_most(func, one, b) == Some(true);
-        if self == Fold::Mod {
+        if self == FoldOp::Mod {
             return positive.then(|| func.syms.floormod(a, b));
         }
         if let (Some(x), Some(y)) = (func.syms.as_int(a), func.syms.as_int(b)) {
@@ -106,7 +106,13 @@ impl Fold {
     fn is_predicate(self) -> bool {
         !matches!(
             self,
-            Fold::Add | Fold::Sub | Fold::Mul | Fold::Div | Fold::Mod | Fold::Min | Fold::Max
+            FoldOp::Add
+                | FoldOp::Sub
+                | FoldOp::Mul
+                | FoldOp::Div
+                | FoldOp::Mod
+                | FoldOp::Min
+                | FoldOp::Max
         )
     }
 }
@@ -114,7 +120,7 @@ impl Fold {
 /// Applies the operator elementwise with broadcasting. `None` if an element cannot be expressed.
 pub(crate) fn binary(
     func: &mut Function,
-    op: Fold,
+    op: FoldOp,
     a: &SymTensor,
     b: &SymTensor,
 ) -> Option<SymTensor> {

@@ -1,36 +1,36 @@
-//! [`Relation`]: the meaning of a condition on sizes for its symbols.
+//! [`SizeRelation`]: the meaning of a condition on sizes for its symbols.
 
 use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
 
 /// Large sizes that are divisible by all small numbers, to test whether a condition holds for large
 /// sizes. The first exceeds the sizes in models by far; the others are for powers, which would
 /// overflow 64 bits.
-const LARGE: [i64; 4] = [(1 << 20) * 243 * 125 * 49 * 11 * 13, 720_720, 55_440, 5_040];
+const LARGE_SIZES: [i64; 4] = [(1 << 20) * 243 * 125 * 49 * 11 * 13, 720_720, 55_440, 5_040];
 
 /// The number of sizes tested from the minimum on.
-const NEAR: i64 = 1024;
+const TESTED_SIZES: i64 = 1024;
 
 /// Up to this number of possible sizes are few: as many as the division by a window may leave.
-const FEW: usize = 64;
+const MAX_FEW_SIZES: usize = 64;
 
 /// A conjunct of a condition that must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Relation {
+pub(crate) enum SizeRelation {
     /// A term has one of these values.
-    Is(Sym, Vec<i64>),
+    OneOf(Sym, Vec<i64>),
     /// Two terms are equal.
-    Same(Sym, Sym),
+    Equal(Sym, Sym),
     /// Any other predicate.
-    Holds(Sym),
+    Predicate(Sym),
 }
 
-impl Relation {
+impl SizeRelation {
     /// The symbols in the relation.
     pub fn symbols(&self, syms: &SymArena) -> Vec<SymVar> {
         let mut vars = Vec::new();
         let terms = match self {
-            Relation::Is(term, _) | Relation::Holds(term) => vec![*term],
-            Relation::Same(a, b) => vec![*a, *b],
+            SizeRelation::OneOf(term, _) | SizeRelation::Predicate(term) => vec![*term],
+            SizeRelation::Equal(a, b) => vec![*a, *b],
         };
         for var in terms.into_iter().flat_map(|t| syms.free_vars(t)) {
             if !vars.contains(&var) {
@@ -43,12 +43,12 @@ impl Relation {
     /// The relation in words, phrased as a requirement.
     pub fn text(&self, syms: &SymArena) -> String {
         match self {
-            Relation::Is(term, values) => {
+            SizeRelation::OneOf(term, values) => {
                 let values: Vec<String> = values.iter().map(i64::to_string).collect();
                 format!("{} to be {}", syms.display(*term), values.join(" or "))
             }
-            Relation::Same(a, b) => format!("{} to be {}", syms.display(*a), syms.display(*b)),
-            Relation::Holds(cond) => match syms.kind(*cond) {
+            SizeRelation::Equal(a, b) => format!("{} to be {}", syms.display(*a), syms.display(*b)),
+            SizeRelation::Predicate(cond) => match syms.kind(*cond) {
                 SymKind::Or(parts) => {
                     let parts: Vec<String> =
                         parts.iter().map(|&p| syms.display(p).to_string()).collect();
@@ -66,9 +66,9 @@ impl Relation {
             [_] => {
                 let at = |size: i64| self.holds_at(syms, size);
                 let from = |&size: &i64| (size..size + 8).map(at).collect::<Option<Vec<bool>>>();
-                let far = LARGE.iter().find_map(from);
+                let far = LARGE_SIZES.iter().find_map(from);
                 let least = least.unwrap_or(0).max(0);
-                let end = least.saturating_add(NEAR);
+                let end = least.saturating_add(TESTED_SIZES);
                 // A range that is not tested completely may contain other sizes.
                 let whole = most.is_some_and(|most| most <= end);
                 if !whole && far.is_none_or(|far| far.contains(&true)) {
@@ -76,12 +76,13 @@ impl Relation {
                 }
                 let end = most.map_or(end, |most| most.min(end));
                 let near = (least..=end).filter(|&size| at(size) == Some(true)).count();
-                let few = if matches!(self, Relation::Holds(_)) { 1 } else { FEW };
+                let few =
+                    if matches!(self, SizeRelation::Predicate(_)) { 1 } else { MAX_FEW_SIZES };
                 // If the range itself is small, it may contain few sizes.
                 near <= few && (near <= 1 || near as i64 * 2 <= end - least + 1)
             }
             _ => match self {
-                Relation::Is(term, _) => grows(syms, *term),
+                SizeRelation::OneOf(term, _) => grows(syms, *term),
                 _ => false,
             },
         }
@@ -92,15 +93,15 @@ impl Relation {
     fn holds_at(&self, syms: &SymArena, size: i64) -> Option<bool> {
         let value = |term: Sym| syms.evaluate(term, &|_| Some(size)).ok();
         Some(match self {
-            Relation::Is(term, values) => values.contains(&value(*term)?),
-            Relation::Same(a, b) => value(*a)? == value(*b)?,
-            Relation::Holds(cond) => value(*cond)? != 0,
+            SizeRelation::OneOf(term, values) => values.contains(&value(*term)?),
+            SizeRelation::Equal(a, b) => value(*a)? == value(*b)?,
+            SizeRelation::Predicate(cond) => value(*cond)? != 0,
         })
     }
 
     /// The minimum and the maximum size of a symbol that a comparison with a constant allows.
     pub fn bound(&self, syms: &mut SymArena) -> Option<(SymVar, Option<i64>, Option<i64>)> {
-        let Relation::Holds(cond) = *self else { return None };
+        let SizeRelation::Predicate(cond) = *self else { return None };
         let SymKind::Cmp(op, a, b) = syms.kind(cond) else { return None };
         let less: i64 = match op {
             CmpOp::Le => 0,
@@ -139,32 +140,32 @@ pub(crate) fn grows(syms: &SymArena, term: Sym) -> bool {
 }
 
 /// Splits a condition into its conjuncts.
-pub(crate) fn relations(syms: &mut SymArena, cond: Sym) -> Vec<Relation> {
+pub(crate) fn relations(syms: &mut SymArena, cond: Sym) -> Vec<SizeRelation> {
     let mut list = Vec::new();
     let mut pending = vec![cond];
     while let Some(cond) = pending.pop() {
         match syms.kind(cond) {
             SymKind::And(parts) => pending.extend(parts.iter().rev()),
             SymKind::Cmp(CmpOp::Eq, a, b) => {
-                list.push(equation(syms, a, b).unwrap_or(Relation::Holds(cond)));
+                list.push(equation(syms, a, b).unwrap_or(SizeRelation::Predicate(cond)));
             }
             SymKind::Or(parts) => {
                 let parts = parts.to_vec();
-                list.push(one_of(syms, &parts).unwrap_or(Relation::Holds(cond)));
+                list.push(one_of(syms, &parts).unwrap_or(SizeRelation::Predicate(cond)));
             }
             SymKind::Int(_) => {}
-            _ => list.push(Relation::Holds(cond)),
+            _ => list.push(SizeRelation::Predicate(cond)),
         }
     }
     list
 }
 
 /// Combines alternatives that are all values of the same term.
-fn one_of(syms: &mut SymArena, parts: &[Sym]) -> Option<Relation> {
+fn one_of(syms: &mut SymArena, parts: &[Sym]) -> Option<SizeRelation> {
     let mut all: Option<(Sym, Vec<i64>)> = None;
     for &part in parts {
         let SymKind::Cmp(CmpOp::Eq, a, b) = syms.kind(part) else { return None };
-        let Relation::Is(term, values) = equation(syms, a, b)? else { return None };
+        let SizeRelation::OneOf(term, values) = equation(syms, a, b)? else { return None };
         match &mut all {
             None => all = Some((term, values)),
             Some((known, list)) if *known == term => list.extend(values),
@@ -174,11 +175,11 @@ fn one_of(syms: &mut SymArena, parts: &[Sym]) -> Option<Relation> {
     let (term, mut values) = all?;
     values.sort_unstable();
     values.dedup();
-    Some(Relation::Is(term, values))
+    Some(SizeRelation::OneOf(term, values))
 }
 
 /// The equation of two terms, after cancelling common summands.
-fn equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<Relation> {
+fn equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelation> {
     let difference = syms.sub(a, b);
     let (terms, constant) = match syms.kind(difference) {
         SymKind::Sum { terms, constant } => (terms.to_vec(), constant),
@@ -199,8 +200,8 @@ fn equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<Relation> {
     };
     let (more, less) = (side(true), side(false));
     Some(match (more, less) {
-        (Some(term), None) => Relation::Is(term, vec![constant.checked_neg()?]),
-        (None, Some(term)) => Relation::Is(term, vec![constant]),
+        (Some(term), None) => SizeRelation::OneOf(term, vec![constant.checked_neg()?]),
+        (None, Some(term)) => SizeRelation::OneOf(term, vec![constant]),
         (Some(more), Some(less)) => {
             let constant = syms.int(constant);
             let zero = syms.int(0);
@@ -209,8 +210,8 @@ fn equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<Relation> {
                 if positive { (constant, zero) } else { (zero, syms.neg(constant)) };
             let (more, less) = (syms.add(more, to_more), syms.add(less, to_less));
             match syms.as_var(less) {
-                Some(_) if syms.as_var(more).is_none() => Relation::Same(less, more),
-                _ => Relation::Same(more, less),
+                Some(_) if syms.as_var(more).is_none() => SizeRelation::Equal(less, more),
+                _ => SizeRelation::Equal(more, less),
             }
         }
         (None, None) => return None,

@@ -7,13 +7,11 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_tensor::Tensor;
 
 use crate::error::Problem;
-use crate::node::Node;
+use crate::node::{ExprResult, Node};
 use crate::proto::tensor_proto::DataType;
 
-type Made = Result<Expr, Problem>;
-
 /// The format of a narrow float type.
-struct Format {
+struct FloatFormat {
     bits: u32,
     mantissa: u32,
     bias: i32,
@@ -25,9 +23,9 @@ struct Format {
     no_minus_zero: bool,
 }
 
-fn format(ty: DataType) -> Option<Format> {
+fn format(ty: DataType) -> Option<FloatFormat> {
     let of = |bits, mantissa, bias, largest, nan, no_minus_zero| {
-        Some(Format { bits, mantissa, bias, largest, nan, no_minus_zero })
+        Some(FloatFormat { bits, mantissa, bias, largest, nan, no_minus_zero })
     };
     match ty {
         DataType::Float8e4m3fn => of(8, 3, 7, 0x7e, Some(0x7f), false),
@@ -63,7 +61,7 @@ pub(crate) fn is_float(ty: DataType) -> bool {
 
 /// Whether an operator only moves the elements of its inputs.
 pub(crate) fn moves(operator: &str) -> bool {
-    const MOVING: &[&str] = &[
+    const DATA_MOVEMENT_OPERATORS: &[&str] = &[
         "Concat",
         "DepthToSpace",
         "Expand",
@@ -83,10 +81,10 @@ pub(crate) fn moves(operator: &str) -> bool {
         "Transpose",
         "Unsqueeze",
     ];
-    MOVING.binary_search(&operator).is_ok()
+    DATA_MOVEMENT_OPERATORS.binary_search(&operator).is_ok()
 }
 
-impl Format {
+impl FloatFormat {
     /// The number that a bit pattern represents.
     fn value(&self, code: u8) -> f32 {
         let sign = 1u8 << (self.bits - 1);
@@ -129,14 +127,14 @@ impl Format {
     }
 }
 
-fn vector(n: &mut Node<'_, '_>, values: &[f32]) -> Made {
+fn vector(n: &mut Node<'_, '_>, values: &[f32]) -> ExprResult {
     let tensor = Tensor::from_slice(&[values.len() as i64], values);
     let tensor = tensor.map_err(|e| Problem::invalid(e.to_string()))?;
     Ok(n.im.constant(&tensor))
 }
 
 /// Converts bit patterns to float32.
-pub(crate) fn decoded(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> Made {
+pub(crate) fn decoded(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> ExprResult {
     let values: Vec<f32> = match format(ty) {
         Some(format) => (0..=u8::MAX >> (8 - format.bits)).map(|c| format.value(c)).collect(),
         None => (0..=u8::MAX)
@@ -149,7 +147,7 @@ pub(crate) fn decoded(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> Made {
 }
 
 /// Converts numbers to a narrow type.
-pub(crate) fn encoded(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool) -> Made {
+pub(crate) fn encoded(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool) -> ExprResult {
     if let Some((bits, signed)) = integer(ty) {
         return wrapped(n, x, bits, signed);
     }
@@ -161,7 +159,7 @@ pub(crate) fn encoded(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: boo
 }
 
 /// The lowest bits of integers.
-fn wrapped(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> Made {
+fn wrapped(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> ExprResult {
     let to = if signed { DType::Int8 } else { DType::UInt8 };
     let x = n.cast(x, DType::Int32)?;
     let half = n.scalar(if signed { 1i32 << (bits - 1) } else { 0 })?;
@@ -173,7 +171,7 @@ fn wrapped(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> Made {
 }
 
 /// For each element, the number of boundaries below it (or, with `right`, at most it) as int32.
-fn steps(n: &mut Node<'_, '_>, x: Expr, boundaries: &[f32], right: bool) -> Made {
+fn steps(n: &mut Node<'_, '_>, x: Expr, boundaries: &[f32], right: bool) -> ExprResult {
     let boundaries = vector(n, boundaries)?;
     let attrs = Attrs::default()
         .with("out_int32", AttrValue::Bool(true))
@@ -181,7 +179,7 @@ fn steps(n: &mut Node<'_, '_>, x: Expr, boundaries: &[f32], right: bool) -> Made
     n.op_with("relax.bucketize", &[x, boundaries], attrs)
 }
 
-fn float_codes(n: &mut Node<'_, '_>, format: &Format, x: Expr, saturate: bool) -> Made {
+fn float_codes(n: &mut Node<'_, '_>, format: &FloatFormat, x: Expr, saturate: bool) -> ExprResult {
     let size = n.op("relax.abs", &[x])?;
     let code = steps(n, size, &format.boundaries(saturate), false)?;
     let (zero, one) = (n.number(0.0, DType::Float32)?, n.number(1.0, DType::Float32)?);
@@ -211,7 +209,7 @@ fn float_codes(n: &mut Node<'_, '_>, format: &Format, x: Expr, saturate: bool) -
 }
 
 /// Converts to a power-of-2 type: computes the exponent, rounded according to the node's attribute.
-fn exponents(n: &mut Node<'_, '_>, x: Expr) -> Made {
+fn exponents(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let mode = n.attrs().choice("round_mode", &["up", "down", "nearest"])?;
     let power = |c: i32, factor: f64| (2f64.powi(c - 127) * factor) as f32;
     let (boundaries, right): (Vec<f32>, bool) = match mode {

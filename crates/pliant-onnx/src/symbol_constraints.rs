@@ -1,4 +1,4 @@
-//! [`Watch`]: the constraints that a program imposes on the symbols of its inputs.
+//! [`SymbolConstraints`]: the constraints that a program imposes on the symbols of its inputs.
 //!
 //! A declared symbol must remain dynamic. All size checks of the program are collected during the
 //! import: [`pliant_ops::size_checks`] returns those of operator calls, and converters add their
@@ -13,20 +13,20 @@ use pliant_ir::relax::{Expr, Function};
 use pliant_sym::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::dim_symbols::Symbols;
+use crate::dim_symbols::DimSymbols;
 use crate::shape_contract::{
-    Branch, Constraint, Declared, DynamicDim, ShapeReport, SymbolInfo, Within,
+    Branch, Constraint, ControlContext, DeclaredBy, DynamicDim, ShapeReport, SymbolInfo,
 };
-use crate::size_relation::{Relation, relations};
+use crate::size_relation::{SizeRelation, relations};
 use crate::value_origins::{Origin, Origins};
 
 /// The constraints collected while nodes are converted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct SymbolConstraints {
     symbols: FxHashMap<SymVar, usize>,
     pub(crate) report: ShapeReport,
     /// The conditions that the program will check, with their nodes and control flow.
-    asked: Vec<(Sym, Origin, Within)>,
+    asked: Vec<(Sym, Origin, ControlContext)>,
     /// The number of enclosing graphs.
     pub(crate) inside: usize,
     /// The enclosing branches, outermost first.
@@ -36,7 +36,7 @@ pub(crate) struct Watch {
     pub(crate) ranges: Vec<(Sym, DynamicDim)>,
 }
 
-impl Watch {
+impl SymbolConstraints {
     /// Registers a dim of an input. Its symbols are tracked from now on. `given` is the user's
     /// declaration, and `named` tells whether the file or the user names the dim.
     pub(crate) fn input(
@@ -44,8 +44,8 @@ impl Watch {
         func: &Function,
         (input, axis): (&str, usize),
         dim: Sym,
-        (given, named): (Option<&DynamicDim>, Declared),
-        known: &Symbols,
+        (given, named): (Option<&DynamicDim>, DeclaredBy),
+        known: &DimSymbols,
     ) {
         if let Some(given) = given.filter(|g| g.min.is_some() || g.max.is_some()) {
             let name = Some(func.syms.display(dim).to_string());
@@ -63,13 +63,13 @@ impl Watch {
                     name: whole.map_or(name, |(whole, _)| whole.to_owned()),
                     range: (None, None),
                     places: Vec::new(),
-                    declared: Declared::No,
+                    declared: DeclaredBy::Nobody,
                 });
                 self.report.symbols.len() - 1
             });
             let info = &mut self.report.symbols[at];
             info.places.push((input.into(), axis));
-            let said = if given.is_some() { Declared::User } else { named };
+            let said = if given.is_some() { DeclaredBy::User } else { named };
             if !alone {
                 continue;
             }
@@ -112,7 +112,8 @@ impl Watch {
         // Sizes computed at run time may have any value.
         let known = !vars.is_empty() && vars.iter().all(|v| self.symbols.contains_key(v));
         if known && self.seen.insert((cond, node)) {
-            let within = Within { perhaps: self.inside > 0, branches: self.branches.clone() };
+            let within =
+                ControlContext { perhaps: self.inside > 0, branches: self.branches.clone() };
             self.asked.push((cond, node, within));
         }
     }
@@ -122,7 +123,7 @@ impl Watch {
     }
 
     /// Analyses all constraints together.
-    pub(crate) fn settle(&mut self, func: &mut Function, origins: &Origins, symbols: &Symbols) {
+    pub(crate) fn settle(&mut self, func: &mut Function, origins: &Origins, symbols: &DimSymbols) {
         let mut told: FxHashSet<(String, String)> = FxHashSet::default();
         for (cond, node, within) in std::mem::take(&mut self.asked) {
             for relation in relations(&mut func.syms, cond) {
@@ -134,7 +135,7 @@ impl Watch {
                 let vars = relation.symbols(&func.syms);
                 let watched = |v: SymVar| self.symbols.contains_key(&v);
                 let (path, chain) = match &relation {
-                    Relation::Is(_, values) => (
+                    SizeRelation::OneOf(_, values) => (
                         vars.first().map_or_else(Vec::new, |&v| origins.path_of(node, v)),
                         origins.source_of(node, values, &watched),
                     ),

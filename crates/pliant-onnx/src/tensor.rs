@@ -243,13 +243,13 @@ fn external_bytes(
             map.len()
         ));
     };
-    Ok(Bytes::from_owner(Shared(map)).slice(start..end as usize))
+    Ok(Bytes::from_owner(MappedBytes(map)).slice(start..end as usize))
 }
 
 /// A shared mapping as an owner of bytes.
-struct Shared(crate::model::SharedMap);
+struct MappedBytes(crate::model::SharedMap);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for MappedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! [`Refusal`]: collects the unsupported features that a node uses, and reports them together.
+//! [`UnsupportedFeatures`]: collects the unsupported features that a node uses, and reports them together.
 //! Ignoring them would produce wrong results.
 
 use crate::error::Problem;
@@ -6,9 +6,9 @@ use crate::node::Node;
 
 /// The unsupported features found so far.
 #[derive(Debug, Default)]
-pub(crate) struct Refusal(Vec<String>);
+pub(crate) struct UnsupportedFeatures(Vec<String>);
 
-impl Refusal {
+impl UnsupportedFeatures {
     /// Adds a feature.
     #[must_use]
     pub fn of(mut self, what: impl Into<String>) -> Self {

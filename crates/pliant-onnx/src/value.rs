@@ -5,9 +5,9 @@ use pliant_ir::relax::Expr;
 use pliant_sym::{Sym, SymArena};
 use pliant_tensor::Tensor;
 
-use crate::object_type::Kind;
+use crate::object_type::ObjectType;
 use crate::proto::tensor_proto::DataType;
-use crate::rational_dims::Ratios;
+use crate::rational_dims::RationalTensor;
 
 /// The value of a name. Constants and shape computations are only converted to tensors of the
 /// program when a node needs that.
@@ -19,19 +19,19 @@ pub enum Value {
     Const(Tensor),
     /// A shape computation: a small integer or bool tensor whose elements are known as symbolic
     /// terms.
-    Syms(SymTensor),
+    Symbolic(SymTensor),
     /// A small float tensor that is computed from sizes.
-    Ratios(Ratios),
+    Rational(RationalTensor),
     /// A tensor of a narrow element type (4-bit integers, 8-bit floats), with the value that
     /// represents it.
-    Coded(DataType, Box<Value>),
+    Narrow(DataType, Box<Value>),
     /// An optional input that is absent, or an optional without a value.
     Absent,
     /// A sequence of known length.
     Sequence(Vec<Value>),
     /// A sequence of unknown length, an optional that may be empty, or an internal value: a dynamic
     /// object.
-    Object(Expr, Kind),
+    Object(Expr, ObjectType),
     /// The result of a node that could not be imported. Its consumers are not reported.
     Failed,
 }
@@ -44,7 +44,7 @@ impl From<Expr> for Value {
 
 impl From<SymTensor> for Value {
     fn from(t: SymTensor) -> Self {
-        Value::Syms(t)
+        Value::Symbolic(t)
     }
 }
 

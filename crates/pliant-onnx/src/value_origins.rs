@@ -11,7 +11,7 @@ use crate::proto::NodeProto;
 use crate::value::Value;
 
 /// Maximum number of steps of a path in messages.
-const STEPS: usize = 8;
+const MAX_STEPS: usize = 8;
 
 /// The origin of a value, as an index into [`Origins`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub(crate) struct Origin(u32);
 
 /// An input, an initializer or a node.
 #[derive(Debug, Default)]
-pub(crate) struct Source {
+pub(crate) struct ValueSource {
     /// The label in messages.
     pub label: String,
     /// The operator with its domain; empty if it is not a node.
@@ -36,34 +36,34 @@ pub(crate) struct Source {
 /// All origins. The first one stands for values without an origin.
 #[derive(Debug)]
 pub(crate) struct Origins {
-    list: Vec<Source>,
+    list: Vec<ValueSource>,
 }
 
 impl Default for Origins {
     fn default() -> Self {
-        Origins { list: vec![Source::default()] }
+        Origins { list: vec![ValueSource::default()] }
     }
 }
 
 impl Origins {
-    fn add(&mut self, source: Source) -> Origin {
+    fn add(&mut self, source: ValueSource) -> Origin {
         self.list.push(source);
         Origin(self.list.len() as u32 - 1)
     }
 
     /// Adds a value that the file or the user provides under the given name.
     pub fn named(&mut self, name: &str) -> Origin {
-        self.add(Source { label: format!("'{name}'"), ..Source::default() })
+        self.add(ValueSource { label: format!("'{name}'"), ..ValueSource::default() })
     }
 
     /// Adds the results of a node.
     pub fn node(&mut self, node: &NodeProto, inputs: Vec<Origin>) -> Origin {
         let shape_last = matches!(node.op_type(), "Reshape" | "Expand" | "Tile");
         let (label, operator) = (label(node), operator_name(node));
-        self.add(Source { label, operator, inputs, shape_last, ..Source::default() })
+        self.add(ValueSource { label, operator, inputs, shape_last, ..ValueSource::default() })
     }
 
-    pub fn get(&self, at: Origin) -> &Source {
+    pub fn get(&self, at: Origin) -> &ValueSource {
         &self.list[at.0 as usize]
     }
 
@@ -92,18 +92,18 @@ impl Origins {
                     made.sizes.extend(dims.iter().filter_map(|&d| func.syms.as_int(d)));
                 }
             }
-            Value::Syms(t) => {
+            Value::Symbolic(t) => {
                 for &elem in &t.elems {
                     made.symbols.extend(func.syms.free_vars(elem));
                 }
             }
-            Value::Ratios(r) => {
+            Value::Rational(r) => {
                 for &elem in r.over.elems.iter().chain(&r.under.elems) {
                     made.symbols.extend(func.syms.free_vars(elem));
                 }
             }
             Value::Const(t) => made.sizes.extend_from_slice(t.shape()),
-            Value::Coded(_, held) => self.describe(at, func, held),
+            Value::Narrow(_, held) => self.describe(at, func, held),
             Value::Sequence(items) => items.iter().for_each(|v| self.describe(at, func, v)),
             Value::Object(..) | Value::Absent | Value::Failed => {}
         }
@@ -135,7 +135,7 @@ impl Origins {
         let told: Vec<i64> = values.iter().copied().filter(|&v| v != 1 || !many).collect();
         let free = |i: Origin| !self.get(i).symbols.iter().any(|&v| watched(v));
         let mut at = node;
-        while chain.len() < STEPS {
+        while chain.len() < MAX_STEPS {
             let (here, made) = (at, self.get(at));
             let before = move |i: &&Origin| i.0 != 0 && **i != here;
             let has = |i: &&Origin| told.iter().any(|v| self.get(**i).sizes.contains(v));

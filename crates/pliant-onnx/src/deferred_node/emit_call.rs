@@ -6,7 +6,7 @@ use pliant_sym::Sym;
 use rustc_hash::FxHashSet;
 
 use super::infer_results::{PartialType, result_types};
-use super::{NodeAtRun, initializer};
+use super::{DeferredNode, initializer};
 use crate::error::{Problem, ProblemKind};
 use crate::failure_recorder::captured;
 use crate::graph::Importer;
@@ -21,7 +21,7 @@ use crate::value::Value;
 
 /// Constants with at most this many elements are stored in the model of the node; larger ones are
 /// operands.
-const SMALL: usize = 4096;
+const MAX_EMBEDDED_ELEMENTS: usize = 4096;
 
 impl Importer<'_> {
     /// Emits a call that imports the node at run time, because too little is known about its
@@ -50,7 +50,7 @@ impl Importer<'_> {
     fn call_at_run(
         &mut self,
         node: &NodeProto,
-        alone: &NodeAtRun,
+        alone: &DeferredNode,
         operands: &[Value],
         results: &[PartialType],
         typed: bool,
@@ -84,7 +84,7 @@ impl Importer<'_> {
         &mut self,
         node: &NodeProto,
         inputs: &[Value],
-    ) -> Option<(NodeAtRun, Vec<Value>)> {
+    ) -> Option<(DeferredNode, Vec<Value>)> {
         let mut graph = GraphProto { name: Some("node".into()), ..GraphProto::default() };
         let (mut operands, mut seen) = (Vec::new(), FxHashSet::default());
         let own = node.input.iter().cloned().zip(inputs.iter().cloned());
@@ -97,10 +97,10 @@ impl Importer<'_> {
                 continue;
             }
             match &value {
-                Value::Const(t) if t.numel() <= SMALL => {
+                Value::Const(t) if t.numel() <= MAX_EMBEDDED_ELEMENTS => {
                     graph.initializer.push(initializer(&name, t)?);
                 }
-                Value::Const(_) | Value::Syms(_) | Value::Ratios(_) | Value::Expr(_) => {
+                Value::Const(_) | Value::Symbolic(_) | Value::Rational(_) | Value::Expr(_) => {
                     let shape = self.known_of(&value).dims.map(|dims| TensorShapeProto {
                         dim: dims
                             .into_iter()
@@ -123,7 +123,7 @@ impl Importer<'_> {
                     operands.push(value);
                 }
                 Value::Absent => return None,
-                Value::Coded(..) | Value::Sequence(_) | Value::Object(..) | Value::Failed => {
+                Value::Narrow(..) | Value::Sequence(_) | Value::Object(..) | Value::Failed => {
                     return None;
                 }
             }
@@ -137,7 +137,7 @@ impl Importer<'_> {
         let functions = if inner { self.functions_used() } else { Vec::new() };
         let graph = Some(graph);
         let proto = ModelProto { graph, opset_import, functions, ..ModelProto::default() };
-        Some((NodeAtRun { proto }, operands))
+        Some((DeferredNode { proto }, operands))
     }
 
     fn known_of(&self, value: &Value) -> PartialType {
@@ -147,11 +147,11 @@ impl Importer<'_> {
                 dtype: Some(t.dtype()),
                 dims: numbers(&mut t.shape().iter().copied()),
             },
-            Value::Syms(t) => PartialType {
+            Value::Symbolic(t) => PartialType {
                 dtype: Some(t.dtype),
                 dims: numbers(&mut t.shape.iter().map(|&d| d as i64)),
             },
-            Value::Ratios(r) => PartialType {
+            Value::Rational(r) => PartialType {
                 dtype: Some(r.dtype),
                 dims: numbers(&mut r.over.shape.iter().map(|&d| d as i64)),
             },

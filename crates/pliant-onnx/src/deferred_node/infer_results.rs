@@ -4,14 +4,14 @@
 use pliant_ir::DType;
 use pliant_ir::relax::{Type, TypeData};
 
-use super::{Depth, FEW, NodeAtRun, Operand, is_plain_int};
+use super::{DeferredNode, MAX_SPECIALIZED_VALUES, OperandSpec, Specialization, is_plain_int};
 use crate::error::{Problem, ProblemKind};
 
 /// Minimum number of ranks of one operand that must succeed before the results are assumed to be
 /// the same for all combinations with other operands.
-const SURE: usize = 3;
+const MIN_SUCCESSFUL_RANKS: usize = 3;
 /// The ranks that are tried.
-const RANKS: std::ops::RangeInclusive<usize> = 0..=6;
+const TRIED_RANKS: std::ops::RangeInclusive<usize> = 0..=6;
 
 /// The statically known properties of an operand or a result.
 pub(super) struct PartialType {
@@ -30,23 +30,23 @@ impl PartialType {
     }
 
     /// An operand with the known properties, and with the given numbers in place of unknown ones.
-    fn guess(&self, i: usize, rank: usize, depth: Depth, size: i64) -> Operand {
+    fn guess(&self, i: usize, rank: usize, depth: Specialization, size: i64) -> OperandSpec {
         let dtype = self.dtype.unwrap_or(DType::Float32);
         let dims = self.dims.clone().unwrap_or_else(|| vec![None; rank]);
         if !depth.is_exact(i) {
-            return Operand { dtype, dims, values: None };
+            return OperandSpec { dtype, dims, values: None };
         }
         let dims: Vec<i64> = dims.into_iter().map(|d| d.unwrap_or(size)).collect();
         let count = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(usize::try_from(d).ok()?));
-        let few = count.filter(|&count| is_plain_int(dtype) && count <= FEW);
+        let few = count.filter(|&count| is_plain_int(dtype) && count <= MAX_SPECIALIZED_VALUES);
         let values = few.map(|count| vec![size - 1; count]);
-        Operand { dtype, dims: dims.into_iter().map(Some).collect(), values }
+        OperandSpec { dtype, dims: dims.into_iter().map(Some).collect(), values }
     }
 }
 
-impl NodeAtRun {
+impl DeferredNode {
     /// The types of the results for the given operands.
-    fn results(&self, operands: &[Operand]) -> Result<Vec<PartialType>, Problem> {
+    fn results(&self, operands: &[OperandSpec]) -> Result<Vec<PartialType>, Problem> {
         let module = self.import(operands)?;
         let none = || Problem::internal("a node at run time", "there is no function");
         let main = module.get("main").and_then(|f| f.as_relax()).ok_or_else(none)?;
@@ -69,22 +69,22 @@ impl NodeAtRun {
 /// The problem, if the node is unsupported or invalid for all operands. `None` if the only reason
 /// was that too little is known.
 pub(super) fn result_types(
-    alone: &NodeAtRun,
+    alone: &DeferredNode,
     known: &[PartialType],
 ) -> Result<Vec<PartialType>, Option<Problem>> {
     let open: Vec<usize> = (0..known.len()).filter(|&i| known[i].dims.is_none()).collect();
     let mut problems: Vec<(usize, Problem)> = Vec::new();
-    for depth in Depth::EACH {
+    for depth in Specialization::ALL {
         // There are too many combinations of ranks and sizes of several operands.
-        if depth > Depth::Ranks && open.len() > 1 {
+        if depth > Specialization::Ranks && open.len() > 1 {
             break;
         }
-        let sizes = if depth == Depth::Ranks { 1..=1 } else { 1..=4 };
+        let sizes = if depth == Specialization::Ranks { 1..=1 } else { 1..=4 };
         let (mut found, mut fitting): (Option<Vec<PartialType>>, Vec<usize>) = (None, Vec::new());
         for (ranks, size) in ranks(open.len()).flat_map(|r| sizes.clone().map(move |s| (r, s))) {
             let rank = |i: usize| if open.first() == Some(&i) { ranks.0 } else { ranks.1 };
             let guess = |(i, k): (usize, &PartialType)| k.guess(i, rank(i), depth, size);
-            let operands: Vec<Operand> = known.iter().enumerate().map(guess).collect();
+            let operands: Vec<OperandSpec> = known.iter().enumerate().map(guess).collect();
             let results = match alone.results(&operands) {
                 Ok(results) => results,
                 Err(problem) => {
@@ -100,7 +100,7 @@ pub(super) fn result_types(
         }
         let Some(mut found) = found else { continue };
         fitting.dedup();
-        if open.len() > 1 && fitting.len() < SURE {
+        if open.len() > 1 && fitting.len() < MIN_SUCCESSFUL_RANKS {
             // Untried combinations of ranks may have other results.
             found.iter_mut().for_each(|known| known.dims = None);
         }
@@ -130,7 +130,7 @@ pub(super) fn result_types(
 
 /// The ranks to try: for the first operand of unknown rank, and for all others.
 fn ranks(open: usize) -> impl Iterator<Item = (usize, usize)> {
-    let first = if open == 0 { 0..=0 } else { RANKS };
+    let first = if open == 0 { 0..=0 } else { TRIED_RANKS };
     first.flat_map(move |rank| {
         let mut others = vec![rank];
         if open > 1 {

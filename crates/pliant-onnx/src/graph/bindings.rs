@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::{Importer, identifier};
 use crate::error::Problem;
-use crate::node::Node;
+use crate::node::{ExprResult, Node};
 use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{GraphProto, NodeProto, ValueInfoProto};
 use crate::value::Value;
@@ -38,16 +38,12 @@ impl Importer<'_> {
     }
 
     /// Converts an output of the graph to a tensor.
-    pub(super) fn result(
-        &mut self,
-        value: &Value,
-        output: &ValueInfoProto,
-    ) -> Result<Expr, Problem> {
+    pub(super) fn result(&mut self, value: &Value, output: &ValueInfoProto) -> ExprResult {
         let name = output.name();
         let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
         let mut node = Node::new(self, &identity, 1, Vec::new());
         let value = match value {
-            Value::Coded(_, held) => held,
+            Value::Narrow(_, held) => held,
             other => other,
         };
         match value {

@@ -14,7 +14,7 @@ use crate::tensor;
 use crate::value::Value;
 
 /// The element type of a tensor in the file's encoding, and its dims as far as they are constant.
-type Computed = (Option<i32>, Option<Vec<Option<i64>>>);
+type InferredType = (Option<i32>, Option<Vec<Option<i64>>>);
 
 impl Importer<'_> {
     /// An output of a node. If its rank is unknown, the declared rank is used. A contradiction to
@@ -99,19 +99,19 @@ impl Importer<'_> {
             .then(|| format!("is declared as [{}], but is [{}]", dims_text(shape), own.join(", ")))
     }
 
-    fn type_of(&self, value: &Value) -> Option<Computed> {
+    fn type_of(&self, value: &Value) -> Option<InferredType> {
         let numbers = |shape: &[i64]| Some(shape.iter().map(|&d| Some(d)).collect());
         Some(match value {
             Value::Const(t) => (Some(tensor::code(t.dtype()) as i32), numbers(t.shape())),
-            Value::Syms(t) => {
+            Value::Symbolic(t) => {
                 let dims = t.shape.iter().map(|&d| Some(d as i64)).collect();
                 (Some(tensor::code(t.dtype) as i32), Some(dims))
             }
-            Value::Ratios(r) => {
+            Value::Rational(r) => {
                 let dims = r.over.shape.iter().map(|&d| Some(d as i64)).collect();
                 (Some(tensor::code(r.dtype) as i32), Some(dims))
             }
-            Value::Coded(ty, held) => (Some(*ty as i32), self.type_of(held)?.1),
+            Value::Narrow(ty, held) => (Some(*ty as i32), self.type_of(held)?.1),
             Value::Expr(e) => {
                 let func = self.builder.func();
                 let TypeData::Tensor { shape, dtype, .. } = func.ty(*e) else { return None };

@@ -12,13 +12,13 @@ use crate::dim_symbols::is_name;
 use crate::error::Problem;
 use crate::host;
 use crate::node::Node;
-use crate::object_type::Kind;
+use crate::object_type::ObjectType;
 use crate::proto::tensor_shape_proto::dimension;
 use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{
     GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
-use crate::shape_contract::{Declared, DynamicDim};
+use crate::shape_contract::{DeclaredBy, DynamicDim};
 use crate::subbyte_types::coded;
 use crate::tensor;
 use crate::value::Value;
@@ -102,7 +102,7 @@ impl<'m> Importer<'m> {
         }
         let value = ty.and_then(|ty| self.fed(info.name(), ty, options.dtypes.get(info.name())));
         let value = match (value, element_type(info).and_then(|code| coded(i64::from(code)))) {
-            (Ok(value), Some(ty)) => Value::Coded(ty, Box::new(value)),
+            (Ok(value), Some(ty)) => Value::Narrow(ty, Box::new(value)),
             (Ok(value), None) => value,
             (Err(problem), _) => {
                 self.problems.push(problem);
@@ -120,7 +120,7 @@ impl<'m> Importer<'m> {
         ty: &TypeProto,
         options: &ImportOptions,
     ) -> Result<Value, Problem> {
-        let kind = Kind::declared(ty, &mut self.builder.func_mut().syms);
+        let kind = ObjectType::declared(ty, &mut self.builder.func_mut().syms);
         let kind =
             kind.map_err(|p| Problem { message: format!("input '{name}' {}", p.message), ..p })?;
         if is_named(name, options) {
@@ -291,10 +291,10 @@ impl<'m> Importer<'m> {
             let own = options.shapes.get(name).and_then(|dims| dims.get(axis));
             let named = match (said.get(axis).map(|d| &d.value), own) {
                 (Some(Some(dimension::Value::DimParam(text))), _) if is_name(text) => {
-                    Declared::File
+                    DeclaredBy::File
                 }
-                (_, Some(DimSpec::Name(_))) => Declared::User,
-                _ => Declared::No,
+                (_, Some(DimSpec::Name(_))) => DeclaredBy::User,
+                _ => DeclaredBy::Nobody,
             };
             self.watch.input(func, (name, axis), dim, (given, named), &self.symbols);
         }
@@ -352,10 +352,10 @@ impl<'m> Importer<'m> {
 
 /// Combines the same problem of several initializers, such as a missing data file, into one.
 fn of_all(problem: Problem, names: &[&str]) -> Problem {
-    const NAMED: usize = 3;
-    let (s, some) = (if names.len() == 1 { "" } else { "s" }, names.iter().take(NAMED));
+    const MAX_LISTED: usize = 3;
+    let (s, some) = (if names.len() == 1 { "" } else { "s" }, names.iter().take(MAX_LISTED));
     let quoted: Vec<String> = some.map(|name| format!("'{name}'")).collect();
-    let more = match names.len().saturating_sub(NAMED) {
+    let more = match names.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -367,7 +367,7 @@ fn of_all(problem: Problem, names: &[&str]) -> Problem {
 pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
     let value = Value::Const(tensor);
     match coded(i64::from(proto.data_type())) {
-        Some(ty) => Value::Coded(ty, Box::new(value)),
+        Some(ty) => Value::Narrow(ty, Box::new(value)),
         None => value,
     }
 }

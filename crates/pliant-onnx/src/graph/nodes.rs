@@ -126,7 +126,7 @@ impl<'m> Importer<'m> {
         }
         if function.is_none() && row.is_some() {
             // Data movement operators accept narrow types, whatever their definition says.
-            let small = |v: &&Value| moves(node.op_type()) && matches!(v, Value::Coded(..));
+            let small = |v: &&Value| moves(node.op_type()) && matches!(v, Value::Narrow(..));
             let of = |v: &Value| Some(v).filter(|v| !small(v)).and_then(|v| self.element_type(v));
             let types: Vec<_> = inputs.iter().map(of).collect();
             schema::check_types(node, opset, &types)?;
@@ -143,7 +143,7 @@ impl<'m> Importer<'m> {
         };
         // Data movement operators process the representation of narrow types.
         let small = match inputs.first() {
-            Some(Value::Coded(ty, _)) if moves(node.op_type()) => Some(*ty),
+            Some(Value::Narrow(ty, _)) if moves(node.op_type()) => Some(*ty),
             _ => None,
         };
         let Some(small) = small else {
@@ -155,22 +155,22 @@ impl<'m> Importer<'m> {
             return outcome.or_else(|problem| self.at_run(node, &given, problem));
         };
         let held = inputs.into_iter().map(|v| match v {
-            Value::Coded(_, held) => *held,
+            Value::Narrow(_, held) => *held,
             other => other,
         });
         let outputs = panic_guard::convert(row, &mut Node::new(self, node, opset, held.collect()))?;
-        Ok(outputs.into_iter().map(|v| Value::Coded(small, Box::new(v))).collect())
+        Ok(outputs.into_iter().map(|v| Value::Narrow(small, Box::new(v))).collect())
     }
 
     /// The element type of a tensor, if known.
     fn element_type(&self, value: &Value) -> Option<DataType> {
         let func = self.builder.func();
         let dtype = match value {
-            Value::Coded(ty, _) => return Some(*ty),
+            Value::Narrow(ty, _) => return Some(*ty),
             Value::Expr(e) => func.ty(*e).dtype(),
             Value::Const(t) => Some(t.dtype()),
-            Value::Syms(t) => Some(t.dtype),
-            Value::Ratios(r) => Some(r.dtype),
+            Value::Symbolic(t) => Some(t.dtype),
+            Value::Rational(r) => Some(r.dtype),
             _ => None,
         };
         dtype.map(tensor::code)

@@ -29,9 +29,9 @@ impl Importer<'_> {
                 _ => 0,
             },
             Value::Const(t) => t.ndim(),
-            Value::Syms(t) => t.shape.len(),
-            Value::Ratios(r) => r.over.shape.len(),
-            Value::Coded(_, held) => return self.measured(name, held),
+            Value::Symbolic(t) => t.shape.len(),
+            Value::Rational(r) => r.over.shape.len(),
+            Value::Narrow(_, held) => return self.measured(name, held),
             _ => 0,
         };
         check_rank(rank, &self.limits).map_err(told)

@@ -10,17 +10,17 @@ use super::Importer;
 use crate::value::Value;
 
 /// Terms with more nodes get a symbol.
-const MOST_PARTS: usize = 128;
+const MAX_TERM_NODES: usize = 128;
 
 /// The symbols introduced so far.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct SizeSymbols {
     /// The symbol for each term, and the number of open blocks when it was introduced.
     names: FxHashMap<Sym, (Sym, usize)>,
     blocks: usize,
 }
 
-impl Named {
+impl SizeSymbols {
     fn get(&self, term: Sym) -> Option<Sym> {
         self.names.get(&term).map(|&(name, _)| name)
     }
@@ -44,7 +44,7 @@ impl Importer<'_> {
     }
 
     fn is_large(&self, sym: Sym) -> bool {
-        self.builder.func().syms.written_size(sym, MOST_PARTS) >= MOST_PARTS
+        self.builder.func().syms.written_size(sym, MAX_TERM_NODES) >= MAX_TERM_NODES
     }
 
     /// The new type of a tensor in which large and unknown dims are replaced by symbols; `None` if
@@ -87,7 +87,7 @@ impl Importer<'_> {
 
     /// Replaces large terms in a value by symbols.
     pub(super) fn with_names(&mut self, value: Value, hint: &str) -> Value {
-        let Value::Syms(mut t) = value else { return value };
+        let Value::Symbolic(mut t) = value else { return value };
         for elem in &mut t.elems {
             if self.is_large(*elem) && !self.builder.func().syms.is_predicate(*elem) {
                 *elem = match self.named.get(*elem) {
@@ -96,7 +96,7 @@ impl Importer<'_> {
                 };
             }
         }
-        Value::Syms(t)
+        Value::Symbolic(t)
     }
 
     /// Expresses a number as the difference of two symbols (its positive and its negative part),

@@ -1,4 +1,4 @@
-//! [`Places`]: source locations of bindings, as spans in a text that lists the model's nodes.
+//! [`SourceSpans`]: source locations of bindings, as spans in a text that lists the model's nodes.
 
 use pliant_diag::{FileId, Span};
 use rustc_hash::FxHashMap;
@@ -9,7 +9,7 @@ use crate::proto::NodeProto;
 /// The nodes so far. A node that is converted again, in a loop body or a function, has the same
 /// location.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct SourceSpans {
     /// The file of the spans; without it there are no locations.
     pub file: Option<FileId>,
     /// The labels of the nodes, one per line.
@@ -19,7 +19,7 @@ pub(super) struct Places {
     known: FxHashMap<String, Span>,
 }
 
-impl Places {
+impl SourceSpans {
     /// The location of bindings created for inputs, before any node. Messages about these name the
     /// input.
     pub fn inputs(&mut self) -> Span {

@@ -7,7 +7,7 @@ use pliant_ops::registry;
 use pliant_sym::Sym;
 use pliant_tensor::{Element, Tensor};
 
-use super::Node;
+use super::{ExprResult, Node};
 use crate::error::Problem;
 use crate::value::Value;
 
@@ -16,7 +16,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn op(&mut self, name: &str, args: &[Expr]) -> Result<Expr, Problem> {
+    pub fn op(&mut self, name: &str, args: &[Expr]) -> ExprResult {
         self.op_with(name, args, Attrs::default())
     }
 
@@ -24,7 +24,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn op_with(&mut self, name: &str, args: &[Expr], attrs: Attrs) -> Result<Expr, Problem> {
+    pub fn op_with(&mut self, name: &str, args: &[Expr], attrs: Attrs) -> ExprResult {
         let op = registry().lookup(name).ok_or_else(|| {
             Problem::unsupported(format!("it needs {name}, which this version does not have"))
         })?;
@@ -37,7 +37,7 @@ impl Node<'_, '_> {
     }
 
     /// A scalar constant.
-    pub fn scalar<T: Element>(&mut self, value: T) -> Result<Expr, Problem> {
+    pub fn scalar<T: Element>(&mut self, value: T) -> ExprResult {
         let tensor = Tensor::scalar(value).map_err(|e| Problem::invalid(e.to_string()))?;
         Ok(self.im.constant(&tensor))
     }
@@ -46,7 +46,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If the tensor cannot be created.
-    pub fn number(&mut self, value: f64, dtype: DType) -> Result<Expr, Problem> {
+    pub fn number(&mut self, value: f64, dtype: DType) -> ExprResult {
         let tensor = number(value, dtype).map_err(|e| Problem::invalid(e.to_string()))?;
         Ok(self.im.constant(&tensor))
     }
@@ -55,7 +55,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn cast(&mut self, x: Expr, dtype: DType) -> Result<Expr, Problem> {
+    pub fn cast(&mut self, x: Expr, dtype: DType) -> ExprResult {
         if self.func().ty(x).dtype() == Some(dtype) {
             return Ok(x);
         }
@@ -74,8 +74,8 @@ impl Node<'_, '_> {
     pub fn in_wide(
         &mut self,
         x: Expr,
-        compute: impl FnOnce(&mut Self, Expr) -> Result<Expr, Problem>,
-    ) -> Result<Expr, Problem> {
+        compute: impl FnOnce(&mut Self, Expr) -> ExprResult,
+    ) -> ExprResult {
         let dtype = self.dtype(x)?;
         let wide = self.cast(x, pliant_ops::rules::wide_float(dtype))?;
         let y = compute(self, wide)?;
@@ -86,7 +86,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn reshape(&mut self, x: Expr, dims: &[Sym]) -> Result<Expr, Problem> {
+    pub fn reshape(&mut self, x: Expr, dims: &[Sym]) -> ExprResult {
         if self.func().ty(x).dims() == Some(dims) {
             return Ok(x);
         }
@@ -98,7 +98,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn concat(&mut self, parts: &[Expr], axis: i64) -> Result<Expr, Problem> {
+    pub fn concat(&mut self, parts: &[Expr], axis: i64) -> ExprResult {
         if let [one] = parts {
             return Ok(*one);
         }
@@ -110,7 +110,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn permute(&mut self, x: Expr, axes: &[usize]) -> Result<Expr, Problem> {
+    pub fn permute(&mut self, x: Expr, axes: &[usize]) -> ExprResult {
         if axes.iter().enumerate().all(|(i, &a)| i == a) {
             return Ok(x);
         }

@@ -6,14 +6,14 @@ use pliant_ir::relax::Expr;
 use super::{OnnxOp, op};
 use crate::error::Problem;
 use crate::host;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::subbyte_types::{coded, is_float};
 use crate::tensor;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("BitCast", bit_cast), op("Det", det)];
 
-fn bit_cast(n: &mut Node<'_, '_>) -> Converted {
+fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
     let to = n.attrs().int("to")?;
     let to = to.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
     // 8-bit floats are represented by their bit patterns.
@@ -34,7 +34,7 @@ fn bit_cast(n: &mut Node<'_, '_>) -> Converted {
     }
     let y = if from == to { x } else { cast_bits(n, x, to)? };
     Ok(vec![match small {
-        Some(ty) => Value::Coded(ty, Box::new(y.into())),
+        Some(ty) => Value::Narrow(ty, Box::new(y.into())),
         None => y.into(),
     }])
 }
@@ -43,7 +43,7 @@ fn narrow(name: &str) -> Problem {
     Problem::unsupported(format!("the bits of elements of {name}"))
 }
 
-fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> Result<Expr, Problem> {
+fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> ExprResult {
     let dims = n.dims(x)?;
     let element = n.func().dtype_value(to);
     let y = n.host(host::BITCAST, &[x, element])?;
@@ -51,7 +51,7 @@ fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> Result<Expr, Problem> 
 }
 
 /// The determinants of the matrices in the last two dims.
-fn det(n: &mut Node<'_, '_>) -> Converted {
+fn det(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
     let [batch @ .., rows, columns] = dims.as_slice() else {

@@ -4,14 +4,14 @@ use pliant_ir::relax::Expr;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
-use crate::shape_folding::{self, Fold};
+use crate::node::{ConvertResult, ExprResult, Node};
+use crate::shape_folding::{self, FoldOp};
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("Clip", clip)];
 
 /// The bounds are attributes before opset 11, and inputs since.
-fn clip(n: &mut Node<'_, '_>) -> Converted {
+fn clip(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some(made) = clip_sizes(n) {
         return Ok(vec![made]);
     }
@@ -33,7 +33,7 @@ pub(super) fn between(
     x: Expr,
     low: Option<Expr>,
     high: Option<Expr>,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let mut y = x;
     if let Some(low) = low {
         y = n.op("relax.maximum", &[y, low])?;
@@ -81,12 +81,12 @@ fn clip_sizes(n: &mut Node<'_, '_>) -> Option<Value> {
         return None;
     }
     let mut t = n.syms(0)?;
-    for (i, fold) in [(1, Fold::Max), (2, Fold::Min)] {
+    for (i, fold) in [(1, FoldOp::Max), (2, FoldOp::Min)] {
         if n.has(i) {
             let bound = n.syms(i)?;
             let shape = t.shape.clone();
             t = shape_folding::binary(n.func(), fold, &t, &bound).filter(|t| t.shape == shape)?;
         }
     }
-    Some(Value::Syms(t))
+    Some(Value::Symbolic(t))
 }

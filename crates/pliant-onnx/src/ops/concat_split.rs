@@ -5,7 +5,7 @@ use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, Node};
 use crate::value::SymTensor;
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -15,7 +15,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Split", split),
 ];
 
-fn concat(n: &mut Node<'_, '_>) -> Converted {
+fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     if n.len() == 0 {
         return Err(Problem::invalid("it has no inputs"));
@@ -46,7 +46,7 @@ fn concat(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// `Split`: into given lengths, or into equal parts (the last may be smaller since opset 18).
-fn split(n: &mut Node<'_, '_>) -> Converted {
+fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
@@ -114,7 +114,7 @@ fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, P
     Ok(lengths)
 }
 
-fn depth_to_space(n: &mut Node<'_, '_>) -> Converted {
+fn depth_to_space(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, [b, c, h, w], k) = blocks(n)?;
     let column_row = n.attrs().choice("mode", &["DCR", "CRD"])? == "CRD";
     let syms = &mut n.func().syms;
@@ -131,7 +131,7 @@ fn depth_to_space(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.reshape(y, &[b, rest, tall, wide])?.into()])
 }
 
-fn space_to_depth(n: &mut Node<'_, '_>) -> Converted {
+fn space_to_depth(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, [b, c, h, w], k) = blocks(n)?;
     let column_row = n.attrs().choice("mode", &["DCR", "CRD"])? == "CRD";
     let syms = &mut n.func().syms;

@@ -7,10 +7,10 @@ use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::proto::tensor_proto::DataType;
-use crate::rational_dims::{self, Ratios, Rounding};
-use crate::shape_folding::{self, Fold};
+use crate::rational_dims::{self, RationalTensor, Rounding};
+use crate::shape_folding::{self, FoldOp};
 use crate::subbyte_types;
 use crate::value::{SymTensor, Value, broadcast_shape};
 
@@ -18,8 +18,8 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Abs", |n| unary(n, "relax.abs")),
     op("Acos", |n| unary(n, "relax.acos")),
     op("Acosh", |n| unary(n, "relax.acosh")),
-    op("Add", |n| binary(n, "relax.add", Some(Fold::Add))),
-    op("And", |n| binary(n, "relax.logical_and", Some(Fold::And))),
+    op("Add", |n| binary(n, "relax.add", Some(FoldOp::Add))),
+    op("And", |n| binary(n, "relax.logical_and", Some(FoldOp::And))),
     op("Asin", |n| unary(n, "relax.asin")),
     op("Asinh", |n| unary(n, "relax.asinh")),
     op("Atan", |n| unary(n, "relax.atan")),
@@ -35,25 +35,25 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Cos", |n| unary(n, "relax.cos")),
     op("Cosh", |n| unary(n, "relax.cosh")),
     op("Div", divide),
-    op("Equal", |n| binary(n, "relax.equal", Some(Fold::Equal))),
+    op("Equal", |n| binary(n, "relax.equal", Some(FoldOp::Equal))),
     op("Erf", |n| unary(n, "relax.erf")),
     op("Exp", |n| unary(n, "relax.exp")),
     op("Floor", |n| rounded(n, "relax.floor", Rounding::Down)),
-    op("Greater", |n| binary(n, "relax.greater", Some(Fold::Greater))),
-    op("GreaterOrEqual", |n| binary(n, "relax.greater_equal", Some(Fold::GreaterOrEqual))),
+    op("Greater", |n| binary(n, "relax.greater", Some(FoldOp::Greater))),
+    op("GreaterOrEqual", |n| binary(n, "relax.greater_equal", Some(FoldOp::GreaterOrEqual))),
     op("IsInf", is_inf),
     op("IsNaN", |n| unary(n, "relax.isnan")),
-    op("Less", |n| binary(n, "relax.less", Some(Fold::Less))),
-    op("LessOrEqual", |n| binary(n, "relax.less_equal", Some(Fold::LessOrEqual))),
+    op("Less", |n| binary(n, "relax.less", Some(FoldOp::Less))),
+    op("LessOrEqual", |n| binary(n, "relax.less_equal", Some(FoldOp::LessOrEqual))),
     op("Log", |n| unary(n, "relax.log")),
-    op("Max", |n| variadic(n, "relax.maximum", Some(Fold::Max))),
+    op("Max", |n| variadic(n, "relax.maximum", Some(FoldOp::Max))),
     op("Mean", mean),
-    op("Min", |n| variadic(n, "relax.minimum", Some(Fold::Min))),
+    op("Min", |n| variadic(n, "relax.minimum", Some(FoldOp::Min))),
     op("Mod", modulo),
-    op("Mul", |n| binary(n, "relax.multiply", Some(Fold::Mul))),
+    op("Mul", |n| binary(n, "relax.multiply", Some(FoldOp::Mul))),
     op("Neg", negate),
     op("Not", not),
-    op("Or", |n| binary(n, "relax.logical_or", Some(Fold::Or))),
+    op("Or", |n| binary(n, "relax.logical_or", Some(FoldOp::Or))),
     op("Pow", power),
     op("Reciprocal", reciprocal),
     op("Round", |n| unary(n, "relax.round")),
@@ -62,31 +62,31 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Sin", |n| unary(n, "relax.sin")),
     op("Sinh", |n| unary(n, "relax.sinh")),
     op("Sqrt", |n| unary(n, "relax.sqrt")),
-    op("Sub", |n| binary(n, "relax.subtract", Some(Fold::Sub))),
-    op("Sum", |n| variadic(n, "relax.add", Some(Fold::Add))),
+    op("Sub", |n| binary(n, "relax.subtract", Some(FoldOp::Sub))),
+    op("Sum", |n| variadic(n, "relax.add", Some(FoldOp::Add))),
     op("Tan", |n| unary(n, "relax.tan")),
     op("Tanh", |n| unary(n, "relax.tanh")),
     op("Where", select),
     op("Xor", |n| binary(n, "relax.logical_xor", None)),
 ];
 
-fn unary(n: &mut Node<'_, '_>, op: &str) -> Converted {
+fn unary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let x = n.tensor(0)?;
     Ok(vec![n.op(op, &[x])?.into()])
 }
 
 /// `Floor`, `Ceil` and `Round`.
-fn rounded(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> Converted {
-    if let Value::Ratios(r) = n.input(0)
+fn rounded(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
+    if let Value::Rational(r) = n.input(0)
         && let Some(whole) = n.rounded(&r, how)
     {
-        return Ok(vec![Value::Ratios(Ratios::whole(whole, r.dtype, n.func()))]);
+        return Ok(vec![Value::Rational(RationalTensor::whole(whole, r.dtype, n.func()))]);
     }
     unary(n, op)
 }
 
 /// Binary operators with broadcasting. Shape computations are folded.
-fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
+fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if let Some(fold) = fold
         && let Some(folded) = folded(n, fold)?
     {
@@ -96,7 +96,7 @@ fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
     Ok(vec![n.op(op, &[a, b])?.into()])
 }
 
-fn folded(n: &mut Node<'_, '_>, fold: Fold) -> Result<Option<Value>, Problem> {
+fn folded(n: &mut Node<'_, '_>, fold: FoldOp) -> Result<Option<Value>, Problem> {
     if let Some(made) = n.folded_ratios(fold) {
         return Ok(Some(made));
     }
@@ -107,14 +107,14 @@ fn folded(n: &mut Node<'_, '_>, fold: Fold) -> Result<Option<Value>, Problem> {
     }
 }
 
-fn folded_all(n: &mut Node<'_, '_>, fold: Fold) -> Option<SymTensor> {
+fn folded_all(n: &mut Node<'_, '_>, fold: FoldOp) -> Option<SymTensor> {
     let mut all = (0..n.len()).map(|i| n.syms(i)).collect::<Option<Vec<_>>>()?.into_iter();
     let first = all.next()?;
     all.try_fold(first, |a, b| shape_folding::binary(n.func(), fold, &a, &b))
 }
 
 /// Operators with any number of inputs, applied from left to right.
-fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
+fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if n.len() == 2 {
         return binary(n, op, fold);
     }
@@ -124,13 +124,13 @@ fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
     Ok(vec![accumulate(n, op)?.into()])
 }
 
-fn accumulate(n: &mut Node<'_, '_>, op: &str) -> Result<Expr, Problem> {
+fn accumulate(n: &mut Node<'_, '_>, op: &str) -> ExprResult {
     let mut inputs = n.tensors()?.into_iter();
     let first = inputs.next().ok_or_else(|| Problem::invalid("it has no inputs"))?;
     inputs.try_fold(first, |sum, x| n.op(op, &[sum, x]))
 }
 
-fn mean(n: &mut Node<'_, '_>) -> Converted {
+fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut inputs = n.tensors()?;
     let first = *inputs.first().ok_or_else(|| Problem::invalid("it has no inputs"))?;
     let own = n.dtype(first)?;
@@ -146,8 +146,8 @@ fn mean(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Integer division rounds towards zero.
-fn divide(n: &mut Node<'_, '_>) -> Converted {
-    if let Some(folded) = folded(n, Fold::Div)? {
+fn divide(n: &mut Node<'_, '_>) -> ConvertResult {
+    if let Some(folded) = folded(n, FoldOp::Div)? {
         return Ok(vec![folded]);
     }
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
@@ -155,9 +155,9 @@ fn divide(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// With `fmod = 1` the remainder has the sign of the dividend, else that of the divisor.
-fn modulo(n: &mut Node<'_, '_>) -> Converted {
+fn modulo(n: &mut Node<'_, '_>) -> ConvertResult {
     let truncated = n.attrs().int("fmod")?.unwrap_or(0) != 0;
-    if !truncated && let Some(folded) = folded(n, Fold::Mod)? {
+    if !truncated && let Some(folded) = folded(n, FoldOp::Mod)? {
         return Ok(vec![folded]);
     }
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
@@ -175,7 +175,7 @@ fn modulo(n: &mut Node<'_, '_>) -> Converted {
 
 /// The remainder with the sign of the dividend. The remainder of the magnitudes is exact, because
 /// it needs no correction by the divisor.
-fn rest_of_floats(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> Result<Expr, Problem> {
+fn rest_of_floats(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> ExprResult {
     let dtype = n.dtype(a)?;
     let (long, by) = (n.op("relax.abs", &[a])?, n.op("relax.abs", &[b])?);
     let rest = n.op("relax.floor_mod", &[long, by])?;
@@ -184,7 +184,7 @@ fn rest_of_floats(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> Result<Expr, Proble
     n.op("relax.where", &[negative, minus, rest])
 }
 
-fn power(n: &mut Node<'_, '_>) -> Converted {
+fn power(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some(made) = power_of_sizes(n) {
         return Ok(vec![n.within_type(made)?.into()]);
     }
@@ -240,14 +240,14 @@ fn power_of_sizes(n: &mut Node<'_, '_>) -> Option<SymTensor> {
     Some(SymTensor { shape, elems, dtype: t.dtype })
 }
 
-fn reciprocal(n: &mut Node<'_, '_>) -> Converted {
+fn reciprocal(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dtype = n.dtype(x)?;
     let one = n.number(1.0, dtype)?;
     Ok(vec![n.op("relax.divide", &[one, x])?.into()])
 }
 
-fn negate(n: &mut Node<'_, '_>) -> Converted {
+fn negate(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.is_syms(0)
         && let Some(t) = n.syms(0)
     {
@@ -256,7 +256,7 @@ fn negate(n: &mut Node<'_, '_>) -> Converted {
     unary(n, "relax.negative")
 }
 
-fn not(n: &mut Node<'_, '_>) -> Converted {
+fn not(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.is_syms(0)
         && let Some(t) = n.syms(0)
     {
@@ -265,7 +265,7 @@ fn not(n: &mut Node<'_, '_>) -> Converted {
     unary(n, "relax.logical_not")
 }
 
-fn bit_shift(n: &mut Node<'_, '_>) -> Converted {
+fn bit_shift(n: &mut Node<'_, '_>) -> ConvertResult {
     let direction = n.attrs().str("direction")?;
     let op = match direction {
         Some("LEFT") => "relax.left_shift",
@@ -275,7 +275,7 @@ fn bit_shift(n: &mut Node<'_, '_>) -> Converted {
     binary(n, op, None)
 }
 
-fn cast(n: &mut Node<'_, '_>) -> Converted {
+fn cast(n: &mut Node<'_, '_>) -> ConvertResult {
     let code =
         n.attrs().int("to")?.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
     if let Some(small) = subbyte_types::coded(code) {
@@ -284,7 +284,7 @@ fn cast(n: &mut Node<'_, '_>) -> Converted {
     cast_to(n, crate::tensor::element_type(code)?)
 }
 
-fn cast_like(n: &mut Node<'_, '_>) -> Converted {
+fn cast_like(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some((small, _)) = n.coded(1)? {
         return cast_to_small(n, small);
     }
@@ -293,7 +293,7 @@ fn cast_like(n: &mut Node<'_, '_>) -> Converted {
     cast_to(n, to)
 }
 
-fn cast_to(n: &mut Node<'_, '_>, to: DType) -> Converted {
+fn cast_to(n: &mut Node<'_, '_>, to: DType) -> ConvertResult {
     if n.is_syms(0)
         && let Some(t) = n.syms(0)
         && matches!((t.dtype, to), (DType::Int64 | DType::Int32, DType::Int64 | DType::Int32))
@@ -311,20 +311,20 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> Converted {
 /// Sizes as floats, and floats computed from sizes as integers.
 fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     match n.input(0) {
-        Value::Syms(t) if t.dtype != DType::Bool && rational_dims::is_wide(to) => {
-            Some(Value::Ratios(Ratios::whole(t, to, n.func())))
+        Value::Symbolic(t) if t.dtype != DType::Bool && rational_dims::is_wide(to) => {
+            Some(Value::Rational(RationalTensor::whole(t, to, n.func())))
         }
-        Value::Ratios(r) if r.dtype == to => Some(Value::Ratios(r)),
-        Value::Ratios(r) if matches!(to, DType::Int64 | DType::Int32) => {
+        Value::Rational(r) if r.dtype == to => Some(Value::Rational(r)),
+        Value::Rational(r) if matches!(to, DType::Int64 | DType::Int32) => {
             let whole = n.rounded(&r, Rounding::Zero)?;
-            Some(Value::Syms(SymTensor { dtype: to, ..whole }))
+            Some(Value::Symbolic(SymTensor { dtype: to, ..whole }))
         }
         _ => None,
     }
 }
 
 /// Input 0 as numbers of any element type.
-fn numbers(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
+fn numbers(n: &mut Node<'_, '_>) -> ExprResult {
     match n.coded(0)? {
         Some((ty, codes)) if subbyte_types::is_float(ty) => subbyte_types::decoded(n, ty, codes),
         _ => n.tensor(0),
@@ -332,14 +332,14 @@ fn numbers(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
 }
 
 /// Casts to a narrow element type.
-fn cast_to_small(n: &mut Node<'_, '_>, to: DataType) -> Converted {
+fn cast_to_small(n: &mut Node<'_, '_>, to: DataType) -> ConvertResult {
     let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
     let x = numbers(n)?;
     let held = subbyte_types::encoded(n, to, x, saturate)?;
-    Ok(vec![Value::Coded(to, Box::new(held.into()))])
+    Ok(vec![Value::Narrow(to, Box::new(held.into()))])
 }
 
-fn is_inf(n: &mut Node<'_, '_>) -> Converted {
+fn is_inf(n: &mut Node<'_, '_>) -> ConvertResult {
     let positive = n.attrs().int("detect_positive")?.unwrap_or(1) != 0;
     let negative = n.attrs().int("detect_negative")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
@@ -357,7 +357,7 @@ fn is_inf(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.logical_and", &[infinite, side])?.into()])
 }
 
-fn select(n: &mut Node<'_, '_>) -> Converted {
+fn select(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.is_syms(0) || n.is_syms(1) || n.is_syms(2) {
         let parts = (n.syms(0), n.syms(1), n.syms(2));
         if let (Some(c), Some(a), Some(b)) = parts

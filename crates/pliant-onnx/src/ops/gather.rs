@@ -4,7 +4,7 @@ use pliant_ir::{AttrValue, Attrs, DType};
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, Node, ints_attr};
 use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -18,7 +18,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("TensorScatter", tensor_scatter),
 ];
 
-fn gather(n: &mut Node<'_, '_>) -> Converted {
+fn gather(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(0);
     if let Some(part) = gather_syms(n, axis)? {
         return Ok(vec![part]);
@@ -61,7 +61,7 @@ fn gather_syms(n: &mut Node<'_, '_>, axis: i64) -> Result<Option<Value>, Problem
     Ok(Some(taken.into()))
 }
 
-fn gather_elements(n: &mut Node<'_, '_>) -> Converted {
+fn gather_elements(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), rank)?;
@@ -70,7 +70,7 @@ fn gather_elements(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.gather_elements", &[x, indices], attrs)?.into()])
 }
 
-fn gather_nd(n: &mut Node<'_, '_>) -> Converted {
+fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     let batch = n.attrs().int("batch_dims")?.unwrap_or(0);
     let (x, indices) = (n.tensor(0)?, n.tensor(1)?);
     let attrs = ints_attr("batch_dims", batch);
@@ -112,7 +112,7 @@ fn scatter_syms(n: &mut Node<'_, '_>) -> Option<SymTensor> {
     Some(t)
 }
 
-fn scatter_elements(n: &mut Node<'_, '_>) -> Converted {
+fn scatter_elements(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.is_syms(0)
         && n.axis(n.attrs().int("axis")?.unwrap_or(0), 1).is_ok()
         && let Some(t) = scatter_syms(n)
@@ -128,7 +128,7 @@ fn scatter_elements(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.scatter_elements", &[x, indices, updates], attrs)?.into()])
 }
 
-fn scatter_nd(n: &mut Node<'_, '_>) -> Converted {
+fn scatter_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.is_syms(0)
         && n.constant(1).is_some_and(|t| t.shape().last() == Some(&1))
         && let Some(t) = scatter_syms(n)
@@ -151,7 +151,7 @@ fn reduction(n: &Node<'_, '_>) -> Result<AttrValue, Problem> {
 }
 
 /// The slices along an axis, or the elements, for which a condition holds.
-fn compress(n: &mut Node<'_, '_>) -> Converted {
+fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
     let (mut x, cond) = (n.tensor(0)?, n.tensor(1)?);
     let dims = n.dims(x)?;
     let axis = match n.attrs().int("axis")? {
@@ -176,7 +176,7 @@ fn compress(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Writes updates to a cache along an axis, starting at a position per batch element.
-fn tensor_scatter(n: &mut Node<'_, '_>) -> Converted {
+fn tensor_scatter(n: &mut Node<'_, '_>) -> ConvertResult {
     let circular = n.attrs().choice("mode", &["linear", "circular"])? == "circular";
     let (cache, update) = (n.tensor(0)?, n.tensor(1)?);
     let dims = n.dims_from(cache, 2)?;

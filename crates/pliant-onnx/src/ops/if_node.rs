@@ -4,15 +4,15 @@ use pliant_ir::relax::{Expr, Seq};
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node, label};
-use crate::object_type::{Kind, Outside};
+use crate::node::{ConvertResult, Node, label};
+use crate::object_type::{ObjectType, OuterSymbols};
 use crate::proto::GraphProto;
 use crate::shape_contract::Branch;
 
 pub(super) static OPS: &[OnnxOp] = &[op("If", branch)];
 
 /// Both graphs see the names of the enclosing graphs. Their outputs are joined.
-fn branch(n: &mut Node<'_, '_>) -> Converted {
+fn branch(n: &mut Node<'_, '_>) -> ConvertResult {
     let (then, other) = (n.attrs().graph("then_branch")?, n.attrs().graph("else_branch")?);
     let count = n.proto.output.len();
     for (graph, which) in [(then, "then"), (other, "else")] {
@@ -27,7 +27,7 @@ fn branch(n: &mut Node<'_, '_>) -> Converted {
     if let Some([c]) = n.const_ints(0).as_deref() {
         return outputs_of(n, if *c != 0 { then } else { other });
     }
-    let outside = Outside::now(&n.func().syms);
+    let outside = OuterSymbols::now(&n.func().syms);
     let (then, then_kinds) = in_branch(n, true, |n| sequence(n, then))?;
     let (other, other_kinds) = in_branch(n, false, |n| sequence(n, other))?;
     let mut kinds = Vec::with_capacity(count);
@@ -56,7 +56,10 @@ fn in_branch<T>(
 
 /// Converts a graph to a sequence with its result (a tuple if there are several), and returns the
 /// kinds of the outputs.
-fn sequence(n: &mut Node<'_, '_>, graph: &GraphProto) -> Result<((Seq, Expr), Vec<Kind>), Problem> {
+fn sequence(
+    n: &mut Node<'_, '_>,
+    graph: &GraphProto,
+) -> Result<((Seq, Expr), Vec<ObjectType>), Problem> {
     let mut kinds = Vec::new();
     let made = n.sequence(|n| {
         let outputs = outputs_of(n, graph)?;
@@ -75,7 +78,7 @@ fn sequence(n: &mut Node<'_, '_>, graph: &GraphProto) -> Result<((Seq, Expr), Ve
 }
 
 /// Converts a graph at the current position, and returns its outputs.
-fn outputs_of(n: &mut Node<'_, '_>, graph: &GraphProto) -> Converted {
+fn outputs_of(n: &mut Node<'_, '_>, graph: &GraphProto) -> ConvertResult {
     let before = n.im.problem_count();
     n.im.enter();
     let outputs = n.im.graph_outputs(graph);

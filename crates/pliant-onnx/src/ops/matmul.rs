@@ -5,17 +5,17 @@ use pliant_ops::rules::wide_float;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, Node};
 
 pub(super) static OPS: &[OnnxOp] = &[op("Einsum", einsum), op("Gemm", gemm), op("MatMul", matmul)];
 
-fn matmul(n: &mut Node<'_, '_>) -> Converted {
+fn matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let args = [n.tensor(0)?, n.tensor(1)?];
     Ok(vec![n.op("relax.matmul", &args)?.into()])
 }
 
 /// `alpha * A' * B' + beta * C`.
-pub(super) fn gemm(n: &mut Node<'_, '_>) -> Converted {
+pub(super) fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let (alpha, beta) = (attrs.float("alpha")?.unwrap_or(1.0), attrs.float("beta")?.unwrap_or(1.0));
     let flips = [attrs.int("transA")?.unwrap_or(0) != 0, attrs.int("transB")?.unwrap_or(0) != 0];
@@ -62,7 +62,7 @@ pub(super) fn gemm(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.cast(y, own)?.into()])
 }
 
-fn einsum(n: &mut Node<'_, '_>) -> Converted {
+fn einsum(n: &mut Node<'_, '_>) -> ConvertResult {
     let equation = n.attrs().str("equation")?;
     let equation = equation.ok_or_else(|| Problem::attribute("attribute 'equation' is missing"))?;
     let inputs = n.tensors()?;

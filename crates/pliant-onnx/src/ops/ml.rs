@@ -3,7 +3,7 @@
 use pliant_ir::DType;
 
 use super::OnnxOp;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, Node};
 
 const DOMAIN: &str = "ai.onnx.ml";
 
@@ -13,7 +13,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 /// Selects columns by index.
-fn extract(n: &mut Node<'_, '_>) -> Converted {
+fn extract(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, places) = (n.tensor(0)?, n.tensor(1)?);
     let (rank, dims) = (n.rank(x)?, n.dims(places)?);
     let count = n.func().syms.product(dims);
@@ -27,7 +27,7 @@ fn extract(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// 1 above a threshold, else 0.
-fn binarize(n: &mut Node<'_, '_>) -> Converted {
+fn binarize(n: &mut Node<'_, '_>) -> ConvertResult {
     let threshold = n.attrs().float("threshold")?.unwrap_or(0.0);
     let x = n.tensor(0)?;
     let dtype: DType = n.dtype(x)?;

@@ -28,7 +28,7 @@ pub(crate) mod user_ops;
 
 use pliant_diag::suggest::closest as closest_name;
 
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, Node};
 
 /// An operator that the importer supports.
 #[derive(Clone, Copy)]
@@ -38,11 +38,11 @@ pub struct OnnxOp {
     /// The name.
     pub name: &'static str,
     /// Converts a node to its outputs.
-    pub convert: fn(&mut Node<'_, '_>) -> Converted,
+    pub convert: fn(&mut Node<'_, '_>) -> ConvertResult,
 }
 
 /// An operator of ONNX's own domain.
-const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> Converted) -> OnnxOp {
+const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> ConvertResult) -> OnnxOp {
     OnnxOp { domain: "", name, convert }
 }
 

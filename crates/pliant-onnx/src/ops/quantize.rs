@@ -7,7 +7,7 @@ use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::proto::tensor_proto::DataType;
 use crate::subbyte_types;
 use crate::value::Value;
@@ -39,7 +39,7 @@ pub(super) fn saturated(
     zero_point: Option<Expr>,
     dtype: DType,
     (low, high): (f64, f64),
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let wide = n.dtype(x)?;
     let mut y = n.op("relax.round", &[x])?;
     // An integer that 16 bits can represent may not be representable after adding the zero point.
@@ -63,7 +63,7 @@ pub(super) fn spread(
     x: Expr,
     axis: i64,
     block: i64,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     if block < 0 {
         return Err(Problem::attribute("attribute 'block_size' must not be negative"));
     }
@@ -118,29 +118,29 @@ pub(super) fn spread(
 }
 
 /// The type of quantised numbers.
-enum Target {
+enum QuantizedType {
     Plain(DType),
-    Small(DataType),
+    Narrow(DataType),
 }
 
 /// The target type: that of the zero point, else that of an attribute, else uint8.
-fn target(n: &mut Node<'_, '_>) -> Result<Target, Problem> {
+fn target(n: &mut Node<'_, '_>) -> Result<QuantizedType, Problem> {
     if let Some((small, _)) = n.coded(2)? {
-        return Ok(Target::Small(small));
+        return Ok(QuantizedType::Narrow(small));
     }
     if let Some(zero) = n.optional(2)? {
-        return n.dtype(zero).map(Target::Plain);
+        return n.dtype(zero).map(QuantizedType::Plain);
     }
     let Some(code) = n.attrs().int("output_dtype")?.filter(|&code| code != 0) else {
-        return Ok(Target::Plain(DType::UInt8));
+        return Ok(QuantizedType::Plain(DType::UInt8));
     };
     if let Some(small) = subbyte_types::coded(code) {
-        return Ok(Target::Small(small));
+        return Ok(QuantizedType::Narrow(small));
     }
-    crate::tensor::element_type(code).map(Target::Plain)
+    crate::tensor::element_type(code).map(QuantizedType::Plain)
 }
 
-pub(super) fn quantize(n: &mut Node<'_, '_>) -> Converted {
+pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     let block = n.attrs().int("block_size")?.unwrap_or(0);
     let (x, scale) = (n.tensor(0)?, n.tensor(1)?);
@@ -153,36 +153,36 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> Converted {
     let (wider, scale) = (n.cast(x, wide)?, n.cast(scale, wide)?);
     let y = n.op("relax.divide", &[wider, scale])?;
     // Float types have a zero point of 0.
-    if let Target::Small(ty) = target
+    if let QuantizedType::Narrow(ty) = target
         && subbyte_types::is_float(ty)
     {
         let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
         let codes = subbyte_types::encoded(n, ty, y, saturate)?;
-        return Ok(vec![Value::Coded(ty, Box::new(codes.into()))]);
+        return Ok(vec![Value::Narrow(ty, Box::new(codes.into()))]);
     }
     let zero = match n.optional(2)? {
         Some(zero) => Some(spread(n, zero, x, axis, block)?),
         None => None,
     };
     match target {
-        Target::Plain(dtype) => {
+        QuantizedType::Plain(dtype) => {
             let bounds = range(dtype)?;
             Ok(vec![saturated(n, y, zero, dtype, bounds)?.into()])
         }
-        Target::Small(ty) => {
+        QuantizedType::Narrow(ty) => {
             let (bits, signed) = subbyte_types::integer(ty).unwrap_or((8, true));
             let (low, high, held) = match signed {
                 true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1, DType::Int8),
                 false => (0, (1i64 << bits) - 1, DType::UInt8),
             };
             let y = saturated(n, y, zero, held, (low as f64, high as f64))?;
-            Ok(vec![Value::Coded(ty, Box::new(y.into()))])
+            Ok(vec![Value::Narrow(ty, Box::new(y.into()))])
         }
     }
 }
 
 /// Dequantises to the type given by 'output_dtype', else that of the scale.
-pub(super) fn dequantize(n: &mut Node<'_, '_>) -> Converted {
+pub(super) fn dequantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let y = dequantized(n)?;
     let dtype = match n.attrs().int("output_dtype")?.filter(|&code| code != 0) {
         Some(code) => crate::tensor::element_type(code)?,
@@ -196,7 +196,7 @@ pub(super) fn dequantize(n: &mut Node<'_, '_>) -> Converted {
 
 /// The product with the scale, computed at least in float32, because a 16-bit integer may overflow
 /// float16.
-fn dequantized(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
+fn dequantized(n: &mut Node<'_, '_>) -> ExprResult {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     let block = n.attrs().int("block_size")?.unwrap_or(0);
     let scale = n.tensor(1)?;
@@ -223,7 +223,7 @@ fn dequantized(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
 }
 
 /// Computes the scale and zero point for uint8 from the minimum and maximum element, including 0.
-pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> Converted {
+pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (zero, most) = (n.number(0.0, DType::Float32)?, n.number(255.0, DType::Float32)?);
     let (low, high) = (n.op("relax.min", &[x])?, n.op("relax.max", &[x])?);
@@ -247,7 +247,7 @@ pub(super) fn centred(
     x: Expr,
     zero: Option<Expr>,
     axis_from_end: i64,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let wide = n.cast(x, DType::Int32)?;
     let Some(zero) = zero else { return Ok(wide) };
     let zero = n.cast(zero, DType::Int32)?;
@@ -255,7 +255,7 @@ pub(super) fn centred(
     n.op("relax.subtract", &[wide, zero])
 }
 
-fn matmul_integer(n: &mut Node<'_, '_>) -> Converted {
+fn matmul_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
     let (zero_a, zero_b) = (n.optional(2)?, n.optional(3)?);
     let (a, b) = (centred(n, a, zero_a, -2)?, centred(n, b, zero_b, -1)?);
@@ -263,7 +263,7 @@ fn matmul_integer(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// The product of the input scales over the output scale, as float32.
-fn factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> Result<Expr, Problem> {
+fn factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> ExprResult {
     let mut wide = Vec::with_capacity(3);
     for scale in scales {
         wide.push(n.cast(scale, DType::Float32)?);
@@ -272,7 +272,7 @@ fn factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> Result<Expr, Problem> {
     n.op("relax.divide", &[both, wide[2]])
 }
 
-fn qlinear_matmul(n: &mut Node<'_, '_>) -> Converted {
+fn qlinear_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let inputs = n.tensors()?;
     let [a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero] = inputs.as_slice() else {
         return Err(Problem::invalid("it takes 8 inputs"));
@@ -298,7 +298,7 @@ pub(super) fn rescaled(
     sum: Expr,
     scales: [Expr; 3],
     zero: Expr,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let dtype = n.dtype(zero)?;
     let one = n.func().syms.int(1);
     let w_scale = match n.dims(scales[1])?.as_slice() {
@@ -324,7 +324,7 @@ pub(super) fn repeated_to(
     count: Sym,
     axis: usize,
     end: Sym,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let y = repeated(n, x, count, axis)?;
     if n.dims(y)?[axis] == end {
         return Ok(y);
@@ -334,12 +334,7 @@ pub(super) fn repeated_to(
 }
 
 /// Repeats elements along an axis: `0 0 1 1 2 2`.
-pub(super) fn repeated(
-    n: &mut Node<'_, '_>,
-    x: Expr,
-    count: Sym,
-    axis: usize,
-) -> Result<Expr, Problem> {
+pub(super) fn repeated(n: &mut Node<'_, '_>, x: Expr, count: Sym, axis: usize) -> ExprResult {
     if let Some(count) = n.func().syms.as_int(count) {
         let attrs = ints_attr("repeats", count).with("axis", AttrValue::Int(axis as i64));
         return n.op_with("relax.repeat", &[x], attrs);

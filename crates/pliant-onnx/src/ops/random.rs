@@ -2,12 +2,11 @@
 //! numbers. The seed is the attribute, or derived from the output's name if it is absent.
 
 use pliant_ir::DType;
-use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Bernoulli", bernoulli),
@@ -18,8 +17,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("RandomUniformLike", |n| like(n, uniform)),
 ];
 
-type Made = Result<Expr, Problem>;
-type Source = fn(&mut Node<'_, '_>, &[Sym]) -> Made;
+type Distribution = fn(&mut Node<'_, '_>, &[Sym]) -> ExprResult;
 
 fn seed(n: &Node<'_, '_>) -> Result<u32, Problem> {
     // For `Dropout` the seed is an integer, for other operators a float.
@@ -35,7 +33,7 @@ fn seed(n: &Node<'_, '_>) -> Result<u32, Problem> {
 }
 
 /// Uniform numbers in `0 .. 1` as float32, from the upper bits of the hash.
-fn unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> Made {
+fn unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> ExprResult {
     let count = n.func().syms.product(dims.iter().copied());
     let at = n.iota(count)?;
     let mut x = n.cast(at, DType::UInt32)?;
@@ -57,7 +55,7 @@ fn unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> Made {
     n.reshape(x, dims)
 }
 
-fn uniform(n: &mut Node<'_, '_>, dims: &[Sym]) -> Made {
+fn uniform(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     let low = n.attrs().float("low")?.unwrap_or(0.0);
     let high = n.attrs().float("high")?.unwrap_or(1.0);
     let seed = seed(n)?;
@@ -68,7 +66,7 @@ fn uniform(n: &mut Node<'_, '_>, dims: &[Sym]) -> Made {
 }
 
 /// Normally distributed numbers (Box-Muller transform).
-fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> Made {
+fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     let mean = n.attrs().float("mean")?.unwrap_or(0.0);
     let scale = n.attrs().float("scale")?.unwrap_or(1.0);
     let seed = seed(n)?;
@@ -95,7 +93,7 @@ fn output_type(n: &Node<'_, '_>, otherwise: DType) -> Result<DType, Problem> {
     }
 }
 
-fn created(n: &mut Node<'_, '_>, source: Source) -> Converted {
+fn created(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     let shape = n.attrs().ints("shape")?.unwrap_or_default().to_vec();
     let dims: Vec<Sym> = shape.iter().map(|&d| n.func().syms.int(d)).collect();
     let dtype = output_type(n, DType::Float32)?;
@@ -103,7 +101,7 @@ fn created(n: &mut Node<'_, '_>, source: Source) -> Converted {
     Ok(vec![n.cast(x, dtype)?.into()])
 }
 
-fn like(n: &mut Node<'_, '_>, source: Source) -> Converted {
+fn like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, own) = (n.dims(x)?, n.dtype(x)?);
     let dtype = output_type(n, own)?;
@@ -112,7 +110,7 @@ fn like(n: &mut Node<'_, '_>, source: Source) -> Converted {
 }
 
 /// 1 with the given probability, else 0.
-fn bernoulli(n: &mut Node<'_, '_>) -> Converted {
+fn bernoulli(n: &mut Node<'_, '_>) -> ConvertResult {
     let p = n.tensor(0)?;
     let (dims, own) = (n.dims(p)?, n.dtype(p)?);
     let dtype = output_type(n, own)?;
@@ -124,7 +122,7 @@ fn bernoulli(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Elements are only dropped in training mode, which is an input since opset 12.
-fn dropout(n: &mut Node<'_, '_>) -> Converted {
+fn dropout(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.value(0)?;
     let wants_mask = n.proto.output.get(1).is_some_and(|o| !o.is_empty());
     let off = n.opset < 12 || !n.has(2) || n.const_ints(2).as_deref() == Some(&[0]);

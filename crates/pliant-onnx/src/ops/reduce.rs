@@ -6,64 +6,64 @@ use pliant_ops::rules::wide_float;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
-use crate::shape_folding::{self, Fold};
+use crate::node::{ConvertResult, ExprResult, Node};
+use crate::shape_folding::{self, FoldOp};
 use crate::value::SymTensor;
 
 pub(super) static OPS: &[OnnxOp] = &[
-    op("ReduceL1", |n| of(n, Before::Abs, "relax.sum", After::Nothing)),
-    op("ReduceL2", |n| of(n, Before::Square, "relax.sum", After::Root)),
-    op("ReduceLogSum", |n| of(n, Before::Nothing, "relax.sum", After::Log)),
+    op("ReduceL1", |n| of(n, PreOp::Abs, "relax.sum", PostOp::Identity)),
+    op("ReduceL2", |n| of(n, PreOp::Square, "relax.sum", PostOp::Sqrt)),
+    op("ReduceLogSum", |n| of(n, PreOp::Identity, "relax.sum", PostOp::Log)),
     op("ReduceLogSumExp", log_sum_exp),
-    op("ReduceMax", |n| plain(n, "relax.max", Some(Fold::Max))),
+    op("ReduceMax", |n| plain(n, "relax.max", Some(FoldOp::Max))),
     op("ReduceMean", mean),
-    op("ReduceMin", |n| plain(n, "relax.min", Some(Fold::Min))),
-    op("ReduceProd", |n| plain(n, "relax.prod", Some(Fold::Mul))),
-    op("ReduceSum", |n| plain(n, "relax.sum", Some(Fold::Add))),
-    op("ReduceSumSquare", |n| of(n, Before::Square, "relax.sum", After::Nothing)),
+    op("ReduceMin", |n| plain(n, "relax.min", Some(FoldOp::Min))),
+    op("ReduceProd", |n| plain(n, "relax.prod", Some(FoldOp::Mul))),
+    op("ReduceSum", |n| plain(n, "relax.sum", Some(FoldOp::Add))),
+    op("ReduceSumSquare", |n| of(n, PreOp::Square, "relax.sum", PostOp::Identity)),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
-    Nothing,
+enum PreOp {
+    Identity,
     Abs,
     Square,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum After {
-    Nothing,
-    Root,
+enum PostOp {
+    Identity,
+    Sqrt,
     Log,
 }
 
 /// The axes of a reduction, and whether their dims are kept.
-struct Over {
+struct Reduction {
     axes: Axes,
     keep: bool,
 }
 
 enum Axes {
     /// No axes: the tensor is unchanged.
-    Nothing,
+    NoOp,
     /// The given axes, or all axes.
     Known(Option<Vec<i64>>),
     /// A non-constant mask of axes, and their number if known.
-    Run { mask: Expr, count: Option<usize> },
+    NonConstant { mask: Expr, count: Option<usize> },
 }
 
-impl Over {
+impl Reduction {
     fn read(
         n: &mut Node<'_, '_>,
         rank: impl FnOnce(&mut Node<'_, '_>) -> Result<usize, Problem>,
-    ) -> Result<Over, Problem> {
+    ) -> Result<Reduction, Problem> {
         let keep = n.attrs().int("keepdims")?.unwrap_or(1) != 0;
         let nothing = n.attrs().int("noop_with_empty_axes")?.unwrap_or(0) != 0;
         let known = match n.attrs().ints("axes")? {
             Some(axes) => Some(axes.to_vec()),
             None => n.const_ints(1),
         };
-        let empty = if nothing { Axes::Nothing } else { Axes::Known(None) };
+        let empty = if nothing { Axes::NoOp } else { Axes::Known(None) };
         let axes = match known {
             Some(axes) if axes.is_empty() => empty,
             Some(axes) => Axes::Known(Some(axes)),
@@ -82,26 +82,26 @@ impl Over {
                             let all = n.op("relax.equal", &[length, none])?;
                             mask = n.op("relax.logical_or", &[mask, all])?;
                         }
-                        Axes::Run { mask, count }
+                        Axes::NonConstant { mask, count }
                     }
                 }
             }
         };
-        Ok(Over { axes, keep })
+        Ok(Reduction { axes, keep })
     }
 
     /// Applies a reduction. Non-constant axes are reduced one by one, which is equivalent for all
     /// reductions.
-    fn apply(&self, n: &mut Node<'_, '_>, op: &str, x: Expr, keep: bool) -> Result<Expr, Problem> {
+    fn apply(&self, n: &mut Node<'_, '_>, op: &str, x: Expr, keep: bool) -> ExprResult {
         match &self.axes {
-            Axes::Nothing => Ok(x),
+            Axes::NoOp => Ok(x),
             Axes::Known(axes) => {
                 let axes = axes.clone().map_or(AttrValue::None, AttrValue::ints);
                 let attrs =
                     Attrs::default().with("axis", axes).with("keepdims", AttrValue::Bool(keep));
                 n.op_with(op, &[x], attrs)
             }
-            Axes::Run { mask, count } => {
+            Axes::NonConstant { mask, count } => {
                 let mut y = x;
                 for axis in 0..n.rank(x)? {
                     let taken = n.element(*mask, axis)?;
@@ -121,17 +121,17 @@ impl Over {
 
 /// The reduction of a shape computation to a scalar remains symbolic, such as the number of
 /// elements or the longest side.
-fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
+fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if n.is_syms(0)
         && let (Some(fold), Some(t)) = (fold, n.syms(0))
         && t.shape.len() == 1
         && !t.elems.is_empty()
     {
-        let over = Over::read(n, |_| Ok(1))?;
+        let over = Reduction::read(n, |_| Ok(1))?;
         match over.axes {
-            Axes::Nothing => return Ok(vec![t.into()]),
+            Axes::NoOp => return Ok(vec![t.into()]),
             Axes::Known(_) => {}
-            Axes::Run { .. } => return of(n, Before::Nothing, op, After::Nothing),
+            Axes::NonConstant { .. } => return of(n, PreOp::Identity, op, PostOp::Identity),
         }
         let keep = over.keep;
         let one = |elem| SymTensor { dtype: t.dtype, ..SymTensor::scalar(elem) };
@@ -144,13 +144,13 @@ fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
             return Ok(vec![SymTensor { shape, ..total }.into()]);
         }
     }
-    of(n, Before::Nothing, op, After::Nothing)
+    of(n, PreOp::Identity, op, PostOp::Identity)
 }
 
 /// The mean of integers is rounded towards 0.
-fn mean(n: &mut Node<'_, '_>) -> Converted {
+fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
-    let over = Over::read(n, |n| n.rank(x))?;
+    let over = Reduction::read(n, |n| n.rank(x))?;
     in_floats(n, x, |n, x| over.apply(n, "relax.mean", x, over.keep))
 }
 
@@ -158,8 +158,8 @@ fn mean(n: &mut Node<'_, '_>) -> Converted {
 fn in_floats(
     n: &mut Node<'_, '_>,
     x: Expr,
-    compute: impl FnOnce(&mut Node<'_, '_>, Expr) -> Result<Expr, Problem>,
-) -> Converted {
+    compute: impl FnOnce(&mut Node<'_, '_>, Expr) -> ExprResult,
+) -> ConvertResult {
     let dtype = n.dtype(x)?;
     let wide = if dtype.is_integer() { DType::Float64 } else { wide_float(dtype) };
     let x = n.cast(x, wide)?;
@@ -167,14 +167,14 @@ fn in_floats(
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-fn of(n: &mut Node<'_, '_>, before: Before, op: &str, after: After) -> Converted {
+fn of(n: &mut Node<'_, '_>, before: PreOp, op: &str, after: PostOp) -> ConvertResult {
     let x = n.tensor(0)?;
-    let over = Over::read(n, |n| n.rank(x))?;
-    if matches!((&before, &after), (Before::Nothing, After::Nothing)) {
+    let over = Reduction::read(n, |n| n.rank(x))?;
+    if matches!((&before, &after), (PreOp::Identity, PostOp::Identity)) {
         return Ok(vec![over.apply(n, op, x, over.keep)?.into()]);
     }
     // Squares may overflow integer types, although their root would fit.
-    if matches!(after, After::Root | After::Log) {
+    if matches!(after, PostOp::Sqrt | PostOp::Log) {
         return in_floats(n, x, |n, x| between(n, x, &over, op, (before, after)));
     }
     let y = n.in_wide(x, |n, x| between(n, x, &over, op, (before, after)))?;
@@ -185,28 +185,28 @@ fn of(n: &mut Node<'_, '_>, before: Before, op: &str, after: After) -> Converted
 fn between(
     n: &mut Node<'_, '_>,
     x: Expr,
-    over: &Over,
+    over: &Reduction,
     op: &str,
-    (before, after): (Before, After),
-) -> Result<Expr, Problem> {
+    (before, after): (PreOp, PostOp),
+) -> ExprResult {
     let x = match before {
-        Before::Nothing => x,
-        Before::Abs => n.op("relax.abs", &[x])?,
-        Before::Square => n.op("relax.multiply", &[x, x])?,
+        PreOp::Identity => x,
+        PreOp::Abs => n.op("relax.abs", &[x])?,
+        PreOp::Square => n.op("relax.multiply", &[x, x])?,
     };
     let y = over.apply(n, op, x, over.keep)?;
     match after {
-        After::Nothing => Ok(y),
-        After::Root => n.op("relax.sqrt", &[y]),
-        After::Log => n.op("relax.log", &[y]),
+        PostOp::Identity => Ok(y),
+        PostOp::Sqrt => n.op("relax.sqrt", &[y]),
+        PostOp::Log => n.op("relax.log", &[y]),
     }
 }
 
 /// Subtracts the maximum first, so that no exponential overflows.
-fn log_sum_exp(n: &mut Node<'_, '_>) -> Converted {
+fn log_sum_exp(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
-    let over = Over::read(n, |n| n.rank(x))?;
-    if matches!(over.axes, Axes::Nothing) {
+    let over = Reduction::read(n, |n| n.rank(x))?;
+    if matches!(over.axes, Axes::NoOp) {
         return Ok(vec![x.into()]);
     }
     in_floats(n, x, |n, x| {
@@ -222,7 +222,7 @@ fn log_sum_exp(n: &mut Node<'_, '_>) -> Converted {
 
 /// The maxima, with 0 in place of non-finite ones: subtracting infinity would make all other
 /// elements NaN.
-fn largest(n: &mut Node<'_, '_>, over: &Over, x: Expr, keep: bool) -> Result<Expr, Problem> {
+fn largest(n: &mut Node<'_, '_>, over: &Reduction, x: Expr, keep: bool) -> ExprResult {
     let top = over.apply(n, "relax.max", x, keep)?;
     let finite = n.op("relax.isfinite", &[top])?;
     let dtype = n.dtype(top)?;

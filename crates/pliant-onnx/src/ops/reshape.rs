@@ -7,7 +7,7 @@ use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::value::SymTensor;
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -21,7 +21,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 /// `Reshape`: 0 keeps a dim (unless `allowzero` is set), -1 is inferred.
-fn reshape(n: &mut Node<'_, '_>) -> Converted {
+fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     let allow_zero = n.attrs().int("allowzero")?.unwrap_or(0) != 0;
     // Before opset 5 the shape was an attribute.
     let target = match n.attrs().ints("shape")? {
@@ -151,7 +151,7 @@ fn means_itself(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(),
 }
 
 /// The shape contained in a run-time tensor. -1 and 0 are resolved by arithmetic on the tensor.
-fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result<Expr, Problem> {
+fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> ExprResult {
     let target = n.tensor(1)?;
     let target = n.cast(target, DType::Int64)?;
     n.length_of(target)?;
@@ -208,12 +208,7 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result
 }
 
 /// The dims of the input, with 1 in place of those that a mask over the new shape keeps.
-fn without_kept(
-    n: &mut Node<'_, '_>,
-    own: Expr,
-    keeps: Expr,
-    rank: usize,
-) -> Result<Expr, Problem> {
+fn without_kept(n: &mut Node<'_, '_>, own: Expr, keeps: Expr, rank: usize) -> ExprResult {
     let rank = n.func().syms.int(rank as i64);
     let (one, off) = (n.scalar(1i64)?, n.scalar(false)?);
     let behind = n.full(&[rank], off)?;
@@ -225,7 +220,7 @@ fn without_kept(
 }
 
 /// `Expand`: broadcasting is bidirectional, so a dim of 1 in the new shape keeps the input's dim.
-fn expand(n: &mut Node<'_, '_>) -> Converted {
+fn expand(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let own = n.dims(x)?;
     if n.syms(1).is_none() {
@@ -250,7 +245,7 @@ fn expand(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Expands to a shape of unknown length: the shorter shape is extended by ones on the left.
-fn expand_at_run(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> Converted {
+fn expand_at_run(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> ConvertResult {
     let sizes = n.cast(sizes, DType::Int64)?;
     let target = n.dims(sizes)?[0];
     let rank = n.func().syms.int(own.len() as i64);
@@ -298,7 +293,7 @@ fn broadcast(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
     })
 }
 
-fn flatten(n: &mut Node<'_, '_>) -> Converted {
+fn flatten(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     let axis = n.attrs().int("axis")?.unwrap_or(1);
@@ -317,7 +312,7 @@ fn axes_of(n: &mut Node<'_, '_>) -> Result<Option<Vec<i64>>, Problem> {
     })
 }
 
-fn squeeze(n: &mut Node<'_, '_>) -> Converted {
+fn squeeze(n: &mut Node<'_, '_>) -> ConvertResult {
     let axes = axes_of(n)?;
     if axes.is_none() && n.has(1) {
         let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
@@ -375,7 +370,7 @@ fn normal_axes(
     axes.map(|axes| axes.iter().map(|&a| n.axis(a, rank)).collect()).transpose()
 }
 
-fn unsqueeze(n: &mut Node<'_, '_>) -> Converted {
+fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
     let Some(axes) = axes_of(n)? else { return unsqueeze_at_run(n) };
     if n.is_syms(0)
         && let Some(t) = n.syms(0)
@@ -398,7 +393,7 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Non-constant new axes: each output dim is 1 on a new axis, else the next dim of the input.
-fn unsqueeze_at_run(n: &mut Node<'_, '_>) -> Converted {
+fn unsqueeze_at_run(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
     let own = n.dims(x)?;
     n.length_of(axes)?;
@@ -424,7 +419,7 @@ fn unsqueeze_at_run(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.reshape_at_run(x, sizes)?.into()])
 }
 
-fn transpose(n: &mut Node<'_, '_>) -> Converted {
+fn transpose(n: &mut Node<'_, '_>) -> ConvertResult {
     let perm = n.attrs().ints("perm")?.map(<[i64]>::to_vec);
     if n.is_syms(0)
         && let Some(t) = n.syms(0)
@@ -447,7 +442,7 @@ fn transpose(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.permute_dims", &[x], Attrs::default().with("axes", axes))?.into()])
 }
 
-fn tile(n: &mut Node<'_, '_>) -> Converted {
+fn tile(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
     let repeats = SymTensor::vector(n.sizes_input(1, Some(rank))?);

@@ -6,7 +6,7 @@ use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -23,7 +23,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Unique", unique),
 ];
 
-fn arg(n: &mut Node<'_, '_>, op: &str) -> Converted {
+fn arg(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let attrs = n.attrs();
     let keep = attrs.int("keepdims")?.unwrap_or(1) != 0;
     let last = attrs.int("select_last_index")?.unwrap_or(0) != 0;
@@ -47,7 +47,7 @@ fn arg(n: &mut Node<'_, '_>, op: &str) -> Converted {
 }
 
 /// ONNX and Relax use the same layout: one row of indices per axis.
-fn non_zero(n: &mut Node<'_, '_>) -> Converted {
+fn non_zero(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
     let places = n.op("relax.nonzero", &[x])?;
@@ -57,7 +57,7 @@ fn non_zero(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.reshape(places, &[rank, count])?.into()])
 }
 
-fn one_hot(n: &mut Node<'_, '_>) -> Converted {
+fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(-1);
     let depth = n.size_input(1)?;
     let none = n.func().syms.int(0);
@@ -91,7 +91,7 @@ fn one_hot(n: &mut Node<'_, '_>) -> Converted {
     let scalar: [Sym; 0] = [];
     let [off, on] = {
         let two = n.func().syms.int(2);
-        let cut = |n: &mut Node<'_, '_>, a: Sym, b: Sym| -> Result<Expr, Problem> {
+        let cut = |n: &mut Node<'_, '_>, a: Sym, b: Sym| -> ExprResult {
             let part = n.slice_axis(values, 0, a, b)?;
             n.reshape(part, &scalar)
         };
@@ -100,7 +100,7 @@ fn one_hot(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.where", &[hit, on, off])?.into()])
 }
 
-fn top_k(n: &mut Node<'_, '_>) -> Converted {
+fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(-1);
     let largest = n.attrs().int("largest")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
@@ -144,7 +144,7 @@ fn top_k(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Cumulative sums or products, forwards or backwards.
-fn scan(n: &mut Node<'_, '_>, op: &str) -> Converted {
+fn scan(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let exclusive = n.attrs().int("exclusive")?.unwrap_or(0) != 0;
     let reverse = n.attrs().int("reverse")?.unwrap_or(0) != 0;
     let x = n.tensor(0)?;
@@ -163,7 +163,7 @@ fn scan(n: &mut Node<'_, '_>, op: &str) -> Converted {
 }
 
 /// The upper or lower triangle of each matrix. The diagonal may be non-constant.
-fn trilu(n: &mut Node<'_, '_>) -> Converted {
+fn trilu(n: &mut Node<'_, '_>) -> ConvertResult {
     let upper = n.attrs().int("upper")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
     let known = if n.has(1) { n.const_ints(1).and_then(|v| v.first().copied()) } else { Some(0) };
@@ -188,7 +188,7 @@ fn trilu(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.where", &[stays, x, zero])?.into()])
 }
 
-fn eye_like(n: &mut Node<'_, '_>) -> Converted {
+fn eye_like(n: &mut Node<'_, '_>) -> ConvertResult {
     let k = n.attrs().int("k")?.unwrap_or(0);
     let x = n.tensor(0)?;
     let dtype = match n.attrs().int("dtype")? {
@@ -201,7 +201,7 @@ fn eye_like(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.eye_like", &[x, k], attrs)?.into()])
 }
 
-fn reverse_sequence(n: &mut Node<'_, '_>) -> Converted {
+fn reverse_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
     let time = n.attrs().int("time_axis")?.unwrap_or(0);
     let batch = n.attrs().int("batch_axis")?.unwrap_or(1);
     let args = [n.tensor(0)?, n.tensor(1)?];
@@ -211,7 +211,7 @@ fn reverse_sequence(n: &mut Node<'_, '_>) -> Converted {
 
 /// The distinct elements or slices, their first positions, the index of each element's value, and
 /// the counts.
-fn unique(n: &mut Node<'_, '_>) -> Converted {
+fn unique(n: &mut Node<'_, '_>) -> ConvertResult {
     let sorted = n.attrs().int("sorted")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
     let along = n.attrs().int("axis")?;

@@ -9,8 +9,8 @@ use pliant_tensor::Tensor;
 use super::{OnnxOp, op};
 use crate::error::Problem;
 use crate::host;
-use crate::node::{Converted, Node};
-use crate::object_type::Kind;
+use crate::node::{ConvertResult, ExprResult, Node};
+use crate::object_type::ObjectType;
 use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -32,9 +32,9 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 // ---- optionals ----
 
-fn has_element(n: &mut Node<'_, '_>) -> Converted {
+fn has_element(n: &mut Node<'_, '_>) -> ConvertResult {
     match n.input(0) {
-        Value::Object(e, Kind::Optional(_)) => {
+        Value::Object(e, ObjectType::Optional(_)) => {
             let has = n.host(host::OPTIONAL_HAS, &[e])?;
             Ok(vec![n.seen_as(has, Some(&[]), DType::Bool).into()])
         }
@@ -46,9 +46,9 @@ fn has_element(n: &mut Node<'_, '_>) -> Converted {
     }
 }
 
-fn get_element(n: &mut Node<'_, '_>) -> Converted {
+fn get_element(n: &mut Node<'_, '_>) -> ConvertResult {
     match n.value(0)? {
-        Value::Object(e, Kind::Optional(kind)) => {
+        Value::Object(e, ObjectType::Optional(kind)) => {
             let held = n.host(host::OPTIONAL_GET, &[e])?;
             Ok(vec![n.revived(held, &kind)?])
         }
@@ -62,13 +62,13 @@ fn get_element(n: &mut Node<'_, '_>) -> Converted {
 enum Sequence {
     Known(Vec<Value>),
     /// A dynamic sequence with items of the given kind.
-    Run(Expr, Kind),
+    Dynamic(Expr, ObjectType),
 }
 
 fn sequence(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
     match n.value(0)? {
         Value::Sequence(items) => Ok(Sequence::Known(items)),
-        Value::Object(e, Kind::Sequence(kind)) => Ok(Sequence::Run(e, *kind)),
+        Value::Object(e, ObjectType::Sequence(kind)) => Ok(Sequence::Dynamic(e, *kind)),
         Value::Object(_, kind) => {
             Err(Problem::invalid(format!("it needs a sequence, but gets {}", kind.name())))
         }
@@ -77,10 +77,10 @@ fn sequence(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
 }
 
 /// Input 0 as an object.
-fn object(n: &mut Node<'_, '_>) -> Result<(Expr, Kind), Problem> {
+fn object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> {
     let value = n.value(0)?;
     match n.object(&value)? {
-        (e, Kind::Sequence(kind)) => Ok((e, *kind)),
+        (e, ObjectType::Sequence(kind)) => Ok((e, *kind)),
         (_, kind) => {
             Err(Problem::invalid(format!("it needs a sequence, but gets {}", kind.name())))
         }
@@ -109,11 +109,11 @@ fn place(
 }
 
 /// Input `i`, a position, as a run-time operand.
-fn run_place(n: &mut Node<'_, '_>, i: usize) -> Result<Expr, Problem> {
+fn run_place(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     if n.has(i) { n.tensor(i) } else { n.nothing() }
 }
 
-fn at(n: &mut Node<'_, '_>) -> Converted {
+fn at(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Sequence::Known(items) = sequence(n)?
         && let Some(place) = place(n, 1, items.len(), None)?
     {
@@ -125,7 +125,7 @@ fn at(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.revived(item, &kind)?])
 }
 
-fn erase(n: &mut Node<'_, '_>) -> Converted {
+fn erase(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Sequence::Known(mut items) = sequence(n)? {
         if items.is_empty() {
             return Err(Problem::invalid("it erases from an empty sequence"));
@@ -138,10 +138,10 @@ fn erase(n: &mut Node<'_, '_>) -> Converted {
     let (items, kind) = object(n)?;
     let place = run_place(n, 1)?;
     let rest = n.host(host::SEQUENCE_ERASE, &[items, place])?;
-    Ok(vec![Value::Object(rest, Kind::Sequence(Box::new(kind)))])
+    Ok(vec![Value::Object(rest, ObjectType::Sequence(Box::new(kind)))])
 }
 
-fn insert(n: &mut Node<'_, '_>) -> Converted {
+fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
     let item = n.value(1)?;
     if let Sequence::Known(mut items) = sequence(n)? {
         let end = items.len();
@@ -164,29 +164,29 @@ fn insert(n: &mut Node<'_, '_>) -> Converted {
     let (item, own) = n.object(&item)?;
     let place = run_place(n, 2)?;
     let more = n.host(host::SEQUENCE_INSERT, &[items, item, place])?;
-    Ok(vec![Value::Object(more, Kind::Sequence(Box::new(kind.join(&own)?)))])
+    Ok(vec![Value::Object(more, ObjectType::Sequence(Box::new(kind.join(&own)?)))])
 }
 
-fn length(n: &mut Node<'_, '_>) -> Converted {
+fn length(n: &mut Node<'_, '_>) -> ConvertResult {
     match sequence(n)? {
         Sequence::Known(items) => {
             let length = n.func().syms.int(items.len() as i64);
             Ok(vec![SymTensor::scalar(length).into()])
         }
-        Sequence::Run(e, _) => {
+        Sequence::Dynamic(e, _) => {
             let length = n.host(host::SEQUENCE_LENGTH, &[e])?;
             Ok(vec![n.seen_as(length, Some(&[]), DType::Int64).into()])
         }
     }
 }
 
-fn concat(n: &mut Node<'_, '_>) -> Converted {
+fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?;
     let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
     let new = n.attrs().int("new_axis")?.unwrap_or(0) != 0;
     let items = match sequence(n)? {
         Sequence::Known(items) => items,
-        Sequence::Run(items, kind) => return concat_run(n, items, &kind, axis, new),
+        Sequence::Dynamic(items, kind) => return concat_run(n, items, &kind, axis, new),
     };
     let mut parts: Vec<Expr> = Vec::new();
     for item in items {
@@ -205,8 +205,14 @@ fn concat(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.stack", &[tuple], attrs)?.into()])
 }
 
-fn concat_run(n: &mut Node<'_, '_>, items: Expr, kind: &Kind, axis: i64, new: bool) -> Converted {
-    let Kind::Tensor { dtype, small, dims } = kind else {
+fn concat_run(
+    n: &mut Node<'_, '_>,
+    items: Expr,
+    kind: &ObjectType,
+    axis: i64,
+    new: bool,
+) -> ConvertResult {
+    let ObjectType::Tensor { dtype, small, dims } = kind else {
         return Err(Problem::invalid(format!("it joins items each of which is {}", kind.name())));
     };
     let whole = match dims.clone() {
@@ -223,18 +229,18 @@ fn concat_run(n: &mut Node<'_, '_>, items: Expr, kind: &Kind, axis: i64, new: bo
     };
     let (axis, new) = (n.host_int(axis), n.host_int(i64::from(new)));
     let joined = n.host(host::SEQUENCE_CONCAT, &[items, axis, new])?;
-    let kind = Kind::Tensor { dtype: *dtype, small: *small, dims: whole };
+    let kind = ObjectType::Tensor { dtype: *dtype, small: *small, dims: whole };
     Ok(vec![n.revived(joined, &kind)?])
 }
 
 /// Splits into parts of given lengths, of one length, or of single elements, whose axis is dropped
 /// unless `keepdims` is set.
-fn split(n: &mut Node<'_, '_>) -> Converted {
+fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     let keep = n.attrs().int("keepdims")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
-    let size = n.func().syms.as_int(dims[axis]).filter(|&s| s <= MOST_PARTS);
+    let size = n.func().syms.as_int(dims[axis]).filter(|&s| s <= MAX_UNROLLED_PARTS);
     let lengths: Vec<i64> = match (n.const_ints(1), n.has(1), size) {
         (Some(lengths), _, _) if n.constant(1).is_some_and(|t| t.ndim() == 1) => lengths,
         (Some(each), _, Some(size)) => equal_parts(size, each.first().copied().unwrap_or(1))?,
@@ -264,7 +270,7 @@ fn split(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Longer axes are split at run time.
-const MOST_PARTS: i64 = 1024;
+const MAX_UNROLLED_PARTS: i64 = 1024;
 
 fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {
     if each < 1 {
@@ -273,7 +279,13 @@ fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {
     Ok((0..size).step_by(each as usize).map(|from| each.min(size - from)).collect())
 }
 
-fn split_run(n: &mut Node<'_, '_>, x: Expr, dims: &[Sym], axis: usize, keep: bool) -> Converted {
+fn split_run(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    dims: &[Sym],
+    axis: usize,
+    keep: bool,
+) -> ConvertResult {
     let given = n.has(1);
     let lengths = if given { n.tensor(1)? } else { n.nothing()? };
     let (at, kept) = (n.host_int(axis as i64), n.host_int(i64::from(keep)));
@@ -283,6 +295,6 @@ fn split_run(n: &mut Node<'_, '_>, x: Expr, dims: &[Sym], axis: usize, keep: boo
         true => own[axis] = None,
         false => drop(own.remove(axis)),
     }
-    let kind = Kind::Tensor { dtype: n.dtype(x)?, small: None, dims: Some(own) };
-    Ok(vec![Value::Object(parts, Kind::Sequence(Box::new(kind)))])
+    let kind = ObjectType::Tensor { dtype: n.dtype(x)?, small: None, dims: Some(own) };
+    Ok(vec![Value::Object(parts, ObjectType::Sequence(Box::new(kind)))])
 }

@@ -9,7 +9,7 @@ use pliant_tensor::Tensor;
 use super::reshape::numbers;
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, Node};
 use crate::tensor;
 use crate::value::{SymTensor, Value, product};
 
@@ -22,11 +22,11 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Size", size),
 ];
 
-fn identity(n: &mut Node<'_, '_>) -> Converted {
+fn identity(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.value(0)?])
 }
 
-fn constant(n: &mut Node<'_, '_>) -> Converted {
+fn constant(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let made = |t: Result<Tensor, pliant_tensor::TensorError>| {
         t.map(|t| vec![Value::Const(t)]).map_err(|e| Problem::invalid(e.to_string()))
@@ -57,7 +57,7 @@ fn constant(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// `Shape`, with a range of axes since opset 15. The elements are the dims themselves.
-fn shape(n: &mut Node<'_, '_>) -> Converted {
+fn shape(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let (start, end) = (attrs.int("start")?.unwrap_or(0), attrs.int("end")?);
     let x = n.tensor(0)?;
@@ -68,14 +68,14 @@ fn shape(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![SymTensor::vector(dims[start.min(end)..end].to_vec()).into()])
 }
 
-fn size(n: &mut Node<'_, '_>) -> Converted {
+fn size(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     let count = n.func().syms.product(dims);
     Ok(vec![SymTensor::scalar(count).into()])
 }
 
-fn constant_of_shape(n: &mut Node<'_, '_>) -> Converted {
+fn constant_of_shape(n: &mut Node<'_, '_>) -> ConvertResult {
     let value = match n.attrs().tensor("value")? {
         Some(proto) => {
             let limits = n.im.limits;
@@ -132,7 +132,7 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
 }
 
 /// `Range`: symbolic if its bounds are, else computed at run time.
-fn range(n: &mut Node<'_, '_>) -> Converted {
+fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     let known: Option<Vec<Sym>> =
         (0..3).map(|i| n.syms(i).and_then(|t| t.elems.first().copied())).collect();
     if let Some(bounds) = known.filter(|bounds| has_sign(n, bounds[2])) {

@@ -6,7 +6,7 @@ use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, Node, ints_attr};
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("BlackmanWindow", |n| window(n, &[0.42, -0.5, 0.08])),
@@ -18,7 +18,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 /// A cosine window: `c0 + c1 cos(2 pi i / size) + c2 cos(4 pi i / size)`.
-fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> Converted {
+fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> ConvertResult {
     let periodic = n.attrs().int("periodic")?.unwrap_or(1) != 0;
     let dtype = output_type(n)?;
     let size = n.size_input(0)?;
@@ -55,7 +55,7 @@ fn prim(n: &mut Node<'_, '_>, size: Sym) -> Expr {
 }
 
 /// The axis is an attribute before opset 20, and an input since.
-fn dft(n: &mut Node<'_, '_>) -> Converted {
+fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     let inverse = n.attrs().int("inverse")?.unwrap_or(0) != 0;
     let onesided = n.attrs().int("onesided")?.unwrap_or(0) != 0;
     let x = n.tensor(0)?;
@@ -93,7 +93,7 @@ fn dft(n: &mut Node<'_, '_>) -> Converted {
 
 /// The inverse transform of a one-sided spectrum to a real signal. The other side is its complex
 /// conjugate.
-fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> Converted {
+fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
     let rank = dims.len();
     let length = if n.has(1) { Some(n.size_input(1)?) } else { None };
@@ -140,7 +140,7 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> Converted {
     Ok(vec![transform(n, axis)?.into()])
 }
 
-fn stft(n: &mut Node<'_, '_>) -> Converted {
+fn stft(n: &mut Node<'_, '_>) -> ConvertResult {
     let onesided = n.attrs().int("onesided")?.unwrap_or(1) != 0;
     let signal = n.tensor(0)?;
     let step = n.size_input(1)?;
@@ -161,7 +161,7 @@ fn stft(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Triangular filters over the spectrum, whose corners are evenly spaced on the mel scale.
-fn mel_weights(n: &mut Node<'_, '_>) -> Converted {
+fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     let dtype = output_type(n)?;
     let (bins, length) = (n.size_input(0)?, n.size_input(1)?);
     let mut scalars = Vec::with_capacity(3);

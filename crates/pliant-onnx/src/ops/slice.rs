@@ -6,7 +6,7 @@ use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, Node, ints_attr};
 use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[op("Slice", slice)];
@@ -19,9 +19,9 @@ struct Bounds {
     steps: Vec<i64>,
 }
 
-fn slice(n: &mut Node<'_, '_>) -> Converted {
+fn slice(n: &mut Node<'_, '_>) -> ConvertResult {
     let rank = match n.value(0)? {
-        Value::Syms(t) => t.shape.len(),
+        Value::Symbolic(t) => t.shape.len(),
         _ => {
             let x = n.tensor(0)?;
             n.rank(x)?
@@ -60,7 +60,7 @@ fn within(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
 
 /// Slices with non-constant bounds. The bounds of the given axes are scattered into those of full
 /// axes.
-fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> Converted {
+fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     let x = n.tensor(0)?;
     let vector =
         |n: &mut Node<'_, '_>, attr: &str, input: usize| -> Result<Option<Expr>, Problem> {

@@ -7,17 +7,17 @@ use pliant_tensor::Tensor;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 
 pub(super) static OPS: &[OnnxOp] = &[op("TfIdfVectorizer", vectorize)];
 
 /// Maximum number of skip distances that are unrolled.
-const MOST_SKIPS: i64 = 64;
+const MAX_SKIPS: i64 = 64;
 /// Maximum length of n-grams.
-const MOST_GRAM: i64 = 64;
+const MAX_GRAM_LENGTH: i64 = 64;
 
 /// The pool of n-grams given by the attributes.
-struct Pool<'a> {
+struct NgramPool<'a> {
     /// All n-grams, ordered by length.
     items: &'a [i64],
     /// The offsets in `items` at which the n-grams of length 1, 2 and so on start.
@@ -26,7 +26,7 @@ struct Pool<'a> {
     columns: &'a [i64],
 }
 
-impl Pool<'_> {
+impl NgramPool<'_> {
     /// The n-grams of the given length, concatenated.
     fn of_length(&self, length: usize) -> Result<&[i64], Problem> {
         let at = |i: usize| match self.starts.get(i) {
@@ -40,7 +40,7 @@ impl Pool<'_> {
     }
 }
 
-fn vectorize(n: &mut Node<'_, '_>) -> Converted {
+fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let whole = |name: &str, most: i64| {
         let value = attrs.int(name)?;
@@ -56,10 +56,10 @@ fn vectorize(n: &mut Node<'_, '_>) -> Converted {
         return Err(Problem::unsupported("n-grams of strings (pool_strings)"));
     }
     let mode = attrs.choice("mode", &["TF", "IDF", "TFIDF"])?;
-    let least = whole("min_gram_length", MOST_GRAM)?.max(1);
-    let most = whole("max_gram_length", MOST_GRAM)?;
-    let skips = whole("max_skip_count", MOST_SKIPS)?;
-    let pool = Pool {
+    let least = whole("min_gram_length", MAX_GRAM_LENGTH)?.max(1);
+    let most = whole("max_gram_length", MAX_GRAM_LENGTH)?;
+    let skips = whole("max_skip_count", MAX_SKIPS)?;
+    let pool = NgramPool {
         items: attrs.ints("pool_int64s")?.unwrap_or_default(),
         starts: attrs.ints("ngram_counts")?.unwrap_or_default(),
         columns: attrs.ints("ngram_indexes")?.unwrap_or_default(),
@@ -98,7 +98,7 @@ fn vectorize(n: &mut Node<'_, '_>) -> Converted {
     }])
 }
 
-fn nothing(n: &mut Node<'_, '_>, rows: Sym, columns: i64) -> Result<Expr, Problem> {
+fn nothing(n: &mut Node<'_, '_>, rows: Sym, columns: i64) -> ExprResult {
     let zero = n.number(0.0, DType::Float32)?;
     let columns = n.func().syms.int(columns);
     n.full(&[rows, columns], zero)
@@ -113,7 +113,7 @@ fn occurrences(
     size: usize,
     skips: i64,
     [rows, length]: [Sym; 2],
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let count = (grams.len() / size) as i64;
     let one = n.func().syms.int(1);
     let mut total: Option<Expr> = None;
@@ -153,7 +153,7 @@ fn occurrences(
 
 /// Permutes the counts to their columns. The last of `counts` are zeros for columns without an
 /// n-gram.
-fn in_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> Result<Expr, Problem> {
+fn in_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> ExprResult {
     let known = n.dims(counts)?[1];
     let known = n.func().syms.as_int(known).unwrap_or(0);
     let most = columns.iter().copied().max().unwrap_or(-1);
@@ -169,7 +169,7 @@ fn in_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> Result<Exp
     n.take(counts, from, 1)
 }
 
-fn weighted(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> Result<Expr, Problem> {
+fn weighted(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> ExprResult {
     let mut y = y;
     if mode == "IDF" {
         let zero = n.number(0.0, DType::Float32)?;

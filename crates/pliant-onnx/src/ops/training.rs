@@ -5,7 +5,7 @@ use pliant_ir::relax::Expr;
 
 use super::OnnxOp;
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::value::Value;
 
 const DOMAIN: &str = "ai.onnx.preview.training";
@@ -16,11 +16,11 @@ pub(super) static OPS: &[OnnxOp] = &[
     OnnxOp { domain: DOMAIN, name: "Momentum", convert: |n| steps(n, 3, momentum) },
 ];
 
-type Step = fn(&mut Node<'_, '_>, Expr, Expr, &[Expr]) -> Result<Vec<Expr>, Problem>;
+type OptimizerStep = fn(&mut Node<'_, '_>, Expr, Expr, &[Expr]) -> Result<Vec<Expr>, Problem>;
 
 /// The step for each tensor. Inputs are the learning rate, the number of updates, then all tensors,
 /// all gradients and all states. Outputs are all new tensors, then all new states.
-fn steps(n: &mut Node<'_, '_>, kinds: usize, step: Step) -> Converted {
+fn steps(n: &mut Node<'_, '_>, kinds: usize, step: OptimizerStep) -> ConvertResult {
     let count = n.len().saturating_sub(2) / kinds;
     if count == 0 || n.len() != 2 + kinds * count {
         return Err(Problem::invalid(format!("it takes 2 inputs and {kinds} for each tensor")));
@@ -40,24 +40,20 @@ fn steps(n: &mut Node<'_, '_>, kinds: usize, step: Step) -> Converted {
     Ok(outputs)
 }
 
-fn attr(n: &mut Node<'_, '_>, name: &str, otherwise: f64) -> Result<Expr, Problem> {
+fn attr(n: &mut Node<'_, '_>, name: &str, otherwise: f64) -> ExprResult {
     let value = n.attrs().float(name)?.unwrap_or(otherwise);
     n.number(value, DType::Float32)
 }
 
 /// `gradient + norm_coefficient * x`.
-fn regularized(n: &mut Node<'_, '_>, x: Expr, gradient: Expr) -> Result<Expr, Problem> {
+fn regularized(n: &mut Node<'_, '_>, x: Expr, gradient: Expr) -> ExprResult {
     let norm = attr(n, "norm_coefficient", 0.0)?;
     let pull = n.op("relax.multiply", &[norm, x])?;
     n.op("relax.add", &[pull, gradient])
 }
 
 /// `a * x + b * y`.
-fn mixed(
-    n: &mut Node<'_, '_>,
-    (a, x): (Expr, Expr),
-    (b, y): (Expr, Expr),
-) -> Result<Expr, Problem> {
+fn mixed(n: &mut Node<'_, '_>, (a, x): (Expr, Expr), (b, y): (Expr, Expr)) -> ExprResult {
     let (x, y) = (n.op("relax.multiply", &[a, x])?, n.op("relax.multiply", &[b, y])?);
     n.op("relax.add", &[x, y])
 }

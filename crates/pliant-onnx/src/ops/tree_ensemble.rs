@@ -8,7 +8,7 @@ use pliant_tensor::Tensor;
 use super::OnnxOp;
 use crate::attributes::AttrReader;
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::tensor;
 
 pub(super) static OPS: &[OnnxOp] =
@@ -23,14 +23,14 @@ const COMPARISONS: &[&str] = &[
     "relax.equal",
     "relax.not_equal",
 ];
-const MEMBER: i64 = COMPARISONS.len() as i64;
+const MEMBERSHIP: i64 = COMPARISONS.len() as i64;
 /// Maximum number of levels that are unrolled.
-const MOST_LEVELS: usize = 1000;
+const MAX_LEVELS: usize = 1000;
 /// Maximum number of set members in total, with all sets padded to the longest.
-const MOST_MEMBERS: usize = 1 << 26;
+const MAX_MEMBERS: usize = 1 << 26;
 
 /// The trees as lists indexed by position.
-struct Trees {
+struct TreeEnsemble {
     roots: Vec<i64>,
     inner: usize,
     /// The next position if the comparison holds, and if it does not.
@@ -68,8 +68,8 @@ fn numbers(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Problem> {
     read.to_f64_vec().map_err(|e| Problem::invalid(e.to_string()))
 }
 
-impl Trees {
-    fn read(n: &mut Node<'_, '_>, leaves: usize) -> Result<Trees, Problem> {
+impl TreeEnsemble {
+    fn read(n: &mut Node<'_, '_>, leaves: usize) -> Result<TreeEnsemble, Problem> {
         let attrs = n.attrs();
         let features = list(attrs, "nodes_featureids", None)?;
         let inner = features.len();
@@ -99,7 +99,7 @@ impl Trees {
             return Err(wrong("a root is no node"));
         }
         let members = sets(&modes, &numbers(n, "membership_values")?)?;
-        let mut trees = Trees {
+        let mut trees = TreeEnsemble {
             roots,
             inner,
             next,
@@ -118,7 +118,7 @@ impl Trees {
     /// The maximum number of comparisons on a path.
     fn depth(&self) -> Result<usize, Problem> {
         let mut level: Vec<i64> = self.roots.clone();
-        for depth in 0..=MOST_LEVELS {
+        for depth in 0..=MAX_LEVELS {
             level.retain(|&at| at < self.inner as i64);
             if level.is_empty() {
                 return Ok(depth);
@@ -128,7 +128,7 @@ impl Trees {
             level.sort_unstable();
             level.dedup();
         }
-        Err(wrong(&format!("a way through them is longer than {MOST_LEVELS}")))
+        Err(wrong(&format!("a way through them is longer than {MAX_LEVELS}")))
     }
 
     /// Adds leaves as positions that lead to themselves.
@@ -151,25 +151,25 @@ impl Trees {
 /// The set of each position, padded with NaN, which equals nothing. Empty if no position tests
 /// membership.
 fn sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
-    if modes.iter().any(|&m| !(0..=MEMBER).contains(&m)) {
+    if modes.iter().any(|&m| !(0..=MEMBERSHIP).contains(&m)) {
         return Err(wrong("a comparison that is not known"));
     }
-    if !modes.contains(&MEMBER) {
+    if !modes.contains(&MEMBERSHIP) {
         return Ok(Vec::new());
     }
     let mut lists = values.split(|v| v.is_nan());
     let mut sets: Vec<Vec<f64>> = Vec::with_capacity(modes.len());
     for &mode in modes {
         sets.push(match mode {
-            MEMBER => lists.next().ok_or_else(|| wrong("a set is missing"))?.to_vec(),
+            MEMBERSHIP => lists.next().ok_or_else(|| wrong("a set is missing"))?.to_vec(),
             _ => Vec::new(),
         });
     }
     let width = sets.iter().map(Vec::len).max().unwrap_or(0).max(1);
     // Every position, including leaves, has space for the longest set.
-    if width.saturating_mul(2 * modes.len()) > MOST_MEMBERS {
+    if width.saturating_mul(2 * modes.len()) > MAX_MEMBERS {
         return Err(Problem::unsupported(format!(
-            "sets of up to {width} members at {} nodes take more room than {MOST_MEMBERS} numbers",
+            "sets of up to {width} members at {} nodes take more room than {MAX_MEMBERS} numbers",
             modes.len()
         )));
     }
@@ -178,20 +178,15 @@ fn sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
 }
 
 /// A constant of the given type.
-fn constant(
-    n: &mut Node<'_, '_>,
-    shape: &[i64],
-    values: &[f64],
-    dtype: DType,
-) -> Result<Expr, Problem> {
+fn constant(n: &mut Node<'_, '_>, shape: &[i64], values: &[f64], dtype: DType) -> ExprResult {
     let wide = Tensor::from_slice(shape, values).map_err(|e| Problem::invalid(e.to_string()))?;
     let wide = n.im.constant(&wide);
     n.cast(wide, dtype)
 }
 
-fn ensemble(n: &mut Node<'_, '_>) -> Converted {
+fn ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
     let weights = numbers(n, "leaf_weights")?;
-    let trees = Trees::read(n, weights.len())?;
+    let trees = TreeEnsemble::read(n, weights.len())?;
     let x = n.tensor(0)?;
     if n.rank(x)? != 2 {
         return Err(Problem::invalid("it takes a matrix"));
@@ -211,7 +206,7 @@ fn ensemble(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// The leaf of each row in each tree, `(rows, trees)`.
-fn leaves(n: &mut Node<'_, '_>, trees: &Trees, x: Expr) -> Result<Expr, Problem> {
+fn leaves(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprResult {
     let (rows, dtype) = (n.dims(x)?[0], n.dtype(x)?);
     let roots = n.ints(&trees.roots)?;
     let count = n.func().syms.int(trees.roots.len() as i64);
@@ -244,14 +239,14 @@ fn leaves(n: &mut Node<'_, '_>, trees: &Trees, x: Expr) -> Result<Expr, Problem>
 /// Whether the comparison at each position holds.
 fn compared(
     n: &mut Node<'_, '_>,
-    trees: &Trees,
+    trees: &TreeEnsemble,
     value: Expr,
     at: Expr,
     (splits, modes): (Expr, Expr),
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let split = n.take(splits, at, 0)?;
     let mut all: Option<Expr> = None;
-    for mode in (0..=MEMBER).filter(|m| trees.modes[..trees.inner].contains(m)) {
+    for mode in (0..=MEMBERSHIP).filter(|m| trees.modes[..trees.inner].contains(m)) {
         let holds = match COMPARISONS.get(mode as usize) {
             Some(name) => n.op(name, &[value, split])?,
             None => member(n, trees, value, at)?,
@@ -268,7 +263,7 @@ fn compared(
     all.ok_or_else(|| wrong("there is no comparison"))
 }
 
-fn member(n: &mut Node<'_, '_>, trees: &Trees, value: Expr, at: Expr) -> Result<Expr, Problem> {
+fn member(n: &mut Node<'_, '_>, trees: &TreeEnsemble, value: Expr, at: Expr) -> ExprResult {
     let dtype = n.dtype(value)?;
     let width = trees.members.first().map_or(1, Vec::len) as i64;
     let flat: Vec<f64> = trees.members.iter().flatten().copied().collect();
@@ -285,12 +280,7 @@ fn member(n: &mut Node<'_, '_>, trees: &Trees, value: Expr, at: Expr) -> Result<
 }
 
 /// The aggregated scores of all trees for each target: `(rows, targets)`.
-fn gathered(
-    n: &mut Node<'_, '_>,
-    scores: Expr,
-    targets: Expr,
-    trees: usize,
-) -> Result<Expr, Problem> {
+fn gathered(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: usize) -> ExprResult {
     let count = n.attrs().int("n_targets")?.unwrap_or(1);
     let dtype = n.dtype(scores)?;
     let mut dims = n.dims(scores)?;
@@ -321,7 +311,7 @@ fn gathered(
     n.op("relax.where", &[lost, zero, y])
 }
 
-fn transformed(n: &mut Node<'_, '_>, y: Expr) -> Result<Expr, Problem> {
+fn transformed(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {
     match n.attrs().int("post_transform")?.unwrap_or(0) {
         0 => Ok(y),
         1 => {

@@ -5,7 +5,7 @@ use pliant_ir::{AttrValue, Attrs, Op, OpRegistry};
 use pliant_ops::registry;
 
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, Node};
 use crate::proto::AttributeProto;
 use crate::proto::attribute_proto::AttributeType;
 
@@ -20,7 +20,7 @@ pub(crate) fn find(domain: &str, name: &str) -> Option<Op> {
 }
 
 /// Calls the operator with the node's attributes.
-pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> Converted {
+pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> ConvertResult {
     let given = (0..n.len()).rev().find(|&i| n.has(i)).map_or(0, |last| last + 1);
     let inputs: Vec<Expr> = (0..given).map(|i| n.operand(i)).collect::<Result<_, _>>()?;
     let mut attrs = Attrs::default();

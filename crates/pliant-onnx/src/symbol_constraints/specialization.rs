@@ -4,19 +4,19 @@ use pliant_ir::relax::Function;
 use pliant_sym::SymVar;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Watch;
+use super::SymbolConstraints;
 use crate::error::Problem;
-use crate::shape_contract::{Branch, Constraint, Declared, SymbolInfo};
-use crate::size_relation::Relation;
+use crate::shape_contract::{Branch, Constraint, DeclaredBy, SymbolInfo};
+use crate::size_relation::SizeRelation;
 use crate::value_origins::Origin;
 
-impl Watch {
+impl SymbolConstraints {
     /// Finds the declared symbols that constraints restrict to few sizes, including those that must
     /// equal such symbols.
     pub(super) fn fix(&mut self, func: &Function) {
-        let mut groups = Groups::default();
+        let mut groups = EqualSymbols::default();
         for c in &self.report.constraints {
-            if let Relation::Same(a, b) = c.relation
+            if let SizeRelation::Equal(a, b) = c.relation
                 && let (Some(a), Some(b)) = (func.syms.as_var(a), func.syms.as_var(b))
             {
                 groups.join(a, b);
@@ -38,7 +38,7 @@ impl Watch {
             at.into_iter().map(|at| self.report.symbols[at].name.clone()).collect()
         };
         let all: Vec<Vec<String>> = self.report.constraints.iter().map(fixed).collect();
-        let mut ways: FxHashMap<String, Ways> = FxHashMap::default();
+        let mut ways: FxHashMap<String, BranchPaths> = FxHashMap::default();
         for (c, names) in self.report.constraints.iter().zip(&all) {
             for name in names {
                 ways.entry(name.clone()).or_default().add(&c.within.branches);
@@ -70,7 +70,7 @@ impl Watch {
             let mut last = None;
             for c in self.report.constraints.iter().filter(|c| !c.within.perhaps) {
                 let (least, most) = match &c.relation {
-                    Relation::Is(term, values) if func.syms.as_var(*term) == Some(var) => {
+                    SizeRelation::OneOf(term, values) if func.syms.as_var(*term) == Some(var) => {
                         let fits = |v: &&i64| **v >= low && high.is_none_or(|h| **v <= h);
                         let fit: Vec<i64> = values.iter().filter(fits).copied().collect();
                         // No value fits: use an empty range.
@@ -103,7 +103,7 @@ impl Watch {
         let all = &self.report.constraints;
         let told = |c: &&Constraint| !c.fixes.is_empty() && !all.iter().any(|o| o.says_more(c));
         for c in all.iter().filter(told) {
-            let own = |s: &&SymbolInfo| s.declared == Declared::User && c.fixes.contains(&s.name);
+            let own = |s: &&SymbolInfo| s.declared == DeclaredBy::User && c.fixes.contains(&s.name);
             let by_user = self.report.symbols.iter().any(|s| own(&s));
             let list = if allowed { &mut warnings } else { &mut problems };
             list.push(self.violation(c, by_user, allowed));
@@ -127,7 +127,7 @@ impl Watch {
         // Add the constraints that relate a symbol to one in the constraint.
         for name in c.fixes.iter().filter(|name| !c.symbols.contains(name)) {
             let ties = |o: &&Constraint| {
-                matches!(o.relation, Relation::Same(..)) && o.symbols.contains(name)
+                matches!(o.relation, SizeRelation::Equal(..)) && o.symbols.contains(name)
             };
             if let Some(tie) = self.report.constraints.iter().find(ties) {
                 message.push_str(&format!("; {} needs {}", tie.node, tie.needs));
@@ -146,11 +146,11 @@ impl Watch {
 
 /// The paths through branches on which a symbol is restricted to few sizes.
 #[derive(Default)]
-struct Ways {
+struct BranchPaths {
     ways: FxHashSet<Vec<(Origin, bool)>>,
 }
 
-impl Ways {
+impl BranchPaths {
     /// Adds a path. Two paths that only differ in the last branch are replaced by their common
     /// prefix.
     fn add(&mut self, branches: &[Branch]) {
@@ -174,11 +174,11 @@ impl Ways {
 
 /// Symbols that must be equal.
 #[derive(Default)]
-struct Groups {
+struct EqualSymbols {
     to: FxHashMap<SymVar, SymVar>,
 }
 
-impl Groups {
+impl EqualSymbols {
     fn of(&self, mut var: SymVar) -> SymVar {
         while let Some(&next) = self.to.get(&var) {
             var = next;

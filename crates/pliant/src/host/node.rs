@@ -1,12 +1,12 @@
 //! `pliant.onnx.node`: nodes that are imported at run time for the actual operands
-//! ([`pliant_onnx::NodeAtRun`]).
+//! ([`pliant_onnx::DeferredNode`]).
 //!
 //! A node is compiled once for each combination of ranks and element types, with all sizes
 //! symbolic. Only if it cannot be imported like that, it is also compiled for the actual sizes and
 //! small integer values.
 
 use pliant_exec::abi::KernelRuntime;
-use pliant_onnx::{Depth, NodeAtRun, Operand};
+use pliant_onnx::{DeferredNode, OperandSpec, Specialization};
 use pliant_tensor::Tensor;
 use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
 
@@ -16,7 +16,7 @@ use crate::options::CompileOptions;
 use crate::programs::Programs;
 
 /// The programs by node and operands.
-static TABLE: Programs<(String, Vec<Operand>), String> = Programs::new();
+static TABLE: Programs<(String, Vec<OperandSpec>), String> = Programs::new();
 
 /// `(node, operands...)`: its results, as a tuple if there are several.
 pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
@@ -29,9 +29,9 @@ pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let tensors: Option<Vec<Tensor>> = operands.iter().map(tensor).collect();
     let tensors = tensors.ok_or_else(|| misused(name, args))?;
     let mut told = String::new();
-    for depth in Depth::EACH {
-        let kinds: Vec<Operand> =
-            tensors.iter().enumerate().map(|(i, t)| Operand::of(t, i, depth)).collect();
+    for depth in Specialization::ALL {
+        let kinds: Vec<OperandSpec> =
+            tensors.iter().enumerate().map(|(i, t)| OperandSpec::of(t, i, depth)).collect();
         let program = TABLE.program((text.to_string(), kinds.clone()), || made(text, &kinds));
         match &*program {
             Ok(machine) => {
@@ -48,8 +48,8 @@ pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     Err(VmError::check(CheckKind::Value, told))
 }
 
-fn made(text: &str, kinds: &[Operand]) -> Result<VirtualMachine, String> {
-    let node = NodeAtRun::from_text(text).map_err(|p| p.to_string())?;
+fn made(text: &str, kinds: &[OperandSpec]) -> Result<VirtualMachine, String> {
+    let node = DeferredNode::from_text(text).map_err(|p| p.to_string())?;
     let label = node.label();
     let module = node.import(kinds).map_err(|p| match p.node.is_empty() {
         true => format!("{label}: {p}"),

@@ -14,42 +14,41 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Problem;
 use crate::graph::identifier;
-use crate::node::{Node, problem};
-use crate::object_type::{Kind, Outside};
+use crate::node::{ExprResult, Node, problem};
+use crate::object_type::{ObjectType, OuterSymbols};
 use crate::value::Value;
 
 /// Computes the state after an iteration.
-type Turn<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Vec<Value>, Problem>;
+type LoopBody<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Vec<Value>, Problem>;
 
 /// Computes whether there is another iteration.
-pub(super) type GoesOn<'t> =
-    &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Expr, Problem>;
+pub(super) type LoopCondition<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> ExprResult;
 
 /// The state of a loop.
-pub(super) struct State {
+pub(super) struct LoopState {
     names: Vec<String>,
     inits: Vec<Expr>,
-    kinds: Vec<Kind>,
+    kinds: Vec<ObjectType>,
     types: Vec<Type>,
     /// Symbols defined in the body.
     own: FxHashSet<SymVar>,
-    outside: Outside,
+    outside: OuterSymbols,
 }
 
-impl State {
+impl LoopState {
     /// The state before the first iteration.
     ///
     /// # Errors
     /// If a value is that of a failed node.
-    pub fn new(n: &mut Node<'_, '_>, first: Vec<(String, Value)>) -> Result<State, Problem> {
+    pub fn new(n: &mut Node<'_, '_>, first: Vec<(String, Value)>) -> Result<LoopState, Problem> {
         let count = first.len();
-        let mut state = State {
+        let mut state = LoopState {
             names: Vec::with_capacity(count),
             inits: Vec::with_capacity(count),
             kinds: Vec::with_capacity(count),
             types: Vec::with_capacity(count),
             own: FxHashSet::default(),
-            outside: Outside::now(&n.func().syms),
+            outside: OuterSymbols::now(&n.func().syms),
         };
         for (name, value) in first {
             let (e, kind) = n.object(&value)?;
@@ -95,7 +94,7 @@ impl State {
         &mut self,
         n: &mut Node<'_, '_>,
         results: &[Type],
-        kinds: &[Kind],
+        kinds: &[ObjectType],
     ) -> Result<bool, Problem> {
         let mut wider = false;
         for (i, (&result, after)) in results.iter().zip(kinds).enumerate() {
@@ -154,8 +153,8 @@ impl State {
     }
 }
 
-fn is_tensor(kind: &Kind) -> bool {
-    matches!(kind, Kind::Tensor { .. })
+fn is_tensor(kind: &ObjectType) -> bool {
+    matches!(kind, ObjectType::Tensor { .. })
 }
 
 /// A local function with parameters of the given types.
@@ -164,7 +163,7 @@ fn function(
     names: &[String],
     types: &[Type],
     make: impl FnOnce(&mut Node<'_, '_>, &[Expr]) -> Result<Vec<Expr>, Problem>,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     n.im.builder.begin_func();
     n.im.open_block();
     let params: Vec<Expr> = names
@@ -190,7 +189,7 @@ fn function(
 }
 
 /// Converts the body to a function, repeatedly until the types of the state are stable.
-fn fixed(n: &mut Node<'_, '_>, state: &mut State, turn: Turn<'_>) -> Result<Expr, Problem> {
+fn fixed(n: &mut Node<'_, '_>, state: &mut LoopState, turn: LoopBody<'_>) -> ExprResult {
     loop {
         let mark = n.im.builder.mark_names();
         let mut kinds = Vec::new();
@@ -215,9 +214,9 @@ fn fixed(n: &mut Node<'_, '_>, state: &mut State, turn: Turn<'_>) -> Result<Expr
 /// The final state of `while goes_on(state): state = turn(state)`.
 pub(super) fn while_loop(
     n: &mut Node<'_, '_>,
-    mut state: State,
-    goes_on: GoesOn<'_>,
-    turn: Turn<'_>,
+    mut state: LoopState,
+    goes_on: LoopCondition<'_>,
+    turn: LoopBody<'_>,
 ) -> Result<Vec<Value>, Problem> {
     let body = fixed(n, &mut state, turn)?;
     let types = state.renamed(n);

@@ -12,7 +12,7 @@ pub(super) use scan_outputs::{below, next, run};
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, Node};
 use crate::proto::GraphProto;
 use crate::value::Value;
 
@@ -47,7 +47,7 @@ pub(super) fn body(
     if n.im.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
 }
 
-fn repeat(n: &mut Node<'_, '_>) -> Converted {
+fn repeat(n: &mut Node<'_, '_>) -> ConvertResult {
     let graph = n.attrs().graph("body")?;
     let carried = graph.input.len().saturating_sub(2);
     if n.len() < 2 || n.len() != carried + 2 || graph.output.len() <= carried {

@@ -3,16 +3,16 @@
 use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
-use super::scan_outputs::Last;
+use super::scan_outputs::LoopResult;
 use super::{below, body, next, run};
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, Node, ints_attr};
 use crate::proto::GraphProto;
 use crate::value::Value;
 
 /// A tensor that is scanned: along which axis, and whether backwards.
 #[derive(Clone, Copy)]
-struct Scanned {
+struct ScanInput {
     x: Expr,
     axis: usize,
     back: bool,
@@ -37,7 +37,7 @@ fn directions(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Prob
     }
 }
 
-pub(super) fn scan(n: &mut Node<'_, '_>) -> Converted {
+pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     let graph = n.attrs().graph("body")?;
     // Before opset 9 the lengths of the sequences were the first input.
     let skip = usize::from(n.opset < 9);
@@ -54,7 +54,7 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> Converted {
     if skip > 0 { batched(n, graph, carried) } else { plain(n, graph, carried) }
 }
 
-fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted {
+fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     let count = graph.input.len() - carried;
     let axes = list(n, "scan_input_axes", count)?;
     let back = directions(n, "scan_input_directions", count)?;
@@ -62,7 +62,7 @@ fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted 
     for (k, (&axis, &back)) in axes.iter().zip(&back).enumerate() {
         let x = n.tensor(carried + k)?;
         let rank = n.rank(x)?;
-        scanned.push(Scanned { x, axis: n.axis(axis, rank)?, back: back != 0 });
+        scanned.push(ScanInput { x, axis: n.axis(axis, rank)?, back: back != 0 });
     }
     let turns = n.dims(scanned[0].x)?[scanned[0].axis];
     for one in &scanned[1..] {
@@ -91,7 +91,7 @@ fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted 
 }
 
 /// Opset 8: scans each element of a batch separately, along axis 0 of its slices.
-fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted {
+fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     if n.has(0) {
         return Err(Problem::unsupported("sequences of unequal lengths (input 0 of opset 8)")
             .with_help("convert the model to opset 9 or newer"));
@@ -117,8 +117,8 @@ fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converte
         }
         let first = slices[..carried].iter().map(|&e| e.into()).collect();
         let scanned = slices[carried..].iter().zip(&back);
-        let scanned: Vec<Scanned> =
-            scanned.map(|(&x, &back)| Scanned { x, axis: 0, back: back != 0 }).collect();
+        let scanned: Vec<ScanInput> =
+            scanned.map(|(&x, &back)| ScanInput { x, axis: 0, back: back != 0 }).collect();
         let last = turns_over(n, graph, first, &scanned, turns)?;
         let mut parts = last.state;
         for collected in last.parts {
@@ -138,9 +138,9 @@ fn turns_over(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,
     first: Vec<Value>,
-    scanned: &[Scanned],
+    scanned: &[ScanInput],
     turns: Sym,
-) -> Result<Last, Problem> {
+) -> Result<LoopResult, Problem> {
     let carried = first.len();
     let mut state = vec![("i".to_owned(), n.scalar(0i64)?.into())];
     let names = graph.input.iter().map(|i| i.name().to_owned());

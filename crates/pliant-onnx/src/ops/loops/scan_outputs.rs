@@ -5,37 +5,37 @@ use pliant_ir::DType;
 use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
-use super::loop_state::{GoesOn, State, while_loop};
+use super::loop_state::{LoopCondition, LoopState, while_loop};
 use crate::error::Problem;
 use crate::host;
-use crate::node::Node;
-use crate::object_type::{Kind, Outside};
+use crate::node::{ExprResult, Node};
+use crate::object_type::{ObjectType, OuterSymbols};
 use crate::value::Value;
 
 /// Computes the state after an iteration, and the values that the iteration collects.
-type Collecting<'t> =
+type CollectingBody<'t> =
     &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<(Vec<Value>, Vec<Value>), Problem>;
 
 /// The final state of a loop, and the collected values.
-pub(in crate::ops) struct Last {
+pub(in crate::ops) struct LoopResult {
     pub state: Vec<Value>,
-    pub parts: Vec<Parts>,
+    pub parts: Vec<ScanOutput>,
 }
 
 /// The values collected under one name.
-pub(in crate::ops) struct Parts {
+pub(in crate::ops) struct ScanOutput {
     chain: Expr,
     /// The kind of a value, as it is known outside the body.
-    kind: Kind,
+    kind: ObjectType,
 }
 
-impl Parts {
+impl ScanOutput {
     /// All values stacked along a new first axis.
     ///
     /// # Errors
     /// If they are not tensors.
     pub fn stacked(&self, n: &mut Node<'_, '_>, turns: Sym) -> Result<Value, Problem> {
-        let Kind::Tensor { dtype, small, dims } = &self.kind else {
+        let ObjectType::Tensor { dtype, small, dims } = &self.kind else {
             let message =
                 format!("a turn collects {}, but must collect a tensor", self.kind.name());
             return Err(Problem::invalid(message));
@@ -46,7 +46,7 @@ impl Parts {
         let (empty, element) = (n.func().shape(&empty), n.func().dtype_value(*dtype));
         let all = n.host(host::CHAIN_STACK, &[self.chain, empty, element])?;
         let dims = dims.as_ref().map(|dims| [Some(turns)].iter().chain(dims).copied().collect());
-        n.revived(all, &Kind::Tensor { dtype: *dtype, small: *small, dims })
+        n.revived(all, &ObjectType::Tensor { dtype: *dtype, small: *small, dims })
     }
 
     /// All values as a sequence.
@@ -55,7 +55,7 @@ impl Parts {
     /// Those of type inference; not expected in practice.
     pub fn sequence(&self, n: &mut Node<'_, '_>) -> Result<Value, Problem> {
         let all = n.host(host::CHAIN_SEQUENCE, &[self.chain])?;
-        Ok(Value::Object(all, Kind::Sequence(Box::new(self.kind.clone()))))
+        Ok(Value::Object(all, ObjectType::Sequence(Box::new(self.kind.clone()))))
     }
 }
 
@@ -65,17 +65,17 @@ pub(in crate::ops) fn run(
     n: &mut Node<'_, '_>,
     first: Vec<(String, Value)>,
     (count, alike): (usize, bool),
-    goes_on: GoesOn<'_>,
-    turn: Collecting<'_>,
-) -> Result<Last, Problem> {
-    let outside = Outside::now(&n.func().syms);
+    goes_on: LoopCondition<'_>,
+    turn: CollectingBody<'_>,
+) -> Result<LoopResult, Problem> {
+    let outside = OuterSymbols::now(&n.func().syms);
     let (carried, mut first) = (first.len(), first);
     for k in 0..count {
         let none = n.nothing()?;
-        first.push((format!("parts_{k}"), Value::Object(none, Kind::Own)));
+        first.push((format!("parts_{k}"), Value::Object(none, ObjectType::Internal)));
     }
-    let mut kinds: Vec<Kind> = Vec::new();
-    let state = State::new(n, first)?;
+    let mut kinds: Vec<ObjectType> = Vec::new();
+    let state = LoopState::new(n, first)?;
     let mut all = while_loop(n, state, goes_on, &mut |n, values| {
         let (state, chains) = values.split_at(carried);
         let (mut next, parts) = turn(n, state)?;
@@ -90,7 +90,7 @@ pub(in crate::ops) fn run(
             kinds.push(kind.seen_outside(&n.func().syms, outside));
             let alike = n.host_int(i64::from(alike));
             let more = n.host(host::CHAIN_PUSH, &[chain, part, alike])?;
-            next.push(Value::Object(more, Kind::Own));
+            next.push(Value::Object(more, ObjectType::Internal));
         }
         Ok(next)
     })?;
@@ -98,9 +98,9 @@ pub(in crate::ops) fn run(
     let mut parts = Vec::with_capacity(count);
     for (chain, kind) in chains.iter().zip(kinds) {
         let (chain, _) = n.object(chain)?;
-        parts.push(Parts { chain, kind });
+        parts.push(ScanOutput { chain, kind });
     }
-    Ok(Last { state: all, parts })
+    Ok(LoopResult { state: all, parts })
 }
 
 /// `counter + 1`.
@@ -111,11 +111,7 @@ pub(in crate::ops) fn next(n: &mut Node<'_, '_>, counter: &Value) -> Result<Valu
 }
 
 /// `counter < size`.
-pub(in crate::ops) fn below(
-    n: &mut Node<'_, '_>,
-    counter: &Value,
-    size: Expr,
-) -> Result<Expr, Problem> {
+pub(in crate::ops) fn below(n: &mut Node<'_, '_>, counter: &Value, size: Expr) -> ExprResult {
     let counter = n.materialize(counter)?;
     let size = n.cast(size, DType::Int64)?;
     n.op("relax.less", &[counter, size])

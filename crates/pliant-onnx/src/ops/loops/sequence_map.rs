@@ -5,12 +5,12 @@ use pliant_ir::DType;
 use super::{below, body, next, run};
 use crate::error::Problem;
 use crate::host;
-use crate::node::{Converted, Node};
-use crate::object_type::Kind;
+use crate::node::{ConvertResult, Node};
+use crate::object_type::ObjectType;
 use crate::proto::GraphProto;
 use crate::value::Value;
 
-pub(super) fn map(n: &mut Node<'_, '_>) -> Converted {
+pub(super) fn map(n: &mut Node<'_, '_>) -> ConvertResult {
     let graph = n.attrs().graph("body")?;
     let inputs = (0..n.len()).map(|i| n.value(i)).collect::<Result<Vec<Value>, Problem>>()?;
     match inputs.first() {
@@ -21,7 +21,7 @@ pub(super) fn map(n: &mut Node<'_, '_>) -> Converted {
                 false => over_run(n, graph, &inputs),
             }
         }
-        Some(Value::Object(_, Kind::Sequence(_))) => over_run(n, graph, &inputs),
+        Some(Value::Object(_, ObjectType::Sequence(_))) => over_run(n, graph, &inputs),
         _ => Err(Problem::invalid("its first input must be a sequence")),
     }
 }
@@ -30,7 +30,7 @@ pub(super) fn map(n: &mut Node<'_, '_>) -> Converted {
 fn all_known(inputs: &[Value], count: usize) -> bool {
     inputs.iter().all(|input| match input {
         Value::Sequence(items) => items.len() == count,
-        Value::Object(_, Kind::Sequence(_)) => false,
+        Value::Object(_, ObjectType::Sequence(_)) => false,
         _ => true,
     })
 }
@@ -40,7 +40,7 @@ fn written_out(
     graph: &GraphProto,
     inputs: &[Value],
     count: usize,
-) -> Converted {
+) -> ConvertResult {
     let mut outputs = vec![Vec::with_capacity(count); graph.output.len()];
     for at in 0..count {
         let items = inputs.iter().map(|input| match input {
@@ -53,11 +53,11 @@ fn written_out(
     Ok(outputs.into_iter().map(Value::Sequence).collect())
 }
 
-fn over_run(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Converted {
+fn over_run(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> ConvertResult {
     let mut all = Vec::with_capacity(inputs.len());
     for input in inputs {
         all.push(match input {
-            Value::Sequence(_) | Value::Object(_, Kind::Sequence(_)) => {
+            Value::Sequence(_) | Value::Object(_, ObjectType::Sequence(_)) => {
                 let (e, kind) = n.object(input)?;
                 Value::Object(e, kind)
             }
@@ -72,7 +72,7 @@ fn over_run(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Conve
         let mut items = Vec::with_capacity(all.len());
         for input in &all {
             items.push(match input {
-                Value::Object(e, Kind::Sequence(kind)) => {
+                Value::Object(e, ObjectType::Sequence(kind)) => {
                     let item = n.host(host::SEQUENCE_AT, &[*e, at])?;
                     n.revived(item, kind)?
                 }

@@ -6,7 +6,7 @@ use pliant_tensor::Tensor;
 
 use super::op;
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
 use crate::ops::quantize::repeated_to;
 
@@ -21,7 +21,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 /// GELU of the sum with an optional bias.
-fn gelu(n: &mut Node<'_, '_>, name: &str) -> Converted {
+fn gelu(n: &mut Node<'_, '_>, name: &str) -> ConvertResult {
     let mut x = n.tensor(0)?;
     if let Some(bias) = n.optional(1)? {
         x = n.op("relax.add", &[x, bias])?;
@@ -29,7 +29,7 @@ fn gelu(n: &mut Node<'_, '_>, name: &str) -> Converted {
     Ok(vec![n.op(name, &[x])?.into()])
 }
 
-fn quick_gelu(n: &mut Node<'_, '_>) -> Converted {
+fn quick_gelu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.702);
     let x = n.tensor(0)?;
     let dtype = n.dtype(x)?;
@@ -39,7 +39,7 @@ fn quick_gelu(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
 }
 
-fn fused_matmul(n: &mut Node<'_, '_>) -> Converted {
+fn fused_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let mut sides = [n.tensor(0)?, n.tensor(1)?];
     let names = [("transA", "transBatchA"), ("transB", "transBatchB")];
@@ -65,7 +65,7 @@ fn fused_matmul(n: &mut Node<'_, '_>) -> Converted {
 
 /// Unpacks fields of `bits` bits, lowest first, from bytes `(rows, count)` to int32
 /// `(rows, count * 8 / bits)`.
-fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> Result<Expr, Problem> {
+fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> ExprResult {
     let dims = n.dims_from(bytes, 2)?;
     let wide = n.cast(bytes, DType::Int32)?;
     if bits == 8 {
@@ -85,7 +85,7 @@ fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> Result<Expr, Problem>
 }
 
 /// Maximum size of weights; the product of two sizes stays below 2^63.
-const MOST: i64 = 1 << 30;
+const MAX_WEIGHT_SIZE: i64 = 1 << 30;
 /// Unpacks fields of `bits` bits, lowest first, from `rows` rows of bytes; returns the first
 /// `count` fields of each row, which holds `held`.
 fn split(bytes: &Tensor, (rows, held): (i64, i64), count: i64, bits: i64) -> Option<Tensor> {
@@ -148,7 +148,7 @@ fn unpacked(
 
 /// `A * W^T` with quantised weights `(N, blocks, block_size)`, with a scale and an optional zero
 /// point per block.
-fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
+fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let need = |name: &str| {
         let value = attrs.int(name)?.filter(|&v| v > 0);
@@ -161,8 +161,10 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
             "weights of {bits} bits; 2, 4 and 8 are supported"
         )));
     }
-    if [depth, rows, block].iter().any(|&v| v > MOST) {
-        return Err(Problem::invalid(format!("'K', 'N' and 'block_size' must be at most {MOST}")));
+    if [depth, rows, block].iter().any(|&v| v > MAX_WEIGHT_SIZE) {
+        return Err(Problem::invalid(format!(
+            "'K', 'N' and 'block_size' must be at most {MAX_WEIGHT_SIZE}"
+        )));
     }
     if n.has(4) {
         return Err(Problem::unsupported("weights in another order (g_idx, input 4)"));
@@ -205,7 +207,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// The product with transposed weights, plus an optional bias.
-fn product(n: &mut Node<'_, '_>, weights: Expr) -> Converted {
+fn product(n: &mut Node<'_, '_>, weights: Expr) -> ConvertResult {
     let a = n.tensor(0)?;
     let weights = n.permute(weights, &[1, 0])?;
     let y = n.op("relax.matmul", &[a, weights])?;

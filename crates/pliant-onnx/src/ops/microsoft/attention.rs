@@ -7,13 +7,13 @@ use pliant_sym::Sym;
 
 use super::op;
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::ops::OnnxOp;
 use crate::ops::nn::attention::{
     Masks, angles, distances, heads_apart, heads_together, per_batch, rotated, scale_of,
     shared_heads, softcap,
 };
-use crate::unsupported_features::Refusal;
+use crate::unsupported_features::UnsupportedFeatures;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -21,8 +21,6 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("MultiHeadAttention", multi_head),
     op("RotaryEmbedding", rotary_embedding),
 ];
-
-pub(super) type Made = Result<Expr, Problem>;
 
 pub(super) fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
     let count = n.attrs().int(name)?.filter(|&h| h > 0);
@@ -32,7 +30,7 @@ pub(super) fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
 }
 
 /// Softmax of the scaled scores times the values. All operands are `(batch, heads, length, size)`.
-pub(super) fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f64) -> Made {
+pub(super) fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f64) -> ExprResult {
     let [q, k, v] = qkv;
     let (dims, dtype) = (n.dims_from(q, 4)?, n.dtype(q)?);
     let scale = n.attrs().float("scale")?.filter(|&s| s != 0.0);
@@ -122,7 +120,7 @@ pub(super) fn causal(
     masks: &mut Masks,
     (queries, keys): (Sym, Sym),
     past: Option<Sym>,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let first = match past {
         Some(past) => Some(n.size(past)?),
         None => None,
@@ -135,10 +133,10 @@ pub(super) fn causal(
 }
 
 /// `Attention`: includes the projection to queries, keys and values.
-fn attention(n: &mut Node<'_, '_>) -> Converted {
+fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let count = heads(n, "num_heads")?;
     let (x, weights) = (n.tensor(0)?, n.tensor(1)?);
-    Refusal::default()
+    UnsupportedFeatures::default()
         .input(n, 6, "past_sequence_length")
         .int(n, "past_present_share_buffer", &[0])?
         .int(n, "do_rotary", &[0])?
@@ -204,13 +202,13 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![attend(n, [q, k, v], &masks, 0.0)?.into(), present])
 }
 
-fn multi_head(n: &mut Node<'_, '_>) -> Converted {
+fn multi_head(n: &mut Node<'_, '_>) -> ConvertResult {
     let count = heads(n, "num_heads")?;
     let mut q = n.tensor(0)?;
     let (Some(mut k), Some(mut v)) = (n.optional(1)?, n.optional(2)?) else {
         return Err(Problem::unsupported("queries, keys and values packed in one tensor"));
     };
-    Refusal::default()
+    UnsupportedFeatures::default()
         .input(n, 8, "past_sequence_length")
         .input(n, 9, "cache_indirection")
         .output(n, 3, "qk")
@@ -237,7 +235,7 @@ fn multi_head(n: &mut Node<'_, '_>) -> Converted {
     }
     if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
         let own = past.is_some() || prove::equal(n.func(), queries, keys) == Some(true);
-        let mut refusal = Refusal::default();
+        let mut refusal = UnsupportedFeatures::default();
         if !own {
             refusal = refusal.of("unidirectional=1 over keys that may outnumber the queries");
         }
@@ -274,9 +272,9 @@ fn biased(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> Result<(),
     Ok(())
 }
 
-fn rotary_embedding(n: &mut Node<'_, '_>) -> Converted {
+fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
-    let mut refusal = Refusal::default().int(n, "is_packed_batching", &[0])?;
+    let mut refusal = UnsupportedFeatures::default().int(n, "is_packed_batching", &[0])?;
     if let Some(scale) = attrs.float("scale")?.filter(|&s| s != 1.0) {
         refusal = refusal.of(format!("scale={scale}"));
     }

@@ -4,7 +4,7 @@ use pliant_ir::relax::Expr;
 
 use super::op;
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
 use crate::ops::clip::{between, constant_bound};
 use crate::ops::matmul::gemm;
@@ -30,17 +30,14 @@ pub(super) static OPS: &[OnnxOp] = &[
     }),
 ];
 
-fn first(
-    n: &mut Node<'_, '_>,
-    convert: fn(&mut Node<'_, '_>) -> Converted,
-) -> Result<Expr, Problem> {
+fn first(n: &mut Node<'_, '_>, convert: fn(&mut Node<'_, '_>) -> ConvertResult) -> ExprResult {
     let outputs = convert(n)?;
     let first = outputs.first().ok_or_else(|| Problem::invalid("it gives nothing"))?;
     n.materialize(first)
 }
 
 /// Applies the activation that the node names. `params` are its parameters by position.
-fn activated(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> Result<Expr, Problem> {
+fn activated(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> ExprResult {
     let name = n.attrs().str("activation")?.unwrap_or("");
     let dtype = n.dtype(y)?;
     let param = |i: usize, otherwise: f64| params.get(i).copied().flatten().unwrap_or(otherwise);

@@ -5,19 +5,19 @@ use pliant_ir::relax::Expr;
 use pliant_ops::prove;
 use pliant_sym::Sym;
 
-use super::attention::{Made, attend, causal, heads, past_of};
+use super::attention::{attend, causal, heads, past_of};
 use super::op;
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
 use crate::ops::nn::attention::{Masks, angles, heads_apart, per_batch, rotated};
-use crate::unsupported_features::Refusal;
+use crate::unsupported_features::UnsupportedFeatures;
 
 pub(super) static OPS: &[OnnxOp] = &[op("GroupQueryAttention", grouped)];
 
 /// The first unsupported feature that the node uses, as an error.
 fn refusal(n: &Node<'_, '_>) -> Result<(), Problem> {
-    let mut all = Refusal::default();
+    let mut all = UnsupportedFeatures::default();
     let inputs =
         ["head_sink", "k_scale", "v_scale", "q_norm_weight", "k_norm_weight", "query_seqlens"];
     for (i, name) in (11..).zip(inputs) {
@@ -36,7 +36,7 @@ fn refusal(n: &Node<'_, '_>) -> Result<(), Problem> {
 
 /// The positions of new tokens in their sequences, given or computed. Of a prompt's position input,
 /// ONNX Runtime only reads the first element.
-fn places_of(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Made {
+fn places_of(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> ExprResult {
     let zero = n.func().syms.int(0);
     let past = past.unwrap_or(zero);
     let places = n.iota(length)?;
@@ -87,7 +87,7 @@ fn ends_fit(n: &mut Node<'_, '_>, last: Expr, keys: Sym, past: Option<Sym>) -> R
 }
 
 /// `GroupQueryAttention`: query heads share keys, positions may be rotary, and the cache grows.
-fn grouped(n: &mut Node<'_, '_>) -> Converted {
+fn grouped(n: &mut Node<'_, '_>) -> ConvertResult {
     let (count, kv_count) = (heads(n, "num_heads")?, heads(n, "kv_num_heads")?);
     let attrs = n.attrs();
     let cap = attrs.float("softcap")?.unwrap_or(0.0);

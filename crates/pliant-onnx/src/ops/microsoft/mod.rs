@@ -9,7 +9,7 @@ mod norm;
 mod quantized;
 
 use super::OnnxOp;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, Node};
 
 /// The operator tables of this module's files.
 pub(super) const GROUPS: &[&[OnnxOp]] = &[
@@ -22,6 +22,6 @@ pub(super) const GROUPS: &[&[OnnxOp]] = &[
 ];
 
 /// An operator of the domain.
-const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> Converted) -> OnnxOp {
+const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> ConvertResult) -> OnnxOp {
     OnnxOp { domain: "com.microsoft", name, convert }
 }

@@ -6,7 +6,7 @@ use pliant_ir::{AttrValue, Attrs};
 
 use super::op;
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
 use crate::value::Value;
 
@@ -30,7 +30,7 @@ fn layer_norm(
     gamma: Expr,
     beta: Option<Expr>,
     eps: f64,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let dtype = n.dtype(gamma)?;
     let beta = match beta {
         Some(beta) => beta,
@@ -44,20 +44,14 @@ fn layer_norm(
     n.op_with("relax.nn.layer_norm", &[x, gamma, beta], attrs)
 }
 
-fn rms_norm(
-    n: &mut Node<'_, '_>,
-    x: Expr,
-    gamma: Expr,
-    axes: &[i64],
-    eps: f64,
-) -> Result<Expr, Problem> {
+fn rms_norm(n: &mut Node<'_, '_>, x: Expr, gamma: Expr, axes: &[i64], eps: f64) -> ExprResult {
     let attrs = Attrs::default()
         .with("axes", AttrValue::ints(axes.iter().copied()))
         .with("epsilon", AttrValue::float(eps));
     n.op_with("relax.nn.rms_norm", &[x, gamma], attrs)
 }
 
-fn skip(n: &mut Node<'_, '_>, simplified: bool) -> Converted {
+fn skip(n: &mut Node<'_, '_>, simplified: bool) -> ConvertResult {
     let eps = epsilon(n, 1e-12)?;
     let [x, skip, gamma] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let (beta, bias) = match simplified {
@@ -84,7 +78,7 @@ fn statistics_are_not_read(n: &Node<'_, '_>) -> Result<(), Problem> {
     }
 }
 
-fn simplified(n: &mut Node<'_, '_>) -> Converted {
+fn simplified(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n, 1e-5)?;
     let (x, gamma) = (n.tensor(0)?, n.tensor(1)?);
     let rank = n.rank(x)?;
@@ -97,7 +91,7 @@ fn simplified(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// The normalised sum of word, position and segment embeddings.
-fn embed(n: &mut Node<'_, '_>) -> Converted {
+fn embed(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n, 1e-12)?;
     let (ids, words, positions) = (n.tensor(0)?, n.tensor(2)?, n.tensor(3)?);
     let dims = n.dims_from(ids, 1)?;

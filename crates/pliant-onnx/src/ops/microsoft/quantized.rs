@@ -7,7 +7,7 @@ use pliant_ir::{AttrValue, Attrs};
 
 use super::op;
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
 use crate::ops::quantize::{
     centred, dequantize, dynamic_quantize, quantize, range, saturated, spread,
@@ -38,7 +38,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 /// Dequantises input `i` to float32. Its scale and zero point are the following inputs.
-fn number(n: &mut Node<'_, '_>, i: usize) -> Result<Expr, Problem> {
+fn number(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     let (x, scale, zero) = (n.tensor(i)?, n.tensor(i + 1)?, n.optional(i + 2)?);
     let zero = match zero {
         Some(zero) => Some(n.scalar_of(zero)?),
@@ -51,7 +51,7 @@ fn number(n: &mut Node<'_, '_>, i: usize) -> Result<Expr, Problem> {
 }
 
 /// Quantises a result. The scale is input `i`, and the zero point the following one.
-fn quantised(n: &mut Node<'_, '_>, y: Expr, i: usize) -> Result<Expr, Problem> {
+fn quantised(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
     let (scale, zero) = (n.tensor(i)?, n.optional(i + 1)?);
     let scale = n.scalar_of(scale)?;
     let y = n.op("relax.divide", &[y, scale])?;
@@ -63,13 +63,13 @@ fn quantised(n: &mut Node<'_, '_>, y: Expr, i: usize) -> Result<Expr, Problem> {
     saturated(n, y, zero, dtype, bounds)
 }
 
-fn binary(n: &mut Node<'_, '_>, op: &str) -> Converted {
+fn binary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let (a, b) = (number(n, 0)?, number(n, 3)?);
     let y = n.op(op, &[a, b])?;
     Ok(vec![quantised(n, y, 6)?.into()])
 }
 
-fn leaky_relu(n: &mut Node<'_, '_>) -> Converted {
+fn leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(0.01);
     let x = number(n, 0)?;
     let (alpha, zero) = (n.number(alpha, DType::Float32)?, n.number(0.0, DType::Float32)?);
@@ -81,7 +81,7 @@ fn leaky_relu(n: &mut Node<'_, '_>) -> Converted {
 
 /// The scale and zero point of the result come first, then each part with its own scale and zero
 /// point.
-fn concat(n: &mut Node<'_, '_>) -> Converted {
+fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?;
     let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
     if n.len() < 5 || !(n.len() - 2).is_multiple_of(3) {
@@ -95,7 +95,7 @@ fn concat(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![quantised(n, y, 0)?.into()])
 }
 
-fn global_average(n: &mut Node<'_, '_>) -> Converted {
+fn global_average(n: &mut Node<'_, '_>) -> ConvertResult {
     let last = n.attrs().int("channels_last")?.unwrap_or(0) != 0;
     let x = number(n, 0)?;
     let rank = n.rank(x)? as i64;
@@ -114,7 +114,7 @@ fn float_product(
     [a_scale, b_scale]: [Expr; 2],
     [a_zero, b_zero]: [Option<Expr>; 2],
     bias: Option<Expr>,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let (left, right) = (centred(n, a, a_zero, -2)?, centred(n, b, b_zero, -1)?);
     let sum = n.op("relax.matmul", &[left, right])?;
     let a_scale = spread(n, a_scale, a, -2, 0)?;
@@ -128,7 +128,7 @@ fn float_product(
     }
 }
 
-fn dynamic_matmul(n: &mut Node<'_, '_>) -> Converted {
+fn dynamic_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let (b, b_scale) = (n.tensor(1)?, n.tensor(2)?);
     let (b_zero, bias) = (n.optional(3)?, n.optional(4)?);
     let parts = dynamic_quantize(n)?;
@@ -145,7 +145,7 @@ fn dynamic_matmul(n: &mut Node<'_, '_>) -> Converted {
 
 /// The bias is int32, scaled by the product of both scales. Without an output scale the result is
 /// float32.
-fn gemm(n: &mut Node<'_, '_>) -> Converted {
+fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let mut sides = [n.tensor(0)?, n.tensor(3)?];
     for (side, name) in sides.iter_mut().zip(["transA", "transB"]) {

@@ -3,8 +3,7 @@
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
 
-use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -39,24 +38,24 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("ThresholdedRelu", thresholded_relu),
 ];
 
-fn relu(n: &mut Node<'_, '_>) -> Converted {
+fn relu(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     Ok(vec![n.op("relax.nn.relu", &[x])?.into()])
 }
 
-fn constant(n: &mut Node<'_, '_>, like: Expr, value: f64) -> Result<Expr, Problem> {
+fn constant(n: &mut Node<'_, '_>, like: Expr, value: f64) -> ExprResult {
     let dtype = n.dtype(like)?;
     n.number(value, dtype)
 }
 
 /// `then` where `x` is positive, else `other`.
-fn where_positive(n: &mut Node<'_, '_>, x: Expr, then: Expr, other: Expr) -> Result<Expr, Problem> {
+fn where_positive(n: &mut Node<'_, '_>, x: Expr, then: Expr, other: Expr) -> ExprResult {
     let zero = constant(n, x, 0.0)?;
     let positive = n.op("relax.greater", &[x, zero])?;
     n.op("relax.where", &[positive, then, other])
 }
 
-fn leaky_relu(n: &mut Node<'_, '_>) -> Converted {
+fn leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(0.01);
     let x = n.tensor(0)?;
     let slope = constant(n, x, alpha)?;
@@ -66,7 +65,7 @@ fn leaky_relu(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
 }
 
-fn prelu(n: &mut Node<'_, '_>) -> Converted {
+fn prelu(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, slope) = (n.tensor(0)?, n.tensor(1)?);
     let scaled = n.op_onto("relax.multiply", x, slope, "the slope")?;
     let zero = constant(n, x, 0.0)?;
@@ -75,13 +74,13 @@ fn prelu(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// `scale * (exp(x) - 1)` for negative `x`.
-fn elu(n: &mut Node<'_, '_>, gamma: f64) -> Converted {
+fn elu(n: &mut Node<'_, '_>, gamma: f64) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
     Ok(vec![exponential(n, x, alpha, gamma)?.into()])
 }
 
-fn exponential(n: &mut Node<'_, '_>, x: Expr, alpha: f64, gamma: f64) -> Result<Expr, Problem> {
+fn exponential(n: &mut Node<'_, '_>, x: Expr, alpha: f64, gamma: f64) -> ExprResult {
     let [one, alpha] = [constant(n, x, 1.0)?, constant(n, x, alpha)?];
     let power = n.op("relax.exp", &[x])?;
     let below = n.op("relax.subtract", &[power, one])?;
@@ -94,7 +93,7 @@ fn exponential(n: &mut Node<'_, '_>, x: Expr, alpha: f64, gamma: f64) -> Result<
     n.op("relax.multiply", &[y, gamma])
 }
 
-fn selu(n: &mut Node<'_, '_>) -> Converted {
+fn selu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.673_263_2);
     let gamma = n.attrs().float("gamma")?.unwrap_or(1.050_701);
     let x = n.tensor(0)?;
@@ -102,7 +101,7 @@ fn selu(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
-fn celu(n: &mut Node<'_, '_>) -> Converted {
+fn celu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
     let [one, alpha] = [constant(n, x, 1.0)?, constant(n, x, alpha)?];
@@ -113,14 +112,14 @@ fn celu(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![where_positive(n, x, x, below)?.into()])
 }
 
-fn gelu(n: &mut Node<'_, '_>) -> Converted {
+fn gelu(n: &mut Node<'_, '_>) -> ConvertResult {
     let tanh = n.attrs().choice("approximate", &["none", "tanh"])? == "tanh";
     let x = n.tensor(0)?;
     Ok(vec![n.op(if tanh { "relax.nn.gelu_tanh" } else { "relax.nn.gelu" }, &[x])?.into()])
 }
 
 /// `max(0, min(1, alpha * x + beta))`.
-fn clamped_line(n: &mut Node<'_, '_>, x: Expr, alpha: f64, beta: f64) -> Result<Expr, Problem> {
+fn clamped_line(n: &mut Node<'_, '_>, x: Expr, alpha: f64, beta: f64) -> ExprResult {
     let [alpha, beta, zero, one] = [alpha, beta, 0.0, 1.0].map(|v| constant(n, x, v));
     let y = n.op("relax.multiply", &[x, alpha?])?;
     let y = n.op("relax.add", &[y, beta?])?;
@@ -128,33 +127,33 @@ fn clamped_line(n: &mut Node<'_, '_>, x: Expr, alpha: f64, beta: f64) -> Result<
     n.op("relax.minimum", &[y, one?])
 }
 
-fn hard_sigmoid(n: &mut Node<'_, '_>) -> Converted {
+fn hard_sigmoid(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(0.2);
     let beta = n.attrs().float("beta")?.unwrap_or(0.5);
     let x = n.tensor(0)?;
     Ok(vec![clamped_line(n, x, alpha, beta)?.into()])
 }
 
-fn hard_swish(n: &mut Node<'_, '_>) -> Converted {
+fn hard_swish(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let gate = clamped_line(n, x, 1.0 / 6.0, 0.5)?;
     Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
 }
 
 /// `log(1 + exp(x))`, which equals `x` in float64 for `x` above 40.
-fn softplus(n: &mut Node<'_, '_>, x: Expr) -> Result<Expr, Problem> {
+fn softplus(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let attrs = pliant_ir::Attrs::default().with("threshold", pliant_ir::AttrValue::float(40.0));
     n.op_with("relax.nn.softplus", &[x], attrs)
 }
 
-fn mish(n: &mut Node<'_, '_>) -> Converted {
+fn mish(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let soft = softplus(n, x)?;
     let gate = n.op("relax.tanh", &[soft])?;
     Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
 }
 
-fn softsign(n: &mut Node<'_, '_>) -> Converted {
+fn softsign(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let one = constant(n, x, 1.0)?;
     let size = n.op("relax.abs", &[x])?;
@@ -163,7 +162,7 @@ fn softsign(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// `x * sigmoid(alpha * x)`.
-fn swish(n: &mut Node<'_, '_>, x: Expr) -> Result<Expr, Problem> {
+fn swish(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let alpha = constant(n, x, alpha)?;
     let scaled = n.op("relax.multiply", &[x, alpha])?;
@@ -171,7 +170,7 @@ fn swish(n: &mut Node<'_, '_>, x: Expr) -> Result<Expr, Problem> {
     n.op("relax.multiply", &[x, gate])
 }
 
-fn thresholded_relu(n: &mut Node<'_, '_>) -> Converted {
+fn thresholded_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
     let [bound, zero] = [constant(n, x, alpha)?, constant(n, x, 0.0)?];
@@ -180,7 +179,7 @@ fn thresholded_relu(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// `x + bias` for `x < -lambd`, `x - bias` for `x > lambd`, else 0.
-fn shrink(n: &mut Node<'_, '_>) -> Converted {
+fn shrink(n: &mut Node<'_, '_>) -> ConvertResult {
     let lambd = n.attrs().float("lambd")?.unwrap_or(0.5);
     let bias = n.attrs().float("bias")?.unwrap_or(0.0);
     let given = n.tensor(0)?;
@@ -196,15 +195,15 @@ fn shrink(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.cast(y, own)?.into()])
 }
 
-fn softmax(n: &mut Node<'_, '_>, op: &str) -> Converted {
+fn softmax(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     rows(n, &mut |n, x, axis| n.op_with(op, &[x], ints_attr("axis", axis)))
 }
 
 /// Since opset 13 along one axis; before, over all axes from the given one on, flattened.
 fn rows(
     n: &mut Node<'_, '_>,
-    make: &mut dyn FnMut(&mut Node<'_, '_>, Expr, i64) -> Result<Expr, Problem>,
-) -> Converted {
+    make: &mut dyn FnMut(&mut Node<'_, '_>, Expr, i64) -> ExprResult,
+) -> ConvertResult {
     let x = n.tensor(0)?;
     if n.opset >= 13 {
         let axis = n.attrs().int("axis")?.unwrap_or(-1);
@@ -222,11 +221,11 @@ fn rows(
 }
 
 /// 1 at the first maximum along an axis, else 0.
-fn hardmax(n: &mut Node<'_, '_>) -> Converted {
+fn hardmax(n: &mut Node<'_, '_>) -> ConvertResult {
     rows(n, &mut first_maximum)
 }
 
-fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> Result<Expr, Problem> {
+fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
     let dims = n.dims(x)?;
     let axis = n.axis(axis, dims.len())?;
     let one = n.func().syms.int(1);
@@ -244,7 +243,7 @@ fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> Result<Expr, Probl
     n.with_dims(made, &dims)
 }
 
-fn first_of_some(n: &mut Node<'_, '_>, x: Expr, axis: usize) -> Result<Expr, Problem> {
+fn first_of_some(n: &mut Node<'_, '_>, x: Expr, axis: usize) -> ExprResult {
     let dims = n.dims(x)?;
     let attrs = ints_attr("axis", axis as i64).with("keepdims", pliant_ir::AttrValue::Bool(true));
     let place = n.op_with("relax.argmax", &[x], attrs)?;

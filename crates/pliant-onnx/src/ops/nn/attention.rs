@@ -9,7 +9,7 @@ use super::super::quantize::repeated;
 use super::norm::of_one_type;
 use super::pad::surround;
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::ops::{OnnxOp, op};
 use crate::value::Value;
 
@@ -19,12 +19,10 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("RotaryEmbedding", rotary_embedding),
 ];
 
-type Made = Result<Expr, Problem>;
-
 // ---- heads ----
 
 /// Reshapes `(batch, length, heads * size)` to `(batch, heads, length, size)`.
-pub(in crate::ops) fn heads_apart(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> Made {
+pub(in crate::ops) fn heads_apart(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> ExprResult {
     let dims = n.dims(x)?;
     let [batch, length, hidden] = dims.as_slice() else {
         return Err(Problem::invalid("queries, keys and values must have 3 or 4 dims"));
@@ -35,7 +33,7 @@ pub(in crate::ops) fn heads_apart(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> 
 }
 
 /// Reshapes `(batch, heads, length, size)` to `(batch, length, heads * size)`.
-pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> Made {
+pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let dims = n.dims_from(x, 4)?;
     let hidden = n.func().syms.mul(dims[1], dims[3]);
     let y = n.permute(x, &[0, 2, 1, 3])?;
@@ -43,7 +41,7 @@ pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> Made {
 }
 
 /// Repeats key or value heads to the number of query heads.
-pub(in crate::ops) fn shared_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> Made {
+pub(in crate::ops) fn shared_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> ExprResult {
     let own = n.dims_from(x, 4)?[1];
     if own == heads {
         return Ok(x);
@@ -58,7 +56,7 @@ pub(in crate::ops) fn scale_of(
     given: Option<f64>,
     size: Sym,
     dtype: DType,
-) -> Made {
+) -> ExprResult {
     if let Some(scale) = given {
         return n.number(scale, dtype);
     }
@@ -114,7 +112,7 @@ pub(in crate::ops) fn distances(
     queries: Sym,
     keys: Sym,
     first: Option<Expr>,
-) -> Made {
+) -> ExprResult {
     let (rows, columns) = (n.iota(queries)?, n.iota(keys)?);
     let (rows, columns) = (n.along(rows, 0, 2)?, n.along(columns, 1, 2)?);
     let distance = n.op("relax.subtract", &[rows, columns])?;
@@ -125,7 +123,7 @@ pub(in crate::ops) fn distances(
 }
 
 /// An int64 number per batch element, reshaped to `(batch, 1, 1, 1)`.
-pub(in crate::ops) fn per_batch(n: &mut Node<'_, '_>, x: Expr) -> Made {
+pub(in crate::ops) fn per_batch(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let count = n.dims(x)?;
     let (batch, one) = (n.func().syms.product(count), n.func().syms.int(1));
     let x = n.reshape(x, &[batch, one, one, one])?;
@@ -212,7 +210,7 @@ fn windows(
 
 // ---- attention ----
 
-fn attention(n: &mut Node<'_, '_>) -> Converted {
+fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let heads = [attrs.int("q_num_heads")?, attrs.int("kv_num_heads")?];
     let scale = attrs.float("scale")?;
@@ -274,7 +272,7 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// `cap * tanh(x / cap)`, or `x` if there is no cap.
-pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> Made {
+pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> ExprResult {
     if cap <= 0.0 {
         return Ok(x);
     }
@@ -286,7 +284,7 @@ pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> Made {
 }
 
 /// The softmax in the requested precision. A query without allowed keys gets zero weights.
-fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> Made {
+fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResult {
     let dtype = n.dtype(x)?;
     let precision = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
         Some(code) => crate::tensor::element_type(code)?,
@@ -306,7 +304,7 @@ fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> Made {
 }
 
 /// Attention whose scores and weights are modified by graphs of the model.
-fn flex_attention(n: &mut Node<'_, '_>) -> Converted {
+fn flex_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let scale = n.attrs().float("scale")?;
     let [q, k, v] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let (dims, dtype) = (n.dims_from(q, 4)?, n.dtype(q)?);
@@ -331,7 +329,7 @@ fn flex_attention(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Applies the graph of an attribute to a tensor, if present.
-fn modified(n: &mut Node<'_, '_>, name: &str, x: Expr) -> Made {
+fn modified(n: &mut Node<'_, '_>, name: &str, x: Expr) -> ExprResult {
     if !n.attrs().has(name) {
         return Ok(x);
     }
@@ -352,7 +350,7 @@ pub(in crate::ops) fn rotated(
     x: Expr,
     (cos, sin): (Expr, Expr),
     interleaved: bool,
-) -> Made {
+) -> ExprResult {
     let dims = n.dims_from(x, 4)?;
     let half = *n.dims(cos)?.last().ok_or_else(|| Problem::invalid("the angles are scalars"))?;
     let syms = &mut n.func().syms;
@@ -387,7 +385,11 @@ pub(in crate::ops) fn rotated(
 }
 
 /// The rows of an angle cache at the given positions, or the whole cache, with a dim for the heads.
-pub(in crate::ops) fn angles(n: &mut Node<'_, '_>, cache: Expr, positions: Option<Expr>) -> Made {
+pub(in crate::ops) fn angles(
+    n: &mut Node<'_, '_>,
+    cache: Expr,
+    positions: Option<Expr>,
+) -> ExprResult {
     let rows = match positions {
         Some(positions) => n.take(cache, positions, 0)?,
         None => cache,
@@ -395,7 +397,7 @@ pub(in crate::ops) fn angles(n: &mut Node<'_, '_>, cache: Expr, positions: Optio
     n.op_with("relax.expand_dims", &[rows], Attrs::default().with("axis", AttrValue::ints([-2])))
 }
 
-fn rotary_embedding(n: &mut Node<'_, '_>) -> Converted {
+fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     let interleaved = n.attrs().int("interleaved")?.unwrap_or(0) != 0;
     let heads = n.attrs().int("num_heads")?.unwrap_or(0);
     let x = n.tensor(0)?;

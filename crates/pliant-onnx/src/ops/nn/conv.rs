@@ -6,7 +6,7 @@ use pliant_ir::{AttrValue, DType, Sym};
 use super::super::quantize::{centred, rescaled};
 use super::window::{Window, check_pads, check_sizes};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -46,12 +46,7 @@ fn of_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
 
 /// The input with as many channels as the weight is for, `of_weight` times `groups`. If its own number of channels is computed at
 /// run time, by a Pad for example, it is checked there.
-fn with_channels(
-    n: &mut Node<'_, '_>,
-    x: Expr,
-    of_weight: Sym,
-    groups: i64,
-) -> Result<Expr, Problem> {
+fn with_channels(n: &mut Node<'_, '_>, x: Expr, of_weight: Sym, groups: i64) -> ExprResult {
     let groups = n.func().syms.int(groups);
     let channels = n.func().syms.mul(of_weight, groups);
     match n.func().syms.as_int(channels) {
@@ -61,7 +56,7 @@ fn with_channels(
 }
 
 /// Convolves two tensors with the node's attributes.
-fn convolved(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> Result<Expr, Problem> {
+fn convolved(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> ExprResult {
     let groups = n.attrs().int("group")?.unwrap_or(1);
     let of_weight = n.dims_from(weight, 2)?[1];
     let x = with_channels(n, x, of_weight, groups)?;
@@ -72,7 +67,7 @@ fn convolved(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> Result<Expr, Proble
     n.op_with(&name, &[x, weight], attrs)
 }
 
-pub(in crate::ops) fn conv(n: &mut Node<'_, '_>) -> Converted {
+pub(in crate::ops) fn conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let y = convolved(n, x, weight)?;
     let bias = n.optional(2)?;
@@ -80,7 +75,7 @@ pub(in crate::ops) fn conv(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// A depthwise convolution over a sequence and its past, which becomes the state of the next call.
-fn causal_conv(n: &mut Node<'_, '_>) -> Converted {
+fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let activation = n.attrs().choice("activation", &["none", "silu", "swish"])?;
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let (dims, dtype, w) = (n.dims_from(x, 3)?, n.dtype(x)?, n.dims(weight)?);
@@ -116,14 +111,14 @@ fn causal_conv(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Subtracts the zero points and convolves in int32.
-fn conv_integer(n: &mut Node<'_, '_>) -> Converted {
+fn conv_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let (x_zero, w_zero) = (n.optional(2)?, n.optional(3)?);
     let (x, weight) = (centred(n, x, x_zero, 1)?, centred(n, weight, w_zero, 0)?);
     Ok(vec![convolved(n, x, weight)?.into()])
 }
 
-fn qlinear_conv(n: &mut Node<'_, '_>) -> Converted {
+fn qlinear_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let [x, x_scale, x_zero, w] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?, n.tensor(3)?];
     let [w_scale, w_zero, y_scale, y_zero] =
         [n.tensor(4)?, n.tensor(5)?, n.tensor(6)?, n.tensor(7)?];
@@ -135,7 +130,7 @@ fn qlinear_conv(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Adds a number per channel.
-fn biased(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> Result<Expr, Problem> {
+fn biased(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> ExprResult {
     let Some(bias) = bias else { return Ok(y) };
     let dims = n.dims_from(y, 2)?;
     let [own] = n.dims(bias)?[..] else {
@@ -146,7 +141,7 @@ fn biased(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> Result<Expr, Pro
     n.op("relax.add", &[y, bias])
 }
 
-fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
+fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let groups = attrs.int("group")?.unwrap_or(1);
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);

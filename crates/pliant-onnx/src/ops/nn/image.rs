@@ -6,7 +6,7 @@ use pliant_sym::Sym;
 
 use super::window::{check_pads, check_sizes};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 /// Moves the coordinates from the last dim (ONNX) to the second, or back.
-fn moved(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> Result<Expr, Problem> {
+fn moved(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> ExprResult {
     let rank = n.dims_from(grid, 2)?.len();
     let mut order: Vec<usize> = (0..rank).collect();
     if back {
@@ -33,7 +33,7 @@ fn moved(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> Result<Expr, Problem> 
     n.permute(grid, &order)
 }
 
-fn grid_sample(n: &mut Node<'_, '_>) -> Converted {
+fn grid_sample(n: &mut Node<'_, '_>) -> ConvertResult {
     let names = ["linear", "bilinear", "nearest", "cubic", "bicubic"];
     let method = match n.attrs().choice("mode", &names)? {
         "nearest" => "nearest",
@@ -58,7 +58,7 @@ fn grid_sample(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.image.grid_sample", &[x, grid], attrs)?.into()])
 }
 
-fn affine_grid(n: &mut Node<'_, '_>) -> Converted {
+fn affine_grid(n: &mut Node<'_, '_>) -> ConvertResult {
     let align = n.attrs().int("align_corners")?.unwrap_or(0) != 0;
     let theta = n.tensor(0)?;
     let sizes = n.sizes_input(1, None)?;
@@ -72,7 +72,7 @@ fn affine_grid(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Prepends the index of its image to each region.
-fn regions(n: &mut Node<'_, '_>, rois: Expr, images: Expr) -> Result<Expr, Problem> {
+fn regions(n: &mut Node<'_, '_>, rois: Expr, images: Expr) -> ExprResult {
     let dtype = n.dtype(rois)?;
     let count = n.dims_from(images, 1)?[0];
     let one = n.func().syms.int(1);
@@ -81,7 +81,7 @@ fn regions(n: &mut Node<'_, '_>, rois: Expr, images: Expr) -> Result<Expr, Probl
     n.concat(&[images, rois], 1)
 }
 
-fn roi_align(n: &mut Node<'_, '_>) -> Converted {
+fn roi_align(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let height = attrs.int("output_height")?.unwrap_or(1);
     let width = attrs.int("output_width")?.unwrap_or(1);
@@ -102,7 +102,7 @@ fn roi_align(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.vision.roi_align", &[x, rois], attrs)?.into()])
 }
 
-fn max_roi_pool(n: &mut Node<'_, '_>) -> Converted {
+fn max_roi_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let size = n.attrs().ints("pooled_shape")?.unwrap_or_default().to_vec();
     let scale = n.attrs().float("spatial_scale")?.unwrap_or(1.0);
     let args = [n.tensor(0)?, n.tensor(1)?];
@@ -113,7 +113,7 @@ fn max_roi_pool(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Selected boxes for each class, as rows (image, class, box).
-fn non_max_suppression(n: &mut Node<'_, '_>) -> Converted {
+fn non_max_suppression(n: &mut Node<'_, '_>) -> ConvertResult {
     let centred = n.attrs().int("center_point_box")?.unwrap_or(0) != 0;
     let (mut boxes, scores) = (n.tensor(0)?, n.tensor(1)?);
     let dtype = n.dtype(boxes)?;
@@ -137,7 +137,7 @@ fn non_max_suppression(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Converts boxes from centre and size to corners.
-fn corners(n: &mut Node<'_, '_>, boxes: Expr) -> Result<Expr, Problem> {
+fn corners(n: &mut Node<'_, '_>, boxes: Expr) -> ExprResult {
     let dtype = n.dtype(boxes)?;
     let [zero, two, four] = [0, 2, 4].map(|v| n.func().syms.int(v));
     let (centre, size) = (n.slice_axis(boxes, 2, zero, two)?, n.slice_axis(boxes, 2, two, four)?);
@@ -150,7 +150,7 @@ fn corners(n: &mut Node<'_, '_>, boxes: Expr) -> Result<Expr, Problem> {
 
 /// Sums columns of patches, `(batch, channels * patch, positions)`, at their positions in the
 /// image.
-fn col2im(n: &mut Node<'_, '_>) -> Converted {
+fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     let (image, block) = (n.sizes_input(1, None)?, n.sizes_input(2, None)?);
@@ -212,7 +212,7 @@ fn places_of(
 }
 
 /// A deformable convolution: elements are read at offsets given by an input.
-fn deform_conv(n: &mut Node<'_, '_>) -> Converted {
+fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let (groups, offset_groups) =
         (attrs.int("group")?.unwrap_or(1), attrs.int("offset_group")?.unwrap_or(1));

@@ -6,14 +6,12 @@ use pliant_sym::Sym;
 
 use super::attention::{heads_apart, heads_together, scale_of, shared_heads};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::loops::{below, next, run};
 use crate::ops::{OnnxOp, op};
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("LinearAttention", linear_attention)];
-
-type Made = Result<Expr, Problem>;
 
 /// The operands as `(batch, heads, steps, size)` in float32.
 struct Operands {
@@ -26,7 +24,7 @@ struct Operands {
     heads: Sym,
 }
 
-fn linear_attention(n: &mut Node<'_, '_>) -> Converted {
+fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let rules = ["gated_delta", "gated", "delta", "linear"];
     let rule = n.attrs().choice("update_rule", &rules)?;
     for (i, what, reads) in
@@ -111,13 +109,13 @@ fn step(
     at: Expr,
     state: Expr,
 ) -> Result<(Expr, Expr), Problem> {
-    let column = |n: &mut Node<'_, '_>, x: Expr| -> Made {
+    let column = |n: &mut Node<'_, '_>, x: Expr| -> ExprResult {
         let x = n.take(x, at, 2)?;
         let mut dims = n.dims(x)?;
         dims.push(n.func().syms.int(1));
         n.reshape(x, &dims)
     };
-    let row = |n: &mut Node<'_, '_>, x: Expr| -> Made {
+    let row = |n: &mut Node<'_, '_>, x: Expr| -> ExprResult {
         let x = n.take(x, at, 2)?;
         let mut dims = n.dims(x)?;
         dims.insert(2, n.func().syms.int(1));

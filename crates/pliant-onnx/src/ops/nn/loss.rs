@@ -3,8 +3,7 @@
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
 
-use crate::error::Problem;
-use crate::node::{Node, ints_attr};
+use crate::node::{ExprResult, Node, ints_attr};
 use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -20,7 +19,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 /// The negative weighted log-likelihood of the targets (input 1), reduced.
-fn likelihood(n: &mut Node<'_, '_>, x: Expr) -> Result<Expr, Problem> {
+fn likelihood(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let reduction = n.attrs().choice("reduction", &["mean", "sum", "none"])?;
     let mut args = vec![x, n.tensor(1)?];
     args.extend(n.optional(2)?);

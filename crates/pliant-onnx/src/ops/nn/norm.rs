@@ -8,9 +8,9 @@ use pliant_ops::rules::wide_float;
 use pliant_sym::Sym;
 
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::{OnnxOp, op};
-use crate::unsupported_features::Refusal;
+use crate::unsupported_features::UnsupportedFeatures;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("BatchNormalization", batch_norm),
@@ -28,7 +28,7 @@ fn epsilon(n: &Node<'_, '_>) -> Result<f64, Problem> {
 }
 
 /// Reshapes a vector over the channels so that it broadcasts with a tensor of the given dims.
-fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> Result<Expr, Problem> {
+fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> ExprResult {
     let [own] = n.dims(v)?[..] else {
         return Err(Problem::invalid("scale, bias, mean and variance must be vectors"));
     };
@@ -44,13 +44,7 @@ fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> Result<Expr, Prob
 }
 
 /// `(x - mean) / sqrt(var + epsilon)` with given statistics.
-fn normalize(
-    n: &mut Node<'_, '_>,
-    x: Expr,
-    mean: Expr,
-    var: Expr,
-    eps: f64,
-) -> Result<Expr, Problem> {
+fn normalize(n: &mut Node<'_, '_>, x: Expr, mean: Expr, var: Expr, eps: f64) -> ExprResult {
     let dtype = n.dtype(var)?;
     let eps = n.number(eps, dtype)?;
     let centred = n.op("relax.subtract", &[x, mean])?;
@@ -60,12 +54,7 @@ fn normalize(
 }
 
 /// `scale / sqrt(var + epsilon)`.
-fn scale_per_deviation(
-    n: &mut Node<'_, '_>,
-    scale: Expr,
-    var: Expr,
-    eps: f64,
-) -> Result<Expr, Problem> {
+fn scale_per_deviation(n: &mut Node<'_, '_>, scale: Expr, var: Expr, eps: f64) -> ExprResult {
     let dtype = n.dtype(var)?;
     let eps = n.number(eps, dtype)?;
     let var = n.op("relax.add", &[var, eps])?;
@@ -84,20 +73,15 @@ fn statistics(n: &mut Node<'_, '_>, x: Expr, axes: &[i64]) -> Result<(Expr, Expr
     Ok((mean, n.op_with("relax.mean", &[squares], attrs)?))
 }
 
-fn scale_and_shift(
-    n: &mut Node<'_, '_>,
-    x: Expr,
-    scale: Expr,
-    shift: Expr,
-) -> Result<Expr, Problem> {
+fn scale_and_shift(n: &mut Node<'_, '_>, x: Expr, scale: Expr, shift: Expr) -> ExprResult {
     let x = n.op("relax.multiply", &[x, scale])?;
     n.op("relax.add", &[x, shift])
 }
 
-fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
+fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let training = n.attrs().int("training_mode")?.unwrap_or(0) != 0;
     let eps = epsilon(n)?;
-    let mut refusal = Refusal::default();
+    let mut refusal = UnsupportedFeatures::default();
     let names = ["running_mean", "running_var", "saved_mean", "saved_var"];
     for (i, name) in (1..).zip(names).filter(|&(i, _)| !training || i > 2) {
         refusal = refusal.output(n, i, name);
@@ -158,7 +142,7 @@ pub(super) fn of_one_type(n: &mut Node<'_, '_>, tensors: Vec<Expr>) -> Result<Ve
 }
 
 /// Applies scale and bias per channel, in the type of `y`.
-fn scaled_by_channel(n: &mut Node<'_, '_>, y: Expr) -> Result<Expr, Problem> {
+fn scaled_by_channel(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {
     let (dtype, dims) = (n.dtype(y)?, n.dims(y)?);
     let mut of = [n.tensor(1)?, n.tensor(2)?];
     for part in &mut of {
@@ -168,7 +152,7 @@ fn scaled_by_channel(n: &mut Node<'_, '_>, y: Expr) -> Result<Expr, Problem> {
     scale_and_shift(n, y, of[0], of[1])
 }
 
-fn instance_norm(n: &mut Node<'_, '_>) -> Converted {
+fn instance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n)?;
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
@@ -182,7 +166,7 @@ fn instance_norm(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Scale and bias are per group in opset 18, and per channel since opset 21.
-fn group_norm(n: &mut Node<'_, '_>) -> Converted {
+fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let groups = n.attrs().int("num_groups")?.unwrap_or(0);
     if groups < 1 {
         return Err(Problem::attribute("attribute 'num_groups' must be positive"));
@@ -216,7 +200,7 @@ fn group_norm(n: &mut Node<'_, '_>) -> Converted {
 
 /// Layer normalisation over the axes from `axis` on. Mean and inverse deviation are optional
 /// outputs.
-fn layer_norm(n: &mut Node<'_, '_>) -> Converted {
+fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n)?;
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
@@ -271,7 +255,7 @@ fn may_broadcast(n: &mut Node<'_, '_>, parameter: Expr, dims: &[Sym]) -> Result<
     Ok(own.len() != dims.len() || own.iter().zip(dims).any(one))
 }
 
-fn rms_norm(n: &mut Node<'_, '_>) -> Converted {
+fn rms_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n)?;
     let (x, scale) = (n.tensor(0)?, n.tensor(1)?);
     // The result has the type of the scale.
@@ -295,7 +279,7 @@ fn rms_norm(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-fn mean_variance(n: &mut Node<'_, '_>) -> Converted {
+fn mean_variance(n: &mut Node<'_, '_>) -> ConvertResult {
     let axes = n.attrs().ints("axes")?.map_or_else(|| vec![0, 2, 3], <[i64]>::to_vec);
     let x = n.tensor(0)?;
     let y = n.in_wide(x, |n, x| {
@@ -312,7 +296,7 @@ fn mean_variance(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Divides by the norm along an axis. If the norm is 0, the result is 0.
-fn lp_norm(n: &mut Node<'_, '_>) -> Converted {
+fn lp_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(-1);
     let p = n.attrs().int("p")?.unwrap_or(2);
     let x = n.tensor(0)?;
@@ -336,7 +320,7 @@ fn lp_norm(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Divides by a power of the sum of squares over neighbouring channels.
-fn lrn(n: &mut Node<'_, '_>) -> Converted {
+fn lrn(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let size = attrs.int("size")?.unwrap_or(0);
     let alpha = attrs.float("alpha")?.unwrap_or(1e-4);
@@ -354,7 +338,7 @@ fn lrn(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Maximum number of channels in an `LRN` window. Each one is a separate addition.
-const MOST_NEIGHBOURS: i64 = 1024;
+const MAX_WINDOW_CHANNELS: i64 = 1024;
 
 /// `x / (bias + alpha / size * sum of squares) ** beta`, over a window of `size` channels.
 fn divided_by_neighbours(
@@ -363,7 +347,7 @@ fn divided_by_neighbours(
     dims: &[Sym],
     size: i64,
     [alpha, bias, beta]: [f64; 3],
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let dtype = n.dtype(x)?;
     let squares = n.op("relax.multiply", &[x, x])?;
     let (mut before, mut behind) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
@@ -373,8 +357,9 @@ fn divided_by_neighbours(
         (before, behind) = (before.min(most), behind.min(most));
     }
     let around = before + behind + 1;
-    if around > MOST_NEIGHBOURS {
-        let text = format!("sums over {around} channels; at most {MOST_NEIGHBOURS} are supported");
+    if around > MAX_WINDOW_CHANNELS {
+        let text =
+            format!("sums over {around} channels; at most {MAX_WINDOW_CHANNELS} are supported");
         return Err(Problem::unsupported(text));
     }
     let mut width = vec![0; 2 * dims.len()];

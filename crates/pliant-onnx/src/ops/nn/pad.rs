@@ -4,15 +4,15 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
-use super::window::{PADS, check_pads};
+use super::window::{MAX_PAD, check_pads};
 use crate::error::Problem;
-use crate::node::{Converted, Node, ints_attr};
+use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[op("CenterCropPad", center_crop_pad), op("Pad", pad)];
 
 /// Pads with zeros. `width` lists the padding before and after axis 0, axis 1, and so on.
-pub(super) fn zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<Expr, Problem> {
+pub(super) fn zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
     let attrs = Attrs::default()
         .with("pad_width", AttrValue::ints(width.iter().copied()))
         .with("pad_mode", AttrValue::str("constant"))
@@ -27,7 +27,7 @@ pub(in crate::ops) fn surround(
     axis: usize,
     around: (Sym, Sym),
     value: Expr,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let dims = n.dims(x)?;
     let zero = n.func().syms.int(0);
     let edge = |n: &mut Node<'_, '_>, size: Sym| -> Result<Option<Expr>, Problem> {
@@ -45,13 +45,13 @@ pub(in crate::ops) fn surround(
 
 /// The cropping and the padding of one axis, at both ends.
 #[derive(Clone, Copy)]
-struct Change {
+struct AxisPadding {
     cut: (Sym, Sym),
     grow: (Sym, Sym),
 }
 
 /// `Pad`: amounts and value were attributes before opset 11. Negative amounts crop.
-fn pad(n: &mut Node<'_, '_>) -> Converted {
+fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
     let mode = n.attrs().choice("mode", &["constant", "reflect", "edge", "wrap"])?;
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
@@ -112,7 +112,7 @@ fn wrong_count(want: usize) -> Problem {
     Problem::invalid(format!("'pads' must have {want} numbers"))
 }
 
-fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -> Converted {
+fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -> ConvertResult {
     let y = cropped(n, x, width)?;
     let width: Vec<i64> = width.iter().map(|&w| w.max(0)).collect();
     if width.iter().all(|&w| w == 0) {
@@ -131,7 +131,7 @@ fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -
 }
 
 /// The slice that negative amounts leave. Ends are counted from the end of an axis, so that no size depends on a comparison.
-fn cropped(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<Expr, Problem> {
+fn cropped(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
     let dims = n.dims(x)?;
     let [mut axes, mut begin, mut end] = [const { Vec::new() }; 3];
     for (axis, &dim) in dims.iter().enumerate() {
@@ -165,15 +165,17 @@ fn cuts(n: &mut Node<'_, '_>, before: Sym, behind: Sym, size: Sym) -> Result<(),
 }
 
 /// The symbolic cropping and padding of each axis.
-fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Change>, Problem> {
+fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, Problem> {
     let zero = n.func().syms.int(0);
     if !n.has(3)
         && let Some(t) = n.syms(1)
         && t.elems.len() == 2 * rank
         && t.elems.iter().all(|&e| pliant_ops::prove::at_most(n.func(), zero, e) == Some(true))
     {
-        let change =
-            |axis: usize| Change { cut: (zero, zero), grow: (t.elems[axis], t.elems[axis + rank]) };
+        let change = |axis: usize| AxisPadding {
+            cut: (zero, zero),
+            grow: (t.elems[axis], t.elems[axis + rank]),
+        };
         return Ok((0..rank).map(change).collect());
     }
     let pads = match n.attrs().ints("pads")? {
@@ -192,11 +194,11 @@ fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Change>, Problem> {
     let want = n.func().syms.add(named, named);
     n.require_equal(count, want, "'pads' has {} numbers, but must have {}")?;
     // No axis is longer, and twice this amount fits 63 bits.
-    let (least, most) = (n.scalar(-PADS)?, n.scalar(PADS)?);
+    let (least, most) = (n.scalar(-MAX_PAD)?, n.scalar(MAX_PAD)?);
     let above = n.op("relax.greater_equal", &[pads, least])?;
     let below = n.op("relax.less_equal", &[pads, most])?;
     let within = n.op("relax.logical_and", &[above, below])?;
-    n.require(within, &format!("{{}} of 'pads' is beyond {PADS}"), &[pads])?;
+    n.require(within, &format!("{{}} of 'pads' is beyond {MAX_PAD}"), &[pads])?;
     if let Some(axes) = axes {
         // Scatter into zeros for the other axes.
         let size = n.func().syms.int(rank as i64);
@@ -218,10 +220,11 @@ fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Change>, Problem> {
     };
     // Other axes do not change.
     let change = |axis: usize| match named.contains(&axis) {
-        true => {
-            Change { cut: (cut[axis], cut[axis + rank]), grow: (grow[axis], grow[axis + rank]) }
-        }
-        false => Change { cut: (zero, zero), grow: (zero, zero) },
+        true => AxisPadding {
+            cut: (cut[axis], cut[axis + rank]),
+            grow: (grow[axis], grow[axis + rank]),
+        },
+        false => AxisPadding { cut: (zero, zero), grow: (zero, zero) },
     };
     Ok((0..rank).map(change).collect())
 }
@@ -230,10 +233,10 @@ fn changed(
     n: &mut Node<'_, '_>,
     x: Expr,
     axis: usize,
-    change: Change,
+    change: AxisPadding,
     mode: &str,
     value: Expr,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let zero = n.func().syms.int(0);
     let mut y = x;
     if change.cut != (zero, zero) {
@@ -253,13 +256,7 @@ fn changed(
 }
 
 /// For each position of the padded axis, the index of its element.
-fn places(
-    n: &mut Node<'_, '_>,
-    x: Expr,
-    axis: usize,
-    grow: (Sym, Sym),
-    mode: &str,
-) -> Result<Expr, Problem> {
+fn places(n: &mut Node<'_, '_>, x: Expr, axis: usize, grow: (Sym, Sym), mode: &str) -> ExprResult {
     let size = n.dims(x)?[axis];
     let syms = &mut n.func().syms;
     let longer = syms.add(size, grow.0);
@@ -289,7 +286,7 @@ fn places(
 }
 
 /// Crops or pads axes equally at both ends, to sizes that are an input.
-fn center_crop_pad(n: &mut Node<'_, '_>) -> Converted {
+fn center_crop_pad(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
     let axes: Vec<usize> = match n.attrs().ints("axes")? {
@@ -312,7 +309,7 @@ fn center_crop_pad(n: &mut Node<'_, '_>) -> Converted {
             (first, syms.sub(over, first))
         };
         let (cut, grow) = (halves(dims[axis], want), halves(want, dims[axis]));
-        y = changed(n, y, axis, Change { cut, grow }, "constant", value)?;
+        y = changed(n, y, axis, AxisPadding { cut, grow }, "constant", value)?;
     }
     Ok(vec![y.into()])
 }

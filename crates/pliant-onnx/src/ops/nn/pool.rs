@@ -5,7 +5,7 @@ use pliant_ir::{AttrValue, Attrs};
 
 use super::window::{Window, check_pads, check_sizes};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -30,7 +30,7 @@ fn named(what: &str, axes: usize) -> Result<String, Problem> {
     }
 }
 
-fn max_pool(n: &mut Node<'_, '_>) -> Converted {
+fn max_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let places = n.proto.output.get(1).is_some_and(|o| !o.is_empty());
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
     let kernel = kernel(n)?;
@@ -52,7 +52,7 @@ fn max_pool(n: &mut Node<'_, '_>) -> Converted {
 
 /// Maximum number of elements of a window for the index of its maximum. Each element is a separate
 /// comparison.
-const MOST_PLACES: i64 = 1024;
+const MAX_WINDOW_ELEMENTS: i64 = 1024;
 
 /// The flat index of each window's maximum in the input. Every position of the window is compared
 /// with the maximum, last position first, so that the first of equal elements wins. Takes the input
@@ -63,7 +63,7 @@ fn places_of_maxima(
     y: Expr,
     window: &Window,
     least: f64,
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let columns_first = n.attrs().int("storage_order")?.unwrap_or(0) != 0;
     let (dims, out, dtype) = (n.dims(x)?, n.dims(y)?, n.dtype(x)?);
     let (rank, axes) = (dims.len(), window.kernel.len());
@@ -81,8 +81,9 @@ fn places_of_maxima(
     }
     let mut found = n.scalar(0i64)?;
     let all = window.kernel.iter().try_fold(1i64, |all, &size| all.checked_mul(size));
-    let all = all.filter(|&all| all <= MOST_PLACES).ok_or_else(|| {
-        let text = format!("the places of maxima of windows of more than {MOST_PLACES} elements");
+    let all = all.filter(|&all| all <= MAX_WINDOW_ELEMENTS).ok_or_else(|| {
+        let text =
+            format!("the places of maxima of windows of more than {MAX_WINDOW_ELEMENTS} elements");
         Problem::unsupported(text)
     })?;
     for at in (0..all).rev() {
@@ -141,7 +142,7 @@ fn window_part(
     out: &[pliant_sym::Sym],
     window: &Window,
     offset: &[i64],
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let func = n.func();
     let axes = window.kernel.len();
     let mut lists: [Vec<pliant_sym::Sym>; 4] = Default::default();
@@ -157,7 +158,7 @@ fn window_part(
 }
 
 /// Writes the elements to the positions given by the indices, among zeros.
-fn max_unpool(n: &mut Node<'_, '_>) -> Converted {
+fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
     let kernel = kernel(n)?;
     let axes = kernel.len();
     let (x, indices) = (n.tensor(0)?, n.tensor(1)?);
@@ -205,7 +206,7 @@ fn max_unpool(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
-fn average_pool(n: &mut Node<'_, '_>) -> Converted {
+fn average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
     let count = n.attrs().int("count_include_pad")?.unwrap_or(0) != 0;
     let kernel = kernel(n)?;
@@ -234,7 +235,7 @@ fn norm(n: &Node<'_, '_>) -> Result<i64, Problem> {
 }
 
 /// The p-norm: the root of the mean of powers times the window size.
-fn lp_pool(n: &mut Node<'_, '_>) -> Converted {
+fn lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let p = norm(n)?;
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
     let kernel = kernel(n)?;
@@ -249,7 +250,7 @@ fn norm_of_windows(
     name: &str,
     x: Expr,
     (kernel, p, ceil): (Vec<i64>, i64, bool),
-) -> Result<Expr, Problem> {
+) -> ExprResult {
     let dtype = n.dtype(x)?;
     let (window, x) = Window::read(n, x, kernel, 0.0)?;
     let count = window.kernel.iter().map(|&size| size as f64).product::<f64>();
@@ -268,12 +269,7 @@ fn norm_of_windows(
 
 /// The mean of each window, where the last windows may extend beyond the padding; zeros are assumed
 /// there.
-fn whole_windows(
-    n: &mut Node<'_, '_>,
-    name: &str,
-    x: Expr,
-    window: &Window,
-) -> Result<Expr, Problem> {
+fn whole_windows(n: &mut Node<'_, '_>, name: &str, x: Expr, window: &Window) -> ExprResult {
     let rounded_up = n.op_with(name, &[x], window.pool_attrs(true, true))?;
     let (out, dtype) = (n.dims(rounded_up)?, n.dtype(x)?);
     let zero = n.number(0.0, dtype)?;
@@ -294,7 +290,7 @@ fn whole_windows(
     Ok(y)
 }
 
-fn global_lp_pool(n: &mut Node<'_, '_>) -> Converted {
+fn global_lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let p = norm(n)?;
     let x = n.tensor(0)?;
     let rank = n.rank(x)? as i64;
@@ -312,7 +308,7 @@ fn global_lp_pool(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
-fn global(n: &mut Node<'_, '_>, op: &str) -> Converted {
+fn global(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let x: Expr = n.tensor(0)?;
     let rank = n.rank(x)? as i64;
     let attrs = Attrs::default()

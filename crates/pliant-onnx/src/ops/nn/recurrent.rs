@@ -4,7 +4,7 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
 
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, Node};
 use crate::ops::{OnnxOp, op};
 use crate::value::Value;
 
@@ -14,7 +14,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("RNN", |n| layer(n, "relax.nn.rnn", 6, None)),
 ];
 
-fn layer(n: &mut Node<'_, '_>, op: &str, operands: usize, flag: Option<&str>) -> Converted {
+fn layer(n: &mut Node<'_, '_>, op: &str, operands: usize, flag: Option<&str>) -> ConvertResult {
     let given = (0..operands).rev().find(|&i| n.has(i)).map_or(0, |i| i + 1);
     if given < 3 {
         return Err(Problem::invalid("it needs an input and two weights"));

@@ -9,14 +9,12 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::{OnnxOp, op};
-use crate::rational_dims::Ratios;
+use crate::rational_dims::RationalTensor;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("Resize", resize), op("Upsample", upsample)];
-
-type Made = Result<Expr, Problem>;
 
 const TRANSFORMS: [&str; 7] = [
     "half_pixel",
@@ -31,7 +29,7 @@ const TRANSFORMS: [&str; 7] = [
 const POLICIES: [&str; 3] = ["stretch", "not_larger", "not_smaller"];
 
 /// The attributes.
-struct Spec {
+struct ResizeAttrs {
     mode: &'static str,
     transform: &'static str,
     nearest: &'static str,
@@ -43,7 +41,7 @@ struct Spec {
 
 /// The resizing of one axis.
 #[derive(Clone, Copy)]
-struct Axis {
+struct AxisResize {
     axis: usize,
     from: Sym,
     to: Sym,
@@ -57,25 +55,25 @@ struct Axis {
 enum Scale {
     Known(f64),
     /// A non-constant float64 scalar.
-    Run(Expr),
+    NonConstant(Expr),
     /// The quotient of the two sizes.
-    Sizes,
+    SizeRatio,
 }
 
-impl Axis {
+impl AxisResize {
     /// Whether resizing copies every element of the axis. A crop (`region`) is not considered.
     fn is_unchanged(&self, one: Sym) -> bool {
-        let same = matches!(self.scale, Scale::Known(1.0) | Scale::Sizes) || self.from == one;
+        let same = matches!(self.scale, Scale::Known(1.0) | Scale::SizeRatio) || self.from == one;
         self.from == self.to && same
     }
 }
 
 impl Scale {
-    fn value(self, n: &mut Node<'_, '_>, from: Sym, to: Sym) -> Made {
+    fn value(self, n: &mut Node<'_, '_>, from: Sym, to: Sym) -> ExprResult {
         match self {
             Scale::Known(v) => n.number(v, DType::Float64),
-            Scale::Run(e) => Ok(e),
-            Scale::Sizes => {
+            Scale::NonConstant(e) => Ok(e),
+            Scale::SizeRatio => {
                 let (from, to) = (float_size(n, from)?, float_size(n, to)?);
                 n.op("relax.divide", &[to, from])
             }
@@ -83,12 +81,12 @@ impl Scale {
     }
 }
 
-fn float_size(n: &mut Node<'_, '_>, size: Sym) -> Made {
+fn float_size(n: &mut Node<'_, '_>, size: Sym) -> ExprResult {
     let size = n.size(size)?;
     n.cast(size, DType::Float64)
 }
 
-fn resize(n: &mut Node<'_, '_>) -> Converted {
+fn resize(n: &mut Node<'_, '_>) -> ConvertResult {
     let old = n.opset < 11;
     let attrs = n.attrs();
     let (transform, nearest) = match old {
@@ -101,7 +99,7 @@ fn resize(n: &mut Node<'_, '_>) -> Converted {
             )?,
         ),
     };
-    let spec = Spec {
+    let spec = ResizeAttrs {
         mode: attrs.choice("mode", &["nearest", "linear", "cubic"])?,
         transform,
         nearest,
@@ -137,8 +135,8 @@ fn resize(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// `Upsample` of opsets 7 and 9: scales are an attribute or an input.
-fn upsample(n: &mut Node<'_, '_>) -> Converted {
-    let spec = Spec {
+fn upsample(n: &mut Node<'_, '_>) -> ConvertResult {
+    let spec = ResizeAttrs {
         mode: n.attrs().choice("mode", &["nearest", "linear"])?,
         transform: "asymmetric",
         nearest: "floor",
@@ -161,7 +159,7 @@ fn by_sizes(
     dims: &[Sym],
     axes: &[usize],
     policy: &str,
-) -> Result<Vec<Axis>, Problem> {
+) -> Result<Vec<AxisResize>, Problem> {
     let sizes = n.sizes_input(3, Some(axes.len()))?;
     if sizes.len() != axes.len() {
         return Err(Problem::invalid(format!("'sizes' must have {} numbers", axes.len())));
@@ -170,14 +168,14 @@ fn by_sizes(
     for &size in &sizes {
         n.require_at_most(zero, size, "its sizes must be at least {}, but one is {}")?;
     }
-    let plain = |(&axis, &to): (&usize, &Sym)| Axis {
+    let plain = |(&axis, &to): (&usize, &Sym)| AxisResize {
         axis,
         from: dims[axis],
         to,
-        scale: Scale::Sizes,
+        scale: Scale::SizeRatio,
         region: None,
     };
-    let mut list: Vec<Axis> = axes.iter().zip(&sizes).map(plain).collect();
+    let mut list: Vec<AxisResize> = axes.iter().zip(&sizes).map(plain).collect();
     if policy == "stretch" {
         return Ok(list);
     }
@@ -185,7 +183,7 @@ fn by_sizes(
     let pick = if policy == "not_larger" { "relax.minimum" } else { "relax.maximum" };
     let mut common: Option<Expr> = None;
     for axis in &list {
-        let scale = Scale::Sizes.value(n, axis.from, axis.to)?;
+        let scale = Scale::SizeRatio.value(n, axis.from, axis.to)?;
         common = Some(match common {
             None => scale,
             Some(common) => n.op(pick, &[common, scale])?,
@@ -198,7 +196,7 @@ fn by_sizes(
         let size = n.op("relax.multiply", &[size, common])?;
         let size = n.op("relax.add", &[size, half])?;
         axis.to = rounded_down(n, size)?;
-        axis.scale = Scale::Run(common);
+        axis.scale = Scale::NonConstant(common);
     }
     Ok(list)
 }
@@ -217,8 +215,8 @@ fn by_scales(
     dims: &[Sym],
     axes: &[usize],
     input: usize,
-) -> Result<Vec<Axis>, Problem> {
-    if let Value::Ratios(scales) = n.input(input) {
+) -> Result<Vec<AxisResize>, Problem> {
+    if let Value::Rational(scales) = n.input(input) {
         return by_quotients(n, dims, axes, &scales);
     }
     let known = match n.attrs().floats("scales")? {
@@ -243,7 +241,13 @@ fn by_scales(
         for (k, &axis) in axes.iter().enumerate() {
             let scale = n.element(scales, k)?;
             let to = run_size(n, dims[axis], scale)?;
-            list.push(Axis { axis, from: dims[axis], to, scale: Scale::Run(scale), region: None });
+            list.push(AxisResize {
+                axis,
+                from: dims[axis],
+                to,
+                scale: Scale::NonConstant(scale),
+                region: None,
+            });
         }
         return Ok(list);
     };
@@ -255,7 +259,13 @@ fn by_scales(
             return Err(Problem::invalid(format!("the scale {scale} is not positive")));
         }
         let to = scaled_size(n, dims[axis], scale)?;
-        list.push(Axis { axis, from: dims[axis], to, scale: Scale::Known(scale), region: None });
+        list.push(AxisResize {
+            axis,
+            from: dims[axis],
+            to,
+            scale: Scale::Known(scale),
+            region: None,
+        });
     }
     Ok(list)
 }
@@ -266,8 +276,8 @@ fn by_quotients(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
     axes: &[usize],
-    scales: &Ratios,
-) -> Result<Vec<Axis>, Problem> {
+    scales: &RationalTensor,
+) -> Result<Vec<AxisResize>, Problem> {
     if scales.over.elems.len() != axes.len() {
         return Err(Problem::invalid(format!("'scales' must have {} numbers", axes.len())));
     }
@@ -277,7 +287,7 @@ fn by_quotients(
     let mut list = Vec::with_capacity(axes.len());
     for (k, (&axis, (over, under))) in axes.iter().zip(scales.elems()).enumerate() {
         let from = dims[axis];
-        let (to, scale) = match Ratios::number(n.func(), (over, under)) {
+        let (to, scale) = match RationalTensor::number(n.func(), (over, under)) {
             Some(scale) if scale > 0.0 => (scaled_size(n, from, scale)?, Scale::Known(scale)),
             Some(scale) => {
                 return Err(Problem::invalid(format!("the scale {scale} is not positive")));
@@ -286,10 +296,10 @@ fn by_quotients(
                 let scale = n.element(given, k)?;
                 n.require_at_most(zero, over, "its scales must be at least {}, but one is of {}")?;
                 let to = if under == from { over } else { run_size(n, from, scale)? };
-                (to, Scale::Run(scale))
+                (to, Scale::NonConstant(scale))
             }
         };
-        list.push(Axis { axis, from, to, scale, region: None });
+        list.push(AxisResize { axis, from, to, scale, region: None });
     }
     Ok(list)
 }
@@ -320,13 +330,13 @@ fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Probl
 
 // ---- the result ----
 
-fn resized(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
+fn resized(n: &mut Node<'_, '_>, x: Expr, spec: &ResizeAttrs, list: &[AxisResize]) -> ExprResult {
     if is_image(n, x, spec, list)? {
         return image(n, x, spec, list);
     }
-    let spatial: Vec<Axis> = list.iter().copied().filter(|a| a.axis > 1).collect();
-    let others: Vec<Axis> = list.iter().copied().filter(|a| a.axis < 2).collect();
-    let by_sizes = others.iter().all(|a| matches!(a.scale, Scale::Sizes) && a.region.is_none());
+    let spatial: Vec<AxisResize> = list.iter().copied().filter(|a| a.axis > 1).collect();
+    let others: Vec<AxisResize> = list.iter().copied().filter(|a| a.axis < 2).collect();
+    let by_sizes = others.iter().all(|a| matches!(a.scale, Scale::SizeRatio) && a.region.is_none());
     if by_sizes && is_image(n, x, spec, &spatial)? {
         return image_or_axes(n, x, spec, (list, &spatial, &others));
     }
@@ -337,9 +347,9 @@ fn resized(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
 fn image_or_axes(
     n: &mut Node<'_, '_>,
     x: Expr,
-    spec: &Spec,
-    (list, spatial, others): (&[Axis], &[Axis], &[Axis]),
-) -> Made {
+    spec: &ResizeAttrs,
+    (list, spatial, others): (&[AxisResize], &[AxisResize], &[AxisResize]),
+) -> ExprResult {
     let mut dims = n.dims(x)?;
     let mut same: Option<Expr> = None;
     for axis in others {
@@ -360,7 +370,7 @@ fn image_or_axes(
 }
 
 /// Resizes one axis after another.
-fn by_axes(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
+fn by_axes(n: &mut Node<'_, '_>, x: Expr, spec: &ResizeAttrs, list: &[AxisResize]) -> ExprResult {
     let dtype = n.dtype(x)?;
     let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
     let mut y = if spec.mode == "nearest" { x } else { n.cast(x, wide)? };
@@ -401,10 +411,15 @@ fn by_axes(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
 
 /// Whether the image resize operator, which handles all axes at once, applies: to images with 2 or 3 spatial dims whose scales are
 /// constants or quotients of sizes.
-fn is_image(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Result<bool, Problem> {
+fn is_image(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    spec: &ResizeAttrs,
+    list: &[AxisResize],
+) -> Result<bool, Problem> {
     let one = n.func().syms.int(1);
-    let constant = |a: &Axis| !matches!(a.scale, Scale::Run(_));
-    let spatial = |a: &Axis| a.axis > 1 || a.is_unchanged(one);
+    let constant = |a: &AxisResize| !matches!(a.scale, Scale::NonConstant(_));
+    let spatial = |a: &AxisResize| a.axis > 1 || a.is_unchanged(one);
     let plain = list.iter().all(|a| a.region.is_none() && constant(a) && spatial(a));
     let averages = spec.mode != "nearest";
     let rank = n.rank(x)?;
@@ -417,7 +432,7 @@ fn is_image(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Result
 
 /// The scales of the spatial dims if they are constants, and whether one is fractional. Integral scales equal the quotients of the
 /// sizes.
-fn image_scales(list: &[Axis], rank: usize) -> (Option<Vec<f64>>, bool) {
+fn image_scales(list: &[AxisResize], rank: usize) -> (Option<Vec<f64>>, bool) {
     let scale = |k: usize| match list.iter().find(|a| a.axis == k).map(|a| a.scale) {
         None => Some(1.0),
         Some(Scale::Known(scale)) => Some(scale),
@@ -429,7 +444,7 @@ fn image_scales(list: &[Axis], rank: usize) -> (Option<Vec<f64>>, bool) {
 }
 
 /// The call of the image resize operator.
-fn image(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
+fn image(n: &mut Node<'_, '_>, x: Expr, spec: &ResizeAttrs, list: &[AxisResize]) -> ExprResult {
     let (dims, rank) = (n.dims(x)?, n.rank(x)?);
     let op = if rank == 4 { "relax.image.resize2d" } else { "relax.image.resize3d" };
     let axis = |axis: usize| list.iter().find(|a| a.axis == axis);
@@ -458,7 +473,7 @@ fn image(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
 }
 
 /// The position in the input for each element of the output, in float64.
-fn places(n: &mut Node<'_, '_>, spec: &Spec, axis: &Axis) -> Made {
+fn places(n: &mut Node<'_, '_>, spec: &ResizeAttrs, axis: &AxisResize) -> ExprResult {
     let at = n.iota(axis.to)?;
     let at = n.cast(at, DType::Float64)?;
     let [zero, half, one, two] = [0.0, 0.5, 1.0, 2.0].map(|v| n.number(v, DType::Float64));
@@ -523,7 +538,7 @@ fn places(n: &mut Node<'_, '_>, spec: &Spec, axis: &Axis) -> Made {
     }
 }
 
-fn nearest(n: &mut Node<'_, '_>, spec: &Spec, at: Expr) -> Made {
+fn nearest(n: &mut Node<'_, '_>, spec: &ResizeAttrs, at: Expr) -> ExprResult {
     let half = n.number(0.5, DType::Float64)?;
     let near = match spec.nearest {
         "floor" => n.op("relax.floor", &[at])?,
@@ -541,7 +556,7 @@ fn nearest(n: &mut Node<'_, '_>, spec: &Spec, at: Expr) -> Made {
 }
 
 /// Clamps indices to an axis of the given size.
-fn clamped(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> Made {
+fn clamped(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
     let (zero, last) = (n.scalar(0i64)?, n.size(last)?);
@@ -550,7 +565,7 @@ fn clamped(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> Made {
 }
 
 /// Whether positions are outside of the input.
-fn outside(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> Made {
+fn outside(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
     let last = float_size(n, last)?;
@@ -560,7 +575,7 @@ fn outside(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> Made {
 }
 
 /// The weight of an element at a distance, in float64.
-fn weight(n: &mut Node<'_, '_>, spec: &Spec, distance: Expr) -> Made {
+fn weight(n: &mut Node<'_, '_>, spec: &ResizeAttrs, distance: Expr) -> ExprResult {
     let mut number = |v: f64| n.number(v, DType::Float64);
     let (zero, one, two) = (number(0.0)?, number(1.0)?, number(2.0)?);
     let a = spec.cubic;
@@ -591,7 +606,7 @@ fn weight(n: &mut Node<'_, '_>, spec: &Spec, distance: Expr) -> Made {
 }
 
 /// Sets the weights of indices outside of the axis to zero.
-fn inside_only(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym) -> Made {
+fn inside_only(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym) -> ExprResult {
     let (none, size) = (n.scalar(0i64)?, n.size(size)?);
     let (low, high) = (n.op("relax.greater_equal", &[at, none])?, n.op("relax.less", &[at, size])?);
     let inside = n.op("relax.logical_and", &[low, high])?;
@@ -600,7 +615,13 @@ fn inside_only(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym) -> Made
 }
 
 /// The weighted sum of the 2 or 4 elements around each position.
-fn interpolated(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, axis: &Axis, at: Expr) -> Made {
+fn interpolated(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    spec: &ResizeAttrs,
+    axis: &AxisResize,
+    at: Expr,
+) -> ExprResult {
     let (dtype, rank) = (n.dtype(x)?, n.rank(x)?);
     let floor = n.op("relax.floor", &[at])?;
     let taps: &[i64] = if spec.mode == "linear" { &[0, 1] } else { &[-1, 0, 1, 2] };
@@ -640,7 +661,13 @@ fn interpolated(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, axis: &Axis, at: Exp
 
 /// With antialiasing the filter has the width of an output element. It is applied as a product with
 /// a matrix of all weights.
-fn smoothed(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, axis: &Axis, at: Expr) -> Made {
+fn smoothed(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    spec: &ResizeAttrs,
+    axis: &AxisResize,
+    at: Expr,
+) -> ExprResult {
     let (dtype, rank) = (n.dtype(x)?, n.rank(x)?);
     let scale = axis.scale.value(n, axis.from, axis.to)?;
     let one = n.number(1.0, DType::Float64)?;

@@ -6,12 +6,12 @@ use pliant_sym::Sym;
 
 use super::pad::surround;
 use crate::error::Problem;
-use crate::node::Node;
+use crate::node::{ExprResult, Node};
 
 /// Maximum filter size, stride or dilation; their products stay below 2^63.
-const MOST: i64 = 1 << 30;
+const MAX_WINDOW_SIZE: i64 = 1 << 30;
 /// Maximum padding of an axis, or cropping for negative values.
-pub(super) const PADS: i64 = 1 << 40;
+pub(super) const MAX_PAD: i64 = 1 << 40;
 
 /// The windows of one node.
 #[derive(Clone)]
@@ -69,13 +69,7 @@ impl Window {
     }
 
     /// Pads such that the output size is the input size over the stride, rounded up.
-    fn same(
-        &mut self,
-        n: &mut Node<'_, '_>,
-        x: Expr,
-        lower: bool,
-        fill: f64,
-    ) -> Result<Expr, Problem> {
+    fn same(&mut self, n: &mut Node<'_, '_>, x: Expr, lower: bool, fill: f64) -> ExprResult {
         let axes = self.kernel.len();
         let dims = n.dims_from(x, axes + 2)?;
         let mut around = Vec::with_capacity(axes);
@@ -141,16 +135,18 @@ impl Window {
 
 /// Filter sizes, strides and dilations must be positive, and small enough for their products.
 pub(super) fn check_sizes(sizes: [&[i64]; 3]) -> Result<(), Problem> {
-    if sizes.into_iter().flatten().all(|v| (1..=MOST).contains(v)) {
+    if sizes.into_iter().flatten().all(|v| (1..=MAX_WINDOW_SIZE).contains(v)) {
         return Ok(());
     }
-    Err(Problem::invalid(format!("kernel, strides and dilations must be from 1 to {MOST}")))
+    Err(Problem::invalid(format!(
+        "kernel, strides and dilations must be from 1 to {MAX_WINDOW_SIZE}"
+    )))
 }
 
 /// Padding must be small enough to be added to sizes.
 pub(super) fn check_pads(pads: &[i64]) -> Result<(), Problem> {
-    match pads.iter().find(|pad| !(-PADS..=PADS).contains(*pad)) {
-        Some(pad) => Err(Problem::invalid(format!("{pad} of 'pads' is beyond {PADS}"))),
+    match pads.iter().find(|pad| !(-MAX_PAD..=MAX_PAD).contains(*pad)) {
+        Some(pad) => Err(Problem::invalid(format!("{pad} of 'pads' is beyond {MAX_PAD}"))),
         None => Ok(()),
     }
 }
