@@ -20,15 +20,15 @@ pub(crate) struct KnownElements {
 
 impl Node<'_, '_> {
     /// Records the known elements of a vector.
-    pub fn note_elements(&mut self, vector: Expr, elements: Vec<Option<Sym>>) {
+    pub fn record_known_elements(&mut self, vector: Expr, elements: Vec<Option<Sym>>) {
         if elements.iter().any(Option::is_some) {
-            self.im.elements.of.insert(vector, elements);
+            self.importer.elements.of.insert(vector, elements);
         }
     }
 
     /// The known elements of an integer vector of limited length.
-    pub fn elements_of(&mut self, value: &Value) -> Option<Vec<Option<Sym>>> {
-        let limit = self.im.limits.shape_elements;
+    pub fn known_elements(&mut self, value: &Value) -> Option<Vec<Option<Sym>>> {
+        let limit = self.importer.limits.shape_elements;
         match value {
             Value::Symbolic(t) if t.shape.len() == 1 => {
                 Some(t.elems.iter().copied().map(Some).collect())
@@ -39,7 +39,7 @@ impl Node<'_, '_> {
                 let syms = &mut self.func().syms;
                 Some(values.into_iter().map(|v| Some(syms.int(v))).collect())
             }
-            Value::Expr(e) => match self.im.elements.of.get(e) {
+            Value::Expr(e) => match self.importer.elements.of.get(e) {
                 Some(known) => Some(known.clone()),
                 None => {
                     let &[length] = self.func().ty(*e).dims()? else { return None };

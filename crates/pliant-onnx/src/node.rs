@@ -8,7 +8,7 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
-pub(crate) use call::{ints_attr, problem};
+pub(crate) use call::{infer_problem, ints_attr};
 
 use crate::attributes::AttrReader;
 use crate::error::Problem;
@@ -36,7 +36,7 @@ pub(crate) fn label(node: &NodeProto) -> String {
 
 /// A node being converted.
 pub struct Node<'n, 'm> {
-    pub(crate) im: &'n mut Importer<'m>,
+    pub(crate) importer: &'n mut Importer<'m>,
     pub(crate) proto: &'n NodeProto,
     /// The version of the operator set of the node's domain.
     pub opset: i64,
@@ -45,12 +45,12 @@ pub struct Node<'n, 'm> {
 
 impl<'n, 'm> Node<'n, 'm> {
     pub(crate) fn new(
-        im: &'n mut Importer<'m>,
+        importer: &'n mut Importer<'m>,
         proto: &'n NodeProto,
         opset: i64,
         inputs: Vec<Value>,
     ) -> Self {
-        Node { im, proto, opset, inputs }
+        Node { importer, proto, opset, inputs }
     }
 
     /// The node's attributes.
@@ -60,7 +60,7 @@ impl<'n, 'm> Node<'n, 'm> {
 
     /// The function being built.
     pub fn func(&mut self) -> &mut Function {
-        self.im.builder.func_mut()
+        self.importer.builder.func_mut()
     }
 
     // ---- inputs ----
@@ -71,7 +71,7 @@ impl<'n, 'm> Node<'n, 'm> {
     }
 
     /// Whether input `i` is present.
-    pub fn has(&self, i: usize) -> bool {
+    pub fn has_input(&self, i: usize) -> bool {
         !matches!(self.inputs.get(i), None | Some(Value::Absent))
     }
 
@@ -104,7 +104,7 @@ impl<'n, 'm> Node<'n, 'm> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn coded(&mut self, i: usize) -> Result<Option<(DataType, Expr)>, Problem> {
+    pub fn narrow_tensor(&mut self, i: usize) -> Result<Option<(DataType, Expr)>, Problem> {
         match self.inputs.get(i) {
             Some(Value::Narrow(ty, held)) => {
                 let (ty, held) = (*ty, held.clone());
@@ -118,8 +118,8 @@ impl<'n, 'm> Node<'n, 'm> {
     ///
     /// # Errors
     /// If it cannot be converted to a tensor.
-    pub fn optional(&mut self, i: usize) -> Result<Option<Expr>, Problem> {
-        if self.has(i) { self.tensor(i).map(Some) } else { Ok(None) }
+    pub fn optional_tensor(&mut self, i: usize) -> Result<Option<Expr>, Problem> {
+        if self.has_input(i) { self.tensor(i).map(Some) } else { Ok(None) }
     }
 
     /// All inputs as tensors.
@@ -131,8 +131,8 @@ impl<'n, 'm> Node<'n, 'm> {
     }
 
     /// Input `i` as symbolic terms, if it is a shape computation or a small constant.
-    pub fn syms(&mut self, i: usize) -> Option<SymTensor> {
-        let limit = self.im.limits.shape_elements;
+    pub fn symbolic(&mut self, i: usize) -> Option<SymTensor> {
+        let limit = self.importer.limits.shape_elements;
         match self.inputs.get(i)? {
             Value::Symbolic(t) => Some(t.clone()),
             Value::Const(t) => SymTensor::of_constant(&t.clone(), &mut self.func().syms, limit),
@@ -142,8 +142,8 @@ impl<'n, 'm> Node<'n, 'm> {
 
     /// Whether the elements of input `i` are known: a shape computation, or a small integer
     /// constant.
-    pub fn is_syms(&self, i: usize) -> bool {
-        let limit = self.im.limits.shape_elements;
+    pub fn is_symbolic(&self, i: usize) -> bool {
+        let limit = self.importer.limits.shape_elements;
         match self.inputs.get(i) {
             Some(Value::Symbolic(_)) => true,
             Some(Value::Const(t)) => {
@@ -164,11 +164,11 @@ impl<'n, 'm> Node<'n, 'm> {
         match value {
             Value::Const(t) => Some(t.clone()),
             Value::Symbolic(t) => {
-                let values = t.constants(&self.im.builder.func().syms)?;
+                let values = t.constants(&self.importer.builder.func().syms)?;
                 let shape: Vec<i64> = t.shape.iter().map(|&d| d as i64).collect();
                 integers(&shape, &values, t.dtype).ok()
             }
-            Value::Rational(r) => r.constant(&self.im.builder.func().syms),
+            Value::Rational(r) => r.constant(&self.importer.builder.func().syms),
             _ => None,
         }
     }
@@ -187,11 +187,15 @@ impl<'n, 'm> Node<'n, 'm> {
     ///
     /// # Errors
     /// If the input is only known at run time.
-    pub fn ints_of(&mut self, attr: &str, input: usize) -> Result<Option<Vec<i64>>, Problem> {
+    pub fn ints_attr_or_input(
+        &mut self,
+        attr: &str,
+        input: usize,
+    ) -> Result<Option<Vec<i64>>, Problem> {
         if let Some(ints) = self.attrs().ints(attr)? {
             return Ok(Some(ints.to_vec()));
         }
-        if !self.has(input) {
+        if !self.has_input(input) {
             return Ok(None);
         }
         let known = self.const_ints(input);
@@ -208,9 +212,9 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn materialize(&mut self, value: &Value) -> ExprResult {
         match value {
             Value::Expr(e) => Ok(*e),
-            Value::Const(t) => Ok(self.im.constant(t)),
-            Value::Symbolic(t) => self.tensor_of(t),
-            Value::Rational(r) => self.tensor_of_ratios(r),
+            Value::Const(t) => Ok(self.importer.constant(t)),
+            Value::Symbolic(t) => self.symbolic_to_tensor(t),
+            Value::Rational(r) => self.rational_to_tensor(r),
             Value::Narrow(ty, held) if crate::subbyte_types::is_float(*ty) => {
                 let _ = held;
                 Err(Problem::unsupported(format!(
@@ -230,13 +234,13 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    fn tensor_of(&mut self, t: &SymTensor) -> ExprResult {
+    fn symbolic_to_tensor(&mut self, t: &SymTensor) -> ExprResult {
         let shape: Vec<i64> = t.shape.iter().map(|&d| d as i64).collect();
         if let Some(values) = t.constants(&self.func().syms) {
             let tensor = integers(&shape, &values, t.dtype)?;
-            return Ok(self.im.constant(&tensor));
+            return Ok(self.importer.constant(&tensor));
         }
-        let flat = if t.elems.iter().all(|&e| self.is_size(e)) {
+        let flat = if t.elems.iter().all(|&e| self.is_non_negative(e)) {
             let shape = self.func().shape(&t.elems);
             self.op("relax.shape_to_tensor", &[shape])?
         } else {
@@ -261,7 +265,7 @@ impl<'n, 'm> Node<'n, 'm> {
     }
 
     /// Whether a term is provably at least 0.
-    pub fn is_size(&mut self, sym: Sym) -> bool {
+    pub fn is_non_negative(&mut self, sym: Sym) -> bool {
         let func = self.func();
         let zero = func.syms.int(0);
         pliant_ops::prove::at_most(func, zero, sym) == Some(true)
@@ -271,7 +275,7 @@ impl<'n, 'm> Node<'n, 'm> {
 
     /// The rank that the file declares for output `i`.
     pub fn declared_rank(&self, i: usize) -> Option<usize> {
-        self.im.declared_rank(self.proto.output.get(i)?)
+        self.importer.declared_rank(self.proto.output.get(i)?)
     }
 
     /// The dims of a tensor of known rank. Unknown dims become new symbols.
@@ -289,7 +293,7 @@ impl<'n, 'm> Node<'n, 'm> {
     ///
     /// # Errors
     /// If the rank is lower or unknown.
-    pub fn dims_from(&mut self, e: Expr, least: usize) -> Result<Vec<Sym>, Problem> {
+    pub fn dims_with_min_rank(&mut self, e: Expr, least: usize) -> Result<Vec<Sym>, Problem> {
         let dims = self.dims(e)?;
         if dims.len() >= least {
             return Ok(dims);
@@ -311,7 +315,7 @@ impl<'n, 'm> Node<'n, 'm> {
         }
         let dtype = self.func().ty(x).dtype();
         let ty = self.func().intern(TypeData::tensor(dims, dtype));
-        let var = self.im.builder.match_cast(x, ty, "lv");
+        let var = self.importer.builder.match_cast(x, ty, "lv");
         Ok(self.func().var_expr(var))
     }
 

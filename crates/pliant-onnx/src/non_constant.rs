@@ -16,13 +16,13 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn symbols_of(&mut self, vector: Expr, rank: usize) -> Result<Vec<Sym>, Problem> {
+    pub fn elements_as_symbols(&mut self, vector: Expr, rank: usize) -> Result<Vec<Sym>, Problem> {
         let vector = self.cast(vector, DType::Int64)?;
-        let known = self.elements_of(&Value::Expr(vector)).unwrap_or_default();
+        let known = self.known_elements(&Value::Expr(vector)).unwrap_or_default();
         let shape = self.op("relax.tensor_to_shape", &[vector])?;
         let mut syms = Vec::with_capacity(rank);
         for i in 0..rank {
-            let known = known.get(i).copied().flatten().filter(|&size| self.is_size(size));
+            let known = known.get(i).copied().flatten().filter(|&size| self.is_non_negative(size));
             let func = self.func();
             syms.push(known.unwrap_or_else(|| {
                 let var = func.fresh_sym(&format!("d{i}"));
@@ -31,7 +31,7 @@ impl Node<'_, '_> {
         }
         let func = self.func();
         let ty = func.intern(TypeData::shape(syms.clone()));
-        self.im.builder.match_cast(shape, ty, "shape");
+        self.importer.builder.match_cast(shape, ty, "shape");
         Ok(syms)
     }
 
@@ -39,7 +39,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If it is not a vector.
-    pub fn length_of(&mut self, vector: Expr) -> Result<Option<usize>, Problem> {
+    pub fn constant_length(&mut self, vector: Expr) -> Result<Option<usize>, Problem> {
         let [length] = self.dims(vector)?[..] else {
             return Err(Problem::invalid("its sizes or axes must be a vector"));
         };
@@ -50,9 +50,9 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn run_shape(&mut self, vector: Expr) -> ExprResult {
-        if let Some(rank) = self.length_of(vector)? {
-            let dims = self.symbols_of(vector, rank)?;
+    pub fn tensor_to_shape(&mut self, vector: Expr) -> ExprResult {
+        if let Some(rank) = self.constant_length(vector)? {
+            let dims = self.elements_as_symbols(vector, rank)?;
             return Ok(self.func().shape(&dims));
         }
         let vector = self.cast(vector, DType::Int64)?;
@@ -63,8 +63,8 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn reshape_at_run(&mut self, x: Expr, vector: Expr) -> ExprResult {
-        let shape = self.run_shape(vector)?;
+    pub fn reshape_to_tensor(&mut self, x: Expr, vector: Expr) -> ExprResult {
+        let shape = self.tensor_to_shape(vector)?;
         self.op("relax.reshape", &[x, shape])
     }
 
@@ -73,7 +73,7 @@ impl Node<'_, '_> {
     /// # Errors
     /// If it is absent.
     pub fn size_input(&mut self, i: usize) -> Result<Sym, Problem> {
-        if let Some(t) = self.syms(i)
+        if let Some(t) = self.symbolic(i)
             && let [one] = t.elems.as_slice()
         {
             let zero = self.func().syms.int(0);
@@ -87,8 +87,8 @@ impl Node<'_, '_> {
         let text = format!("input {i} has {{}} numbers, but must have {{}}");
         self.require_equal(count, one, &text)?;
         let vector = self.reshape(value, &[one])?;
-        self.require_counted(vector, i)?;
-        Ok(self.symbols_of(vector, 1)?[0])
+        self.require_non_negative(vector, i)?;
+        Ok(self.elements_as_symbols(vector, 1)?[0])
     }
 
     /// Input `i`, a vector of sizes, as terms. `count` is the required length, if any.
@@ -96,27 +96,29 @@ impl Node<'_, '_> {
     /// # Errors
     /// If it is absent, or if its length is not constant.
     pub fn sizes_input(&mut self, i: usize, count: Option<usize>) -> Result<Vec<Sym>, Problem> {
-        if let Some(t) = self.syms(i) {
+        if let Some(t) = self.symbolic(i) {
             return Ok(t.elems);
         }
         let vector = self.tensor(i)?;
-        let length = self.length_of(vector)?.or(count);
+        let length = self.constant_length(vector)?.or(count);
         let length = length.ok_or_else(|| Problem::known_at_run("how many sizes it has"))?;
         let (given, need) = (self.dims(vector)?[0], self.func().syms.int(length as i64));
         let text = format!("input {i} has {{}} sizes, but must have {{}}");
         self.require_equal(given, need, &text)?;
-        self.require_counted(vector, i)?;
-        self.symbols_of(vector, length)
+        self.require_non_negative(vector, i)?;
+        self.elements_as_symbols(vector, length)
     }
 
     /// Requires that the sizes in input `i` are not negative at run time.
-    fn require_counted(&mut self, sizes: Expr, i: usize) -> Result<(), Problem> {
-        let known = self.elements_of(&Value::Expr(sizes)).unwrap_or_default();
-        if !known.is_empty() && known.into_iter().all(|k| k.is_some_and(|k| self.is_size(k))) {
+    fn require_non_negative(&mut self, sizes: Expr, i: usize) -> Result<(), Problem> {
+        let known = self.known_elements(&Value::Expr(sizes)).unwrap_or_default();
+        if !known.is_empty()
+            && known.into_iter().all(|k| k.is_some_and(|k| self.is_non_negative(k)))
+        {
             return Ok(());
         }
         let dtype = self.dtype(sizes)?;
-        let none = self.number(0.0, dtype)?;
+        let none = self.scalar_as(0.0, dtype)?;
         let counted = self.op("relax.greater_equal", &[sizes, none])?;
         self.require(counted, &format!("input {i} has a negative size: {{}}"), &[sizes])
     }
@@ -125,7 +127,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn sizes(&mut self, sizes: &[Sym]) -> ExprResult {
+    pub fn size_vector(&mut self, sizes: &[Sym]) -> ExprResult {
         self.materialize(&SymTensor::vector(sizes.to_vec()).into())
     }
 
@@ -133,7 +135,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn size(&mut self, size: Sym) -> ExprResult {
+    pub fn size_scalar(&mut self, size: Sym) -> ExprResult {
         self.materialize(&SymTensor::scalar(size).into())
     }
 
@@ -141,10 +143,10 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If the tensor cannot be created.
-    pub fn ints(&mut self, values: &[i64]) -> ExprResult {
+    pub fn int_vector(&mut self, values: &[i64]) -> ExprResult {
         let tensor = Tensor::from_slice(&[values.len() as i64], values);
         let tensor = tensor.map_err(|e| Problem::invalid(e.to_string()))?;
-        Ok(self.im.constant(&tensor))
+        Ok(self.importer.constant(&tensor))
     }
 
     /// A tensor filled with one value.
@@ -173,7 +175,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn along(&mut self, vector: Expr, axis: usize, rank: usize) -> ExprResult {
+    pub fn reshape_along(&mut self, vector: Expr, axis: usize, rank: usize) -> ExprResult {
         let size = self.dims(vector)?;
         let mut dims = vec![self.func().syms.int(1); rank];
         dims[axis] = *size.first().ok_or_else(|| Problem::invalid("it needs a vector"))?;
@@ -184,17 +186,17 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn element(&mut self, vector: Expr, i: usize) -> ExprResult {
+    pub fn vector_element(&mut self, vector: Expr, i: usize) -> ExprResult {
         let (from, to) = (self.func().syms.int(i as i64), self.func().syms.int(i as i64 + 1));
         let part = self.slice_axis(vector, 0, from, to)?;
-        self.scalar_of(part)
+        self.to_scalar(part)
     }
 
     /// Reshapes a tensor with one element to a scalar.
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn scalar_of(&mut self, x: Expr) -> ExprResult {
+    pub fn to_scalar(&mut self, x: Expr) -> ExprResult {
         let none: [Sym; 0] = [];
         self.reshape(x, &none)
     }
@@ -219,10 +221,10 @@ impl Node<'_, '_> {
     }
 
     /// The fields of a tuple.
-    pub fn fields(&mut self, tuple: Expr, count: usize) -> Vec<Expr> {
+    pub fn tuple_fields(&mut self, tuple: Expr, count: usize) -> Vec<Expr> {
         let field = |i: usize| {
             let part = self.func().tuple_get_item(tuple, i as u32);
-            self.im.bind(part, self.proto)
+            self.importer.bind(part, self.proto)
         };
         (0..count).map(field).collect()
     }
@@ -234,7 +236,7 @@ impl Node<'_, '_> {
     /// # Errors
     /// Those of type inference.
     pub fn axes_mask(&mut self, axes: Expr, rank: Sym) -> ExprResult {
-        let axes = self.counted_from_start(axes, rank)?;
+        let axes = self.normalize_axes(axes, rank)?;
         let [count] = self.dims(axes)?[..] else {
             return Err(Problem::invalid("its axes must be a vector"));
         };
@@ -254,9 +256,9 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn counted_from_start(&mut self, axes: Expr, rank: Sym) -> ExprResult {
+    pub fn normalize_axes(&mut self, axes: Expr, rank: Sym) -> ExprResult {
         let axes = self.cast(axes, DType::Int64)?;
-        let (none, rank) = (self.scalar(0i64)?, self.size(rank)?);
+        let (none, rank) = (self.scalar(0i64)?, self.size_scalar(rank)?);
         let behind = self.op("relax.less", &[axes, none])?;
         let moved = self.op("relax.add", &[axes, rank])?;
         let normal = self.op("relax.where", &[behind, moved, axes])?;
@@ -275,9 +277,9 @@ impl Node<'_, '_> {
         let dims = self.dims(x)?;
         let rest = count.map(|count| dims.len().saturating_sub(count));
         if rest == Some(0) || dims.is_empty() {
-            return self.scalar_of(x);
+            return self.to_scalar(x);
         }
-        let own = self.sizes(&dims)?;
+        let own = self.size_vector(&dims)?;
         let kept = self.op("relax.logical_not", &[mask])?;
         let places = self.op("relax.nonzero", &[kept])?;
         let length = match rest {
@@ -286,7 +288,7 @@ impl Node<'_, '_> {
         };
         let places = self.reshape(places, &[length])?;
         let sizes = self.take(own, places, 0)?;
-        self.reshape_at_run(x, sizes)
+        self.reshape_to_tensor(x, sizes)
     }
 
     /// Selects one of the values for the possible axes: the one for the axis in input `i`, of a
@@ -294,7 +296,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If the axis is out of range, or those of `make`.
-    pub fn for_axis(
+    pub fn select_by_axis(
         &mut self,
         i: usize,
         rank: usize,
@@ -308,22 +310,22 @@ impl Node<'_, '_> {
             return make(self, axis);
         }
         let axis = self.tensor(i)?;
-        let axis = self.scalar_of(axis)?;
+        let axis = self.to_scalar(axis)?;
         let size = self.func().syms.int(rank as i64);
-        let axis = self.counted_from_start(axis, size)?;
+        let axis = self.normalize_axes(axis, size)?;
         if count < rank {
             let end = self.scalar(count as i64)?;
             let within = self.op("relax.less", &[axis, end])?;
             self.require(within, "axis {} is none that it can go along", &[axis])?;
         }
-        self.among(axis, 0, count, make)
+        self.select_by_value(axis, 0, count, make)
     }
 
     /// Selects `make(at)` for `value == at`; the last of `count` for other values.
     ///
     /// # Errors
     /// Those of `make`.
-    pub fn among(
+    pub fn select_by_value(
         &mut self,
         value: Expr,
         at: usize,
@@ -335,9 +337,9 @@ impl Node<'_, '_> {
         }
         let this = self.scalar(at as i64)?;
         let hit = self.op("relax.equal", &[value, this])?;
-        let then = self.sequence(|n| make(n, at))?;
-        let other = self.sequence(|n| n.among(value, at + 1, count, make))?;
-        Ok(self.joined(hit, then, other))
+        let then = self.binding_block(|n| make(n, at))?;
+        let other = self.binding_block(|n| n.select_by_value(value, at + 1, count, make))?;
+        Ok(self.emit_if(hit, then, other))
     }
 
     // ---- branches ----
@@ -346,75 +348,75 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If it is not one. `what` names it in messages.
-    pub fn condition(&mut self, i: usize, what: &str) -> ExprResult {
+    pub fn condition_input(&mut self, i: usize, what: &str) -> ExprResult {
         let cond = self.tensor(i)?;
-        self.truth(cond, what)
+        self.to_condition(cond, what)
     }
 
     /// Converts a tensor to a branch condition.
     ///
     /// # Errors
     /// If it is not a bool tensor with one element.
-    pub fn truth(&mut self, cond: Expr, what: &str) -> ExprResult {
+    pub fn to_condition(&mut self, cond: Expr, what: &str) -> ExprResult {
         if let Some(dtype) = self.func().ty(cond).dtype().filter(|d| !d.is_bool()) {
             return Err(Problem::invalid(format!("{what} is of {dtype}, but must be of bool"))
                 .with_help("a Cast to bool before the node makes it one"));
         }
-        self.scalar_of(cond)
+        self.to_scalar(cond)
     }
 
     /// Selects one of two values, of which only one is computed.
     ///
     /// # Errors
     /// Those of creating either value.
-    pub fn choose(
+    pub fn if_else(
         &mut self,
         cond: Expr,
         then: impl FnOnce(&mut Self) -> ExprResult,
         other: impl FnOnce(&mut Self) -> ExprResult,
     ) -> ExprResult {
-        let cond = self.scalar_of(cond)?;
-        let then = self.sequence(then)?;
-        let other = self.sequence(other)?;
-        Ok(self.joined(cond, then, other))
+        let cond = self.to_scalar(cond)?;
+        let then = self.binding_block(then)?;
+        let other = self.binding_block(other)?;
+        Ok(self.emit_if(cond, then, other))
     }
 
     /// Creates a sequence of bindings with a result.
     ///
     /// # Errors
     /// Those of `make`.
-    pub fn sequence(
+    pub fn binding_block(
         &mut self,
         make: impl FnOnce(&mut Self) -> ExprResult,
     ) -> Result<(Seq, Expr), Problem> {
-        self.im.builder.begin_seq();
-        self.im.open_block();
+        self.importer.builder.begin_seq();
+        self.importer.open_block();
         let result = make(self);
-        self.im.close_block();
+        self.importer.close_block();
         let end = match result {
             Ok(e) => e,
             Err(_) => self.func().tuple(&[]),
         };
-        let seq = self.im.builder.end_seq(end);
+        let seq = self.importer.builder.end_seq(end);
         result?;
         let result = self.func().seq(seq).result;
         Ok((seq, result))
     }
 
     /// The result of a branch.
-    pub fn joined(&mut self, cond: Expr, then: (Seq, Expr), other: (Seq, Expr)) -> Expr {
+    pub fn emit_if(&mut self, cond: Expr, then: (Seq, Expr), other: (Seq, Expr)) -> Expr {
         let func = self.func();
         let (a, b) = (func.expr_ty(then.1), func.expr_ty(other.1));
         let ty = derive::lca(func, a, b);
         let value = func.add_expr(ExprData::If { cond, then_seq: then.0, else_seq: other.0 }, ty);
-        self.im.bind(value, self.proto)
+        self.importer.bind(value, self.proto)
     }
 
     /// The placeholder for an absent operand.
     ///
     /// # Errors
     /// Those of type inference; not expected in practice.
-    pub fn nothing(&mut self) -> ExprResult {
+    pub fn null_value(&mut self) -> ExprResult {
         self.op("relax.null_value", &[])
     }
 
@@ -422,10 +424,10 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If it cannot be converted to a tensor.
-    pub fn operand(&mut self, i: usize) -> ExprResult {
-        match self.optional(i)? {
+    pub fn tensor_or_null(&mut self, i: usize) -> ExprResult {
+        match self.optional_tensor(i)? {
             Some(e) => Ok(e),
-            None => self.nothing(),
+            None => self.null_value(),
         }
     }
 }

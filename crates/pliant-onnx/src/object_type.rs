@@ -12,7 +12,7 @@ use pliant_sym::{Sym, SymArena, SymVar};
 
 use crate::error::Problem;
 use crate::host;
-use crate::node::{ExprResult, Node, problem};
+use crate::node::{ExprResult, Node, infer_problem};
 use crate::proto::TypeProto;
 use crate::proto::tensor_proto::DataType;
 use crate::proto::tensor_shape_proto::dimension;
@@ -204,31 +204,31 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn host(&mut self, name: &str, args: &[Expr]) -> ExprResult {
+    pub fn call_host(&mut self, name: &str, args: &[Expr]) -> ExprResult {
         let func = self.func();
         let any = func.intern(TypeData::Any);
         let mut all = vec![func.extern_func(name)];
         all.extend(args);
-        let call = self.im.builder.call_op(CALL_PURE_PACKED, &all, Attrs::default(), &[any]);
-        let call = call.map_err(problem)?;
-        Ok(self.im.bind(call, self.proto))
+        let call = self.importer.builder.call_op(CALL_PURE_PACKED, &all, Attrs::default(), &[any]);
+        let call = call.map_err(infer_problem)?;
+        Ok(self.importer.bind(call, self.proto))
     }
 
     /// An integer as an argument of a host function.
-    pub fn host_int(&mut self, value: i64) -> Expr {
+    pub fn int_operand(&mut self, value: i64) -> Expr {
         let value = self.func().syms.int(value);
         self.func().int_value(value, DType::Int64)
     }
 
     /// An object as a tensor of the given type, which is checked at run time.
-    pub fn seen_as(&mut self, object: Expr, dims: Option<&[Sym]>, dtype: DType) -> Expr {
+    pub fn object_to_tensor(&mut self, object: Expr, dims: Option<&[Sym]>, dtype: DType) -> Expr {
         let shape = match dims {
             Some(dims) => TensorShape::Dims(dims.into()),
             None => TensorShape::Unknown,
         };
         let func = self.func();
         let ty = func.intern(TypeData::Tensor { shape, dtype: Some(dtype) });
-        let var = self.im.builder.match_cast(object, ty, "seen");
+        let var = self.importer.builder.match_cast(object, ty, "seen");
         self.func().var_expr(var)
     }
 
@@ -236,34 +236,38 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If the value is that of a failed node.
-    pub fn object(&mut self, value: &Value) -> Result<(Expr, ObjectType), Problem> {
+    pub fn to_object(&mut self, value: &Value) -> Result<(Expr, ObjectType), Problem> {
         match value {
             Value::Object(e, kind) => Ok((*e, kind.clone())),
             Value::Absent => {
-                Ok((self.nothing()?, ObjectType::Optional(Box::new(ObjectType::Unknown))))
+                Ok((self.null_value()?, ObjectType::Optional(Box::new(ObjectType::Unknown))))
             }
             Value::Sequence(items) => {
                 let mut all = Vec::with_capacity(items.len());
                 let mut kind = ObjectType::Unknown;
                 for item in items {
-                    let (e, own) = self.object(item)?;
+                    let (e, own) = self.to_object(item)?;
                     kind = kind.join(&own)?;
                     all.push(e);
                 }
-                Ok((self.host(host::SEQUENCE, &all)?, ObjectType::Sequence(Box::new(kind))))
+                Ok((self.call_host(host::SEQUENCE, &all)?, ObjectType::Sequence(Box::new(kind))))
             }
             Value::Narrow(small, held) => {
                 let e = self.materialize(held)?;
-                Ok((e, self.tensor_kind(e, Some(*small))?))
+                Ok((e, self.tensor_object_type(e, Some(*small))?))
             }
             other => {
                 let e = self.materialize(other)?;
-                Ok((e, self.tensor_kind(e, None)?))
+                Ok((e, self.tensor_object_type(e, None)?))
             }
         }
     }
 
-    fn tensor_kind(&mut self, e: Expr, small: Option<DataType>) -> Result<ObjectType, Problem> {
+    fn tensor_object_type(
+        &mut self,
+        e: Expr,
+        small: Option<DataType>,
+    ) -> Result<ObjectType, Problem> {
         let dtype = self.dtype(e)?;
         let func = self.func();
         let dims = match func.ty(e) {
@@ -280,7 +284,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If nothing is known about the value.
-    pub fn revived(&mut self, e: Expr, kind: &ObjectType) -> Result<Value, Problem> {
+    pub fn value_of_object(&mut self, e: Expr, kind: &ObjectType) -> Result<Value, Problem> {
         let ObjectType::Tensor { dtype, small, dims } = kind else {
             if *kind == ObjectType::Unknown {
                 return Err(Problem::invalid("it takes something out of what is always empty"));
@@ -306,7 +310,7 @@ impl Node<'_, '_> {
                     };
                     dims.iter().map(dim).collect()
                 });
-                self.seen_as(e, dims.as_deref(), *dtype)
+                self.object_to_tensor(e, dims.as_deref(), *dtype)
             }
         };
         Ok(match small {

@@ -67,7 +67,7 @@ impl RationalTensor {
     }
 
     /// The value of a quotient that is constant, possibly because sizes cancel.
-    pub(crate) fn number(func: &mut Function, (over, under): (Sym, Sym)) -> Option<f64> {
+    pub(crate) fn constant_quotient(func: &mut Function, (over, under): (Sym, Sym)) -> Option<f64> {
         let (over, under) = reduced(func, over, under);
         let (over, under) = (func.syms.as_int(over)?, func.syms.as_int(under)?);
         (under != 0).then(|| over as f64 / under as f64)
@@ -132,8 +132,8 @@ fn reduced(func: &mut Function, over: Sym, under: Sym) -> (Sym, Sym) {
 impl Node<'_, '_> {
     /// Input `i` as quotients, if it is computed from sizes, or a constant operand of such a
     /// computation.
-    pub(crate) fn ratios(&mut self, i: usize) -> Option<RationalTensor> {
-        let limit = self.im.limits.shape_elements;
+    pub(crate) fn rational(&mut self, i: usize) -> Option<RationalTensor> {
+        let limit = self.importer.limits.shape_elements;
         match self.input(i) {
             Value::Rational(r) => Some(r),
             Value::Const(t) => RationalTensor::of_constant(&t, self.func(), limit),
@@ -142,7 +142,7 @@ impl Node<'_, '_> {
     }
 
     /// Whether input `i` is a floating-point computation on sizes.
-    pub(crate) fn is_ratios(&self, i: usize) -> bool {
+    pub(crate) fn is_rational(&self, i: usize) -> bool {
         matches!(self.input(i), Value::Rational(_))
     }
 
@@ -150,7 +150,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub(crate) fn tensor_of_ratios(&mut self, r: &RationalTensor) -> ExprResult {
+    pub(crate) fn rational_to_tensor(&mut self, r: &RationalTensor) -> ExprResult {
         let over = self.materialize(&r.over.clone().into())?;
         let over = self.cast(over, r.dtype)?;
         let one = self.func().syms.int(1);
@@ -163,7 +163,11 @@ impl Node<'_, '_> {
     }
 
     /// Rounds the quotients to integers; `None` if a denominator may be 0.
-    pub(crate) fn rounded(&mut self, r: &RationalTensor, how: Rounding) -> Option<SymTensor> {
+    pub(crate) fn round_rational(
+        &mut self,
+        r: &RationalTensor,
+        how: Rounding,
+    ) -> Option<SymTensor> {
         let func = self.func();
         let mut elems = Vec::with_capacity(r.over.elems.len());
         for (over, under) in r.elems() {
@@ -182,11 +186,11 @@ impl Node<'_, '_> {
 
     /// Adds, subtracts, multiplies or divides inputs 0 and 1; `None` if the result would be rounded
     /// twice.
-    pub(crate) fn folded_ratios(&mut self, fold: FoldOp) -> Option<Value> {
-        if !self.is_ratios(0) && !self.is_ratios(1) {
+    pub(crate) fn fold_rational(&mut self, fold: FoldOp) -> Option<Value> {
+        if !self.is_rational(0) && !self.is_rational(1) {
             return None;
         }
-        let (a, b) = (self.ratios(0)?, self.ratios(1)?);
+        let (a, b) = (self.rational(0)?, self.rational(1)?);
         if a.dtype != b.dtype {
             return None;
         }
@@ -273,7 +277,7 @@ pub(crate) fn moved_inputs(operator: &str, count: usize) -> Option<usize> {
 /// The inputs of a data movement operator with numerators, and those with denominators, in place of
 /// quotients. `None` if there are no quotients, or if they are mixed with other values.
 pub(crate) fn parts(
-    im: &mut Importer<'_>,
+    importer: &mut Importer<'_>,
     operator: &str,
     inputs: &[Value],
 ) -> Option<([Vec<Value>; 2], DType)> {
@@ -282,12 +286,12 @@ pub(crate) fn parts(
         Value::Rational(r) => Some(r.dtype),
         _ => None,
     })?;
-    let limit = im.limits.shape_elements;
+    let limit = importer.limits.shape_elements;
     let mut sides = [inputs.to_vec(), inputs.to_vec()];
     for (i, value) in inputs[..moved].iter().enumerate() {
         let ratios = match value {
             Value::Rational(r) => r.clone(),
-            Value::Const(t) => RationalTensor::of_constant(t, im.builder.func_mut(), limit)?,
+            Value::Const(t) => RationalTensor::of_constant(t, importer.builder.func_mut(), limit)?,
             _ => return None,
         };
         if ratios.dtype != dtype {
@@ -300,7 +304,11 @@ pub(crate) fn parts(
 }
 
 /// Combines the results for numerators and denominators to quotients.
-pub(crate) fn joined(over: Vec<Value>, under: Vec<Value>, dtype: DType) -> Option<Vec<Value>> {
+pub(crate) fn join_quotients(
+    over: Vec<Value>,
+    under: Vec<Value>,
+    dtype: DType,
+) -> Option<Vec<Value>> {
     let pairs = over.into_iter().zip(under);
     let join = |(over, under)| match (over, under) {
         (Value::Symbolic(over), Value::Symbolic(under)) if over.shape == under.shape => {

@@ -17,12 +17,12 @@ impl Node<'_, '_> {
     pub fn require_equal(&mut self, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
         match pliant_ops::prove::equal(self.func(), a, b) {
             Some(true) => return Ok(()),
-            Some(false) => return Err(self.told(text, a, b)),
+            Some(false) => return Err(self.requirement_error(text, a, b)),
             None => {}
         }
         let cond = self.func().syms.eq(a, b);
-        self.im.ask(cond);
-        self.compare("relax.equal", a, b, text)
+        self.importer.ask(cond);
+        self.require_comparison("relax.equal", a, b, text)
     }
 
     /// A tensor with a dim that must have a size, which is checked at run time unless it is provable. If the dim provably has
@@ -31,13 +31,13 @@ impl Node<'_, '_> {
     /// # Errors
     /// If the rank is unknown or too low.
     pub fn with_dim(&mut self, x: Expr, axis: usize, size: Sym) -> ExprResult {
-        let own = self.dims_from(x, axis + 1)?;
+        let own = self.dims_with_min_rank(x, axis + 1)?;
         match pliant_ops::prove::equal(self.func(), own[axis], size) {
             Some(false) => return Ok(x),
             Some(true) => {}
             None => {
                 let cond = self.func().syms.eq(own[axis], size);
-                self.im.ask(cond);
+                self.importer.ask(cond);
             }
         }
         let mut known = vec![None; own.len()];
@@ -52,11 +52,11 @@ impl Node<'_, '_> {
     pub fn require_at_most(&mut self, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
         match pliant_ops::prove::at_most(self.func(), a, b) {
             Some(true) => Ok(()),
-            Some(false) => Err(self.told(text, a, b)),
+            Some(false) => Err(self.requirement_error(text, a, b)),
             None => {
                 let cond = self.func().syms.le(a, b);
-                self.im.ask(cond);
-                self.compare("relax.less_equal", a, b, text)
+                self.importer.ask(cond);
+                self.require_comparison("relax.less_equal", a, b, text)
             }
         }
     }
@@ -65,7 +65,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If it is provably neither.
-    pub(crate) fn require_one_or(
+    pub(crate) fn require_broadcastable(
         &mut self,
         own: Sym,
         whole: Sym,
@@ -82,7 +82,8 @@ impl Node<'_, '_> {
             Some(false) => return self.require_equal(own, whole, &text),
             None => {}
         }
-        let (size, all, one) = (self.size(own)?, self.size(whole)?, self.scalar(1i64)?);
+        let (size, all, one) =
+            (self.size_scalar(own)?, self.size_scalar(whole)?, self.scalar(1i64)?);
         let same = self.op("relax.equal", &[size, all])?;
         let alone = self.op("relax.equal", &[size, one])?;
         let holds = self.op("relax.logical_or", &[same, alone])?;
@@ -96,7 +97,7 @@ impl Node<'_, '_> {
     /// # Errors
     /// If the operand provably has a higher rank, or a dim that is neither 1 nor that of the
     /// tensor. Also errors of type inference.
-    pub fn op_onto(&mut self, name: &str, x: Expr, part: Expr, what: &str) -> ExprResult {
+    pub fn op_unidirectional(&mut self, name: &str, x: Expr, part: Expr, what: &str) -> ExprResult {
         let (dims, own) = (self.dims(x)?, self.dims(part)?);
         let Some(lead) = dims.len().checked_sub(own.len()) else {
             let (more, rank) = (own.len(), dims.len());
@@ -104,7 +105,7 @@ impl Node<'_, '_> {
             return Err(Problem::invalid(text));
         };
         for (&own, &whole) in own.iter().zip(&dims[lead..]) {
-            self.require_one_or(own, whole, what)?;
+            self.require_broadcastable(own, whole, what)?;
         }
         let y = self.op(name, &[x, part])?;
         let known: Vec<Option<Sym>> = dims.into_iter().map(Some).collect();
@@ -116,7 +117,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn within_type(&mut self, mut t: SymTensor) -> Result<SymTensor, Problem> {
+    pub fn fit_to_dtype(&mut self, mut t: SymTensor) -> Result<SymTensor, Problem> {
         if t.dtype != DType::Int32 {
             return Ok(t);
         }
@@ -133,9 +134,9 @@ impl Node<'_, '_> {
             }
             for (a, b) in [(least, *elem), (*elem, most)] {
                 if pliant_ops::prove::at_most(self.func(), a, b) != Some(true) {
-                    let sides = [self.size(a)?, self.size(b)?];
+                    let sides = [self.size_scalar(a)?, self.size_scalar(b)?];
                     let holds = self.op("relax.less_equal", &sides)?;
-                    let number = self.size(*elem)?;
+                    let number = self.size_scalar(*elem)?;
                     self.require(holds, "int32 does not hold its result {}", &[number])?;
                 }
             }
@@ -148,7 +149,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// Those of type inference.
-    pub fn not_both(&mut self, zeros: Expr, open: Expr) -> Result<(), Problem> {
+    pub fn require_not_both(&mut self, zeros: Expr, open: Expr) -> Result<(), Problem> {
         let mut counts = Vec::with_capacity(2);
         for mask in [zeros, open] {
             let numbers = self.cast(mask, DType::Int64)?;
@@ -160,13 +161,13 @@ impl Node<'_, '_> {
         self.require(fine, "the new shape has both 0 and -1, which allowzero=1 rules out", &[])
     }
 
-    fn compare(&mut self, op: &str, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
-        let sides = [self.size(a)?, self.size(b)?];
+    fn require_comparison(&mut self, op: &str, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
+        let sides = [self.size_scalar(a)?, self.size_scalar(b)?];
         let holds = self.op(op, &sides)?;
         self.require(holds, text, &sides)
     }
 
-    fn told(&mut self, text: &str, a: Sym, b: Sym) -> Problem {
+    fn requirement_error(&mut self, text: &str, a: Sym, b: Sym) -> Problem {
         let func = self.func();
         let mut parts = text.splitn(3, "{}");
         let mut message = parts.next().unwrap_or_default().to_owned();
@@ -193,7 +194,7 @@ impl Node<'_, '_> {
         args.extend(values);
         let attrs = Attrs::default().with("format", AttrValue::str(text));
         self.op_with("relax.assert_op", &args, attrs)?;
-        self.im.has_effect();
+        self.importer.has_effect();
         Ok(())
     }
 }

@@ -130,7 +130,7 @@ impl FloatFormat {
 fn vector(n: &mut Node<'_, '_>, values: &[f32]) -> ExprResult {
     let tensor = Tensor::from_slice(&[values.len() as i64], values);
     let tensor = tensor.map_err(|e| Problem::invalid(e.to_string()))?;
-    Ok(n.im.constant(&tensor))
+    Ok(n.importer.constant(&tensor))
 }
 
 /// Converts bit patterns to float32.
@@ -182,7 +182,7 @@ fn steps(n: &mut Node<'_, '_>, x: Expr, boundaries: &[f32], right: bool) -> Expr
 fn float_codes(n: &mut Node<'_, '_>, format: &FloatFormat, x: Expr, saturate: bool) -> ExprResult {
     let size = n.op("relax.abs", &[x])?;
     let code = steps(n, size, &format.boundaries(saturate), false)?;
-    let (zero, one) = (n.number(0.0, DType::Float32)?, n.number(1.0, DType::Float32)?);
+    let (zero, one) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(1.0, DType::Float32)?);
     // Minus zero is negative, too; it is detected by its reciprocal.
     let inverse = n.op("relax.divide", &[one, x])?;
     let (below, under) = (n.op("relax.less", &[x, zero])?, n.op("relax.less", &[inverse, zero])?);
@@ -197,8 +197,10 @@ fn float_codes(n: &mut Node<'_, '_>, format: &FloatFormat, x: Expr, saturate: bo
     let mut code = n.op("relax.where", &[negative, minus, code])?;
     let mut lost = n.op("relax.isnan", &[x])?;
     if format.no_minus_zero && !saturate {
-        let most =
-            n.number(f64::from(*format.boundaries(false).last().unwrap_or(&0.0)), DType::Float32)?;
+        let most = n.scalar_as(
+            f64::from(*format.boundaries(false).last().unwrap_or(&0.0)),
+            DType::Float32,
+        )?;
         let beyond = n.op("relax.greater", &[size, most])?;
         lost = n.op("relax.logical_or", &[lost, beyond])?;
     }

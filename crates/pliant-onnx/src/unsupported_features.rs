@@ -19,7 +19,7 @@ impl UnsupportedFeatures {
     /// Adds an input, if it is present.
     #[must_use]
     pub fn input(self, n: &Node<'_, '_>, i: usize, name: &str) -> Self {
-        if n.has(i) { self.of(format!("{name} (input {i})")) } else { self }
+        if n.has_input(i) { self.of(format!("{name} (input {i})")) } else { self }
     }
 
     /// Adds an output, if it has a name.

@@ -60,10 +60,10 @@ impl Importer<'_> {
         for operand in operands {
             args.push(n.materialize(operand)?);
         }
-        let made = n.host(host::NODE, &args)?;
+        let made = n.call_host(host::NODE, &args)?;
         let parts = match results.len() {
             1 => vec![made],
-            count => n.fields_of_any(made, count),
+            count => n.dynamic_tuple_fields(made, count),
         };
         let mut results = parts.into_iter().zip(results);
         let mut outputs = Vec::with_capacity(node.output.len());
@@ -74,7 +74,8 @@ impl Importer<'_> {
             }
             let Some((part, known)) = results.next() else { break };
             let rank = known.dims.as_ref().map(Vec::len);
-            outputs.push(n.seen_at_run(part, rank, known.dtype.filter(|_| typed)).into());
+            outputs
+                .push(n.object_to_partial_tensor(part, rank, known.dtype.filter(|_| typed)).into());
         }
         Ok(outputs)
     }
@@ -171,18 +172,23 @@ impl Importer<'_> {
 
 impl Node<'_, '_> {
     /// The fields of a value that is only known to be a tuple at run time.
-    fn fields_of_any(&mut self, tuple: Expr, count: usize) -> Vec<Expr> {
+    fn dynamic_tuple_fields(&mut self, tuple: Expr, count: usize) -> Vec<Expr> {
         let func = self.func();
         let any = func.intern(TypeData::Any);
         let ty = func.intern(TypeData::Tuple(vec![any; count].into()));
-        let var = self.im.builder.match_cast(tuple, ty, "results");
+        let var = self.importer.builder.match_cast(tuple, ty, "results");
         let tuple = self.func().var_expr(var);
-        self.fields(tuple, count)
+        self.tuple_fields(tuple, count)
     }
 
     /// An object as a tensor of the given rank and type, as far as these are known. They are
     /// checked at run time.
-    fn seen_at_run(&mut self, object: Expr, rank: Option<usize>, dtype: Option<DType>) -> Expr {
+    fn object_to_partial_tensor(
+        &mut self,
+        object: Expr,
+        rank: Option<usize>,
+        dtype: Option<DType>,
+    ) -> Expr {
         let func = self.func();
         let shape = match rank {
             Some(rank) => {
@@ -197,7 +203,7 @@ impl Node<'_, '_> {
             None => TensorShape::Unknown,
         };
         let ty = func.intern(TypeData::Tensor { shape, dtype });
-        let var = self.im.builder.match_cast(object, ty, "seen");
+        let var = self.importer.builder.match_cast(object, ty, "seen");
         self.func().var_expr(var)
     }
 }

@@ -50,11 +50,11 @@ impl Importer<'_> {
             // A sequence becomes a tuple.
             Value::Sequence(items) => {
                 let items: Result<Vec<Expr>, Problem> =
-                    items.iter().map(|item| node.object(item).map(|(e, _)| e)).collect();
+                    items.iter().map(|item| node.to_object(item).map(|(e, _)| e)).collect();
                 return items.map(|items| node.func().tuple(&items));
             }
             Value::Object(e, _) => return Ok(*e),
-            Value::Absent if is_optional(output) => return node.nothing(),
+            Value::Absent if is_optional(output) => return node.null_value(),
             _ => {}
         }
         node.materialize(value)

@@ -134,7 +134,7 @@ impl<'m> Importer<'m> {
         let mut node = Node::new(self, &identity, 1, Vec::new());
         let text = kind.text(&node.func().syms);
         let (name, text) = (node.func().str_value(name), node.func().str_value(&text));
-        Ok(Value::Object(node.host(host::INPUT, &[fed, name, text])?, kind))
+        Ok(Value::Object(node.call_host(host::INPUT, &[fed, name, text])?, kind))
     }
 
     /// The parameter for an input, converted to the declared element type if the user has
@@ -256,7 +256,7 @@ impl<'m> Importer<'m> {
         let name = self.symbols.whole_text(range.name.as_deref().unwrap_or("a dim"));
         let check = NodeProto { output: vec!["range".into()], ..NodeProto::default() };
         let mut node = Node::new(self, &check, 1, Vec::new());
-        let size = node.size(dim)?;
+        let size = node.size_scalar(dim)?;
         let sides = [
             (range.min.filter(|&m| m > 0), "relax.greater_equal", "at least"),
             (range.max, "relax.less_equal", "at most"),

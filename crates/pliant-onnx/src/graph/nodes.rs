@@ -187,7 +187,7 @@ impl<'m> Importer<'m> {
         let ([over, under], dtype) = rational_dims::parts(self, node.op_type(), inputs)?;
         let over = panic_guard::convert(row, &mut Node::new(self, node, opset, over)).ok()?;
         let under = panic_guard::convert(row, &mut Node::new(self, node, opset, under)).ok()?;
-        rational_dims::joined(over, under, dtype)
+        rational_dims::join_quotients(over, under, dtype)
     }
 
     /// Inlines a function of the model.

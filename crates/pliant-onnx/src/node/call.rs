@@ -28,27 +28,31 @@ impl Node<'_, '_> {
         let op = registry().lookup(name).ok_or_else(|| {
             Problem::unsupported(format!("it needs {name}, which this version does not have"))
         })?;
-        let call = self.im.builder.call_op(op, args, attrs, &[]).map_err(problem)?;
-        if self.im.watch.concerns(self.im.builder.func(), args) {
-            let args: Vec<Expr> = args.iter().map(|&a| self.im.builder.given(a)).collect();
-            self.im.watch.call(self.im.builder.func_mut(), (call, &args), self.im.origin);
+        let call = self.importer.builder.call_op(op, args, attrs, &[]).map_err(infer_problem)?;
+        if self.importer.watch.concerns(self.importer.builder.func(), args) {
+            let args: Vec<Expr> = args.iter().map(|&a| self.importer.builder.given(a)).collect();
+            self.importer.watch.call(
+                self.importer.builder.func_mut(),
+                (call, &args),
+                self.importer.origin,
+            );
         }
-        Ok(self.im.bind(call, self.proto))
+        Ok(self.importer.bind(call, self.proto))
     }
 
     /// A scalar constant.
     pub fn scalar<T: Element>(&mut self, value: T) -> ExprResult {
         let tensor = Tensor::scalar(value).map_err(|e| Problem::invalid(e.to_string()))?;
-        Ok(self.im.constant(&tensor))
+        Ok(self.importer.constant(&tensor))
     }
 
     /// A scalar constant of the given type.
     ///
     /// # Errors
     /// If the tensor cannot be created.
-    pub fn number(&mut self, value: f64, dtype: DType) -> ExprResult {
-        let tensor = number(value, dtype).map_err(|e| Problem::invalid(e.to_string()))?;
-        Ok(self.im.constant(&tensor))
+    pub fn scalar_as(&mut self, value: f64, dtype: DType) -> ExprResult {
+        let tensor = scalar_tensor(value, dtype).map_err(|e| Problem::invalid(e.to_string()))?;
+        Ok(self.importer.constant(&tensor))
     }
 
     /// Casts a tensor to another element type.
@@ -62,16 +66,16 @@ impl Node<'_, '_> {
         let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
         let made = self.op_with("relax.astype", &[x], attrs)?;
         if dtype == DType::Int64
-            && let Some(known) = self.elements_of(&Value::Expr(x))
+            && let Some(known) = self.known_elements(&Value::Expr(x))
         {
-            self.note_elements(made, known);
+            self.record_known_elements(made, known);
         }
         Ok(made)
     }
 
     /// Computes in float32 if the input is a 16-bit float, whose squares may overflow, and rounds
     /// the result once.
-    pub fn in_wide(
+    pub fn in_wide_float(
         &mut self,
         x: Expr,
         compute: impl FnOnce(&mut Self, Expr) -> ExprResult,
@@ -125,7 +129,7 @@ pub fn ints_attr(key: &str, value: i64) -> Attrs {
 }
 
 /// An error of type inference as a problem of the model.
-pub(crate) fn problem(e: InferError) -> Problem {
+pub(crate) fn infer_problem(e: InferError) -> Problem {
     let problem = Problem::invalid(e.message);
     match e.help {
         Some(help) => problem.with_help(help),
@@ -133,7 +137,7 @@ pub(crate) fn problem(e: InferError) -> Problem {
     }
 }
 
-fn number(value: f64, dtype: DType) -> Result<Tensor, pliant_tensor::TensorError> {
+fn scalar_tensor(value: f64, dtype: DType) -> Result<Tensor, pliant_tensor::TensorError> {
     match dtype {
         DType::Float64 => Tensor::scalar(value),
         DType::Float32 => Tensor::scalar(value as f32),

@@ -17,7 +17,7 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
     let to = n.attrs().int("to")?;
     let to = to.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
     // 8-bit floats are represented by their bit patterns.
-    let x = match n.coded(0)? {
+    let x = match n.narrow_tensor(0)? {
         Some((ty, held)) if is_float(ty) => held,
         Some((ty, _)) => return Err(narrow(ty.as_str_name())),
         None => n.tensor(0)?,
@@ -46,8 +46,8 @@ fn narrow(name: &str) -> Problem {
 fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> ExprResult {
     let dims = n.dims(x)?;
     let element = n.func().dtype_value(to);
-    let y = n.host(host::BITCAST, &[x, element])?;
-    Ok(n.seen_as(y, Some(&dims), to))
+    let y = n.call_host(host::BITCAST, &[x, element])?;
+    Ok(n.object_to_tensor(y, Some(&dims), to))
 }
 
 /// The determinants of the matrices in the last two dims.
@@ -58,7 +58,7 @@ fn det(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::invalid("it takes matrices"));
     };
     let square = n.func().syms.eq(*rows, *columns);
-    n.im.ask(square);
-    let y = n.host(host::DET, &[x])?;
-    Ok(vec![n.seen_as(y, Some(batch), dtype).into()])
+    n.importer.ask(square);
+    let y = n.call_host(host::DET, &[x])?;
+    Ok(vec![n.object_to_tensor(y, Some(batch), dtype).into()])
 }

@@ -54,13 +54,13 @@ pub(super) fn constant_bound(
         return Ok(None);
     }
     let dtype = n.dtype(x)?;
-    n.number(value, dtype).map(Some)
+    n.scalar_as(value, dtype).map(Some)
 }
 
 /// Input `i` as a bound. `open` is the bound without effect. A NaN bound is ignored, as in ONNX
 /// Runtime.
 fn bound(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>, Problem> {
-    let Some(bound) = n.optional(i)? else { return Ok(None) };
+    let Some(bound) = n.optional_tensor(i)? else { return Ok(None) };
     let dtype = n.dtype(bound)?;
     if !dtype.is_float() {
         return Ok(Some(bound));
@@ -69,7 +69,7 @@ fn bound(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>, Prob
         Some(values) if values.iter().all(|v| !v.is_nan()) => Ok(Some(bound)),
         Some(values) if values.iter().all(|v| v.is_nan()) => Ok(None),
         _ => {
-            let (nan, open) = (n.op("relax.isnan", &[bound])?, n.number(open, dtype)?);
+            let (nan, open) = (n.op("relax.isnan", &[bound])?, n.scalar_as(open, dtype)?);
             n.op("relax.where", &[nan, open, bound]).map(Some)
         }
     }
@@ -77,13 +77,13 @@ fn bound(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>, Prob
 
 /// Clips a shape computation to known bounds.
 fn clip_sizes(n: &mut Node<'_, '_>) -> Option<Value> {
-    if !n.is_syms(0) {
+    if !n.is_symbolic(0) {
         return None;
     }
-    let mut t = n.syms(0)?;
+    let mut t = n.symbolic(0)?;
     for (i, fold) in [(1, FoldOp::Max), (2, FoldOp::Min)] {
-        if n.has(i) {
-            let bound = n.syms(i)?;
+        if n.has_input(i) {
+            let bound = n.symbolic(i)?;
             let shape = t.shape.clone();
             t = shape_folding::binary(n.func(), fold, &t, &bound).filter(|t| t.shape == shape)?;
         }

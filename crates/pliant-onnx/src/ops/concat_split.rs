@@ -21,8 +21,8 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::invalid("it has no inputs"));
     }
     // Shape vectors remain symbolic; a single constant remains constant.
-    if (0..n.len()).any(|i| n.is_syms(i)) {
-        let parts: Option<Vec<SymTensor>> = (0..n.len()).map(|i| n.syms(i)).collect();
+    if (0..n.len()).any(|i| n.is_symbolic(i)) {
+        let parts: Option<Vec<SymTensor>> = (0..n.len()).map(|i| n.symbolic(i)).collect();
         if let Some(parts) = parts
             && parts.iter().all(|p| p.shape.len() == 1)
         {
@@ -35,13 +35,13 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut known: Option<Vec<Option<Sym>>> = Some(Vec::new());
     for i in 0..n.len() {
         let part = n.input(i);
-        known = known.and_then(|all| Some([all, n.elements_of(&part)?].concat()));
+        known = known.and_then(|all| Some([all, n.known_elements(&part)?].concat()));
     }
     let parts = n.tensors()?;
     let rank = n.rank(parts[0])?;
     n.axis(axis, rank)?;
     let made = n.concat(&parts, axis)?;
-    n.note_elements(made, known.unwrap_or_default());
+    n.record_known_elements(made, known.unwrap_or_default());
     Ok(vec![made.into()])
 }
 
@@ -52,7 +52,7 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
     let lengths: Option<Vec<Sym>> = match n.attrs().ints("split")? {
         Some(ints) => Some(ints.iter().map(|&v| n.func().syms.int(v)).collect()),
-        None if n.has(1) => Some(n.sizes_input(1, Some(n.proto.output.len()))?),
+        None if n.has_input(1) => Some(n.sizes_input(1, Some(n.proto.output.len()))?),
         None => None,
     };
     let named = n.proto.output.len() as i64;

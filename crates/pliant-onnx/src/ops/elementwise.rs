@@ -78,7 +78,7 @@ fn unary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
 /// `Floor`, `Ceil` and `Round`.
 fn rounded(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
     if let Value::Rational(r) = n.input(0)
-        && let Some(whole) = n.rounded(&r, how)
+        && let Some(whole) = n.round_rational(&r, how)
     {
         return Ok(vec![Value::Rational(RationalTensor::whole(whole, r.dtype, n.func()))]);
     }
@@ -97,18 +97,18 @@ fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult
 }
 
 fn folded(n: &mut Node<'_, '_>, fold: FoldOp) -> Result<Option<Value>, Problem> {
-    if let Some(made) = n.folded_ratios(fold) {
+    if let Some(made) = n.fold_rational(fold) {
         return Ok(Some(made));
     }
-    let (Some(a), Some(b)) = (n.syms(0), n.syms(1)) else { return Ok(None) };
+    let (Some(a), Some(b)) = (n.symbolic(0), n.symbolic(1)) else { return Ok(None) };
     match shape_folding::binary(n.func(), fold, &a, &b) {
-        Some(made) => Ok(Some(n.within_type(made)?.into())),
+        Some(made) => Ok(Some(n.fit_to_dtype(made)?.into())),
         None => Ok(None),
     }
 }
 
 fn folded_all(n: &mut Node<'_, '_>, fold: FoldOp) -> Option<SymTensor> {
-    let mut all = (0..n.len()).map(|i| n.syms(i)).collect::<Option<Vec<_>>>()?.into_iter();
+    let mut all = (0..n.len()).map(|i| n.symbolic(i)).collect::<Option<Vec<_>>>()?.into_iter();
     let first = all.next()?;
     all.try_fold(first, |a, b| shape_folding::binary(n.func(), fold, &a, &b))
 }
@@ -119,7 +119,7 @@ fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResu
         return binary(n, op, fold);
     }
     if let Some(folded) = fold.and_then(|fold| folded_all(n, fold)) {
-        return Ok(vec![n.within_type(folded)?.into()]);
+        return Ok(vec![n.fit_to_dtype(folded)?.into()]);
     }
     Ok(vec![accumulate(n, op)?.into()])
 }
@@ -140,7 +140,7 @@ fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let (first, rest) = (inputs[0], &inputs[1..]);
     let sum = rest.iter().try_fold(first, |sum, &x| n.op("relax.add", &[sum, x]))?;
-    let count = n.number(inputs.len() as f64, wide)?;
+    let count = n.scalar_as(inputs.len() as f64, wide)?;
     let y = n.op("relax.divide", &[sum, count])?;
     Ok(vec![n.cast(y, own)?.into()])
 }
@@ -179,14 +179,14 @@ fn rest_of_floats(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> ExprResult {
     let dtype = n.dtype(a)?;
     let (long, by) = (n.op("relax.abs", &[a])?, n.op("relax.abs", &[b])?);
     let rest = n.op("relax.floor_mod", &[long, by])?;
-    let (zero, minus) = (n.number(0.0, dtype)?, n.op("relax.negative", &[rest])?);
+    let (zero, minus) = (n.scalar_as(0.0, dtype)?, n.op("relax.negative", &[rest])?);
     let negative = n.op("relax.less", &[a, zero])?;
     n.op("relax.where", &[negative, minus, rest])
 }
 
 fn power(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some(made) = power_of_sizes(n) {
-        return Ok(vec![n.within_type(made)?.into()]);
+        return Ok(vec![n.fit_to_dtype(made)?.into()]);
     }
     let (x, y) = (n.tensor(0)?, n.tensor(1)?);
     let dtype = n.dtype(x)?;
@@ -221,10 +221,10 @@ fn power(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// Small integer powers of a shape computation.
 fn power_of_sizes(n: &mut Node<'_, '_>) -> Option<SymTensor> {
-    if !n.is_syms(0) {
+    if !n.is_symbolic(0) {
         return None;
     }
-    let (t, exponents) = (n.syms(0)?, n.constant(1)?);
+    let (t, exponents) = (n.symbolic(0)?, n.constant(1)?);
     let shape: Vec<usize> = exponents.shape().iter().map(|&d| d as usize).collect();
     let shape = broadcast_shape(&t.shape, &shape).filter(|s| *s == t.shape)?;
     let exponents = exponents.to_f64_vec().ok()?;
@@ -243,13 +243,13 @@ fn power_of_sizes(n: &mut Node<'_, '_>) -> Option<SymTensor> {
 fn reciprocal(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dtype = n.dtype(x)?;
-    let one = n.number(1.0, dtype)?;
+    let one = n.scalar_as(1.0, dtype)?;
     Ok(vec![n.op("relax.divide", &[one, x])?.into()])
 }
 
 fn negate(n: &mut Node<'_, '_>) -> ConvertResult {
-    if n.is_syms(0)
-        && let Some(t) = n.syms(0)
+    if n.is_symbolic(0)
+        && let Some(t) = n.symbolic(0)
     {
         return Ok(vec![shape_folding::map(&t, t.dtype, |e| n.func().syms.neg(e)).into()]);
     }
@@ -257,8 +257,8 @@ fn negate(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 fn not(n: &mut Node<'_, '_>) -> ConvertResult {
-    if n.is_syms(0)
-        && let Some(t) = n.syms(0)
+    if n.is_symbolic(0)
+        && let Some(t) = n.symbolic(0)
     {
         return Ok(vec![shape_folding::map(&t, DType::Bool, |e| n.func().syms.not(e)).into()]);
     }
@@ -285,7 +285,7 @@ fn cast(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 fn cast_like(n: &mut Node<'_, '_>) -> ConvertResult {
-    if let Some((small, _)) = n.coded(1)? {
+    if let Some((small, _)) = n.narrow_tensor(1)? {
         return cast_to_small(n, small);
     }
     let like = n.tensor(1)?;
@@ -294,8 +294,8 @@ fn cast_like(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 fn cast_to(n: &mut Node<'_, '_>, to: DType) -> ConvertResult {
-    if n.is_syms(0)
-        && let Some(t) = n.syms(0)
+    if n.is_symbolic(0)
+        && let Some(t) = n.symbolic(0)
         && matches!((t.dtype, to), (DType::Int64 | DType::Int32, DType::Int64 | DType::Int32))
         && t.elems.iter().all(|&e| n.func().syms.as_int(e).is_none_or(|v| to.has_int(v)))
     {
@@ -316,7 +316,7 @@ fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
         }
         Value::Rational(r) if r.dtype == to => Some(Value::Rational(r)),
         Value::Rational(r) if matches!(to, DType::Int64 | DType::Int32) => {
-            let whole = n.rounded(&r, Rounding::Zero)?;
+            let whole = n.round_rational(&r, Rounding::Zero)?;
             Some(Value::Symbolic(SymTensor { dtype: to, ..whole }))
         }
         _ => None,
@@ -325,7 +325,7 @@ fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
 
 /// Input 0 as numbers of any element type.
 fn numbers(n: &mut Node<'_, '_>) -> ExprResult {
-    match n.coded(0)? {
+    match n.narrow_tensor(0)? {
         Some((ty, codes)) if subbyte_types::is_float(ty) => subbyte_types::decoded(n, ty, codes),
         _ => n.tensor(0),
     }
@@ -348,7 +348,7 @@ fn is_inf(n: &mut Node<'_, '_>) -> ConvertResult {
         return Ok(vec![infinite.into()]);
     }
     let dtype = n.dtype(x)?;
-    let zero = n.number(0.0, dtype)?;
+    let zero = n.scalar_as(0.0, dtype)?;
     let side = match (positive, negative) {
         (true, _) => n.op("relax.greater", &[x, zero])?,
         (_, true) => n.op("relax.less", &[x, zero])?,
@@ -358,8 +358,8 @@ fn is_inf(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 fn select(n: &mut Node<'_, '_>) -> ConvertResult {
-    if n.is_syms(0) || n.is_syms(1) || n.is_syms(2) {
-        let parts = (n.syms(0), n.syms(1), n.syms(2));
+    if n.is_symbolic(0) || n.is_symbolic(1) || n.is_symbolic(2) {
+        let parts = (n.symbolic(0), n.symbolic(1), n.symbolic(2));
         if let (Some(c), Some(a), Some(b)) = parts
             && let Some(folded) = shape_folding::select(n.func(), &c, &a, &b)
         {

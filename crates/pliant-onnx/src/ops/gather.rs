@@ -32,10 +32,10 @@ fn gather(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// Gathers elements of a shape computation.
 fn gather_syms(n: &mut Node<'_, '_>, axis: i64) -> Result<Option<Value>, Problem> {
-    if !n.is_syms(0) {
+    if !n.is_symbolic(0) {
         return Ok(None);
     }
-    let (Some(t), Some(indices)) = (n.syms(0), n.syms(1)) else { return Ok(None) };
+    let (Some(t), Some(indices)) = (n.symbolic(0), n.symbolic(1)) else { return Ok(None) };
     let Some(places) = indices.constants(&n.func().syms) else { return Ok(None) };
     let axis = n.axis(axis, t.shape.len())?;
     let size = t.shape[axis] as i64;
@@ -74,7 +74,7 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     let batch = n.attrs().int("batch_dims")?.unwrap_or(0);
     let (x, indices) = (n.tensor(0)?, n.tensor(1)?);
     let attrs = ints_attr("batch_dims", batch);
-    let (rank, dims) = (n.rank(x)? as i64, n.dims_from(indices, 1)?);
+    let (rank, dims) = (n.rank(x)? as i64, n.dims_with_min_rank(indices, 1)?);
     let depth = dims[dims.len() - 1];
     let most = rank.saturating_sub(batch).max(1);
     if n.func().syms.as_int(depth).is_some() {
@@ -85,13 +85,13 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     n.require_at_most(one, depth, "its indices go through {} axes at least, but have {}")?;
     n.require_at_most(depth, all, "its indices go through {} axes, but there are {}")?;
     let before = n.func().syms.sub(depth, one);
-    let before = n.size(before)?;
+    let before = n.size_scalar(before)?;
     let dtype = n.dtype(indices)?;
-    let y = n.among(before, 0, most as usize, &mut |n, at| {
+    let y = n.select_by_value(before, 0, most as usize, &mut |n, at| {
         let mut dims = dims.clone();
         dims.pop();
         dims.push(n.func().syms.int(at as i64 + 1));
-        let seen = n.seen_as(indices, Some(&dims), dtype);
+        let seen = n.object_to_tensor(indices, Some(&dims), dtype);
         n.op_with("relax.gather_nd", &[x, seen], attrs.clone())
     })?;
     Ok(vec![y.into()])
@@ -99,7 +99,7 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// Replaces elements of a shape computation.
 fn scatter_syms(n: &mut Node<'_, '_>) -> Option<SymTensor> {
-    let (mut t, places, updates) = (n.syms(0)?, n.const_ints(1)?, n.syms(2)?);
+    let (mut t, places, updates) = (n.symbolic(0)?, n.const_ints(1)?, n.symbolic(2)?);
     let plain = t.shape.len() == 1 && n.attrs().str("reduction").ok()?.is_none_or(|r| r == "none");
     if !plain || updates.dtype != t.dtype || updates.elems.len() != places.len() {
         return None;
@@ -113,7 +113,7 @@ fn scatter_syms(n: &mut Node<'_, '_>) -> Option<SymTensor> {
 }
 
 fn scatter_elements(n: &mut Node<'_, '_>) -> ConvertResult {
-    if n.is_syms(0)
+    if n.is_symbolic(0)
         && n.axis(n.attrs().int("axis")?.unwrap_or(0), 1).is_ok()
         && let Some(t) = scatter_syms(n)
     {
@@ -129,7 +129,7 @@ fn scatter_elements(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 fn scatter_nd(n: &mut Node<'_, '_>) -> ConvertResult {
-    if n.is_syms(0)
+    if n.is_symbolic(0)
         && n.constant(1).is_some_and(|t| t.shape().last() == Some(&1))
         && let Some(t) = scatter_syms(n)
     {
@@ -167,7 +167,7 @@ fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
     if let (Some(last), Ok(own)) = (last, n.dims(x)) {
         let least = n.func().syms.int(last as i64 + 1);
         let cond = n.func().syms.le(least, own[axis]);
-        n.im.ask(cond);
+        n.importer.ask(cond);
     }
     let places = n.op("relax.nonzero", &[cond])?;
     let count = n.dims(places)?[1];
@@ -179,15 +179,15 @@ fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
 fn tensor_scatter(n: &mut Node<'_, '_>) -> ConvertResult {
     let circular = n.attrs().choice("mode", &["linear", "circular"])? == "circular";
     let (cache, update) = (n.tensor(0)?, n.tensor(1)?);
-    let dims = n.dims_from(cache, 2)?;
+    let dims = n.dims_with_min_rank(cache, 2)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-2), dims.len())?;
     if axis == 0 {
         return Err(Problem::attribute("attribute 'axis' must not be the batch"));
     }
-    let length = n.dims_from(update, dims.len())?[axis];
+    let length = n.dims_with_min_rank(update, dims.len())?[axis];
     let text = "its update has {} places, but its cache {}";
     n.require_at_most(length, dims[axis], text)?;
-    let first = match n.optional(2)? {
+    let first = match n.optional_tensor(2)? {
         Some(first) => {
             let first = n.cast(first, DType::Int64)?;
             let none = n.scalar(0i64)?;
@@ -196,14 +196,14 @@ fn tensor_scatter(n: &mut Node<'_, '_>) -> ConvertResult {
             first
         }
         None => {
-            let zero = n.number(0.0, DType::Int64)?;
+            let zero = n.scalar_as(0.0, DType::Int64)?;
             n.full(&dims[..1], zero)?
         }
     };
     let first = match circular {
         true => {
             // An axis of size 0 has no positions, so nothing is written.
-            let (size, one) = (n.size(dims[axis])?, n.scalar(1i64)?);
+            let (size, one) = (n.size_scalar(dims[axis])?, n.scalar(1i64)?);
             let size = n.op("relax.maximum", &[size, one])?;
             n.op("relax.floor_mod", &[first, size])?
         }

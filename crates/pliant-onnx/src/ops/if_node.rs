@@ -22,7 +22,7 @@ fn branch(n: &mut Node<'_, '_>) -> ConvertResult {
             return Err(Problem::invalid(message));
         }
     }
-    let cond = n.condition(0, "its condition")?;
+    let cond = n.condition_input(0, "its condition")?;
     // If the condition is constant, only one graph is converted.
     if let Some([c]) = n.const_ints(0).as_deref() {
         return outputs_of(n, if *c != 0 { then } else { other });
@@ -36,9 +36,9 @@ fn branch(n: &mut Node<'_, '_>) -> ConvertResult {
         let kind = a.join(b).map_err(told)?.of_rank(n.declared_rank(i), [a, b]);
         kinds.push(kind.seen_outside(&n.func().syms, outside));
     }
-    let joined = n.joined(cond, then, other);
-    let fields = if count == 1 { vec![joined] } else { n.fields(joined, count) };
-    fields.into_iter().zip(&kinds).map(|(e, kind)| n.revived(e, kind)).collect()
+    let joined = n.emit_if(cond, then, other);
+    let fields = if count == 1 { vec![joined] } else { n.tuple_fields(joined, count) };
+    fields.into_iter().zip(&kinds).map(|(e, kind)| n.value_of_object(e, kind)).collect()
 }
 
 /// Converts a branch, so that constraints on sizes inside it are recorded as conditional.
@@ -47,10 +47,10 @@ fn in_branch<T>(
     then: bool,
     make: impl FnOnce(&mut Node<'_, '_>) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    let (node, label) = (n.im.origin, label(n.proto));
-    n.im.watch.branches.push(Branch { node, label, then, by_sizes: n.is_syms(0) });
+    let (node, label) = (n.importer.origin, label(n.proto));
+    n.importer.watch.branches.push(Branch { node, label, then, by_sizes: n.is_symbolic(0) });
     let made = make(n);
-    n.im.watch.branches.pop();
+    n.importer.watch.branches.pop();
     made
 }
 
@@ -61,11 +61,11 @@ fn sequence(
     graph: &GraphProto,
 ) -> Result<((Seq, Expr), Vec<ObjectType>), Problem> {
     let mut kinds = Vec::new();
-    let made = n.sequence(|n| {
+    let made = n.binding_block(|n| {
         let outputs = outputs_of(n, graph)?;
         let mut values = Vec::with_capacity(outputs.len());
         for output in &outputs {
-            let (e, kind) = n.object(output)?;
+            let (e, kind) = n.to_object(output)?;
             values.push(e);
             kinds.push(kind);
         }
@@ -79,10 +79,10 @@ fn sequence(
 
 /// Converts a graph at the current position, and returns its outputs.
 fn outputs_of(n: &mut Node<'_, '_>, graph: &GraphProto) -> ConvertResult {
-    let before = n.im.problem_count();
-    n.im.enter();
-    let outputs = n.im.graph_outputs(graph);
-    n.im.leave();
+    let before = n.importer.problem_count();
+    n.importer.enter();
+    let outputs = n.importer.graph_outputs(graph);
+    n.importer.leave();
     // Problems inside are reported there.
-    if n.im.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
+    if n.importer.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
 }

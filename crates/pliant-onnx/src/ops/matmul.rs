@@ -43,21 +43,21 @@ pub(super) fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     y = n.cast(y, dtype)?;
     if alpha != 1.0 {
-        let factor = n.number(alpha, dtype)?;
+        let factor = n.scalar_as(alpha, dtype)?;
         y = n.op("relax.multiply", &[y, factor])?;
     }
-    if let Some(c) = n.optional(2)?
+    if let Some(c) = n.optional_tensor(2)?
         && beta != 0.0
     {
         let c = n.cast(c, dtype)?;
         let c = match beta {
             1.0 => c,
             _ => {
-                let factor = n.number(beta, dtype)?;
+                let factor = n.scalar_as(beta, dtype)?;
                 n.op("relax.multiply", &[c, factor])?
             }
         };
-        y = n.op_onto("relax.add", y, c, "C")?;
+        y = n.op_unidirectional("relax.add", y, c, "C")?;
     }
     Ok(vec![n.cast(y, own)?.into()])
 }

@@ -32,7 +32,7 @@ fn binarize(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dtype: DType = n.dtype(x)?;
     let wide = if dtype.is_integer() { DType::Float64 } else { dtype };
-    let (x, threshold) = (n.cast(x, wide)?, n.number(threshold, wide)?);
+    let (x, threshold) = (n.cast(x, wide)?, n.scalar_as(threshold, wide)?);
     let above = n.op("relax.greater", &[x, threshold])?;
     Ok(vec![n.cast(above, dtype)?.into()])
 }

@@ -49,7 +49,7 @@ pub(super) fn saturated(
         let zero = n.cast(zero, wide)?;
         y = n.op("relax.add", &[y, zero])?;
     }
-    let (low, high) = (n.number(low, wide)?, n.number(high, wide)?);
+    let (low, high) = (n.scalar_as(low, wide)?, n.scalar_as(high, wide)?);
     let y = n.op("relax.maximum", &[y, low])?;
     let y = n.op("relax.minimum", &[y, high])?;
     n.cast(y, dtype)
@@ -72,12 +72,12 @@ pub(super) fn spread(
     let one = n.func().syms.int(1);
     match own.len() {
         0 => Ok(part),
-        1 if own[0] == one => n.scalar_of(part),
+        1 if own[0] == one => n.to_scalar(part),
         1 if block == 0 => {
             let axis = n.axis(axis, dims.len())?;
             let text = "a scale or zero point is of size {} for an axis of {}";
             n.require_equal(own[0], dims[axis], text)?;
-            n.along(part, axis, dims.len())
+            n.reshape_along(part, axis, dims.len())
         }
         rank if block == 0 => {
             // Each dim is 1 or that of the quantised tensor, whose shape must not change.
@@ -85,7 +85,7 @@ pub(super) fn spread(
                 return Err(Problem::invalid("a scale or zero point has more dims than the input"));
             };
             for (&own, &dim) in own.iter().zip(&dims[lead..]) {
-                n.require_one_or(own, dim, "a scale or zero point")?;
+                n.require_broadcastable(own, dim, "a scale or zero point")?;
             }
             Ok(part)
         }
@@ -125,10 +125,10 @@ enum QuantizedType {
 
 /// The target type: that of the zero point, else that of an attribute, else uint8.
 fn target(n: &mut Node<'_, '_>) -> Result<QuantizedType, Problem> {
-    if let Some((small, _)) = n.coded(2)? {
+    if let Some((small, _)) = n.narrow_tensor(2)? {
         return Ok(QuantizedType::Narrow(small));
     }
-    if let Some(zero) = n.optional(2)? {
+    if let Some(zero) = n.optional_tensor(2)? {
         return n.dtype(zero).map(QuantizedType::Plain);
     }
     let Some(code) = n.attrs().int("output_dtype")?.filter(|&code| code != 0) else {
@@ -160,7 +160,7 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
         let codes = subbyte_types::encoded(n, ty, y, saturate)?;
         return Ok(vec![Value::Narrow(ty, Box::new(codes.into()))]);
     }
-    let zero = match n.optional(2)? {
+    let zero = match n.optional_tensor(2)? {
         Some(zero) => Some(spread(n, zero, x, axis, block)?),
         None => None,
     };
@@ -202,7 +202,7 @@ fn dequantized(n: &mut Node<'_, '_>) -> ExprResult {
     let scale = n.tensor(1)?;
     let wide = wide_float(n.dtype(scale)?);
     let scale = n.cast(scale, wide)?;
-    if let Some((ty, codes)) = n.coded(0)?
+    if let Some((ty, codes)) = n.narrow_tensor(0)?
         && subbyte_types::is_float(ty)
     {
         let scale = spread(n, scale, codes, axis, block)?;
@@ -213,7 +213,7 @@ fn dequantized(n: &mut Node<'_, '_>) -> ExprResult {
     let x = n.tensor(0)?;
     let scale = spread(n, scale, x, axis, block)?;
     let mut y = n.cast(x, DType::Int32)?;
-    if let Some(zero) = n.optional(2)? {
+    if let Some(zero) = n.optional_tensor(2)? {
         let zero = spread(n, zero, x, axis, block)?;
         let zero = n.cast(zero, DType::Int32)?;
         y = n.op("relax.subtract", &[y, zero])?;
@@ -225,12 +225,12 @@ fn dequantized(n: &mut Node<'_, '_>) -> ExprResult {
 /// Computes the scale and zero point for uint8 from the minimum and maximum element, including 0.
 pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
-    let (zero, most) = (n.number(0.0, DType::Float32)?, n.number(255.0, DType::Float32)?);
+    let (zero, most) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(255.0, DType::Float32)?);
     let (low, high) = (n.op("relax.min", &[x])?, n.op("relax.max", &[x])?);
     let (low, high) = (n.op("relax.minimum", &[low, zero])?, n.op("relax.maximum", &[high, zero])?);
     let span = n.op("relax.subtract", &[high, low])?;
     let scale = n.op("relax.divide", &[span, most])?;
-    let (none, one) = (n.op("relax.equal", &[scale, zero])?, n.number(1.0, DType::Float32)?);
+    let (none, one) = (n.op("relax.equal", &[scale, zero])?, n.scalar_as(1.0, DType::Float32)?);
     let divisor = n.op("relax.where", &[none, one, scale])?;
     let start = n.op("relax.divide", &[low, divisor])?;
     let start = n.op("relax.negative", &[start])?;
@@ -257,7 +257,7 @@ pub(super) fn centred(
 
 fn matmul_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
-    let (zero_a, zero_b) = (n.optional(2)?, n.optional(3)?);
+    let (zero_a, zero_b) = (n.optional_tensor(2)?, n.optional_tensor(3)?);
     let (a, b) = (centred(n, a, zero_a, -2)?, centred(n, b, zero_b, -1)?);
     Ok(vec![n.op("relax.matmul", &[a, b])?.into()])
 }
@@ -304,15 +304,15 @@ pub(super) fn rescaled(
     let w_scale = match n.dims(scales[1])?.as_slice() {
         [channels] if *channels != one => {
             let rank = n.rank(sum)?;
-            n.along(scales[1], 1, rank)?
+            n.reshape_along(scales[1], 1, rank)?
         }
-        _ => n.scalar_of(scales[1])?,
+        _ => n.to_scalar(scales[1])?,
     };
-    let (x_scale, y_scale) = (n.scalar_of(scales[0])?, n.scalar_of(scales[2])?);
+    let (x_scale, y_scale) = (n.to_scalar(scales[0])?, n.to_scalar(scales[2])?);
     let factor = factor(n, [x_scale, w_scale, y_scale])?;
     let y = n.cast(sum, DType::Float32)?;
     let y = n.op("relax.multiply", &[y, factor])?;
-    let zero = n.scalar_of(zero)?;
+    let zero = n.to_scalar(zero)?;
     let bounds = range(dtype)?;
     saturated(n, y, Some(zero), dtype, bounds)
 }
@@ -342,7 +342,7 @@ pub(super) fn repeated(n: &mut Node<'_, '_>, x: Expr, count: Sym, axis: usize) -
     let dims = n.dims(x)?;
     let whole = n.func().syms.mul(dims[axis], count);
     let places = n.iota(whole)?;
-    let count = n.size(count)?;
+    let count = n.size_scalar(count)?;
     let places = n.op("relax.floor_divide", &[places, count])?;
     n.take(x, places, axis)
 }

@@ -50,7 +50,7 @@ fn unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> ExprResult {
     let low = constant(n, 8)?;
     let x = n.op("relax.right_shift", &[x, low])?;
     let x = n.cast(x, DType::Float32)?;
-    let scale = n.number(2f64.powi(-24), DType::Float32)?;
+    let scale = n.scalar_as(2f64.powi(-24), DType::Float32)?;
     let x = n.op("relax.multiply", &[x, scale])?;
     n.reshape(x, dims)
 }
@@ -60,7 +60,7 @@ fn uniform(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     let high = n.attrs().float("high")?.unwrap_or(1.0);
     let seed = seed(n)?;
     let x = unit(n, dims, seed)?;
-    let (low, span) = (n.number(low, DType::Float32)?, n.number(high - low, DType::Float32)?);
+    let (low, span) = (n.scalar_as(low, DType::Float32)?, n.scalar_as(high - low, DType::Float32)?);
     let x = n.op("relax.multiply", &[x, span])?;
     n.op("relax.add", &[x, low])
 }
@@ -71,7 +71,7 @@ fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     let scale = n.attrs().float("scale")?.unwrap_or(1.0);
     let seed = seed(n)?;
     let (a, b) = (unit(n, dims, seed)?, unit(n, dims, seed ^ 0x5bd1_e995)?);
-    let mut number = |v: f64| n.number(v, DType::Float32);
+    let mut number = |v: f64| n.scalar_as(v, DType::Float32);
     let (one, two, turn) = (number(1.0)?, number(-2.0)?, number(std::f64::consts::TAU)?);
     let (mean, scale) = (number(mean)?, number(scale)?);
     // `1 - a` is never 0.
@@ -125,7 +125,7 @@ fn bernoulli(n: &mut Node<'_, '_>) -> ConvertResult {
 fn dropout(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.value(0)?;
     let wants_mask = n.proto.output.get(1).is_some_and(|o| !o.is_empty());
-    let off = n.opset < 12 || !n.has(2) || n.const_ints(2).as_deref() == Some(&[0]);
+    let off = n.opset < 12 || !n.has_input(2) || n.const_ints(2).as_deref() == Some(&[0]);
     let e = n.tensor(0)?;
     let (dims, dtype) = (n.dims(e)?, n.dtype(e)?);
     if off {
@@ -133,17 +133,17 @@ fn dropout(n: &mut Node<'_, '_>) -> ConvertResult {
             return Ok(vec![x]);
         }
         let mask_type = if n.opset >= 10 { DType::Bool } else { dtype };
-        let one = n.number(1.0, mask_type)?;
+        let one = n.scalar_as(1.0, mask_type)?;
         return Ok(vec![x, n.full(&dims, one)?.into()]);
     }
-    let ratio = match n.optional(1)? {
-        Some(ratio) => n.scalar_of(ratio)?,
-        None => n.number(0.5, DType::Float32)?,
+    let ratio = match n.optional_tensor(1)? {
+        Some(ratio) => n.to_scalar(ratio)?,
+        None => n.scalar_as(0.5, DType::Float32)?,
     };
     let ratio = n.cast(ratio, DType::Float32)?;
     let training = n.tensor(2)?;
-    let training = n.scalar_of(training)?;
-    let (zero, one) = (n.number(0.0, DType::Float32)?, n.number(1.0, DType::Float32)?);
+    let training = n.to_scalar(training)?;
+    let (zero, one) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(1.0, DType::Float32)?);
     let ratio = n.op("relax.where", &[training, ratio, zero])?;
     let seed = seed(n)?;
     let draw = unit(n, &dims, seed)?;
@@ -152,7 +152,7 @@ fn dropout(n: &mut Node<'_, '_>) -> ConvertResult {
     let scale = n.op("relax.divide", &[one, rest])?;
     let scale = n.cast(scale, dtype)?;
     let wide = n.op("relax.multiply", &[e, scale])?;
-    let none = n.number(0.0, dtype)?;
+    let none = n.scalar_as(0.0, dtype)?;
     let y = n.op("relax.where", &[mask, wide, none])?;
     Ok(vec![y.into(), mask.into()])
 }

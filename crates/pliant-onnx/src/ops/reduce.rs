@@ -67,18 +67,18 @@ impl Reduction {
         let axes = match known {
             Some(axes) if axes.is_empty() => empty,
             Some(axes) => Axes::Known(Some(axes)),
-            None if !n.has(1) => empty,
+            None if !n.has_input(1) => empty,
             None => {
                 let given = n.tensor(1)?;
                 let length = n.dims(given)?;
-                match n.length_of(given)? {
+                match n.constant_length(given)? {
                     Some(0) => empty,
                     count => {
                         let rank = rank(n)? as i64;
                         let rank = n.func().syms.int(rank);
                         let mut mask = n.axes_mask(given, rank)?;
                         if count.is_none() && !nothing {
-                            let (length, none) = (n.size(length[0])?, n.scalar(0i64)?);
+                            let (length, none) = (n.size_scalar(length[0])?, n.scalar(0i64)?);
                             let all = n.op("relax.equal", &[length, none])?;
                             mask = n.op("relax.logical_or", &[mask, all])?;
                         }
@@ -104,11 +104,11 @@ impl Reduction {
             Axes::NonConstant { mask, count } => {
                 let mut y = x;
                 for axis in 0..n.rank(x)? {
-                    let taken = n.element(*mask, axis)?;
+                    let taken = n.vector_element(*mask, axis)?;
                     let attrs = Attrs::default()
                         .with("axis", AttrValue::ints([axis as i64]))
                         .with("keepdims", AttrValue::Bool(true));
-                    y = n.choose(taken, |n| n.op_with(op, &[y], attrs), |_| Ok(y))?;
+                    y = n.if_else(taken, |n| n.op_with(op, &[y], attrs), |_| Ok(y))?;
                 }
                 match (keep, count) {
                     (true, _) => Ok(y),
@@ -122,8 +122,8 @@ impl Reduction {
 /// The reduction of a shape computation to a scalar remains symbolic, such as the number of
 /// elements or the longest side.
 fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
-    if n.is_syms(0)
-        && let (Some(fold), Some(t)) = (fold, n.syms(0))
+    if n.is_symbolic(0)
+        && let (Some(fold), Some(t)) = (fold, n.symbolic(0))
         && t.shape.len() == 1
         && !t.elems.is_empty()
     {
@@ -177,7 +177,7 @@ fn of(n: &mut Node<'_, '_>, before: PreOp, op: &str, after: PostOp) -> ConvertRe
     if matches!(after, PostOp::Sqrt | PostOp::Log) {
         return in_floats(n, x, |n, x| between(n, x, &over, op, (before, after)));
     }
-    let y = n.in_wide(x, |n, x| between(n, x, &over, op, (before, after)))?;
+    let y = n.in_wide_float(x, |n, x| between(n, x, &over, op, (before, after)))?;
     Ok(vec![y.into()])
 }
 
@@ -226,6 +226,6 @@ fn largest(n: &mut Node<'_, '_>, over: &Reduction, x: Expr, keep: bool) -> ExprR
     let top = over.apply(n, "relax.max", x, keep)?;
     let finite = n.op("relax.isfinite", &[top])?;
     let dtype = n.dtype(top)?;
-    let zero = n.number(0.0, dtype)?;
+    let zero = n.scalar_as(0.0, dtype)?;
     n.op("relax.where", &[finite, top, zero])
 }

@@ -26,10 +26,10 @@ fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     // Before opset 5 the shape was an attribute.
     let target = match n.attrs().ints("shape")? {
         Some(dims) => Some(dims.iter().map(|&d| n.func().syms.int(d)).collect()),
-        None => n.syms(1).map(|t| t.elems),
+        None => n.symbolic(1).map(|t| t.elems),
     };
-    if n.is_syms(0)
-        && let (Some(t), Some(target)) = (n.syms(0), &target)
+    if n.is_symbolic(0)
+        && let (Some(t), Some(target)) = (n.symbolic(0), &target)
     {
         let dims: Vec<Sym> = vec![n.func().syms.int(t.elems.len() as i64)];
         let dims = resolve(n, &dims, target, allow_zero)?;
@@ -43,7 +43,7 @@ fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let Some(target) = target else {
         let sizes = run_time_sizes(n, &own, allow_zero)?;
-        return Ok(vec![n.reshape_at_run(x, sizes)?.into()]);
+        return Ok(vec![n.reshape_to_tensor(x, sizes)?.into()]);
     };
     let dims = resolve(n, &own, &target, allow_zero)?;
     Ok(vec![n.reshape(x, &dims)?.into()])
@@ -72,7 +72,7 @@ fn own_dims(
     let count = n.op("relax.size", &[x])?;
     let one = n.func().syms.int(1);
     let count = n.reshape(count, &[one])?;
-    n.symbols_of(count, 1).map(Some)
+    n.elements_as_symbols(count, 1).map(Some)
 }
 
 fn resolve(
@@ -145,7 +145,8 @@ fn means_itself(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(),
         None => {}
     }
     let fine = SymTensor { shape: Vec::new(), elems: vec![fine], dtype: DType::Bool };
-    let (fine, size, kept) = (n.materialize(&fine.into())?, n.size(dim)?, n.size(kept)?);
+    let (fine, size, kept) =
+        (n.materialize(&fine.into())?, n.size_scalar(dim)?, n.size_scalar(kept)?);
     let text = "a size of the new shape comes out as {}, which keeps the input's {}: with allowzero=1 it means itself";
     n.require(fine, text, &[size, kept])
 }
@@ -154,11 +155,11 @@ fn means_itself(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(),
 fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> ExprResult {
     let target = n.tensor(1)?;
     let target = n.cast(target, DType::Int64)?;
-    n.length_of(target)?;
+    n.constant_length(target)?;
     let length = n.dims(target)?[0];
-    let mut known = n.elements_of(&target.into()).unwrap_or_default();
+    let mut known = n.known_elements(&target.into()).unwrap_or_default();
     let (minus, none, one) = (n.scalar(-1i64)?, n.scalar(0i64)?, n.scalar(1i64)?);
-    let mut all = n.sizes(own)?;
+    let mut all = n.size_vector(own)?;
     let mut dims = target;
     let open = n.op("relax.equal", &[dims, minus])?;
     let counted = n.op("relax.greater_equal", &[dims, minus])?;
@@ -170,7 +171,7 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> ExprRe
     let mut others = n.op("relax.where", &[open, one, dims])?;
     if allow_zero {
         let zeros = n.op("relax.equal", &[dims, none])?;
-        n.not_both(zeros, open)?;
+        n.require_not_both(zeros, open)?;
     } else {
         for (&known, &kept) in known.clone().iter().zip(own) {
             if let Some(dim) = known {
@@ -188,7 +189,7 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> ExprRe
         }
         // Dims beyond the input's rank cannot be kept; a 0 stays 0.
         padded.push(n.func().syms.int(0));
-        let padded = n.sizes(&padded)?;
+        let padded = n.size_vector(&padded)?;
         let places = n.iota(length)?;
         let attrs = ints_attr("axis", 0).with("mode", AttrValue::str("clip"));
         let kept = n.op_with("relax.take", &[padded, places], attrs)?;
@@ -203,7 +204,7 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> ExprRe
     let all = n.op("relax.prod", &[all])?;
     let rest = n.op("relax.floor_divide", &[all, others])?;
     let sizes = n.op("relax.where", &[open, rest, dims])?;
-    n.note_elements(sizes, known);
+    n.record_known_elements(sizes, known);
     Ok(sizes)
 }
 
@@ -223,9 +224,9 @@ fn without_kept(n: &mut Node<'_, '_>, own: Expr, keeps: Expr, rank: usize) -> Ex
 fn expand(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let own = n.dims(x)?;
-    if n.syms(1).is_none() {
+    if n.symbolic(1).is_none() {
         let sizes = n.tensor(1)?;
-        if n.length_of(sizes)?.is_none() {
+        if n.constant_length(sizes)?.is_none() {
             return expand_at_run(n, x, &own, sizes);
         }
     }
@@ -257,11 +258,11 @@ fn expand_at_run(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> Con
         let all = n.concat(&[ones, vector], 0)?;
         n.reshape(all, &[whole])
     };
-    let own = n.sizes(own)?;
+    let own = n.size_vector(own)?;
     let (own, sizes) = (filled(n, own, rank)?, filled(n, sizes, target)?);
     let keeps = n.op("relax.equal", &[sizes, one])?;
     let sizes = n.op("relax.where", &[keeps, own, sizes])?;
-    let shape = n.run_shape(sizes)?;
+    let shape = n.tensor_to_shape(sizes)?;
     Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
 }
 
@@ -314,15 +315,15 @@ fn axes_of(n: &mut Node<'_, '_>) -> Result<Option<Vec<i64>>, Problem> {
 
 fn squeeze(n: &mut Node<'_, '_>) -> ConvertResult {
     let axes = axes_of(n)?;
-    if axes.is_none() && n.has(1) {
+    if axes.is_none() && n.has_input(1) {
         let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
-        let (rank, count) = (n.rank(x)? as i64, n.length_of(axes)?);
+        let (rank, count) = (n.rank(x)? as i64, n.constant_length(axes)?);
         let rank = n.func().syms.int(rank);
         let mask = n.axes_mask(axes, rank)?;
         return Ok(vec![n.drop_axes(x, mask, count)?.into()]);
     }
-    if n.is_syms(0)
-        && let Some(t) = n.syms(0)
+    if n.is_symbolic(0)
+        && let Some(t) = n.symbolic(0)
     {
         let rank = t.shape.len();
         let drop = normal_axes(n, axes.as_deref(), rank)?;
@@ -357,7 +358,7 @@ fn squeeze_at_run(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, Problem
     if !rest.iter().any(|&d| may_be_one(d)) || n.declared_rank(0) == Some(rest.len()) {
         return Ok(None);
     }
-    let (sizes, one) = (n.sizes(&dims)?, n.scalar(1i64)?);
+    let (sizes, one) = (n.size_vector(&dims)?, n.scalar(1i64)?);
     let mask = n.op("relax.equal", &[sizes, one])?;
     n.drop_axes(x, mask, None).map(Some)
 }
@@ -372,8 +373,8 @@ fn normal_axes(
 
 fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
     let Some(axes) = axes_of(n)? else { return unsqueeze_at_run(n) };
-    if n.is_syms(0)
-        && let Some(t) = n.syms(0)
+    if n.is_symbolic(0)
+        && let Some(t) = n.symbolic(0)
     {
         let rank = t.shape.len() + axes.len();
         let new = normal_axes(n, Some(&axes), rank)?.unwrap_or_default();
@@ -396,7 +397,7 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
 fn unsqueeze_at_run(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
     let own = n.dims(x)?;
-    n.length_of(axes)?;
+    n.constant_length(axes)?;
     let count = n.dims(axes)?[0];
     let old = n.func().syms.int(own.len() as i64);
     let rank = n.func().syms.add(old, count);
@@ -404,7 +405,7 @@ fn unsqueeze_at_run(n: &mut Node<'_, '_>) -> ConvertResult {
         n.axes_mask(axes, rank)?;
         let one = n.scalar(1i64)?;
         let ones = n.full(&[count], one)?;
-        return Ok(vec![n.reshape_at_run(x, ones)?.into()]);
+        return Ok(vec![n.reshape_to_tensor(x, ones)?.into()]);
     }
     let mask = n.axes_mask(axes, rank)?;
     let kept = n.op("relax.logical_not", &[mask])?;
@@ -412,17 +413,17 @@ fn unsqueeze_at_run(n: &mut Node<'_, '_>) -> ConvertResult {
     let counted = n.op_with("relax.cumsum", &[kept], ints_attr("axis", 0))?;
     let one = n.scalar(1i64)?;
     let places = n.op("relax.subtract", &[counted, one])?;
-    let own = n.sizes(&own)?;
+    let own = n.size_vector(&own)?;
     let attrs = ints_attr("axis", 0).with("mode", AttrValue::str("clip"));
     let sizes = n.op_with("relax.take", &[own, places], attrs)?;
     let sizes = n.op("relax.where", &[mask, one, sizes])?;
-    Ok(vec![n.reshape_at_run(x, sizes)?.into()])
+    Ok(vec![n.reshape_to_tensor(x, sizes)?.into()])
 }
 
 fn transpose(n: &mut Node<'_, '_>) -> ConvertResult {
     let perm = n.attrs().ints("perm")?.map(<[i64]>::to_vec);
-    if n.is_syms(0)
-        && let Some(t) = n.syms(0)
+    if n.is_symbolic(0)
+        && let Some(t) = n.symbolic(0)
     {
         let rank = t.shape.len();
         let perm =

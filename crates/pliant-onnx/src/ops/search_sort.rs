@@ -118,7 +118,7 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
     let as_largest = largest && n.dtype(x)?.is_float();
     let x = if as_largest {
         let (dtype, nan) = (n.dtype(x)?, n.op("relax.isnan", &[x])?);
-        let top = n.number(f64::INFINITY, dtype)?;
+        let top = n.scalar_as(f64::INFINITY, dtype)?;
         n.op("relax.where", &[nan, top, x])?
     } else {
         x
@@ -135,7 +135,7 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("largest", AttrValue::Bool(largest))
         .with("dtype", AttrValue::DType(DType::Int64));
     let both = n.op_with("relax.topk", &operands, attrs)?;
-    let mut both = n.fields(both, 2);
+    let mut both = n.tuple_fields(both, 2);
     if as_largest {
         let attrs = ints_attr("axis", axis as i64);
         both[0] = n.op_with("relax.gather_elements", &[given, both[1]], attrs)?;
@@ -152,7 +152,7 @@ fn scan(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let flipped = |n: &mut Node<'_, '_>, x: Expr, axis: i64| {
         if reverse { n.op_with("relax.flip", &[x], ints_attr("axis", axis)) } else { Ok(x) }
     };
-    let y = n.for_axis(1, rank, rank, &mut |n, axis| {
+    let y = n.select_by_axis(1, rank, rank, &mut |n, axis| {
         let axis = axis as i64;
         let x = flipped(n, x, axis)?;
         let attrs = ints_attr("axis", axis).with("exclusive", AttrValue::Bool(exclusive));
@@ -166,7 +166,8 @@ fn scan(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
 fn trilu(n: &mut Node<'_, '_>) -> ConvertResult {
     let upper = n.attrs().int("upper")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
-    let known = if n.has(1) { n.const_ints(1).and_then(|v| v.first().copied()) } else { Some(0) };
+    let known =
+        if n.has_input(1) { n.const_ints(1).and_then(|v| v.first().copied()) } else { Some(0) };
     if let Some(k) = known {
         let op = if upper { "relax.triu" } else { "relax.tril" };
         return Ok(vec![n.op_with(op, &[x], ints_attr("k", k))?.into()]);
@@ -176,15 +177,15 @@ fn trilu(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::invalid("it takes at least 2 dims"));
     };
     let (rows, columns) = (n.iota(*rows)?, n.iota(*columns)?);
-    let (rows, columns) = (n.along(rows, 0, 2)?, n.along(columns, 1, 2)?);
+    let (rows, columns) = (n.reshape_along(rows, 0, 2)?, n.reshape_along(columns, 1, 2)?);
     let k = n.tensor(1)?;
-    let k = n.scalar_of(k)?;
+    let k = n.to_scalar(k)?;
     let k = n.cast(k, DType::Int64)?;
     let diagonal = n.op("relax.subtract", &[columns, rows])?;
     let side = if upper { "relax.greater_equal" } else { "relax.less_equal" };
     let stays = n.op(side, &[diagonal, k])?;
     let dtype = n.dtype(x)?;
-    let zero = n.number(0.0, dtype)?;
+    let zero = n.scalar_as(0.0, dtype)?;
     Ok(vec![n.op("relax.where", &[stays, x, zero])?.into()])
 }
 
@@ -226,7 +227,7 @@ fn unique(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("axis", axis);
     let found = n.op_with("relax.unique", &[x], attrs)?;
     let count = 1 + wanted.iter().filter(|w| **w).count();
-    let fields = if count == 1 { vec![found] } else { n.fields(found, count) };
+    let fields = if count == 1 { vec![found] } else { n.tuple_fields(found, count) };
     let mut values = fields[0];
     if let Some(along) = along {
         let dims = n.dims(x)?;

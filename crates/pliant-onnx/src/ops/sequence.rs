@@ -35,8 +35,8 @@ pub(super) static OPS: &[OnnxOp] = &[
 fn has_element(n: &mut Node<'_, '_>) -> ConvertResult {
     match n.input(0) {
         Value::Object(e, ObjectType::Optional(_)) => {
-            let has = n.host(host::OPTIONAL_HAS, &[e])?;
-            Ok(vec![n.seen_as(has, Some(&[]), DType::Bool).into()])
+            let has = n.call_host(host::OPTIONAL_HAS, &[e])?;
+            Ok(vec![n.object_to_tensor(has, Some(&[]), DType::Bool).into()])
         }
         value => {
             let has = !matches!(value, Value::Absent);
@@ -49,8 +49,8 @@ fn has_element(n: &mut Node<'_, '_>) -> ConvertResult {
 fn get_element(n: &mut Node<'_, '_>) -> ConvertResult {
     match n.value(0)? {
         Value::Object(e, ObjectType::Optional(kind)) => {
-            let held = n.host(host::OPTIONAL_GET, &[e])?;
-            Ok(vec![n.revived(held, &kind)?])
+            let held = n.call_host(host::OPTIONAL_GET, &[e])?;
+            Ok(vec![n.value_of_object(held, &kind)?])
         }
         other => Ok(vec![other]),
     }
@@ -79,7 +79,7 @@ fn sequence(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
 /// Input 0 as an object.
 fn object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> {
     let value = n.value(0)?;
-    match n.object(&value)? {
+    match n.to_object(&value)? {
         (e, ObjectType::Sequence(kind)) => Ok((e, *kind)),
         (_, kind) => {
             Err(Problem::invalid(format!("it needs a sequence, but gets {}", kind.name())))
@@ -95,7 +95,7 @@ fn place(
     count: usize,
     otherwise: Option<usize>,
 ) -> Result<Option<usize>, Problem> {
-    if let (false, Some(end)) = (n.has(i), otherwise) {
+    if let (false, Some(end)) = (n.has_input(i), otherwise) {
         return Ok(Some(end));
     }
     let Some(given) = n.const_ints(i).and_then(|v| v.first().copied()) else { return Ok(None) };
@@ -110,7 +110,7 @@ fn place(
 
 /// Input `i`, a position, as a run-time operand.
 fn run_place(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
-    if n.has(i) { n.tensor(i) } else { n.nothing() }
+    if n.has_input(i) { n.tensor(i) } else { n.null_value() }
 }
 
 fn at(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -121,8 +121,8 @@ fn at(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let (items, kind) = object(n)?;
     let place = n.tensor(1)?;
-    let item = n.host(host::SEQUENCE_AT, &[items, place])?;
-    Ok(vec![n.revived(item, &kind)?])
+    let item = n.call_host(host::SEQUENCE_AT, &[items, place])?;
+    Ok(vec![n.value_of_object(item, &kind)?])
 }
 
 fn erase(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -137,7 +137,7 @@ fn erase(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let (items, kind) = object(n)?;
     let place = run_place(n, 1)?;
-    let rest = n.host(host::SEQUENCE_ERASE, &[items, place])?;
+    let rest = n.call_host(host::SEQUENCE_ERASE, &[items, place])?;
     Ok(vec![Value::Object(rest, ObjectType::Sequence(Box::new(kind)))])
 }
 
@@ -155,15 +155,15 @@ fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
             items.insert(place, item);
             return Ok(vec![Value::Sequence(items)]);
         }
-        if !n.has(2) {
+        if !n.has_input(2) {
             items.push(item);
             return Ok(vec![Value::Sequence(items)]);
         }
     }
     let (items, kind) = object(n)?;
-    let (item, own) = n.object(&item)?;
+    let (item, own) = n.to_object(&item)?;
     let place = run_place(n, 2)?;
-    let more = n.host(host::SEQUENCE_INSERT, &[items, item, place])?;
+    let more = n.call_host(host::SEQUENCE_INSERT, &[items, item, place])?;
     Ok(vec![Value::Object(more, ObjectType::Sequence(Box::new(kind.join(&own)?)))])
 }
 
@@ -174,8 +174,8 @@ fn length(n: &mut Node<'_, '_>) -> ConvertResult {
             Ok(vec![SymTensor::scalar(length).into()])
         }
         Sequence::Dynamic(e, _) => {
-            let length = n.host(host::SEQUENCE_LENGTH, &[e])?;
-            Ok(vec![n.seen_as(length, Some(&[]), DType::Int64).into()])
+            let length = n.call_host(host::SEQUENCE_LENGTH, &[e])?;
+            Ok(vec![n.object_to_tensor(length, Some(&[]), DType::Int64).into()])
         }
     }
 }
@@ -227,10 +227,10 @@ fn concat_run(
         }
         None => None,
     };
-    let (axis, new) = (n.host_int(axis), n.host_int(i64::from(new)));
-    let joined = n.host(host::SEQUENCE_CONCAT, &[items, axis, new])?;
+    let (axis, new) = (n.int_operand(axis), n.int_operand(i64::from(new)));
+    let joined = n.call_host(host::SEQUENCE_CONCAT, &[items, axis, new])?;
     let kind = ObjectType::Tensor { dtype: *dtype, small: *small, dims: whole };
-    Ok(vec![n.revived(joined, &kind)?])
+    Ok(vec![n.value_of_object(joined, &kind)?])
 }
 
 /// Splits into parts of given lengths, of one length, or of single elements, whose axis is dropped
@@ -241,7 +241,7 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     let dims = n.dims(x)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
     let size = n.func().syms.as_int(dims[axis]).filter(|&s| s <= MAX_UNROLLED_PARTS);
-    let lengths: Vec<i64> = match (n.const_ints(1), n.has(1), size) {
+    let lengths: Vec<i64> = match (n.const_ints(1), n.has_input(1), size) {
         (Some(lengths), _, _) if n.constant(1).is_some_and(|t| t.ndim() == 1) => lengths,
         (Some(each), _, Some(size)) => equal_parts(size, each.first().copied().unwrap_or(1))?,
         (None, false, Some(size)) => equal_parts(size, 1)?,
@@ -251,7 +251,7 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     let all = all.ok_or_else(|| Problem::invalid("its parts are too long"))?;
     let all = n.func().syms.int(all);
     n.require_equal(all, dims[axis], "its parts make up {} of an axis of {}")?;
-    let drops = !n.has(1) && !keep;
+    let drops = !n.has_input(1) && !keep;
     let mut items = Vec::with_capacity(lengths.len());
     let mut from = 0i64;
     for length in lengths {
@@ -286,10 +286,10 @@ fn split_run(
     axis: usize,
     keep: bool,
 ) -> ConvertResult {
-    let given = n.has(1);
-    let lengths = if given { n.tensor(1)? } else { n.nothing()? };
-    let (at, kept) = (n.host_int(axis as i64), n.host_int(i64::from(keep)));
-    let parts = n.host(host::SEQUENCE_SPLIT, &[x, lengths, at, kept])?;
+    let given = n.has_input(1);
+    let lengths = if given { n.tensor(1)? } else { n.null_value()? };
+    let (at, kept) = (n.int_operand(axis as i64), n.int_operand(i64::from(keep)));
+    let parts = n.call_host(host::SEQUENCE_SPLIT, &[x, lengths, at, kept])?;
     let mut own: Vec<Option<Sym>> = dims.iter().copied().map(Some).collect();
     match given || keep {
         true => own[axis] = None,

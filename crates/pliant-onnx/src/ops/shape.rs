@@ -32,8 +32,8 @@ fn constant(n: &mut Node<'_, '_>) -> ConvertResult {
         t.map(|t| vec![Value::Const(t)]).map_err(|e| Problem::invalid(e.to_string()))
     };
     if let Some(proto) = attrs.tensor("value")? {
-        let limits = n.im.limits;
-        let read = tensor::read(proto, &mut n.im.external, &limits);
+        let limits = n.importer.limits;
+        let read = tensor::read(proto, &mut n.importer.external, &limits);
         return Ok(vec![crate::graph::constant_value(proto, read?)]);
     }
     if let Some(v) = attrs.float("value_float")? {
@@ -78,17 +78,17 @@ fn size(n: &mut Node<'_, '_>) -> ConvertResult {
 fn constant_of_shape(n: &mut Node<'_, '_>) -> ConvertResult {
     let value = match n.attrs().tensor("value")? {
         Some(proto) => {
-            let limits = n.im.limits;
-            tensor::read(proto, &mut n.im.external, &limits)?
+            let limits = n.importer.limits;
+            tensor::read(proto, &mut n.importer.external, &limits)?
         }
         None => Tensor::scalar(0f32).map_err(|e| Problem::invalid(e.to_string()))?,
     };
     let (dtype, value) =
         (value.dtype(), value.reshape(&[]).map_err(|e| Problem::invalid(e.to_string()))?);
-    if n.syms(0).is_none() {
+    if n.symbolic(0).is_none() {
         let sizes = n.tensor(0)?;
-        if n.length_of(sizes)?.is_none() {
-            let (shape, value) = (n.run_shape(sizes)?, n.im.constant(&value));
+        if n.constant_length(sizes)?.is_none() {
+            let (shape, value) = (n.tensor_to_shape(sizes)?, n.importer.constant(&value));
             let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
             return Ok(vec![n.op_with("relax.full", &[shape, value], attrs)?.into()]);
         }
@@ -98,14 +98,14 @@ fn constant_of_shape(n: &mut Node<'_, '_>) -> ConvertResult {
     if dtype == DType::Int64
         && let Some(sizes) = numbers(n, &dims)
         && let Some(count) = product(&sizes)
-        && count <= n.im.limits.shape_elements
+        && count <= n.importer.limits.shape_elements
         && let Ok([v]) = value.as_slice::<i64>()
     {
         let elem = n.func().syms.int(*v);
         let elems = vec![elem; count];
         return Ok(vec![SymTensor { shape: sizes, elems, dtype }.into()]);
     }
-    let value = n.im.constant(&value);
+    let value = n.importer.constant(&value);
     let shape = n.func().shape(&dims);
     let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
     Ok(vec![n.op_with("relax.full", &[shape, value], attrs)?.into()])
@@ -124,7 +124,7 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
         Some(0) => Err(Problem::invalid("its step is 0")),
         Some(_) => Ok(()),
         None => {
-            let (step, none) = (n.size(bounds[2])?, n.scalar(0i64)?);
+            let (step, none) = (n.size_scalar(bounds[2])?, n.scalar(0i64)?);
             let moves = n.op("relax.not_equal", &[step, none])?;
             n.require(moves, "its step is {}", &[step])
         }
@@ -134,10 +134,10 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
 /// `Range`: symbolic if its bounds are, else computed at run time.
 fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     let known: Option<Vec<Sym>> =
-        (0..3).map(|i| n.syms(i).and_then(|t| t.elems.first().copied())).collect();
+        (0..3).map(|i| n.symbolic(i).and_then(|t| t.elems.first().copied())).collect();
     if let Some(bounds) = known.filter(|bounds| has_sign(n, bounds[2])) {
         check_bounds(n, &bounds)?;
-        let dtype = n.syms(0).map_or(DType::Int64, |t| t.dtype);
+        let dtype = n.symbolic(0).map_or(DType::Int64, |t| t.dtype);
         if let Some(elems) = few(n, &bounds) {
             return Ok(vec![SymTensor { dtype, ..SymTensor::vector(elems) }.into()]);
         }
@@ -157,12 +157,12 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let [start, limit, step] = wide;
     let span = n.op("relax.subtract", &[limit, start])?;
-    let none = n.number(0.0, counted)?;
+    let none = n.scalar_as(0.0, counted)?;
     let moves = n.op("relax.not_equal", &[step, none])?;
     n.require(moves, "its step is {}", &[step])?;
     if dtype.is_integer() {
         // The difference and its negation must not overflow 64 bits.
-        let least = n.number(-(2f64.powi(63)), counted)?;
+        let least = n.scalar_as(-(2f64.powi(63)), counted)?;
         let up = n.op("relax.greater_equal", &[limit, start])?;
         let is_up = n.op("relax.greater_equal", &[span, none])?;
         let (same, some) =
@@ -187,7 +187,7 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     let count = n.op("relax.maximum", &[count, zero])?;
     let one = n.func().syms.int(1);
     let count = n.reshape(count, &[one])?;
-    let length = n.symbols_of(count, 1)?;
+    let length = n.elements_as_symbols(count, 1)?;
     let zero = n.func().syms.int(0);
     let args: Vec<Expr> =
         [zero, length[0], one].iter().map(|&b| n.func().int_value(b, DType::Int64)).collect();
@@ -200,7 +200,7 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// The elements of a range that has a small, known number of them, typically axes.
 fn few(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
-    let limit = n.im.limits.shape_elements as i64;
+    let limit = n.importer.limits.shape_elements as i64;
     let syms = &mut n.func().syms;
     let (span, step) = (syms.sub(bounds[1], bounds[0]), syms.as_int(bounds[2])?);
     let span = syms.as_int(span)?;

@@ -24,16 +24,16 @@ fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> ConvertResult {
     let size = n.size_input(0)?;
     let one = n.func().syms.int(1);
     let turn = if periodic { size } else { n.func().syms.sub(size, one) };
-    let (turn, at) = (n.size(turn)?, n.iota(size)?);
+    let (turn, at) = (n.size_scalar(turn)?, n.iota(size)?);
     let (turn, at) = (n.cast(turn, DType::Float64)?, n.cast(at, DType::Float64)?);
-    let circle = n.number(std::f64::consts::TAU, DType::Float64)?;
+    let circle = n.scalar_as(std::f64::consts::TAU, DType::Float64)?;
     let at = n.op("relax.multiply", &[at, circle])?;
     let at = n.op("relax.divide", &[at, turn])?;
-    let zero = n.number(0.0, DType::Float64)?;
+    let zero = n.scalar_as(0.0, DType::Float64)?;
     let mut y = n.op("relax.multiply", &[at, zero])?;
     for (k, &coefficient) in coefficients.iter().enumerate() {
         let (k, coefficient) =
-            (n.number(k as f64, DType::Float64)?, n.number(coefficient, DType::Float64)?);
+            (n.scalar_as(k as f64, DType::Float64)?, n.scalar_as(coefficient, DType::Float64)?);
         let angle = n.op("relax.multiply", &[at, k])?;
         let part = n.op("relax.cos", &[angle])?;
         let part = n.op("relax.multiply", &[part, coefficient])?;
@@ -59,7 +59,7 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     let inverse = n.attrs().int("inverse")?.unwrap_or(0) != 0;
     let onesided = n.attrs().int("onesided")?.unwrap_or(0) != 0;
     let x = n.tensor(0)?;
-    let dims = n.dims_from(x, 2)?;
+    let dims = n.dims_with_min_rank(x, 2)?;
     let rank = dims.len();
     if n.func().syms.as_int(dims[rank - 1]).is_none() {
         // The file may not declare whether its numbers are real or complex.
@@ -67,7 +67,7 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
             .with_help("declare the number in the file, or with dynamic_shapes"));
     }
     let mut args = vec![x];
-    if n.has(1) {
+    if n.has_input(1) {
         let length = n.size_input(1)?;
         args.push(prim(n, length));
     }
@@ -80,8 +80,8 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     if inverse && onesided {
         return real_inverse(n, x);
     }
-    let y = if n.has(2) {
-        n.for_axis(2, rank, rank - 1, &mut transform)?
+    let y = if n.has_input(2) {
+        n.select_by_axis(2, rank, rank - 1, &mut transform)?
     } else {
         let otherwise = if n.opset < 20 { 1 } else { -2 };
         let axis = n.attrs().int("axis")?.unwrap_or(otherwise);
@@ -96,7 +96,7 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
 fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
     let rank = dims.len();
-    let length = if n.has(1) { Some(n.size_input(1)?) } else { None };
+    let length = if n.has_input(1) { Some(n.size_input(1)?) } else { None };
     let mut transform = |n: &mut Node<'_, '_>, axis: usize| {
         let (zero, one, two) = (n.func().syms.int(0), n.func().syms.int(1), n.func().syms.int(2));
         let length = match length {
@@ -111,17 +111,17 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
         let bins = n.func().syms.add(half, one);
         let missing = n.func().syms.sub(bins, dims[axis]);
         let missing = n.func().syms.max(missing, zero);
-        let nothing = n.number(0.0, dtype)?;
+        let nothing = n.scalar_as(0.0, dtype)?;
         let x = super::nn::pad::surround(n, x, axis, (zero, missing), nothing)?;
         let x = n.slice_axis(x, axis, zero, bins)?;
-        let (at, size) = (n.iota(length)?, n.size(length)?);
+        let (at, size) = (n.iota(length)?, n.size_scalar(length)?);
         let mirrored = n.op("relax.subtract", &[size, at])?;
-        let given = n.size(bins)?;
+        let given = n.size_scalar(bins)?;
         let is_given = n.op("relax.less", &[at, given])?;
         let places = n.op("relax.where", &[is_given, at, mirrored])?;
-        let (plus, minus) = (n.number(1.0, dtype)?, n.number(-1.0, dtype)?);
+        let (plus, minus) = (n.scalar_as(1.0, dtype)?, n.scalar_as(-1.0, dtype)?);
         let sign = n.op("relax.where", &[is_given, plus, minus])?;
-        let sign = n.along(sign, axis, rank)?;
+        let sign = n.reshape_along(sign, axis, rank)?;
         let whole = n.take(x, places, axis)?;
         let real = n.slice_axis(whole, rank - 1, zero, one)?;
         let imaginary = n.slice_axis(whole, rank - 1, one, two)?;
@@ -131,8 +131,8 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
         let y = n.op_with("relax.signal.dft", &[whole], attrs)?;
         n.slice_axis(y, rank - 1, zero, one)
     };
-    if n.has(2) {
-        return Ok(vec![n.for_axis(2, rank, rank - 1, &mut transform)?.into()]);
+    if n.has_input(2) {
+        return Ok(vec![n.select_by_axis(2, rank, rank - 1, &mut transform)?.into()]);
     }
     let otherwise = if n.opset < 20 { 1 } else { -2 };
     let axis = n.attrs().int("axis")?.unwrap_or(otherwise);
@@ -145,13 +145,13 @@ fn stft(n: &mut Node<'_, '_>) -> ConvertResult {
     let signal = n.tensor(0)?;
     let step = n.size_input(1)?;
     let mut args = vec![signal, prim(n, step)];
-    if n.has(2) || n.has(3) {
-        args.push(n.operand(2)?);
+    if n.has_input(2) || n.has_input(3) {
+        args.push(n.tensor_or_null(2)?);
     }
-    if n.has(3) {
+    if n.has_input(3) {
         let length = n.size_input(3)?;
-        if n.has(2) {
-            let window = n.dims_from(args[2], 1)?[0];
+        if n.has_input(2) {
+            let window = n.dims_with_min_rank(args[2], 1)?[0];
             n.require_equal(window, length, "the window has {} numbers for frames of {}")?;
         }
         args.push(prim(n, length));
@@ -167,11 +167,11 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut scalars = Vec::with_capacity(3);
     for i in 2..5 {
         let x = n.tensor(i)?;
-        let x = n.scalar_of(x)?;
+        let x = n.to_scalar(x)?;
         scalars.push(n.cast(x, DType::Float64)?);
     }
     let [rate, low, high] = scalars[..] else { return Err(Problem::invalid("it takes 5 inputs")) };
-    let mut number = |v: f64| n.number(v, DType::Float64);
+    let mut number = |v: f64| n.scalar_as(v, DType::Float64);
     let (zero, one, ten) = (number(0.0)?, number(1.0)?, number(10.0)?);
     let (factor, corner) = (number(2595.0)?, number(700.0)?);
     let log_ten = number(std::f64::consts::LN_10)?;
@@ -188,7 +188,7 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     let (two, half) = (n.func().syms.int(2), n.func().syms.int(2));
     let corners = n.func().syms.add(bins, two);
     let one_size = n.func().syms.int(1);
-    let (at, steps) = (n.iota(corners)?, n.size(corners)?);
+    let (at, steps) = (n.iota(corners)?, n.size_scalar(corners)?);
     let (at, steps) = (n.cast(at, DType::Float64)?, n.cast(steps, DType::Float64)?);
     let span = n.op("relax.subtract", &[high, low])?;
     let step = n.op("relax.divide", &[span, steps])?;
@@ -198,7 +198,7 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     let hertz = n.op("relax.power", &[ten, at])?;
     let hertz = n.op("relax.subtract", &[hertz, one])?;
     let hertz = n.op("relax.multiply", &[hertz, corner])?;
-    let lines = n.size(length)?;
+    let lines = n.size_scalar(length)?;
     let lines = n.cast(lines, DType::Float64)?;
     let lines = n.op("relax.add", &[lines, one])?;
     let place = n.op("relax.multiply", &[hertz, lines])?;
@@ -215,7 +215,7 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     let rows = n.func().syms.add(rows, one_size);
     let row = n.iota(rows)?;
     let row = n.cast(row, DType::Float64)?;
-    let row = n.along(row, 0, 2)?;
+    let row = n.reshape_along(row, 0, 2)?;
     // A side of zero width is a step at the centre.
     let side = |n: &mut Node<'_, '_>, above: (Expr, Expr), below: (Expr, Expr), step: &str| {
         let above = n.op("relax.subtract", &[above.0, above.1])?;

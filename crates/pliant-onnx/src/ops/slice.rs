@@ -28,8 +28,8 @@ fn slice(n: &mut Node<'_, '_>) -> ConvertResult {
         }
     };
     let Some(bounds) = bounds(n, rank)? else { return slice_at_run(n, rank) };
-    if n.is_syms(0)
-        && let Some(t) = n.syms(0)
+    if n.is_symbolic(0)
+        && let Some(t) = n.symbolic(0)
         && let Some(part) = slice_syms(n, &t, &bounds)
     {
         return Ok(vec![part.into()]);
@@ -65,9 +65,9 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     let vector =
         |n: &mut Node<'_, '_>, attr: &str, input: usize| -> Result<Option<Expr>, Problem> {
             if let Some(ints) = n.attrs().ints(attr)? {
-                return n.ints(ints).map(Some);
+                return n.int_vector(ints).map(Some);
             }
-            let Some(given) = n.optional(input)? else { return Ok(None) };
+            let Some(given) = n.optional_tensor(input)? else { return Ok(None) };
             n.cast(given, DType::Int64).map(Some)
         };
     let missing = |what: &str| Problem::invalid(format!("'{what}' is missing"));
@@ -79,7 +79,7 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
         Some(axes) => {
             let rank = n.func().syms.int(rank as i64);
             n.axes_mask(axes, rank)?;
-            n.counted_from_start(axes, rank)?
+            n.normalize_axes(axes, rank)?
         }
         None => n.iota(count)?,
     };
@@ -97,7 +97,8 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
         n.require_equal(length, count, "its lists have {} and {} numbers")?;
     }
     let own = n.dims(x)?;
-    let (first, last, step) = (n.ints(&vec![0; rank])?, n.sizes(&own)?, n.ints(&vec![1; rank])?);
+    let (first, last, step) =
+        (n.int_vector(&vec![0; rank])?, n.size_vector(&own)?, n.int_vector(&vec![1; rank])?);
     let mut args = vec![x];
     for (whole, part) in [(first, starts), (last, ends), (step, steps)] {
         args.push(n.op_with(
@@ -107,7 +108,7 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
         )?);
     }
     // As `within` does for constant starts.
-    let (zero, sizes) = (n.scalar(0i64)?, n.sizes(&own)?);
+    let (zero, sizes) = (n.scalar(0i64)?, n.size_vector(&own)?);
     let first = n.op("relax.negative", &[sizes])?;
     let first = n.op("relax.maximum", &[args[1], first])?;
     let down = n.op("relax.less", &[args[3], zero])?;
@@ -116,7 +117,9 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     // The dims of other axes do not change.
     let named = match (n.attrs().ints("axes")?, n.const_ints(3)) {
         (Some(axes), _) => Some(axes.to_vec()),
-        (None, None) if !n.has(3) => n.func().syms.as_int(count).map(|count| (0..count).collect()),
+        (None, None) if !n.has_input(3) => {
+            n.func().syms.as_int(count).map(|count| (0..count).collect())
+        }
         (None, known) => known,
     };
     let Some(named) = named else { return Ok(vec![y.into()]) };
@@ -134,10 +137,10 @@ fn bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> 
             if let Some(ints) = n.attrs().ints(attr)? {
                 return Ok(Some(ints.iter().map(|&v| n.func().syms.int(v)).collect()));
             }
-            if !n.has(input) {
+            if !n.has_input(input) {
                 return Ok(None);
             }
-            if let Some(t) = n.syms(input) {
+            if let Some(t) = n.symbolic(input) {
                 return Ok(Some(t.elems));
             }
             Ok(None)
@@ -153,7 +156,7 @@ fn bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> 
             let Some(axes) = constants(n, axes) else { return Ok(None) };
             axes.iter().map(|&a| n.axis(a, rank)).collect::<Result<_, _>>()?
         }
-        None if n.has(3) => return Ok(None),
+        None if n.has_input(3) => return Ok(None),
         None => (0..starts.len()).collect::<Vec<usize>>(),
     };
     let steps = match given(n, "steps", 4)? {
@@ -161,7 +164,7 @@ fn bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> 
             Some(steps) => steps,
             None => return Ok(None),
         },
-        None if n.has(4) => return Ok(None),
+        None if n.has_input(4) => return Ok(None),
         None => vec![1; starts.len()],
     };
     let lengths = [ends.len(), axes.len(), steps.len()];

@@ -99,7 +99,7 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 fn nothing(n: &mut Node<'_, '_>, rows: Sym, columns: i64) -> ExprResult {
-    let zero = n.number(0.0, DType::Float32)?;
+    let zero = n.scalar_as(0.0, DType::Float32)?;
     let columns = n.func().syms.int(columns);
     n.full(&[rows, columns], zero)
 }
@@ -133,7 +133,7 @@ fn occurrences(
             let wanted: Vec<i64> = grams.iter().skip(k).step_by(size).copied().collect();
             let wanted = Tensor::from_slice(&[1, 1, count], &wanted);
             let wanted = wanted.map_err(|e| Problem::invalid(e.to_string()))?;
-            let wanted = n.im.constant(&wanted);
+            let wanted = n.importer.constant(&wanted);
             let same = n.op("relax.equal", &[seen, wanted])?;
             hits = Some(match hits {
                 Some(before) => n.op("relax.logical_and", &[before, same])?,
@@ -165,14 +165,14 @@ fn in_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> ExprResult
     for (i, &column) in columns.iter().enumerate() {
         from[column as usize] = i as i64;
     }
-    let from = n.ints(&from)?;
+    let from = n.int_vector(&from)?;
     n.take(counts, from, 1)
 }
 
 fn weighted(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> ExprResult {
     let mut y = y;
     if mode == "IDF" {
-        let zero = n.number(0.0, DType::Float32)?;
+        let zero = n.scalar_as(0.0, DType::Float32)?;
         let there = n.op("relax.greater", &[y, zero])?;
         y = n.cast(there, DType::Float32)?;
     }
@@ -183,6 +183,6 @@ fn weighted(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> ExprResult {
         return Err(Problem::invalid("'weights' must have a number for each column"));
     }
     let weights = Tensor::from_slice(&[weights.len() as i64], weights);
-    let weights = n.im.constant(&weights.map_err(|e| Problem::invalid(e.to_string()))?);
+    let weights = n.importer.constant(&weights.map_err(|e| Problem::invalid(e.to_string()))?);
     n.op("relax.multiply", &[y, weights])
 }

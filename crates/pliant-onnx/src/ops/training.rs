@@ -26,7 +26,7 @@ fn steps(n: &mut Node<'_, '_>, kinds: usize, step: OptimizerStep) -> ConvertResu
         return Err(Problem::invalid(format!("it takes 2 inputs and {kinds} for each tensor")));
     }
     let (rate, turn) = (n.tensor(0)?, n.tensor(1)?);
-    let (rate, turn) = (n.scalar_of(rate)?, n.scalar_of(turn)?);
+    let (rate, turn) = (n.to_scalar(rate)?, n.to_scalar(turn)?);
     let mut outputs = vec![Value::Absent; (kinds - 1) * count];
     for i in 0..count {
         let mut own = Vec::with_capacity(kinds);
@@ -42,7 +42,7 @@ fn steps(n: &mut Node<'_, '_>, kinds: usize, step: OptimizerStep) -> ConvertResu
 
 fn attr(n: &mut Node<'_, '_>, name: &str, otherwise: f64) -> ExprResult {
     let value = n.attrs().float(name)?.unwrap_or(otherwise);
-    n.number(value, DType::Float32)
+    n.scalar_as(value, DType::Float32)
 }
 
 /// `gradient + norm_coefficient * x`.
@@ -65,7 +65,7 @@ fn adagrad(
     own: &[Expr],
 ) -> Result<Vec<Expr>, Problem> {
     let (decay, eps) = (attr(n, "decay_factor", 0.0)?, attr(n, "epsilon", 1e-6)?);
-    let (one, turn) = (n.number(1.0, DType::Float32)?, n.cast(turn, DType::Float32)?);
+    let (one, turn) = (n.scalar_as(1.0, DType::Float32)?, n.cast(turn, DType::Float32)?);
     let decay = n.op("relax.multiply", &[turn, decay])?;
     let decay = n.op("relax.add", &[decay, one])?;
     let rate = n.op("relax.divide", &[rate, decay])?;
@@ -89,7 +89,7 @@ fn momentum(
     let (alpha, beta) = (attr(n, "alpha", 0.9)?, attr(n, "beta", 1.0)?);
     let pull = regularized(n, own[0], own[1])?;
     // The first update uses the full gradient.
-    let (one, none) = (n.number(1.0, DType::Float32)?, n.scalar(0i64)?);
+    let (one, none) = (n.scalar_as(1.0, DType::Float32)?, n.scalar(0i64)?);
     let later = n.op("relax.greater", &[turn, none])?;
     let share = n.op("relax.where", &[later, beta, one])?;
     let speed = mixed(n, (alpha, own[2]), (share, pull))?;
@@ -101,7 +101,7 @@ fn momentum(
 fn adam(n: &mut Node<'_, '_>, rate: Expr, turn: Expr, own: &[Expr]) -> Result<Vec<Expr>, Problem> {
     let [alpha, beta] = [attr(n, "alpha", 0.9)?, attr(n, "beta", 0.999)?];
     let (eps, after) = (attr(n, "epsilon", 1e-6)?, attr(n, "norm_coefficient_post", 0.0)?);
-    let one = n.number(1.0, DType::Float32)?;
+    let one = n.scalar_as(1.0, DType::Float32)?;
     let pull = regularized(n, own[0], own[1])?;
     let square = n.op("relax.multiply", &[pull, pull])?;
     let rest = |n: &mut Node<'_, '_>, x: Expr| n.op("relax.subtract", &[one, x]);

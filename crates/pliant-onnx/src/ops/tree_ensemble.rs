@@ -63,8 +63,8 @@ fn list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec<i64
 /// The numbers of a tensor attribute.
 fn numbers(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Problem> {
     let Some(proto) = n.attrs().tensor(name)? else { return Ok(Vec::new()) };
-    let limits = n.im.limits;
-    let read = tensor::read(proto, &mut n.im.external, &limits)?;
+    let limits = n.importer.limits;
+    let read = tensor::read(proto, &mut n.importer.external, &limits)?;
     read.to_f64_vec().map_err(|e| Problem::invalid(e.to_string()))
 }
 
@@ -180,7 +180,7 @@ fn sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
 /// A constant of the given type.
 fn constant(n: &mut Node<'_, '_>, shape: &[i64], values: &[f64], dtype: DType) -> ExprResult {
     let wide = Tensor::from_slice(shape, values).map_err(|e| Problem::invalid(e.to_string()))?;
-    let wide = n.im.constant(&wide);
+    let wide = n.importer.constant(&wide);
     n.cast(wide, dtype)
 }
 
@@ -199,7 +199,7 @@ fn ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
     let weights = constant(n, &[count], &weights, dtype)?;
     let scores = n.take(weights, leaf, 0)?;
     let targets = list(n.attrs(), "leaf_targetids", Some(count as usize))?;
-    let targets = n.ints(&targets)?;
+    let targets = n.int_vector(&targets)?;
     let targets = n.take(targets, leaf, 0)?;
     let y = gathered(n, scores, targets, trees.roots.len())?;
     Ok(vec![transformed(n, y)?.into()])
@@ -208,12 +208,12 @@ fn ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
 /// The leaf of each row in each tree, `(rows, trees)`.
 fn leaves(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprResult {
     let (rows, dtype) = (n.dims(x)?[0], n.dtype(x)?);
-    let roots = n.ints(&trees.roots)?;
+    let roots = n.int_vector(&trees.roots)?;
     let count = n.func().syms.int(trees.roots.len() as i64);
     let shape = n.func().shape(&[rows, count]);
     let mut at = n.op("relax.broadcast_to", &[roots, shape])?;
-    let (features, modes) = (n.ints(&trees.features)?, n.ints(&trees.modes)?);
-    let next = [n.ints(&trees.next[0])?, n.ints(&trees.next[1])?];
+    let (features, modes) = (n.int_vector(&trees.features)?, n.int_vector(&trees.modes)?);
+    let next = [n.int_vector(&trees.next[0])?, n.int_vector(&trees.next[1])?];
     let all = trees.splits.len() as i64;
     let splits = constant(n, &[all], &trees.splits, dtype)?;
     let missing: Vec<f64> = trees.missing.iter().map(|&m| f64::from(u8::from(m))).collect();
@@ -289,21 +289,21 @@ fn gathered(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: usize) -> 
     let count = n.func().syms.int(count.max(0));
     let all = n.iota(count)?;
     let own = n.op("relax.equal", &[targets, all])?;
-    let zero = n.number(0.0, dtype)?;
+    let zero = n.scalar_as(0.0, dtype)?;
     let (reduce, otherwise) = match n.attrs().int("aggregate_function")?.unwrap_or(1) {
         0 | 1 => ("relax.sum", 0.0),
         2 => ("relax.min", f64::INFINITY),
         3 => ("relax.max", f64::NEG_INFINITY),
         other => return Err(Problem::invalid(format!("there is no aggregate_function {other}"))),
     };
-    let none = n.number(otherwise, dtype)?;
+    let none = n.scalar_as(otherwise, dtype)?;
     let parts = n.op("relax.where", &[own, scores, none])?;
     let y = n.op_with(reduce, &[parts], ints_attr("axis", 1))?;
     if reduce == "relax.sum" {
         if n.attrs().int("aggregate_function")? != Some(0) {
             return Ok(y);
         }
-        let trees = n.number(trees as f64, dtype)?;
+        let trees = n.scalar_as(trees as f64, dtype)?;
         return n.op("relax.divide", &[y, trees]);
     }
     // A target without a score in any tree gets 0.

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Problem;
 use crate::graph::identifier;
-use crate::node::{ExprResult, Node, problem};
+use crate::node::{ExprResult, Node, infer_problem};
 use crate::object_type::{ObjectType, OuterSymbols};
 use crate::value::Value;
 
@@ -51,7 +51,7 @@ impl LoopState {
             outside: OuterSymbols::now(&n.func().syms),
         };
         for (name, value) in first {
-            let (e, kind) = n.object(&value)?;
+            let (e, kind) = n.to_object(&value)?;
             let own = n.func().expr_ty(e);
             let ty = if is_tensor(&kind) { own } else { n.func().intern(TypeData::Any) };
             state.names.push(name);
@@ -63,7 +63,7 @@ impl LoopState {
     }
 
     fn values(&self, n: &mut Node<'_, '_>, params: &[Expr]) -> Result<Vec<Value>, Problem> {
-        params.iter().zip(&self.kinds).map(|(&e, kind)| n.revived(e, kind)).collect()
+        params.iter().zip(&self.kinds).map(|(&e, kind)| n.value_of_object(e, kind)).collect()
     }
 
     /// The types with renamed symbols of the body.
@@ -164,40 +164,40 @@ fn function(
     types: &[Type],
     make: impl FnOnce(&mut Node<'_, '_>, &[Expr]) -> Result<Vec<Expr>, Problem>,
 ) -> ExprResult {
-    n.im.builder.begin_func();
-    n.im.open_block();
+    n.importer.builder.begin_func();
+    n.importer.open_block();
     let params: Vec<Expr> = names
         .iter()
         .zip(types)
         .map(|(name, &ty)| {
-            let var = n.im.builder.param(&identifier(name, "x"), ty);
+            let var = n.importer.builder.param(&identifier(name, "x"), ty);
             n.func().var_expr(var)
         })
         .collect();
-    let around = n.im.start_pure();
+    let around = n.importer.start_pure();
     let result = make(n, &params);
-    let pure = n.im.end_pure(around);
-    n.im.close_block();
+    let pure = n.importer.end_pure(around);
+    n.importer.close_block();
     // The function is closed even after an error, so that the builder's state stays consistent.
     let end = match result.as_deref() {
         Ok([one]) => *one,
         Ok(all) => n.func().tuple(all),
         Err(_) => n.func().tuple(&[]),
     };
-    let func = n.im.builder.end_func(end, None, pure);
+    let func = n.importer.builder.end_func(end, None, pure);
     result.map(|_| func)
 }
 
 /// Converts the body to a function, repeatedly until the types of the state are stable.
 fn fixed(n: &mut Node<'_, '_>, state: &mut LoopState, turn: LoopBody<'_>) -> ExprResult {
     loop {
-        let mark = n.im.builder.mark_names();
+        let mark = n.importer.builder.mark_names();
         let mut kinds = Vec::new();
         let func = function(n, &state.names, &state.types, |n, params| {
             let values = state.values(n, params)?;
             let mut out = Vec::with_capacity(values.len());
             for value in turn(n, &values)? {
-                let (e, kind) = n.object(&value)?;
+                let (e, kind) = n.to_object(&value)?;
                 out.push(e);
                 kinds.push(kind);
             }
@@ -207,7 +207,7 @@ fn fixed(n: &mut Node<'_, '_>, state: &mut LoopState, turn: LoopBody<'_>) -> Exp
         if !state.widen(n, &results, &kinds)? {
             return Ok(func);
         }
-        n.im.builder.give_back_names(mark);
+        n.importer.builder.give_back_names(mark);
     }
 }
 
@@ -226,16 +226,19 @@ pub(super) fn while_loop(
     })?;
     let mut operands = Vec::with_capacity(state.inits.len() + 2);
     for (func, hint) in [(cond, "cond"), (body, "body")] {
-        let var = n.im.builder.emit_named(func, hint);
+        let var = n.importer.builder.emit_named(func, hint);
         operands.push(n.func().var_expr(var));
     }
     operands.extend(&state.inits);
-    let call =
-        n.im.builder.call_op(WHILE_LOOP, &operands, Attrs::default(), &[]).map_err(problem)?;
-    let last = n.im.bind(call, n.proto);
+    let call = n
+        .importer
+        .builder
+        .call_op(WHILE_LOOP, &operands, Attrs::default(), &[])
+        .map_err(infer_problem)?;
+    let last = n.importer.bind(call, n.proto);
     let fields = match state.inits.len() {
         1 => vec![last],
-        count => n.fields(last, count),
+        count => n.tuple_fields(last, count),
     };
     state.values(n, &fields)
 }

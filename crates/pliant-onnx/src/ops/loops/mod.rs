@@ -32,19 +32,19 @@ pub(super) fn body(
             inputs.len()
         )));
     }
-    let before = n.im.problem_count();
-    n.im.enter();
+    let before = n.importer.problem_count();
+    n.importer.enter();
     // The inputs of a body correspond to those of the node. Before opset 9, a Scan has an
     // additional first input.
     let skip = n.len().saturating_sub(inputs.len());
     for (i, (info, value)) in graph.input.iter().zip(inputs).enumerate() {
-        let origin = n.im.origins.input(n.im.origin, i + skip);
-        n.im.define_from(info.name(), value, origin);
+        let origin = n.importer.origins.input(n.importer.origin, i + skip);
+        n.importer.define_from(info.name(), value, origin);
     }
-    let outputs = n.im.graph_outputs(graph);
-    n.im.leave();
+    let outputs = n.importer.graph_outputs(graph);
+    n.importer.leave();
     // Problems inside are reported there.
-    if n.im.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
+    if n.importer.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
 }
 
 fn repeat(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -53,14 +53,15 @@ fn repeat(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.len() < 2 || n.len() != carried + 2 || graph.output.len() <= carried {
         return Err(Problem::invalid("its body does not fit what it carries"));
     }
-    let most = match n.optional(0)? {
+    let most = match n.optional_tensor(0)? {
         Some(most) => {
-            let most = n.scalar_of(most)?;
+            let most = n.to_scalar(most)?;
             Some(n.cast(most, DType::Int64)?)
         }
         None => None,
     };
-    let goes_on = if n.has(1) { n.condition(1, "its condition")? } else { n.scalar(true)? };
+    let goes_on =
+        if n.has_input(1) { n.condition_input(1, "its condition")? } else { n.scalar(true)? };
     let mut first =
         vec![("i".to_owned(), n.scalar(0i64)?.into()), ("goes_on".to_owned(), goes_on.into())];
     for i in 0..carried {
@@ -69,7 +70,7 @@ fn repeat(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
         let outputs = body(n, graph, state.to_vec())?;
         let goes_on = n.materialize(&outputs[0])?;
-        let goes_on = n.truth(goes_on, "the condition that its body gives")?;
+        let goes_on = n.to_condition(goes_on, "the condition that its body gives")?;
         let mut after = vec![next(n, &state[0])?, goes_on.into()];
         after.extend_from_slice(&outputs[1..=carried]);
         Ok((after, outputs[carried + 1..].to_vec()))
@@ -91,7 +92,7 @@ fn repeat(n: &mut Node<'_, '_>) -> ConvertResult {
         let one = n.func().syms.int(1);
         let turns = n.materialize(&last.state[0])?;
         let turns = n.reshape(turns, &[one])?;
-        let turns = n.symbols_of(turns, 1)?[0];
+        let turns = n.elements_as_symbols(turns, 1)?[0];
         for parts in last.parts {
             outputs.push(parts.stacked(n, turns)?);
         }

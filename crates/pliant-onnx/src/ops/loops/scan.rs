@@ -92,7 +92,7 @@ fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertRes
 
 /// Opset 8: scans each element of a batch separately, along axis 0 of its slices.
 fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
-    if n.has(0) {
+    if n.has_input(0) {
         return Err(Problem::unsupported("sequences of unequal lengths (input 0 of opset 8)")
             .with_help("convert the model to opset 9 or newer"));
     }
@@ -106,7 +106,7 @@ fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertR
         return Err(Problem::invalid("what it scans must have a batch and a sequence axis"));
     };
     for &x in &all[carried + 1..] {
-        let length = n.dims_from(x, 2)?[1];
+        let length = n.dims_with_min_rank(x, 2)?[1];
         n.require_equal(turns, length, "it scans inputs of {} and of {} slices")?;
     }
     let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
@@ -126,7 +126,7 @@ fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertR
         }
         Ok((vec![next(n, &state[0])?], parts))
     };
-    let most = n.size(batch)?;
+    let most = n.size_scalar(batch)?;
     let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], most);
     let first = vec![("batch".to_owned(), n.scalar(0i64)?.into())];
     let last = run(n, first, (graph.output.len(), true), &mut goes_on, &mut turn)?;
@@ -153,7 +153,7 @@ fn turns_over(
             if s.back {
                 let one = n.func().syms.int(1);
                 let last = n.func().syms.sub(turns, one);
-                let last = n.size(last)?;
+                let last = n.size_scalar(last)?;
                 at = n.op("relax.subtract", &[last, at])?;
             }
             inputs.push(n.take(s.x, at, s.axis)?.into());
@@ -163,7 +163,7 @@ fn turns_over(
         after.extend_from_slice(&outputs[..carried]);
         Ok((after, outputs[carried..].to_vec()))
     };
-    let most = n.size(turns)?;
+    let most = n.size_scalar(turns)?;
     let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], most);
     let collected = graph.output.len() - carried;
     let mut last = run(n, state, (collected, true), &mut goes_on, &mut turn)?;

@@ -44,9 +44,9 @@ impl ScanOutput {
         let known = dims.as_deref().unwrap_or_default();
         let empty: Vec<Sym> = known.iter().map(|d| d.unwrap_or(zero)).collect();
         let (empty, element) = (n.func().shape(&empty), n.func().dtype_value(*dtype));
-        let all = n.host(host::CHAIN_STACK, &[self.chain, empty, element])?;
+        let all = n.call_host(host::CHAIN_STACK, &[self.chain, empty, element])?;
         let dims = dims.as_ref().map(|dims| [Some(turns)].iter().chain(dims).copied().collect());
-        n.revived(all, &ObjectType::Tensor { dtype: *dtype, small: *small, dims })
+        n.value_of_object(all, &ObjectType::Tensor { dtype: *dtype, small: *small, dims })
     }
 
     /// All values as a sequence.
@@ -54,7 +54,7 @@ impl ScanOutput {
     /// # Errors
     /// Those of type inference; not expected in practice.
     pub fn sequence(&self, n: &mut Node<'_, '_>) -> Result<Value, Problem> {
-        let all = n.host(host::CHAIN_SEQUENCE, &[self.chain])?;
+        let all = n.call_host(host::CHAIN_SEQUENCE, &[self.chain])?;
         Ok(Value::Object(all, ObjectType::Sequence(Box::new(self.kind.clone()))))
     }
 }
@@ -71,7 +71,7 @@ pub(in crate::ops) fn run(
     let outside = OuterSymbols::now(&n.func().syms);
     let (carried, mut first) = (first.len(), first);
     for k in 0..count {
-        let none = n.nothing()?;
+        let none = n.null_value()?;
         first.push((format!("parts_{k}"), Value::Object(none, ObjectType::Internal)));
     }
     let mut kinds: Vec<ObjectType> = Vec::new();
@@ -86,10 +86,10 @@ pub(in crate::ops) fn run(
         }
         kinds.clear();
         for (chain, part) in chains.iter().zip(&parts) {
-            let ((chain, _), (part, kind)) = (n.object(chain)?, n.object(part)?);
+            let ((chain, _), (part, kind)) = (n.to_object(chain)?, n.to_object(part)?);
             kinds.push(kind.seen_outside(&n.func().syms, outside));
-            let alike = n.host_int(i64::from(alike));
-            let more = n.host(host::CHAIN_PUSH, &[chain, part, alike])?;
+            let alike = n.int_operand(i64::from(alike));
+            let more = n.call_host(host::CHAIN_PUSH, &[chain, part, alike])?;
             next.push(Value::Object(more, ObjectType::Internal));
         }
         Ok(next)
@@ -97,7 +97,7 @@ pub(in crate::ops) fn run(
     let chains = all.split_off(carried);
     let mut parts = Vec::with_capacity(count);
     for (chain, kind) in chains.iter().zip(kinds) {
-        let (chain, _) = n.object(chain)?;
+        let (chain, _) = n.to_object(chain)?;
         parts.push(ScanOutput { chain, kind });
     }
     Ok(LoopResult { state: all, parts })

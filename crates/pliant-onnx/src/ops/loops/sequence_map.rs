@@ -58,23 +58,23 @@ fn over_run(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Conve
     for input in inputs {
         all.push(match input {
             Value::Sequence(_) | Value::Object(_, ObjectType::Sequence(_)) => {
-                let (e, kind) = n.object(input)?;
+                let (e, kind) = n.to_object(input)?;
                 Value::Object(e, kind)
             }
             other => other.clone(),
         });
     }
-    let (first, _) = n.object(&all[0])?;
-    let length = n.host(host::SEQUENCE_LENGTH, &[first])?;
-    let length = n.seen_as(length, Some(&[]), DType::Int64);
+    let (first, _) = n.to_object(&all[0])?;
+    let length = n.call_host(host::SEQUENCE_LENGTH, &[first])?;
+    let length = n.object_to_tensor(length, Some(&[]), DType::Int64);
     let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
         let at = n.materialize(&state[0])?;
         let mut items = Vec::with_capacity(all.len());
         for input in &all {
             items.push(match input {
                 Value::Object(e, ObjectType::Sequence(kind)) => {
-                    let item = n.host(host::SEQUENCE_AT, &[*e, at])?;
-                    n.revived(item, kind)?
+                    let item = n.call_host(host::SEQUENCE_AT, &[*e, at])?;
+                    n.value_of_object(item, kind)?
                 }
                 other => other.clone(),
             });

@@ -23,7 +23,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 /// GELU of the sum with an optional bias.
 fn gelu(n: &mut Node<'_, '_>, name: &str) -> ConvertResult {
     let mut x = n.tensor(0)?;
-    if let Some(bias) = n.optional(1)? {
+    if let Some(bias) = n.optional_tensor(1)? {
         x = n.op("relax.add", &[x, bias])?;
     }
     Ok(vec![n.op(name, &[x])?.into()])
@@ -33,7 +33,7 @@ fn quick_gelu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.702);
     let x = n.tensor(0)?;
     let dtype = n.dtype(x)?;
-    let alpha = n.number(alpha, dtype)?;
+    let alpha = n.scalar_as(alpha, dtype)?;
     let scaled = n.op("relax.multiply", &[x, alpha])?;
     let gate = n.op("relax.sigmoid", &[scaled])?;
     Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
@@ -59,14 +59,14 @@ fn fused_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
         return Ok(vec![y.into()]);
     }
     let dtype = n.dtype(y)?;
-    let alpha = n.number(alpha, dtype)?;
+    let alpha = n.scalar_as(alpha, dtype)?;
     Ok(vec![n.op("relax.multiply", &[y, alpha])?.into()])
 }
 
 /// Unpacks fields of `bits` bits, lowest first, from bytes `(rows, count)` to int32
 /// `(rows, count * 8 / bits)`.
 fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> ExprResult {
-    let dims = n.dims_from(bytes, 2)?;
+    let dims = n.dims_with_min_rank(bytes, 2)?;
     let wide = n.cast(bytes, DType::Int32)?;
     if bits == 8 {
         return Ok(wide);
@@ -117,30 +117,30 @@ fn unpacked(
         return Ok(None);
     }
     let Some(integers) = split(&b, (rows, blocks * block), depth, bits) else { return Ok(None) };
-    let zeros = match (n.has(3), n.constant(3)) {
+    let zeros = match (n.has_input(3), n.constant(3)) {
         (false, _) => None,
         (true, Some(z)) if z.dtype() == DType::UInt8 => split(&z, (rows, blocks), blocks, bits),
         (true, Some(z)) => z.reshape(&[rows, blocks]).ok(),
         (true, None) => return Ok(None),
     };
     let Ok(scales) = scales.reshape(&[rows, blocks]) else { return Ok(None) };
-    if n.has(3) && zeros.is_none() {
+    if n.has_input(3) && zeros.is_none() {
         return Ok(None);
     }
     let a = n.tensor(0)?;
     let dtype = n.dtype(a)?;
     let spread = |n: &mut Node<'_, '_>, t: &Tensor| {
-        let part = n.im.constant(t);
+        let part = n.importer.constant(t);
         let part = n.cast(part, dtype)?;
         let [each, end] = [block, depth].map(|v| n.func().syms.int(v));
         repeated_to(n, part, each, 1, end)
     };
     let zeros = match &zeros {
         Some(zeros) => spread(n, zeros)?,
-        None => n.number((1i64 << (bits - 1)) as f64, dtype)?,
+        None => n.scalar_as((1i64 << (bits - 1)) as f64, dtype)?,
     };
     let scales = spread(n, &scales)?;
-    let integers = n.im.constant(&integers);
+    let integers = n.importer.constant(&integers);
     let weights = n.cast(integers, dtype)?;
     let weights = n.op("relax.subtract", &[weights, zeros])?;
     n.op("relax.multiply", &[weights, scales]).map(Some)
@@ -166,7 +166,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
             "'K', 'N' and 'block_size' must be at most {MAX_WEIGHT_SIZE}"
         )));
     }
-    if n.has(4) {
+    if n.has_input(4) {
         return Err(Problem::unsupported("weights in another order (g_idx, input 4)"));
     }
     let blocks = (depth + block - 1) / block;
@@ -185,7 +185,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     let weights = fields(n, packed, bits)?;
     let weights = n.reshape(weights, &[rows, blocks_s, block_s])?;
     let weights = n.cast(weights, dtype)?;
-    let zeros = match n.optional(3)? {
+    let zeros = match n.optional_tensor(3)? {
         Some(given) if n.dtype(given)?.is_float() => n.reshape(given, &[rows, blocks_s, one])?,
         Some(given) => {
             let bytes = sym(n, zero_bytes);
@@ -194,7 +194,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
             let all = n.slice_axis(all, 1, zero, blocks_s)?;
             n.reshape(all, &[rows, blocks_s, one])?
         }
-        None => n.number((1i64 << (bits - 1)) as f64, dtype)?,
+        None => n.scalar_as((1i64 << (bits - 1)) as f64, dtype)?,
     };
     let zeros = n.cast(zeros, dtype)?;
     let scales = n.reshape(scales, &[rows, blocks_s, one])?;
@@ -211,7 +211,7 @@ fn product(n: &mut Node<'_, '_>, weights: Expr) -> ConvertResult {
     let a = n.tensor(0)?;
     let weights = n.permute(weights, &[1, 0])?;
     let y = n.op("relax.matmul", &[a, weights])?;
-    match n.optional(5)? {
+    match n.optional_tensor(5)? {
         Some(bias) => Ok(vec![n.op("relax.add", &[y, bias])?.into()]),
         None => Ok(vec![y.into()]),
     }

@@ -32,7 +32,7 @@ pub(super) fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
 /// Softmax of the scaled scores times the values. All operands are `(batch, heads, length, size)`.
 pub(super) fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f64) -> ExprResult {
     let [q, k, v] = qkv;
-    let (dims, dtype) = (n.dims_from(q, 4)?, n.dtype(q)?);
+    let (dims, dtype) = (n.dims_with_min_rank(q, 4)?, n.dtype(q)?);
     let scale = n.attrs().float("scale")?.filter(|&s| s != 0.0);
     let scale = scale_of(n, scale, dims[3], dtype)?;
     let q = n.op("relax.multiply", &[q, scale])?;
@@ -107,7 +107,7 @@ pub(super) fn past_of(
     n: &mut Node<'_, '_>,
     [k, v]: [usize; 2],
 ) -> Result<Option<(Expr, Expr)>, Problem> {
-    match (n.optional(k)?, n.optional(v)?) {
+    match (n.optional_tensor(k)?, n.optional_tensor(v)?) {
         (Some(k), Some(v)) => Ok(Some((k, v))),
         (None, None) => Ok(None),
         _ => Err(Problem::invalid(format!("of its past, inputs {k} and {v}, one is left out"))),
@@ -122,7 +122,7 @@ pub(super) fn causal(
     past: Option<Sym>,
 ) -> ExprResult {
     let first = match past {
-        Some(past) => Some(n.size(past)?),
+        Some(past) => Some(n.size_scalar(past)?),
         None => None,
     };
     let distance = distances(n, queries, keys, first)?;
@@ -144,10 +144,10 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
             "positions are not turned here, and 'present' is 'past' with the new keys behind it",
         )?;
     let mut all = n.op("relax.matmul", &[x, weights])?;
-    if let Some(bias) = n.optional(2)? {
+    if let Some(bias) = n.optional_tensor(2)? {
         all = n.op("relax.add", &[all, bias])?;
     }
-    let whole = n.dims_from(weights, 2)?[1];
+    let whole = n.dims_with_min_rank(weights, 2)?[1];
     let sizes: Vec<Sym> = match n.attrs().ints("qkv_hidden_sizes")? {
         Some(sizes) => sizes.iter().map(|&s| n.func().syms.int(s)).collect(),
         None => {
@@ -173,9 +173,9 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let mut past = None;
     let mut present = Value::Absent;
-    if let Some(both) = n.optional(4)? {
+    if let Some(both) = n.optional_tensor(4)? {
         // Past keys and values as (2, batch, heads, length, size).
-        let dims = n.dims_from(both, 5)?;
+        let dims = n.dims_with_min_rank(both, 5)?;
         let [zero, one, two] = [0, 1, 2].map(|v| n.func().syms.int(v));
         let (old_k, old_v) = (n.slice_axis(both, 0, zero, one)?, n.slice_axis(both, 0, one, two)?);
         let (old_k, old_v) = (n.reshape(old_k, &dims[1..])?, n.reshape(old_v, &dims[1..])?);
@@ -192,8 +192,8 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
         present = n.concat(&parts, 0)?.into();
     }
     let (batch, queries, keys) = (n.dims(q)?[0], n.dims(q)?[2], n.dims(k)?[2]);
-    let mut masks = Masks { added: n.optional(5)?, allowed: None };
-    if let Some(mask) = n.optional(3)? {
+    let mut masks = Masks { added: n.optional_tensor(5)?, allowed: None };
+    if let Some(mask) = n.optional_tensor(3)? {
         key_mask(n, &mut masks, mask, (batch, keys))?;
     }
     if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
@@ -205,7 +205,7 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
 fn multi_head(n: &mut Node<'_, '_>) -> ConvertResult {
     let count = heads(n, "num_heads")?;
     let mut q = n.tensor(0)?;
-    let (Some(mut k), Some(mut v)) = (n.optional(1)?, n.optional(2)?) else {
+    let (Some(mut k), Some(mut v)) = (n.optional_tensor(1)?, n.optional_tensor(2)?) else {
         return Err(Problem::unsupported("queries, keys and values packed in one tensor"));
     };
     UnsupportedFeatures::default()
@@ -213,7 +213,7 @@ fn multi_head(n: &mut Node<'_, '_>) -> ConvertResult {
         .input(n, 9, "cache_indirection")
         .output(n, 3, "qk")
         .told("caches grow by the new keys and belong to one beam, and the weights stay inside")?;
-    if let Some(bias) = n.optional(3)? {
+    if let Some(bias) = n.optional_tensor(3)? {
         biased(n, bias, [&mut q, &mut k, &mut v])?;
     }
     let q = heads_apart(n, q, count)?;
@@ -225,12 +225,12 @@ fn multi_head(n: &mut Node<'_, '_>) -> ConvertResult {
     let (mut k, mut v): (Expr, Expr) = (apart(n, k)?, apart(n, v)?);
     let mut past = None;
     if let Some((old_k, old_v)) = past_of(n, [6, 7])? {
-        past = Some(n.dims_from(old_k, 3)?[2]);
+        past = Some(n.dims_with_min_rank(old_k, 3)?[2]);
         (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
     }
     let (batch, queries, keys) = (n.dims(q)?[0], n.dims(q)?[2], n.dims(k)?[2]);
-    let mut masks = Masks { added: n.optional(5)?, allowed: None };
-    if let Some(mask) = n.optional(4)? {
+    let mut masks = Masks { added: n.optional_tensor(5)?, allowed: None };
+    if let Some(mask) = n.optional_tensor(4)? {
         key_mask(n, &mut masks, mask, (batch, keys))?;
     }
     if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
@@ -260,7 +260,7 @@ fn biased(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> Result<(),
         };
         ends.push(n.func().syms.add(ends[ends.len() - 1], width));
     }
-    let own = n.dims_from(bias, 1)?[0];
+    let own = n.dims_with_min_rank(bias, 1)?[0];
     let text = "its bias has {} numbers where queries, keys and values together have {}";
     n.require_equal(own, ends[3], text)?;
     for (part, bounds) in parts.into_iter().zip(ends.windows(2)) {
@@ -283,12 +283,12 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     let (given, width) =
         (attrs.int("num_heads")?.unwrap_or(0), attrs.int("rotary_embedding_dim")?.unwrap_or(0));
     let [x, positions, cos, sin] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?, n.tensor(3)?];
-    let dims = n.dims_from(x, 2)?;
+    let dims = n.dims_with_min_rank(x, 2)?;
     // A single position is that of the first element of each sequence.
     let length = if dims.len() == 4 { dims[2] } else { dims[1] };
     let positions = match n.rank(positions)? {
         1 => {
-            let first = n.scalar_of(positions)?;
+            let first = n.to_scalar(positions)?;
             let first = n.cast(first, DType::Int64)?;
             let places = n.iota(length)?;
             n.op("relax.add", &[places, first])?

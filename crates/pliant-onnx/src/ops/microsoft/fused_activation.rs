@@ -14,7 +14,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("FusedConv", |n| {
         let y = first(n, conv)?;
         // The residual that is added before the activation.
-        let y = match n.optional(3)? {
+        let y = match n.optional_tensor(3)? {
             Some(z) => n.op("relax.add", &[y, z])?,
             None => y,
         };
@@ -41,7 +41,7 @@ fn activated(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> ExprResul
     let name = n.attrs().str("activation")?.unwrap_or("");
     let dtype = n.dtype(y)?;
     let param = |i: usize, otherwise: f64| params.get(i).copied().flatten().unwrap_or(otherwise);
-    let number = |n: &mut Node<'_, '_>, value: f64| n.number(value, dtype);
+    let number = |n: &mut Node<'_, '_>, value: f64| n.scalar_as(value, dtype);
     match name {
         "" | "None" => Ok(y),
         "Relu" => n.op("relax.nn.relu", &[y]),

@@ -40,8 +40,8 @@ fn places_of(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> ExprResult
     let zero = n.func().syms.int(0);
     let past = past.unwrap_or(zero);
     let places = n.iota(length)?;
-    let Some(given) = n.optional(9)? else {
-        let first = n.size(past)?;
+    let Some(given) = n.optional_tensor(9)? else {
+        let first = n.size_scalar(past)?;
         return n.op("relax.add", &[places, first]);
     };
     let given = n.cast(given, DType::Int64)?;
@@ -59,7 +59,7 @@ fn places_of(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> ExprResult
     if prompt == Some(true) {
         return Ok(counted);
     }
-    let (past, none) = (n.size(past)?, n.scalar(0i64)?);
+    let (past, none) = (n.size_scalar(past)?, n.scalar(0i64)?);
     let prompt = n.op("relax.equal", &[past, none])?;
     n.op("relax.where", &[prompt, counted, given])
 }
@@ -68,14 +68,14 @@ fn places_of(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> ExprResult
 /// the last new key; prompts end there at the latest.
 fn ends_fit(n: &mut Node<'_, '_>, last: Expr, keys: Sym, past: Option<Sym>) -> Result<(), Problem> {
     let one = n.scalar(1i64)?;
-    let (ends, keys) = (n.op("relax.add", &[last, one])?, n.size(keys)?);
+    let (ends, keys) = (n.op("relax.add", &[last, one])?, n.size_scalar(keys)?);
     let mut holds = n.op("relax.less_equal", &[ends, keys])?;
     let zero = n.func().syms.int(0);
     let prompt = past.map(|past| (past, prove::equal(n.func(), past, zero)));
     if let Some((past, prompt)) = prompt.filter(|(_, prompt)| *prompt != Some(true)) {
         let mut full = n.op("relax.equal", &[ends, keys])?;
         if prompt.is_none() {
-            let (past, zero) = (n.size(past)?, n.scalar(0i64)?);
+            let (past, zero) = (n.size_scalar(past)?, n.scalar(0i64)?);
             let first = n.op("relax.equal", &[past, zero])?;
             full = n.op("relax.logical_or", &[full, first])?;
         }
@@ -97,11 +97,11 @@ fn grouped(n: &mut Node<'_, '_>) -> ConvertResult {
     refusal(n)?;
     let [q, k, v] = queries_keys_values(n, count, kv_count)?;
     let mut qkv = [(q, count), (k, kv_count), (v, kv_count)];
-    let dims = n.dims_from(q, 2)?;
+    let dims = n.dims_with_min_rank(q, 2)?;
     let length = dims[1];
     let old = past_of(n, [3, 4])?;
     let past = match old {
-        Some((old, _)) => Some(n.dims_from(old, 3)?[2]),
+        Some((old, _)) => Some(n.dims_with_min_rank(old, 3)?[2]),
         None => None,
     };
     if rotary {
@@ -109,7 +109,7 @@ fn grouped(n: &mut Node<'_, '_>) -> ConvertResult {
         let (cos, sin) = (n.tensor(7)?, n.tensor(8)?);
         let turn = (angles(n, cos, Some(places))?, angles(n, sin, Some(places))?);
         for (x, heads) in &mut qkv[..2] {
-            let hidden = n.dims_from(*x, 3)?;
+            let hidden = n.dims_with_min_rank(*x, 3)?;
             let size = n.func().syms.floordiv(hidden[2], *heads);
             let apart = n.reshape(*x, &[hidden[0], hidden[1], *heads, size])?;
             let turned = rotated(n, apart, turn, interleaved)?;
@@ -125,14 +125,14 @@ fn grouped(n: &mut Node<'_, '_>) -> ConvertResult {
         (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
     }
     let keys = n.dims(k)?[2];
-    let mut masks = Masks { added: n.optional(10)?, allowed: None };
+    let mut masks = Masks { added: n.optional_tensor(10)?, allowed: None };
     let distance = causal(n, &mut masks, (length, keys), past)?;
     if window > 0 {
         let most = n.scalar(window)?;
         let near = n.op("relax.less", &[distance, most])?;
         masks.allow(n, near)?;
     }
-    if let Some(last) = n.optional(5)? {
+    if let Some(last) = n.optional_tensor(5)? {
         let (last, places) = (per_batch(n, last)?, n.iota(keys)?);
         ends_fit(n, last, keys, past)?;
         let there = n.op("relax.less_equal", &[places, last])?;
@@ -142,7 +142,7 @@ fn grouped(n: &mut Node<'_, '_>) -> ConvertResult {
     if window == 0 {
         // No key is in the window.
         let (dims, dtype) = (n.dims(y)?, n.dtype(y)?);
-        let zero = n.number(0.0, dtype)?;
+        let zero = n.scalar_as(0.0, dtype)?;
         y = n.full(&dims, zero)?;
     }
     Ok(vec![y.into(), k.into(), v.into()])
@@ -155,10 +155,10 @@ fn queries_keys_values(
     kv_count: Sym,
 ) -> Result<[Expr; 3], Problem> {
     let q = n.tensor(0)?;
-    if let (Some(k), Some(v)) = (n.optional(1)?, n.optional(2)?) {
+    if let (Some(k), Some(v)) = (n.optional_tensor(1)?, n.optional_tensor(2)?) {
         return Ok([q, k, v]);
     }
-    let whole = n.dims_from(q, 3)?[2];
+    let whole = n.dims_with_min_rank(q, 3)?[2];
     let syms = &mut n.func().syms;
     let two = syms.int(2);
     let shared = syms.mul(kv_count, two);

@@ -35,7 +35,7 @@ fn layer_norm(
     let beta = match beta {
         Some(beta) => beta,
         None => {
-            let (dims, zero) = (n.dims(gamma)?, n.number(0.0, dtype)?);
+            let (dims, zero) = (n.dims(gamma)?, n.scalar_as(0.0, dtype)?);
             n.full(&dims, zero)?
         }
     };
@@ -55,8 +55,8 @@ fn skip(n: &mut Node<'_, '_>, simplified: bool) -> ConvertResult {
     let eps = epsilon(n, 1e-12)?;
     let [x, skip, gamma] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let (beta, bias) = match simplified {
-        true => (None, n.optional(3)?),
-        false => (n.optional(3)?, n.optional(4)?),
+        true => (None, n.optional_tensor(3)?),
+        false => (n.optional_tensor(3)?, n.optional_tensor(4)?),
     };
     let mut sum = n.op("relax.add", &[x, skip])?;
     if let Some(bias) = bias {
@@ -94,25 +94,25 @@ fn simplified(n: &mut Node<'_, '_>) -> ConvertResult {
 fn embed(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n, 1e-12)?;
     let (ids, words, positions) = (n.tensor(0)?, n.tensor(2)?, n.tensor(3)?);
-    let dims = n.dims_from(ids, 1)?;
+    let dims = n.dims_with_min_rank(ids, 1)?;
     let length = *dims.get(1).ok_or_else(|| Problem::invalid("input_ids must have 2 dims"))?;
-    let places = match n.optional(8)? {
+    let places = match n.optional_tensor(8)? {
         Some(places) => places,
         None => n.iota(length)?,
     };
     let word = n.take(words, ids, 0)?;
     let place = n.take(positions, places, 0)?;
     let mut sum = n.op("relax.add", &[word, place])?;
-    if let (Some(segments), Some(table)) = (n.optional(1)?, n.optional(4)?) {
+    if let (Some(segments), Some(table)) = (n.optional_tensor(1)?, n.optional_tensor(4)?) {
         let segment = n.take(table, segments, 0)?;
         sum = n.op("relax.add", &[sum, segment])?;
     }
-    let (gamma, beta) = (n.tensor(5)?, n.optional(6)?);
+    let (gamma, beta) = (n.tensor(5)?, n.optional_tensor(6)?);
     let y = layer_norm(n, sum, gamma, beta, eps)?;
-    let counts = match n.optional(7)? {
+    let counts = match n.optional_tensor(7)? {
         Some(mask) => {
             let dtype = n.dtype(mask)?;
-            let one = n.number(1.0, dtype)?;
+            let one = n.scalar_as(1.0, dtype)?;
             let ones = n.op("relax.equal", &[mask, one])?;
             let ones = n.cast(ones, DType::Int32)?;
             n.op_with("relax.sum", &[ones], crate::node::ints_attr("axis", 1))?

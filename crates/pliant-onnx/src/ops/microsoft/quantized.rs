@@ -19,8 +19,8 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("MatMulIntegerToFloat", |n| {
         let (a, b) = (n.tensor(0)?, n.tensor(1)?);
         let (a_scale, b_scale) = (n.tensor(2)?, n.tensor(3)?);
-        let zeros = [n.optional(4)?, n.optional(5)?];
-        let bias = n.optional(6)?;
+        let zeros = [n.optional_tensor(4)?, n.optional_tensor(5)?];
+        let bias = n.optional_tensor(6)?;
         Ok(vec![float_product(n, [a, b], [a_scale, b_scale], zeros, bias)?.into()])
     }),
     op("QGemm", gemm),
@@ -39,24 +39,24 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 /// Dequantises input `i` to float32. Its scale and zero point are the following inputs.
 fn number(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
-    let (x, scale, zero) = (n.tensor(i)?, n.tensor(i + 1)?, n.optional(i + 2)?);
+    let (x, scale, zero) = (n.tensor(i)?, n.tensor(i + 1)?, n.optional_tensor(i + 2)?);
     let zero = match zero {
-        Some(zero) => Some(n.scalar_of(zero)?),
+        Some(zero) => Some(n.to_scalar(zero)?),
         None => None,
     };
     let wide = centred(n, x, zero, -1)?;
     let wide = n.cast(wide, DType::Float32)?;
-    let scale = n.scalar_of(scale)?;
+    let scale = n.to_scalar(scale)?;
     n.op("relax.multiply", &[wide, scale])
 }
 
 /// Quantises a result. The scale is input `i`, and the zero point the following one.
 fn quantised(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
-    let (scale, zero) = (n.tensor(i)?, n.optional(i + 1)?);
-    let scale = n.scalar_of(scale)?;
+    let (scale, zero) = (n.tensor(i)?, n.optional_tensor(i + 1)?);
+    let scale = n.to_scalar(scale)?;
     let y = n.op("relax.divide", &[y, scale])?;
     let (dtype, zero) = match zero {
-        Some(zero) => (n.dtype(zero)?, Some(n.scalar_of(zero)?)),
+        Some(zero) => (n.dtype(zero)?, Some(n.to_scalar(zero)?)),
         None => (DType::UInt8, None),
     };
     let bounds = range(dtype)?;
@@ -72,7 +72,7 @@ fn binary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
 fn leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(0.01);
     let x = number(n, 0)?;
-    let (alpha, zero) = (n.number(alpha, DType::Float32)?, n.number(0.0, DType::Float32)?);
+    let (alpha, zero) = (n.scalar_as(alpha, DType::Float32)?, n.scalar_as(0.0, DType::Float32)?);
     let below = n.op("relax.less", &[x, zero])?;
     let less = n.op("relax.multiply", &[x, alpha])?;
     let y = n.op("relax.where", &[below, less, x])?;
@@ -130,7 +130,7 @@ fn float_product(
 
 fn dynamic_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let (b, b_scale) = (n.tensor(1)?, n.tensor(2)?);
-    let (b_zero, bias) = (n.optional(3)?, n.optional(4)?);
+    let (b_zero, bias) = (n.optional_tensor(3)?, n.optional_tensor(4)?);
     let parts = dynamic_quantize(n)?;
     let mut made = Vec::with_capacity(3);
     for part in &parts {
@@ -154,18 +154,18 @@ fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
         }
     }
     let (a_scale, b_scale) = (n.tensor(1)?, n.tensor(4)?);
-    let zeros = [n.optional(2)?, n.optional(5)?];
+    let zeros = [n.optional_tensor(2)?, n.optional_tensor(5)?];
     let left = centred(n, sides[0], zeros[0], -2)?;
     let right = centred(n, sides[1], zeros[1], -1)?;
     let mut sum = n.op("relax.matmul", &[left, right])?;
-    if let Some(bias) = n.optional(6)? {
+    if let Some(bias) = n.optional_tensor(6)? {
         sum = n.op("relax.add", &[sum, bias])?;
     }
-    let (a_scale, b_scale) = (n.scalar_of(a_scale)?, spread(n, b_scale, sides[1], -1, 0)?);
+    let (a_scale, b_scale) = (n.to_scalar(a_scale)?, spread(n, b_scale, sides[1], -1, 0)?);
     let factor = n.op("relax.multiply", &[a_scale, b_scale])?;
-    let alpha = n.number(alpha, DType::Float32)?;
+    let alpha = n.scalar_as(alpha, DType::Float32)?;
     let factor = n.op("relax.multiply", &[factor, alpha])?;
     let y = n.cast(sum, DType::Float32)?;
     let y = n.op("relax.multiply", &[y, factor])?;
-    Ok(vec![if n.has(7) { quantised(n, y, 7)? } else { y }.into()])
+    Ok(vec![if n.has_input(7) { quantised(n, y, 7)? } else { y }.into()])
 }

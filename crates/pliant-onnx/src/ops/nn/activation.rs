@@ -45,7 +45,7 @@ fn relu(n: &mut Node<'_, '_>) -> ConvertResult {
 
 fn constant(n: &mut Node<'_, '_>, like: Expr, value: f64) -> ExprResult {
     let dtype = n.dtype(like)?;
-    n.number(value, dtype)
+    n.scalar_as(value, dtype)
 }
 
 /// `then` where `x` is positive, else `other`.
@@ -59,7 +59,7 @@ fn leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(0.01);
     let x = n.tensor(0)?;
     let slope = constant(n, x, alpha)?;
-    let scaled = n.op_onto("relax.multiply", x, slope, "the slope")?;
+    let scaled = n.op_unidirectional("relax.multiply", x, slope, "the slope")?;
     let zero = constant(n, x, 0.0)?;
     let negative = n.op("relax.less", &[x, zero])?;
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
@@ -67,7 +67,7 @@ fn leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
 
 fn prelu(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, slope) = (n.tensor(0)?, n.tensor(1)?);
-    let scaled = n.op_onto("relax.multiply", x, slope, "the slope")?;
+    let scaled = n.op_unidirectional("relax.multiply", x, slope, "the slope")?;
     let zero = constant(n, x, 0.0)?;
     let negative = n.op("relax.less", &[x, zero])?;
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
@@ -236,9 +236,9 @@ fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
     if n.func().syms.as_int(dims[axis]) == Some(0) {
         return Ok(x);
     }
-    let (size, none) = (n.size(dims[axis])?, n.scalar(0i64)?);
+    let (size, none) = (n.size_scalar(dims[axis])?, n.scalar(0i64)?);
     let empty = n.op("relax.equal", &[size, none])?;
-    let made = n.choose(empty, |_| Ok(x), |n| first_of_some(n, x, axis))?;
+    let made = n.if_else(empty, |_| Ok(x), |n| first_of_some(n, x, axis))?;
     let dims: Vec<_> = dims.into_iter().map(Some).collect();
     n.with_dims(made, &dims)
 }

@@ -34,7 +34,7 @@ pub(in crate::ops) fn heads_apart(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> 
 
 /// Reshapes `(batch, heads, length, size)` to `(batch, length, heads * size)`.
 pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
-    let dims = n.dims_from(x, 4)?;
+    let dims = n.dims_with_min_rank(x, 4)?;
     let hidden = n.func().syms.mul(dims[1], dims[3]);
     let y = n.permute(x, &[0, 2, 1, 3])?;
     n.reshape(y, &[dims[0], dims[2], hidden])
@@ -42,7 +42,7 @@ pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> ExprResul
 
 /// Repeats key or value heads to the number of query heads.
 pub(in crate::ops) fn shared_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> ExprResult {
-    let own = n.dims_from(x, 4)?[1];
+    let own = n.dims_with_min_rank(x, 4)?[1];
     if own == heads {
         return Ok(x);
     }
@@ -58,12 +58,12 @@ pub(in crate::ops) fn scale_of(
     dtype: DType,
 ) -> ExprResult {
     if let Some(scale) = given {
-        return n.number(scale, dtype);
+        return n.scalar_as(scale, dtype);
     }
     if let Some(size) = n.func().syms.as_int(size) {
-        return n.number(1.0 / (size as f64).sqrt(), dtype);
+        return n.scalar_as(1.0 / (size as f64).sqrt(), dtype);
     }
-    let size = n.size(size)?;
+    let size = n.size_scalar(size)?;
     let size = n.cast(size, DType::Float32)?;
     let y = n.op("relax.rsqrt", &[size])?;
     n.cast(y, dtype)
@@ -98,9 +98,9 @@ impl Masks {
         let Some(allowed) = self.allowed else { return Ok(added) };
         let added = match added {
             Some(added) => added,
-            None => n.number(0.0, dtype)?,
+            None => n.scalar_as(0.0, dtype)?,
         };
-        let never = n.number(f64::NEG_INFINITY, dtype)?;
+        let never = n.scalar_as(f64::NEG_INFINITY, dtype)?;
         n.op("relax.where", &[allowed, added, never]).map(Some)
     }
 }
@@ -114,7 +114,7 @@ pub(in crate::ops) fn distances(
     first: Option<Expr>,
 ) -> ExprResult {
     let (rows, columns) = (n.iota(queries)?, n.iota(keys)?);
-    let (rows, columns) = (n.along(rows, 0, 2)?, n.along(columns, 1, 2)?);
+    let (rows, columns) = (n.reshape_along(rows, 0, 2)?, n.reshape_along(columns, 1, 2)?);
     let distance = n.op("relax.subtract", &[rows, columns])?;
     match first {
         Some(first) => n.op("relax.add", &[distance, first]),
@@ -132,7 +132,7 @@ pub(in crate::ops) fn per_batch(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
 
 /// The mask input. Keys beyond the end of the mask are not allowed.
 fn mask(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Problem> {
-    let Some(mut given) = n.optional(3)? else { return Ok(()) };
+    let Some(mut given) = n.optional_tensor(3)? else { return Ok(()) };
     let dtype = n.dtype(given)?;
     let dims = n.dims(given)?;
     let (own, zero) = (*dims.last().unwrap_or(&keys), n.func().syms.int(0));
@@ -147,7 +147,7 @@ fn mask(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Proble
     };
     if let Some(missing) = missing {
         let never = if dtype.is_bool() { 0.0 } else { f64::NEG_INFINITY };
-        let value = n.number(never, dtype)?;
+        let value = n.scalar_as(never, dtype)?;
         given = surround(n, given, dims.len() - 1, (zero, missing), value)?;
     }
     match dtype.is_bool() {
@@ -170,15 +170,15 @@ fn windows(
     let causal = attrs.int("is_causal")?.unwrap_or(0) != 0;
     let left = attrs.int("left_window_size")?.unwrap_or(-1);
     let right = attrs.int("right_window_size")?.unwrap_or(-1);
-    let filled = match n.optional(6)? {
+    let filled = match n.optional_tensor(6)? {
         Some(filled) => Some(per_batch(n, filled)?),
         None => None,
     };
     if causal || left >= 0 || right >= 0 {
         let first = match (past, filled) {
-            (Some(past), _) => Some(n.size(past)?),
+            (Some(past), _) => Some(n.size_scalar(past)?),
             (None, Some(filled)) => {
-                let length = n.size(queries)?;
+                let length = n.size_scalar(queries)?;
                 Some(n.op("relax.subtract", &[filled, length])?)
             }
             (None, None) => None,
@@ -229,18 +229,18 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
         }
     }
     let [q, mut k, mut v] = qkv;
-    let past = match n.optional(4)? {
+    let past = match n.optional_tensor(4)? {
         Some(past_k) => {
             let past_v = n.tensor(5)?;
-            let length = n.dims_from(past_k, 4)?[2];
+            let length = n.dims_with_min_rank(past_k, 4)?[2];
             (k, v) = (n.concat(&[past_k, k], 2)?, n.concat(&[past_v, v], 2)?);
             Some(length)
         }
         None => None,
     };
     let present = (k, v);
-    let (dims, dtype) = (n.dims_from(q, 4)?, n.dtype(q)?);
-    let keys = n.dims_from(k, 4)?[2];
+    let (dims, dtype) = (n.dims_with_min_rank(q, 4)?, n.dtype(q)?);
+    let keys = n.dims_with_min_rank(k, 4)?[2];
     let (k, v) = (shared_heads(n, k, dims[1])?, shared_heads(n, v, dims[1])?);
     let mut masks = Masks::default();
     mask(n, &mut masks, keys)?;
@@ -277,7 +277,7 @@ pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> ExprRe
         return Ok(x);
     }
     let dtype = n.dtype(x)?;
-    let cap = n.number(cap, dtype)?;
+    let cap = n.scalar_as(cap, dtype)?;
     let y = n.op("relax.divide", &[x, cap])?;
     let y = n.op("relax.tanh", &[y])?;
     n.op("relax.multiply", &[y, cap])
@@ -298,7 +298,7 @@ fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResul
         .with("axis", AttrValue::ints([-1]))
         .with("keepdims", AttrValue::Bool(true));
     let best = n.op_with("relax.max", &[bias], attrs)?;
-    let (never, zero) = (n.number(f64::NEG_INFINITY, dtype)?, n.number(0.0, dtype)?);
+    let (never, zero) = (n.scalar_as(f64::NEG_INFINITY, dtype)?, n.scalar_as(0.0, dtype)?);
     let blind = n.op("relax.equal", &[best, never])?;
     n.op("relax.where", &[blind, zero, y])
 }
@@ -307,7 +307,7 @@ fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResul
 fn flex_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let scale = n.attrs().float("scale")?;
     let [q, k, v] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
-    let (dims, dtype) = (n.dims_from(q, 4)?, n.dtype(q)?);
+    let (dims, dtype) = (n.dims_with_min_rank(q, 4)?, n.dtype(q)?);
     let wide = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
         Some(code) => crate::tensor::element_type(code)?,
         None if dtype == DType::Float64 => dtype,
@@ -351,7 +351,7 @@ pub(in crate::ops) fn rotated(
     (cos, sin): (Expr, Expr),
     interleaved: bool,
 ) -> ExprResult {
-    let dims = n.dims_from(x, 4)?;
+    let dims = n.dims_with_min_rank(x, 4)?;
     let half = *n.dims(cos)?.last().ok_or_else(|| Problem::invalid("the angles are scalars"))?;
     let syms = &mut n.func().syms;
     let (zero, one, two) = (syms.int(0), syms.int(1), syms.int(2));
@@ -401,7 +401,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     let interleaved = n.attrs().int("interleaved")?.unwrap_or(0) != 0;
     let heads = n.attrs().int("num_heads")?.unwrap_or(0);
     let x = n.tensor(0)?;
-    let positions = n.optional(3)?;
+    let positions = n.optional_tensor(3)?;
     let mut turns = [n.tensor(1)?, n.tensor(2)?];
     for turn in &mut turns {
         *turn = angles(n, *turn, positions)?;

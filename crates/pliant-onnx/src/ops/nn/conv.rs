@@ -58,7 +58,7 @@ fn with_channels(n: &mut Node<'_, '_>, x: Expr, of_weight: Sym, groups: i64) -> 
 /// Convolves two tensors with the node's attributes.
 fn convolved(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> ExprResult {
     let groups = n.attrs().int("group")?.unwrap_or(1);
-    let of_weight = n.dims_from(weight, 2)?[1];
+    let of_weight = n.dims_with_min_rank(weight, 2)?[1];
     let x = with_channels(n, x, of_weight, groups)?;
     let kernel = kernel(n, weight)?;
     let name = of_rank("conv", kernel.len(), "")?;
@@ -70,7 +70,7 @@ fn convolved(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> ExprResult {
 pub(in crate::ops) fn conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let y = convolved(n, x, weight)?;
-    let bias = n.optional(2)?;
+    let bias = n.optional_tensor(2)?;
     Ok(vec![biased(n, y, bias)?.into()])
 }
 
@@ -78,7 +78,7 @@ pub(in crate::ops) fn conv(n: &mut Node<'_, '_>) -> ConvertResult {
 fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let activation = n.attrs().choice("activation", &["none", "silu", "swish"])?;
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
-    let (dims, dtype, w) = (n.dims_from(x, 3)?, n.dtype(x)?, n.dims(weight)?);
+    let (dims, dtype, w) = (n.dims_with_min_rank(x, 3)?, n.dtype(x)?, n.dims(weight)?);
     let (Some(groups), Some(kernel)) = (
         w.first().and_then(|&c| n.func().syms.as_int(c)),
         w.get(2).and_then(|&k| n.func().syms.as_int(k)),
@@ -86,17 +86,17 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::known_at_run("the size of its weight"));
     };
     let before = n.func().syms.int(kernel - 1);
-    let past = match n.optional(3)? {
+    let past = match n.optional_tensor(3)? {
         Some(past) => past,
         None => {
-            let zero = n.number(0.0, dtype)?;
+            let zero = n.scalar_as(0.0, dtype)?;
             n.full(&[dims[0], dims[1], before], zero)?
         }
     };
     let longer = n.concat(&[past, x], 2)?;
     let attrs = pliant_ir::Attrs::default().with("groups", AttrValue::Int(groups));
     let y = n.op_with("relax.nn.conv1d", &[longer, weight], attrs)?;
-    let bias = n.optional(2)?;
+    let bias = n.optional_tensor(2)?;
     let mut y = biased(n, y, bias)?;
     if activation != "none" {
         let wide = n.cast(y, DType::Float32)?;
@@ -113,7 +113,7 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
 /// Subtracts the zero points and convolves in int32.
 fn conv_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
-    let (x_zero, w_zero) = (n.optional(2)?, n.optional(3)?);
+    let (x_zero, w_zero) = (n.optional_tensor(2)?, n.optional_tensor(3)?);
     let (x, weight) = (centred(n, x, x_zero, 1)?, centred(n, weight, w_zero, 0)?);
     Ok(vec![convolved(n, x, weight)?.into()])
 }
@@ -124,7 +124,7 @@ fn qlinear_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         [n.tensor(4)?, n.tensor(5)?, n.tensor(6)?, n.tensor(7)?];
     let (x, w) = (centred(n, x, Some(x_zero), 1)?, centred(n, w, Some(w_zero), 0)?);
     let sum = convolved(n, x, w)?;
-    let bias = n.optional(8)?;
+    let bias = n.optional_tensor(8)?;
     let sum = biased(n, sum, bias)?;
     Ok(vec![rescaled(n, sum, [x_scale, w_scale, y_scale], y_zero)?.into()])
 }
@@ -132,12 +132,12 @@ fn qlinear_conv(n: &mut Node<'_, '_>) -> ConvertResult {
 /// Adds a number per channel.
 fn biased(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> ExprResult {
     let Some(bias) = bias else { return Ok(y) };
-    let dims = n.dims_from(y, 2)?;
+    let dims = n.dims_with_min_rank(y, 2)?;
     let [own] = n.dims(bias)?[..] else {
         return Err(Problem::invalid("the bias must be a vector"));
     };
     n.require_equal(own, dims[1], "the bias is of size {} for {} filters")?;
-    let bias = n.along(bias, 1, dims.len())?;
+    let bias = n.reshape_along(bias, 1, dims.len())?;
     n.op("relax.add", &[y, bias])
 }
 
@@ -145,7 +145,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let groups = attrs.int("group")?.unwrap_or(1);
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
-    let of_weight = n.dims_from(weight, 2)?[0];
+    let of_weight = n.dims_with_min_rank(weight, 2)?[0];
     let x = with_channels(n, x, of_weight, 1)?;
     let kernel = kernel(n, weight)?;
     let axes = kernel.len();
@@ -169,7 +169,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
         ("NOTSET", None) => attrs.ints("pads")?.map_or_else(|| vec![0; 2 * axes], <[i64]>::to_vec),
         ("VALID", None) => vec![0; 2 * axes],
         (side, wanted) => {
-            let dims = n.dims_from(x, axes + 2)?;
+            let dims = n.dims_with_min_rank(x, axes + 2)?;
             let mut pads = vec![0; 2 * axes];
             for k in 0..axes {
                 let reach = dilations[k] * (kernel[k] - 1) + 1;
@@ -204,7 +204,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("dilation", ints(dilations))
         .with("groups", AttrValue::Int(groups));
     let y = n.op_with(&name, &[x, weight], attrs)?;
-    let bias = n.optional(2)?;
+    let bias = n.optional_tensor(2)?;
     Ok(vec![biased(n, y, bias)?.into()])
 }
 

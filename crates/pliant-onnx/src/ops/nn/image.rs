@@ -21,7 +21,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 /// Moves the coordinates from the last dim (ONNX) to the second, or back.
 fn moved(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> ExprResult {
-    let rank = n.dims_from(grid, 2)?.len();
+    let rank = n.dims_with_min_rank(grid, 2)?.len();
     let mut order: Vec<usize> = (0..rank).collect();
     if back {
         order.remove(1);
@@ -74,7 +74,7 @@ fn affine_grid(n: &mut Node<'_, '_>) -> ConvertResult {
 /// Prepends the index of its image to each region.
 fn regions(n: &mut Node<'_, '_>, rois: Expr, images: Expr) -> ExprResult {
     let dtype = n.dtype(rois)?;
-    let count = n.dims_from(images, 1)?[0];
+    let count = n.dims_with_min_rank(images, 1)?[0];
     let one = n.func().syms.int(1);
     let images = n.cast(images, dtype)?;
     let images = n.reshape(images, &[count, one])?;
@@ -123,15 +123,15 @@ fn non_max_suppression(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut limits = Vec::with_capacity(3);
     let defaults = [(DType::Int64, 0.0), (dtype, 0.0), (dtype, f64::NEG_INFINITY)];
     for (i, (dtype, value)) in defaults.into_iter().enumerate() {
-        limits.push(match n.optional(2 + i)? {
-            Some(given) => n.scalar_of(given)?,
-            None => n.number(value, dtype)?,
+        limits.push(match n.optional_tensor(2 + i)? {
+            Some(given) => n.to_scalar(given)?,
+            None => n.scalar_as(value, dtype)?,
         });
     }
     let args = [boxes, scores, limits[0], limits[1], limits[2]];
     let both = n.op("relax.vision.all_class_non_max_suppression", &args)?;
-    let [rows, count] = n.fields(both, 2)[..] else { return Ok(Vec::new()) };
-    let count = n.symbols_of(count, 1)?[0];
+    let [rows, count] = n.tuple_fields(both, 2)[..] else { return Ok(Vec::new()) };
+    let count = n.elements_as_symbols(count, 1)?[0];
     let zero = n.func().syms.int(0);
     Ok(vec![n.slice_axis(rows, 0, zero, count)?.into()])
 }
@@ -141,7 +141,7 @@ fn corners(n: &mut Node<'_, '_>, boxes: Expr) -> ExprResult {
     let dtype = n.dtype(boxes)?;
     let [zero, two, four] = [0, 2, 4].map(|v| n.func().syms.int(v));
     let (centre, size) = (n.slice_axis(boxes, 2, zero, two)?, n.slice_axis(boxes, 2, two, four)?);
-    let half = n.number(0.5, dtype)?;
+    let half = n.scalar_as(0.5, dtype)?;
     let half = n.op("relax.multiply", &[size, half])?;
     let (low, high) =
         (n.op("relax.subtract", &[centre, half])?, n.op("relax.add", &[centre, half])?);
@@ -253,7 +253,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut axes = Vec::with_capacity(2);
     for (k, (size, block, count)) in [(h, kh, oh), (width, kw, ow)].into_iter().enumerate() {
         let (within, at) = (n.iota(block)?, n.iota(count)?);
-        let (within, at) = (n.along(within, 1 + k, 5)?, n.along(at, 3 + k, 5)?);
+        let (within, at) = (n.reshape_along(within, 1 + k, 5)?, n.reshape_along(at, 3 + k, 5)?);
         let (step, stride, before) =
             (n.scalar(dilations[k])?, n.scalar(strides[k])?, n.scalar(pads[k])?);
         let within = n.op("relax.multiply", &[within, step])?;
@@ -267,9 +267,9 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         let moved = n.reshape(moved, &[images, kh, kw, oh, ow])?;
         let at = n.op("relax.add", &[at, moved])?;
         // Maps pixels to -1 .. 1, the edges of the first and the last pixel.
-        let size = n.size(size)?;
+        let size = n.size_scalar(size)?;
         let size = n.cast(size, dtype)?;
-        let (scale, shift) = (n.number(2.0, dtype)?, n.number(1.0, dtype)?);
+        let (scale, shift) = (n.scalar_as(2.0, dtype)?, n.scalar_as(1.0, dtype)?);
         let at = n.op("relax.multiply", &[at, scale])?;
         let at = n.op("relax.add", &[at, shift])?;
         let at = n.op("relax.divide", &[at, size])?;
@@ -286,7 +286,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let read = n.op_with("relax.image.grid_sample", &[x, grid], attrs)?;
     let read = n.cast(read, own)?;
     let mut read = n.reshape(read, &[images, channels, patch, area])?;
-    if let Some(mask) = n.optional(4)? {
+    if let Some(mask) = n.optional_tensor(4)? {
         let mask = n.reshape(mask, &[images, one, patch, area])?;
         read = n.op("relax.multiply", &[read, mask])?;
     }
@@ -296,8 +296,8 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let w = n.reshape(w, &[one, groups, per_group, deep])?;
     let y = n.op("relax.matmul", &[w, read])?;
     let mut y = n.reshape(y, &[b, out, oh, ow])?;
-    if let Some(bias) = n.optional(3)? {
-        let bias = n.along(bias, 1, 4)?;
+    if let Some(bias) = n.optional_tensor(3)? {
+        let bias = n.reshape_along(bias, 1, 4)?;
         y = n.op("relax.add", &[y, bias])?;
     }
     Ok(vec![y.into()])

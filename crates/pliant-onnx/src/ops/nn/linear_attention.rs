@@ -30,7 +30,7 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     for (i, what, reads) in
         [(4, "decay", rule.starts_with("gated")), (5, "beta", rule.ends_with("delta"))]
     {
-        if n.has(i) != reads {
+        if n.has_input(i) != reads {
             let must = if reads { "needs" } else { "takes no" };
             return Err(Problem::invalid(format!(
                 "update_rule '{rule}' {must} {what} (input {i})"
@@ -52,11 +52,11 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let (query, key, value): (Expr, Expr, Expr) =
         (apart(n, 0, q_heads)?, apart(n, 1, kv_heads)?, apart(n, 2, kv_heads)?);
-    let decay = if n.has(4) { Some(apart(n, 4, kv_heads)?) } else { None };
-    let beta = match n.optional(5)? {
+    let decay = if n.has_input(4) { Some(apart(n, 4, kv_heads)?) } else { None };
+    let beta = match n.optional_tensor(5)? {
         Some(beta) => {
             // One number per head, or one for all heads.
-            let dims = n.dims_from(beta, 3)?;
+            let dims = n.dims_with_min_rank(beta, 3)?;
             Some(apart(n, 5, dims[2])?)
         }
         None => None,
@@ -64,13 +64,13 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let (dims, size) = (n.dims(key)?, n.dims(value)?[3]);
     let scale = n.attrs().float("scale")?.filter(|&s| s != 0.0);
     let scale = scale_of(n, scale, dims[3], DType::Float32)?;
-    let (state, state_dtype) = match n.optional(3)? {
+    let (state, state_dtype) = match n.optional_tensor(3)? {
         Some(past) => {
             let dtype = n.dtype(past)?;
             (n.cast(past, DType::Float32)?, dtype)
         }
         None => {
-            let zero = n.number(0.0, DType::Float32)?;
+            let zero = n.scalar_as(0.0, DType::Float32)?;
             (n.full(&[dims[0], dims[1], dims[3], size], zero)?, dtype)
         }
     };
@@ -88,7 +88,7 @@ fn steps(
     count: Sym,
 ) -> Result<(Expr, Expr), Problem> {
     let first = vec![("i".to_owned(), n.scalar(0i64)?.into()), ("state".to_owned(), state.into())];
-    let most = n.size(count)?;
+    let most = n.size_scalar(count)?;
     let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], most);
     let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
         let (at, own) = (n.materialize(&state[0])?, n.materialize(&state[1])?);

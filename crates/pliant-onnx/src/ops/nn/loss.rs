@@ -22,7 +22,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 fn likelihood(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let reduction = n.attrs().choice("reduction", &["mean", "sum", "none"])?;
     let mut args = vec![x, n.tensor(1)?];
-    args.extend(n.optional(2)?);
+    args.extend(n.optional_tensor(2)?);
     let mut attrs = Attrs::default().with("reduction", AttrValue::str(reduction));
     if let Some(ignored) = n.attrs().int("ignore_index")? {
         attrs = attrs.with("ignore_index", AttrValue::Int(ignored));

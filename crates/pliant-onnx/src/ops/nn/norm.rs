@@ -46,7 +46,7 @@ fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> ExprResult {
 /// `(x - mean) / sqrt(var + epsilon)` with given statistics.
 fn normalize(n: &mut Node<'_, '_>, x: Expr, mean: Expr, var: Expr, eps: f64) -> ExprResult {
     let dtype = n.dtype(var)?;
-    let eps = n.number(eps, dtype)?;
+    let eps = n.scalar_as(eps, dtype)?;
     let centred = n.op("relax.subtract", &[x, mean])?;
     let var = n.op("relax.add", &[var, eps])?;
     let scale = n.op("relax.sqrt", &[var])?;
@@ -56,7 +56,7 @@ fn normalize(n: &mut Node<'_, '_>, x: Expr, mean: Expr, var: Expr, eps: f64) -> 
 /// `scale / sqrt(var + epsilon)`.
 fn scale_per_deviation(n: &mut Node<'_, '_>, scale: Expr, var: Expr, eps: f64) -> ExprResult {
     let dtype = n.dtype(var)?;
-    let eps = n.number(eps, dtype)?;
+    let eps = n.scalar_as(eps, dtype)?;
     let var = n.op("relax.add", &[var, eps])?;
     let deviation = n.op("relax.sqrt", &[var])?;
     n.op("relax.divide", &[scale, deviation])
@@ -117,11 +117,11 @@ fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let keep = n.attrs().float("momentum")?.unwrap_or(0.9);
     for (old, now, dtype) in [(parts[2], mean, running[0]), (parts[3], var, running[1])] {
         let wide = n.dtype(old)?;
-        let (keep, rest) = (n.number(keep, wide)?, n.number(1.0 - keep, wide)?);
+        let (keep, rest) = (n.scalar_as(keep, wide)?, n.scalar_as(1.0 - keep, wide)?);
         let (a, b) = (n.op("relax.multiply", &[old, keep])?, n.op("relax.multiply", &[now, rest])?);
         let moved = n.op("relax.add", &[a, b])?;
         let moved = n.cast(moved, dtype)?;
-        let channels = n.dims_from(moved, 2)?[1];
+        let channels = n.dims_with_min_rank(moved, 2)?[1];
         outputs.push(n.reshape(moved, &[channels])?.into());
     }
     Ok(outputs)
@@ -157,7 +157,7 @@ fn instance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
     let axes: Vec<i64> = (2..rank as i64).collect();
-    let y = n.in_wide(x, |n, x| {
+    let y = n.in_wide_float(x, |n, x| {
         let (mean, var) = statistics(n, x, &axes)?;
         let y = normalize(n, x, mean, var, eps)?;
         scaled_by_channel(n, y)
@@ -173,7 +173,7 @@ fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let eps = epsilon(n)?;
     let x = n.tensor(0)?;
-    let dims = n.dims_from(x, 2)?;
+    let dims = n.dims_with_min_rank(x, 2)?;
     if dims.len() < 2 {
         return Err(Problem::invalid("it takes at least 2 dims"));
     }
@@ -185,7 +185,7 @@ fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     apart.extend(&dims[2..]);
     let axes: Vec<i64> = (2..apart.len() as i64).collect();
     let per_group = n.opset < 21;
-    let y = n.in_wide(x, |n, x| {
+    let y = n.in_wide_float(x, |n, x| {
         let split = n.reshape(x, &apart)?;
         let (mean, var) = statistics(n, split, &axes)?;
         let mut y = normalize(n, split, mean, var, eps)?;
@@ -208,7 +208,7 @@ fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let axes: Vec<i64> = (axis as i64..rank as i64).collect();
     let scale = n.tensor(1)?;
     let wants_more = n.proto.output.iter().skip(1).any(|o| !o.is_empty());
-    let (dims, shift) = (n.dims(x)?, n.optional(2)?);
+    let (dims, shift) = (n.dims(x)?, n.optional_tensor(2)?);
     let mut whole = true;
     for parameter in [Some(scale), shift].into_iter().flatten() {
         whole &= !may_broadcast(n, parameter, &dims[axis..])?;
@@ -226,16 +226,16 @@ fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let in_type = if dtype == DType::Float64 { dtype } else { DType::Float32 };
     let wide = n.cast(x, in_type)?;
     let (mean, var) = statistics(n, wide, &axes)?;
-    let (eps, one) = (n.number(eps, in_type)?, n.number(1.0, in_type)?);
+    let (eps, one) = (n.scalar_as(eps, in_type)?, n.scalar_as(1.0, in_type)?);
     let var = n.op("relax.add", &[var, eps])?;
     let deviation = n.op("relax.sqrt", &[var])?;
     let inverse = n.op("relax.divide", &[one, deviation])?;
     let y = n.op("relax.subtract", &[wide, mean])?;
     let y = n.op("relax.multiply", &[y, inverse])?;
     let y = n.cast(y, dtype)?;
-    let mut y = n.op_onto("relax.multiply", y, scale, "the scale")?;
-    if let Some(shift) = n.optional(2)? {
-        y = n.op_onto("relax.add", y, shift, "the bias")?;
+    let mut y = n.op_unidirectional("relax.multiply", y, scale, "the scale")?;
+    if let Some(shift) = n.optional_tensor(2)? {
+        y = n.op_unidirectional("relax.add", y, shift, "the bias")?;
     }
     // Mean and deviation have the type given by 'stash_type'.
     let stash = match n.attrs().int("stash_type")?.unwrap_or(1) {
@@ -269,10 +269,10 @@ fn rms_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let dims = n.dims(x)?;
     let y = if may_broadcast(n, scale, &dims[axis..])? {
         let wide = n.dtype(x)?;
-        let one = n.number(1.0, wide)?;
+        let one = n.scalar_as(1.0, wide)?;
         let ones = n.full(&dims[axis..], one)?;
         let y = n.op_with("relax.nn.rms_norm", &[x, ones], attrs)?;
-        n.op_onto("relax.multiply", y, scale, "the scale")?
+        n.op_unidirectional("relax.multiply", y, scale, "the scale")?
     } else {
         n.op_with("relax.nn.rms_norm", &[x, scale], attrs)?
     };
@@ -282,13 +282,13 @@ fn rms_norm(n: &mut Node<'_, '_>) -> ConvertResult {
 fn mean_variance(n: &mut Node<'_, '_>) -> ConvertResult {
     let axes = n.attrs().ints("axes")?.map_or_else(|| vec![0, 2, 3], <[i64]>::to_vec);
     let x = n.tensor(0)?;
-    let y = n.in_wide(x, |n, x| {
+    let y = n.in_wide_float(x, |n, x| {
         let (mean, var) = statistics(n, x, &axes)?;
         let centred = n.op("relax.subtract", &[x, mean])?;
         let deviation = n.op("relax.sqrt", &[var])?;
         let dtype = n.dtype(deviation)?;
         // Added to the root rather than under it, as in the function that defines the operator.
-        let least = n.number(1e-9, dtype)?;
+        let least = n.scalar_as(1e-9, dtype)?;
         let deviation = n.op("relax.add", &[deviation, least])?;
         n.op("relax.divide", &[centred, deviation])
     })?;
@@ -306,12 +306,12 @@ fn lp_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     if !(1..=2).contains(&p) {
         return Err(Problem::attribute("attribute 'p' must be 1 or 2"));
     }
-    let y = n.in_wide(x, |n, x| {
+    let y = n.in_wide_float(x, |n, x| {
         let size = if p == 1 { n.op("relax.abs", &[x])? } else { n.op("relax.multiply", &[x, x])? };
         let sum = n.op_with("relax.sum", &[size], attrs)?;
         let norm = if p == 1 { sum } else { n.op("relax.sqrt", &[sum])? };
         let dtype = n.dtype(x)?;
-        let (zero, one) = (n.number(0.0, dtype)?, n.number(1.0, dtype)?);
+        let (zero, one) = (n.scalar_as(0.0, dtype)?, n.scalar_as(1.0, dtype)?);
         let none = n.op("relax.equal", &[norm, zero])?;
         let safe = n.op("relax.where", &[none, one, norm])?;
         n.op("relax.divide", &[x, safe])
@@ -333,7 +333,8 @@ fn lrn(n: &mut Node<'_, '_>) -> ConvertResult {
     if dims.len() < 2 {
         return Err(Problem::invalid("it takes at least 2 dims"));
     }
-    let y = n.in_wide(x, |n, x| divided_by_neighbours(n, x, &dims, size, [alpha, bias, beta]))?;
+    let y =
+        n.in_wide_float(x, |n, x| divided_by_neighbours(n, x, &dims, size, [alpha, bias, beta]))?;
     Ok(vec![y.into()])
 }
 
@@ -376,7 +377,7 @@ fn divided_by_neighbours(
         });
     }
     let sum = sum.ok_or_else(|| Problem::attribute("attribute 'size' must be positive"))?;
-    let [share, bias, beta] = [alpha / size as f64, bias, beta].map(|v| n.number(v, dtype));
+    let [share, bias, beta] = [alpha / size as f64, bias, beta].map(|v| n.scalar_as(v, dtype));
     let y = n.op("relax.multiply", &[sum, share?])?;
     let y = n.op("relax.add", &[y, bias?])?;
     let y = n.op("relax.power", &[y, beta?])?;

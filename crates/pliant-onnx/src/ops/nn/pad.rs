@@ -57,7 +57,7 @@ fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
     let rank = n.rank(x)?;
     let value = match n.attrs().float("value")? {
         Some(v) => Some(v),
-        None if !n.has(2) => Some(0.0),
+        None if !n.has_input(2) => Some(0.0),
         // A number that float64 cannot represent remains a tensor.
         None => n
             .const_floats(2)
@@ -69,10 +69,10 @@ fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let dtype = n.dtype(x)?;
     let value = match value {
-        Some(v) => n.number(v, dtype)?,
+        Some(v) => n.scalar_as(v, dtype)?,
         None => {
             let v = n.tensor(2)?;
-            n.scalar_of(v)?
+            n.to_scalar(v)?
         }
     };
     let mut y = x;
@@ -91,7 +91,7 @@ fn known_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>, P
     let Some(pads) = pads else { return Ok(None) };
     let axes = match n.const_ints(3) {
         Some(axes) => axes.iter().map(|&a| n.axis(a, rank)).collect::<Result<Vec<_>, _>>()?,
-        None if n.has(3) => return Ok(None),
+        None if n.has_input(3) => return Ok(None),
         None => (0..rank).collect(),
     };
     if pads.len() != 2 * axes.len() {
@@ -167,8 +167,8 @@ fn cuts(n: &mut Node<'_, '_>, before: Sym, behind: Sym, size: Sym) -> Result<(),
 /// The symbolic cropping and padding of each axis.
 fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, Problem> {
     let zero = n.func().syms.int(0);
-    if !n.has(3)
-        && let Some(t) = n.syms(1)
+    if !n.has_input(3)
+        && let Some(t) = n.symbolic(1)
         && t.elems.len() == 2 * rank
         && t.elems.iter().all(|&e| pliant_ops::prove::at_most(n.func(), zero, e) == Some(true))
     {
@@ -179,16 +179,16 @@ fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, Proble
         return Ok((0..rank).map(change).collect());
     }
     let pads = match n.attrs().ints("pads")? {
-        Some(pads) => n.ints(pads)?,
+        Some(pads) => n.int_vector(pads)?,
         None => n.tensor(1)?,
     };
     let mut pads = n.cast(pads, DType::Int64)?;
     let [count] = n.dims(pads)?[..] else {
         return Err(Problem::invalid("'pads' must be a vector"));
     };
-    let axes = n.optional(3)?;
+    let axes = n.optional_tensor(3)?;
     let named = match axes {
-        Some(axes) => *n.dims_from(axes, 1)?.first().unwrap_or(&zero),
+        Some(axes) => *n.dims_with_min_rank(axes, 1)?.first().unwrap_or(&zero),
         None => n.func().syms.int(rank as i64),
     };
     let want = n.func().syms.add(named, named);
@@ -203,17 +203,18 @@ fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, Proble
         // Scatter into zeros for the other axes.
         let size = n.func().syms.int(rank as i64);
         n.axes_mask(axes, size)?;
-        let axes = n.counted_from_start(axes, size)?;
+        let axes = n.normalize_axes(axes, size)?;
         let behind = n.scalar(rank as i64)?;
         let behind = n.op("relax.add", &[axes, behind])?;
         let places = n.concat(&[axes, behind], 0)?;
-        let none = n.ints(&vec![0; 2 * rank])?;
+        let none = n.int_vector(&vec![0; 2 * rank])?;
         pads = n.op_with("relax.scatter_elements", &[none, places, pads], ints_attr("axis", 0))?;
     }
     let none = n.scalar(0i64)?;
     let grow = n.op("relax.maximum", &[pads, none])?;
     let cut = n.op("relax.subtract", &[grow, pads])?;
-    let (grow, cut) = (n.symbols_of(grow, 2 * rank)?, n.symbols_of(cut, 2 * rank)?);
+    let (grow, cut) =
+        (n.elements_as_symbols(grow, 2 * rank)?, n.elements_as_symbols(cut, 2 * rank)?);
     let named = match n.const_ints(3) {
         Some(axes) => axes.iter().map(|&a| n.axis(a, rank)).collect::<Result<Vec<_>, _>>()?,
         None => (0..rank).collect(),
@@ -263,8 +264,8 @@ fn places(n: &mut Node<'_, '_>, x: Expr, axis: usize, grow: (Sym, Sym), mode: &s
     let whole = syms.add(longer, grow.1);
     let one = syms.int(1);
     let last = syms.sub(size, one);
-    let (zero, before) = (n.scalar(0i64)?, n.size(grow.0)?);
-    let (size, last) = (n.size(size)?, n.size(last)?);
+    let (zero, before) = (n.scalar(0i64)?, n.size_scalar(grow.0)?);
+    let (size, last) = (n.size_scalar(size)?, n.size_scalar(last)?);
     let at = n.iota(whole)?;
     let at = n.op("relax.subtract", &[at, before])?;
     match mode {
@@ -297,7 +298,7 @@ fn center_crop_pad(n: &mut Node<'_, '_>) -> ConvertResult {
     if sizes.len() != axes.len() {
         return Err(Problem::invalid("'shape' must have a number for each axis"));
     }
-    let value = n.number(0.0, dtype)?;
+    let value = n.scalar_as(0.0, dtype)?;
     let mut y = x;
     for (&axis, want) in axes.iter().zip(sizes) {
         let syms = &mut n.func().syms;

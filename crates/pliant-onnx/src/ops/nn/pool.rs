@@ -67,7 +67,7 @@ fn places_of_maxima(
     let columns_first = n.attrs().int("storage_order")?.unwrap_or(0) != 0;
     let (dims, out, dtype) = (n.dims(x)?, n.dims(y)?, n.dtype(x)?);
     let (rank, axes) = (dims.len(), window.kernel.len());
-    let least = n.number(least, dtype)?;
+    let least = n.scalar_as(least, dtype)?;
     let of_nan = if dtype.is_float() { Some(n.op("relax.isnan", &[y])?) } else { None };
     // Pad the end of each axis as far as the last windows require.
     let mut wide = padded;
@@ -104,13 +104,13 @@ fn places_of_maxima(
             if columns_first { (0..axes).rev().collect() } else { (0..axes).collect() };
         for k in order {
             let own = n.iota(out[k + 2])?;
-            let own = n.along(own, k + 2, rank)?;
+            let own = n.reshape_along(own, k + 2, rank)?;
             let offset = n.func().syms.int(offset[k]);
             let shift = n.func().syms.sub(offset, window.before[k]);
-            let (step, shift) = (n.scalar(window.strides[k])?, n.size(shift)?);
+            let (step, shift) = (n.scalar(window.strides[k])?, n.size_scalar(shift)?);
             let own = n.op("relax.multiply", &[own, step])?;
             let own = n.op("relax.add", &[own, shift])?;
-            let size = n.size(dims[k + 2])?;
+            let size = n.size_scalar(dims[k + 2])?;
             // Padding has the least value of the type, and is not a position of the input.
             let zero = n.scalar(0i64)?;
             for inside in
@@ -127,7 +127,7 @@ fn places_of_maxima(
     let planes = n.func().syms.mul(dims[0], dims[1]);
     let area = n.func().syms.product(dims[2..].iter().copied());
     let planes = n.iota(planes)?;
-    let area = n.size(area)?;
+    let area = n.size_scalar(area)?;
     let planes = n.op("relax.multiply", &[planes, area])?;
     let mut shape = vec![n.func().syms.int(1); rank];
     (shape[0], shape[1]) = (dims[0], dims[1]);
@@ -182,7 +182,7 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
     let total = n.func().syms.product(inner.iter().copied());
     let count = n.func().syms.product(dims.iter().copied());
     let (x, indices) = (n.reshape(x, &[count])?, n.reshape(indices, &[count])?);
-    let zero = n.number(0.0, dtype)?;
+    let zero = n.scalar_as(0.0, dtype)?;
     let empty = n.full(&[total], zero)?;
     let y = n.op_with(
         "relax.scatter_elements",
@@ -190,7 +190,7 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
         crate::node::ints_attr("axis", 0),
     )?;
     let mut y = n.reshape(y, &inner)?;
-    if n.has(2) {
+    if n.has_input(2) {
         let none = n.func().syms.int(0);
         let wanted = n.sizes_input(2, Some(dims.len()))?;
         if wanted.len() != dims.len() {
@@ -241,7 +241,7 @@ fn lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let kernel = kernel(n)?;
     let name = named("avg_pool", kernel.len())?;
     let x = n.tensor(0)?;
-    let y = n.in_wide(x, |n, x| norm_of_windows(n, &name, x, (kernel, p, ceil)))?;
+    let y = n.in_wide_float(x, |n, x| norm_of_windows(n, &name, x, (kernel, p, ceil)))?;
     Ok(vec![y.into()])
 }
 
@@ -254,8 +254,11 @@ fn norm_of_windows(
     let dtype = n.dtype(x)?;
     let (window, x) = Window::read(n, x, kernel, 0.0)?;
     let count = window.kernel.iter().map(|&size| size as f64).product::<f64>();
-    let [power, root, count] =
-        [n.number(p as f64, dtype)?, n.number(1.0 / p as f64, dtype)?, n.number(count, dtype)?];
+    let [power, root, count] = [
+        n.scalar_as(p as f64, dtype)?,
+        n.scalar_as(1.0 / p as f64, dtype)?,
+        n.scalar_as(count, dtype)?,
+    ];
     let y = n.op("relax.abs", &[x])?;
     let y = n.op("relax.power", &[y, power])?;
     let y = if ceil {
@@ -272,7 +275,7 @@ fn norm_of_windows(
 fn whole_windows(n: &mut Node<'_, '_>, name: &str, x: Expr, window: &Window) -> ExprResult {
     let rounded_up = n.op_with(name, &[x], window.pool_attrs(true, true))?;
     let (out, dtype) = (n.dims(rounded_up)?, n.dtype(x)?);
-    let zero = n.number(0.0, dtype)?;
+    let zero = n.scalar_as(0.0, dtype)?;
     let axes = window.kernel.len();
     let mut wide = x;
     for k in 0..axes {
@@ -294,9 +297,9 @@ fn global_lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let p = norm(n)?;
     let x = n.tensor(0)?;
     let rank = n.rank(x)? as i64;
-    let y = n.in_wide(x, |n, x| {
+    let y = n.in_wide_float(x, |n, x| {
         let dtype = n.dtype(x)?;
-        let (power, root) = (n.number(p as f64, dtype)?, n.number(1.0 / p as f64, dtype)?);
+        let (power, root) = (n.scalar_as(p as f64, dtype)?, n.scalar_as(1.0 / p as f64, dtype)?);
         let y = n.op("relax.abs", &[x])?;
         let y = n.op("relax.power", &[y, power])?;
         let attrs = Attrs::default()

@@ -15,13 +15,13 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 fn layer(n: &mut Node<'_, '_>, op: &str, operands: usize, flag: Option<&str>) -> ConvertResult {
-    let given = (0..operands).rev().find(|&i| n.has(i)).map_or(0, |i| i + 1);
+    let given = (0..operands).rev().find(|&i| n.has_input(i)).map_or(0, |i| i + 1);
     if given < 3 {
         return Err(Problem::invalid("it needs an input and two weights"));
     }
-    let args: Vec<Expr> = (0..given).map(|i| n.operand(i)).collect::<Result<_, _>>()?;
+    let args: Vec<Expr> = (0..given).map(|i| n.tensor_or_null(i)).collect::<Result<_, _>>()?;
     if let Some(hidden) = n.attrs().int("hidden_size")? {
-        let (weights, hidden) = (n.dims_from(args[2], 3)?, n.func().syms.int(hidden));
+        let (weights, hidden) = (n.dims_with_min_rank(args[2], 3)?, n.func().syms.int(hidden));
         let text = "attribute 'hidden_size' is {}, but its recurrent weights are for {}";
         n.require_equal(hidden, weights[2], text)?;
     }
@@ -47,7 +47,7 @@ fn layer(n: &mut Node<'_, '_>, op: &str, operands: usize, flag: Option<&str>) ->
     }
     let all = n.op_with(op, &args, attrs)?;
     let count = if op == "relax.nn.lstm" { 3 } else { 2 };
-    Ok(n.fields(all, count).into_iter().map(Value::from).collect())
+    Ok(n.tuple_fields(all, count).into_iter().map(Value::from).collect())
 }
 
 fn direction<'a>(n: &Node<'_, '_>) -> Result<&'a str, Problem> {

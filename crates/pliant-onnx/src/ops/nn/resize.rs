@@ -71,7 +71,7 @@ impl AxisResize {
 impl Scale {
     fn value(self, n: &mut Node<'_, '_>, from: Sym, to: Sym) -> ExprResult {
         match self {
-            Scale::Known(v) => n.number(v, DType::Float64),
+            Scale::Known(v) => n.scalar_as(v, DType::Float64),
             Scale::NonConstant(e) => Ok(e),
             Scale::SizeRatio => {
                 let (from, to) = (float_size(n, from)?, float_size(n, to)?);
@@ -82,7 +82,7 @@ impl Scale {
 }
 
 fn float_size(n: &mut Node<'_, '_>, size: Sym) -> ExprResult {
-    let size = n.size(size)?;
+    let size = n.size_scalar(size)?;
     n.cast(size, DType::Float64)
 }
 
@@ -118,7 +118,7 @@ fn resize(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::invalid(format!("'axes' names axis {} twice", twice.1)));
     }
     let policy = n.attrs().choice("keep_aspect_ratio_policy", &POLICIES)?;
-    let by_size = !old && n.has(3) && n.const_ints(3).is_none_or(|s| !s.is_empty());
+    let by_size = !old && n.has_input(3) && n.const_ints(3).is_none_or(|s| !s.is_empty());
     let mut list = if by_size {
         by_sizes(n, &dims, &axes, policy)?
     } else {
@@ -128,7 +128,7 @@ fn resize(n: &mut Node<'_, '_>) -> ConvertResult {
         let roi = n.tensor(1)?;
         let roi = n.cast(roi, DType::Float64)?;
         for (k, axis) in list.iter_mut().enumerate() {
-            axis.region = Some((n.element(roi, k)?, n.element(roi, k + axes.len())?));
+            axis.region = Some((n.vector_element(roi, k)?, n.vector_element(roi, k + axes.len())?));
         }
     }
     Ok(vec![resized(n, x, &spec, &list)?.into()])
@@ -191,7 +191,7 @@ fn by_sizes(
     }
     let common = common.ok_or_else(|| Problem::invalid("it resizes no axes"))?;
     for axis in &mut list {
-        let half = n.number(0.5, DType::Float64)?;
+        let half = n.scalar_as(0.5, DType::Float64)?;
         let size = float_size(n, axis.from)?;
         let size = n.op("relax.multiply", &[size, common])?;
         let size = n.op("relax.add", &[size, half])?;
@@ -207,7 +207,7 @@ fn rounded_down(n: &mut Node<'_, '_>, size: Expr) -> Result<Sym, Problem> {
     let size = n.cast(size, DType::Int64)?;
     let one = n.func().syms.int(1);
     let size = n.reshape(size, &[one])?;
-    Ok(n.symbols_of(size, 1)?[0])
+    Ok(n.elements_as_symbols(size, 1)?[0])
 }
 
 fn by_scales(
@@ -233,13 +233,13 @@ fn by_scales(
         };
         n.require_equal(given, wanted, "'scales' has {} numbers for {} axes")?;
         let (zero, end) =
-            (n.number(0.0, DType::Float64)?, n.number(f64::INFINITY, DType::Float64)?);
+            (n.scalar_as(0.0, DType::Float64)?, n.scalar_as(f64::INFINITY, DType::Float64)?);
         let (above, below) =
             (n.op("relax.greater", &[scales, zero])?, n.op("relax.less", &[scales, end])?);
         let positive = n.op("relax.logical_and", &[above, below])?;
         n.require(positive, "its scales must be positive, but are {}", &[scales])?;
         for (k, &axis) in axes.iter().enumerate() {
-            let scale = n.element(scales, k)?;
+            let scale = n.vector_element(scales, k)?;
             let to = run_size(n, dims[axis], scale)?;
             list.push(AxisResize {
                 axis,
@@ -281,19 +281,19 @@ fn by_quotients(
     if scales.over.elems.len() != axes.len() {
         return Err(Problem::invalid(format!("'scales' must have {} numbers", axes.len())));
     }
-    let given = n.tensor_of_ratios(scales)?;
+    let given = n.rational_to_tensor(scales)?;
     let given = n.cast(given, DType::Float64)?;
     let zero = n.func().syms.int(0);
     let mut list = Vec::with_capacity(axes.len());
     for (k, (&axis, (over, under))) in axes.iter().zip(scales.elems()).enumerate() {
         let from = dims[axis];
-        let (to, scale) = match RationalTensor::number(n.func(), (over, under)) {
+        let (to, scale) = match RationalTensor::constant_quotient(n.func(), (over, under)) {
             Some(scale) if scale > 0.0 => (scaled_size(n, from, scale)?, Scale::Known(scale)),
             Some(scale) => {
                 return Err(Problem::invalid(format!("the scale {scale} is not positive")));
             }
             None => {
-                let scale = n.element(given, k)?;
+                let scale = n.vector_element(given, k)?;
                 n.require_at_most(zero, over, "its scales must be at least {}, but one is of {}")?;
                 let to = if under == from { over } else { run_size(n, from, scale)? };
                 (to, Scale::NonConstant(scale))
@@ -306,7 +306,7 @@ fn by_quotients(
 
 /// A size times a non-constant scale. Both are float32, and so is the product, as in ONNX Runtime.
 fn run_size(n: &mut Node<'_, '_>, from: Sym, scale: Expr) -> Result<Sym, Problem> {
-    let (from, scale) = (n.size(from)?, n.cast(scale, DType::Float32)?);
+    let (from, scale) = (n.size_scalar(from)?, n.cast(scale, DType::Float32)?);
     let from = n.cast(from, DType::Float32)?;
     let size = n.op("relax.multiply", &[from, scale])?;
     rounded_down(n, size)
@@ -324,7 +324,7 @@ fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Probl
         let product = syms.mul(size, above);
         return Ok(syms.floordiv(product, below));
     }
-    let scale = n.number(scale, DType::Float32)?;
+    let scale = n.scalar_as(scale, DType::Float32)?;
     run_size(n, size, scale)
 }
 
@@ -353,7 +353,7 @@ fn image_or_axes(
     let mut dims = n.dims(x)?;
     let mut same: Option<Expr> = None;
     for axis in others {
-        let (from, to) = (n.size(axis.from)?, n.size(axis.to)?);
+        let (from, to) = (n.size_scalar(axis.from)?, n.size_scalar(axis.to)?);
         let equal = n.op("relax.equal", &[from, to])?;
         same = Some(match same {
             None => equal,
@@ -365,7 +365,7 @@ fn image_or_axes(
         dims[axis.axis] = axis.to;
     }
     let dims: Vec<Option<Sym>> = dims.into_iter().map(Some).collect();
-    let y = n.choose(same, |n| image(n, x, spec, spatial), |n| by_axes(n, x, spec, list))?;
+    let y = n.if_else(same, |n| image(n, x, spec, spatial), |n| by_axes(n, x, spec, list))?;
     n.with_dims(y, &dims)
 }
 
@@ -394,7 +394,7 @@ fn by_axes(n: &mut Node<'_, '_>, x: Expr, spec: &ResizeAttrs, list: &[AxisResize
         };
         if crops {
             let outside = outside(n, at, axis.from)?;
-            let outside = n.along(outside, axis.axis, rank)?;
+            let outside = n.reshape_along(outside, axis.axis, rank)?;
             beyond = Some(match beyond {
                 None => outside,
                 Some(before) => n.op("relax.logical_or", &[before, outside])?,
@@ -403,7 +403,7 @@ fn by_axes(n: &mut Node<'_, '_>, x: Expr, spec: &ResizeAttrs, list: &[AxisResize
     }
     let mut y = n.cast(y, dtype)?;
     if let Some(beyond) = beyond {
-        let value = n.number(spec.outside, dtype)?;
+        let value = n.scalar_as(spec.outside, dtype)?;
         y = n.op("relax.where", &[beyond, value, y])?;
     }
     Ok(y)
@@ -476,7 +476,7 @@ fn image(n: &mut Node<'_, '_>, x: Expr, spec: &ResizeAttrs, list: &[AxisResize])
 fn places(n: &mut Node<'_, '_>, spec: &ResizeAttrs, axis: &AxisResize) -> ExprResult {
     let at = n.iota(axis.to)?;
     let at = n.cast(at, DType::Float64)?;
-    let [zero, half, one, two] = [0.0, 0.5, 1.0, 2.0].map(|v| n.number(v, DType::Float64));
+    let [zero, half, one, two] = [0.0, 0.5, 1.0, 2.0].map(|v| n.scalar_as(v, DType::Float64));
     let (zero, half, one, two) = (zero?, half?, one?, two?);
     let scale = axis.scale.value(n, axis.from, axis.to)?;
     let from = float_size(n, axis.from)?;
@@ -539,7 +539,7 @@ fn places(n: &mut Node<'_, '_>, spec: &ResizeAttrs, axis: &AxisResize) -> ExprRe
 }
 
 fn nearest(n: &mut Node<'_, '_>, spec: &ResizeAttrs, at: Expr) -> ExprResult {
-    let half = n.number(0.5, DType::Float64)?;
+    let half = n.scalar_as(0.5, DType::Float64)?;
     let near = match spec.nearest {
         "floor" => n.op("relax.floor", &[at])?,
         "ceil" => n.op("relax.ceil", &[at])?,
@@ -559,7 +559,7 @@ fn nearest(n: &mut Node<'_, '_>, spec: &ResizeAttrs, at: Expr) -> ExprResult {
 fn clamped(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
-    let (zero, last) = (n.scalar(0i64)?, n.size(last)?);
+    let (zero, last) = (n.scalar(0i64)?, n.size_scalar(last)?);
     let at = n.op("relax.maximum", &[at, zero])?;
     n.op("relax.minimum", &[at, last])
 }
@@ -569,14 +569,14 @@ fn outside(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
     let last = float_size(n, last)?;
-    let zero = n.number(0.0, DType::Float64)?;
+    let zero = n.scalar_as(0.0, DType::Float64)?;
     let (low, high) = (n.op("relax.less", &[at, zero])?, n.op("relax.greater", &[at, last])?);
     n.op("relax.logical_or", &[low, high])
 }
 
 /// The weight of an element at a distance, in float64.
 fn weight(n: &mut Node<'_, '_>, spec: &ResizeAttrs, distance: Expr) -> ExprResult {
-    let mut number = |v: f64| n.number(v, DType::Float64);
+    let mut number = |v: f64| n.scalar_as(v, DType::Float64);
     let (zero, one, two) = (number(0.0)?, number(1.0)?, number(2.0)?);
     let a = spec.cubic;
     let coefficients = [a + 2.0, -(a + 3.0), a, -5.0 * a, 8.0 * a, -4.0 * a].map(&mut number);
@@ -607,10 +607,10 @@ fn weight(n: &mut Node<'_, '_>, spec: &ResizeAttrs, distance: Expr) -> ExprResul
 
 /// Sets the weights of indices outside of the axis to zero.
 fn inside_only(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym) -> ExprResult {
-    let (none, size) = (n.scalar(0i64)?, n.size(size)?);
+    let (none, size) = (n.scalar(0i64)?, n.size_scalar(size)?);
     let (low, high) = (n.op("relax.greater_equal", &[at, none])?, n.op("relax.less", &[at, size])?);
     let inside = n.op("relax.logical_and", &[low, high])?;
-    let zero = n.number(0.0, DType::Float64)?;
+    let zero = n.scalar_as(0.0, DType::Float64)?;
     n.op("relax.where", &[inside, weights, zero])
 }
 
@@ -628,7 +628,7 @@ fn interpolated(
     let mut parts = Vec::with_capacity(taps.len());
     let mut sum: Option<Expr> = None;
     for &tap in taps {
-        let offset = n.number(tap as f64, DType::Float64)?;
+        let offset = n.scalar_as(tap as f64, DType::Float64)?;
         let place = n.op("relax.add", &[floor, offset])?;
         let distance = n.op("relax.subtract", &[place, at])?;
         let mut share = weight(n, spec, distance)?;
@@ -648,7 +648,7 @@ fn interpolated(
             share = n.op("relax.divide", &[share, sum])?;
         }
         let share = n.cast(share, dtype)?;
-        let share = n.along(share, axis.axis, rank)?;
+        let share = n.reshape_along(share, axis.axis, rank)?;
         let part = n.take(x, place, axis.axis)?;
         let part = n.op("relax.multiply", &[part, share])?;
         y = Some(match y {
@@ -670,13 +670,13 @@ fn smoothed(
 ) -> ExprResult {
     let (dtype, rank) = (n.dtype(x)?, n.rank(x)?);
     let scale = axis.scale.value(n, axis.from, axis.to)?;
-    let one = n.number(1.0, DType::Float64)?;
+    let one = n.scalar_as(1.0, DType::Float64)?;
     let scale = n.op("relax.minimum", &[scale, one])?;
     // The number of elements beyond the edge that a filter covers. They have the value of the edge.
     let reach = if spec.exclude {
         n.func().syms.int(0)
     } else {
-        let width = n.number(if spec.mode == "linear" { 2.0 } else { 3.0 }, DType::Float64)?;
+        let width = n.scalar_as(if spec.mode == "linear" { 2.0 } else { 3.0 }, DType::Float64)?;
         let reach = n.op("relax.divide", &[width, scale])?;
         rounded_down(n, reach)?
     };
@@ -686,10 +686,10 @@ fn smoothed(
         syms.add(longer, reach)
     };
     let elements = n.iota(whole)?;
-    let reach = n.size(reach)?;
+    let reach = n.size_scalar(reach)?;
     let elements = n.op("relax.subtract", &[elements, reach])?;
     let columns = n.cast(elements, DType::Float64)?;
-    let (columns, rows) = (n.along(columns, 1, 2)?, n.along(at, 0, 2)?);
+    let (columns, rows) = (n.reshape_along(columns, 1, 2)?, n.reshape_along(at, 0, 2)?);
     let distance = n.op("relax.subtract", &[columns, rows])?;
     let distance = n.op("relax.multiply", &[distance, scale])?;
     let weights = weight(n, spec, distance)?;

@@ -71,7 +71,7 @@ impl Window {
     /// Pads such that the output size is the input size over the stride, rounded up.
     fn same(&mut self, n: &mut Node<'_, '_>, x: Expr, lower: bool, fill: f64) -> ExprResult {
         let axes = self.kernel.len();
-        let dims = n.dims_from(x, axes + 2)?;
+        let dims = n.dims_with_min_rank(x, axes + 2)?;
         let mut around = Vec::with_capacity(axes);
         for k in 0..axes {
             let total = self.same_total(n, dims[k + 2], k);
@@ -89,7 +89,7 @@ impl Window {
             return Ok(x);
         }
         let dtype = n.dtype(x)?;
-        let value = n.number(fill, dtype)?;
+        let value = n.scalar_as(fill, dtype)?;
         let mut y = x;
         for (k, around) in around.into_iter().enumerate() {
             y = surround(n, y, k + 2, around, value)?;
