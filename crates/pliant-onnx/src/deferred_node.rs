@@ -18,7 +18,7 @@ use pliant_tensor::Tensor;
 use prost::Message;
 
 use crate::error::Problem;
-use crate::graph::import_alone;
+use crate::graph::import_single_node;
 use crate::limits::Limits;
 use crate::model::Model;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};
@@ -48,7 +48,7 @@ impl Specialization {
         [Specialization::Ranks, Specialization::Parameters, Specialization::All];
 
     /// Whether the sizes and values of operand `i` are specialised.
-    fn is_exact(self, i: usize) -> bool {
+    fn fixes_sizes(self, i: usize) -> bool {
         match self {
             Specialization::Ranks => false,
             Specialization::Parameters => i > 0,
@@ -67,17 +67,17 @@ pub struct OperandSpec {
 }
 
 impl OperandSpec {
-    /// The properties of operand `i` for the given depth.
-    pub fn of(value: &Tensor, i: usize, depth: Specialization) -> OperandSpec {
-        let (dtype, exact) = (value.dtype(), depth.is_exact(i));
-        let few = exact && is_plain_int(dtype) && value.numel() <= MAX_SPECIALIZED_VALUES;
-        let dims = value.shape().iter().map(|&d| exact.then_some(d)).collect();
+    /// The properties of operand `i` for the given specialization.
+    pub fn of(value: &Tensor, i: usize, specialization: Specialization) -> OperandSpec {
+        let (dtype, fixed) = (value.dtype(), specialization.fixes_sizes(i));
+        let few = fixed && is_plain_int(dtype) && value.numel() <= MAX_SPECIALIZED_VALUES;
+        let dims = value.shape().iter().map(|&d| fixed.then_some(d)).collect();
         let values = if few { value.to_i64_vec().ok() } else { None };
         OperandSpec { dtype, dims, values }
     }
 
     /// Whether the node is specialised for the operand's values.
-    pub fn is_value(&self) -> bool {
+    pub fn has_values(&self) -> bool {
         self.values.is_some()
     }
 }
@@ -124,7 +124,7 @@ impl DeferredNode {
     /// The reason why the node cannot be imported.
     pub fn import(&self, operands: &[OperandSpec]) -> Result<IRModule, Problem> {
         let model = self.model(operands)?;
-        match import_alone(&model) {
+        match import_single_node(&model) {
             Ok(imported) => Ok(imported.module),
             Err(e) => Err(e.problems.into_iter().next().unwrap_or_else(|| Problem::invalid(""))),
         }
@@ -145,8 +145,8 @@ impl DeferredNode {
                 graph.initializer.push(TensorProto {
                     name: info.name.take(),
                     dims,
-                    data_type: Some(tensor::code(operand.dtype) as i32),
-                    raw_data: Some(bytes_of(values, operand.dtype).into()),
+                    data_type: Some(tensor::data_type(operand.dtype) as i32),
+                    raw_data: Some(encode_ints(values, operand.dtype).into()),
                     ..TensorProto::default()
                 });
                 continue;
@@ -155,13 +155,13 @@ impl DeferredNode {
                 value: d.map(dimension::Value::DimValue),
                 ..Dimension::default()
             };
-            let own = shape_of(&info).filter(|s| s.dim.len() == operand.dims.len());
+            let own = declared_shape(&info).filter(|s| s.dim.len() == operand.dims.len());
             let dims = operand.dims.iter().enumerate().map(|(axis, d)| {
                 let known = own.and_then(|s| s.dim[axis].value.clone());
                 Dimension { value: known.or(dim(d).value), ..Dimension::default() }
             });
             let shape = TensorShapeProto { dim: dims.collect() };
-            let elem_type = Some(tensor::code(operand.dtype) as i32);
+            let elem_type = Some(tensor::data_type(operand.dtype) as i32);
             let value = Some(TypeValue::TensorType(TensorType { elem_type, shape: Some(shape) }));
             info.r#type = Some(TypeProto { value, ..TypeProto::default() });
             graph.input.push(info);
@@ -171,7 +171,7 @@ impl DeferredNode {
 }
 
 /// Encodes integers as the bytes of a tensor.
-fn bytes_of(values: &[i64], dtype: DType) -> Vec<u8> {
+fn encode_ints(values: &[i64], dtype: DType) -> Vec<u8> {
     match dtype {
         DType::Bool => values.iter().map(|&v| u8::from(v != 0)).collect(),
         DType::Int32 => values.iter().flat_map(|&v| (v as i32).to_le_bytes()).collect(),
@@ -179,7 +179,7 @@ fn bytes_of(values: &[i64], dtype: DType) -> Vec<u8> {
     }
 }
 
-fn shape_of(info: &ValueInfoProto) -> Option<&TensorShapeProto> {
+fn declared_shape(info: &ValueInfoProto) -> Option<&TensorShapeProto> {
     match info.r#type.as_ref()?.value.as_ref()? {
         TypeValue::TensorType(tensor) => tensor.shape.as_ref(),
         _ => None,
@@ -187,12 +187,12 @@ fn shape_of(info: &ValueInfoProto) -> Option<&TensorShapeProto> {
 }
 
 /// Encodes a constant as an initializer.
-pub(crate) fn initializer(name: &str, tensor: &Tensor) -> Option<TensorProto> {
+pub(crate) fn constant_initializer(name: &str, tensor: &Tensor) -> Option<TensorProto> {
     let raw = tensor.to_contiguous().ok()?;
     Some(TensorProto {
         name: Some(name.into()),
         dims: raw.shape().to_vec(),
-        data_type: Some(tensor::code(raw.dtype()) as i32),
+        data_type: Some(tensor::data_type(raw.dtype()) as i32),
         raw_data: Some(bytes::Bytes::copy_from_slice(raw.as_bytes().ok()?)),
         ..TensorProto::default()
     })

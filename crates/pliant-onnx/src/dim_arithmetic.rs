@@ -7,14 +7,16 @@ use rustc_hash::FxHashSet;
 /// has no value, or if the text is not arithmetic or has no integer value. `size` is called for all
 /// names.
 pub fn evaluate_dim(text: &str, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
-    evaluate(&DimParser::read(text)?, size)
+    evaluate(&DimParser::parse(text)?, size)
 }
 
 fn evaluate(tree: &DimExpr, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
     let (op, a, b) = match tree {
         DimExpr::Int(v) => return Some(*v),
         DimExpr::Name(name) => return size(name),
-        DimExpr::Op(op, sides) => (*op, evaluate(&sides.0, size), evaluate(&sides.1, size)),
+        DimExpr::Op(op, operands) => {
+            (*op, evaluate(&operands.0, size), evaluate(&operands.1, size))
+        }
     };
     let (a, b) = (a?, b?);
     match op {
@@ -56,19 +58,24 @@ pub(crate) enum DimExpr {
 impl DimExpr {
     /// Appends all occurrences of names that are not in `defined`. Returns whether they only occur
     /// in sums and products.
-    pub fn names(&self, defined: &FxHashSet<String>, open: &mut Vec<String>) -> bool {
+    pub fn undefined_names(
+        &self,
+        defined: &FxHashSet<String>,
+        undefined: &mut Vec<String>,
+    ) -> bool {
         match self {
             DimExpr::Int(_) => true,
             DimExpr::Name(name) => {
                 if !defined.contains(name) {
-                    open.push(name.clone());
+                    undefined.push(name.clone());
                 }
                 true
             }
-            DimExpr::Op(op, sides) => {
-                let before = open.len();
-                let linear = sides.0.names(defined, open) & sides.1.names(defined, open);
-                linear && (open.len() == before || matches!(op, b'+' | b'-' | b'*'))
+            DimExpr::Op(op, operands) => {
+                let before = undefined.len();
+                let linear = operands.0.undefined_names(defined, undefined)
+                    & operands.1.undefined_names(defined, undefined);
+                linear && (undefined.len() == before || matches!(op, b'+' | b'-' | b'*'))
             }
         }
     }
@@ -76,17 +83,17 @@ impl DimExpr {
 
 impl DimExpr {
     /// The number of nodes.
-    fn nodes(&self) -> usize {
+    fn node_count(&self) -> usize {
         match self {
             DimExpr::Int(_) | DimExpr::Name(_) => 1,
-            DimExpr::Op(_, sides) => 1 + sides.0.nodes() + sides.1.nodes(),
+            DimExpr::Op(_, operands) => 1 + operands.0.node_count() + operands.1.node_count(),
         }
     }
 
     /// Maximum number of summands after all products are expanded.
-    fn summands(&self) -> usize {
-        let DimExpr::Op(op, sides) = self else { return 1 };
-        let (a, b) = (sides.0.summands(), sides.1.summands());
+    fn max_summands(&self) -> usize {
+        let DimExpr::Op(op, operands) = self else { return 1 };
+        let (a, b) = (operands.0.max_summands(), operands.1.max_summands());
         match op {
             b'*' => a.saturating_mul(b),
             _ => a.saturating_add(b),
@@ -94,25 +101,31 @@ impl DimExpr {
     }
 
     /// Whether it contains a quotient that may not be an integer.
-    fn parts(&self) -> bool {
+    fn has_division(&self) -> bool {
         match self {
             DimExpr::Int(_) | DimExpr::Name(_) => false,
-            DimExpr::Op(op, sides) => *op == b'/' || sides.0.parts() || sides.1.parts(),
+            DimExpr::Op(op, operands) => {
+                *op == b'/' || operands.0.has_division() || operands.1.has_division()
+            }
         }
     }
 
     /// Whether rounding its only quotient down is equivalent to rounding the whole down, because
     /// only integers are added to the quotient or subtracted from it.
-    fn rounds_as_a_whole(&self) -> bool {
+    fn floors_as_whole(&self) -> bool {
         match self {
-            DimExpr::Op(b'/', sides) => !sides.0.parts() && !sides.1.parts(),
-            DimExpr::Op(b'+', sides) => match (sides.0.parts(), sides.1.parts()) {
-                (true, false) => sides.0.rounds_as_a_whole(),
-                (false, true) => sides.1.rounds_as_a_whole(),
-                (some, _) => !some,
-            },
-            DimExpr::Op(b'-', sides) if !sides.1.parts() => sides.0.rounds_as_a_whole(),
-            tree => !tree.parts(),
+            DimExpr::Op(b'/', operands) => !operands.0.has_division() && !operands.1.has_division(),
+            DimExpr::Op(b'+', operands) => {
+                match (operands.0.has_division(), operands.1.has_division()) {
+                    (true, false) => operands.0.floors_as_whole(),
+                    (false, true) => operands.1.floors_as_whole(),
+                    (some, _) => !some,
+                }
+            }
+            DimExpr::Op(b'-', operands) if !operands.1.has_division() => {
+                operands.0.floors_as_whole()
+            }
+            tree => !tree.has_division(),
         }
     }
 }
@@ -125,25 +138,25 @@ pub(crate) struct DimParser<'a> {
 }
 
 impl<'a> DimParser<'a> {
-    /// Parses the whole text. `None` if it is not arithmetic.
-    pub fn read(text: &'a str) -> Option<DimExpr> {
+    /// Parses the complete text. `None` if it is not arithmetic.
+    pub fn parse(text: &'a str) -> Option<DimExpr> {
         // The depth of a tree is limited by the length of the text; real sizes are shorter.
         if text.len() > 256 {
             return None;
         }
         let mut reader = DimParser { rest: text, depth: 0 };
         let tree = reader.sum()?;
-        reader.skip();
-        let whole = reader.rest.is_empty() && tree.summands() <= MAX_NODES;
-        whole.then_some(tree)
+        reader.skip_whitespace();
+        let complete = reader.rest.is_empty() && tree.max_summands() <= MAX_NODES;
+        complete.then_some(tree)
     }
 
-    fn skip(&mut self) {
+    fn skip_whitespace(&mut self) {
         self.rest = self.rest.trim_start();
     }
 
-    fn take(&mut self, among: &[u8]) -> Option<u8> {
-        self.skip();
+    fn take_char(&mut self, among: &[u8]) -> Option<u8> {
+        self.skip_whitespace();
         let c = *self.rest.as_bytes().first()?;
         if !among.contains(&c) {
             return None;
@@ -158,7 +171,7 @@ impl<'a> DimParser<'a> {
 
     fn sum(&mut self) -> Option<DimExpr> {
         let mut left = self.product()?;
-        while let Some(op) = self.take(b"+-") {
+        while let Some(op) = self.take_char(b"+-") {
             left = DimExpr::Op(op, Box::new((left, self.product()?)));
         }
         Some(left)
@@ -166,7 +179,7 @@ impl<'a> DimParser<'a> {
 
     fn product(&mut self) -> Option<DimExpr> {
         let mut left = self.power()?;
-        while let Some(op) = self.take(b"*/%") {
+        while let Some(op) = self.take_char(b"*/%") {
             let right = self.power()?;
             // Division by 0 is not a size.
             if op != b'*' && matches!(right, DimExpr::Int(0)) {
@@ -179,7 +192,7 @@ impl<'a> DimParser<'a> {
 
     fn power(&mut self) -> Option<DimExpr> {
         let base = self.atom()?;
-        self.skip();
+        self.skip_whitespace();
         let Some(rest) = self.rest.strip_prefix("**").or_else(|| self.rest.strip_prefix('^'))
         else {
             return Some(base);
@@ -187,7 +200,7 @@ impl<'a> DimParser<'a> {
         self.rest = rest;
         let DimExpr::Int(times) = self.atom()? else { return None };
         let times = u32::try_from(times).ok().filter(|t| (1..=MAX_EXPONENT).contains(t))?;
-        if base.nodes().saturating_mul(times as usize) > MAX_NODES {
+        if base.node_count().saturating_mul(times as usize) > MAX_NODES {
             return None;
         }
         let product = |all, _| DimExpr::Op(b'*', Box::new((all, base.clone())));
@@ -196,7 +209,7 @@ impl<'a> DimParser<'a> {
 
     /// Parses the arguments of a function. `None` if the function is unknown.
     fn function(&mut self, name: &str) -> Option<DimExpr> {
-        self.take(b"(")?;
+        self.take_char(b"(")?;
         self.depth += 1;
         if self.depth > 32 {
             return None;
@@ -205,41 +218,41 @@ impl<'a> DimParser<'a> {
         let tree = match (name, first) {
             // Quotients are rounded down by default, but the sum of rounded quotients is not the
             // rounded sum.
-            ("floor", tree) if tree.rounds_as_a_whole() => tree,
-            ("ceil" | "ceiling", DimExpr::Op(b'/', sides))
-                if !sides.0.parts() && !sides.1.parts() =>
+            ("floor", tree) if tree.floors_as_whole() => tree,
+            ("ceil" | "ceiling", DimExpr::Op(b'/', operands))
+                if !operands.0.has_division() && !operands.1.has_division() =>
             {
-                DimExpr::Op(CEIL, sides)
+                DimExpr::Op(CEIL, operands)
             }
-            ("ceil" | "ceiling", tree) if !tree.parts() => tree,
+            ("ceil" | "ceiling", tree) if !tree.has_division() => tree,
             ("max" | "min", first) => {
                 let op = if name == "max" { MAX } else { MIN };
                 let mut tree = first;
-                while self.take(b",").is_some() {
+                while self.take_char(b",").is_some() {
                     tree = DimExpr::Op(op, Box::new((tree, self.sum()?)));
                 }
                 tree
             }
             _ => return None,
         };
-        self.take(b")")?;
+        self.take_char(b")")?;
         self.depth -= 1;
         Some(tree)
     }
 
     fn atom(&mut self) -> Option<DimExpr> {
-        if self.take(b"(").is_some() {
+        if self.take_char(b"(").is_some() {
             self.depth += 1;
             // Deeply nested text is treated as a name.
             if self.depth > 32 {
                 return None;
             }
             let inner = self.sum()?;
-            self.take(b")")?;
+            self.take_char(b")")?;
             self.depth -= 1;
             return Some(inner);
         }
-        self.skip();
+        self.skip_whitespace();
         let word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
         let end = self.rest.find(|c| !word(c)).unwrap_or(self.rest.len());
         let (token, rest) = self.rest.split_at(end);

@@ -22,17 +22,17 @@ use crate::shape_contract::DynamicDim;
 pub(crate) struct DimSymbols {
     by_name: IndexMap<String, Sym>,
     /// The names of symbols in the program, which are unique.
-    printed: FxHashSet<String>,
+    program_names: FxHashSet<String>,
     /// The names of input dims in the file, and their names in the program. Generated names must
     /// differ from these.
-    given: FxHashSet<String>,
-    given_printed: FxHashSet<String>,
+    file_names: FxHashSet<String>,
+    file_program_names: FxHashSet<String>,
     /// Declared divisors of symbols that have not been created yet.
     divisible: IndexMap<String, i64>,
     /// The program names of symbols that represent a quotient of the named size.
-    parts: IndexMap<String, String>,
+    quotients: IndexMap<String, String>,
     /// Arithmetic whose symbols are not defined by any dim.
-    open: FxHashSet<String>,
+    undefined: FxHashSet<String>,
 }
 
 impl DimSymbols {
@@ -41,7 +41,7 @@ impl DimSymbols {
     ///
     /// # Errors
     /// If a dim is negative.
-    pub(crate) fn dims(
+    pub(crate) fn shape_dims(
         &mut self,
         func: &mut Function,
         shape: &TensorShapeProto,
@@ -55,10 +55,10 @@ impl DimSymbols {
                     return Err(Problem::invalid(text));
                 }
                 Some(dimension::Value::DimValue(d)) => func.syms.int(*d),
-                Some(dimension::Value::DimParam(text)) if is_name(text) => {
-                    self.term(func, text.trim())
+                Some(dimension::Value::DimParam(text)) if has_name(text) => {
+                    self.parse_dim(func, text.trim())
                 }
-                _ => self.unnamed(func, owner, axis),
+                _ => self.unnamed_symbol(func, owner, axis),
             });
         }
         Ok(dims)
@@ -68,7 +68,10 @@ impl DimSymbols {
     ///
     /// # Errors
     /// If a divisor is below 1.
-    pub(crate) fn divide(&mut self, divisible: &IndexMap<String, i64>) -> Result<(), Problem> {
+    pub(crate) fn declare_divisors(
+        &mut self,
+        divisible: &IndexMap<String, i64>,
+    ) -> Result<(), Problem> {
         if let Some((name, by)) = divisible.iter().find(|(_, by)| **by < 1) {
             return Err(Problem::invalid(format!("'{name}' cannot be divisible by {by}")));
         }
@@ -78,21 +81,21 @@ impl DimSymbols {
 
     /// Program name of the quotient, name of the size, and divisor for each divisible symbol, as
     /// expected by [`Wholes`].
-    pub(crate) fn wholes(&self) -> Vec<String> {
+    pub(crate) fn divisible_triples(&self) -> Vec<String> {
         let triple = |(name, part): (&String, &String)| {
             [part.clone(), name.clone(), self.divisor(name).to_string()]
         };
-        self.parts.iter().flat_map(triple).collect()
+        self.quotients.iter().flat_map(triple).collect()
     }
 
     /// The text of a term, in which quotients are expressed by the user's symbols.
-    pub(crate) fn whole_text(&self, term: &str) -> String {
-        Wholes::new(&self.wholes()).shown(term)
+    pub(crate) fn display_text(&self, term: &str) -> String {
+        Wholes::new(&self.divisible_triples()).shown(term)
     }
 
     /// The size and the divisor for the quotient with the given program name.
-    pub(crate) fn whole(&self, printed: &str) -> Option<(&str, i64)> {
-        let (name, _) = self.parts.iter().find(|(_, part)| *part == printed)?;
+    pub(crate) fn divisible_size(&self, program_name: &str) -> Option<(&str, i64)> {
+        let (name, _) = self.quotients.iter().find(|(_, part)| *part == program_name)?;
         Some((name, self.divisor(name)))
     }
 
@@ -116,7 +119,7 @@ impl DimSymbols {
     }
 
     /// The problem that a declared divisor refers to a name that no dim has.
-    pub(crate) fn unknown_divisible(&self) -> Option<Problem> {
+    pub(crate) fn undeclared_divisible(&self) -> Option<Problem> {
         let name = self.divisible.keys().find(|name| !self.by_name.contains_key(*name))?;
         let known: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
         let problem =
@@ -125,15 +128,15 @@ impl DimSymbols {
     }
 
     /// The symbol with the given name.
-    pub(crate) fn name(&mut self, func: &mut Function, name: &str) -> Sym {
+    pub(crate) fn symbol(&mut self, func: &mut Function, name: &str) -> Sym {
         if let Some(&sym) = self.by_name.get(name) {
             return sym;
         }
         let by = self.divisor(name);
-        let printed = self.new_printed(name, by);
-        let var = func.fresh_sym(&printed);
+        let program_name = self.new_program_name(name, by);
+        let var = func.fresh_sym(&program_name);
         if by != 1 {
-            self.parts.insert(name.into(), printed);
+            self.quotients.insert(name.into(), program_name);
         }
         let part = func.syms.var(var);
         let by = func.syms.int(by);
@@ -143,54 +146,57 @@ impl DimSymbols {
     }
 
     /// A symbol for a dim without a name. Its name differs from those of all dims.
-    pub(crate) fn unnamed(&mut self, func: &mut Function, owner: &str, axis: usize) -> Sym {
+    pub(crate) fn unnamed_symbol(&mut self, func: &mut Function, owner: &str, axis: usize) -> Sym {
         let mut name = format!("{owner}_{axis}");
-        while self.given.contains(&name) {
+        while self.file_names.contains(&name) {
             name.push('_');
         }
-        self.name(func, &name)
+        self.symbol(func, &name)
     }
 
     /// Creates the program name of a new symbol.
-    fn new_printed(&mut self, name: &str, by: i64) -> String {
-        let made_up = by != 1 || !self.given.contains(name);
-        let mut printed = part_name(name, by);
-        while self.printed.contains(&printed) || made_up && self.given_printed.contains(&printed) {
-            printed.push('_');
+    fn new_program_name(&mut self, name: &str, by: i64) -> String {
+        let is_generated = by != 1 || !self.file_names.contains(name);
+        let mut program_name = quotient_name(name, by);
+        while self.program_names.contains(&program_name)
+            || is_generated && self.file_program_names.contains(&program_name)
+        {
+            program_name.push('_');
         }
-        self.printed.insert(printed.clone());
-        printed
+        self.program_names.insert(program_name.clone());
+        program_name
     }
 
     /// Analyses the texts of all input dims. An equation defines a symbol if it is the only one in
     /// it that is not defined otherwise.
-    pub(crate) fn settle(&mut self, file: &[&str], user: &[&str]) {
+    pub(crate) fn analyze_dims(&mut self, file: &[&str], user: &[&str]) {
         let (mut defined, mut rest) = (FxHashSet::default(), Vec::new());
-        for (&text, of_file) in file.iter().zip(repeat(true)).chain(user.iter().zip(repeat(false)))
+        for (&text, from_file) in
+            file.iter().zip(repeat(true)).chain(user.iter().zip(repeat(false)))
         {
             let mut names = Vec::new();
-            match DimParser::read(text) {
+            match DimParser::parse(text) {
                 Some(DimExpr::Name(name)) => {
                     names.push(name.clone());
                     defined.insert(name);
                 }
                 Some(tree) => {
-                    tree.names(&FxHashSet::default(), &mut names);
+                    tree.undefined_names(&FxHashSet::default(), &mut names);
                     rest.push((text, tree));
                 }
                 None => names.push(text.to_owned()),
             }
             // A user who refers to a reported generated name means that symbol.
-            if of_file {
-                self.given_printed.extend(names.iter().map(|name| identifier(name)));
-                self.given.extend(names);
+            if from_file {
+                self.file_program_names.extend(names.iter().map(|name| identifier(name)));
+                self.file_names.extend(names);
             }
         }
         loop {
             let before = rest.len();
             rest.retain(|(_, tree)| {
                 let mut names = Vec::new();
-                let linear = tree.names(&defined, &mut names);
+                let linear = tree.undefined_names(&defined, &mut names);
                 match names.as_slice() {
                     [] => false,
                     [one] if linear => !defined.insert(one.clone()),
@@ -201,30 +207,30 @@ impl DimSymbols {
                 break;
             }
         }
-        self.open = rest.into_iter().map(|(text, _)| text.to_owned()).collect();
+        self.undefined = rest.into_iter().map(|(text, _)| text.to_owned()).collect();
     }
 
     /// Whether the symbols in a text are undefined.
-    pub(crate) fn is_open(&self, text: &str) -> bool {
-        self.open.contains(text)
+    pub(crate) fn is_undefined(&self, text: &str) -> bool {
+        self.undefined.contains(text)
     }
 
     /// Parses arithmetic over symbols, or a name. Arithmetic over undefined symbols is treated as a
     /// name.
-    pub(crate) fn term(&mut self, func: &mut Function, text: &str) -> Sym {
-        match DimParser::read(text).filter(|_| !self.open.contains(text)) {
-            Some(tree) => self.build(func, &tree),
-            None => self.name(func, text),
+    pub(crate) fn parse_dim(&mut self, func: &mut Function, text: &str) -> Sym {
+        match DimParser::parse(text).filter(|_| !self.undefined.contains(text)) {
+            Some(tree) => self.build_term(func, &tree),
+            None => self.symbol(func, text),
         }
     }
 
-    fn build(&mut self, func: &mut Function, tree: &DimExpr) -> Sym {
+    fn build_term(&mut self, func: &mut Function, tree: &DimExpr) -> Sym {
         let (op, a, b) = match tree {
             DimExpr::Int(v) => return func.syms.int(*v),
-            DimExpr::Name(name) => return self.name(func, name),
+            DimExpr::Name(name) => return self.symbol(func, name),
             DimExpr::Op(op, sides) => {
-                let a = self.build(func, &sides.0);
-                (*op, a, self.build(func, &sides.1))
+                let a = self.build_term(func, &sides.0);
+                (*op, a, self.build_term(func, &sides.1))
             }
         };
         match op {
@@ -241,12 +247,12 @@ impl DimSymbols {
 }
 
 /// Whether the text of a dim is a name. Exporters write `?` for any unknown size.
-pub(crate) fn is_name(text: &str) -> bool {
+pub(crate) fn has_name(text: &str) -> bool {
     text.chars().any(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// The program name of the symbol for `size / by`.
-fn part_name(name: &str, by: i64) -> String {
+fn quotient_name(name: &str, by: i64) -> String {
     match by {
         1 => identifier(name),
         _ => format!("{}_over_{by}", identifier(name)),
@@ -272,7 +278,7 @@ mod tests {
         let mut func = Function::empty();
         let mut symbols = DimSymbols::default();
         let mut text = |t: &str| {
-            let sym = symbols.term(&mut func, t);
+            let sym = symbols.parse_dim(&mut func, t);
             func.syms.display(sym).to_string()
         };
         assert_eq!(text("2*seq"), "seq * 2");
@@ -307,9 +313,9 @@ mod tests {
     fn arithmetic_that_defines_nothing_is_a_name() {
         let mut func = Function::empty();
         let mut symbols = DimSymbols::default();
-        symbols.settle(&["c+d", "a+1", "a+b"], &["e*e", "f//2", "a*b"]);
+        symbols.analyze_dims(&["c+d", "a+1", "a+b"], &["e*e", "f//2", "a*b"]);
         let mut text = |t: &str| {
-            let sym = symbols.term(&mut func, t);
+            let sym = symbols.parse_dim(&mut func, t);
             func.syms.display(sym).to_string()
         };
         assert_eq!(text("a+b"), "a + b");

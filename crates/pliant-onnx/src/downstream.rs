@@ -5,7 +5,7 @@
 use pliant_ir::relax::{TensorShape, TypeData};
 
 use crate::error::Problem;
-use crate::graph::{Importer, operator_name, own_domain, unknown};
+use crate::graph::{Importer, operator_name, own_domain, unknown_operator};
 use crate::node::{Node, label};
 use crate::ops;
 use crate::panic_guard;
@@ -20,15 +20,19 @@ impl Importer<'_> {
     /// Reports the problems of a node that is not converted, as far as they do not depend on its
     /// inputs. Attributes are checked if `inputs` are given and no other problem of the node is
     /// reported. Nested nodes are checked, too.
-    pub(crate) fn told_behind(&mut self, node: &NodeProto, inputs: Option<&[Value]>) {
+    pub(crate) fn check_downstream_node(&mut self, node: &NodeProto, inputs: Option<&[Value]>) {
         let mut found = Vec::new();
         for graph in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
-            self.told_of(&graph.node, &|domain| Some(self.opset_of(domain)), &mut found);
+            self.check_nodes_without_inputs(
+                &graph.node,
+                &|domain| Some(self.opset_of(domain)),
+                &mut found,
+            );
         }
         let key = (own_domain(node.domain()), node.op_type(), node.overload());
-        match self.function(&key) {
-            Some(function) => self.told_inside(function, &mut found),
-            None => found.extend(inputs.and_then(|inputs| self.of_attributes(node, inputs))),
+        match self.model_function(&key) {
+            Some(function) => self.check_function_without_inputs(function, &mut found),
+            None => found.extend(inputs.and_then(|inputs| self.attribute_problem(node, inputs))),
         }
         for problem in found {
             if !self.problems.contains(&problem) {
@@ -37,16 +41,22 @@ impl Importer<'_> {
         }
     }
 
-    fn told_of(&self, nodes: &[NodeProto], opset: OpsetLookup<'_>, found: &mut Vec<Problem>) {
+    fn check_nodes_without_inputs(
+        &self,
+        nodes: &[NodeProto],
+        opset: OpsetLookup<'_>,
+        found: &mut Vec<Problem>,
+    ) {
         for node in nodes {
             let domain = own_domain(node.domain());
-            if let Some(function) = self.function(&(domain, node.op_type(), node.overload())) {
-                self.told_inside(function, found);
+            if let Some(function) = self.model_function(&(domain, node.op_type(), node.overload()))
+            {
+                self.check_function_without_inputs(function, found);
                 continue;
             }
             let known = ops::find(domain, node.op_type()).is_some();
             let outcome = match known || ops::user_ops::find(domain, node.op_type()).is_some() {
-                false => Err(unknown(node)),
+                false => Err(unknown_operator(node)),
                 true if !known => Ok(()),
                 true => {
                     let version = opset(domain).unwrap_or_else(|| schema::newest(domain));
@@ -55,22 +65,22 @@ impl Importer<'_> {
             };
             found.extend(outcome.err().map(|p| p.at(&label(node), &operator_name(node))));
             for graph in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
-                self.told_of(&graph.node, opset, found);
+                self.check_nodes_without_inputs(&graph.node, opset, found);
             }
         }
     }
 
-    fn told_inside(&self, function: &FunctionProto, found: &mut Vec<Problem>) {
+    fn check_function_without_inputs(&self, function: &FunctionProto, found: &mut Vec<Problem>) {
         let opset = |domain: &str| {
             let mut own = function.opset_import.iter();
             own.find(|o| own_domain(o.domain()) == domain).map(|o| o.version())
         };
-        self.told_of(&function.node, &opset, found);
+        self.check_nodes_without_inputs(&function.node, &opset, found);
     }
 
     /// The problem of a node's attributes, found by converting the node for tensors of unknown
     /// types.
-    fn of_attributes(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<Problem> {
+    fn attribute_problem(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<Problem> {
         let domain = own_domain(node.domain());
         let row = ops::find(domain, node.op_type())?;
         // Nested graphs are converted together with their node.
@@ -79,19 +89,19 @@ impl Importer<'_> {
         }
         let opset = self.opset_of(domain);
         let inputs = inputs.iter().map(|v| match v {
-            Value::Failed => self.anything(),
+            Value::Failed => self.unknown_tensor(),
             known => known.clone(),
         });
         let inputs = inputs.collect();
-        let watch = self.watch.clone();
+        let symbol_constraints = self.symbol_constraints.clone();
         let outcome = panic_guard::convert(row, &mut Node::new(self, node, opset, inputs));
-        self.watch = watch;
-        let problem = outcome.err().filter(|problem| problem.of_attribute)?;
+        self.symbol_constraints = symbol_constraints;
+        let problem = outcome.err().filter(|problem| problem.in_attribute)?;
         Some(problem.at(&label(node), &operator_name(node)))
     }
 
     /// A tensor of unknown type.
-    fn anything(&mut self) -> Value {
+    fn unknown_tensor(&mut self) -> Value {
         let func = self.builder.func_mut();
         let ty = func.intern(TypeData::Tensor { shape: TensorShape::Unknown, dtype: None });
         let var = self.builder.param("stand_in", ty);

@@ -30,9 +30,9 @@ pub struct Problem {
     /// How to fix the problem.
     pub help: Option<String>,
     /// Whether the only reason is that something is not known before run time.
-    pub at_run: bool,
+    pub needs_run_time: bool,
     /// Whether an attribute is wrong, independent of the node's inputs.
-    pub of_attribute: bool,
+    pub in_attribute: bool,
 }
 
 impl Problem {
@@ -44,14 +44,14 @@ impl Problem {
             operator: String::new(),
             message: message.into(),
             help: None,
-            at_run: false,
-            of_attribute: false,
+            needs_run_time: false,
+            in_attribute: false,
         }
     }
 
     /// An attribute that is wrong independent of the inputs.
     pub fn attribute(message: impl Into<String>) -> Self {
-        Problem { of_attribute: true, ..Problem::invalid(message) }
+        Problem { in_attribute: true, ..Problem::invalid(message) }
     }
 
     /// An unsupported feature, without a node.
@@ -61,9 +61,9 @@ impl Problem {
 
     /// A property that the conversion requires but that is only known at run time. `what` is the
     /// subject of the sentence.
-    pub fn known_at_run(what: &str) -> Self {
+    pub fn known_only_at_run_time(what: &str) -> Self {
         let message = format!("{what} is known only at run time");
-        Problem { at_run: true, ..Problem::unsupported(message) }
+        Problem { needs_run_time: true, ..Problem::unsupported(message) }
     }
 
     /// A bug in the given part of the importer.

@@ -48,7 +48,7 @@ impl ExternalData {
     }
 
     fn open(&mut self, location: &str) -> Result<File, String> {
-        let path = plain(location)?;
+        let path = relative_path(location)?;
         let Some(folder) = &self.folder else {
             return Err("lies beside the model, but the model came as bytes, without a folder; \
                         compile it by its path"
@@ -62,14 +62,14 @@ impl ExternalData {
             self.handle = Some(fd);
         }
         let handle = self.handle.as_ref().ok_or("has no folder")?;
-        let file = File::from(beneath(handle, &path)?);
-        regular(&file)?;
+        let file = File::from(open_beneath(handle, &path)?);
+        check_regular_file(&file)?;
         Ok(file)
     }
 }
 
 /// The location as a path of plain names.
-fn plain(location: &str) -> Result<PathBuf, String> {
+fn relative_path(location: &str) -> Result<PathBuf, String> {
     let path = Path::new(location);
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -87,30 +87,32 @@ fn plain(location: &str) -> Result<PathBuf, String> {
 }
 
 /// Opens a path of plain names below `folder` without following links.
-fn beneath(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, String> {
+fn open_beneath(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, String> {
     // Opening a device or a pipe must not block. The file type is checked afterwards.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(folder, path, flags, Mode::empty(), resolve) {
         Ok(fd) => Ok(fd),
-        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => walk(folder, path, flags),
-        Err(e) => Err(refusal(e)),
+        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {
+            open_by_component(folder, path, flags)
+        }
+        Err(e) => Err(open_error(e)),
     }
 }
 
 /// Opens the path component by component, for systems and sandboxes without `openat2`.
-fn walk(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, String> {
+fn open_by_component(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, String> {
     let mut at: Option<OwnedFd> = None;
     let mut parts = path.components().peekable();
     while let Some(part) = parts.next() {
         let inner = if parts.peek().is_some() { flags | OFlags::DIRECTORY } else { flags };
         let next = openat(at.as_ref().unwrap_or(folder), part.as_os_str(), inner, Mode::empty());
-        at = Some(next.map_err(refusal)?);
+        at = Some(next.map_err(open_error)?);
     }
     at.ok_or_else(|| "names no file".into())
 }
 
-fn refusal(e: rustix::io::Errno) -> String {
+fn open_error(e: rustix::io::Errno) -> String {
     match e {
         rustix::io::Errno::LOOP => "is a symbolic link, which is not followed".into(),
         rustix::io::Errno::XDEV => "leaves the model's folder".into(),
@@ -121,7 +123,7 @@ fn refusal(e: rustix::io::Errno) -> String {
 
 /// Rejects everything but ordinary files: devices, pipes, folders, and hard links, which may refer
 /// to any file of the disk.
-fn regular(file: &File) -> Result<(), String> {
+fn check_regular_file(file: &File) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt;
     let meta = file.metadata().map_err(|e| format!("cannot be read: {e}"))?;
     if !meta.is_file() {

@@ -9,7 +9,7 @@ use pliant_ir::DType;
 use pliant_ir::relax::{TensorShape, TypeData};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::deferred_node::initializer;
+use crate::deferred_node::constant_initializer;
 use crate::error::Problem;
 use crate::graph::Importer;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};
@@ -38,7 +38,7 @@ pub(crate) struct FailureRecorder<'m> {
 #[derive(Debug)]
 pub(crate) struct FailedNode {
     pub(crate) problem: Problem,
-    pub(crate) alone: Option<ModelProto>,
+    pub(crate) node_model: Option<ModelProto>,
 }
 
 impl<'m> FailureRecorder<'m> {
@@ -55,7 +55,7 @@ impl<'m> FailureRecorder<'m> {
 
 impl Importer<'_> {
     /// Records a failed node. Returns the values of its outputs for the rest of the import.
-    pub(crate) fn record(
+    pub(crate) fn record_failure(
         &mut self,
         node: &NodeProto,
         inputs: &[Value],
@@ -64,32 +64,37 @@ impl Importer<'_> {
         if self.recorder.is_none() {
             return vec![Value::Failed; node.output.len()];
         }
-        let alone = self.alone(node, inputs);
+        let node_model = self.single_node_model(node, inputs);
         let infos: Vec<Option<ValueInfoProto>> = match &mut self.recorder {
             Some(recorder) => {
-                recorder.failures.push(FailedNode { problem: problem.clone(), alone });
+                recorder.failures.push(FailedNode { problem: problem.clone(), node_model });
                 let info = |o: &String| recorder.declared.get(o.as_str()).map(|i| (*i).clone());
                 node.output.iter().map(info).collect()
             }
             None => Vec::new(),
         };
-        infos.iter().map(|info| info.as_ref().map_or(Value::Failed, |i| self.stand_in(i))).collect()
+        infos
+            .iter()
+            .map(|info| info.as_ref().map_or(Value::Failed, |i| self.placeholder(i)))
+            .collect()
     }
 
     /// A value of the declared type, if that is a float type.
-    fn stand_in(&mut self, info: &ValueInfoProto) -> Value {
+    fn placeholder(&mut self, info: &ValueInfoProto) -> Value {
         let Some(TypeValue::TensorType(declared)) =
             info.r#type.as_ref().and_then(|t| t.value.as_ref())
         else {
             return Value::Failed;
         };
-        let Ok(dtype) = tensor::dtype(declared.elem_type()) else { return Value::Failed };
+        let Ok(dtype) = tensor::program_dtype(declared.elem_type()) else { return Value::Failed };
         let Some(shape) = &declared.shape else { return Value::Failed };
         if !dtype.is_float() {
             return Value::Failed;
         }
         let func = self.builder.func_mut();
-        let Ok(dims) = self.symbols.dims(func, shape, info.name()) else { return Value::Failed };
+        let Ok(dims) = self.symbols.shape_dims(func, shape, info.name()) else {
+            return Value::Failed;
+        };
         let ty = func.intern(TypeData::tensor(dims, dtype));
         let var = self.builder.param("stand_in", ty);
         Value::Expr(self.builder.func_mut().var_expr(var))
@@ -97,28 +102,28 @@ impl Importer<'_> {
 
     /// The node as a model. Its inputs become those of the graph, and small constants become
     /// initializers.
-    fn alone(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<ModelProto> {
+    fn single_node_model(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<ModelProto> {
         let mut graph = GraphProto { name: Some("reduced".into()), ..GraphProto::default() };
         let mut seen = FxHashSet::default();
         for (name, value) in node.input.iter().zip(inputs) {
             if seen.insert(name.clone()) {
-                self.describe(name, value, &mut graph)?;
+                self.add_value(name, value, &mut graph)?;
             }
         }
-        for name in captured(&node.attribute) {
+        for name in captured_names(&node.attribute) {
             if seen.insert(name.clone()) {
                 let value = self.lookup(&name)?;
-                self.describe(&name, &value, &mut graph)?;
+                self.add_value(&name, &value, &mut graph)?;
             }
         }
         let named = node.output.iter().filter(|o| !o.is_empty());
-        graph.output = named.map(|o| self.declared_or_open(o)).collect();
+        graph.output = named.map(|o| self.declared_info(o)).collect();
         graph.node = vec![node.clone()];
         let recorder = self.recorder.as_ref()?;
         Some(ModelProto {
             ir_version: recorder.ir_version,
             producer_name: Some("pliant check".into()),
-            opset_import: self.opset_imports(node),
+            opset_import: self.opset_imports_for(node),
             functions: recorder.functions.to_vec(),
             graph: Some(graph),
             ..ModelProto::default()
@@ -126,7 +131,7 @@ impl Importer<'_> {
     }
 
     /// The declaration of a value, or only its name.
-    fn declared_or_open(&self, name: &str) -> ValueInfoProto {
+    fn declared_info(&self, name: &str) -> ValueInfoProto {
         let declared = self.recorder.as_ref().and_then(|r| r.declared.get(name));
         declared.map_or_else(
             || ValueInfoProto { name: Some(name.into()), ..ValueInfoProto::default() },
@@ -135,35 +140,35 @@ impl Importer<'_> {
     }
 
     /// Adds a value to a reduced model; `None` if a file cannot express it.
-    fn describe(&mut self, name: &str, value: &Value, graph: &mut GraphProto) -> Option<()> {
+    fn add_value(&mut self, name: &str, value: &Value, graph: &mut GraphProto) -> Option<()> {
         let constant = match value {
             Value::Absent => return Some(()),
             // A value that does not exist becomes an input with the declared type or one that
             // reproduces the finding.
             Value::Failed => {
-                graph.input.push(self.declared_or_open(name));
+                graph.input.push(self.declared_info(name));
                 return Some(());
             }
             Value::Sequence(_) | Value::Narrow(..) | Value::Object(..) => {
                 return None;
             }
             Value::Const(tensor) => Some(tensor.clone()),
-            Value::Symbolic(syms) => self.known(syms),
+            Value::Symbolic(syms) => self.constant_of(syms),
             Value::Rational(_) | Value::Expr(_) => None,
         };
         let (dims, dtype) = match (value, &constant) {
             (_, Some(tensor)) if tensor.numel() <= MAX_EMBEDDED_ELEMENTS => {
-                graph.initializer.push(initializer(name, tensor)?);
+                graph.initializer.push(constant_initializer(name, tensor)?);
                 return Some(());
             }
-            (_, Some(tensor)) => (Some(sizes(tensor.shape())), tensor.dtype()),
+            (_, Some(tensor)) => (Some(dim_values(tensor.shape())), tensor.dtype()),
             (Value::Symbolic(syms), None) => {
                 let shape: Vec<i64> = syms.shape.iter().map(|&d| d as i64).collect();
-                (Some(sizes(&shape)), syms.dtype)
+                (Some(dim_values(&shape)), syms.dtype)
             }
             (Value::Rational(r), None) => {
-                let shape: Vec<i64> = r.over.shape.iter().map(|&d| d as i64).collect();
-                (Some(sizes(&shape)), r.dtype)
+                let shape: Vec<i64> = r.numerators.shape.iter().map(|&d| d as i64).collect();
+                (Some(dim_values(&shape)), r.dtype)
             }
             (Value::Expr(e), None) => {
                 let func = self.builder.func();
@@ -182,26 +187,26 @@ impl Importer<'_> {
             }
             _ => return None,
         };
-        graph.input.push(input(name, dims, dtype));
+        graph.input.push(value_info(name, dims, dtype));
         Some(())
     }
 
-    fn known(&mut self, syms: &crate::value::SymTensor) -> Option<pliant_tensor::Tensor> {
+    fn constant_of(&mut self, syms: &crate::value::SymTensor) -> Option<pliant_tensor::Tensor> {
         let identity = NodeProto::default();
         let values = vec![Value::Symbolic(syms.clone())];
         crate::node::Node::new(self, &identity, 1, values).constant(0)
     }
 }
 
-fn sizes(shape: &[i64]) -> Vec<dimension::Value> {
+fn dim_values(shape: &[i64]) -> Vec<dimension::Value> {
     shape.iter().map(|&d| dimension::Value::DimValue(d)).collect()
 }
 
 /// An input of a graph.
-fn input(name: &str, dims: Option<Vec<dimension::Value>>, dtype: DType) -> ValueInfoProto {
+fn value_info(name: &str, dims: Option<Vec<dimension::Value>>, dtype: DType) -> ValueInfoProto {
     let dim = |value| Dimension { value: Some(value), ..Dimension::default() };
     let shape = dims.map(|d| TensorShapeProto { dim: d.into_iter().map(dim).collect() });
-    let tensor = TensorType { elem_type: Some(tensor::code(dtype) as i32), shape };
+    let tensor = TensorType { elem_type: Some(tensor::data_type(dtype) as i32), shape };
     let value = Some(TypeValue::TensorType(tensor));
     ValueInfoProto {
         name: Some(name.into()),
@@ -211,13 +216,13 @@ fn input(name: &str, dims: Option<Vec<dimension::Value>>, dtype: DType) -> Value
 }
 
 /// The names that the nested graphs of a node capture.
-pub(crate) fn captured(attributes: &[AttributeProto]) -> Vec<String> {
+pub(crate) fn captured_names(attributes: &[AttributeProto]) -> Vec<String> {
     let mut names = Vec::new();
     for graph in attributes.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
         let mut own: FxHashSet<&str> = graph.input.iter().map(|i| i.name()).collect();
         own.extend(graph.initializer.iter().map(|t| t.name()));
         for node in &graph.node {
-            let inner = captured(&node.attribute);
+            let inner = captured_names(&node.attribute);
             let reads = node.input.iter().chain(&inner).filter(|n| !n.is_empty());
             names.extend(reads.filter(|n| !own.contains(n.as_str())).cloned());
             own.extend(node.output.iter().map(String::as_str));

@@ -42,7 +42,7 @@ use crate::value::Value;
 use crate::value_origins::{Origin, Origins};
 
 pub(crate) use inputs::constant_value;
-pub(crate) use nodes::{operator_name, unknown};
+pub(crate) use nodes::{operator_name, unknown_operator};
 pub use options::{DimSpec, ImportOptions, Imported};
 use size_symbols::SizeSymbols;
 use source_spans::SourceSpans;
@@ -52,17 +52,17 @@ use source_spans::SourceSpans;
 /// # Errors
 /// All problems that prevent the import, in the order of the nodes.
 pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, ImportError> {
-    let form = graph_checker::check(&model.proto, &model.limits);
+    let checked = graph_checker::check(&model.proto, &model.limits);
     let graph = graph_of(model)?;
-    if !form.problems.is_empty() || !form.within {
-        let mut problems = form.problems;
-        if form.within {
+    if !checked.problems.is_empty() || !checked.within_limits {
+        let mut problems = checked.problems;
+        if checked.within_limits {
             problems.extend(all_problems(model, graph, options));
         }
         return Err(ImportError { problems });
     }
     let mut importer = Importer::new(model);
-    importer.places.file = options.file;
+    importer.spans.file = options.file;
     importer.import_graph(model, graph, options).map_err(|first| {
         let all = all_problems(model, graph, options);
         // The first problem is reported even if collecting all problems finds none.
@@ -72,12 +72,16 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
 
 /// Imports a model with one node and known operands at run time. The resulting module does not
 /// import nodes at run time, so imports do not nest. Only the first problem is reported.
-pub(crate) fn import_alone(model: &Model) -> Result<Imported, ImportError> {
-    let form = graph_checker::check(&model.proto, &model.limits);
-    if !form.problems.is_empty() || !form.within {
-        return Err(ImportError { problems: form.problems });
+pub(crate) fn import_single_node(model: &Model) -> Result<Imported, ImportError> {
+    let checked = graph_checker::check(&model.proto, &model.limits);
+    if !checked.problems.is_empty() || !checked.within_limits {
+        return Err(ImportError { problems: checked.problems });
     }
-    Importer::of_node(model).import_graph(model, graph_of(model)?, &ImportOptions::default())
+    Importer::for_deferred_node(model).import_graph(
+        model,
+        graph_of(model)?,
+        &ImportOptions::default(),
+    )
 }
 
 fn graph_of(model: &Model) -> Result<&GraphProto, Problem> {
@@ -88,8 +92,8 @@ fn graph_of(model: &Model) -> Result<&GraphProto, Problem> {
 /// as far as the file declares the types of their operands.
 fn all_problems(model: &Model, graph: &GraphProto, options: &ImportOptions) -> Vec<Problem> {
     let mut importer = Importer::recording(model);
-    importer.walk(graph, options);
-    importer.into_problems().0
+    importer.convert_model(graph, options);
+    importer.into_problems_and_failures().0
 }
 
 /// As [`import`]. Run-time errors of the program then name the nodes that they come from.
@@ -108,7 +112,7 @@ pub fn import_with(
 }
 
 /// Puts the module's bindings into dataflow blocks, in which passes can fuse and reorder.
-fn in_dataflow(module: IRModule) -> Result<IRModule, ImportError> {
+fn convert_to_dataflow(module: IRModule) -> Result<IRModule, ImportError> {
     let made = ConvertToDataflow::default().apply(module, &PassContext::new(registry()));
     made.map_err(|e| Problem::internal("ConvertToDataflow", e).into())
 }
@@ -123,22 +127,22 @@ pub(crate) struct Importer<'m> {
     scopes: Vec<FxHashMap<String, (Value, Origin)>>,
     opsets: FxHashMap<&'m str, i64>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
-    pub(crate) elements: KnownElements,
+    pub(crate) known_elements: KnownElements,
     /// The constants created so far, keyed by the address and shape of their data.
     constants: FxHashMap<(usize, Vec<i64>), Expr>,
     pub(crate) problems: Vec<Problem>,
     params: IndexMap<String, Tensor>,
-    pub(crate) meter: ImportDeadline,
+    pub(crate) deadline: ImportDeadline,
     /// Records failures for a report. Without it, only the problems are collected.
     pub(crate) recorder: Option<FailureRecorder<'m>>,
-    pub(crate) watch: SymbolConstraints,
+    pub(crate) symbol_constraints: SymbolConstraints,
     pub(crate) origins: Origins,
     /// The origin of the values being created.
     pub(crate) origin: Origin,
     /// Whether nodes that cannot be converted are errors, rather than imported at run time.
-    pub(crate) node_alone: bool,
-    places: SourceSpans,
-    named: SizeSymbols,
+    pub(crate) is_deferred_import: bool,
+    spans: SourceSpans,
+    size_symbols: SizeSymbols,
     /// The types that the file declares for values of its graph.
     declared: FxHashMap<&'m str, &'m ValueInfoProto>,
     /// Whether the declared sizes are valid: not if the user has overridden sizes of inputs.
@@ -170,18 +174,18 @@ impl<'m> Importer<'m> {
             scopes: vec![FxHashMap::default()],
             opsets,
             functions: model.proto.functions.iter().map(|f| (function_key(f), f)).collect(),
-            elements: KnownElements::default(),
+            known_elements: KnownElements::default(),
             constants: FxHashMap::default(),
             problems: Vec::new(),
             params: IndexMap::new(),
-            meter: ImportDeadline::new(&model.limits),
+            deadline: ImportDeadline::new(&model.limits),
             recorder: None,
-            watch: SymbolConstraints::default(),
+            symbol_constraints: SymbolConstraints::default(),
             origins: Origins::default(),
             origin: Origin::default(),
-            node_alone: false,
-            places: SourceSpans::default(),
-            named: SizeSymbols::default(),
+            is_deferred_import: false,
+            spans: SourceSpans::default(),
+            size_symbols: SizeSymbols::default(),
             declared: FxHashMap::default(),
             declared_sizes: true,
             pure: true,
@@ -195,8 +199,8 @@ impl<'m> Importer<'m> {
     }
 
     /// An importer of a model with one node.
-    fn of_node(model: &'m Model) -> Self {
-        Importer { node_alone: true, ..Importer::new(model) }
+    fn for_deferred_node(model: &'m Model) -> Self {
+        Importer { is_deferred_import: true, ..Importer::new(model) }
     }
 
     /// Converts the graph of the model into a module.
@@ -206,35 +210,35 @@ impl<'m> Importer<'m> {
         graph: &'m GraphProto,
         options: &ImportOptions,
     ) -> Result<Imported, ImportError> {
-        let (parts, notes) = self.walk(graph, options);
+        let (parts, notes) = self.convert_model(graph, options);
         let Some(parts) = parts.filter(|_| self.problems.is_empty()) else {
             return Err(ImportError { problems: self.problems });
         };
-        let warnings = schema::note(model).into_iter().chain(notes).collect();
-        let mut imported = self.finish(parts, warnings);
-        imported.module = in_dataflow(imported.module)?;
+        let warnings = schema::old_opset_note(model).into_iter().chain(notes).collect();
+        let mut imported = self.build_module(parts, warnings);
+        imported.module = convert_to_dataflow(imported.module)?;
         Ok(imported)
     }
 
     /// All problems in the order of the nodes, and the recorded failures.
-    pub(crate) fn into_problems(self) -> (Vec<Problem>, Option<FailureRecorder<'m>>) {
+    pub(crate) fn into_problems_and_failures(self) -> (Vec<Problem>, Option<FailureRecorder<'m>>) {
         (self.problems, self.recorder)
     }
 
     /// Converts the graph and checks the constraints on symbols. Also returns the warnings.
-    pub(crate) fn walk(
+    pub(crate) fn convert_model(
         &mut self,
         graph: &'m GraphProto,
         options: &ImportOptions,
     ) -> (Option<ConvertedGraph>, Vec<Problem>) {
-        if let Err(problem) = self.symbols.divide(&options.divisible) {
+        if let Err(problem) = self.symbols.declare_divisors(&options.divisible) {
             self.problems.push(problem);
         }
-        let parts = self.main(graph, options);
+        let parts = self.convert_main_graph(graph, options);
         if self.problems.is_empty() {
-            self.problems.extend(self.symbols.unknown_divisible());
+            self.problems.extend(self.symbols.undeclared_divisible());
         }
-        let notes = self.settled(options.allow_specialization);
+        let notes = self.check_symbol_constraints(options.allow_specialization);
         (parts, notes)
     }
 
@@ -245,7 +249,7 @@ impl<'m> Importer<'m> {
 
     /// The opset imports for a model with this node: all domains of the file, the node, and its
     /// subgraphs.
-    pub(crate) fn opset_imports(&self, node: &NodeProto) -> Vec<OperatorSetIdProto> {
+    pub(crate) fn opset_imports_for(&self, node: &NodeProto) -> Vec<OperatorSetIdProto> {
         let mut domains: Vec<&str> = self.opsets.keys().copied().collect();
         schema::domains_of(std::slice::from_ref(node), &mut domains);
         domains.sort_unstable();
@@ -258,26 +262,30 @@ impl<'m> Importer<'m> {
 
     /// Checks the constraints on symbols. Violations are problems unless they are allowed; then
     /// they are returned.
-    fn settled(&mut self, allowed: bool) -> Vec<Problem> {
+    fn check_symbol_constraints(&mut self, allowed: bool) -> Vec<Problem> {
         let func = self.builder.func_mut();
-        self.watch.settle(func, &self.origins, &self.symbols);
-        self.problems.extend(self.watch.impossible(func));
-        let (problems, warnings) = self.watch.broken(allowed);
+        self.symbol_constraints.analyze(func, &self.origins, &self.symbols);
+        self.problems.extend(self.symbol_constraints.unsatisfiable_symbols(func));
+        let (problems, warnings) = self.symbol_constraints.specialization_problems(allowed);
         self.problems.extend(problems);
         warnings
     }
 
     /// Records a constraint on sizes that the current node imposes.
-    pub(crate) fn ask(&mut self, cond: Sym) {
-        self.watch.ask(self.builder.func(), cond, self.origin);
+    pub(crate) fn record_constraint(&mut self, cond: Sym) {
+        self.symbol_constraints.record(self.builder.func(), cond, self.origin);
     }
 
     /// Converts the graph. `None` if its result cannot be created.
-    fn main(&mut self, graph: &'m GraphProto, options: &ImportOptions) -> Option<ConvertedGraph> {
-        let (inputs, defaults) = self.inputs(graph, options);
-        self.initializers(graph, &inputs, options.keep_params_in_input);
+    fn convert_main_graph(
+        &mut self,
+        graph: &'m GraphProto,
+        options: &ImportOptions,
+    ) -> Option<ConvertedGraph> {
+        let (inputs, defaults) = self.create_params(graph, options);
+        self.convert_initializers(graph, &inputs, options.keep_params_in_input);
         self.origin = Origin::default();
-        for (dim, range) in std::mem::take(&mut self.watch.ranges) {
+        for (dim, range) in std::mem::take(&mut self.symbol_constraints.ranges) {
             if let Err(problem) = self.check_range(dim, &range) {
                 self.problems.push(problem);
             }
@@ -285,12 +293,12 @@ impl<'m> Importer<'m> {
         let infos = graph.value_info.iter().chain(&graph.output);
         self.declared = infos.map(|i| (i.name(), i)).collect();
         self.declared_sizes = options.shapes.is_empty() && options.dynamic.is_empty();
-        self.nodes(&graph.node);
+        self.convert_nodes(&graph.node);
         let mut results = Vec::new();
         for output in &graph.output {
             match self.lookup(output.name()) {
                 Some(Value::Failed) | None => {}
-                Some(value) => match self.result(&value, output) {
+                Some(value) => match self.output_expr(&value, output) {
                     Ok(e) => results.push(e),
                     Err(problem) => self.problems.push(problem),
                 },
@@ -301,7 +309,7 @@ impl<'m> Importer<'m> {
         }
         let mut outputs: Vec<String> = graph.output.iter().map(|o| o.name().into()).collect();
         if options.intermediates {
-            self.intermediates(graph, &mut outputs, &mut results);
+            self.add_intermediate_outputs(graph, &mut outputs, &mut results);
         }
         let result = match results.as_slice() {
             [one] => *one,
@@ -311,11 +319,11 @@ impl<'m> Importer<'m> {
         Some(ConvertedGraph { inputs, defaults, outputs, result })
     }
 
-    fn finish(self, parts: ConvertedGraph, warnings: Vec<Problem>) -> Imported {
+    fn build_module(self, parts: ConvertedGraph, warnings: Vec<Problem>) -> Imported {
         let count = parts.inputs.len() as i64;
         let mut func = self.builder.finish(parts.result, None, self.pure);
         func.attrs.insert(GLOBAL_SYMBOL.into(), AttrValue::str("main"));
-        let wholes = self.symbols.wholes();
+        let wholes = self.symbols.divisible_triples();
         if !wholes.is_empty() {
             let wholes = wholes.iter().map(|w| AttrValue::str(w)).collect();
             func.attrs.insert(DIVISIBLE.into(), AttrValue::List(wholes));
@@ -338,26 +346,26 @@ impl<'m> Importer<'m> {
             params: self.params,
             inputs: parts.inputs,
             outputs: parts.outputs,
-            shapes: self.watch.report,
+            shapes: self.symbol_constraints.report,
             warnings,
-            nodes: self.places.text,
+            nodes: self.spans.text,
         }
     }
 
     /// Marks the function being built as having a side effect: a run-time check.
-    pub(crate) fn has_effect(&mut self) {
+    pub(crate) fn mark_impure(&mut self) {
         self.pure = false;
     }
 
-    /// Starts a nested function. Its end is marked by [`end_pure`](Self::end_pure) with the value
+    /// Starts a nested function. Its end is marked by [`end_nested_function`](Self::end_nested_function) with the value
     /// returned here.
-    pub(crate) fn start_pure(&mut self) -> bool {
+    pub(crate) fn begin_nested_function(&mut self) -> bool {
         std::mem::replace(&mut self.pure, true)
     }
 
     /// Ends a nested function and returns whether it is pure. An impure one makes its caller
     /// impure.
-    pub(crate) fn end_pure(&mut self, around: bool) -> bool {
+    pub(crate) fn end_nested_function(&mut self, around: bool) -> bool {
         let pure = self.pure;
         self.pure &= around;
         pure

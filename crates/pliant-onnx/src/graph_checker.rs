@@ -17,65 +17,65 @@ pub(crate) struct GraphCheck {
     /// All violations in the graph, its subgraphs and the functions.
     pub problems: Vec<Problem>,
     /// Whether the model is within the limits, so that it can be traversed.
-    pub within: bool,
+    pub within_limits: bool,
 }
 
 /// Checks the model.
 pub(crate) fn check(model: &ModelProto, limits: &Limits) -> GraphCheck {
-    let mut form = GraphChecker {
+    let mut checker = GraphChecker {
         limits,
         problems: Vec::new(),
         scopes: Vec::new(),
-        within: true,
+        within_limits: true,
         functions: FxHashMap::default(),
-        inside: None,
+        function: None,
     };
     if let Err(problem) = node_count::check(model, limits) {
-        form.problems.push(problem);
-        form.within = false;
+        checker.problems.push(problem);
+        checker.within_limits = false;
     }
-    form.problems.extend(schema::check_opsets(model));
+    checker.problems.extend(schema::check_opsets(model));
     for function in &model.functions {
-        if form.functions.insert(function_key(function), function).is_some() {
-            let name = called(function);
-            form.say(Problem::invalid(format!("there are two functions {name}")));
+        if checker.functions.insert(function_key(function), function).is_some() {
+            let name = function_label(function);
+            checker.report(Problem::invalid(format!("there are two functions {name}")));
         }
     }
     if let Some(graph) = &model.graph {
-        form.graph(graph);
+        checker.check_graph(graph);
     }
     for function in &model.functions {
-        form.inside = Some(function);
-        form.function(function);
+        checker.function = Some(function);
+        checker.check_function(function);
     }
-    GraphCheck { problems: form.problems, within: form.within }
+    GraphCheck { problems: checker.problems, within_limits: checker.within_limits }
 }
 
 struct GraphChecker<'m> {
     limits: &'m Limits,
     problems: Vec<Problem>,
-    within: bool,
+    within_limits: bool,
     /// The names defined so far in the current graph and the enclosing ones.
     scopes: Vec<FxHashSet<&'m str>>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
     /// The function being checked; `None` in the graph.
-    inside: Option<&'m FunctionProto>,
+    function: Option<&'m FunctionProto>,
 }
 
 impl<'m> GraphChecker<'m> {
-    fn graph(&mut self, graph: &'m GraphProto) {
+    fn check_graph(&mut self, graph: &'m GraphProto) {
         if self.scopes.len() > self.limits.depth {
             // The node count has already reported this, except for functions that are never called.
-            if std::mem::replace(&mut self.within, false) {
+            if std::mem::replace(&mut self.within_limits, false) {
                 let message = format!("graphs are nested more than {} deep", self.limits.depth);
-                self.say(Problem::invalid(message));
+                self.report(Problem::invalid(message));
             }
             return;
         }
         self.scopes.push(FxHashSet::default());
         for input in &graph.input {
             if !self.define(input.name()) {
-                self.say(Problem::invalid(format!(
+                self.report(Problem::invalid(format!(
                     "there are two inputs named '{}'",
                     input.name()
                 )));
@@ -86,57 +86,59 @@ impl<'m> GraphChecker<'m> {
         for tensor in graph.initializer.iter().chain(sparse) {
             if !initial.insert(tensor.name()) {
                 let name = tensor.name();
-                self.say(Problem::invalid(format!("there are two initializers named '{name}'")));
+                self.report(Problem::invalid(format!("there are two initializers named '{name}'")));
             }
             // An initializer may be the default value of an input.
             self.define(tensor.name());
         }
-        self.body(&graph.node);
-        for output in graph.output.iter().filter(|o| !self.knows(o.name())).collect::<Vec<_>>() {
+        self.check_nodes(&graph.node);
+        for output in graph.output.iter().filter(|o| !self.is_defined(o.name())).collect::<Vec<_>>()
+        {
             let message = format!("output '{}' is computed by no node", output.name());
-            self.say(Problem::invalid(message));
+            self.report(Problem::invalid(message));
         }
         self.scopes.pop();
     }
 
-    fn function(&mut self, function: &'m FunctionProto) {
+    fn check_function(&mut self, function: &'m FunctionProto) {
         self.scopes = vec![function.input.iter().map(String::as_str).collect()];
-        self.body(&function.node);
-        for output in function.output.iter().filter(|o| !self.knows(o)).collect::<Vec<_>>() {
+        self.check_nodes(&function.node);
+        for output in function.output.iter().filter(|o| !self.is_defined(o)).collect::<Vec<_>>() {
             let name = function.name();
             let message = format!("output '{output}' of function '{name}' is computed by no node");
-            self.say(Problem::invalid(message));
+            self.report(Problem::invalid(message));
         }
     }
 
-    fn body(&mut self, nodes: &'m [NodeProto]) {
-        let mut makers: Option<FxHashMap<&str, usize>> = None;
+    fn check_nodes(&mut self, nodes: &'m [NodeProto]) {
+        let mut definitions: Option<FxHashMap<&str, usize>> = None;
         for (i, node) in nodes.iter().enumerate() {
             for name in node.input.iter().filter(|n| !n.is_empty()) {
-                if !self.knows(name) {
-                    let makers = makers.get_or_insert_with(|| makers_of(nodes));
-                    let maker = makers.get(name.as_str()).map(|&at| (at == i, &nodes[at]));
-                    self.unknown(node, name, maker);
+                if !self.is_defined(name) {
+                    let definitions = definitions.get_or_insert_with(|| defining_nodes(nodes));
+                    let definition =
+                        definitions.get(name.as_str()).map(|&at| (at == i, &nodes[at]));
+                    self.report_undefined(node, name, definition);
                 }
             }
-            self.call(node);
-            self.references(node);
+            self.check_call(node);
+            self.check_attribute_references(node);
             for attr in &node.attribute {
                 for graph in attr.g.iter().chain(&attr.graphs) {
-                    self.graph(graph);
+                    self.check_graph(graph);
                 }
             }
             for output in node.output.iter().filter(|o| !o.is_empty()) {
                 if !self.define(output) {
                     let message = format!("its output '{output}' is the name of another value");
-                    self.say(Problem::invalid(message).at(&label(node), node.op_type()));
+                    self.report(Problem::invalid(message).at(&label(node), node.op_type()));
                 }
             }
         }
     }
 
     /// Checks that a call passes no more inputs, outputs and attributes than the function has.
-    fn call(&mut self, node: &NodeProto) {
+    fn check_call(&mut self, node: &NodeProto) {
         let key = (own_domain(node.domain()), node.op_type(), node.overload());
         let Some(&function) = self.functions.get(&key) else { return };
         let sides = [
@@ -145,17 +147,20 @@ impl<'m> GraphChecker<'m> {
         ];
         for (given, takes, what) in sides {
             if given > takes {
-                let name = called(function);
+                let name = function_label(function);
                 let message = format!("it has {given} {what}, but the function {name} has {takes}");
-                self.say(Problem::invalid(message).at(&label(node), node.op_type()));
+                self.report(Problem::invalid(message).at(&label(node), node.op_type()));
             }
         }
         for attr in &node.attribute {
-            if !attributes_of(function).any(|known| known == attr.name()) {
-                let message =
-                    format!("the function {} has no attribute '{}'", called(function), attr.name());
+            if !function_attributes(function).any(|known| known == attr.name()) {
+                let message = format!(
+                    "the function {} has no attribute '{}'",
+                    function_label(function),
+                    attr.name()
+                );
                 let problem = Problem::invalid(message).at(&label(node), node.op_type());
-                self.say(match did_you_mean(attr.name(), attributes_of(function)) {
+                self.report(match did_you_mean(attr.name(), function_attributes(function)) {
                     Some(help) => problem.with_help(help),
                     None => problem,
                 });
@@ -164,20 +169,22 @@ impl<'m> GraphChecker<'m> {
     }
 
     /// Checks that references to attributes are inside a function that has these attributes.
-    fn references(&mut self, node: &NodeProto) {
+    fn check_attribute_references(&mut self, node: &NodeProto) {
         for attr in node.attribute.iter().filter(|a| !a.ref_attr_name().is_empty()) {
             let (name, to) = (attr.name(), attr.ref_attr_name());
-            let message = match self.inside {
+            let message = match self.function {
                 None => format!(
                     "its attribute '{name}' refers to '{to}' of a function, but stands in none"
                 ),
-                Some(function) if !attributes_of(function).any(|known| known == to) => format!(
-                    "its attribute '{name}' refers to '{to}', which the function {} does not have",
-                    called(function)
-                ),
+                Some(function) if !function_attributes(function).any(|known| known == to) => {
+                    format!(
+                        "its attribute '{name}' refers to '{to}', which the function {} does not have",
+                        function_label(function)
+                    )
+                }
                 Some(_) => continue,
             };
-            self.say(Problem::invalid(message).at(&label(node), node.op_type()));
+            self.report(Problem::invalid(message).at(&label(node), node.op_type()));
         }
     }
 
@@ -185,16 +192,21 @@ impl<'m> GraphChecker<'m> {
         self.scopes.last_mut().is_some_and(|s| s.insert(name))
     }
 
-    fn knows(&self, name: &str) -> bool {
+    fn is_defined(&self, name: &str) -> bool {
         self.scopes.iter().rev().any(|s| s.contains(name))
     }
 
-    fn say(&mut self, problem: Problem) {
+    fn report(&mut self, problem: Problem) {
         self.problems.push(problem);
     }
 
-    fn unknown(&mut self, node: &NodeProto, name: &str, maker: Option<(bool, &NodeProto)>) {
-        let (message, help) = match maker {
+    fn report_undefined(
+        &mut self,
+        node: &NodeProto,
+        name: &str,
+        definition: Option<(bool, &NodeProto)>,
+    ) {
+        let (message, help) = match definition {
             None => (
                 format!("it reads '{name}', which is no input, initializer or output of a node"),
                 "a part of the model is missing: export it again, or cut it with onnx.utils.extract_model",
@@ -203,21 +215,21 @@ impl<'m> GraphChecker<'m> {
                 format!("it reads its own output '{name}': the graph has a cycle"),
                 "what a loop carries goes through a Loop or Scan node",
             ),
-            Some((false, maker)) => (
+            Some((false, definition)) => (
                 format!(
                     "it reads '{name}' before {} computes it: nodes must be in order, and without cycles",
-                    label(maker)
+                    label(definition)
                 ),
                 "write the nodes in the order in which they compute",
             ),
         };
         let problem = Problem::invalid(message).with_help(help);
-        self.say(problem.at(&label(node), node.op_type()));
+        self.report(problem.at(&label(node), node.op_type()));
     }
 }
 
 /// The name of a function for messages.
-fn called(function: &FunctionProto) -> String {
+fn function_label(function: &FunctionProto) -> String {
     let (domain, name, overload) = function_key(function);
     let of = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
     let which = if overload.is_empty() { String::new() } else { format!(" ({overload})") };
@@ -225,16 +237,16 @@ fn called(function: &FunctionProto) -> String {
 }
 
 /// The attributes that a function accepts.
-fn attributes_of(function: &FunctionProto) -> impl Iterator<Item = &str> {
+fn function_attributes(function: &FunctionProto) -> impl Iterator<Item = &str> {
     let otherwise = function.attribute_proto.iter().map(|a| a.name());
     function.attribute.iter().map(String::as_str).chain(otherwise)
 }
 
 /// Maps each name to the index of the node that defines it.
-fn makers_of(nodes: &[NodeProto]) -> FxHashMap<&str, usize> {
-    let mut makers = FxHashMap::default();
+fn defining_nodes(nodes: &[NodeProto]) -> FxHashMap<&str, usize> {
+    let mut definitions = FxHashMap::default();
     for (i, node) in nodes.iter().enumerate() {
-        makers.extend(node.output.iter().map(|o| (o.as_str(), i)));
+        definitions.extend(node.output.iter().map(|o| (o.as_str(), i)));
     }
-    makers
+    definitions
 }

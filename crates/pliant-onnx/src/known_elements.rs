@@ -15,14 +15,14 @@ use crate::value::Value;
 /// The vectors of which some elements are known.
 #[derive(Debug, Default)]
 pub(crate) struct KnownElements {
-    of: FxHashMap<Expr, Vec<Option<Sym>>>,
+    by_vector: FxHashMap<Expr, Vec<Option<Sym>>>,
 }
 
 impl Node<'_, '_> {
     /// Records the known elements of a vector.
     pub fn record_known_elements(&mut self, vector: Expr, elements: Vec<Option<Sym>>) {
         if elements.iter().any(Option::is_some) {
-            self.importer.elements.of.insert(vector, elements);
+            self.importer.known_elements.by_vector.insert(vector, elements);
         }
     }
 
@@ -39,7 +39,7 @@ impl Node<'_, '_> {
                 let syms = &mut self.func().syms;
                 Some(values.into_iter().map(|v| Some(syms.int(v))).collect())
             }
-            Value::Expr(e) => match self.importer.elements.of.get(e) {
+            Value::Expr(e) => match self.importer.known_elements.by_vector.get(e) {
                 Some(known) => Some(known.clone()),
                 None => {
                     let &[length] = self.func().ty(*e).dims()? else { return None };

@@ -10,7 +10,7 @@ use prost::Message;
 use rustc_hash::FxHashSet;
 
 use crate::decoded_size::decoded_size;
-use crate::dim_symbols::is_name;
+use crate::dim_symbols::has_name;
 use crate::error::{ImportError, Problem};
 use crate::limits::Limits;
 use crate::node::label;
@@ -102,7 +102,7 @@ impl Model {
         let initial: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name()).collect();
         let text = |dim: &Dimension| match &dim.value {
             Some(dimension::Value::DimValue(size)) => size.to_string(),
-            Some(dimension::Value::DimParam(text)) if is_name(text) => text.trim().to_owned(),
+            Some(dimension::Value::DimParam(text)) if has_name(text) => text.trim().to_owned(),
             _ => String::new(),
         };
         let fed = graph.input.iter().filter(|i| !initial.contains(i.name()));

@@ -36,11 +36,13 @@ pub(crate) fn write(
     std::fs::create_dir_all(dir)?;
     let mut files = Vec::new();
     for (i, finding) in findings.iter().enumerate() {
-        let alone = finding.alone.as_ref().and_then(|model| {
-            let mut typed = TRIED_RANKS.into_iter().map(|rank| with_types(model, rank));
-            typed.find(|model| shows(model, finding, findings))
+        let single_node = finding.node_model.as_ref().and_then(|model| {
+            let mut typed = TRIED_RANKS.into_iter().map(|rank| with_float_types(model, rank));
+            typed.find(|model| reproduces(model, finding, findings))
         });
-        let Some(model) = alone.or_else(|| smallest(whole, finding, findings)) else { continue };
+        let Some(model) = single_node.or_else(|| minimal_model(whole, finding, findings)) else {
+            continue;
+        };
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
         let name: String = finding.operator.chars().take(60).map(plain).collect();
         let name = if name.is_empty() { "graph" } else { &name };
@@ -53,7 +55,7 @@ pub(crate) fn write(
 
 /// Whether a check of the model reports the finding, and nothing that the whole model does not
 /// have.
-fn shows(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
+fn reproduces(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
     let model = Model { proto: model.clone(), folder: None, limits: Limits::default() };
     let found = check(&model, &ImportOptions::default()).findings;
     let same = |a: &Finding, b: &Finding| {
@@ -64,17 +66,17 @@ fn shows(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
 
 /// The model with types for inputs and outputs that have none, because a file must declare them:
 /// float tensors of the given rank.
-fn with_types(model: &ModelProto, rank: usize) -> ModelProto {
+fn with_float_types(model: &ModelProto, rank: usize) -> ModelProto {
     let mut model = model.clone();
     let Some(graph) = &mut model.graph else { return model };
     for info in graph.input.iter_mut().chain(&mut graph.output) {
         let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
-        let said = match value {
+        let is_declared = match value {
             None => false,
             Some(TypeValue::TensorType(t)) => t.shape.is_some(),
             Some(_) => true,
         };
-        if said {
+        if is_declared {
             continue;
         }
         let elem_type = match value {
@@ -93,9 +95,9 @@ fn with_types(model: &ModelProto, rank: usize) -> ModelProto {
 }
 
 /// The model without the parts that are not needed to reproduce the finding.
-fn smallest(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Option<ModelProto> {
+fn minimal_model(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Option<ModelProto> {
     let until = Instant::now() + SEARCH_TIME_LIMIT;
-    let count = parts(whole);
+    let count = part_count(whole);
     let mut kept = vec![true; count];
     let mut best = None;
     let mut size = count.max(1);
@@ -107,18 +109,18 @@ fn smallest(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Option<Mo
             }
             let mut fewer = kept.clone();
             fewer[range].fill(false);
-            let model = part(whole, &fewer);
-            if shows(&model, finding, all) {
+            let model = with_parts(whole, &fewer);
+            if reproduces(&model, finding, all) {
                 (kept, best) = (fewer, Some(model));
             }
         }
         size /= 2;
     }
-    best.or_else(|| Some(part(whole, &kept)).filter(|model| shows(model, finding, all)))
+    best.or_else(|| Some(with_parts(whole, &kept)).filter(|model| reproduces(model, finding, all)))
 }
 
 /// The number of parts of a model that can be omitted.
-fn parts(model: &ModelProto) -> usize {
+fn part_count(model: &ModelProto) -> usize {
     let graph = model.graph.as_ref();
     let of = graph.map_or(0, |g| {
         g.node.len() + g.output.len() + g.value_info.len() + g.initializer.len() + g.input.len()
@@ -127,8 +129,8 @@ fn parts(model: &ModelProto) -> usize {
 }
 
 /// The model with the selected parts.
-fn part(whole: &ModelProto, kept: &[bool]) -> ModelProto {
-    fn of<T: Clone>(list: &[T], kept: &mut std::slice::Iter<'_, bool>) -> Vec<T> {
+fn with_parts(whole: &ModelProto, kept: &[bool]) -> ModelProto {
+    fn keep<T: Clone>(list: &[T], kept: &mut std::slice::Iter<'_, bool>) -> Vec<T> {
         let chosen = list.iter().zip(kept).filter(|(_, keep)| **keep);
         chosen.map(|(item, _)| item.clone()).collect()
     }
@@ -140,14 +142,14 @@ fn part(whole: &ModelProto, kept: &[bool]) -> ModelProto {
         ..ModelProto::default()
     };
     if let Some(graph) = &whole.graph {
-        let made = model.graph.get_or_insert_default();
-        made.name = graph.name.clone();
-        made.node = of(&graph.node, &mut kept);
-        made.output = of(&graph.output, &mut kept);
-        made.value_info = of(&graph.value_info, &mut kept);
-        made.initializer = of(&graph.initializer, &mut kept);
-        made.input = of(&graph.input, &mut kept);
+        let reduced = model.graph.get_or_insert_default();
+        reduced.name = graph.name.clone();
+        reduced.node = keep(&graph.node, &mut kept);
+        reduced.output = keep(&graph.output, &mut kept);
+        reduced.value_info = keep(&graph.value_info, &mut kept);
+        reduced.initializer = keep(&graph.initializer, &mut kept);
+        reduced.input = keep(&graph.input, &mut kept);
     }
-    model.functions = of(&whole.functions, &mut kept);
+    model.functions = keep(&whole.functions, &mut kept);
     model
 }

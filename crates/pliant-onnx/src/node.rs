@@ -135,7 +135,7 @@ impl<'n, 'm> Node<'n, 'm> {
         let limit = self.importer.limits.shape_elements;
         match self.inputs.get(i)? {
             Value::Symbolic(t) => Some(t.clone()),
-            Value::Const(t) => SymTensor::of_constant(&t.clone(), &mut self.func().syms, limit),
+            Value::Const(t) => SymTensor::from_constant(&t.clone(), &mut self.func().syms, limit),
             _ => None,
         }
     }
@@ -157,7 +157,7 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn constant(&self, i: usize) -> Option<Tensor> {
         let mut value = self.inputs.get(i)?;
         if let Value::Narrow(ty, held) = value
-            && !crate::subbyte_types::is_float(*ty)
+            && !crate::subbyte_types::is_narrow_float(*ty)
         {
             value = held;
         }
@@ -200,7 +200,7 @@ impl<'n, 'm> Node<'n, 'm> {
         }
         let known = self.const_ints(input);
         known.map(Some).ok_or_else(|| {
-            Problem::known_at_run(&format!("'{attr}' (input {input})"))
+            Problem::known_only_at_run_time(&format!("'{attr}' (input {input})"))
                 .with_help("export the model with constant values for it")
         })
     }
@@ -215,7 +215,7 @@ impl<'n, 'm> Node<'n, 'm> {
             Value::Const(t) => Ok(self.importer.constant(t)),
             Value::Symbolic(t) => self.symbolic_to_tensor(t),
             Value::Rational(r) => self.rational_to_tensor(r),
-            Value::Narrow(ty, held) if crate::subbyte_types::is_float(*ty) => {
+            Value::Narrow(ty, held) if crate::subbyte_types::is_narrow_float(*ty) => {
                 let _ = held;
                 Err(Problem::unsupported(format!(
                     "it computes with elements of {}",
@@ -354,7 +354,7 @@ impl<'n, 'm> Node<'n, 'm> {
 /// The problem that a converter needs a rank that is only known at run time. It is also reported if
 /// the node cannot be imported at run time.
 fn rank_unknown() -> Problem {
-    Problem::known_at_run("the rank of its input").with_help(
+    Problem::known_only_at_run_time("the rank of its input").with_help(
         "say it in the file: an entry of value_info for that input, with symbols for its dims",
     )
 }

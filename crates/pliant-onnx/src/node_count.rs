@@ -13,8 +13,8 @@ use crate::proto::{FunctionProto, ModelProto, NodeProto};
 pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> {
     let Some(graph) = &model.graph else { return Ok(()) };
     let functions = model.functions.iter().map(|f| (function_key(f), f)).collect();
-    let mut size = NodeCounter { depth: limits.depth, functions, counted: FxHashMap::default() };
-    let (nodes, _) = size.count(&graph.node, 0, None)?;
+    let mut counter = NodeCounter { depth: limits.depth, functions, counted: FxHashMap::default() };
+    let (nodes, _) = counter.count(&graph.node, 0, None)?;
     let most = limits.nodes;
     if nodes <= most {
         return Ok(());
@@ -38,9 +38,9 @@ impl<'m> NodeCounter<'m> {
         &mut self,
         nodes: &'m [NodeProto],
         depth: usize,
-        inside: Option<&NodeProto>,
+        parent: Option<&NodeProto>,
     ) -> Result<(usize, usize), Problem> {
-        self.within(depth, inside)?;
+        self.check_depth(depth, parent)?;
         let (mut total, mut height) = (nodes.len(), 0);
         for node in nodes {
             let mut add = |(nodes, deep): (usize, usize)| {
@@ -55,7 +55,7 @@ impl<'m> NodeCounter<'m> {
             let counted = match self.counted.get(&key) {
                 // It may have been counted at a smaller depth.
                 Some(&counted) => {
-                    self.within(depth + 1 + counted.1, Some(node))?;
+                    self.check_depth(depth + 1 + counted.1, Some(node))?;
                     counted
                 }
                 None => self.count(&function.node, depth + 1, Some(node))?,
@@ -68,14 +68,14 @@ impl<'m> NodeCounter<'m> {
 
     /// Rejects nodes that are nested too deeply. The problem refers to the innermost node that is
     /// within the limit.
-    fn within(&self, depth: usize, inside: Option<&NodeProto>) -> Result<(), Problem> {
+    fn check_depth(&self, depth: usize, parent: Option<&NodeProto>) -> Result<(), Problem> {
         if depth <= self.depth {
             return Ok(());
         }
         let most = self.depth;
         let message = format!("graphs or calls of functions are nested more than {most} deep");
         let problem = Problem::invalid(message);
-        Err(match inside {
+        Err(match parent {
             Some(node) => problem.at(&label(node), &operator_name(node)),
             None => problem,
         })

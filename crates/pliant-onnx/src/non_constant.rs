@@ -101,7 +101,8 @@ impl Node<'_, '_> {
         }
         let vector = self.tensor(i)?;
         let length = self.constant_length(vector)?.or(count);
-        let length = length.ok_or_else(|| Problem::known_at_run("how many sizes it has"))?;
+        let length =
+            length.ok_or_else(|| Problem::known_only_at_run_time("how many sizes it has"))?;
         let (given, need) = (self.dims(vector)?[0], self.func().syms.int(length as i64));
         let text = format!("input {i} has {{}} sizes, but must have {{}}");
         self.require_equal(given, need, &text)?;

@@ -30,7 +30,7 @@ pub enum ObjectType {
         /// The element type, or the type that represents a narrow one.
         dtype: DType,
         /// The narrow element type (4-bit integers, 8-bit floats), if any.
-        small: Option<DataType>,
+        narrow: Option<DataType>,
         /// The dims as far as they are known; `None` if the rank is unknown.
         dims: Option<Vec<Option<Sym>>>,
     },
@@ -53,10 +53,10 @@ impl ObjectType {
             (Unknown, kind) | (kind, Unknown) => kind.clone(),
             (Internal, Internal) => Internal,
             (
-                Tensor { dtype, small, dims },
-                Tensor { dtype: dtype_2, small: small_2, dims: dims_2 },
+                Tensor { dtype, narrow, dims },
+                Tensor { dtype: dtype_2, narrow: narrow_2, dims: dims_2 },
             ) => {
-                if (dtype, small) != (dtype_2, small_2) {
+                if (dtype, narrow) != (dtype_2, narrow_2) {
                     let text =
                         format!("elements are of {dtype} in one case and of {dtype_2} in another");
                     return Err(Problem::invalid(text));
@@ -67,7 +67,7 @@ impl ObjectType {
                     }
                     _ => None,
                 };
-                Tensor { dtype: *dtype, small: *small, dims }
+                Tensor { dtype: *dtype, narrow: *narrow, dims }
             }
             (Sequence(a), Sequence(b)) => Sequence(Box::new(a.join(b)?)),
             (Optional(a), Optional(b)) => Optional(Box::new(a.join(b)?)),
@@ -82,30 +82,30 @@ impl ObjectType {
 
     /// Uses the rank that the file declares for a tensor whose branches produce different ranks.
     /// The dims are those of the branch with that rank; they are checked at run time.
-    pub fn of_rank(self, rank: Option<usize>, ways: [&ObjectType; 2]) -> ObjectType {
-        let ObjectType::Tensor { dtype, small, dims: None } = self else { return self };
-        let found = ways.into_iter().find_map(|way| match way {
+    pub fn with_declared_rank(self, rank: Option<usize>, branches: [&ObjectType; 2]) -> ObjectType {
+        let ObjectType::Tensor { dtype, narrow, dims: None } = self else { return self };
+        let found = branches.into_iter().find_map(|branch| match branch {
             ObjectType::Tensor { dims: Some(dims), .. } if Some(dims.len()) == rank => {
                 Some(dims.clone())
             }
             _ => None,
         });
-        ObjectType::Tensor { dtype, small, dims: found }
+        ObjectType::Tensor { dtype, narrow, dims: found }
     }
 
     /// The kind outside a branch or a loop body: without dims that contain symbols defined inside.
-    pub fn seen_outside(self, syms: &SymArena, outside: OuterSymbols) -> ObjectType {
+    pub fn erase_inner_symbols(self, syms: &SymArena, outer: OuterSymbols) -> ObjectType {
         match self {
-            ObjectType::Tensor { dtype, small, dims } => {
-                let known = |dim: Option<Sym>| dim.filter(|&d| outside.holds(syms, d));
+            ObjectType::Tensor { dtype, narrow, dims } => {
+                let known = |dim: Option<Sym>| dim.filter(|&d| outer.contains(syms, d));
                 let dims = dims.map(|dims| dims.into_iter().map(known).collect());
-                ObjectType::Tensor { dtype, small, dims }
+                ObjectType::Tensor { dtype, narrow, dims }
             }
             ObjectType::Sequence(item) => {
-                ObjectType::Sequence(Box::new(item.seen_outside(syms, outside)))
+                ObjectType::Sequence(Box::new(item.erase_inner_symbols(syms, outer)))
             }
-            ObjectType::Optional(held) => {
-                ObjectType::Optional(Box::new(held.seen_outside(syms, outside)))
+            ObjectType::Optional(content) => {
+                ObjectType::Optional(Box::new(content.erase_inner_symbols(syms, outer)))
             }
             ObjectType::Unknown | ObjectType::Internal => self,
         }
@@ -125,7 +125,7 @@ impl ObjectType {
                 format!("{}{}", dtype.name(), dims.unwrap_or_default())
             }
             ObjectType::Sequence(item) => format!("sequence({})", item.text(syms)),
-            ObjectType::Optional(held) => format!("optional({})", held.text(syms)),
+            ObjectType::Optional(content) => format!("optional({})", content.text(syms)),
             ObjectType::Unknown | ObjectType::Internal => String::new(),
         }
     }
@@ -154,7 +154,7 @@ impl ObjectType {
         match &ty.value {
             Some(TypeValue::TensorType(tensor)) => {
                 let code = i64::from(tensor.elem_type());
-                let dtype = tensor::element_type(code).map_err(|p| Problem {
+                let dtype = tensor::checked_dtype(code).map_err(|p| Problem {
                     message: format!("cannot be fed: {}", p.message),
                     ..p
                 })?;
@@ -164,7 +164,11 @@ impl ObjectType {
                 };
                 let dims =
                     tensor.shape.as_ref().map(|s| s.dim.iter().map(|d| size(&d.value)).collect());
-                Ok(ObjectType::Tensor { dtype, small: crate::subbyte_types::coded(code), dims })
+                Ok(ObjectType::Tensor {
+                    dtype,
+                    narrow: crate::subbyte_types::narrow_type(code),
+                    dims,
+                })
             }
             Some(TypeValue::SequenceType(sequence)) => {
                 Ok(ObjectType::Sequence(inner(&sequence.elem_type)?))
@@ -194,7 +198,7 @@ impl OuterSymbols {
     }
 
     /// Whether a term only contains these symbols.
-    pub fn holds(self, syms: &SymArena, term: Sym) -> bool {
+    pub fn contains(self, syms: &SymArena, term: Sym) -> bool {
         syms.free_vars(term).into_iter().all(|v| Some(v) <= self.0)
     }
 }
@@ -252,9 +256,9 @@ impl Node<'_, '_> {
                 }
                 Ok((self.call_host(host::SEQUENCE, &all)?, ObjectType::Sequence(Box::new(kind))))
             }
-            Value::Narrow(small, held) => {
-                let e = self.materialize(held)?;
-                Ok((e, self.tensor_object_type(e, Some(*small))?))
+            Value::Narrow(narrow, content) => {
+                let e = self.materialize(content)?;
+                Ok((e, self.tensor_object_type(e, Some(*narrow))?))
             }
             other => {
                 let e = self.materialize(other)?;
@@ -266,7 +270,7 @@ impl Node<'_, '_> {
     fn tensor_object_type(
         &mut self,
         e: Expr,
-        small: Option<DataType>,
+        narrow: Option<DataType>,
     ) -> Result<ObjectType, Problem> {
         let dtype = self.dtype(e)?;
         let func = self.func();
@@ -276,7 +280,7 @@ impl Node<'_, '_> {
             }
             _ => None,
         };
-        Ok(ObjectType::Tensor { dtype, small, dims })
+        Ok(ObjectType::Tensor { dtype, narrow, dims })
     }
 
     /// Restores a value from an expression and its kind. Dims known from the kind are added to the
@@ -285,7 +289,7 @@ impl Node<'_, '_> {
     /// # Errors
     /// If nothing is known about the value.
     pub fn value_of_object(&mut self, e: Expr, kind: &ObjectType) -> Result<Value, Problem> {
-        let ObjectType::Tensor { dtype, small, dims } = kind else {
+        let ObjectType::Tensor { dtype, narrow, dims } = kind else {
             if *kind == ObjectType::Unknown {
                 return Err(Problem::invalid("it takes something out of what is always empty"));
             }
@@ -313,8 +317,8 @@ impl Node<'_, '_> {
                 self.object_to_tensor(e, dims.as_deref(), *dtype)
             }
         };
-        Ok(match small {
-            Some(small) => Value::Narrow(*small, Box::new(tensor.into())),
+        Ok(match narrow {
+            Some(narrow) => Value::Narrow(*narrow, Box::new(tensor.into())),
             None => tensor.into(),
         })
     }
@@ -325,21 +329,21 @@ mod tests {
     use super::*;
 
     fn tensor(dims: &[Option<Sym>]) -> ObjectType {
-        ObjectType::Tensor { dtype: DType::Float32, small: None, dims: Some(dims.to_vec()) }
+        ObjectType::Tensor { dtype: DType::Float32, narrow: None, dims: Some(dims.to_vec()) }
     }
 
     #[test]
     fn dims_of_symbols_made_inside_are_not_known_outside() {
         let mut syms = SymArena::new();
         let q = syms.fresh_var("q");
-        let outside = OuterSymbols::now(&syms);
+        let outer = OuterSymbols::now(&syms);
         let own = syms.fresh_var("own");
         let (q, own) = (syms.var(q), syms.var(own));
         let whole = syms.mul(q, own);
         let sequence = |kind: ObjectType| ObjectType::Sequence(Box::new(kind));
         let inside = sequence(tensor(&[Some(q), Some(own), Some(whole), None]));
         let left = sequence(tensor(&[Some(q), None, None, None]));
-        assert_eq!(inside.seen_outside(&syms, outside), left);
+        assert_eq!(inside.erase_inner_symbols(&syms, outer), left);
     }
 
     #[test]
@@ -358,7 +362,7 @@ mod tests {
             Ok(ObjectType::Sequence(Box::new(a.clone())))
         );
         assert!(a.join(&sequence).is_err());
-        let halves = ObjectType::Tensor { dtype: DType::Float16, small: None, dims: None };
+        let halves = ObjectType::Tensor { dtype: DType::Float16, narrow: None, dims: None };
         assert!(a.join(&halves).unwrap_err().message.contains("float16"));
     }
 }

@@ -24,34 +24,38 @@ const MAX_NUMERATOR: f64 = 4096.0;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RationalTensor {
     /// The numerators; they determine the shape.
-    pub over: SymTensor,
+    pub numerators: SymTensor,
     /// The denominators: powers of two if the quotients are exact.
-    pub under: SymTensor,
+    pub denominators: SymTensor,
     /// The float type.
     pub dtype: DType,
 }
 
 /// Whether folding is valid for this float type.
-pub(crate) fn is_wide(dtype: DType) -> bool {
+pub(crate) fn is_foldable_float(dtype: DType) -> bool {
     matches!(dtype, DType::Float32 | DType::Float64)
 }
 
 impl RationalTensor {
     /// Integers as floats.
-    pub(crate) fn whole(over: SymTensor, dtype: DType, func: &mut Function) -> RationalTensor {
+    pub(crate) fn from_integers(
+        numerators: SymTensor,
+        dtype: DType,
+        func: &mut Function,
+    ) -> RationalTensor {
         let one = func.syms.int(1);
-        let over = SymTensor { dtype: DType::Int64, ..over };
-        let under = shape_folding::map(&over, DType::Int64, |_| one);
-        RationalTensor { over, under, dtype }
+        let numerators = SymTensor { dtype: DType::Int64, ..numerators };
+        let denominators = shape_folding::map(&numerators, DType::Int64, |_| one);
+        RationalTensor { numerators, denominators, dtype }
     }
 
     /// A constant whose elements are fractions of few bits.
-    fn of_constant(tensor: &Tensor, func: &mut Function, limit: usize) -> Option<RationalTensor> {
-        if !is_wide(tensor.dtype()) || tensor.numel() > limit {
+    fn from_constant(tensor: &Tensor, func: &mut Function, limit: usize) -> Option<RationalTensor> {
+        if !is_foldable_float(tensor.dtype()) || tensor.numel() > limit {
             return None;
         }
         let shape: Vec<usize> = tensor.shape().iter().map(|&d| d as usize).collect();
-        let (mut over, mut under) = (Vec::new(), Vec::new());
+        let (mut numerators, mut denominators) = (Vec::new(), Vec::new());
         for value in tensor.to_f64_vec().ok()? {
             let below = (0..=12).map(|bits| f64::from(1 << bits));
             let below = below.into_iter().find(|below| (value * below).fract() == 0.0)?;
@@ -59,25 +63,34 @@ impl RationalTensor {
             if (value * below).abs() > MAX_NUMERATOR || value == 0.0 && value.is_sign_negative() {
                 return None;
             }
-            over.push(func.syms.int((value * below) as i64));
-            under.push(func.syms.int(below as i64));
+            numerators.push(func.syms.int((value * below) as i64));
+            denominators.push(func.syms.int(below as i64));
         }
         let whole = |elems| SymTensor { shape: shape.clone(), elems, dtype: DType::Int64 };
-        Some(RationalTensor { over: whole(over), under: whole(under), dtype: tensor.dtype() })
+        Some(RationalTensor {
+            numerators: whole(numerators),
+            denominators: whole(denominators),
+            dtype: tensor.dtype(),
+        })
     }
 
     /// The value of a quotient that is constant, possibly because sizes cancel.
-    pub(crate) fn constant_quotient(func: &mut Function, (over, under): (Sym, Sym)) -> Option<f64> {
-        let (over, under) = reduced(func, over, under);
-        let (over, under) = (func.syms.as_int(over)?, func.syms.as_int(under)?);
-        (under != 0).then(|| over as f64 / under as f64)
+    pub(crate) fn constant_quotient(
+        func: &mut Function,
+        (numerator, denominator): (Sym, Sym),
+    ) -> Option<f64> {
+        let (numerator, denominator) = cancel(func, numerator, denominator);
+        let (numerator, denominator) =
+            (func.syms.as_int(numerator)?, func.syms.as_int(denominator)?);
+        (denominator != 0).then(|| numerator as f64 / denominator as f64)
     }
 
     /// The tensor, if all elements are constant.
     pub(crate) fn constant(&self, syms: &SymArena) -> Option<Tensor> {
-        let (over, under) = (self.over.constants(syms)?, self.under.constants(syms)?);
-        let shape: Vec<i64> = self.over.shape.iter().map(|&d| d as i64).collect();
-        let pairs = over.into_iter().zip(under);
+        let (numerators, denominators) =
+            (self.numerators.constants(syms)?, self.denominators.constants(syms)?);
+        let shape: Vec<i64> = self.numerators.shape.iter().map(|&d| d as i64).collect();
+        let pairs = numerators.into_iter().zip(denominators);
         let made = match self.dtype {
             DType::Float32 => {
                 let values: Vec<f32> = pairs.map(|(a, b)| a as f32 / b as f32).collect();
@@ -92,12 +105,12 @@ impl RationalTensor {
     }
 
     /// The numerators and denominators.
-    pub(crate) fn elems(&self) -> impl Iterator<Item = (Sym, Sym)> + '_ {
-        self.over.elems.iter().copied().zip(self.under.elems.iter().copied())
+    pub(crate) fn quotients(&self) -> impl Iterator<Item = (Sym, Sym)> + '_ {
+        self.numerators.elems.iter().copied().zip(self.denominators.elems.iter().copied())
     }
 
     fn is_exact(&self, func: &Function) -> bool {
-        self.under.elems.iter().all(|&e| power_of_two(func, e).is_some())
+        self.denominators.elems.iter().all(|&e| power_of_two(func, e).is_some())
     }
 }
 
@@ -107,26 +120,28 @@ fn power_of_two(func: &Function, e: Sym) -> Option<i64> {
 }
 
 /// Cancels a quotient if one term is a multiple of the other.
-fn reduced(func: &mut Function, over: Sym, under: Sym) -> (Sym, Sym) {
+fn cancel(func: &mut Function, numerator: Sym, denominator: Sym) -> (Sym, Sym) {
     let one = func.syms.int(1);
-    if func.syms.as_int(over).is_some() && func.syms.as_int(under).is_some() {
-        return (over, under);
+    if func.syms.as_int(numerator).is_some() && func.syms.as_int(denominator).is_some() {
+        return (numerator, denominator);
     }
     let at = |func: &Function, e: Sym| func.syms.evaluate(e, &|_| Some(64)).ok();
-    let (Some(a), Some(b)) = (at(func, over), at(func, under)) else { return (over, under) };
+    let (Some(a), Some(b)) = (at(func, numerator), at(func, denominator)) else {
+        return (numerator, denominator);
+    };
     if b > 0 && a > 0 && a % b == 0 {
         let times = func.syms.int(a / b);
-        if func.syms.mul(under, times) == over {
+        if func.syms.mul(denominator, times) == numerator {
             return (times, one);
         }
     }
     if a > 0 && b > 0 && b % a == 0 {
         let times = func.syms.int(b / a);
-        if func.syms.mul(over, times) == under {
+        if func.syms.mul(numerator, times) == denominator {
             return (one, times);
         }
     }
-    (over, under)
+    (numerator, denominator)
 }
 
 impl Node<'_, '_> {
@@ -136,7 +151,7 @@ impl Node<'_, '_> {
         let limit = self.importer.limits.shape_elements;
         match self.input(i) {
             Value::Rational(r) => Some(r),
-            Value::Const(t) => RationalTensor::of_constant(&t, self.func(), limit),
+            Value::Const(t) => RationalTensor::from_constant(&t, self.func(), limit),
             _ => None,
         }
     }
@@ -151,15 +166,15 @@ impl Node<'_, '_> {
     /// # Errors
     /// Those of type inference.
     pub(crate) fn rational_to_tensor(&mut self, r: &RationalTensor) -> ExprResult {
-        let over = self.materialize(&r.over.clone().into())?;
-        let over = self.cast(over, r.dtype)?;
+        let numerators = self.materialize(&r.numerators.clone().into())?;
+        let numerators = self.cast(numerators, r.dtype)?;
         let one = self.func().syms.int(1);
-        if r.under.elems.iter().all(|&e| e == one) {
-            return Ok(over);
+        if r.denominators.elems.iter().all(|&e| e == one) {
+            return Ok(numerators);
         }
-        let under = self.materialize(&r.under.clone().into())?;
-        let under = self.cast(under, r.dtype)?;
-        self.op("relax.divide", &[over, under])
+        let denominators = self.materialize(&r.denominators.clone().into())?;
+        let denominators = self.cast(denominators, r.dtype)?;
+        self.op("relax.divide", &[numerators, denominators])
     }
 
     /// Rounds the quotients to integers; `None` if a denominator may be 0.
@@ -169,19 +184,19 @@ impl Node<'_, '_> {
         how: Rounding,
     ) -> Option<SymTensor> {
         let func = self.func();
-        let mut elems = Vec::with_capacity(r.over.elems.len());
-        for (over, under) in r.elems() {
+        let mut elems = Vec::with_capacity(r.numerators.elems.len());
+        for (numerator, denominator) in r.quotients() {
             let one = func.syms.int(1);
-            if pliant_ops::prove::at_most(func, one, under) != Some(true) {
+            if pliant_ops::prove::at_most(func, one, denominator) != Some(true) {
                 return None;
             }
             elems.push(match how {
-                Rounding::Down => func.syms.floordiv(over, under),
-                Rounding::Up => func.syms.ceildiv(over, under),
-                Rounding::Zero => FoldOp::Div.apply(func, over, under)?,
+                Rounding::Down => func.syms.floordiv(numerator, denominator),
+                Rounding::Up => func.syms.ceildiv(numerator, denominator),
+                Rounding::Zero => FoldOp::Div.apply(func, numerator, denominator)?,
             });
         }
-        Some(SymTensor { elems, ..r.over.clone() })
+        Some(SymTensor { elems, ..r.numerators.clone() })
     }
 
     /// Adds, subtracts, multiplies or divides inputs 0 and 1; `None` if the result would be rounded
@@ -194,23 +209,26 @@ impl Node<'_, '_> {
         if a.dtype != b.dtype {
             return None;
         }
-        let shape = broadcast_shape(&a.over.shape, &b.over.shape)?;
+        let shape = broadcast_shape(&a.numerators.shape, &b.numerators.shape)?;
         let wide = |t: &SymTensor| t.broadcast_to(&shape);
-        let (x, y) = ((wide(&a.over), wide(&a.under)), (wide(&b.over), wide(&b.under)));
+        let (x, y) = (
+            (wide(&a.numerators), wide(&a.denominators)),
+            (wide(&b.numerators), wide(&b.denominators)),
+        );
         let func = self.func();
         let exact = (a.is_exact(func), b.is_exact(func));
-        let (mut over, mut under) = (Vec::new(), Vec::new());
+        let (mut numerators, mut denominators) = (Vec::new(), Vec::new());
         for i in 0..x.0.elems.len() {
             let sides = ((x.0.elems[i], x.1.elems[i]), (y.0.elems[i], y.1.elems[i]));
-            let (p, q) = combined(func, fold, sides, exact)?;
-            let (p, q) = reduced(func, p, q);
-            over.push(p);
-            under.push(q);
+            let (p, q) = combine(func, fold, sides, exact)?;
+            let (p, q) = cancel(func, p, q);
+            numerators.push(p);
+            denominators.push(q);
         }
         let whole = |elems| SymTensor { shape: shape.clone(), elems, dtype: DType::Int64 };
         Some(Value::Rational(RationalTensor {
-            over: whole(over),
-            under: whole(under),
+            numerators: whole(numerators),
+            denominators: whole(denominators),
             dtype: a.dtype,
         }))
     }
@@ -225,14 +243,14 @@ pub(crate) enum Rounding {
 }
 
 /// Combines two quotients. `exact` tells which of them floats represent exactly.
-fn combined(
+fn combine(
     func: &mut Function,
     fold: FoldOp,
-    ((a, under_a), (b, under_b)): ((Sym, Sym), (Sym, Sym)),
+    ((a, denominator_a), (b, denominator_b)): ((Sym, Sym), (Sym, Sym)),
     exact: (bool, bool),
 ) -> Option<(Sym, Sym)> {
     // A value that was rounded once may still be scaled by a power of two.
-    let scales = |func: &Function, over: Sym| power_of_two(func, over).is_some();
+    let scales = |func: &Function, numerator: Sym| power_of_two(func, numerator).is_some();
     let allowed = match (exact, fold) {
         ((true, true), FoldOp::Add | FoldOp::Sub | FoldOp::Div) => true,
         // The product of two sizes may exceed the exact range of floats.
@@ -248,25 +266,25 @@ fn combined(
     }
     let syms = &mut func.syms;
     Some(match fold {
-        FoldOp::Mul => (syms.mul(a, b), syms.mul(under_a, under_b)),
+        FoldOp::Mul => (syms.mul(a, b), syms.mul(denominator_a, denominator_b)),
         FoldOp::Div => {
             // The denominator must stay positive.
             let positive = syms.as_int(b).is_none_or(|b| b > 0);
             positive.then_some(())?;
-            (syms.mul(a, under_b), syms.mul(under_a, b))
+            (syms.mul(a, denominator_b), syms.mul(denominator_a, b))
         }
         _ => {
-            let (left, right) = (syms.mul(a, under_b), syms.mul(b, under_a));
-            let over =
+            let (left, right) = (syms.mul(a, denominator_b), syms.mul(b, denominator_a));
+            let numerator =
                 if fold == FoldOp::Add { syms.add(left, right) } else { syms.sub(left, right) };
-            (over, syms.mul(under_a, under_b))
+            (numerator, syms.mul(denominator_a, denominator_b))
         }
     })
 }
 
 /// The number of leading inputs of a data movement operator that are moved; `None` for other
 /// operators.
-pub(crate) fn moved_inputs(operator: &str, count: usize) -> Option<usize> {
+pub(crate) fn moved_input_count(operator: &str, count: usize) -> Option<usize> {
     match operator {
         "Concat" => Some(count),
         "Gather" | "Reshape" | "Slice" | "Squeeze" | "Transpose" | "Unsqueeze" => Some(1),
@@ -276,12 +294,12 @@ pub(crate) fn moved_inputs(operator: &str, count: usize) -> Option<usize> {
 
 /// The inputs of a data movement operator with numerators, and those with denominators, in place of
 /// quotients. `None` if there are no quotients, or if they are mixed with other values.
-pub(crate) fn parts(
+pub(crate) fn split_quotients(
     importer: &mut Importer<'_>,
     operator: &str,
     inputs: &[Value],
 ) -> Option<([Vec<Value>; 2], DType)> {
-    let moved = moved_inputs(operator, inputs.len())?.min(inputs.len());
+    let moved = moved_input_count(operator, inputs.len())?.min(inputs.len());
     let dtype = inputs[..moved].iter().find_map(|v| match v {
         Value::Rational(r) => Some(r.dtype),
         _ => None,
@@ -291,30 +309,34 @@ pub(crate) fn parts(
     for (i, value) in inputs[..moved].iter().enumerate() {
         let ratios = match value {
             Value::Rational(r) => r.clone(),
-            Value::Const(t) => RationalTensor::of_constant(t, importer.builder.func_mut(), limit)?,
+            Value::Const(t) => {
+                RationalTensor::from_constant(t, importer.builder.func_mut(), limit)?
+            }
             _ => return None,
         };
         if ratios.dtype != dtype {
             return None;
         }
-        sides[0][i] = Value::Symbolic(ratios.over);
-        sides[1][i] = Value::Symbolic(ratios.under);
+        sides[0][i] = Value::Symbolic(ratios.numerators);
+        sides[1][i] = Value::Symbolic(ratios.denominators);
     }
     Some((sides, dtype))
 }
 
 /// Combines the results for numerators and denominators to quotients.
 pub(crate) fn join_quotients(
-    over: Vec<Value>,
-    under: Vec<Value>,
+    numerators: Vec<Value>,
+    denominators: Vec<Value>,
     dtype: DType,
 ) -> Option<Vec<Value>> {
-    let pairs = over.into_iter().zip(under);
-    let join = |(over, under)| match (over, under) {
-        (Value::Symbolic(over), Value::Symbolic(under)) if over.shape == under.shape => {
-            Some(Value::Rational(RationalTensor { over, under, dtype }))
+    let pairs = numerators.into_iter().zip(denominators);
+    let join_pair = |(numerators, denominators)| match (numerators, denominators) {
+        (Value::Symbolic(numerators), Value::Symbolic(denominators))
+            if numerators.shape == denominators.shape =>
+        {
+            Some(Value::Rational(RationalTensor { numerators, denominators, dtype }))
         }
         _ => None,
     };
-    pairs.map(join).collect()
+    pairs.map(join_pair).collect()
 }

@@ -32,7 +32,7 @@ pub struct Report {
     /// Notes about a model that can be compiled.
     pub notes: Vec<Problem>,
     /// The model, if there are findings.
-    whole: Option<ModelProto>,
+    model: Option<ModelProto>,
 }
 
 /// Findings keyed by their texts.
@@ -53,7 +53,7 @@ pub struct Finding {
     /// The nodes as `op_type 'name'`; empty if the problem concerns the file or the graph.
     pub nodes: Vec<String>,
     /// The first of the nodes, as a model of its own.
-    pub(crate) alone: Option<ModelProto>,
+    pub(crate) node_model: Option<ModelProto>,
 }
 
 /// Checks a model: whether it is well-formed, and every node. Nodes downstream of a failed one are
@@ -65,54 +65,54 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
         nodes: 0,
         operators: IndexMap::new(),
         findings: Vec::new(),
-        notes: schema::note(model).into_iter().collect(),
-        whole: None,
+        notes: schema::old_opset_note(model).into_iter().collect(),
+        model: None,
     };
-    let form = graph_checker::check(&model.proto, &model.limits);
+    let checked = graph_checker::check(&model.proto, &model.limits);
     let mut findings = Findings::new();
-    for problem in form.problems {
-        add(&mut findings, problem, None);
+    for problem in checked.problems {
+        add_problem(&mut findings, problem, None);
     }
     if let Some(graph) = &model.proto.graph {
         report.count(graph);
-        if form.within {
-            report.notes.extend(walk(model, graph, options, &mut findings));
+        if checked.within_limits {
+            report.notes.extend(conversion_problems(model, graph, options, &mut findings));
         }
     }
     report.findings = findings.into_values().collect();
-    report.whole = (!report.is_ok()).then(|| model.proto.clone());
+    report.model = (!report.is_ok()).then(|| model.proto.clone());
     report
 }
 
 /// Adds the problems of converting the nodes. Returns the warnings.
-fn walk<'m>(
+fn conversion_problems<'m>(
     model: &'m Model,
     graph: &'m GraphProto,
     options: &ImportOptions,
     findings: &mut Findings,
 ) -> Vec<Problem> {
     let mut importer = Importer::recording(model);
-    let (_, notes) = importer.walk(graph, options);
-    let (problems, recorder) = importer.into_problems();
+    let (_, notes) = importer.convert_model(graph, options);
+    let (problems, recorder) = importer.into_problems_and_failures();
     let mut failures = recorder.map(|r| r.failures).unwrap_or_default().into_iter().peekable();
     for problem in problems {
-        let alone = failures.next_if(|f| f.problem == problem).and_then(|f| f.alone);
-        add(findings, problem, alone);
+        let node_model = failures.next_if(|f| f.problem == problem).and_then(|f| f.node_model);
+        add_problem(findings, problem, node_model);
     }
     notes
 }
 
-fn add(findings: &mut Findings, problem: Problem, alone: Option<ModelProto>) {
+fn add_problem(findings: &mut Findings, problem: Problem, node_model: Option<ModelProto>) {
     let Problem { kind, node, operator, message, help, .. } = problem;
     let key = (kind, operator.clone(), message.clone(), help.clone());
     let finding = findings.entry(key).or_insert_with(|| {
         let nodes = Vec::new();
-        Finding { kind, operator, message, help, nodes, alone: None }
+        Finding { kind, operator, message, help, nodes, node_model: None }
     });
     if !node.is_empty() {
         finding.nodes.push(node);
     }
-    finding.alone = finding.alone.take().or(alone);
+    finding.node_model = finding.node_model.take().or(node_model);
 }
 
 impl Report {
@@ -128,8 +128,8 @@ impl Report {
     /// # Errors
     /// If the directory or a file cannot be written.
     pub fn write_reduced(&self, dir: &Path) -> std::io::Result<Vec<PathBuf>> {
-        match &self.whole {
-            Some(whole) => model_reducer::write(&self.findings, whole, dir),
+        match &self.model {
+            Some(model) => model_reducer::write(&self.findings, model, dir),
             None => Ok(Vec::new()),
         }
     }

@@ -21,7 +21,7 @@ impl Node<'_, '_> {
             None => {}
         }
         let cond = self.func().syms.eq(a, b);
-        self.importer.ask(cond);
+        self.importer.record_constraint(cond);
         self.require_comparison("relax.equal", a, b, text)
     }
 
@@ -37,7 +37,7 @@ impl Node<'_, '_> {
             Some(true) => {}
             None => {
                 let cond = self.func().syms.eq(own[axis], size);
-                self.importer.ask(cond);
+                self.importer.record_constraint(cond);
             }
         }
         let mut known = vec![None; own.len()];
@@ -55,7 +55,7 @@ impl Node<'_, '_> {
             Some(false) => Err(self.requirement_error(text, a, b)),
             None => {
                 let cond = self.func().syms.le(a, b);
-                self.importer.ask(cond);
+                self.importer.record_constraint(cond);
                 self.require_comparison("relax.less_equal", a, b, text)
             }
         }
@@ -194,7 +194,7 @@ impl Node<'_, '_> {
         args.extend(values);
         let attrs = Attrs::default().with("format", AttrValue::str(text));
         self.op_with("relax.assert_op", &args, attrs)?;
-        self.importer.has_effect();
+        self.importer.mark_impure();
         Ok(())
     }
 }

@@ -87,9 +87,9 @@ fn table() -> &'static Table {
             let takes = match words.next() {
                 Some("gone") | None => None,
                 Some(inputs) => Some(Signature {
-                    least: least(inputs),
-                    inputs: most(inputs),
-                    outputs: words.next().and_then(most),
+                    least: min_count(inputs),
+                    inputs: max_count(inputs),
+                    outputs: words.next().and_then(max_count),
                     types: match words.next() {
                         None | Some("-") => Vec::new(),
                         Some(types) => types.split(',').map(InputTypes::read).collect(),
@@ -105,11 +105,11 @@ fn table() -> &'static Table {
     })
 }
 
-fn least(range: &str) -> usize {
+fn min_count(range: &str) -> usize {
     range.split_once('-').and_then(|(least, _)| least.parse().ok()).unwrap_or(0)
 }
 
-fn most(range: &str) -> Option<usize> {
+fn max_count(range: &str) -> Option<usize> {
     range.split_once('-').and_then(|(_, most)| most.parse().ok())
 }
 
@@ -123,7 +123,7 @@ fn versions(node: &NodeProto) -> Option<&[Schema]> {
     table().schemas.get(&(own_domain(node.domain()), node.op_type())).map(Vec::as_slice)
 }
 
-fn in_version(all: &[Schema], version: i64) -> Option<&Schema> {
+fn schema_at(all: &[Schema], version: i64) -> Option<&Schema> {
     all.iter().rev().find(|s| s.since <= version)
 }
 
@@ -139,19 +139,19 @@ pub(crate) fn check_types(
     given: &[Option<DataType>],
 ) -> Result<(), Problem> {
     let all = versions(node).unwrap_or_default();
-    let Some(Signature { types, .. }) = in_version(all, version).and_then(|s| s.takes.as_ref())
+    let Some(Signature { types, .. }) = schema_at(all, version).and_then(|s| s.takes.as_ref())
     else {
         return Ok(());
     };
     let mut first: FxHashMap<&str, (usize, DataType)> = FxHashMap::default();
     for (i, &ty) in given.iter().enumerate() {
-        let (Some(types), Some(ty)) = (of_input(types, i), ty) else { continue };
+        let (Some(types), Some(ty)) = (input_types(types, i), ty) else { continue };
         if !types.takes(ty) {
             let takes: Vec<String> = types.all().map(type_name).collect();
             let (given, takes) = (type_name(ty), takes.join(", "));
             let message = format!("input {i} is of {given}; opset {version} takes {takes}");
             let later = |s: &&Schema| {
-                let types = s.takes.as_ref().and_then(|takes| of_input(&takes.types, i));
+                let types = s.takes.as_ref().and_then(|takes| input_types(&takes.types, i));
                 s.since > version && types.is_some_and(|types| types.takes(ty))
             };
             let help = match all.iter().find(later) {
@@ -175,14 +175,14 @@ pub(crate) fn check_types(
 }
 
 /// The accepted types of input `i`.
-fn of_input(types: &[InputTypes], i: usize) -> Option<&InputTypes> {
+fn input_types(types: &[InputTypes], i: usize) -> Option<&InputTypes> {
     types.get(i).or_else(|| types.last().filter(|last| last.many))
 }
 
 /// The name of an element type in messages.
 fn type_name(ty: DataType) -> String {
-    match crate::tensor::dtype(ty as i32) {
-        Ok(dtype) if crate::subbyte_types::coded(ty as i64).is_none() => dtype.to_string(),
+    match crate::tensor::program_dtype(ty as i32) {
+        Ok(dtype) if crate::subbyte_types::narrow_type(ty as i64).is_none() => dtype.to_string(),
         _ => ty.as_str_name().to_lowercase(),
     }
 }
@@ -196,7 +196,7 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     let domain = own_domain(node.domain());
     let Some(all) = versions(node) else { return Ok(()) };
     let of = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
-    let Some(schema) = in_version(all, version) else {
+    let Some(schema) = schema_at(all, version) else {
         let first = all.first().map_or(1, |s| s.since);
         let message = format!("the model is of opset {version}{of}, but it came with {first}");
         return Err(Problem::invalid(message).with_help(CONVERT_HELP));
@@ -237,7 +237,7 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
 
 /// The first required input that is missing or has an empty name.
 fn missing_input(takes: &Signature, inputs: &[String]) -> Option<usize> {
-    let is_optional = |i: usize| of_input(&takes.types, i).is_some_and(|types| types.optional);
+    let is_optional = |i: usize| input_types(&takes.types, i).is_some_and(|types| types.optional);
     let is_given = |i: usize| inputs.get(i).is_some_and(|name| !name.is_empty());
     (0..takes.least).find(|&i| !is_given(i) && !is_optional(i))
 }
@@ -247,10 +247,10 @@ const CONVERT_HELP: &str = "onnx.version_converter brings a model to another ops
 /// Checks that the versions that a model declares exist and are known.
 pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let mut said = FxHashSet::default();
+    let mut declared = FxHashSet::default();
     for import in &model.opset_import {
         let domain = own_domain(import.domain());
-        if !said.insert(domain) {
+        if !declared.insert(domain) {
             let of = if domain.is_empty() { "ONNX's own operators" } else { domain };
             problems.push(Problem::invalid(format!("the model says two opsets of {of}")));
         }
@@ -268,33 +268,33 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     if let Some(graph) = &model.graph {
         domains_of(&graph.node, &mut used);
     }
-    undeclared(&used, &said, "the model", &mut problems);
+    undeclared(&used, &declared, "the model", &mut problems);
     for function in &model.functions {
-        let said = function.opset_import.iter().map(|o| own_domain(o.domain())).collect();
+        let declared = function.opset_import.iter().map(|o| own_domain(o.domain())).collect();
         let mut used = Vec::new();
         domains_of(&function.node, &mut used);
-        undeclared(&used, &said, &named(function), &mut problems);
+        undeclared(&used, &declared, &function_label(function), &mut problems);
     }
     problems
 }
 
 /// A note about a model that is older than the tested ones.
-pub(crate) fn note(model: &Model) -> Option<Problem> {
+pub(crate) fn old_opset_note(model: &Model) -> Option<Problem> {
     let version = model.opset().filter(|version| (1..OLDEST_TESTED).contains(version))?;
     let message =
         format!("opset {version} is older than {OLDEST_TESTED}: few of its models are tested");
     Some(Problem::unsupported(message).with_help(CONVERT_HELP))
 }
 
-fn named(function: &FunctionProto) -> String {
+fn function_label(function: &FunctionProto) -> String {
     format!("function '{}'", function.name())
 }
 
 /// Finds domains that a model uses without declaring their versions. User-registered operators have
 /// no versions.
-fn undeclared(used: &[&str], said: &FxHashSet<&str>, who: &str, problems: &mut Vec<Problem>) {
+fn undeclared(used: &[&str], declared: &FxHashSet<&str>, who: &str, problems: &mut Vec<Problem>) {
     let known = |d: &&&str| table().newest.contains_key(**d);
-    for domain in used.iter().filter(|d| !said.contains(**d)).filter(known) {
+    for domain in used.iter().filter(|d| !declared.contains(**d)).filter(known) {
         let what = if domain.is_empty() { "ONNX's own operators" } else { domain };
         let message =
             format!("{who} does not say which opset of {what} it uses (no opset_import of it)");

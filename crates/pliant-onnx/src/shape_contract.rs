@@ -67,7 +67,7 @@ pub struct Constraint {
 
 impl Constraint {
     /// Whether it allows fewer values of a term of the same node than another constraint.
-    pub(crate) fn says_more(&self, other: &Constraint) -> bool {
+    pub(crate) fn is_stricter_than(&self, other: &Constraint) -> bool {
         let (SizeRelation::OneOf(term, values), SizeRelation::OneOf(same, more)) =
             (&self.relation, &other.relation)
         else {
@@ -82,7 +82,7 @@ impl Constraint {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ControlContext {
     /// Whether the constraint may not be evaluated: in a loop body or in a branch.
-    pub perhaps: bool,
+    pub conditional: bool,
     /// The enclosing branches, outermost first.
     pub branches: Vec<Branch>,
 }
@@ -166,7 +166,7 @@ impl std::fmt::Display for ShapeReport {
 
 impl SymbolInfo {
     /// Whether it is declared and can have more than one size.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(crate) fn may_vary(&self) -> bool {
         let one = matches!(self.range, (Some(min), Some(max)) if min == max);
         self.declared > DeclaredBy::Nobody && !one
     }
@@ -178,7 +178,7 @@ impl SymbolInfo {
     }
 
     /// The problem that no size is possible, because of the given constraint if any.
-    pub(crate) fn nothing_fits(&self, c: Option<&Constraint>) -> Problem {
+    pub(crate) fn unsatisfiable_problem(&self, c: Option<&Constraint>) -> Problem {
         let range = match self.range {
             (None, None) => String::new(),
             (min, None) => format!(" of at least {}", min.unwrap_or(0)),

@@ -33,7 +33,7 @@ impl FoldOp {
         if let FoldOp::Div | FoldOp::Mod = self {
             return self.divide(func, a, b);
         }
-        if let Some(known) = self.decide(func, a, b) {
+        if let Some(known) = self.decide_comparison(func, a, b) {
             return Some(func.syms.int(i64::from(known)));
         }
         let syms = &mut func.syms;
@@ -55,19 +55,19 @@ impl FoldOp {
     }
 
     /// The result of a comparison if it is the same for all sizes. For example, a size is never -1.
-    fn decide(self, func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
-        let mut least = |x: Sym, more: i64, y: Sym| {
+    fn decide_comparison(self, func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
+        let mut at_most = |x: Sym, more: i64, y: Sym| {
             let more = func.syms.int(more);
             let x = func.syms.add(x, more);
             pliant_ops::prove::at_most(func, x, y) == Some(true)
         };
         // Whether the comparison always holds, and whether it never holds.
         let (holds, fails) = match self {
-            FoldOp::Equal => (a == b, least(a, 1, b) || least(b, 1, a)),
-            FoldOp::Less => (least(a, 1, b), least(b, 0, a)),
-            FoldOp::LessOrEqual => (least(a, 0, b), least(b, 1, a)),
-            FoldOp::Greater => (least(b, 1, a), least(a, 0, b)),
-            FoldOp::GreaterOrEqual => (least(b, 0, a), least(a, 1, b)),
+            FoldOp::Equal => (a == b, at_most(a, 1, b) || at_most(b, 1, a)),
+            FoldOp::Less => (at_most(a, 1, b), at_most(b, 0, a)),
+            FoldOp::LessOrEqual => (at_most(a, 0, b), at_most(b, 1, a)),
+            FoldOp::Greater => (at_most(b, 1, a), at_most(a, 0, b)),
+            FoldOp::GreaterOrEqual => (at_most(b, 0, a), at_most(a, 1, b)),
             _ => return None,
         };
         match (holds, fails) {

@@ -60,7 +60,11 @@ impl SizeRelation {
     }
 
     /// Whether only few sizes in the range satisfy the relation.
-    pub fn fixes(&self, syms: &SymArena, (least, most): (Option<i64>, Option<i64>)) -> bool {
+    pub fn allows_few_sizes(
+        &self,
+        syms: &SymArena,
+        (least, most): (Option<i64>, Option<i64>),
+    ) -> bool {
         match self.symbols(syms).as_slice() {
             [] => false,
             [_] => {
@@ -82,7 +86,7 @@ impl SizeRelation {
                 near <= few && (near <= 1 || near as i64 * 2 <= end - least + 1)
             }
             _ => match self {
-                SizeRelation::OneOf(term, _) => grows(syms, *term),
+                SizeRelation::OneOf(term, _) => is_monotone(syms, *term),
                 _ => false,
             },
         }
@@ -100,7 +104,7 @@ impl SizeRelation {
     }
 
     /// The minimum and the maximum size of a symbol that a comparison with a constant allows.
-    pub fn bound(&self, syms: &mut SymArena) -> Option<(SymVar, Option<i64>, Option<i64>)> {
+    pub fn symbol_bounds(&self, syms: &mut SymArena) -> Option<(SymVar, Option<i64>, Option<i64>)> {
         let SizeRelation::Predicate(cond) = *self else { return None };
         let SymKind::Cmp(op, a, b) = syms.kind(cond) else { return None };
         let less: i64 = match op {
@@ -126,32 +130,34 @@ impl SizeRelation {
 }
 
 /// Whether a term is non-negative and monotonically non-decreasing in its sizes.
-pub(crate) fn grows(syms: &SymArena, term: Sym) -> bool {
+pub(crate) fn is_monotone(syms: &SymArena, term: Sym) -> bool {
     match syms.kind(term) {
         SymKind::Int(v) => v >= 0,
         SymKind::Var(_) => true,
         SymKind::Sum { terms, constant } => {
-            constant >= 0 && terms.iter().all(|&(coef, t)| coef > 0 && grows(syms, t))
+            constant >= 0 && terms.iter().all(|&(coef, t)| coef > 0 && is_monotone(syms, t))
         }
-        SymKind::Product(list) | SymKind::Max(list) => list.iter().all(|&t| grows(syms, t)),
-        SymKind::FloorDiv(a, b) => grows(syms, a) && syms.as_int(b).is_some_and(|b| b > 0),
+        SymKind::Product(list) | SymKind::Max(list) => list.iter().all(|&t| is_monotone(syms, t)),
+        SymKind::FloorDiv(a, b) => is_monotone(syms, a) && syms.as_int(b).is_some_and(|b| b > 0),
         _ => false,
     }
 }
 
 /// Splits a condition into its conjuncts.
-pub(crate) fn relations(syms: &mut SymArena, cond: Sym) -> Vec<SizeRelation> {
+pub(crate) fn split_condition(syms: &mut SymArena, cond: Sym) -> Vec<SizeRelation> {
     let mut list = Vec::new();
     let mut pending = vec![cond];
     while let Some(cond) = pending.pop() {
         match syms.kind(cond) {
             SymKind::And(parts) => pending.extend(parts.iter().rev()),
             SymKind::Cmp(CmpOp::Eq, a, b) => {
-                list.push(equation(syms, a, b).unwrap_or(SizeRelation::Predicate(cond)));
+                list.push(simplified_equation(syms, a, b).unwrap_or(SizeRelation::Predicate(cond)));
             }
             SymKind::Or(parts) => {
                 let parts = parts.to_vec();
-                list.push(one_of(syms, &parts).unwrap_or(SizeRelation::Predicate(cond)));
+                list.push(
+                    merge_alternatives(syms, &parts).unwrap_or(SizeRelation::Predicate(cond)),
+                );
             }
             SymKind::Int(_) => {}
             _ => list.push(SizeRelation::Predicate(cond)),
@@ -161,11 +167,13 @@ pub(crate) fn relations(syms: &mut SymArena, cond: Sym) -> Vec<SizeRelation> {
 }
 
 /// Combines alternatives that are all values of the same term.
-fn one_of(syms: &mut SymArena, parts: &[Sym]) -> Option<SizeRelation> {
+fn merge_alternatives(syms: &mut SymArena, parts: &[Sym]) -> Option<SizeRelation> {
     let mut all: Option<(Sym, Vec<i64>)> = None;
     for &part in parts {
         let SymKind::Cmp(CmpOp::Eq, a, b) = syms.kind(part) else { return None };
-        let SizeRelation::OneOf(term, values) = equation(syms, a, b)? else { return None };
+        let SizeRelation::OneOf(term, values) = simplified_equation(syms, a, b)? else {
+            return None;
+        };
         match &mut all {
             None => all = Some((term, values)),
             Some((known, list)) if *known == term => list.extend(values),
@@ -179,14 +187,14 @@ fn one_of(syms: &mut SymArena, parts: &[Sym]) -> Option<SizeRelation> {
 }
 
 /// The equation of two terms, after cancelling common summands.
-fn equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelation> {
+fn simplified_equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelation> {
     let difference = syms.sub(a, b);
     let (terms, constant) = match syms.kind(difference) {
         SymKind::Sum { terms, constant } => (terms.to_vec(), constant),
         SymKind::BigAdd(..) | SymKind::BigMul(..) | SymKind::Int(_) => return None,
         _ => (vec![(1, difference)], 0),
     };
-    let (terms, constant) = without_factors(syms, terms, constant);
+    let (terms, constant) = cancel_common_factors(syms, terms, constant);
     let mut side = |sign: bool| {
         let own: Vec<Sym> = terms
             .iter()
@@ -220,7 +228,7 @@ fn equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelation> {
 
 /// Cancels sizes that are factors of all terms of an equation: if such a size is 0, the tensor is
 /// empty.
-fn without_factors(
+fn cancel_common_factors(
     syms: &mut SymArena,
     terms: Vec<(i64, Sym)>,
     constant: i64,
@@ -266,8 +274,8 @@ mod tests {
         let (s, q) = (syms.var(s), syms.var(q));
         let n = |syms: &mut SymArena, v: i64| syms.int(v);
         let told = |syms: &mut SymArena, cond: Sym| -> Vec<(String, bool)> {
-            let list = relations(syms, cond);
-            list.iter().map(|r| (r.text(syms), r.fixes(syms, (None, None)))).collect()
+            let list = split_condition(syms, cond);
+            list.iter().map(|r| (r.text(syms), r.allows_few_sizes(syms, (None, None)))).collect()
         };
         let is = |text: &str, fixes: bool| vec![(text.to_owned(), fixes)];
         let (one, four, six) = (n(&mut syms, 1), n(&mut syms, 4), n(&mut syms, 6));
@@ -310,11 +318,11 @@ mod tests {
         let cond = syms.eq(square, six);
         assert!(told(&mut syms, cond)[0].1);
         let cond = syms.le(four, q);
-        let list = relations(&mut syms, cond);
+        let list = split_condition(&mut syms, cond);
         let var = syms.as_var(q).unwrap();
-        assert_eq!(list[0].bound(&mut syms), Some((var, Some(4), None)));
+        assert_eq!(list[0].symbol_bounds(&mut syms), Some((var, Some(4), None)));
         let cond = syms.lt(q, four);
-        let list = relations(&mut syms, cond);
-        assert_eq!(list[0].bound(&mut syms), Some((var, None, Some(3))));
+        let list = split_condition(&mut syms, cond);
+        assert_eq!(list[0].symbol_bounds(&mut syms), Some((var, None, Some(3))));
     }
 }

@@ -23,7 +23,7 @@ struct FloatFormat {
     no_minus_zero: bool,
 }
 
-fn format(ty: DataType) -> Option<FloatFormat> {
+fn float_format(ty: DataType) -> Option<FloatFormat> {
     let of = |bits, mantissa, bias, largest, nan, no_minus_zero| {
         Some(FloatFormat { bits, mantissa, bias, largest, nan, no_minus_zero })
     };
@@ -38,13 +38,13 @@ fn format(ty: DataType) -> Option<FloatFormat> {
 }
 
 /// The type with the given number in the file, if it is one of these types.
-pub(crate) fn coded(code: i64) -> Option<DataType> {
+pub(crate) fn narrow_type(code: i64) -> Option<DataType> {
     let ty = DataType::try_from(i32::try_from(code).ok()?).ok()?;
-    (integer(ty).is_some() || is_float(ty)).then_some(ty)
+    (integer_bits(ty).is_some() || is_narrow_float(ty)).then_some(ty)
 }
 
 /// The number of bits of a narrow integer type, and whether it is signed.
-pub(crate) fn integer(ty: DataType) -> Option<(u32, bool)> {
+pub(crate) fn integer_bits(ty: DataType) -> Option<(u32, bool)> {
     match ty {
         DataType::Int4 => Some((4, true)),
         DataType::Uint4 => Some((4, false)),
@@ -55,12 +55,12 @@ pub(crate) fn integer(ty: DataType) -> Option<(u32, bool)> {
 }
 
 /// Whether it is a float type, represented by bit patterns.
-pub(crate) fn is_float(ty: DataType) -> bool {
-    ty == DataType::Float8e8m0 || format(ty).is_some()
+pub(crate) fn is_narrow_float(ty: DataType) -> bool {
+    ty == DataType::Float8e8m0 || float_format(ty).is_some()
 }
 
 /// Whether an operator only moves the elements of its inputs.
-pub(crate) fn moves(operator: &str) -> bool {
+pub(crate) fn is_data_movement(operator: &str) -> bool {
     const DATA_MOVEMENT_OPERATORS: &[&str] = &[
         "Concat",
         "DepthToSpace",
@@ -86,7 +86,7 @@ pub(crate) fn moves(operator: &str) -> bool {
 
 impl FloatFormat {
     /// The number that a bit pattern represents.
-    fn value(&self, code: u8) -> f32 {
+    fn decode(&self, code: u8) -> f32 {
         let sign = 1u8 << (self.bits - 1);
         if self.nan == Some(code) {
             return f32::NAN;
@@ -113,53 +113,54 @@ impl FloatFormat {
 
     /// The thresholds above which each positive bit pattern after the first begins: the midpoints,
     /// with ties to the even pattern.
-    fn boundaries(&self, saturate: bool) -> Vec<f32> {
+    fn thresholds(&self, saturate: bool) -> Vec<f32> {
         let last = if saturate { self.largest - 1 } else { self.largest };
-        let step =
-            |code: u8| self.value(self.largest) - self.value(self.largest - 1) + self.value(code);
+        let step = |code: u8| {
+            self.decode(self.largest) - self.decode(self.largest - 1) + self.decode(code)
+        };
         (0..=last)
             .map(|code| {
-                let next = if code == self.largest { step(code) } else { self.value(code + 1) };
-                let middle = (self.value(code) + next) / 2.0;
+                let next = if code == self.largest { step(code) } else { self.decode(code + 1) };
+                let middle = (self.decode(code) + next) / 2.0;
                 if code % 2 == 0 { middle } else { middle.next_down() }
             })
             .collect()
     }
 }
 
-fn vector(n: &mut Node<'_, '_>, values: &[f32]) -> ExprResult {
+fn float_vector(n: &mut Node<'_, '_>, values: &[f32]) -> ExprResult {
     let tensor = Tensor::from_slice(&[values.len() as i64], values);
     let tensor = tensor.map_err(|e| Problem::invalid(e.to_string()))?;
     Ok(n.importer.constant(&tensor))
 }
 
 /// Converts bit patterns to float32.
-pub(crate) fn decoded(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> ExprResult {
-    let values: Vec<f32> = match format(ty) {
-        Some(format) => (0..=u8::MAX >> (8 - format.bits)).map(|c| format.value(c)).collect(),
+pub(crate) fn decode_floats(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> ExprResult {
+    let values: Vec<f32> = match float_format(ty) {
+        Some(format) => (0..=u8::MAX >> (8 - format.bits)).map(|c| format.decode(c)).collect(),
         None => (0..=u8::MAX)
             .map(|c| if c == u8::MAX { f32::NAN } else { 2f64.powi(i32::from(c) - 127) as f32 })
             .collect(),
     };
-    let table = vector(n, &values)?;
+    let table = float_vector(n, &values)?;
     let codes = n.cast(codes, DType::Int32)?;
     n.take(table, codes, 0)
 }
 
 /// Converts numbers to a narrow type.
-pub(crate) fn encoded(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool) -> ExprResult {
-    if let Some((bits, signed)) = integer(ty) {
-        return wrapped(n, x, bits, signed);
+pub(crate) fn encode(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool) -> ExprResult {
+    if let Some((bits, signed)) = integer_bits(ty) {
+        return wrap_integers(n, x, bits, signed);
     }
     let x = n.cast(x, DType::Float32)?;
-    match format(ty) {
-        Some(format) => float_codes(n, &format, x, saturate),
-        None => exponents(n, x),
+    match float_format(ty) {
+        Some(format) => encode_floats(n, &format, x, saturate),
+        None => encode_exponents(n, x),
     }
 }
 
 /// The lowest bits of integers.
-fn wrapped(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> ExprResult {
+fn wrap_integers(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> ExprResult {
     let to = if signed { DType::Int8 } else { DType::UInt8 };
     let x = n.cast(x, DType::Int32)?;
     let half = n.scalar(if signed { 1i32 << (bits - 1) } else { 0 })?;
@@ -170,18 +171,23 @@ fn wrapped(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> ExprResult
     n.cast(y, to)
 }
 
-/// For each element, the number of boundaries below it (or, with `right`, at most it) as int32.
-fn steps(n: &mut Node<'_, '_>, x: Expr, boundaries: &[f32], right: bool) -> ExprResult {
-    let boundaries = vector(n, boundaries)?;
+/// For each element, the number of thresholds below it (or, with `right`, at most it) as int32.
+fn count_thresholds(n: &mut Node<'_, '_>, x: Expr, thresholds: &[f32], right: bool) -> ExprResult {
+    let thresholds = float_vector(n, thresholds)?;
     let attrs = Attrs::default()
         .with("out_int32", AttrValue::Bool(true))
         .with("right", AttrValue::Bool(right));
-    n.op_with("relax.bucketize", &[x, boundaries], attrs)
+    n.op_with("relax.bucketize", &[x, thresholds], attrs)
 }
 
-fn float_codes(n: &mut Node<'_, '_>, format: &FloatFormat, x: Expr, saturate: bool) -> ExprResult {
+fn encode_floats(
+    n: &mut Node<'_, '_>,
+    format: &FloatFormat,
+    x: Expr,
+    saturate: bool,
+) -> ExprResult {
     let size = n.op("relax.abs", &[x])?;
-    let code = steps(n, size, &format.boundaries(saturate), false)?;
+    let code = count_thresholds(n, size, &format.thresholds(saturate), false)?;
     let (zero, one) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(1.0, DType::Float32)?);
     // Minus zero is negative, too; it is detected by its reciprocal.
     let inverse = n.op("relax.divide", &[one, x])?;
@@ -198,7 +204,7 @@ fn float_codes(n: &mut Node<'_, '_>, format: &FloatFormat, x: Expr, saturate: bo
     let mut lost = n.op("relax.isnan", &[x])?;
     if format.no_minus_zero && !saturate {
         let most = n.scalar_as(
-            f64::from(*format.boundaries(false).last().unwrap_or(&0.0)),
+            f64::from(*format.thresholds(false).last().unwrap_or(&0.0)),
             DType::Float32,
         )?;
         let beyond = n.op("relax.greater", &[size, most])?;
@@ -211,16 +217,16 @@ fn float_codes(n: &mut Node<'_, '_>, format: &FloatFormat, x: Expr, saturate: bo
 }
 
 /// Converts to a power-of-2 type: computes the exponent, rounded according to the node's attribute.
-fn exponents(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
+fn encode_exponents(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let mode = n.attrs().choice("round_mode", &["up", "down", "nearest"])?;
     let power = |c: i32, factor: f64| (2f64.powi(c - 127) * factor) as f32;
-    let (boundaries, right): (Vec<f32>, bool) = match mode {
+    let (thresholds, right): (Vec<f32>, bool) = match mode {
         "up" => ((0..254).map(|c| power(c, 1.0)).collect(), false),
         "down" => ((1..255).map(|c| power(c, 1.0)).collect(), true),
         _ => ((0..254).map(|c| power(c, 1.5)).collect(), true),
     };
     let size = n.op("relax.abs", &[x])?;
-    let code = steps(n, size, &boundaries, right)?;
+    let code = count_thresholds(n, size, &thresholds, right)?;
     let (nan, inf) = (n.op("relax.isnan", &[x])?, n.op("relax.isinf", &[x])?);
     let lost = n.op("relax.logical_or", &[nan, inf])?;
     let none = n.scalar(255i32)?;
@@ -234,7 +240,7 @@ mod tests {
 
     #[test]
     fn codes_have_the_values_of_the_specification() {
-        let value = |ty, code| format(ty).map(|f| f.value(code));
+        let value = |ty, code| float_format(ty).map(|f| f.decode(code));
         assert_eq!(value(DataType::Float8e4m3fn, 0x7e), Some(448.0));
         assert_eq!(value(DataType::Float8e4m3fnuz, 0x7f), Some(240.0));
         assert_eq!(value(DataType::Float8e5m2, 0x7b), Some(57344.0));
@@ -247,16 +253,21 @@ mod tests {
 
     #[test]
     fn halves_go_to_the_even_code() {
-        let format = format(DataType::Float4e2m1);
-        let boundaries = format.map(|f| f.boundaries(true)).unwrap_or_default();
+        let format = float_format(DataType::Float4e2m1);
+        let thresholds = format.map(|f| f.thresholds(true)).unwrap_or_default();
         // 0, 0.5, 1, 1.5, 2, 3, 4, 6
         let even = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0];
-        let code = |x: f32| boundaries.iter().filter(|&&b| b < x).count() % 2;
+        let code = |x: f32| thresholds.iter().filter(|&&b| b < x).count() % 2;
         assert!(even.iter().all(|&x| code(x) == 0));
     }
 
     #[test]
     fn the_list_of_moving_operators_is_sorted() {
-        assert!(moves("Concat") && moves("Unsqueeze") && moves("Reshape") && !moves("Add"));
+        assert!(
+            is_data_movement("Concat")
+                && is_data_movement("Unsqueeze")
+                && is_data_movement("Reshape")
+                && !is_data_movement("Add")
+        );
     }
 }

@@ -17,7 +17,7 @@ use crate::dim_symbols::DimSymbols;
 use crate::shape_contract::{
     Branch, Constraint, ControlContext, DeclaredBy, DynamicDim, ShapeReport, SymbolInfo,
 };
-use crate::size_relation::{SizeRelation, relations};
+use crate::size_relation::{SizeRelation, split_condition};
 use crate::value_origins::{Origin, Origins};
 
 /// The constraints collected while nodes are converted.
@@ -26,12 +26,12 @@ pub(crate) struct SymbolConstraints {
     symbols: FxHashMap<SymVar, usize>,
     pub(crate) report: ShapeReport,
     /// The conditions that the program will check, with their nodes and control flow.
-    asked: Vec<(Sym, Origin, ControlContext)>,
+    conditions: Vec<(Sym, Origin, ControlContext)>,
     /// The number of enclosing graphs.
-    pub(crate) inside: usize,
+    pub(crate) graph_depth: usize,
     /// The enclosing branches, outermost first.
     pub(crate) branches: Vec<Branch>,
-    seen: FxHashSet<(Sym, Origin)>,
+    recorded: FxHashSet<(Sym, Origin)>,
     /// Dims with user-declared ranges, to be checked at run time.
     pub(crate) ranges: Vec<(Sym, DynamicDim)>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct SymbolConstraints {
 impl SymbolConstraints {
     /// Registers a dim of an input. Its symbols are tracked from now on. `given` is the user's
     /// declaration, and `named` tells whether the file or the user names the dim.
-    pub(crate) fn input(
+    pub(crate) fn track_input(
         &mut self,
         func: &Function,
         (input, axis): (&str, usize),
@@ -55,7 +55,7 @@ impl SymbolConstraints {
         let alone = vars.len() == 1;
         for var in vars {
             let name = func.syms.name(var).to_string();
-            let whole = known.whole(&name);
+            let whole = known.divisible_size(&name);
             let divisor = whole.map(|(_, by)| by);
             let at = *self.symbols.entry(var).or_insert_with(|| {
                 self.report.symbols.push(SymbolInfo {
@@ -86,7 +86,7 @@ impl SymbolConstraints {
     }
 
     /// Whether tracked symbols occur in the types of operands.
-    pub(crate) fn concerns(&self, func: &Function, args: &[Expr]) -> bool {
+    pub(crate) fn tracks_operands(&self, func: &Function, args: &[Expr]) -> bool {
         let holds = |&arg: &Expr| {
             let symbols = type_syms(func, func.expr_ty(arg));
             symbols.iter().any(|v| self.symbols.contains_key(v))
@@ -95,55 +95,57 @@ impl SymbolConstraints {
     }
 
     /// Records the constraints of an operator call.
-    pub(crate) fn call(
+    pub(crate) fn record_call(
         &mut self,
         func: &mut Function,
         (call, args): (Expr, &[Expr]),
         node: Origin,
     ) {
         for cond in pliant_ops::size_checks(func, call, args) {
-            self.ask(func, cond, node);
+            self.record(func, cond, node);
         }
     }
 
     /// Records a constraint that a node imposes.
-    pub(crate) fn ask(&mut self, func: &Function, cond: Sym, node: Origin) {
+    pub(crate) fn record(&mut self, func: &Function, cond: Sym, node: Origin) {
         let vars = func.syms.free_vars(cond);
         // Sizes computed at run time may have any value.
         let known = !vars.is_empty() && vars.iter().all(|v| self.symbols.contains_key(v));
-        if known && self.seen.insert((cond, node)) {
-            let within =
-                ControlContext { perhaps: self.inside > 0, branches: self.branches.clone() };
-            self.asked.push((cond, node, within));
+        if known && self.recorded.insert((cond, node)) {
+            let within = ControlContext {
+                conditional: self.graph_depth > 0,
+                branches: self.branches.clone(),
+            };
+            self.conditions.push((cond, node, within));
         }
     }
 
-    fn name(&self, var: SymVar) -> String {
+    fn symbol_name(&self, var: SymVar) -> String {
         self.symbols.get(&var).map_or_else(String::new, |&at| self.report.symbols[at].name.clone())
     }
 
     /// Analyses all constraints together.
-    pub(crate) fn settle(&mut self, func: &mut Function, origins: &Origins, symbols: &DimSymbols) {
-        let mut told: FxHashSet<(String, String)> = FxHashSet::default();
-        for (cond, node, within) in std::mem::take(&mut self.asked) {
-            for relation in relations(&mut func.syms, cond) {
+    pub(crate) fn analyze(&mut self, func: &mut Function, origins: &Origins, symbols: &DimSymbols) {
+        let mut reported: FxHashSet<(String, String)> = FxHashSet::default();
+        for (cond, node, within) in std::mem::take(&mut self.conditions) {
+            for relation in split_condition(&mut func.syms, cond) {
                 let made = origins.get(node);
-                let needs = symbols.whole_text(&relation.text(&func.syms));
-                if !told.insert((needs.clone(), made.label.clone())) {
+                let needs = symbols.display_text(&relation.text(&func.syms));
+                if !reported.insert((needs.clone(), made.label.clone())) {
                     continue;
                 }
                 let vars = relation.symbols(&func.syms);
-                let watched = |v: SymVar| self.symbols.contains_key(&v);
+                let tracked = |v: SymVar| self.symbols.contains_key(&v);
                 let (path, chain) = match &relation {
                     SizeRelation::OneOf(_, values) => (
-                        vars.first().map_or_else(Vec::new, |&v| origins.path_of(node, v)),
-                        origins.source_of(node, values, &watched),
+                        vars.first().map_or_else(Vec::new, |&v| origins.symbol_path(node, v)),
+                        origins.size_sources(node, values, &tracked),
                     ),
                     _ => (Vec::new(), Vec::new()),
                 };
                 self.report.constraints.push(Constraint {
                     needs,
-                    symbols: vars.iter().map(|&v| self.name(v)).collect(),
+                    symbols: vars.iter().map(|&v| self.symbol_name(v)).collect(),
                     fixes: Vec::new(),
                     may_fix: Vec::new(),
                     node: made.label.clone(),
@@ -155,6 +157,6 @@ impl SymbolConstraints {
                 });
             }
         }
-        self.fix(func);
+        self.find_fixed_symbols(func);
     }
 }

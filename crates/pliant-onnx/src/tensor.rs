@@ -15,7 +15,7 @@ use crate::proto::tensor_proto::{DataLocation, DataType};
 ///
 /// # Errors
 /// The name of the type and the reason why it is not supported.
-pub(crate) fn dtype(code: i32) -> Result<DType, String> {
+pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
     let known = DataType::try_from(code).map_err(|_| format!("{code} is no element type"))?;
     Ok(match known {
         DataType::Bool => DType::Bool,
@@ -25,7 +25,7 @@ pub(crate) fn dtype(code: i32) -> Result<DType, String> {
         DataType::Int64 => DType::Int64,
         DataType::Uint8 | DataType::Uint4 | DataType::Uint2 => DType::UInt8,
         // Represented by bit patterns.
-        ty if crate::subbyte_types::is_float(ty) => DType::UInt8,
+        ty if crate::subbyte_types::is_narrow_float(ty) => DType::UInt8,
         DataType::Uint16 => DType::UInt16,
         DataType::Uint32 => DType::UInt32,
         DataType::Uint64 => DType::UInt64,
@@ -42,7 +42,7 @@ pub(crate) fn dtype(code: i32) -> Result<DType, String> {
 ///
 /// # Errors
 /// If the number is invalid, or the type is not supported.
-pub(crate) fn element_type(code: i64) -> Result<DType, Problem> {
+pub(crate) fn checked_dtype(code: i64) -> Result<DType, Problem> {
     let code = i32::try_from(code).unwrap_or(i32::MAX);
     let told = |e| match DataType::try_from(code) {
         Ok(DataType::String) => Problem::unsupported(e)
@@ -52,11 +52,11 @@ pub(crate) fn element_type(code: i64) -> Result<DType, Problem> {
         Ok(DataType::Undefined) | Err(_) => Problem::invalid(e),
         Ok(_) => Problem::unsupported(e),
     };
-    dtype(code).map_err(|e| Problem { of_attribute: true, ..told(e) })
+    program_dtype(code).map_err(|e| Problem { in_attribute: true, ..told(e) })
 }
 
 /// The number of an element type in a file.
-pub(crate) fn code(dtype: DType) -> DataType {
+pub(crate) fn data_type(dtype: DType) -> DataType {
     match dtype {
         DType::Bool => DataType::Bool,
         DType::Int8 => DataType::Int8,
@@ -89,14 +89,14 @@ pub(crate) fn check_rank(rank: usize, limits: &Limits) -> Result<(), String> {
 ///
 /// # Errors
 /// Describes the problem, as a sentence without the tensor's name.
-pub(crate) fn read(
+pub(crate) fn read_tensor(
     proto: &TensorProto,
     external: &mut ExternalData,
     limits: &Limits,
 ) -> Result<Tensor, Problem> {
-    let dtype = element_type(proto.data_type().into())?;
-    let nbytes = nbytes(&proto.dims, dtype, limits).map_err(Problem::invalid)?;
-    read_of(proto, dtype, nbytes, external).map_err(|e| {
+    let dtype = checked_dtype(proto.data_type().into())?;
+    let nbytes = checked_byte_size(&proto.dims, dtype, limits).map_err(Problem::invalid)?;
+    read_elements(proto, dtype, nbytes, external).map_err(|e| {
         Problem::invalid(e).with_help(match proto.data_location() {
             DataLocation::External => {
                 "external data lies beside the model: onnx.save_model(model, path, save_as_external_data=True) puts it there"
@@ -107,7 +107,7 @@ pub(crate) fn read(
 }
 
 /// The size of a tensor of the file in bytes, within the limits.
-fn nbytes(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usize, String> {
+fn checked_byte_size(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usize, String> {
     if let Some(&d) = shape.iter().find(|&&d| d < 0) {
         return Err(format!("its shape {shape:?} has the negative dim {d}"));
     }
@@ -119,14 +119,14 @@ fn nbytes(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usize, String>
     Ok(nbytes)
 }
 
-fn read_of(
+fn read_elements(
     proto: &TensorProto,
     dtype: DType,
     nbytes: usize,
     external: &mut ExternalData,
 ) -> Result<Tensor, String> {
     let shape = &proto.dims;
-    if let Some(twice) = second_place(proto) {
+    if let Some(twice) = duplicate_data(proto) {
         return Err(twice);
     }
     let packed = match DataType::try_from(proto.data_type()) {
@@ -140,7 +140,7 @@ fn read_of(
             return if nbytes == 0 {
                 Tensor::zeros(shape, dtype).map_err(|e| e.to_string())
             } else {
-                view(raw, shape, dtype)
+                view_bytes(raw, shape, dtype)
             };
         };
         // Narrow types are packed in bytes.
@@ -157,14 +157,14 @@ fn read_of(
                 raw.len()
             ));
         }
-        return view(raw.clone(), shape, dtype);
+        return view_bytes(raw.clone(), shape, dtype);
     }
     read_fields(proto, shape, dtype, packed)
 }
 
 /// A tensor must have its elements in one field only, because it is undefined which of several is
 /// valid.
-fn second_place(proto: &TensorProto) -> Option<String> {
+fn duplicate_data(proto: &TensorProto) -> Option<String> {
     let given = [
         ("raw_data", proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())),
         ("float_data", !proto.float_data.is_empty()),
@@ -180,11 +180,11 @@ fn second_place(proto: &TensorProto) -> Option<String> {
 
 /// A tensor that views bytes of the file; a copy if the address is not aligned for its element
 /// type.
-fn view(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String> {
+fn view_bytes(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String> {
     let told = |e: pliant_tensor::TensorError| e.to_string();
     let odd = !(raw.as_ptr() as usize).is_multiple_of(dtype.size());
     if odd || cfg!(target_endian = "big") || dtype == DType::Bool {
-        return plain(&raw, shape, dtype);
+        return copy_bytes(&raw, shape, dtype);
     }
     let (ptr, len) = (raw.as_ptr().cast_mut(), raw.len());
     // SAFETY: `raw` keeps the bytes alive until the storage drops it, and nothing writes to them.
@@ -193,7 +193,7 @@ fn view(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String> {
 }
 
 /// A copy of little-endian bytes. As bool, every nonzero byte is true.
-fn plain(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
+fn copy_bytes(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
     let told = |e: pliant_tensor::TensorError| e.to_string();
     if dtype == DType::Bool {
         let ones: Vec<u8> = raw.iter().map(|&b| u8::from(b != 0)).collect();
@@ -304,19 +304,23 @@ fn read_fields(
         DType::Float64 => Tensor::from_slice(shape, &proto.double_data),
         DType::Int64 => Tensor::from_slice(shape, &proto.int64_data),
         DType::UInt64 => Tensor::from_slice(shape, &proto.uint64_data),
-        DType::UInt32 => Tensor::from_slice(shape, &each(&proto.uint64_data, |v| v as u32)),
+        DType::UInt32 => Tensor::from_slice(shape, &map_elements(&proto.uint64_data, |v| v as u32)),
         DType::Int32 => Tensor::from_slice(shape, ints),
-        DType::Int16 => Tensor::from_slice(shape, &each(ints, |v| v as i16)),
-        DType::Int8 => Tensor::from_slice(shape, &each(ints, |v| v as i8)),
-        DType::UInt16 => Tensor::from_slice(shape, &each(ints, |v| v as u16)),
-        DType::UInt8 => Tensor::from_slice(shape, &each(ints, |v| v as u8)),
-        DType::Bool => Tensor::from_bytes(shape, dtype, &each(ints, |v| u8::from(v != 0))),
-        DType::Float16 => Tensor::from_slice(shape, &each(ints, |v| f16::from_bits(v as u16))),
-        DType::BFloat16 => Tensor::from_slice(shape, &each(ints, |v| bf16::from_bits(v as u16))),
+        DType::Int16 => Tensor::from_slice(shape, &map_elements(ints, |v| v as i16)),
+        DType::Int8 => Tensor::from_slice(shape, &map_elements(ints, |v| v as i8)),
+        DType::UInt16 => Tensor::from_slice(shape, &map_elements(ints, |v| v as u16)),
+        DType::UInt8 => Tensor::from_slice(shape, &map_elements(ints, |v| v as u8)),
+        DType::Bool => Tensor::from_bytes(shape, dtype, &map_elements(ints, |v| u8::from(v != 0))),
+        DType::Float16 => {
+            Tensor::from_slice(shape, &map_elements(ints, |v| f16::from_bits(v as u16)))
+        }
+        DType::BFloat16 => {
+            Tensor::from_slice(shape, &map_elements(ints, |v| bf16::from_bits(v as u16)))
+        }
     };
     made.map_err(|e| e.to_string())
 }
 
-fn each<T: Copy, U>(values: &[T], f: impl Fn(T) -> U) -> Vec<U> {
+fn map_elements<T: Copy, U>(values: &[T], f: impl Fn(T) -> U) -> Vec<U> {
     values.iter().map(|&v| f(v)).collect()
 }

@@ -72,7 +72,7 @@ impl SymTensor {
     }
 
     /// The elements of a constant; `None` if it is too long or not of integer or bool type.
-    pub fn of_constant(tensor: &Tensor, syms: &mut SymArena, limit: usize) -> Option<Self> {
+    pub fn from_constant(tensor: &Tensor, syms: &mut SymArena, limit: usize) -> Option<Self> {
         let dtype = tensor.dtype();
         let whole = matches!(dtype, DType::Int64 | DType::Int32 | DType::Bool);
         if !whole || tensor.numel() > limit {
@@ -89,19 +89,19 @@ impl SymTensor {
     }
 
     /// The same elements in another shape; `None` if the number of elements differs.
-    pub fn reshaped(&self, shape: Vec<usize>) -> Option<Self> {
-        let same = product(&shape) == Some(self.elems.len());
+    pub fn reshape(&self, shape: Vec<usize>) -> Option<Self> {
+        let same = element_count(&shape) == Some(self.elems.len());
         same.then(|| SymTensor { shape, elems: self.elems.clone(), dtype: self.dtype })
     }
 
     /// A tensor of the given shape. `from` maps an index of it to an index of this tensor.
-    pub fn gathered(&self, shape: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Self {
+    pub fn gather(&self, shape: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Self {
         let count: usize = shape.iter().product();
         let mut elems = Vec::with_capacity(count);
         let mut index = vec![0; shape.len()];
         for _ in 0..count {
-            elems.push(self.elems[offset(&self.shape, &from(&index))]);
-            advance(&mut index, &shape);
+            elems.push(self.elems[linear_index(&self.shape, &from(&index))]);
+            next_index(&mut index, &shape);
         }
         SymTensor { shape, elems, dtype: self.dtype }
     }
@@ -109,7 +109,7 @@ impl SymTensor {
     /// Broadcasts the tensor to the given shape.
     pub fn broadcast_to(&self, shape: &[usize]) -> Self {
         let skip = shape.len().saturating_sub(self.shape.len());
-        self.gathered(shape.to_vec(), |index| {
+        self.gather(shape.to_vec(), |index| {
             let own = index[skip..].iter().zip(&self.shape);
             own.map(|(&i, &d)| if d == 1 { 0 } else { i }).collect()
         })
@@ -129,11 +129,11 @@ pub fn broadcast_shape(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
         .collect()
 }
 
-fn offset(shape: &[usize], index: &[usize]) -> usize {
+fn linear_index(shape: &[usize], index: &[usize]) -> usize {
     shape.iter().zip(index).fold(0, |at, (&d, &i)| at * d + i)
 }
 
-fn advance(index: &mut [usize], shape: &[usize]) {
+fn next_index(index: &mut [usize], shape: &[usize]) {
     for (i, &d) in index.iter_mut().zip(shape).rev() {
         *i += 1;
         if *i < d {
@@ -144,6 +144,6 @@ fn advance(index: &mut [usize], shape: &[usize]) {
 }
 
 /// The number of elements of a shape; `None` on overflow.
-pub fn product(shape: &[usize]) -> Option<usize> {
+pub fn element_count(shape: &[usize]) -> Option<usize> {
     shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim))
 }

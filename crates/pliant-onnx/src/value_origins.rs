@@ -52,12 +52,12 @@ impl Origins {
     }
 
     /// Adds a value that the file or the user provides under the given name.
-    pub fn named(&mut self, name: &str) -> Origin {
+    pub fn add_named(&mut self, name: &str) -> Origin {
         self.add(ValueSource { label: format!("'{name}'"), ..ValueSource::default() })
     }
 
     /// Adds the results of a node.
-    pub fn node(&mut self, node: &NodeProto, inputs: Vec<Origin>) -> Origin {
+    pub fn add_node(&mut self, node: &NodeProto, inputs: Vec<Origin>) -> Origin {
         let shape_last = matches!(node.op_type(), "Reshape" | "Expand" | "Tile");
         let (label, operator) = (label(node), operator_name(node));
         self.add(ValueSource { label, operator, inputs, shape_last, ..ValueSource::default() })
@@ -68,12 +68,12 @@ impl Origins {
     }
 
     /// The origin of input `i` of a node; the node itself if it has no such input.
-    pub fn input(&self, node: Origin, i: usize) -> Origin {
+    pub fn input_of(&self, node: Origin, i: usize) -> Origin {
         self.get(node).inputs.get(i).copied().unwrap_or(node)
     }
 
     /// Adds the output of a nested graph as an origin of its node.
-    pub fn also(&mut self, node: Origin, from: Origin) {
+    pub fn add_source(&mut self, node: Origin, from: Origin) {
         let inputs = &mut self.list[node.0 as usize].inputs;
         if from != node && !inputs.contains(&from) {
             inputs.push(from);
@@ -81,7 +81,7 @@ impl Origins {
     }
 
     /// Records the properties of a value with the given origin.
-    pub fn describe(&mut self, at: Origin, func: &Function, value: &Value) {
+    pub fn record_properties(&mut self, at: Origin, func: &Function, value: &Value) {
         let made = &mut self.list[at.0 as usize];
         match value {
             Value::Expr(e) => {
@@ -98,19 +98,21 @@ impl Origins {
                 }
             }
             Value::Rational(r) => {
-                for &elem in r.over.elems.iter().chain(&r.under.elems) {
+                for &elem in r.numerators.elems.iter().chain(&r.denominators.elems) {
                     made.symbols.extend(func.syms.free_vars(elem));
                 }
             }
             Value::Const(t) => made.sizes.extend_from_slice(t.shape()),
-            Value::Narrow(_, held) => self.describe(at, func, held),
-            Value::Sequence(items) => items.iter().for_each(|v| self.describe(at, func, v)),
+            Value::Narrow(_, held) => self.record_properties(at, func, held),
+            Value::Sequence(items) => {
+                items.iter().for_each(|v| self.record_properties(at, func, v))
+            }
             Value::Object(..) | Value::Absent | Value::Failed => {}
         }
     }
 
     /// The path on which a symbol reaches a node: the input, followed by nodes.
-    pub fn path_of(&self, node: Origin, symbol: SymVar) -> Vec<String> {
+    pub fn symbol_path(&self, node: Origin, symbol: SymVar) -> Vec<String> {
         let (mut at, mut way) = (node, vec![node]);
         loop {
             let holds = |i: &&Origin| !way.contains(*i) && self.get(**i).symbols.contains(&symbol);
@@ -123,7 +125,7 @@ impl Origins {
 
     /// The nodes that computed a fixed size of a node, nearest first. Follows origins without any
     /// of the symbols.
-    pub fn source_of(
+    pub fn size_sources(
         &self,
         node: Origin,
         values: &[i64],

@@ -5,10 +5,10 @@ use pliant_ir::relax::{Expr, TensorShape, TypeData};
 use pliant_sym::Sym;
 use rustc_hash::FxHashSet;
 
-use super::infer_results::{PartialType, result_types};
-use super::{DeferredNode, initializer};
+use super::infer_results::{PartialType, infer_result_types};
+use super::{DeferredNode, constant_initializer};
 use crate::error::{Problem, ProblemKind};
-use crate::failure_recorder::captured;
+use crate::failure_recorder::captured_names;
 use crate::graph::Importer;
 use crate::host;
 use crate::node::Node;
@@ -26,44 +26,50 @@ const MAX_EMBEDDED_ELEMENTS: usize = 4096;
 impl Importer<'_> {
     /// Emits a call that imports the node at run time, because too little is known about its
     /// operands. Returns the problem if the node cannot be converted for any operands.
-    pub(crate) fn at_run(
+    pub(crate) fn defer_node(
         &mut self,
         node: &NodeProto,
         inputs: &[Value],
         problem: Problem,
     ) -> Result<Vec<Value>, Problem> {
-        if self.node_alone || problem.kind == ProblemKind::Internal || problem.message.is_empty() {
+        if self.is_deferred_import
+            || problem.kind == ProblemKind::Internal
+            || problem.message.is_empty()
+        {
             return Err(problem);
         }
-        let Some((alone, operands)) = self.node_alone(node, inputs) else { return Err(problem) };
-        let known: Vec<PartialType> = operands.iter().map(|v| self.known_of(v)).collect();
+        let Some((deferred, operands)) = self.node_as_model(node, inputs) else {
+            return Err(problem);
+        };
+        let known: Vec<PartialType> = operands.iter().map(|v| self.partial_type(v)).collect();
         // If all operands are known, the problem will also occur at run time.
         let open = known.iter().any(|k| k.dims.is_none() || k.dtype.is_none());
         if problem.kind == ProblemKind::Invalid && !open {
             return Err(problem);
         }
-        let results = result_types(&alone, &known).map_err(|told| told.unwrap_or(problem))?;
+        let results =
+            infer_result_types(&deferred, &known).map_err(|told| told.unwrap_or(problem))?;
         let typed = known.iter().all(|k| k.dtype.is_some());
-        self.call_at_run(node, &alone, &operands, &results, typed)
+        self.emit_deferred_call(node, &deferred, &operands, &results, typed)
     }
 
-    fn call_at_run(
+    fn emit_deferred_call(
         &mut self,
         node: &NodeProto,
-        alone: &DeferredNode,
+        deferred: &DeferredNode,
         operands: &[Value],
         results: &[PartialType],
         typed: bool,
     ) -> Result<Vec<Value>, Problem> {
         let mut n = Node::new(self, node, 1, Vec::new());
-        let mut args = vec![n.func().str_value(&alone.text())];
+        let mut args = vec![n.func().str_value(&deferred.text())];
         for operand in operands {
             args.push(n.materialize(operand)?);
         }
-        let made = n.call_host(host::NODE, &args)?;
+        let call = n.call_host(host::NODE, &args)?;
         let parts = match results.len() {
-            1 => vec![made],
-            count => n.dynamic_tuple_fields(made, count),
+            1 => vec![call],
+            count => n.dynamic_tuple_fields(call, count),
         };
         let mut results = parts.into_iter().zip(results);
         let mut outputs = Vec::with_capacity(node.output.len());
@@ -81,7 +87,7 @@ impl Importer<'_> {
     }
 
     /// The node as a model, and its operands. `None` if an operand is not a tensor.
-    fn node_alone(
+    fn node_as_model(
         &mut self,
         node: &NodeProto,
         inputs: &[Value],
@@ -89,20 +95,20 @@ impl Importer<'_> {
         let mut graph = GraphProto { name: Some("node".into()), ..GraphProto::default() };
         let (mut operands, mut seen) = (Vec::new(), FxHashSet::default());
         let own = node.input.iter().cloned().zip(inputs.iter().cloned());
-        let around = captured(&node.attribute);
-        let inner = !around.is_empty() || node.attribute.iter().any(|a| a.g.is_some());
-        let around: Option<Vec<(String, Value)>> =
-            around.into_iter().map(|name| Some((name.clone(), self.lookup(&name)?))).collect();
-        for (name, value) in own.chain(around?) {
+        let captured = captured_names(&node.attribute);
+        let inner = !captured.is_empty() || node.attribute.iter().any(|a| a.g.is_some());
+        let captured: Option<Vec<(String, Value)>> =
+            captured.into_iter().map(|name| Some((name.clone(), self.lookup(&name)?))).collect();
+        for (name, value) in own.chain(captured?) {
             if name.is_empty() || !seen.insert(name.clone()) {
                 continue;
             }
             match &value {
                 Value::Const(t) if t.numel() <= MAX_EMBEDDED_ELEMENTS => {
-                    graph.initializer.push(initializer(&name, t)?);
+                    graph.initializer.push(constant_initializer(&name, t)?);
                 }
                 Value::Const(_) | Value::Symbolic(_) | Value::Rational(_) | Value::Expr(_) => {
-                    let shape = self.known_of(&value).dims.map(|dims| TensorShapeProto {
+                    let shape = self.partial_type(&value).dims.map(|dims| TensorShapeProto {
                         dim: dims
                             .into_iter()
                             .map(|d| Dimension {
@@ -134,14 +140,14 @@ impl Importer<'_> {
             |o: &String| ValueInfoProto { name: Some(o.clone()), ..ValueInfoProto::default() };
         graph.output = named.map(info).collect();
         graph.node = vec![node.clone()];
-        let opset_import = self.opset_imports(node);
-        let functions = if inner { self.functions_used() } else { Vec::new() };
+        let opset_import = self.opset_imports_for(node);
+        let functions = if inner { self.all_functions() } else { Vec::new() };
         let graph = Some(graph);
         let proto = ModelProto { graph, opset_import, functions, ..ModelProto::default() };
         Some((DeferredNode { proto }, operands))
     }
 
-    fn known_of(&self, value: &Value) -> PartialType {
+    fn partial_type(&self, value: &Value) -> PartialType {
         let numbers = |shape: &mut dyn Iterator<Item = i64>| Some(shape.map(Some).collect());
         match value {
             Value::Const(t) => PartialType {
@@ -154,7 +160,7 @@ impl Importer<'_> {
             },
             Value::Rational(r) => PartialType {
                 dtype: Some(r.dtype),
-                dims: numbers(&mut r.over.shape.iter().map(|&d| d as i64)),
+                dims: numbers(&mut r.numerators.shape.iter().map(|&d| d as i64)),
             },
             Value::Expr(e) => {
                 let func = self.builder.func();

@@ -21,7 +21,7 @@ pub(super) struct PartialType {
 
 impl PartialType {
     /// The properties that both have in common.
-    fn or(self, other: &PartialType) -> PartialType {
+    fn common(self, other: &PartialType) -> PartialType {
         let alike = |d: &Vec<Option<i64>>| other.dims.as_ref().is_some_and(|o| o.len() == d.len());
         PartialType {
             dtype: self.dtype.filter(|_| self.dtype == other.dtype),
@@ -30,10 +30,16 @@ impl PartialType {
     }
 
     /// An operand with the known properties, and with the given numbers in place of unknown ones.
-    fn guess(&self, i: usize, rank: usize, depth: Specialization, size: i64) -> OperandSpec {
+    fn operand_spec(
+        &self,
+        i: usize,
+        rank: usize,
+        specialization: Specialization,
+        size: i64,
+    ) -> OperandSpec {
         let dtype = self.dtype.unwrap_or(DType::Float32);
         let dims = self.dims.clone().unwrap_or_else(|| vec![None; rank]);
-        if !depth.is_exact(i) {
+        if !specialization.fixes_sizes(i) {
             return OperandSpec { dtype, dims, values: None };
         }
         let dims: Vec<i64> = dims.into_iter().map(|d| d.unwrap_or(size)).collect();
@@ -46,7 +52,7 @@ impl PartialType {
 
 impl DeferredNode {
     /// The types of the results for the given operands.
-    fn results(&self, operands: &[OperandSpec]) -> Result<Vec<PartialType>, Problem> {
+    fn result_types(&self, operands: &[OperandSpec]) -> Result<Vec<PartialType>, Problem> {
         let module = self.import(operands)?;
         let none = || Problem::internal("a node at run time", "there is no function");
         let main = module.get("main").and_then(|f| f.as_relax()).ok_or_else(none)?;
@@ -68,47 +74,54 @@ impl DeferredNode {
 /// # Errors
 /// The problem, if the node is unsupported or invalid for all operands. `None` if the only reason
 /// was that too little is known.
-pub(super) fn result_types(
-    alone: &DeferredNode,
+pub(super) fn infer_result_types(
+    node: &DeferredNode,
     known: &[PartialType],
 ) -> Result<Vec<PartialType>, Option<Problem>> {
-    let open: Vec<usize> = (0..known.len()).filter(|&i| known[i].dims.is_none()).collect();
+    let unknown_rank: Vec<usize> = (0..known.len()).filter(|&i| known[i].dims.is_none()).collect();
     let mut problems: Vec<(usize, Problem)> = Vec::new();
-    for depth in Specialization::ALL {
+    for specialization in Specialization::ALL {
         // There are too many combinations of ranks and sizes of several operands.
-        if depth > Specialization::Ranks && open.len() > 1 {
+        if specialization > Specialization::Ranks && unknown_rank.len() > 1 {
             break;
         }
-        let sizes = if depth == Specialization::Ranks { 1..=1 } else { 1..=4 };
-        let (mut found, mut fitting): (Option<Vec<PartialType>>, Vec<usize>) = (None, Vec::new());
-        for (ranks, size) in ranks(open.len()).flat_map(|r| sizes.clone().map(move |s| (r, s))) {
-            let rank = |i: usize| if open.first() == Some(&i) { ranks.0 } else { ranks.1 };
-            let guess = |(i, k): (usize, &PartialType)| k.guess(i, rank(i), depth, size);
+        let tried_sizes = if specialization == Specialization::Ranks { 1..=1 } else { 1..=4 };
+        let (mut inferred, mut successful_ranks): (Option<Vec<PartialType>>, Vec<usize>) =
+            (None, Vec::new());
+        for (ranks, size) in rank_combinations(unknown_rank.len())
+            .flat_map(|r| tried_sizes.clone().map(move |s| (r, s)))
+        {
+            let rank = |i: usize| if unknown_rank.first() == Some(&i) { ranks.0 } else { ranks.1 };
+            let guess =
+                |(i, k): (usize, &PartialType)| k.operand_spec(i, rank(i), specialization, size);
             let operands: Vec<OperandSpec> = known.iter().enumerate().map(guess).collect();
-            let results = match alone.results(&operands) {
+            let results = match node.result_types(&operands) {
                 Ok(results) => results,
                 Err(problem) => {
                     problems.push((ranks.0, problem));
                     continue;
                 }
             };
-            fitting.push(ranks.0);
-            found = Some(match found {
+            successful_ranks.push(ranks.0);
+            inferred = Some(match inferred {
                 None => results,
-                Some(before) => before.into_iter().zip(&results).map(|(a, b)| a.or(b)).collect(),
+                Some(before) => {
+                    before.into_iter().zip(&results).map(|(a, b)| a.common(b)).collect()
+                }
             });
         }
-        let Some(mut found) = found else { continue };
-        fitting.dedup();
-        if open.len() > 1 && fitting.len() < MIN_SUCCESSFUL_RANKS {
+        let Some(mut inferred) = inferred else { continue };
+        successful_ranks.dedup();
+        if unknown_rank.len() > 1 && successful_ranks.len() < MIN_SUCCESSFUL_RANKS {
             // Untried combinations of ranks may have other results.
-            found.iter_mut().for_each(|known| known.dims = None);
+            inferred.iter_mut().for_each(|known| known.dims = None);
         }
-        return Ok(found);
+        return Ok(inferred);
     }
-    let unknown = |p: &Problem| p.at_run;
+    let unknown = |p: &Problem| p.needs_run_time;
     // Not all combinations of ranks of several operands were tried, and no sizes and values.
-    let untried = open.len() > 2 || open.len() > 1 && problems.iter().any(|(_, p)| unknown(p));
+    let untried = unknown_rank.len() > 2
+        || unknown_rank.len() > 1 && problems.iter().any(|(_, p)| unknown(p));
     let wrong: Vec<&(usize, Problem)> = problems.iter().filter(|(_, p)| !unknown(p)).collect();
     let alike = wrong.windows(2).all(|pair| pair[0].1.message == pair[1].1.message);
     if !untried && alike {
@@ -120,20 +133,20 @@ pub(super) fn result_types(
         let again = |(other, q): &(usize, Problem)| other != rank && q.message == p.message;
         p.kind == ProblemKind::Unsupported && wrong.iter().any(|q| again(q))
     });
-    if let Some((_, problem)) = refused.filter(|_| open.len() < 2) {
+    if let Some((_, problem)) = refused.filter(|_| unknown_rank.len() < 2) {
         return Err(Some(problem.clone()));
     }
-    let graph = alone.proto.graph.as_ref();
+    let graph = node.proto.graph.as_ref();
     let count = graph.map_or(0, |g| g.output.len());
     Ok((0..count).map(|_| PartialType { dtype: None, dims: None }).collect())
 }
 
 /// The ranks to try: for the first operand of unknown rank, and for all others.
-fn ranks(open: usize) -> impl Iterator<Item = (usize, usize)> {
-    let first = if open == 0 { 0..=0 } else { TRIED_RANKS };
+fn rank_combinations(unknown_rank: usize) -> impl Iterator<Item = (usize, usize)> {
+    let first = if unknown_rank == 0 { 0..=0 } else { TRIED_RANKS };
     first.flat_map(move |rank| {
         let mut others = vec![rank];
-        if open > 1 {
+        if unknown_rank > 1 {
             others.extend((0..=2).filter(|&other| other != rank));
         }
         others.into_iter().map(move |other| (rank, other))

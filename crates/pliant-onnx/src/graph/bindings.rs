@@ -27,7 +27,7 @@ impl Importer<'_> {
     pub(crate) fn bind(&mut self, value: Expr, node: &NodeProto) -> Expr {
         let hint = identifier(node.output.first().map_or("", String::as_str), "lv");
         let var = self.builder.emit_named(value, &hint);
-        let var = match self.named_dims(var, &hint) {
+        let var = match self.type_with_size_symbols(var, &hint) {
             Some(ty) => {
                 let from = self.builder.func().var_expr(var);
                 self.builder.match_cast(from, ty, &hint)
@@ -38,7 +38,7 @@ impl Importer<'_> {
     }
 
     /// Converts an output of the graph to a tensor.
-    pub(super) fn result(&mut self, value: &Value, output: &ValueInfoProto) -> ExprResult {
+    pub(super) fn output_expr(&mut self, value: &Value, output: &ValueInfoProto) -> ExprResult {
         let name = output.name();
         let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
         let mut node = Node::new(self, &identity, 1, Vec::new());
@@ -62,7 +62,7 @@ impl Importer<'_> {
     }
 
     /// Adds the tensors computed by nodes to the outputs.
-    pub(super) fn intermediates(
+    pub(super) fn add_intermediate_outputs(
         &mut self,
         graph: &GraphProto,
         outputs: &mut Vec<String>,
@@ -76,7 +76,7 @@ impl Importer<'_> {
             };
             let info = ValueInfoProto { name: Some(name.clone()), ..ValueInfoProto::default() };
             // Sequences and optionals are skipped.
-            let Ok(e) = self.result(&value, &info) else { continue };
+            let Ok(e) = self.output_expr(&value, &info) else { continue };
             if matches!(self.builder.func().ty(e), TypeData::Tensor { .. }) {
                 outputs.push(name.clone());
                 results.push(e);

@@ -19,7 +19,12 @@ type InferredType = (Option<i32>, Option<Vec<Option<i64>>>);
 impl Importer<'_> {
     /// An output of a node. If its rank is unknown, the declared rank is used. A contradiction to
     /// the declaration is a problem.
-    pub(super) fn as_declared(&mut self, node: &NodeProto, name: &str, value: Value) -> Value {
+    pub(super) fn check_declared_type(
+        &mut self,
+        node: &NodeProto,
+        name: &str,
+        value: Value,
+    ) -> Value {
         let Some(info) = self.declared.get(name).copied() else { return value };
         if self.scopes.len() > 1 || matches!(value, Value::Failed | Value::Absent) {
             return value;
@@ -72,14 +77,14 @@ impl Importer<'_> {
     pub(super) fn contradiction(&self, value: &Value, declared: &TensorType) -> Option<String> {
         let (code, dims) = self.type_of(value)?;
         let text = |code: i32| {
-            tensor::dtype(code).map_or_else(
+            tensor::program_dtype(code).map_or_else(
                 |_| DataType::try_from(code).map_or("unknown", |d| d.as_str_name()).to_lowercase(),
                 |d| d.to_string(),
             )
         };
         let wanted = declared.elem_type();
         if let Some(code) = code.filter(|&c| wanted != 0 && c != wanted) {
-            let small = |c: i32| crate::subbyte_types::coded(i64::from(c));
+            let small = |c: i32| crate::subbyte_types::narrow_type(i64::from(c));
             let name =
                 |c: i32| small(c).map_or_else(|| text(c), |d| d.as_str_name().to_lowercase());
             return Some(format!("is declared as {}, but is {}", name(wanted), name(code)));
@@ -102,14 +107,14 @@ impl Importer<'_> {
     fn type_of(&self, value: &Value) -> Option<InferredType> {
         let numbers = |shape: &[i64]| Some(shape.iter().map(|&d| Some(d)).collect());
         Some(match value {
-            Value::Const(t) => (Some(tensor::code(t.dtype()) as i32), numbers(t.shape())),
+            Value::Const(t) => (Some(tensor::data_type(t.dtype()) as i32), numbers(t.shape())),
             Value::Symbolic(t) => {
                 let dims = t.shape.iter().map(|&d| Some(d as i64)).collect();
-                (Some(tensor::code(t.dtype) as i32), Some(dims))
+                (Some(tensor::data_type(t.dtype) as i32), Some(dims))
             }
             Value::Rational(r) => {
-                let dims = r.over.shape.iter().map(|&d| Some(d as i64)).collect();
-                (Some(tensor::code(r.dtype) as i32), Some(dims))
+                let dims = r.numerators.shape.iter().map(|&d| Some(d as i64)).collect();
+                (Some(tensor::data_type(r.dtype) as i32), Some(dims))
             }
             Value::Narrow(ty, held) => (Some(*ty as i32), self.type_of(held)?.1),
             Value::Expr(e) => {
@@ -121,7 +126,7 @@ impl Importer<'_> {
                     }
                     _ => None,
                 };
-                (dtype.map(|d| tensor::code(d) as i32), dims)
+                (dtype.map(|d| tensor::data_type(d) as i32), dims)
             }
             _ => return None,
         })

@@ -8,7 +8,7 @@ use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{DimSpec, ImportOptions, Importer, identifier};
-use crate::dim_symbols::is_name;
+use crate::dim_symbols::has_name;
 use crate::error::Problem;
 use crate::host;
 use crate::node::Node;
@@ -19,7 +19,7 @@ use crate::proto::{
     GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
 use crate::shape_contract::{DeclaredBy, DynamicDim};
-use crate::subbyte_types::coded;
+use crate::subbyte_types::narrow_type;
 use crate::tensor;
 use crate::value::Value;
 
@@ -39,7 +39,7 @@ fn dim_texts<'t>(
         for (axis, dim) in tensor.shape.iter().flat_map(|s| &s.dim).enumerate() {
             match (dynamic.and_then(|d| d.get(&axis)), &dim.value) {
                 (Some(DynamicDim { name: Some(text), .. }), _) => user.push(text.as_str()),
-                (_, Some(dimension::Value::DimParam(text))) if is_name(text) => {
+                (_, Some(dimension::Value::DimParam(text))) if has_name(text) => {
                     file.push(text.trim());
                 }
                 _ => {}
@@ -53,14 +53,14 @@ impl<'m> Importer<'m> {
     /// Creates the parameters. Returns the inputs that become parameters, and the names of those
     /// that become constants: an input with a value in the file is only a parameter if the user
     /// declares something about it.
-    pub(super) fn inputs(
+    pub(super) fn create_params(
         &mut self,
         graph: &'m GraphProto,
         options: &ImportOptions,
     ) -> (Vec<&'m ValueInfoProto>, Vec<String>) {
         let initial: FxHashSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
         let is_constant = |info: &&ValueInfoProto| {
-            initial.contains(info.name()) && !is_named(info.name(), options)
+            initial.contains(info.name()) && !has_user_declaration(info.name(), options)
         };
         let (defaults, inputs): (Vec<_>, Vec<_>) = graph.input.iter().partition(is_constant);
         let known = inputs.iter().map(|i| i.name()).collect::<Vec<&str>>().join(", ");
@@ -74,21 +74,21 @@ impl<'m> Importer<'m> {
         }
         // Arithmetic in one dim may define a symbol of another.
         let (file, user) = dim_texts(&inputs, options);
-        self.symbols.settle(&file, &user);
-        self.places.under_way = self.places.inputs();
-        self.builder.set_span(self.places.under_way);
+        self.symbols.analyze_dims(&file, &user);
+        self.spans.current = self.spans.input_span();
+        self.builder.set_span(self.spans.current);
         for input in &inputs {
-            self.origin = self.origins.named(input.name());
-            self.input(input, options);
+            self.origin = self.origins.add_named(input.name());
+            self.create_param(input, options);
         }
         (inputs, defaults.into_iter().map(|i| i.name().to_owned()).collect())
     }
 
-    fn input(&mut self, info: &ValueInfoProto, options: &ImportOptions) {
+    fn create_param(&mut self, info: &ValueInfoProto, options: &ImportOptions) {
         if let Some(ty) = info.r#type.as_ref()
             && !matches!(ty.value, Some(TypeValue::TensorType(_)) | None)
         {
-            let value = self.object_input(info.name(), ty, options).unwrap_or_else(|problem| {
+            let value = self.object_param(info.name(), ty, options).unwrap_or_else(|problem| {
                 self.problems.push(problem);
                 Value::Failed
             });
@@ -96,12 +96,14 @@ impl<'m> Importer<'m> {
         }
         let given = options.shapes.get(info.name());
         let dynamic = options.dynamic.get(info.name());
-        let ty = self.input_type(info, given.map(Vec::as_slice), dynamic);
+        let ty = self.param_type(info, given.map(Vec::as_slice), dynamic);
         if let Ok(ty) = ty {
-            self.watch_input(info, ty, dynamic, options);
+            self.track_input_symbols(info, ty, dynamic, options);
         }
-        let value = ty.and_then(|ty| self.fed(info.name(), ty, options.dtypes.get(info.name())));
-        let value = match (value, element_type(info).and_then(|code| coded(i64::from(code)))) {
+        let value =
+            ty.and_then(|ty| self.tensor_param(info.name(), ty, options.dtypes.get(info.name())));
+        let value = match (value, element_type(info).and_then(|code| narrow_type(i64::from(code))))
+        {
             (Ok(value), Some(ty)) => Value::Narrow(ty, Box::new(value)),
             (Ok(value), None) => value,
             (Err(problem), _) => {
@@ -109,12 +111,12 @@ impl<'m> Importer<'m> {
                 Value::Failed
             }
         };
-        self.origins.describe(self.origin, self.builder.func(), &value);
+        self.origins.record_properties(self.origin, self.builder.func(), &value);
         self.define(info.name(), value);
     }
 
     /// The parameter for an input that is a sequence or an optional.
-    fn object_input(
+    fn object_param(
         &mut self,
         name: &str,
         ty: &TypeProto,
@@ -123,7 +125,7 @@ impl<'m> Importer<'m> {
         let kind = ObjectType::declared(ty, &mut self.builder.func_mut().syms);
         let kind =
             kind.map_err(|p| Problem { message: format!("input '{name}' {}", p.message), ..p })?;
-        if is_named(name, options) {
+        if has_user_declaration(name, options) {
             let message = format!("input '{name}' is {}, which has no dims", kind.name());
             return Err(Problem::invalid(message));
         }
@@ -139,7 +141,12 @@ impl<'m> Importer<'m> {
 
     /// The parameter for an input, converted to the declared element type if the user has
     /// overridden that.
-    fn fed(&mut self, name: &str, ty: Type, dtype: Option<&DType>) -> Result<Value, Problem> {
+    fn tensor_param(
+        &mut self,
+        name: &str,
+        ty: Type,
+        dtype: Option<&DType>,
+    ) -> Result<Value, Problem> {
         let func = self.builder.func_mut();
         let (mut data, mut declared) = (func.types.get(ty).clone(), None);
         if let (TypeData::Tensor { dtype: own, .. }, Some(given)) = (&mut data, dtype) {
@@ -154,7 +161,7 @@ impl<'m> Importer<'m> {
         Ok(Value::Expr(converted))
     }
 
-    fn input_type(
+    fn param_type(
         &mut self,
         info: &ValueInfoProto,
         given: Option<&[DimSpec]>,
@@ -167,26 +174,26 @@ impl<'m> Importer<'m> {
             let problem = Problem::invalid(told("has no type"));
             return Err(problem.with_help("give it one: onnx.helper.make_tensor_value_info"));
         };
-        let dtype = tensor::element_type(tensor.elem_type().into()).map_err(|p| Problem {
+        let dtype = tensor::checked_dtype(tensor.elem_type().into()).map_err(|p| Problem {
             message: told(&format!("cannot be fed: {}", p.message)),
             ..p
         })?;
         let rank = tensor.shape.as_ref().map_or(0, |s| s.dim.len());
         tensor::check_rank(rank, &self.limits).map_err(|e| Problem::invalid(told(&e)))?;
-        let mut data = self.dims_of(name, tensor, given, dtype)?;
+        let mut data = self.input_dims(name, tensor, given, dtype)?;
         if let Some(dynamic) = dynamic {
             let Some(dims) = data.dims().map(<[Sym]>::to_vec) else {
                 return Err(Problem::invalid(told(
                     "has no rank, so that its dims cannot be named",
                 )));
             };
-            data = TypeData::tensor(self.declared_dims(name, dims, dynamic)?, dtype);
+            data = TypeData::tensor(self.apply_dynamic_dims(name, dims, dynamic)?, dtype);
         }
         Ok(self.builder.func_mut().intern(data))
     }
 
     /// The declared type of an input, in which `shapes` overrides dims of the file.
-    fn dims_of(
+    fn input_dims(
         &mut self,
         name: &str,
         tensor: &TensorType,
@@ -208,19 +215,21 @@ impl<'m> Importer<'m> {
                     .enumerate()
                     .map(|(axis, d)| match d {
                         DimSpec::Size(v) => func.syms.int(*v),
-                        DimSpec::Name(name) => self.symbols.name(func, name),
-                        DimSpec::Any => self.symbols.unnamed(func, name, axis),
+                        DimSpec::Name(name) => self.symbols.symbol(func, name),
+                        DimSpec::Any => self.symbols.unnamed_symbol(func, name, axis),
                     })
                     .collect();
                 TypeData::tensor(dims, dtype)
             }
-            (None, Some(shape)) => TypeData::tensor(self.symbols.dims(func, shape, name)?, dtype),
+            (None, Some(shape)) => {
+                TypeData::tensor(self.symbols.shape_dims(func, shape, name)?, dtype)
+            }
             (None, None) => TypeData::tensor_unknown(dtype),
         })
     }
 
     /// The dims of an input, in which `dynamic` overrides dims of the file.
-    fn declared_dims(
+    fn apply_dynamic_dims(
         &mut self,
         name: &str,
         mut dims: Vec<Sym>,
@@ -235,15 +244,15 @@ impl<'m> Importer<'m> {
             })?;
             self.symbols.check_range(dim).map_err(|e| Problem::invalid(told(&e)))?;
             match &dim.name {
-                Some(text) if self.symbols.is_open(text) => {
+                Some(text) if self.symbols.is_undefined(text) => {
                     let what =
                         format!("has the size '{text}' at dim {axis}, whose symbols no dim is");
                     let help = "declare a dim for each of them, or give the size a name";
                     return Err(Problem::invalid(told(&what)).with_help(help));
                 }
-                Some(text) => *place = self.symbols.term(func, text),
+                Some(text) => *place = self.symbols.parse_dim(func, text),
                 None if func.syms.as_int(*place).is_some() => {
-                    *place = self.symbols.unnamed(func, name, axis);
+                    *place = self.symbols.unnamed_symbol(func, name, axis);
                 }
                 None => {}
             }
@@ -253,7 +262,7 @@ impl<'m> Importer<'m> {
 
     /// Emits a run-time check that a dim is in the range that the user declared.
     pub(super) fn check_range(&mut self, dim: Sym, range: &DynamicDim) -> Result<(), Problem> {
-        let name = self.symbols.whole_text(range.name.as_deref().unwrap_or("a dim"));
+        let name = self.symbols.display_text(range.name.as_deref().unwrap_or("a dim"));
         let check = NodeProto { output: vec!["range".into()], ..NodeProto::default() };
         let mut node = Node::new(self, &check, 1, Vec::new());
         let size = node.size_scalar(dim)?;
@@ -272,7 +281,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Tracks the symbols of an input.
-    fn watch_input(
+    fn track_input_symbols(
         &mut self,
         info: &ValueInfoProto,
         ty: Type,
@@ -290,19 +299,25 @@ impl<'m> Importer<'m> {
             let given = dynamic.and_then(|d| d.get(&axis));
             let own = options.shapes.get(name).and_then(|dims| dims.get(axis));
             let named = match (said.get(axis).map(|d| &d.value), own) {
-                (Some(Some(dimension::Value::DimParam(text))), _) if is_name(text) => {
+                (Some(Some(dimension::Value::DimParam(text))), _) if has_name(text) => {
                     DeclaredBy::File
                 }
                 (_, Some(DimSpec::Name(_))) => DeclaredBy::User,
                 _ => DeclaredBy::Nobody,
             };
-            self.watch.input(func, (name, axis), dim, (given, named), &self.symbols);
+            self.symbol_constraints.track_input(
+                func,
+                (name, axis),
+                dim,
+                (given, named),
+                &self.symbols,
+            );
         }
     }
 
     /// Converts the initializers to constants, or to parameters if requested. Those that are inputs
     /// are skipped.
-    pub(super) fn initializers(
+    pub(super) fn convert_initializers(
         &mut self,
         graph: &'m GraphProto,
         fed: &[&ValueInfoProto],
@@ -313,9 +328,9 @@ impl<'m> Importer<'m> {
             graph.input.iter().map(|i| (i.name(), i)).collect();
         let mut unread = IndexMap::<(String, Option<String>), (Problem, Vec<&str>)>::new();
         for proto in graph.initializer.iter().filter(|t| !fed.contains(t.name())) {
-            self.origin = self.origins.named(proto.name());
-            let value = match tensor::read(proto, &mut self.external, &self.limits) {
-                Ok(tensor) if keep => self.param(proto.name(), tensor),
+            self.origin = self.origins.add_named(proto.name());
+            let value = match tensor::read_tensor(proto, &mut self.external, &self.limits) {
+                Ok(tensor) if keep => self.initializer_param(proto.name(), tensor),
                 Ok(tensor) => constant_value(proto, tensor),
                 Err(p) => {
                     let of = unread.entry((p.message.clone(), p.help.clone()));
@@ -328,10 +343,11 @@ impl<'m> Importer<'m> {
                 let message = format!("input '{}' {differs} in its initializer", proto.name());
                 self.problems.push(Problem::invalid(message));
             }
-            self.origins.describe(self.origin, self.builder.func(), &value);
+            self.origins.record_properties(self.origin, self.builder.func(), &value);
             self.define(proto.name(), value);
         }
-        self.problems.extend(unread.into_values().map(|(problem, names)| of_all(problem, &names)));
+        self.problems
+            .extend(unread.into_values().map(|(problem, names)| combine_problems(problem, &names)));
         for sparse in &graph.sparse_initializer {
             let name = sparse.values.as_ref().map_or("", |v| v.name());
             let message = format!("initializer '{name}' is sparse");
@@ -340,7 +356,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    fn param(&mut self, name: &str, tensor: Tensor) -> Value {
+    fn initializer_param(&mut self, name: &str, tensor: Tensor) -> Value {
         let func = self.builder.func_mut();
         let dims: Vec<Sym> = tensor.shape().iter().map(|&d| func.syms.int(d)).collect();
         let ty = func.intern(TypeData::tensor(dims, tensor.dtype()));
@@ -351,7 +367,7 @@ impl<'m> Importer<'m> {
 }
 
 /// Combines the same problem of several initializers, such as a missing data file, into one.
-fn of_all(problem: Problem, names: &[&str]) -> Problem {
+fn combine_problems(problem: Problem, names: &[&str]) -> Problem {
     const MAX_LISTED: usize = 3;
     let (s, some) = (if names.len() == 1 { "" } else { "s" }, names.iter().take(MAX_LISTED));
     let quoted: Vec<String> = some.map(|name| format!("'{name}'")).collect();
@@ -366,14 +382,14 @@ fn of_all(problem: Problem, names: &[&str]) -> Problem {
 /// A tensor of the file as a value.
 pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
     let value = Value::Const(tensor);
-    match coded(i64::from(proto.data_type())) {
+    match narrow_type(i64::from(proto.data_type())) {
         Some(ty) => Value::Narrow(ty, Box::new(value)),
         None => value,
     }
 }
 
 /// Whether the user declares something about an input.
-fn is_named(name: &str, options: &ImportOptions) -> bool {
+fn has_user_declaration(name: &str, options: &ImportOptions) -> bool {
     options.shapes.contains_key(name)
         || options.dtypes.contains_key(name)
         || options.dynamic.contains_key(name)

@@ -13,40 +13,40 @@ use crate::proto::tensor_proto::DataType;
 use crate::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto};
 use crate::rational_dims;
 use crate::schema;
-use crate::subbyte_types::moves;
+use crate::subbyte_types::is_data_movement;
 use crate::tensor;
 use crate::value::Value;
 
 impl<'m> Importer<'m> {
     /// The model's function that a node calls.
-    pub(crate) fn function(&self, key: &FunctionKey<'_>) -> Option<&'m FunctionProto> {
+    pub(crate) fn model_function(&self, key: &FunctionKey<'_>) -> Option<&'m FunctionProto> {
         self.functions.get(key).copied()
     }
 
     /// The functions that nested graphs of a node may call.
-    pub(crate) fn functions_used(&self) -> Vec<FunctionProto> {
+    pub(crate) fn all_functions(&self) -> Vec<FunctionProto> {
         self.functions.values().map(|f| (*f).clone()).collect()
     }
 
     /// Converts nodes in order in the innermost scope.
-    pub(crate) fn nodes(&mut self, nodes: &[NodeProto]) {
+    pub(crate) fn convert_nodes(&mut self, nodes: &[NodeProto]) {
         for node in nodes {
-            self.node(node);
+            self.convert_node_with_span(node);
         }
     }
 
     /// Converts a node. Bindings get the node's source location.
-    fn node(&mut self, node: &NodeProto) {
-        let around = self.places.under_way;
-        self.places.under_way = self.places.of(node);
-        self.builder.set_span(self.places.under_way);
-        self.converted(node);
-        self.places.under_way = around;
+    fn convert_node_with_span(&mut self, node: &NodeProto) {
+        let around = self.spans.current;
+        self.spans.current = self.spans.node_span(node);
+        self.builder.set_span(self.spans.current);
+        self.convert_node(node);
+        self.spans.current = around;
         self.builder.set_span(around);
     }
 
-    fn converted(&mut self, node: &NodeProto) {
-        let goes_on = self.meter.goes_on().unwrap_or_else(|problem| {
+    fn convert_node(&mut self, node: &NodeProto) {
+        let goes_on = self.deadline.has_time().unwrap_or_else(|problem| {
             self.problems.push(problem);
             false
         });
@@ -65,26 +65,26 @@ impl<'m> Importer<'m> {
             })
             .collect();
         let from = node.input.iter().map(|name| self.origin_of(name)).collect();
-        let made = self.origins.node(node, from);
+        let made = self.origins.add_node(node, from);
         let around = std::mem::replace(&mut self.origin, made);
         let given = if self.recorder.is_some() { inputs.clone() } else { Vec::new() };
-        let outputs = match self.convert(node, inputs) {
+        let outputs = match self.node_outputs(node, inputs) {
             Ok(outputs) => outputs,
             // Failures of nested or upstream nodes are reported there.
             Err(problem) if problem.message.is_empty() => {
                 if self.recorder.is_some() {
-                    self.told_behind(node, Some(&given));
+                    self.check_downstream_node(node, Some(&given));
                 }
                 vec![Value::Failed; node.output.len()]
             }
             Err(problem) => {
-                let message = self.symbols.whole_text(&problem.message);
+                let message = self.symbols.display_text(&problem.message);
                 let problem = Problem { message, ..problem };
                 let problem = problem.at(&label(node), &operator_name(node));
-                let outputs = self.record(node, &given, &problem);
+                let outputs = self.record_failure(node, &given, &problem);
                 self.problems.push(problem);
                 if self.recorder.is_some() {
-                    self.told_behind(node, None);
+                    self.check_downstream_node(node, None);
                 }
                 outputs
             }
@@ -93,28 +93,32 @@ impl<'m> Importer<'m> {
         for name in node.output.iter() {
             let value = outputs.next().unwrap_or(Value::Absent);
             if !name.is_empty() {
-                let value = self.with_names(value, &identifier(name, "size"));
-                let value = match self.measured(name, &value) {
-                    Ok(()) => self.as_declared(node, name, value),
+                let value = self.with_size_symbols(value, &identifier(name, "size"));
+                let value = match self.check_result_size(name, &value) {
+                    Ok(()) => self.check_declared_type(node, name, value),
                     Err(problem) => {
                         self.problems.push(problem.at(&label(node), &operator_name(node)));
                         Value::Failed
                     }
                 };
-                self.origins.describe(made, self.builder.func(), &value);
+                self.origins.record_properties(made, self.builder.func(), &value);
                 self.define(name, value);
             }
         }
         self.origin = around;
     }
 
-    fn convert(&mut self, node: &NodeProto, inputs: Vec<Value>) -> Result<Vec<Value>, Problem> {
+    fn node_outputs(
+        &mut self,
+        node: &NodeProto,
+        inputs: Vec<Value>,
+    ) -> Result<Vec<Value>, Problem> {
         let domain = own_domain(node.domain());
         let function = self.functions.get(&(domain, node.op_type(), node.overload())).copied();
         let row = ops::find(domain, node.op_type());
         let own = ops::user_ops::find(domain, node.op_type());
         if function.is_none() && row.is_none() && own.is_none() {
-            return Err(unknown(node));
+            return Err(unknown_operator(node));
         }
         let opset = self.opset_of(domain);
         if function.is_none() && row.is_some() {
@@ -126,40 +130,41 @@ impl<'m> Importer<'m> {
         }
         if function.is_none() && row.is_some() {
             // Data movement operators accept narrow types, whatever their definition says.
-            let small = |v: &&Value| moves(node.op_type()) && matches!(v, Value::Narrow(..));
-            let of = |v: &Value| Some(v).filter(|v| !small(v)).and_then(|v| self.element_type(v));
+            let narrow =
+                |v: &&Value| is_data_movement(node.op_type()) && matches!(v, Value::Narrow(..));
+            let of = |v: &Value| Some(v).filter(|v| !narrow(v)).and_then(|v| self.element_type(v));
             let types: Vec<_> = inputs.iter().map(of).collect();
             schema::check_types(node, opset, &types)?;
         }
         if let Some(function) = function {
-            return self.call(function, node, inputs);
+            return self.inline_function(function, node, inputs);
         }
         let row = match (row, own) {
             (Some(row), _) => row,
             (None, Some(op)) => {
                 return ops::user_ops::convert(&mut Node::new(self, node, opset, inputs), op);
             }
-            (None, None) => return Err(unknown(node)),
+            (None, None) => return Err(unknown_operator(node)),
         };
         // Data movement operators process the representation of narrow types.
-        let small = match inputs.first() {
-            Some(Value::Narrow(ty, _)) if moves(node.op_type()) => Some(*ty),
+        let narrow = match inputs.first() {
+            Some(Value::Narrow(ty, _)) if is_data_movement(node.op_type()) => Some(*ty),
             _ => None,
         };
-        let Some(small) = small else {
-            if let Some(made) = self.moved_ratios(row, node, opset, &inputs) {
+        let Some(narrow) = narrow else {
+            if let Some(made) = self.move_rational(row, node, opset, &inputs) {
                 return Ok(made);
             }
             let given = inputs.clone();
             let outcome = panic_guard::convert(row, &mut Node::new(self, node, opset, inputs));
-            return outcome.or_else(|problem| self.at_run(node, &given, problem));
+            return outcome.or_else(|problem| self.defer_node(node, &given, problem));
         };
         let held = inputs.into_iter().map(|v| match v {
             Value::Narrow(_, held) => *held,
             other => other,
         });
         let outputs = panic_guard::convert(row, &mut Node::new(self, node, opset, held.collect()))?;
-        Ok(outputs.into_iter().map(|v| Value::Narrow(small, Box::new(v))).collect())
+        Ok(outputs.into_iter().map(|v| Value::Narrow(narrow, Box::new(v))).collect())
     }
 
     /// The element type of a tensor, if known.
@@ -173,25 +178,25 @@ impl<'m> Importer<'m> {
             Value::Rational(r) => Some(r.dtype),
             _ => None,
         };
-        dtype.map(tensor::code)
+        dtype.map(tensor::data_type)
     }
 
     /// The results of a data movement operator on quotients of sizes, which are again quotients.
-    fn moved_ratios(
+    fn move_rational(
         &mut self,
         row: &ops::OnnxOp,
         node: &NodeProto,
         opset: i64,
         inputs: &[Value],
     ) -> Option<Vec<Value>> {
-        let ([over, under], dtype) = rational_dims::parts(self, node.op_type(), inputs)?;
+        let ([over, under], dtype) = rational_dims::split_quotients(self, node.op_type(), inputs)?;
         let over = panic_guard::convert(row, &mut Node::new(self, node, opset, over)).ok()?;
         let under = panic_guard::convert(row, &mut Node::new(self, node, opset, under)).ok()?;
         rational_dims::join_quotients(over, under, dtype)
     }
 
     /// Inlines a function of the model.
-    fn call(
+    fn inline_function(
         &mut self,
         function: &'m FunctionProto,
         node: &NodeProto,
@@ -200,41 +205,41 @@ impl<'m> Importer<'m> {
         let mut scope = FxHashMap::default();
         let mut inputs = inputs.into_iter();
         for (i, name) in function.input.iter().enumerate() {
-            let origin = self.origins.input(self.origin, i);
+            let origin = self.origins.input_of(self.origin, i);
             scope.insert(name.clone(), (inputs.next().unwrap_or(Value::Absent), origin));
         }
         // Attributes of the call override the defaults of the function.
         let otherwise = function.attribute_proto.iter();
         let given = otherwise.chain(&node.attribute).map(|a| (a.name(), a)).collect();
         let body: Vec<NodeProto> =
-            function.node.iter().map(|inner| with_attributes(inner, &given)).collect();
+            function.node.iter().map(|inner| with_call_attributes(inner, &given)).collect();
         // A function only sees its own names and operator sets.
         let scopes = std::mem::replace(&mut self.scopes, vec![scope]);
         let own = function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
         let opsets = std::mem::replace(&mut self.opsets, own.collect());
         let declared = std::mem::take(&mut self.declared);
-        self.nodes(&body);
+        self.convert_nodes(&body);
         self.declared = declared;
-        let outputs = function.output.iter().map(|o| self.inner_output(o)).collect();
+        let outputs = function.output.iter().map(|o| self.subgraph_output(o)).collect();
         self.scopes = scopes;
         self.opsets = opsets;
         Ok(outputs)
     }
 
     /// Converts a nested graph and returns its outputs.
-    pub(crate) fn graph_outputs(&mut self, graph: &GraphProto) -> Result<Vec<Value>, Problem> {
+    pub(crate) fn convert_subgraph(&mut self, graph: &GraphProto) -> Result<Vec<Value>, Problem> {
         for proto in &graph.initializer {
-            let read = tensor::read(proto, &mut self.external, &self.limits);
+            let read = tensor::read_tensor(proto, &mut self.external, &self.limits);
             let told = |p: Problem| Problem {
                 message: format!("initializer '{}': {}", proto.name(), p.message),
                 ..p
             };
             let value = constant_value(proto, read.map_err(told)?);
-            let origin = self.origins.named(proto.name());
+            let origin = self.origins.add_named(proto.name());
             self.define_from(proto.name(), value, origin);
         }
-        self.nodes(&graph.node);
-        Ok(graph.output.iter().map(|o| self.inner_output(o.name())).collect())
+        self.convert_nodes(&graph.node);
+        Ok(graph.output.iter().map(|o| self.subgraph_output(o.name())).collect())
     }
 }
 
@@ -246,7 +251,7 @@ pub(crate) fn operator_name(node: &NodeProto) -> String {
     }
 }
 
-pub(crate) fn unknown(node: &NodeProto) -> Problem {
+pub(crate) fn unknown_operator(node: &NodeProto) -> Problem {
     let operator = operator_name(node);
     let problem = Problem::unsupported(format!("operator {operator} is not supported"));
     let name = match own_domain(node.domain()) {
@@ -262,7 +267,7 @@ pub(crate) fn unknown(node: &NodeProto) -> Problem {
 }
 
 /// A node of a function body with the attributes of the call.
-fn with_attributes(inner: &NodeProto, given: &FxHashMap<&str, &AttributeProto>) -> NodeProto {
+fn with_call_attributes(inner: &NodeProto, given: &FxHashMap<&str, &AttributeProto>) -> NodeProto {
     let mut node = inner.clone();
     node.attribute.retain_mut(|attr| {
         if attr.ref_attr_name().is_empty() {

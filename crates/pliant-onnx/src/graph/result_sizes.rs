@@ -5,7 +5,7 @@ use pliant_sym::{EvalError, Sym};
 
 use super::Importer;
 use crate::error::Problem;
-use crate::size_relation::grows;
+use crate::size_relation::is_monotone;
 use crate::tensor::check_rank;
 use crate::value::Value;
 
@@ -15,14 +15,14 @@ impl Importer<'_> {
     ///
     /// # Errors
     /// Describes the problem.
-    pub(super) fn measured(&self, name: &str, value: &Value) -> Result<(), Problem> {
+    pub(super) fn check_result_size(&self, name: &str, value: &Value) -> Result<(), Problem> {
         let told = |what: String| Problem::invalid(format!("its output '{name}' {what}"));
         let func = self.builder.func();
         let rank = match value {
             Value::Expr(e) => match func.ty(*e) {
                 TypeData::Tensor { shape: TensorShape::Dims(dims), dtype } => {
                     let width = dtype.map_or(1, |d| d.size() as i64);
-                    countable(func, dims, width).map_err(told)?;
+                    check_byte_count(func, dims, width).map_err(told)?;
                     dims.len()
                 }
                 TypeData::Tensor { shape: TensorShape::Rank(rank), .. } => *rank as usize,
@@ -30,8 +30,8 @@ impl Importer<'_> {
             },
             Value::Const(t) => t.ndim(),
             Value::Symbolic(t) => t.shape.len(),
-            Value::Rational(r) => r.over.shape.len(),
-            Value::Narrow(_, held) => return self.measured(name, held),
+            Value::Rational(r) => r.numerators.shape.len(),
+            Value::Narrow(_, held) => return self.check_result_size(name, held),
             _ => 0,
         };
         check_rank(rank, &self.limits).map_err(told)
@@ -40,7 +40,7 @@ impl Importer<'_> {
 
 /// Whether a tensor with these dims is possible if all symbols are 1. Smaller symbols mean an empty
 /// tensor, and larger ones usually mean more elements.
-fn countable(func: &Function, dims: &[Sym], width: i64) -> Result<(), String> {
+fn check_byte_count(func: &Function, dims: &[Sym], width: i64) -> Result<(), String> {
     let shown = || {
         let all: Vec<String> = dims.iter().map(|&d| func.syms.display(d).to_string()).collect();
         format!("[{}]", all.join(", "))
@@ -52,13 +52,14 @@ fn countable(func: &Function, dims: &[Sym], width: i64) -> Result<(), String> {
     if sizes().any(|size| size == 0) {
         return Ok(());
     }
-    let bytes = dims.iter().filter(|&&d| grows(&func.syms, d)).try_fold(width, |bytes, &d| {
-        match func.syms.evaluate(d, &|_| Some(1)) {
+    let bytes = dims.iter().filter(|&&d| is_monotone(&func.syms, d)).try_fold(
+        width,
+        |bytes, &d| match func.syms.evaluate(d, &|_| Some(1)) {
             Ok(size) => bytes.checked_mul(size.max(1)),
             Err(EvalError::Overflow) => None,
             Err(_) => Some(bytes),
-        }
-    });
+        },
+    );
     let told = || format!("is of shape {}: 64 bits do not count its bytes", shown());
     bytes.map(drop).ok_or_else(told)
 }

@@ -32,21 +32,21 @@ impl Importer<'_> {
     }
 
     /// Opens the scope of a subgraph.
-    pub(crate) fn enter(&mut self) {
+    pub(crate) fn enter_scope(&mut self) {
         self.scopes.push(FxHashMap::default());
-        self.watch.inside += 1;
+        self.symbol_constraints.graph_depth += 1;
     }
 
     /// Closes the scope of a subgraph.
-    pub(crate) fn leave(&mut self) {
+    pub(crate) fn leave_scope(&mut self) {
         self.scopes.pop();
-        self.watch.inside -= 1;
+        self.symbol_constraints.graph_depth -= 1;
     }
 
     /// An output of a subgraph of the current node.
-    pub(super) fn inner_output(&mut self, name: &str) -> Value {
+    pub(super) fn subgraph_output(&mut self, name: &str) -> Value {
         let origin = self.origin_of(name);
-        self.origins.also(self.origin, origin);
+        self.origins.add_source(self.origin, origin);
         self.lookup(name).unwrap_or(Value::Failed)
     }
 }

@@ -16,31 +16,31 @@ const MAX_TERM_NODES: usize = 128;
 #[derive(Debug, Default)]
 pub(super) struct SizeSymbols {
     /// The symbol for each term, and the number of open blocks when it was introduced.
-    names: FxHashMap<Sym, (Sym, usize)>,
+    symbols: FxHashMap<Sym, (Sym, usize)>,
     blocks: usize,
 }
 
 impl SizeSymbols {
     fn get(&self, term: Sym) -> Option<Sym> {
-        self.names.get(&term).map(|&(name, _)| name)
+        self.symbols.get(&term).map(|&(name, _)| name)
     }
 
-    fn give(&mut self, term: Sym, name: Sym) {
-        self.names.insert(term, (name, self.blocks));
+    fn insert(&mut self, term: Sym, name: Sym) {
+        self.symbols.insert(term, (name, self.blocks));
     }
 }
 
 impl Importer<'_> {
     /// Starts a nested block or function. Its symbols are not visible after it.
     pub(crate) fn open_block(&mut self) {
-        self.named.blocks += 1;
+        self.size_symbols.blocks += 1;
     }
 
     /// Ends a nested block or function.
     pub(crate) fn close_block(&mut self) {
-        self.named.blocks -= 1;
-        let open = self.named.blocks;
-        self.named.names.retain(|_, (_, at)| *at <= open);
+        self.size_symbols.blocks -= 1;
+        let open = self.size_symbols.blocks;
+        self.size_symbols.symbols.retain(|_, (_, at)| *at <= open);
     }
 
     fn is_large(&self, sym: Sym) -> bool {
@@ -49,7 +49,7 @@ impl Importer<'_> {
 
     /// The new type of a tensor in which large and unknown dims are replaced by symbols; `None` if
     /// the type does not change.
-    pub(super) fn named_dims(&mut self, var: Var, hint: &str) -> Option<Type> {
+    pub(super) fn type_with_size_symbols(&mut self, var: Var, hint: &str) -> Option<Type> {
         let func = self.builder.func();
         let TypeData::Tensor { shape, dtype } = func.var_ty(var).clone() else { return None };
         let dims: Vec<Option<Sym>> = match shape {
@@ -68,31 +68,31 @@ impl Importer<'_> {
         for (axis, dim) in dims.into_iter().enumerate() {
             named.push(match dim {
                 Some(dim) if !self.is_large(dim) => dim,
-                Some(dim) => self.named.get(dim).unwrap_or_else(|| {
-                    let name = self.new_name(&format!("{hint}_{axis}"));
-                    self.named.give(dim, name);
+                Some(dim) => self.size_symbols.get(dim).unwrap_or_else(|| {
+                    let name = self.fresh_size_symbol(&format!("{hint}_{axis}"));
+                    self.size_symbols.insert(dim, name);
                     name
                 }),
-                None => self.new_name(&format!("{hint}_{axis}")),
+                None => self.fresh_size_symbol(&format!("{hint}_{axis}")),
             });
         }
         Some(self.builder.func_mut().intern(TypeData::tensor(named, dtype)))
     }
 
-    fn new_name(&mut self, hint: &str) -> Sym {
+    fn fresh_size_symbol(&mut self, hint: &str) -> Sym {
         let func = self.builder.func_mut();
         let name = func.fresh_sym(hint);
         func.syms.var(name)
     }
 
     /// Replaces large terms in a value by symbols.
-    pub(super) fn with_names(&mut self, value: Value, hint: &str) -> Value {
+    pub(super) fn with_size_symbols(&mut self, value: Value, hint: &str) -> Value {
         let Value::Symbolic(mut t) = value else { return value };
         for elem in &mut t.elems {
             if self.is_large(*elem) && !self.builder.func().syms.is_predicate(*elem) {
-                *elem = match self.named.get(*elem) {
+                *elem = match self.size_symbols.get(*elem) {
                     Some(name) => name,
-                    None => self.named_number(*elem, hint),
+                    None => self.signed_size_symbol(*elem, hint),
                 };
             }
         }
@@ -101,7 +101,7 @@ impl Importer<'_> {
 
     /// Expresses a number as the difference of two symbols (its positive and its negative part),
     /// because symbols are never negative.
-    fn named_number(&mut self, number: Sym, hint: &str) -> Sym {
+    fn signed_size_symbol(&mut self, number: Sym, hint: &str) -> Sym {
         let syms = &mut self.builder.func_mut().syms;
         let (zero, negated) = (syms.int(0), syms.neg(number));
         let parts = [syms.max(number, zero), syms.max(negated, zero)];
@@ -109,7 +109,7 @@ impl Importer<'_> {
             if self.builder.func().syms.as_int(part).is_some() {
                 return part;
             }
-            let name = self.new_name(hint);
+            let name = self.fresh_size_symbol(hint);
             let func = self.builder.func_mut();
             let value = func.int_value(part, DType::Int64);
             let ty = func.intern(TypeData::Prim { dtype: DType::Int64, value: Some(name) });
@@ -117,7 +117,7 @@ impl Importer<'_> {
             name
         });
         let whole = self.builder.func_mut().syms.sub(above, below);
-        self.named.give(number, whole);
+        self.size_symbols.insert(number, whole);
         whole
     }
 }

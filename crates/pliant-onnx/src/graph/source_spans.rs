@@ -15,14 +15,14 @@ pub(super) struct SourceSpans {
     /// The labels of the nodes, one per line.
     pub text: String,
     /// The location of the current node.
-    pub under_way: Span,
-    known: FxHashMap<String, Span>,
+    pub current: Span,
+    spans: FxHashMap<String, Span>,
 }
 
 impl SourceSpans {
     /// The location of bindings created for inputs, before any node. Messages about these name the
     /// input.
-    pub fn inputs(&mut self) -> Span {
+    pub fn input_span(&mut self) -> Span {
         let Some(file) = self.file else { return Span::NONE };
         if self.text.is_empty() {
             // The first line is empty.
@@ -31,10 +31,10 @@ impl SourceSpans {
         Span { file, start: 0, end: 0 }
     }
 
-    pub fn of(&mut self, node: &NodeProto) -> Span {
+    pub fn node_span(&mut self, node: &NodeProto) -> Span {
         let Some(file) = self.file else { return Span::NONE };
         let name = label(node).replace(|c: char| c.is_control(), " ");
-        if let Some(&span) = self.known.get(&name) {
+        if let Some(&span) = self.spans.get(&name) {
             return span;
         }
         let start = self.text.len();
@@ -44,7 +44,7 @@ impl SourceSpans {
         self.text.push_str(&name);
         self.text.push('\n');
         let span = Span { file, start, end };
-        self.known.insert(name, span);
+        self.spans.insert(name, span);
         span
     }
 }

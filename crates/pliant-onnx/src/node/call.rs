@@ -29,9 +29,9 @@ impl Node<'_, '_> {
             Problem::unsupported(format!("it needs {name}, which this version does not have"))
         })?;
         let call = self.importer.builder.call_op(op, args, attrs, &[]).map_err(infer_problem)?;
-        if self.importer.watch.concerns(self.importer.builder.func(), args) {
+        if self.importer.symbol_constraints.tracks_operands(self.importer.builder.func(), args) {
             let args: Vec<Expr> = args.iter().map(|&a| self.importer.builder.given(a)).collect();
-            self.importer.watch.call(
+            self.importer.symbol_constraints.record_call(
                 self.importer.builder.func_mut(),
                 (call, &args),
                 self.importer.origin,

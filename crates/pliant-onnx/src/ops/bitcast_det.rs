@@ -7,7 +7,7 @@ use super::{OnnxOp, op};
 use crate::error::Problem;
 use crate::host;
 use crate::node::{ConvertResult, ExprResult, Node};
-use crate::subbyte_types::{coded, is_float};
+use crate::subbyte_types::{is_narrow_float, narrow_type};
 use crate::tensor;
 use crate::value::Value;
 
@@ -18,28 +18,28 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
     let to = to.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
     // 8-bit floats are represented by their bit patterns.
     let x = match n.narrow_tensor(0)? {
-        Some((ty, held)) if is_float(ty) => held,
-        Some((ty, _)) => return Err(narrow(ty.as_str_name())),
+        Some((ty, content)) if is_narrow_float(ty) => content,
+        Some((ty, _)) => return Err(unsupported_bits(ty.as_str_name())),
         None => n.tensor(0)?,
     };
-    let small = coded(to);
-    if let Some(ty) = small.filter(|&ty| !is_float(ty)) {
-        return Err(narrow(ty.as_str_name()));
+    let narrow = narrow_type(to);
+    if let Some(ty) = narrow.filter(|&ty| !is_narrow_float(ty)) {
+        return Err(unsupported_bits(ty.as_str_name()));
     }
-    let to = tensor::element_type(to)?;
+    let to = tensor::checked_dtype(to)?;
     let from = n.dtype(x)?;
     if from.size() != to.size() {
         let message = format!("the bits of an element of {from} are not those of one of {to}");
         return Err(Problem::invalid(message));
     }
     let y = if from == to { x } else { cast_bits(n, x, to)? };
-    Ok(vec![match small {
+    Ok(vec![match narrow {
         Some(ty) => Value::Narrow(ty, Box::new(y.into())),
         None => y.into(),
     }])
 }
 
-fn narrow(name: &str) -> Problem {
+fn unsupported_bits(name: &str) -> Problem {
     Problem::unsupported(format!("the bits of elements of {name}"))
 }
 
@@ -58,7 +58,7 @@ fn det(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::invalid("it takes matrices"));
     };
     let square = n.func().syms.eq(*rows, *columns);
-    n.importer.ask(square);
+    n.importer.record_constraint(square);
     let y = n.call_host(host::DET, &[x])?;
     Ok(vec![n.object_to_tensor(y, Some(batch), dtype).into()])
 }

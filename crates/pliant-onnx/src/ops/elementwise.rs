@@ -80,7 +80,7 @@ fn rounded(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
     if let Value::Rational(r) = n.input(0)
         && let Some(whole) = n.round_rational(&r, how)
     {
-        return Ok(vec![Value::Rational(RationalTensor::whole(whole, r.dtype, n.func()))]);
+        return Ok(vec![Value::Rational(RationalTensor::from_integers(whole, r.dtype, n.func()))]);
     }
     unary(n, op)
 }
@@ -278,15 +278,15 @@ fn bit_shift(n: &mut Node<'_, '_>) -> ConvertResult {
 fn cast(n: &mut Node<'_, '_>) -> ConvertResult {
     let code =
         n.attrs().int("to")?.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
-    if let Some(small) = subbyte_types::coded(code) {
-        return cast_to_small(n, small);
+    if let Some(narrow) = subbyte_types::narrow_type(code) {
+        return cast_to_small(n, narrow);
     }
-    cast_to(n, crate::tensor::element_type(code)?)
+    cast_to(n, crate::tensor::checked_dtype(code)?)
 }
 
 fn cast_like(n: &mut Node<'_, '_>) -> ConvertResult {
-    if let Some((small, _)) = n.narrow_tensor(1)? {
-        return cast_to_small(n, small);
+    if let Some((narrow, _)) = n.narrow_tensor(1)? {
+        return cast_to_small(n, narrow);
     }
     let like = n.tensor(1)?;
     let to = n.dtype(like)?;
@@ -311,8 +311,8 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> ConvertResult {
 /// Sizes as floats, and floats computed from sizes as integers.
 fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     match n.input(0) {
-        Value::Symbolic(t) if t.dtype != DType::Bool && rational_dims::is_wide(to) => {
-            Some(Value::Rational(RationalTensor::whole(t, to, n.func())))
+        Value::Symbolic(t) if t.dtype != DType::Bool && rational_dims::is_foldable_float(to) => {
+            Some(Value::Rational(RationalTensor::from_integers(t, to, n.func())))
         }
         Value::Rational(r) if r.dtype == to => Some(Value::Rational(r)),
         Value::Rational(r) if matches!(to, DType::Int64 | DType::Int32) => {
@@ -326,7 +326,9 @@ fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
 /// Input 0 as numbers of any element type.
 fn numbers(n: &mut Node<'_, '_>) -> ExprResult {
     match n.narrow_tensor(0)? {
-        Some((ty, codes)) if subbyte_types::is_float(ty) => subbyte_types::decoded(n, ty, codes),
+        Some((ty, codes)) if subbyte_types::is_narrow_float(ty) => {
+            subbyte_types::decode_floats(n, ty, codes)
+        }
         _ => n.tensor(0),
     }
 }
@@ -335,8 +337,8 @@ fn numbers(n: &mut Node<'_, '_>) -> ExprResult {
 fn cast_to_small(n: &mut Node<'_, '_>, to: DataType) -> ConvertResult {
     let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
     let x = numbers(n)?;
-    let held = subbyte_types::encoded(n, to, x, saturate)?;
-    Ok(vec![Value::Narrow(to, Box::new(held.into()))])
+    let content = subbyte_types::encode(n, to, x, saturate)?;
+    Ok(vec![Value::Narrow(to, Box::new(content.into()))])
 }
 
 fn is_inf(n: &mut Node<'_, '_>) -> ConvertResult {

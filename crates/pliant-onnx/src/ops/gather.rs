@@ -50,7 +50,7 @@ fn gather_syms(n: &mut Node<'_, '_>, axis: i64) -> Result<Option<Value>, Problem
     let inner = indices.shape.len();
     let shape: Vec<usize> =
         t.shape[..axis].iter().chain(&indices.shape).chain(&t.shape[axis + 1..]).copied().collect();
-    let taken = t.gathered(shape, |index| {
+    let taken = t.gather(shape, |index| {
         let flat =
             index[axis..axis + inner].iter().zip(&indices.shape).fold(0, |at, (&i, &d)| at * d + i);
         let mut from = index[..axis].to_vec();
@@ -139,7 +139,7 @@ fn scatter_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Ok(dims) = n.dims(indices)
         && dims.last().is_some_and(|&last| n.func().syms.as_int(last).is_none())
     {
-        return Err(Problem::known_at_run("how many axes its indices name"));
+        return Err(Problem::known_only_at_run_time("how many axes its indices name"));
     }
     let attrs = Attrs::default().with("reduction", reduction(n)?);
     Ok(vec![n.op_with("relax.scatter_nd", &[x, indices, updates], attrs)?.into()])
@@ -167,7 +167,7 @@ fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
     if let (Some(last), Ok(own)) = (last, n.dims(x)) {
         let least = n.func().syms.int(last as i64 + 1);
         let cond = n.func().syms.le(least, own[axis]);
-        n.importer.ask(cond);
+        n.importer.record_constraint(cond);
     }
     let places = n.op("relax.nonzero", &[cond])?;
     let count = n.dims(places)?[1];

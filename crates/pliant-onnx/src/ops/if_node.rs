@@ -27,14 +27,14 @@ fn branch(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some([c]) = n.const_ints(0).as_deref() {
         return outputs_of(n, if *c != 0 { then } else { other });
     }
-    let outside = OuterSymbols::now(&n.func().syms);
+    let outer = OuterSymbols::now(&n.func().syms);
     let (then, then_kinds) = in_branch(n, true, |n| sequence(n, then))?;
     let (other, other_kinds) = in_branch(n, false, |n| sequence(n, other))?;
     let mut kinds = Vec::with_capacity(count);
     for (i, (a, b)) in then_kinds.iter().zip(&other_kinds).enumerate() {
         let told = |p: Problem| Problem { message: format!("its output {i}: {}", p.message), ..p };
-        let kind = a.join(b).map_err(told)?.of_rank(n.declared_rank(i), [a, b]);
-        kinds.push(kind.seen_outside(&n.func().syms, outside));
+        let kind = a.join(b).map_err(told)?.with_declared_rank(n.declared_rank(i), [a, b]);
+        kinds.push(kind.erase_inner_symbols(&n.func().syms, outer));
     }
     let joined = n.emit_if(cond, then, other);
     let fields = if count == 1 { vec![joined] } else { n.tuple_fields(joined, count) };
@@ -48,9 +48,14 @@ fn in_branch<T>(
     make: impl FnOnce(&mut Node<'_, '_>) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let (node, label) = (n.importer.origin, label(n.proto));
-    n.importer.watch.branches.push(Branch { node, label, then, by_sizes: n.is_symbolic(0) });
+    n.importer.symbol_constraints.branches.push(Branch {
+        node,
+        label,
+        then,
+        by_sizes: n.is_symbolic(0),
+    });
     let made = make(n);
-    n.importer.watch.branches.pop();
+    n.importer.symbol_constraints.branches.pop();
     made
 }
 
@@ -80,9 +85,9 @@ fn sequence(
 /// Converts a graph at the current position, and returns its outputs.
 fn outputs_of(n: &mut Node<'_, '_>, graph: &GraphProto) -> ConvertResult {
     let before = n.importer.problem_count();
-    n.importer.enter();
-    let outputs = n.importer.graph_outputs(graph);
-    n.importer.leave();
+    n.importer.enter_scope();
+    let outputs = n.importer.convert_subgraph(graph);
+    n.importer.leave_scope();
     // Problems inside are reported there.
     if n.importer.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
 }

@@ -125,8 +125,8 @@ enum QuantizedType {
 
 /// The target type: that of the zero point, else that of an attribute, else uint8.
 fn target(n: &mut Node<'_, '_>) -> Result<QuantizedType, Problem> {
-    if let Some((small, _)) = n.narrow_tensor(2)? {
-        return Ok(QuantizedType::Narrow(small));
+    if let Some((narrow, _)) = n.narrow_tensor(2)? {
+        return Ok(QuantizedType::Narrow(narrow));
     }
     if let Some(zero) = n.optional_tensor(2)? {
         return n.dtype(zero).map(QuantizedType::Plain);
@@ -134,10 +134,10 @@ fn target(n: &mut Node<'_, '_>) -> Result<QuantizedType, Problem> {
     let Some(code) = n.attrs().int("output_dtype")?.filter(|&code| code != 0) else {
         return Ok(QuantizedType::Plain(DType::UInt8));
     };
-    if let Some(small) = subbyte_types::coded(code) {
-        return Ok(QuantizedType::Narrow(small));
+    if let Some(narrow) = subbyte_types::narrow_type(code) {
+        return Ok(QuantizedType::Narrow(narrow));
     }
-    crate::tensor::element_type(code).map(QuantizedType::Plain)
+    crate::tensor::checked_dtype(code).map(QuantizedType::Plain)
 }
 
 pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -146,7 +146,7 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, scale) = (n.tensor(0)?, n.tensor(1)?);
     let target = target(n)?;
     let wide = match n.attrs().int("precision")?.filter(|&code| code != 0) {
-        Some(code) => crate::tensor::element_type(code)?,
+        Some(code) => crate::tensor::checked_dtype(code)?,
         None => n.dtype(scale)?,
     };
     let scale = spread(n, scale, x, axis, block)?;
@@ -154,10 +154,10 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let y = n.op("relax.divide", &[wider, scale])?;
     // Float types have a zero point of 0.
     if let QuantizedType::Narrow(ty) = target
-        && subbyte_types::is_float(ty)
+        && subbyte_types::is_narrow_float(ty)
     {
         let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
-        let codes = subbyte_types::encoded(n, ty, y, saturate)?;
+        let codes = subbyte_types::encode(n, ty, y, saturate)?;
         return Ok(vec![Value::Narrow(ty, Box::new(codes.into()))]);
     }
     let zero = match n.optional_tensor(2)? {
@@ -170,12 +170,12 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
             Ok(vec![saturated(n, y, zero, dtype, bounds)?.into()])
         }
         QuantizedType::Narrow(ty) => {
-            let (bits, signed) = subbyte_types::integer(ty).unwrap_or((8, true));
-            let (low, high, held) = match signed {
+            let (bits, signed) = subbyte_types::integer_bits(ty).unwrap_or((8, true));
+            let (low, high, content) = match signed {
                 true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1, DType::Int8),
                 false => (0, (1i64 << bits) - 1, DType::UInt8),
             };
-            let y = saturated(n, y, zero, held, (low as f64, high as f64))?;
+            let y = saturated(n, y, zero, content, (low as f64, high as f64))?;
             Ok(vec![Value::Narrow(ty, Box::new(y.into()))])
         }
     }
@@ -185,7 +185,7 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
 pub(super) fn dequantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let y = dequantized(n)?;
     let dtype = match n.attrs().int("output_dtype")?.filter(|&code| code != 0) {
-        Some(code) => crate::tensor::element_type(code)?,
+        Some(code) => crate::tensor::checked_dtype(code)?,
         None => {
             let scale = n.tensor(1)?;
             n.dtype(scale)?
@@ -203,10 +203,10 @@ fn dequantized(n: &mut Node<'_, '_>) -> ExprResult {
     let wide = wide_float(n.dtype(scale)?);
     let scale = n.cast(scale, wide)?;
     if let Some((ty, codes)) = n.narrow_tensor(0)?
-        && subbyte_types::is_float(ty)
+        && subbyte_types::is_narrow_float(ty)
     {
         let scale = spread(n, scale, codes, axis, block)?;
-        let x = subbyte_types::decoded(n, ty, codes)?;
+        let x = subbyte_types::decode_floats(n, ty, codes)?;
         let x = n.cast(x, wide)?;
         return n.op("relax.multiply", &[x, scale]);
     }

@@ -88,7 +88,7 @@ fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
 
 fn output_type(n: &Node<'_, '_>, otherwise: DType) -> Result<DType, Problem> {
     match n.attrs().int("dtype")? {
-        Some(code) => crate::tensor::element_type(code),
+        Some(code) => crate::tensor::checked_dtype(code),
         None => Ok(otherwise),
     }
 }

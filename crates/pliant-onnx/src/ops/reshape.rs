@@ -33,13 +33,13 @@ fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     {
         let dims: Vec<Sym> = vec![n.func().syms.int(t.elems.len() as i64)];
         let dims = resolve(n, &dims, target, allow_zero)?;
-        if let Some(shape) = numbers(n, &dims).and_then(|s| t.reshaped(s)) {
+        if let Some(shape) = numbers(n, &dims).and_then(|s| t.reshape(s)) {
             return Ok(vec![shape.into()]);
         }
     }
     let x = n.tensor(0)?;
     let Some(own) = own_dims(n, x, allow_zero, target.as_deref())? else {
-        return Err(Problem::known_at_run("it keeps dims of its input, whose rank"));
+        return Err(Problem::known_only_at_run_time("it keeps dims of its input, whose rank"));
     };
     let Some(target) = target else {
         let sizes = run_time_sizes(n, &own, allow_zero)?;
@@ -332,7 +332,7 @@ fn squeeze(n: &mut Node<'_, '_>) -> ConvertResult {
             None => t.shape[i] != 1,
         };
         let shape = (0..rank).filter(|&i| keep(i)).map(|i| t.shape[i]).collect();
-        if let Some(t) = t.reshaped(shape) {
+        if let Some(t) = t.reshape(shape) {
             return Ok(vec![t.into()]);
         }
     }
@@ -384,7 +384,7 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
         let mut old = t.shape.iter().copied();
         let shape: Vec<usize> =
             (0..rank).map(|i| if new.contains(&i) { 1 } else { old.next().unwrap_or(1) }).collect();
-        if let Some(t) = t.reshaped(shape) {
+        if let Some(t) = t.reshape(shape) {
             return Ok(vec![t.into()]);
         }
     }
@@ -430,7 +430,7 @@ fn transpose(n: &mut Node<'_, '_>) -> ConvertResult {
             normal_axes(n, perm.as_deref(), rank)?.unwrap_or_else(|| (0..rank).rev().collect());
         if perm.len() == rank && (0..rank).all(|axis| perm.contains(&axis)) {
             let shape = perm.iter().map(|&a| t.shape[a]).collect();
-            let moved = t.gathered(shape, |index| {
+            let moved = t.gather(shape, |index| {
                 let mut from = vec![0; rank];
                 perm.iter().zip(index).for_each(|(&a, &i)| from[a] = i);
                 from

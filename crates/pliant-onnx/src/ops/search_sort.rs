@@ -193,7 +193,7 @@ fn eye_like(n: &mut Node<'_, '_>) -> ConvertResult {
     let k = n.attrs().int("k")?.unwrap_or(0);
     let x = n.tensor(0)?;
     let dtype = match n.attrs().int("dtype")? {
-        Some(code) => crate::tensor::element_type(code)?,
+        Some(code) => crate::tensor::checked_dtype(code)?,
         None => n.dtype(x)?,
     };
     let k = n.func().syms.int(k);

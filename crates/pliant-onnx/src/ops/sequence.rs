@@ -49,8 +49,8 @@ fn has_element(n: &mut Node<'_, '_>) -> ConvertResult {
 fn get_element(n: &mut Node<'_, '_>) -> ConvertResult {
     match n.value(0)? {
         Value::Object(e, ObjectType::Optional(kind)) => {
-            let held = n.call_host(host::OPTIONAL_GET, &[e])?;
-            Ok(vec![n.value_of_object(held, &kind)?])
+            let content = n.call_host(host::OPTIONAL_GET, &[e])?;
+            Ok(vec![n.value_of_object(content, &kind)?])
         }
         other => Ok(vec![other]),
     }
@@ -212,7 +212,7 @@ fn concat_run(
     axis: i64,
     new: bool,
 ) -> ConvertResult {
-    let ObjectType::Tensor { dtype, small, dims } = kind else {
+    let ObjectType::Tensor { dtype, narrow, dims } = kind else {
         return Err(Problem::invalid(format!("it joins items each of which is {}", kind.name())));
     };
     let whole = match dims.clone() {
@@ -229,7 +229,7 @@ fn concat_run(
     };
     let (axis, new) = (n.int_operand(axis), n.int_operand(i64::from(new)));
     let joined = n.call_host(host::SEQUENCE_CONCAT, &[items, axis, new])?;
-    let kind = ObjectType::Tensor { dtype: *dtype, small: *small, dims: whole };
+    let kind = ObjectType::Tensor { dtype: *dtype, narrow: *narrow, dims: whole };
     Ok(vec![n.value_of_object(joined, &kind)?])
 }
 
@@ -295,6 +295,6 @@ fn split_run(
         true => own[axis] = None,
         false => drop(own.remove(axis)),
     }
-    let kind = ObjectType::Tensor { dtype: n.dtype(x)?, small: None, dims: Some(own) };
+    let kind = ObjectType::Tensor { dtype: n.dtype(x)?, narrow: None, dims: Some(own) };
     Ok(vec![Value::Object(parts, ObjectType::Sequence(Box::new(kind)))])
 }

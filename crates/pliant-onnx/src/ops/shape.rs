@@ -11,7 +11,7 @@ use super::{OnnxOp, op};
 use crate::error::Problem;
 use crate::node::{ConvertResult, Node};
 use crate::tensor;
-use crate::value::{SymTensor, Value, product};
+use crate::value::{SymTensor, Value, element_count};
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Constant", constant),
@@ -33,7 +33,7 @@ fn constant(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     if let Some(proto) = attrs.tensor("value")? {
         let limits = n.importer.limits;
-        let read = tensor::read(proto, &mut n.importer.external, &limits);
+        let read = tensor::read_tensor(proto, &mut n.importer.external, &limits);
         return Ok(vec![crate::graph::constant_value(proto, read?)]);
     }
     if let Some(v) = attrs.float("value_float")? {
@@ -79,7 +79,7 @@ fn constant_of_shape(n: &mut Node<'_, '_>) -> ConvertResult {
     let value = match n.attrs().tensor("value")? {
         Some(proto) => {
             let limits = n.importer.limits;
-            tensor::read(proto, &mut n.importer.external, &limits)?
+            tensor::read_tensor(proto, &mut n.importer.external, &limits)?
         }
         None => Tensor::scalar(0f32).map_err(|e| Problem::invalid(e.to_string()))?,
     };
@@ -97,7 +97,7 @@ fn constant_of_shape(n: &mut Node<'_, '_>) -> ConvertResult {
     // A short integer vector may be part of a shape computation, so it remains symbolic.
     if dtype == DType::Int64
         && let Some(sizes) = numbers(n, &dims)
-        && let Some(count) = product(&sizes)
+        && let Some(count) = element_count(&sizes)
         && count <= n.importer.limits.shape_elements
         && let Ok([v]) = value.as_slice::<i64>()
     {

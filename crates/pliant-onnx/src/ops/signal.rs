@@ -44,7 +44,7 @@ fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> ConvertResult {
 
 fn output_type(n: &Node<'_, '_>) -> Result<DType, Problem> {
     match n.attrs().int("output_datatype")? {
-        Some(code) => crate::tensor::element_type(code),
+        Some(code) => crate::tensor::checked_dtype(code),
         None => Ok(DType::Float32),
     }
 }
@@ -63,7 +63,7 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     let rank = dims.len();
     if n.func().syms.as_int(dims[rank - 1]).is_none() {
         // The file may not declare whether its numbers are real or complex.
-        return Err(Problem::known_at_run("the last dim of its input, 1 or 2,")
+        return Err(Problem::known_only_at_run_time("the last dim of its input, 1 or 2,")
             .with_help("declare the number in the file, or with dynamic_shapes"));
     }
     let mut args = vec![x];

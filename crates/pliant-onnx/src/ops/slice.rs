@@ -198,7 +198,7 @@ fn slice_syms(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<SymTens
         shape[axis] = if span > 0 { usize::try_from(count).ok()? } else { 0 };
         (from[axis], step[axis]) = (start, by);
     }
-    Some(t.gathered(shape, |index| {
+    Some(t.gather(shape, |index| {
         index.iter().enumerate().map(|(d, &i)| (from[d] + step[d] * i as i64) as usize).collect()
     }))
 }

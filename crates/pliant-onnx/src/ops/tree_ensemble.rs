@@ -64,7 +64,7 @@ fn list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec<i64
 fn numbers(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Problem> {
     let Some(proto) = n.attrs().tensor(name)? else { return Ok(Vec::new()) };
     let limits = n.importer.limits;
-    let read = tensor::read(proto, &mut n.importer.external, &limits)?;
+    let read = tensor::read_tensor(proto, &mut n.importer.external, &limits)?;
     read.to_f64_vec().map_err(|e| Problem::invalid(e.to_string()))
 }
 

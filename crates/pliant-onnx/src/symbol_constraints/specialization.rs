@@ -13,13 +13,13 @@ use crate::value_origins::Origin;
 impl SymbolConstraints {
     /// Finds the declared symbols that constraints restrict to few sizes, including those that must
     /// equal such symbols.
-    pub(super) fn fix(&mut self, func: &Function) {
-        let mut groups = EqualSymbols::default();
+    pub(super) fn find_fixed_symbols(&mut self, func: &Function) {
+        let mut equal = EqualSymbols::default();
         for c in &self.report.constraints {
             if let SizeRelation::Equal(a, b) = c.relation
                 && let (Some(a), Some(b)) = (func.syms.as_var(a), func.syms.as_var(b))
             {
-                groups.join(a, b);
+                equal.unite(a, b);
             }
         }
         let fixed = |c: &Constraint| {
@@ -29,24 +29,25 @@ impl SymbolConstraints {
                 [var] => self.symbols.get(&var).map(|&at| self.report.symbols[at].own_range()),
                 _ => None,
             };
-            if c.relation.fixes(&func.syms, range.unwrap_or_default()) {
-                let own: Vec<SymVar> = own.into_iter().map(|v| groups.of(v)).collect();
-                let ours = self.symbols.iter().filter(|(v, _)| own.contains(&groups.of(**v)));
-                at.extend(ours.map(|(_, &at)| at).filter(|&at| self.report.symbols[at].is_open()));
+            if c.relation.allows_few_sizes(&func.syms, range.unwrap_or_default()) {
+                let own: Vec<SymVar> = own.into_iter().map(|v| equal.representative(v)).collect();
+                let ours =
+                    self.symbols.iter().filter(|(v, _)| own.contains(&equal.representative(**v)));
+                at.extend(ours.map(|(_, &at)| at).filter(|&at| self.report.symbols[at].may_vary()));
             }
             at.sort_unstable();
             at.into_iter().map(|at| self.report.symbols[at].name.clone()).collect()
         };
         let all: Vec<Vec<String>> = self.report.constraints.iter().map(fixed).collect();
-        let mut ways: FxHashMap<String, BranchPaths> = FxHashMap::default();
+        let mut paths: FxHashMap<String, BranchPaths> = FxHashMap::default();
         for (c, names) in self.report.constraints.iter().zip(&all) {
             for name in names {
-                ways.entry(name.clone()).or_default().add(&c.within.branches);
+                paths.entry(name.clone()).or_default().add(&c.within.branches);
             }
         }
         for (c, names) in self.report.constraints.iter_mut().zip(all) {
             let (always, at_times): (Vec<String>, Vec<String>) =
-                names.into_iter().partition(|name| ways[name].are_all());
+                names.into_iter().partition(|name| paths[name].cover_all());
             c.fixes = always;
             if !c.within.branches.iter().any(|b| b.by_sizes) {
                 c.may_fix = at_times;
@@ -56,7 +57,7 @@ impl SymbolConstraints {
 
     /// Problems that are always errors: symbols for which no size in the declared range satisfies
     /// the constraints.
-    pub(crate) fn impossible(&self, func: &mut Function) -> Vec<Problem> {
+    pub(crate) fn unsatisfiable_symbols(&self, func: &mut Function) -> Vec<Problem> {
         let mut vars: Vec<(usize, SymVar)> = self.symbols.iter().map(|(v, at)| (*at, *v)).collect();
         vars.sort_unstable();
         let mut problems = Vec::new();
@@ -68,7 +69,7 @@ impl SymbolConstraints {
             }
             let (mut low, mut high) = (info.range.0.unwrap_or(0).max(0), info.range.1);
             let mut last = None;
-            for c in self.report.constraints.iter().filter(|c| !c.within.perhaps) {
+            for c in self.report.constraints.iter().filter(|c| !c.within.conditional) {
                 let (least, most) = match &c.relation {
                     SizeRelation::OneOf(term, values) if func.syms.as_var(*term) == Some(var) => {
                         let fits = |v: &&i64| **v >= low && high.is_none_or(|h| **v <= h);
@@ -77,7 +78,7 @@ impl SymbolConstraints {
                         let none = (Some(i64::MAX), Some(0));
                         fit.iter().min().map_or(none, |&l| (Some(l), fit.iter().max().copied()))
                     }
-                    other => match other.bound(&mut func.syms) {
+                    other => match other.symbol_bounds(&mut func.syms) {
                         Some((of, least, most)) if of == var => (least, most),
                         _ => continue,
                     },
@@ -92,16 +93,17 @@ impl SymbolConstraints {
             if high.is_none_or(|h| h >= low) {
                 continue;
             }
-            problems.push(info.nothing_fits(last));
+            problems.push(info.unsatisfiable_problem(last));
         }
         problems
     }
 
     /// The constraints that fix declared symbols, as problems or, if that is allowed, warnings.
-    pub(crate) fn broken(&self, allowed: bool) -> (Vec<Problem>, Vec<Problem>) {
+    pub(crate) fn specialization_problems(&self, allowed: bool) -> (Vec<Problem>, Vec<Problem>) {
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         let all = &self.report.constraints;
-        let told = |c: &&Constraint| !c.fixes.is_empty() && !all.iter().any(|o| o.says_more(c));
+        let told =
+            |c: &&Constraint| !c.fixes.is_empty() && !all.iter().any(|o| o.is_stricter_than(c));
         for c in all.iter().filter(told) {
             let own = |s: &&SymbolInfo| s.declared == DeclaredBy::User && c.fixes.contains(&s.name);
             let by_user = self.report.symbols.iter().any(|s| own(&s));
@@ -147,7 +149,7 @@ impl SymbolConstraints {
 /// The paths through branches on which a symbol is restricted to few sizes.
 #[derive(Default)]
 struct BranchPaths {
-    ways: FxHashSet<Vec<(Origin, bool)>>,
+    paths: FxHashSet<Vec<(Origin, bool)>>,
 }
 
 impl BranchPaths {
@@ -155,41 +157,41 @@ impl BranchPaths {
     /// prefix.
     fn add(&mut self, branches: &[Branch]) {
         let mut way: Vec<(Origin, bool)> = branches.iter().map(|b| (b.node, b.then)).collect();
-        self.ways.insert(way.clone());
+        self.paths.insert(way.clone());
         while let Some((node, then)) = way.pop() {
             let mut other = way.clone();
             other.push((node, !then));
-            if !self.ways.contains(&other) {
+            if !self.paths.contains(&other) {
                 break;
             }
-            self.ways.insert(way.clone());
+            self.paths.insert(way.clone());
         }
     }
 
     /// Whether every execution takes one of the paths.
-    fn are_all(&self) -> bool {
-        self.ways.contains(&Vec::new())
+    fn cover_all(&self) -> bool {
+        self.paths.contains(&Vec::new())
     }
 }
 
 /// Symbols that must be equal.
 #[derive(Default)]
 struct EqualSymbols {
-    to: FxHashMap<SymVar, SymVar>,
+    parent: FxHashMap<SymVar, SymVar>,
 }
 
 impl EqualSymbols {
-    fn of(&self, mut var: SymVar) -> SymVar {
-        while let Some(&next) = self.to.get(&var) {
+    fn representative(&self, mut var: SymVar) -> SymVar {
+        while let Some(&next) = self.parent.get(&var) {
             var = next;
         }
         var
     }
 
-    fn join(&mut self, a: SymVar, b: SymVar) {
-        let (a, b) = (self.of(a), self.of(b));
+    fn unite(&mut self, a: SymVar, b: SymVar) {
+        let (a, b) = (self.representative(a), self.representative(b));
         if a != b {
-            self.to.insert(a, b);
+            self.parent.insert(a, b);
         }
     }
 }

@@ -29,14 +29,17 @@ pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let tensors: Option<Vec<Tensor>> = operands.iter().map(tensor).collect();
     let tensors = tensors.ok_or_else(|| misused(name, args))?;
     let mut told = String::new();
-    for depth in Specialization::ALL {
-        let kinds: Vec<OperandSpec> =
-            tensors.iter().enumerate().map(|(i, t)| OperandSpec::of(t, i, depth)).collect();
-        let program = TABLE.program((text.to_string(), kinds.clone()), || made(text, &kinds));
+    for specialization in Specialization::ALL {
+        let specs: Vec<OperandSpec> = tensors
+            .iter()
+            .enumerate()
+            .map(|(i, t)| OperandSpec::of(t, i, specialization))
+            .collect();
+        let program = TABLE.program((text.to_string(), specs.clone()), || made(text, &specs));
         match &*program {
             Ok(machine) => {
                 // Operands whose values are part of the program are not inputs of it.
-                let fed = kinds.iter().zip(operands).filter(|(kind, _)| !kind.is_value());
+                let fed = specs.iter().zip(operands).filter(|(spec, _)| !spec.has_values());
                 let fed: Vec<Value> = fed.map(|(_, v)| v.clone()).collect();
                 // SAFETY: the runtime is that of the caller, which waits for the result.
                 return unsafe { machine.invoke_within(runtime, "main", &fed) };
@@ -48,10 +51,10 @@ pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     Err(VmError::check(CheckKind::Value, told))
 }
 
-fn made(text: &str, kinds: &[OperandSpec]) -> Result<VirtualMachine, String> {
+fn made(text: &str, specs: &[OperandSpec]) -> Result<VirtualMachine, String> {
     let node = DeferredNode::from_text(text).map_err(|p| p.to_string())?;
     let label = node.label();
-    let module = node.import(kinds).map_err(|p| match p.node.is_empty() {
+    let module = node.import(specs).map_err(|p| match p.node.is_empty() {
         true => format!("{label}: {p}"),
         false => p.to_string(),
     })?;

@@ -32,7 +32,7 @@ pub(super) struct LoopState {
     types: Vec<Type>,
     /// Symbols defined in the body.
     own: FxHashSet<SymVar>,
-    outside: OuterSymbols,
+    outer: OuterSymbols,
 }
 
 impl LoopState {
@@ -48,7 +48,7 @@ impl LoopState {
             kinds: Vec::with_capacity(count),
             types: Vec::with_capacity(count),
             own: FxHashSet::default(),
-            outside: OuterSymbols::now(&n.func().syms),
+            outer: OuterSymbols::now(&n.func().syms),
         };
         for (name, value) in first {
             let (e, kind) = n.to_object(&value)?;
@@ -103,7 +103,7 @@ impl LoopState {
                 ..p
             };
             let kind = self.kinds[i].join(after).map_err(told)?;
-            let kind = kind.seen_outside(&n.func().syms, self.outside);
+            let kind = kind.erase_inner_symbols(&n.func().syms, self.outer);
             let ty = match is_tensor(&kind) {
                 true => self.widen_type(n, i, result),
                 false => n.func().intern(TypeData::Any),
@@ -174,9 +174,9 @@ fn function(
             n.func().var_expr(var)
         })
         .collect();
-    let around = n.importer.start_pure();
+    let around = n.importer.begin_nested_function();
     let result = make(n, &params);
-    let pure = n.importer.end_pure(around);
+    let pure = n.importer.end_nested_function(around);
     n.importer.close_block();
     // The function is closed even after an error, so that the builder's state stays consistent.
     let end = match result.as_deref() {

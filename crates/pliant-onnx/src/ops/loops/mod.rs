@@ -33,16 +33,16 @@ pub(super) fn body(
         )));
     }
     let before = n.importer.problem_count();
-    n.importer.enter();
+    n.importer.enter_scope();
     // The inputs of a body correspond to those of the node. Before opset 9, a Scan has an
     // additional first input.
     let skip = n.len().saturating_sub(inputs.len());
     for (i, (info, value)) in graph.input.iter().zip(inputs).enumerate() {
-        let origin = n.importer.origins.input(n.importer.origin, i + skip);
+        let origin = n.importer.origins.input_of(n.importer.origin, i + skip);
         n.importer.define_from(info.name(), value, origin);
     }
-    let outputs = n.importer.graph_outputs(graph);
-    n.importer.leave();
+    let outputs = n.importer.convert_subgraph(graph);
+    n.importer.leave_scope();
     // Problems inside are reported there.
     if n.importer.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
 }

@@ -35,7 +35,7 @@ impl ScanOutput {
     /// # Errors
     /// If they are not tensors.
     pub fn stacked(&self, n: &mut Node<'_, '_>, turns: Sym) -> Result<Value, Problem> {
-        let ObjectType::Tensor { dtype, small, dims } = &self.kind else {
+        let ObjectType::Tensor { dtype, narrow, dims } = &self.kind else {
             let message =
                 format!("a turn collects {}, but must collect a tensor", self.kind.name());
             return Err(Problem::invalid(message));
@@ -46,7 +46,7 @@ impl ScanOutput {
         let (empty, element) = (n.func().shape(&empty), n.func().dtype_value(*dtype));
         let all = n.call_host(host::CHAIN_STACK, &[self.chain, empty, element])?;
         let dims = dims.as_ref().map(|dims| [Some(turns)].iter().chain(dims).copied().collect());
-        n.value_of_object(all, &ObjectType::Tensor { dtype: *dtype, small: *small, dims })
+        n.value_of_object(all, &ObjectType::Tensor { dtype: *dtype, narrow: *narrow, dims })
     }
 
     /// All values as a sequence.
@@ -68,7 +68,7 @@ pub(in crate::ops) fn run(
     goes_on: LoopCondition<'_>,
     turn: CollectingBody<'_>,
 ) -> Result<LoopResult, Problem> {
-    let outside = OuterSymbols::now(&n.func().syms);
+    let outer = OuterSymbols::now(&n.func().syms);
     let (carried, mut first) = (first.len(), first);
     for k in 0..count {
         let none = n.null_value()?;
@@ -87,7 +87,7 @@ pub(in crate::ops) fn run(
         kinds.clear();
         for (chain, part) in chains.iter().zip(&parts) {
             let ((chain, _), (part, kind)) = (n.to_object(chain)?, n.to_object(part)?);
-            kinds.push(kind.seen_outside(&n.func().syms, outside));
+            kinds.push(kind.erase_inner_symbols(&n.func().syms, outer));
             let alike = n.int_operand(i64::from(alike));
             let more = n.call_host(host::CHAIN_PUSH, &[chain, part, alike])?;
             next.push(Value::Object(more, ObjectType::Internal));

@@ -140,7 +140,7 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
         .input(n, 6, "past_sequence_length")
         .int(n, "past_present_share_buffer", &[0])?
         .int(n, "do_rotary", &[0])?
-        .told(
+        .into_result(
             "positions are not turned here, and 'present' is 'past' with the new keys behind it",
         )?;
     let mut all = n.op("relax.matmul", &[x, weights])?;
@@ -212,7 +212,9 @@ fn multi_head(n: &mut Node<'_, '_>) -> ConvertResult {
         .input(n, 8, "past_sequence_length")
         .input(n, 9, "cache_indirection")
         .output(n, 3, "qk")
-        .told("caches grow by the new keys and belong to one beam, and the weights stay inside")?;
+        .into_result(
+            "caches grow by the new keys and belong to one beam, and the weights stay inside",
+        )?;
     if let Some(bias) = n.optional_tensor(3)? {
         biased(n, bias, [&mut q, &mut k, &mut v])?;
     }
@@ -235,11 +237,12 @@ fn multi_head(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
         let own = past.is_some() || prove::equal(n.func(), queries, keys) == Some(true);
-        let mut refusal = UnsupportedFeatures::default();
+        let mut unsupported = UnsupportedFeatures::default();
         if !own {
-            refusal = refusal.of("unidirectional=1 over keys that may outnumber the queries");
+            unsupported =
+                unsupported.add("unidirectional=1 over keys that may outnumber the queries");
         }
-        refusal.told(
+        unsupported.into_result(
             "queries have places among the keys where there are as many of both, or a past",
         )?;
         causal(n, &mut masks, (queries, keys), past)?;
@@ -274,11 +277,11 @@ fn biased(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> Result<(),
 
 fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
-    let mut refusal = UnsupportedFeatures::default().int(n, "is_packed_batching", &[0])?;
+    let mut unsupported = UnsupportedFeatures::default().int(n, "is_packed_batching", &[0])?;
     if let Some(scale) = attrs.float("scale")?.filter(|&s| s != 1.0) {
-        refusal = refusal.of(format!("scale={scale}"));
+        unsupported = unsupported.add(format!("scale={scale}"));
     }
-    refusal.told("each sequence has a row of its own, and positions are not scaled")?;
+    unsupported.into_result("each sequence has a row of its own, and positions are not scaled")?;
     let interleaved = attrs.int("interleaved")?.unwrap_or(0) != 0;
     let (given, width) =
         (attrs.int("num_heads")?.unwrap_or(0), attrs.int("rotary_embedding_dim")?.unwrap_or(0));

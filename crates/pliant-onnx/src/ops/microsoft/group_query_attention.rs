@@ -16,7 +16,7 @@ use crate::unsupported_features::UnsupportedFeatures;
 pub(super) static OPS: &[OnnxOp] = &[op("GroupQueryAttention", grouped)];
 
 /// The first unsupported feature that the node uses, as an error.
-fn refusal(n: &Node<'_, '_>) -> Result<(), Problem> {
+fn unsupported(n: &Node<'_, '_>) -> Result<(), Problem> {
     let mut all = UnsupportedFeatures::default();
     let inputs =
         ["head_sink", "k_scale", "v_scale", "q_norm_weight", "k_norm_weight", "query_seqlens"];
@@ -31,7 +31,9 @@ fn refusal(n: &Node<'_, '_>) -> Result<(), Problem> {
         .int(n, "qk_output", &[0])?
         .str(n, "k_quant_type", "NONE")?
         .str(n, "v_quant_type", "NONE")?
-        .told("its weights are a causal softmax of the keys alone, over caches of floats that grow")
+        .into_result(
+            "its weights are a causal softmax of the keys alone, over caches of floats that grow",
+        )
 }
 
 /// The positions of new tokens in their sequences, given or computed. Of a prompt's position input,
@@ -94,7 +96,7 @@ fn grouped(n: &mut Node<'_, '_>) -> ConvertResult {
     let window = attrs.int("local_window_size")?.unwrap_or(-1);
     let rotary = attrs.int("do_rotary")?.unwrap_or(0) != 0;
     let interleaved = attrs.int("rotary_interleaved")?.unwrap_or(0) != 0;
-    refusal(n)?;
+    unsupported(n)?;
     let [q, k, v] = queries_keys_values(n, count, kv_count)?;
     let mut qkv = [(q, count), (k, kv_count), (v, kv_count)];
     let dims = n.dims_with_min_rank(q, 2)?;

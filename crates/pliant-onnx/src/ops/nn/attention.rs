@@ -287,7 +287,7 @@ pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> ExprRe
 fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResult {
     let dtype = n.dtype(x)?;
     let precision = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
-        Some(code) => crate::tensor::element_type(code)?,
+        Some(code) => crate::tensor::checked_dtype(code)?,
         None => dtype,
     };
     let wide = n.cast(x, precision)?;
@@ -309,7 +309,7 @@ fn flex_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let [q, k, v] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let (dims, dtype) = (n.dims_with_min_rank(q, 4)?, n.dtype(q)?);
     let wide = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
-        Some(code) => crate::tensor::element_type(code)?,
+        Some(code) => crate::tensor::checked_dtype(code)?,
         None if dtype == DType::Float64 => dtype,
         None => DType::Float32,
     };

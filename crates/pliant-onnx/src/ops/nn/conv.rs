@@ -33,7 +33,7 @@ fn kernel(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
         return Ok(kernel.to_vec());
     }
     let sizes: Option<Vec<i64>> = dims.iter().skip(2).map(|&d| n.func().syms.as_int(d)).collect();
-    sizes.ok_or_else(|| Problem::known_at_run("the size of its kernel"))
+    sizes.ok_or_else(|| Problem::known_only_at_run_time("the size of its kernel"))
 }
 
 /// The operator name for the number of spatial axes: `conv1d`, `conv2d` or `conv3d`.
@@ -83,7 +83,7 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         w.first().and_then(|&c| n.func().syms.as_int(c)),
         w.get(2).and_then(|&k| n.func().syms.as_int(k)),
     ) else {
-        return Err(Problem::known_at_run("the size of its weight"));
+        return Err(Problem::known_only_at_run_time("the size of its weight"));
     };
     let before = n.func().syms.int(kernel - 1);
     let past = match n.optional_tensor(3)? {
@@ -178,7 +178,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
                     None => trimmed(i128::from(extra[k] + reach), i128::from(strides[k]))?,
                     Some(wanted) => {
                         let size = n.func().syms.as_int(dims[k + 2]).ok_or_else(|| {
-                            Problem::known_at_run(
+                            Problem::known_only_at_run_time(
                                 "'output_shape' needs the size of its input, which",
                             )
                         })?;

@@ -81,12 +81,12 @@ fn scale_and_shift(n: &mut Node<'_, '_>, x: Expr, scale: Expr, shift: Expr) -> E
 fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let training = n.attrs().int("training_mode")?.unwrap_or(0) != 0;
     let eps = epsilon(n)?;
-    let mut refusal = UnsupportedFeatures::default();
+    let mut unsupported = UnsupportedFeatures::default();
     let names = ["running_mean", "running_var", "saved_mean", "saved_var"];
     for (i, name) in (1..).zip(names).filter(|&(i, _)| !training || i > 2) {
-        refusal = refusal.output(n, i, name);
+        unsupported = unsupported.output(n, i, name);
     }
-    refusal.told("statistics move in training_mode=1 of opset 14 and later alone")?;
+    unsupported.into_result("statistics move in training_mode=1 of opset 14 and later alone")?;
     let given = n.tensor(0)?;
     let (own, dims) = (n.dtype(given)?, n.dims(given)?);
     let rank = dims.len();
@@ -240,7 +240,7 @@ fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     // Mean and deviation have the type given by 'stash_type'.
     let stash = match n.attrs().int("stash_type")?.unwrap_or(1) {
         1 => DType::Float32,
-        code => crate::tensor::element_type(code)?,
+        code => crate::tensor::checked_dtype(code)?,
     };
     let (mean, inverse) = (n.cast(mean, stash)?, n.cast(inverse, stash)?);
     Ok(vec![y.into(), mean.into(), inverse.into()])

@@ -278,14 +278,14 @@ fn by_quotients(
     axes: &[usize],
     scales: &RationalTensor,
 ) -> Result<Vec<AxisResize>, Problem> {
-    if scales.over.elems.len() != axes.len() {
+    if scales.numerators.elems.len() != axes.len() {
         return Err(Problem::invalid(format!("'scales' must have {} numbers", axes.len())));
     }
     let given = n.rational_to_tensor(scales)?;
     let given = n.cast(given, DType::Float64)?;
     let zero = n.func().syms.int(0);
     let mut list = Vec::with_capacity(axes.len());
-    for (k, (&axis, (over, under))) in axes.iter().zip(scales.elems()).enumerate() {
+    for (k, (&axis, (over, under))) in axes.iter().zip(scales.quotients()).enumerate() {
         let from = dims[axis];
         let (to, scale) = match RationalTensor::constant_quotient(n.func(), (over, under)) {
             Some(scale) if scale > 0.0 => (scaled_size(n, from, scale)?, Scale::Known(scale)),
