@@ -12,23 +12,23 @@ pub(super) static OPS: &[OnnxOp] = &[op("Clip", clip)];
 
 /// The bounds are attributes before opset 11, and inputs since.
 fn clip(n: &mut Node<'_, '_>) -> ConvertResult {
-    if let Some(made) = clip_sizes(n) {
+    if let Some(made) = clip_symbolic(n) {
         return Ok(vec![made]);
     }
     let x = n.tensor(0)?;
     let low = match n.attrs().float("min")? {
         Some(v) => constant_bound(n, x, v)?,
-        None => bound(n, 1, f64::NEG_INFINITY)?,
+        None => bound_input(n, 1, f64::NEG_INFINITY)?,
     };
     let high = match n.attrs().float("max")? {
         Some(v) => constant_bound(n, x, v)?,
-        None => bound(n, 2, f64::INFINITY)?,
+        None => bound_input(n, 2, f64::INFINITY)?,
     };
-    Ok(vec![between(n, x, low, high)?.into()])
+    Ok(vec![clip_to_bounds(n, x, low, high)?.into()])
 }
 
 /// Clips `x` to the bounds that are present. The upper bound is applied last.
-pub(super) fn between(
+pub(super) fn clip_to_bounds(
     n: &mut Node<'_, '_>,
     x: Expr,
     low: Option<Expr>,
@@ -59,7 +59,7 @@ pub(super) fn constant_bound(
 
 /// Input `i` as a bound. `open` is the bound without effect. A NaN bound is ignored, as in ONNX
 /// Runtime.
-fn bound(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>, Problem> {
+fn bound_input(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>, Problem> {
     let Some(bound) = n.optional_tensor(i)? else { return Ok(None) };
     let dtype = n.dtype(bound)?;
     if !dtype.is_float() {
@@ -76,7 +76,7 @@ fn bound(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>, Prob
 }
 
 /// Clips a shape computation to known bounds.
-fn clip_sizes(n: &mut Node<'_, '_>) -> Option<Value> {
+fn clip_symbolic(n: &mut Node<'_, '_>) -> Option<Value> {
     if !n.is_symbolic(0) {
         return None;
     }

@@ -65,7 +65,7 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
         Some(lengths) => lengths,
         None => equal_parts(n, dims[axis], count)?,
     };
-    made_up(n, &lengths, dims[axis])?;
+    check_part_lengths(n, &lengths, dims[axis])?;
     let mut outputs = Vec::with_capacity(lengths.len());
     let mut from = n.func().syms.int(0);
     for length in lengths {
@@ -77,7 +77,7 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// The number of parts must be that of the outputs, and their sum must be the size of the axis.
-fn made_up(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result<(), Problem> {
+fn check_part_lengths(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result<(), Problem> {
     let named = n.proto.output.len();
     if lengths.len() != named {
         let message = format!("it has {named} outputs, but lengths of {} parts", lengths.len());
@@ -115,7 +115,7 @@ fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, P
 }
 
 fn depth_to_space(n: &mut Node<'_, '_>) -> ConvertResult {
-    let (x, [b, c, h, w], k) = blocks(n)?;
+    let (x, [b, c, h, w], k) = block_inputs(n)?;
     let column_row = n.attrs().choice("mode", &["DCR", "CRD"])? == "CRD";
     let syms = &mut n.func().syms;
     let area = syms.mul(k, k);
@@ -132,7 +132,7 @@ fn depth_to_space(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 fn space_to_depth(n: &mut Node<'_, '_>) -> ConvertResult {
-    let (x, [b, c, h, w], k) = blocks(n)?;
+    let (x, [b, c, h, w], k) = block_inputs(n)?;
     let column_row = n.attrs().choice("mode", &["DCR", "CRD"])? == "CRD";
     let syms = &mut n.func().syms;
     let (low, narrow) = (syms.floordiv(h, k), syms.floordiv(w, k));
@@ -144,7 +144,7 @@ fn space_to_depth(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.reshape(y, &[b, deep, low, narrow])?.into()])
 }
 
-fn blocks(n: &mut Node<'_, '_>) -> Result<(Expr, [Sym; 4], Sym), Problem> {
+fn block_inputs(n: &mut Node<'_, '_>) -> Result<(Expr, [Sym; 4], Sym), Problem> {
     let size = n.attrs().int("blocksize")?.unwrap_or(0);
     if size <= 0 {
         return Err(Problem::attribute("attribute 'blocksize' must be positive"));

@@ -31,14 +31,14 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("BitwiseXor", |n| binary(n, "relax.bitwise_xor", None)),
     op("Cast", cast),
     op("CastLike", cast_like),
-    op("Ceil", |n| rounded(n, "relax.ceil", Rounding::Up)),
+    op("Ceil", |n| round_op(n, "relax.ceil", Rounding::Up)),
     op("Cos", |n| unary(n, "relax.cos")),
     op("Cosh", |n| unary(n, "relax.cosh")),
     op("Div", divide),
     op("Equal", |n| binary(n, "relax.equal", Some(FoldOp::Equal))),
     op("Erf", |n| unary(n, "relax.erf")),
     op("Exp", |n| unary(n, "relax.exp")),
-    op("Floor", |n| rounded(n, "relax.floor", Rounding::Down)),
+    op("Floor", |n| round_op(n, "relax.floor", Rounding::Down)),
     op("Greater", |n| binary(n, "relax.greater", Some(FoldOp::Greater))),
     op("GreaterOrEqual", |n| binary(n, "relax.greater_equal", Some(FoldOp::GreaterOrEqual))),
     op("IsInf", is_inf),
@@ -76,7 +76,7 @@ fn unary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
 }
 
 /// `Floor`, `Ceil` and `Round`.
-fn rounded(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
+fn round_op(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
     if let Value::Rational(r) = n.input(0)
         && let Some(whole) = n.round_rational(&r, how)
     {
@@ -88,7 +88,7 @@ fn rounded(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
 /// Binary operators with broadcasting. Shape computations are folded.
 fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if let Some(fold) = fold
-        && let Some(folded) = folded(n, fold)?
+        && let Some(folded) = fold_inputs(n, fold)?
     {
         return Ok(vec![folded]);
     }
@@ -96,7 +96,7 @@ fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult
     Ok(vec![n.op(op, &[a, b])?.into()])
 }
 
-fn folded(n: &mut Node<'_, '_>, fold: FoldOp) -> Result<Option<Value>, Problem> {
+fn fold_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Result<Option<Value>, Problem> {
     if let Some(made) = n.fold_rational(fold) {
         return Ok(Some(made));
     }
@@ -107,7 +107,7 @@ fn folded(n: &mut Node<'_, '_>, fold: FoldOp) -> Result<Option<Value>, Problem> 
     }
 }
 
-fn folded_all(n: &mut Node<'_, '_>, fold: FoldOp) -> Option<SymTensor> {
+fn fold_all_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Option<SymTensor> {
     let mut all = (0..n.len()).map(|i| n.symbolic(i)).collect::<Option<Vec<_>>>()?.into_iter();
     let first = all.next()?;
     all.try_fold(first, |a, b| shape_folding::binary(n.func(), fold, &a, &b))
@@ -118,7 +118,7 @@ fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResu
     if n.len() == 2 {
         return binary(n, op, fold);
     }
-    if let Some(folded) = fold.and_then(|fold| folded_all(n, fold)) {
+    if let Some(folded) = fold.and_then(|fold| fold_all_inputs(n, fold)) {
         return Ok(vec![n.fit_to_dtype(folded)?.into()]);
     }
     Ok(vec![accumulate(n, op)?.into()])
@@ -147,7 +147,7 @@ fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// Integer division rounds towards zero.
 fn divide(n: &mut Node<'_, '_>) -> ConvertResult {
-    if let Some(folded) = folded(n, FoldOp::Div)? {
+    if let Some(folded) = fold_inputs(n, FoldOp::Div)? {
         return Ok(vec![folded]);
     }
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
@@ -157,13 +157,13 @@ fn divide(n: &mut Node<'_, '_>) -> ConvertResult {
 /// With `fmod = 1` the remainder has the sign of the dividend, else that of the divisor.
 fn modulo(n: &mut Node<'_, '_>) -> ConvertResult {
     let truncated = n.attrs().int("fmod")?.unwrap_or(0) != 0;
-    if !truncated && let Some(folded) = folded(n, FoldOp::Mod)? {
+    if !truncated && let Some(folded) = fold_inputs(n, FoldOp::Mod)? {
         return Ok(vec![folded]);
     }
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
     let dtype = n.dtype(a)?;
     if truncated && dtype.is_float() {
-        return Ok(vec![rest_of_floats(n, a, b)?.into()]);
+        return Ok(vec![float_remainder(n, a, b)?.into()]);
     }
     if !truncated || dtype.is_uint() {
         return Ok(vec![n.op("relax.floor_mod", &[a, b])?.into()]);
@@ -175,7 +175,7 @@ fn modulo(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// The remainder with the sign of the dividend. The remainder of the magnitudes is exact, because
 /// it needs no correction by the divisor.
-fn rest_of_floats(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> ExprResult {
+fn float_remainder(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> ExprResult {
     let dtype = n.dtype(a)?;
     let (long, by) = (n.op("relax.abs", &[a])?, n.op("relax.abs", &[b])?);
     let rest = n.op("relax.floor_mod", &[long, by])?;
@@ -185,7 +185,7 @@ fn rest_of_floats(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> ExprResult {
 }
 
 fn power(n: &mut Node<'_, '_>) -> ConvertResult {
-    if let Some(made) = power_of_sizes(n) {
+    if let Some(made) = fold_power(n) {
         return Ok(vec![n.fit_to_dtype(made)?.into()]);
     }
     let (x, y) = (n.tensor(0)?, n.tensor(1)?);
@@ -220,7 +220,7 @@ fn power(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// Small integer powers of a shape computation.
-fn power_of_sizes(n: &mut Node<'_, '_>) -> Option<SymTensor> {
+fn fold_power(n: &mut Node<'_, '_>) -> Option<SymTensor> {
     if !n.is_symbolic(0) {
         return None;
     }
@@ -279,14 +279,14 @@ fn cast(n: &mut Node<'_, '_>) -> ConvertResult {
     let code =
         n.attrs().int("to")?.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
     if let Some(narrow) = subbyte_types::narrow_type(code) {
-        return cast_to_small(n, narrow);
+        return cast_to_narrow(n, narrow);
     }
     cast_to(n, crate::tensor::checked_dtype(code)?)
 }
 
 fn cast_like(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some((narrow, _)) = n.narrow_tensor(1)? {
-        return cast_to_small(n, narrow);
+        return cast_to_narrow(n, narrow);
     }
     let like = n.tensor(1)?;
     let to = n.dtype(like)?;
@@ -301,15 +301,15 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> ConvertResult {
     {
         return Ok(vec![shape_folding::map(&t, to, |e| e).into()]);
     }
-    if let Some(made) = cast_sizes(n, to) {
+    if let Some(made) = cast_symbolic(n, to) {
         return Ok(vec![made]);
     }
-    let x = numbers(n)?;
+    let x = decoded_input(n)?;
     Ok(vec![n.cast(x, to)?.into()])
 }
 
 /// Sizes as floats, and floats computed from sizes as integers.
-fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
+fn cast_symbolic(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     match n.input(0) {
         Value::Symbolic(t) if t.dtype != DType::Bool && rational_dims::is_foldable_float(to) => {
             Some(Value::Rational(RationalTensor::from_integers(t, to, n.func())))
@@ -324,7 +324,7 @@ fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
 }
 
 /// Input 0 as numbers of any element type.
-fn numbers(n: &mut Node<'_, '_>) -> ExprResult {
+fn decoded_input(n: &mut Node<'_, '_>) -> ExprResult {
     match n.narrow_tensor(0)? {
         Some((ty, codes)) if subbyte_types::is_narrow_float(ty) => {
             subbyte_types::decode_floats(n, ty, codes)
@@ -334,9 +334,9 @@ fn numbers(n: &mut Node<'_, '_>) -> ExprResult {
 }
 
 /// Casts to a narrow element type.
-fn cast_to_small(n: &mut Node<'_, '_>, to: DataType) -> ConvertResult {
+fn cast_to_narrow(n: &mut Node<'_, '_>, to: DataType) -> ConvertResult {
     let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
-    let x = numbers(n)?;
+    let x = decoded_input(n)?;
     let content = subbyte_types::encode(n, to, x, saturate)?;
     Ok(vec![Value::Narrow(to, Box::new(content.into()))])
 }

@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 fn gather(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(0);
-    if let Some(part) = gather_syms(n, axis)? {
+    if let Some(part) = gather_symbolic(n, axis)? {
         return Ok(vec![part]);
     }
     let x = n.tensor(0)?;
@@ -31,7 +31,7 @@ fn gather(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// Gathers elements of a shape computation.
-fn gather_syms(n: &mut Node<'_, '_>, axis: i64) -> Result<Option<Value>, Problem> {
+fn gather_symbolic(n: &mut Node<'_, '_>, axis: i64) -> Result<Option<Value>, Problem> {
     if !n.is_symbolic(0) {
         return Ok(None);
     }
@@ -98,7 +98,7 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// Replaces elements of a shape computation.
-fn scatter_syms(n: &mut Node<'_, '_>) -> Option<SymTensor> {
+fn scatter_symbolic(n: &mut Node<'_, '_>) -> Option<SymTensor> {
     let (mut t, places, updates) = (n.symbolic(0)?, n.const_ints(1)?, n.symbolic(2)?);
     let plain = t.shape.len() == 1 && n.attrs().str("reduction").ok()?.is_none_or(|r| r == "none");
     if !plain || updates.dtype != t.dtype || updates.elems.len() != places.len() {
@@ -115,7 +115,7 @@ fn scatter_syms(n: &mut Node<'_, '_>) -> Option<SymTensor> {
 fn scatter_elements(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.is_symbolic(0)
         && n.axis(n.attrs().int("axis")?.unwrap_or(0), 1).is_ok()
-        && let Some(t) = scatter_syms(n)
+        && let Some(t) = scatter_symbolic(n)
     {
         return Ok(vec![t.into()]);
     }
@@ -131,7 +131,7 @@ fn scatter_elements(n: &mut Node<'_, '_>) -> ConvertResult {
 fn scatter_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.is_symbolic(0)
         && n.constant(1).is_some_and(|t| t.shape().last() == Some(&1))
-        && let Some(t) = scatter_syms(n)
+        && let Some(t) = scatter_symbolic(n)
     {
         return Ok(vec![t.into()]);
     }

@@ -9,10 +9,10 @@ use crate::object_type::{ObjectType, OuterSymbols};
 use crate::proto::GraphProto;
 use crate::shape_contract::Branch;
 
-pub(super) static OPS: &[OnnxOp] = &[op("If", branch)];
+pub(super) static OPS: &[OnnxOp] = &[op("If", if_node)];
 
 /// Both graphs see the names of the enclosing graphs. Their outputs are joined.
-fn branch(n: &mut Node<'_, '_>) -> ConvertResult {
+fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let (then, other) = (n.attrs().graph("then_branch")?, n.attrs().graph("else_branch")?);
     let count = n.proto.output.len();
     for (graph, which) in [(then, "then"), (other, "else")] {
@@ -25,11 +25,11 @@ fn branch(n: &mut Node<'_, '_>) -> ConvertResult {
     let cond = n.condition_input(0, "its condition")?;
     // If the condition is constant, only one graph is converted.
     if let Some([c]) = n.const_ints(0).as_deref() {
-        return outputs_of(n, if *c != 0 { then } else { other });
+        return convert_subgraph(n, if *c != 0 { then } else { other });
     }
     let outer = OuterSymbols::now(&n.func().syms);
-    let (then, then_kinds) = in_branch(n, true, |n| sequence(n, then))?;
-    let (other, other_kinds) = in_branch(n, false, |n| sequence(n, other))?;
+    let (then, then_kinds) = convert_in_branch(n, true, |n| branch_block(n, then))?;
+    let (other, other_kinds) = convert_in_branch(n, false, |n| branch_block(n, other))?;
     let mut kinds = Vec::with_capacity(count);
     for (i, (a, b)) in then_kinds.iter().zip(&other_kinds).enumerate() {
         let told = |p: Problem| Problem { message: format!("its output {i}: {}", p.message), ..p };
@@ -42,7 +42,7 @@ fn branch(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// Converts a branch, so that constraints on sizes inside it are recorded as conditional.
-fn in_branch<T>(
+fn convert_in_branch<T>(
     n: &mut Node<'_, '_>,
     then: bool,
     make: impl FnOnce(&mut Node<'_, '_>) -> Result<T, Problem>,
@@ -61,13 +61,13 @@ fn in_branch<T>(
 
 /// Converts a graph to a sequence with its result (a tuple if there are several), and returns the
 /// kinds of the outputs.
-fn sequence(
+fn branch_block(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,
 ) -> Result<((Seq, Expr), Vec<ObjectType>), Problem> {
     let mut kinds = Vec::new();
     let made = n.binding_block(|n| {
-        let outputs = outputs_of(n, graph)?;
+        let outputs = convert_subgraph(n, graph)?;
         let mut values = Vec::with_capacity(outputs.len());
         for output in &outputs {
             let (e, kind) = n.to_object(output)?;
@@ -83,7 +83,7 @@ fn sequence(
 }
 
 /// Converts a graph at the current position, and returns its outputs.
-fn outputs_of(n: &mut Node<'_, '_>, graph: &GraphProto) -> ConvertResult {
+fn convert_subgraph(n: &mut Node<'_, '_>, graph: &GraphProto) -> ConvertResult {
     let before = n.importer.problem_count();
     n.importer.enter_scope();
     let outputs = n.importer.convert_subgraph(graph);

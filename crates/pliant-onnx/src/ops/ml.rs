@@ -8,12 +8,12 @@ use crate::node::{ConvertResult, Node};
 const DOMAIN: &str = "ai.onnx.ml";
 
 pub(super) static OPS: &[OnnxOp] = &[
-    OnnxOp { domain: DOMAIN, name: "ArrayFeatureExtractor", convert: extract },
+    OnnxOp { domain: DOMAIN, name: "ArrayFeatureExtractor", convert: array_feature_extractor },
     OnnxOp { domain: DOMAIN, name: "Binarizer", convert: binarize },
 ];
 
 /// Selects columns by index.
-fn extract(n: &mut Node<'_, '_>) -> ConvertResult {
+fn array_feature_extractor(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, places) = (n.tensor(0)?, n.tensor(1)?);
     let (rank, dims) = (n.rank(x)?, n.dims(places)?);
     let count = n.func().syms.product(dims);

@@ -21,7 +21,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 /// The minimum and the maximum of an integer type.
-pub(super) fn range(dtype: DType) -> Result<(f64, f64), Problem> {
+pub(super) fn integer_range(dtype: DType) -> Result<(f64, f64), Problem> {
     Ok(match dtype {
         DType::Int8 => (-128.0, 127.0),
         DType::UInt8 => (0.0, 255.0),
@@ -33,7 +33,7 @@ pub(super) fn range(dtype: DType) -> Result<(f64, f64), Problem> {
 }
 
 /// Rounds to nearest even, adds a zero point, and saturates to the range of a type.
-pub(super) fn saturated(
+pub(super) fn round_and_saturate(
     n: &mut Node<'_, '_>,
     x: Expr,
     zero_point: Option<Expr>,
@@ -57,7 +57,7 @@ pub(super) fn saturated(
 
 /// Broadcasts a scale or zero point against `x`: it is a scalar, a vector along an axis, or per
 /// block.
-pub(super) fn spread(
+pub(super) fn broadcast_quant_param(
     n: &mut Node<'_, '_>,
     part: Expr,
     x: Expr,
@@ -107,7 +107,7 @@ pub(super) fn spread(
             let known = |n: &mut Node<'_, '_>, d: Sym| n.func().syms.as_int(d).is_some();
             let both = known(n, own[axis]) && known(n, dims[axis]);
             if both || n.func().syms.mul(own[axis], each) == dims[axis] {
-                return repeated_to(n, part, each, axis, dims[axis]);
+                return repeat_and_truncate(n, part, each, axis, dims[axis]);
             }
             let places = n.iota(dims[axis])?;
             let size = n.scalar(block)?;
@@ -124,7 +124,7 @@ enum QuantizedType {
 }
 
 /// The target type: that of the zero point, else that of an attribute, else uint8.
-fn target(n: &mut Node<'_, '_>) -> Result<QuantizedType, Problem> {
+fn quantized_type(n: &mut Node<'_, '_>) -> Result<QuantizedType, Problem> {
     if let Some((narrow, _)) = n.narrow_tensor(2)? {
         return Ok(QuantizedType::Narrow(narrow));
     }
@@ -144,12 +144,12 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     let block = n.attrs().int("block_size")?.unwrap_or(0);
     let (x, scale) = (n.tensor(0)?, n.tensor(1)?);
-    let target = target(n)?;
+    let target = quantized_type(n)?;
     let wide = match n.attrs().int("precision")?.filter(|&code| code != 0) {
         Some(code) => crate::tensor::checked_dtype(code)?,
         None => n.dtype(scale)?,
     };
-    let scale = spread(n, scale, x, axis, block)?;
+    let scale = broadcast_quant_param(n, scale, x, axis, block)?;
     let (wider, scale) = (n.cast(x, wide)?, n.cast(scale, wide)?);
     let y = n.op("relax.divide", &[wider, scale])?;
     // Float types have a zero point of 0.
@@ -161,13 +161,13 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
         return Ok(vec![Value::Narrow(ty, Box::new(codes.into()))]);
     }
     let zero = match n.optional_tensor(2)? {
-        Some(zero) => Some(spread(n, zero, x, axis, block)?),
+        Some(zero) => Some(broadcast_quant_param(n, zero, x, axis, block)?),
         None => None,
     };
     match target {
         QuantizedType::Plain(dtype) => {
-            let bounds = range(dtype)?;
-            Ok(vec![saturated(n, y, zero, dtype, bounds)?.into()])
+            let bounds = integer_range(dtype)?;
+            Ok(vec![round_and_saturate(n, y, zero, dtype, bounds)?.into()])
         }
         QuantizedType::Narrow(ty) => {
             let (bits, signed) = subbyte_types::integer_bits(ty).unwrap_or((8, true));
@@ -175,7 +175,7 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
                 true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1, DType::Int8),
                 false => (0, (1i64 << bits) - 1, DType::UInt8),
             };
-            let y = saturated(n, y, zero, content, (low as f64, high as f64))?;
+            let y = round_and_saturate(n, y, zero, content, (low as f64, high as f64))?;
             Ok(vec![Value::Narrow(ty, Box::new(y.into()))])
         }
     }
@@ -183,7 +183,7 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// Dequantises to the type given by 'output_dtype', else that of the scale.
 pub(super) fn dequantize(n: &mut Node<'_, '_>) -> ConvertResult {
-    let y = dequantized(n)?;
+    let y = dequantize_wide(n)?;
     let dtype = match n.attrs().int("output_dtype")?.filter(|&code| code != 0) {
         Some(code) => crate::tensor::checked_dtype(code)?,
         None => {
@@ -196,7 +196,7 @@ pub(super) fn dequantize(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// The product with the scale, computed at least in float32, because a 16-bit integer may overflow
 /// float16.
-fn dequantized(n: &mut Node<'_, '_>) -> ExprResult {
+fn dequantize_wide(n: &mut Node<'_, '_>) -> ExprResult {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     let block = n.attrs().int("block_size")?.unwrap_or(0);
     let scale = n.tensor(1)?;
@@ -205,16 +205,16 @@ fn dequantized(n: &mut Node<'_, '_>) -> ExprResult {
     if let Some((ty, codes)) = n.narrow_tensor(0)?
         && subbyte_types::is_narrow_float(ty)
     {
-        let scale = spread(n, scale, codes, axis, block)?;
+        let scale = broadcast_quant_param(n, scale, codes, axis, block)?;
         let x = subbyte_types::decode_floats(n, ty, codes)?;
         let x = n.cast(x, wide)?;
         return n.op("relax.multiply", &[x, scale]);
     }
     let x = n.tensor(0)?;
-    let scale = spread(n, scale, x, axis, block)?;
+    let scale = broadcast_quant_param(n, scale, x, axis, block)?;
     let mut y = n.cast(x, DType::Int32)?;
     if let Some(zero) = n.optional_tensor(2)? {
-        let zero = spread(n, zero, x, axis, block)?;
+        let zero = broadcast_quant_param(n, zero, x, axis, block)?;
         let zero = n.cast(zero, DType::Int32)?;
         y = n.op("relax.subtract", &[y, zero])?;
     }
@@ -234,15 +234,15 @@ pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let divisor = n.op("relax.where", &[none, one, scale])?;
     let start = n.op("relax.divide", &[low, divisor])?;
     let start = n.op("relax.negative", &[start])?;
-    let start = saturated(n, start, None, DType::UInt8, (0.0, 255.0))?;
+    let start = round_and_saturate(n, start, None, DType::UInt8, (0.0, 255.0))?;
     let y = n.op("relax.divide", &[x, divisor])?;
-    let y = saturated(n, y, Some(start), DType::UInt8, (0.0, 255.0))?;
+    let y = round_and_saturate(n, y, Some(start), DType::UInt8, (0.0, 255.0))?;
     Ok(vec![y.into(), divisor.into(), start.into()])
 }
 
 /// An operand as int32 minus its zero point, which is a scalar, or a vector with an element per row
 /// or column.
-pub(super) fn centred(
+pub(super) fn subtract_zero_point(
     n: &mut Node<'_, '_>,
     x: Expr,
     zero: Option<Expr>,
@@ -251,19 +251,19 @@ pub(super) fn centred(
     let wide = n.cast(x, DType::Int32)?;
     let Some(zero) = zero else { return Ok(wide) };
     let zero = n.cast(zero, DType::Int32)?;
-    let zero = spread(n, zero, x, axis_from_end, 0)?;
+    let zero = broadcast_quant_param(n, zero, x, axis_from_end, 0)?;
     n.op("relax.subtract", &[wide, zero])
 }
 
 fn matmul_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
     let (zero_a, zero_b) = (n.optional_tensor(2)?, n.optional_tensor(3)?);
-    let (a, b) = (centred(n, a, zero_a, -2)?, centred(n, b, zero_b, -1)?);
+    let (a, b) = (subtract_zero_point(n, a, zero_a, -2)?, subtract_zero_point(n, b, zero_b, -1)?);
     Ok(vec![n.op("relax.matmul", &[a, b])?.into()])
 }
 
 /// The product of the input scales over the output scale, as float32.
-fn factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> ExprResult {
+fn requantization_factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> ExprResult {
     let mut wide = Vec::with_capacity(3);
     for scale in scales {
         wide.push(n.cast(scale, DType::Float32)?);
@@ -278,22 +278,25 @@ fn qlinear_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::invalid("it takes 8 inputs"));
     };
     let dtype = n.dtype(*y_zero)?;
-    let left = centred(n, *a, Some(*a_zero), -2)?;
-    let right = centred(n, *b, Some(*b_zero), -1)?;
+    let left = subtract_zero_point(n, *a, Some(*a_zero), -2)?;
+    let right = subtract_zero_point(n, *b, Some(*b_zero), -1)?;
     let sum = n.op("relax.matmul", &[left, right])?;
-    let a_scale = spread(n, *a_scale, *a, -2, 0)?;
-    let b_scale = spread(n, *b_scale, *b, -1, 0)?;
-    let (y_scale, y_zero) = (spread(n, *y_scale, sum, -1, 0)?, spread(n, *y_zero, sum, -1, 0)?);
-    let factor = factor(n, [a_scale, b_scale, y_scale])?;
+    let a_scale = broadcast_quant_param(n, *a_scale, *a, -2, 0)?;
+    let b_scale = broadcast_quant_param(n, *b_scale, *b, -1, 0)?;
+    let (y_scale, y_zero) = (
+        broadcast_quant_param(n, *y_scale, sum, -1, 0)?,
+        broadcast_quant_param(n, *y_zero, sum, -1, 0)?,
+    );
+    let factor = requantization_factor(n, [a_scale, b_scale, y_scale])?;
     let y = n.cast(sum, DType::Float32)?;
     let y = n.op("relax.multiply", &[y, factor])?;
-    let bounds = range(dtype)?;
-    Ok(vec![saturated(n, y, Some(y_zero), dtype, bounds)?.into()])
+    let bounds = integer_range(dtype)?;
+    Ok(vec![round_and_saturate(n, y, Some(y_zero), dtype, bounds)?.into()])
 }
 
 /// Requantises the int32 sum of a convolution. `factors` are the scales of x, of each channel of w,
 /// and of y.
-pub(super) fn rescaled(
+pub(super) fn requantize_conv(
     n: &mut Node<'_, '_>,
     sum: Expr,
     scales: [Expr; 3],
@@ -309,23 +312,23 @@ pub(super) fn rescaled(
         _ => n.to_scalar(scales[1])?,
     };
     let (x_scale, y_scale) = (n.to_scalar(scales[0])?, n.to_scalar(scales[2])?);
-    let factor = factor(n, [x_scale, w_scale, y_scale])?;
+    let factor = requantization_factor(n, [x_scale, w_scale, y_scale])?;
     let y = n.cast(sum, DType::Float32)?;
     let y = n.op("relax.multiply", &[y, factor])?;
     let zero = n.to_scalar(zero)?;
-    let bounds = range(dtype)?;
-    saturated(n, y, Some(zero), dtype, bounds)
+    let bounds = integer_range(dtype)?;
+    round_and_saturate(n, y, Some(zero), dtype, bounds)
 }
 
 /// Repeats elements along an axis and truncates the result to `end` elements: `0 0 1 1 2`.
-pub(super) fn repeated_to(
+pub(super) fn repeat_and_truncate(
     n: &mut Node<'_, '_>,
     x: Expr,
     count: Sym,
     axis: usize,
     end: Sym,
 ) -> ExprResult {
-    let y = repeated(n, x, count, axis)?;
+    let y = repeat_along(n, x, count, axis)?;
     if n.dims(y)?[axis] == end {
         return Ok(y);
     }
@@ -334,7 +337,7 @@ pub(super) fn repeated_to(
 }
 
 /// Repeats elements along an axis: `0 0 1 1 2 2`.
-pub(super) fn repeated(n: &mut Node<'_, '_>, x: Expr, count: Sym, axis: usize) -> ExprResult {
+pub(super) fn repeat_along(n: &mut Node<'_, '_>, x: Expr, count: Sym, axis: usize) -> ExprResult {
     if let Some(count) = n.func().syms.as_int(count) {
         let attrs = ints_attr("repeats", count).with("axis", AttrValue::Int(axis as i64));
         return n.op_with("relax.repeat", &[x], attrs);

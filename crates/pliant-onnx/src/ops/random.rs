@@ -11,10 +11,10 @@ use crate::node::{ConvertResult, ExprResult, Node};
 pub(super) static OPS: &[OnnxOp] = &[
     op("Bernoulli", bernoulli),
     op("Dropout", dropout),
-    op("RandomNormal", |n| created(n, normal)),
-    op("RandomNormalLike", |n| like(n, normal)),
-    op("RandomUniform", |n| created(n, uniform)),
-    op("RandomUniformLike", |n| like(n, uniform)),
+    op("RandomNormal", |n| random_of_shape(n, normal)),
+    op("RandomNormalLike", |n| random_like(n, normal)),
+    op("RandomUniform", |n| random_of_shape(n, uniform)),
+    op("RandomUniformLike", |n| random_like(n, uniform)),
 ];
 
 type Distribution = fn(&mut Node<'_, '_>, &[Sym]) -> ExprResult;
@@ -33,7 +33,7 @@ fn seed(n: &Node<'_, '_>) -> Result<u32, Problem> {
 }
 
 /// Uniform numbers in `0 .. 1` as float32, from the upper bits of the hash.
-fn unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> ExprResult {
+fn uniform_unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> ExprResult {
     let count = n.func().syms.product(dims.iter().copied());
     let at = n.iota(count)?;
     let mut x = n.cast(at, DType::UInt32)?;
@@ -59,7 +59,7 @@ fn uniform(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     let low = n.attrs().float("low")?.unwrap_or(0.0);
     let high = n.attrs().float("high")?.unwrap_or(1.0);
     let seed = seed(n)?;
-    let x = unit(n, dims, seed)?;
+    let x = uniform_unit(n, dims, seed)?;
     let (low, span) = (n.scalar_as(low, DType::Float32)?, n.scalar_as(high - low, DType::Float32)?);
     let x = n.op("relax.multiply", &[x, span])?;
     n.op("relax.add", &[x, low])
@@ -70,7 +70,7 @@ fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     let mean = n.attrs().float("mean")?.unwrap_or(0.0);
     let scale = n.attrs().float("scale")?.unwrap_or(1.0);
     let seed = seed(n)?;
-    let (a, b) = (unit(n, dims, seed)?, unit(n, dims, seed ^ 0x5bd1_e995)?);
+    let (a, b) = (uniform_unit(n, dims, seed)?, uniform_unit(n, dims, seed ^ 0x5bd1_e995)?);
     let mut number = |v: f64| n.scalar_as(v, DType::Float32);
     let (one, two, turn) = (number(1.0)?, number(-2.0)?, number(std::f64::consts::TAU)?);
     let (mean, scale) = (number(mean)?, number(scale)?);
@@ -86,25 +86,25 @@ fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     n.op("relax.add", &[y, mean])
 }
 
-fn output_type(n: &Node<'_, '_>, otherwise: DType) -> Result<DType, Problem> {
+fn output_dtype(n: &Node<'_, '_>, otherwise: DType) -> Result<DType, Problem> {
     match n.attrs().int("dtype")? {
         Some(code) => crate::tensor::checked_dtype(code),
         None => Ok(otherwise),
     }
 }
 
-fn created(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
+fn random_of_shape(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     let shape = n.attrs().ints("shape")?.unwrap_or_default().to_vec();
     let dims: Vec<Sym> = shape.iter().map(|&d| n.func().syms.int(d)).collect();
-    let dtype = output_type(n, DType::Float32)?;
+    let dtype = output_dtype(n, DType::Float32)?;
     let x = source(n, &dims)?;
     Ok(vec![n.cast(x, dtype)?.into()])
 }
 
-fn like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
+fn random_like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, own) = (n.dims(x)?, n.dtype(x)?);
-    let dtype = output_type(n, own)?;
+    let dtype = output_dtype(n, own)?;
     let y = source(n, &dims)?;
     Ok(vec![n.cast(y, dtype)?.into()])
 }
@@ -113,9 +113,9 @@ fn like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
 fn bernoulli(n: &mut Node<'_, '_>) -> ConvertResult {
     let p = n.tensor(0)?;
     let (dims, own) = (n.dims(p)?, n.dtype(p)?);
-    let dtype = output_type(n, own)?;
+    let dtype = output_dtype(n, own)?;
     let seed = seed(n)?;
-    let draw = unit(n, &dims, seed)?;
+    let draw = uniform_unit(n, &dims, seed)?;
     let p = n.cast(p, DType::Float32)?;
     let hit = n.op("relax.less", &[draw, p])?;
     Ok(vec![n.cast(hit, dtype)?.into()])
@@ -146,7 +146,7 @@ fn dropout(n: &mut Node<'_, '_>) -> ConvertResult {
     let (zero, one) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(1.0, DType::Float32)?);
     let ratio = n.op("relax.where", &[training, ratio, zero])?;
     let seed = seed(n)?;
-    let draw = unit(n, &dims, seed)?;
+    let draw = uniform_unit(n, &dims, seed)?;
     let mask = n.op("relax.greater_equal", &[draw, ratio])?;
     let rest = n.op("relax.subtract", &[one, ratio])?;
     let scale = n.op("relax.divide", &[one, rest])?;

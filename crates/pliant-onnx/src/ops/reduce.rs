@@ -11,16 +11,16 @@ use crate::shape_folding::{self, FoldOp};
 use crate::value::SymTensor;
 
 pub(super) static OPS: &[OnnxOp] = &[
-    op("ReduceL1", |n| of(n, PreOp::Abs, "relax.sum", PostOp::Identity)),
-    op("ReduceL2", |n| of(n, PreOp::Square, "relax.sum", PostOp::Sqrt)),
-    op("ReduceLogSum", |n| of(n, PreOp::Identity, "relax.sum", PostOp::Log)),
+    op("ReduceL1", |n| reduce_with(n, PreOp::Abs, "relax.sum", PostOp::Identity)),
+    op("ReduceL2", |n| reduce_with(n, PreOp::Square, "relax.sum", PostOp::Sqrt)),
+    op("ReduceLogSum", |n| reduce_with(n, PreOp::Identity, "relax.sum", PostOp::Log)),
     op("ReduceLogSumExp", log_sum_exp),
-    op("ReduceMax", |n| plain(n, "relax.max", Some(FoldOp::Max))),
+    op("ReduceMax", |n| fold_or_reduce(n, "relax.max", Some(FoldOp::Max))),
     op("ReduceMean", mean),
-    op("ReduceMin", |n| plain(n, "relax.min", Some(FoldOp::Min))),
-    op("ReduceProd", |n| plain(n, "relax.prod", Some(FoldOp::Mul))),
-    op("ReduceSum", |n| plain(n, "relax.sum", Some(FoldOp::Add))),
-    op("ReduceSumSquare", |n| of(n, PreOp::Square, "relax.sum", PostOp::Identity)),
+    op("ReduceMin", |n| fold_or_reduce(n, "relax.min", Some(FoldOp::Min))),
+    op("ReduceProd", |n| fold_or_reduce(n, "relax.prod", Some(FoldOp::Mul))),
+    op("ReduceSum", |n| fold_or_reduce(n, "relax.sum", Some(FoldOp::Add))),
+    op("ReduceSumSquare", |n| reduce_with(n, PreOp::Square, "relax.sum", PostOp::Identity)),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl Reduction {
 
 /// The reduction of a shape computation to a scalar remains symbolic, such as the number of
 /// elements or the longest side.
-fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
+fn fold_or_reduce(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if n.is_symbolic(0)
         && let (Some(fold), Some(t)) = (fold, n.symbolic(0))
         && t.shape.len() == 1
@@ -131,7 +131,9 @@ fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult 
         match over.axes {
             Axes::NoOp => return Ok(vec![t.into()]),
             Axes::Known(_) => {}
-            Axes::NonConstant { .. } => return of(n, PreOp::Identity, op, PostOp::Identity),
+            Axes::NonConstant { .. } => {
+                return reduce_with(n, PreOp::Identity, op, PostOp::Identity);
+            }
         }
         let keep = over.keep;
         let one = |elem| SymTensor { dtype: t.dtype, ..SymTensor::scalar(elem) };
@@ -144,18 +146,18 @@ fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult 
             return Ok(vec![SymTensor { shape, ..total }.into()]);
         }
     }
-    of(n, PreOp::Identity, op, PostOp::Identity)
+    reduce_with(n, PreOp::Identity, op, PostOp::Identity)
 }
 
 /// The mean of integers is rounded towards 0.
 fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let over = Reduction::read(n, |n| n.rank(x))?;
-    in_floats(n, x, |n, x| over.apply(n, "relax.mean", x, over.keep))
+    in_float64_or_wide(n, x, |n, x| over.apply(n, "relax.mean", x, over.keep))
 }
 
 /// Computes in floating point: integers are converted to float64 and back.
-fn in_floats(
+fn in_float64_or_wide(
     n: &mut Node<'_, '_>,
     x: Expr,
     compute: impl FnOnce(&mut Node<'_, '_>, Expr) -> ExprResult,
@@ -167,7 +169,7 @@ fn in_floats(
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-fn of(n: &mut Node<'_, '_>, before: PreOp, op: &str, after: PostOp) -> ConvertResult {
+fn reduce_with(n: &mut Node<'_, '_>, before: PreOp, op: &str, after: PostOp) -> ConvertResult {
     let x = n.tensor(0)?;
     let over = Reduction::read(n, |n| n.rank(x))?;
     if matches!((&before, &after), (PreOp::Identity, PostOp::Identity)) {
@@ -175,14 +177,14 @@ fn of(n: &mut Node<'_, '_>, before: PreOp, op: &str, after: PostOp) -> ConvertRe
     }
     // Squares may overflow integer types, although their root would fit.
     if matches!(after, PostOp::Sqrt | PostOp::Log) {
-        return in_floats(n, x, |n, x| between(n, x, &over, op, (before, after)));
+        return in_float64_or_wide(n, x, |n, x| pre_reduce_post(n, x, &over, op, (before, after)));
     }
-    let y = n.in_wide_float(x, |n, x| between(n, x, &over, op, (before, after)))?;
+    let y = n.in_wide_float(x, |n, x| pre_reduce_post(n, x, &over, op, (before, after)))?;
     Ok(vec![y.into()])
 }
 
 /// A reduction with operations before and after it.
-fn between(
+fn pre_reduce_post(
     n: &mut Node<'_, '_>,
     x: Expr,
     over: &Reduction,
@@ -209,20 +211,20 @@ fn log_sum_exp(n: &mut Node<'_, '_>) -> ConvertResult {
     if matches!(over.axes, Axes::NoOp) {
         return Ok(vec![x.into()]);
     }
-    in_floats(n, x, |n, x| {
-        let top = largest(n, &over, x, true)?;
+    in_float64_or_wide(n, x, |n, x| {
+        let top = finite_maximum(n, &over, x, true)?;
         let below = n.op("relax.subtract", &[x, top])?;
         let powers = n.op("relax.exp", &[below])?;
         let sum = over.apply(n, "relax.sum", powers, over.keep)?;
         let log = n.op("relax.log", &[sum])?;
-        let top = if over.keep { top } else { largest(n, &over, x, false)? };
+        let top = if over.keep { top } else { finite_maximum(n, &over, x, false)? };
         n.op("relax.add", &[log, top])
     })
 }
 
 /// The maxima, with 0 in place of non-finite ones: subtracting infinity would make all other
 /// elements NaN.
-fn largest(n: &mut Node<'_, '_>, over: &Reduction, x: Expr, keep: bool) -> ExprResult {
+fn finite_maximum(n: &mut Node<'_, '_>, over: &Reduction, x: Expr, keep: bool) -> ExprResult {
     let top = over.apply(n, "relax.max", x, keep)?;
     let finite = n.op("relax.isfinite", &[top])?;
     let dtype = n.dtype(top)?;

@@ -32,31 +32,31 @@ fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
         && let (Some(t), Some(target)) = (n.symbolic(0), &target)
     {
         let dims: Vec<Sym> = vec![n.func().syms.int(t.elems.len() as i64)];
-        let dims = resolve(n, &dims, target, allow_zero)?;
-        if let Some(shape) = numbers(n, &dims).and_then(|s| t.reshape(s)) {
+        let dims = resolve_target(n, &dims, target, allow_zero)?;
+        if let Some(shape) = constant_dims(n, &dims).and_then(|s| t.reshape(s)) {
             return Ok(vec![shape.into()]);
         }
     }
     let x = n.tensor(0)?;
-    let Some(own) = own_dims(n, x, allow_zero, target.as_deref())? else {
+    let Some(own) = input_dims(n, x, allow_zero, target.as_deref())? else {
         return Err(Problem::known_only_at_run_time("it keeps dims of its input, whose rank"));
     };
     let Some(target) = target else {
-        let sizes = run_time_sizes(n, &own, allow_zero)?;
+        let sizes = non_constant_target(n, &own, allow_zero)?;
         return Ok(vec![n.reshape_to_tensor(x, sizes)?.into()]);
     };
-    let dims = resolve(n, &own, &target, allow_zero)?;
+    let dims = resolve_target(n, &own, &target, allow_zero)?;
     Ok(vec![n.reshape(x, &dims)?.into()])
 }
 
 /// The dims as constants.
-pub(super) fn numbers(n: &mut Node<'_, '_>, dims: &[Sym]) -> Option<Vec<usize>> {
+pub(super) fn constant_dims(n: &mut Node<'_, '_>, dims: &[Sym]) -> Option<Vec<usize>> {
     dims.iter().map(|&d| n.func().syms.as_int(d).and_then(|d| usize::try_from(d).ok())).collect()
 }
 
 /// The dims of the input. If its rank is unknown and no dim is kept, its number of elements as the
 /// only dim.
-fn own_dims(
+fn input_dims(
     n: &mut Node<'_, '_>,
     x: Expr,
     allow_zero: bool,
@@ -75,7 +75,7 @@ fn own_dims(
     n.elements_as_symbols(count, 1).map(Some)
 }
 
-fn resolve(
+fn resolve_target(
     n: &mut Node<'_, '_>,
     own: &[Sym],
     target: &[Sym],
@@ -109,7 +109,7 @@ fn resolve(
     if let Some(open) = open {
         if !allow_zero {
             for (i, &dim) in dims.iter().enumerate() {
-                means_itself(n, own.get(i).copied(), dim)?;
+                check_zero_dim(n, own.get(i).copied(), dim)?;
             }
         }
         // A size on both sides does not affect the inferred one, even if it is 0.
@@ -128,7 +128,7 @@ fn resolve(
 
 /// According to the specification, a computed size that is 0 at run time keeps the input's dim.
 /// Together with a -1 this would change the inferred size, so it is a run-time error.
-fn means_itself(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(), Problem> {
+fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(), Problem> {
     let Some(kept) = kept.filter(|&kept| kept != dim) else { return Ok(()) };
     let func = n.func();
     let (zero, one) = (func.syms.int(0), func.syms.int(1));
@@ -152,7 +152,7 @@ fn means_itself(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(),
 }
 
 /// The shape contained in a run-time tensor. -1 and 0 are resolved by arithmetic on the tensor.
-fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> ExprResult {
+fn non_constant_target(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> ExprResult {
     let target = n.tensor(1)?;
     let target = n.cast(target, DType::Int64)?;
     n.constant_length(target)?;
@@ -175,7 +175,7 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> ExprRe
     } else {
         for (&known, &kept) in known.clone().iter().zip(own) {
             if let Some(dim) = known {
-                means_itself(n, Some(kept), dim)?;
+                check_zero_dim(n, Some(kept), dim)?;
             }
         }
         let mut padded = own.to_vec();
@@ -197,7 +197,7 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> ExprRe
         dims = n.op("relax.where", &[keeps, kept, dims])?;
         // Kept dims cancel, so that -1 can be inferred even if they are 0.
         others = n.op("relax.where", &[keeps, one, others])?;
-        all = without_kept(n, all, keeps, own.len())?;
+        all = mask_kept_dims(n, all, keeps, own.len())?;
     }
     let others = n.op("relax.prod", &[others])?;
     let others = n.op("relax.maximum", &[others, one])?;
@@ -209,7 +209,7 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> ExprRe
 }
 
 /// The dims of the input, with 1 in place of those that a mask over the new shape keeps.
-fn without_kept(n: &mut Node<'_, '_>, own: Expr, keeps: Expr, rank: usize) -> ExprResult {
+fn mask_kept_dims(n: &mut Node<'_, '_>, own: Expr, keeps: Expr, rank: usize) -> ExprResult {
     let rank = n.func().syms.int(rank as i64);
     let (one, off) = (n.scalar(1i64)?, n.scalar(false)?);
     let behind = n.full(&[rank], off)?;
@@ -227,7 +227,7 @@ fn expand(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.symbolic(1).is_none() {
         let sizes = n.tensor(1)?;
         if n.constant_length(sizes)?.is_none() {
-            return expand_at_run(n, x, &own, sizes);
+            return expand_to_tensor(n, x, &own, sizes);
         }
     }
     let target = n.sizes_input(1, None)?;
@@ -239,14 +239,14 @@ fn expand(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut dims = Vec::with_capacity(rank);
     for i in 0..rank {
         let (a, b) = (at(&own, i), at(&target, i));
-        dims.push(broadcast(n, a, b)?);
+        dims.push(broadcast_dim(n, a, b)?);
     }
     let shape = n.func().shape(&dims);
     Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
 }
 
 /// Expands to a shape of unknown length: the shorter shape is extended by ones on the left.
-fn expand_at_run(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> ConvertResult {
+fn expand_to_tensor(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> ConvertResult {
     let sizes = n.cast(sizes, DType::Int64)?;
     let target = n.dims(sizes)?[0];
     let rank = n.func().syms.int(own.len() as i64);
@@ -267,7 +267,7 @@ fn expand_at_run(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> Con
 }
 
 /// The result of broadcasting two dims. If neither is known to be 1, it is determined at run time.
-fn broadcast(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
+fn broadcast_dim(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
     let syms = &mut n.func().syms;
     if a == b {
         return Ok(a);
@@ -306,7 +306,7 @@ fn flatten(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// The axes given by an attribute or a constant input; `None` if they are not constant.
-fn axes_of(n: &mut Node<'_, '_>) -> Result<Option<Vec<i64>>, Problem> {
+fn constant_axes(n: &mut Node<'_, '_>) -> Result<Option<Vec<i64>>, Problem> {
     Ok(match n.attrs().ints("axes")? {
         Some(axes) => Some(axes.to_vec()),
         None => n.const_ints(1),
@@ -314,7 +314,7 @@ fn axes_of(n: &mut Node<'_, '_>) -> Result<Option<Vec<i64>>, Problem> {
 }
 
 fn squeeze(n: &mut Node<'_, '_>) -> ConvertResult {
-    let axes = axes_of(n)?;
+    let axes = constant_axes(n)?;
     if axes.is_none() && n.has_input(1) {
         let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
         let (rank, count) = (n.rank(x)? as i64, n.constant_length(axes)?);
@@ -326,7 +326,7 @@ fn squeeze(n: &mut Node<'_, '_>) -> ConvertResult {
         && let Some(t) = n.symbolic(0)
     {
         let rank = t.shape.len();
-        let drop = normal_axes(n, axes.as_deref(), rank)?;
+        let drop = normalized_axes(n, axes.as_deref(), rank)?;
         let keep = |i: usize| match &drop {
             Some(drop) => !drop.contains(&i),
             None => t.shape[i] != 1,
@@ -338,7 +338,7 @@ fn squeeze(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let x = n.tensor(0)?;
     if axes.is_none()
-        && let Some(made) = squeeze_at_run(n, x)?
+        && let Some(made) = squeeze_non_constant(n, x)?
     {
         return Ok(vec![made.into()]);
     }
@@ -348,7 +348,7 @@ fn squeeze(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// Drops the dims that are 1 at run time. `None` if these are statically known: from the sizes, or
 /// because the declared rank of the result equals the number of dims that are not 1.
-fn squeeze_at_run(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, Problem> {
+fn squeeze_non_constant(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, Problem> {
     let dims = n.dims(x)?;
     let (one, two) = (n.func().syms.int(1), n.func().syms.int(2));
     let rest: Vec<Sym> = dims.iter().copied().filter(|&d| d != one).collect();
@@ -363,7 +363,7 @@ fn squeeze_at_run(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, Problem
     n.drop_axes(x, mask, None).map(Some)
 }
 
-fn normal_axes(
+fn normalized_axes(
     n: &Node<'_, '_>,
     axes: Option<&[i64]>,
     rank: usize,
@@ -372,12 +372,12 @@ fn normal_axes(
 }
 
 fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
-    let Some(axes) = axes_of(n)? else { return unsqueeze_at_run(n) };
+    let Some(axes) = constant_axes(n)? else { return unsqueeze_non_constant(n) };
     if n.is_symbolic(0)
         && let Some(t) = n.symbolic(0)
     {
         let rank = t.shape.len() + axes.len();
-        let new = normal_axes(n, Some(&axes), rank)?.unwrap_or_default();
+        let new = normalized_axes(n, Some(&axes), rank)?.unwrap_or_default();
         if let Some(k) = (1..new.len()).find(|&k| new[..k].contains(&new[k])) {
             return Err(Problem::invalid(format!("its axes name axis {} twice", new[k])));
         }
@@ -394,7 +394,7 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// Non-constant new axes: each output dim is 1 on a new axis, else the next dim of the input.
-fn unsqueeze_at_run(n: &mut Node<'_, '_>) -> ConvertResult {
+fn unsqueeze_non_constant(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
     let own = n.dims(x)?;
     n.constant_length(axes)?;
@@ -427,7 +427,7 @@ fn transpose(n: &mut Node<'_, '_>) -> ConvertResult {
     {
         let rank = t.shape.len();
         let perm =
-            normal_axes(n, perm.as_deref(), rank)?.unwrap_or_else(|| (0..rank).rev().collect());
+            normalized_axes(n, perm.as_deref(), rank)?.unwrap_or_else(|| (0..rank).rev().collect());
         if perm.len() == rank && (0..rank).all(|axis| perm.contains(&axis)) {
             let shape = perm.iter().map(|&a| t.shape[a]).collect();
             let moved = t.gather(shape, |index| {

@@ -10,10 +10,10 @@ use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[
-    op("ArgMax", |n| arg(n, "relax.argmax")),
-    op("ArgMin", |n| arg(n, "relax.argmin")),
-    op("CumProd", |n| scan(n, "relax.cumprod")),
-    op("CumSum", |n| scan(n, "relax.cumsum")),
+    op("ArgMax", |n| arg_extremum(n, "relax.argmax")),
+    op("ArgMin", |n| arg_extremum(n, "relax.argmin")),
+    op("CumProd", |n| cumulative(n, "relax.cumprod")),
+    op("CumSum", |n| cumulative(n, "relax.cumsum")),
     op("EyeLike", eye_like),
     op("NonZero", non_zero),
     op("OneHot", one_hot),
@@ -23,7 +23,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Unique", unique),
 ];
 
-fn arg(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
+fn arg_extremum(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let attrs = n.attrs();
     let keep = attrs.int("keepdims")?.unwrap_or(1) != 0;
     let last = attrs.int("select_last_index")?.unwrap_or(0) != 0;
@@ -144,7 +144,7 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// Cumulative sums or products, forwards or backwards.
-fn scan(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
+fn cumulative(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let exclusive = n.attrs().int("exclusive")?.unwrap_or(0) != 0;
     let reverse = n.attrs().int("reverse")?.unwrap_or(0) != 0;
     let x = n.tensor(0)?;

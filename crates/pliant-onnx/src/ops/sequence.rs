@@ -65,7 +65,7 @@ enum Sequence {
     Dynamic(Expr, ObjectType),
 }
 
-fn sequence(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
+fn sequence_input(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
     match n.value(0)? {
         Value::Sequence(items) => Ok(Sequence::Known(items)),
         Value::Object(e, ObjectType::Sequence(kind)) => Ok(Sequence::Dynamic(e, *kind)),
@@ -77,7 +77,7 @@ fn sequence(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
 }
 
 /// Input 0 as an object.
-fn object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> {
+fn sequence_object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> {
     let value = n.value(0)?;
     match n.to_object(&value)? {
         (e, ObjectType::Sequence(kind)) => Ok((e, *kind)),
@@ -89,7 +89,7 @@ fn object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> {
 
 /// The position given by input `i` in a sequence of `count` items; `None` if it is not constant.
 /// `otherwise` is the default.
-fn place(
+fn constant_position(
     n: &Node<'_, '_>,
     i: usize,
     count: usize,
@@ -109,41 +109,41 @@ fn place(
 }
 
 /// Input `i`, a position, as a run-time operand.
-fn run_place(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
+fn position_operand(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     if n.has_input(i) { n.tensor(i) } else { n.null_value() }
 }
 
 fn at(n: &mut Node<'_, '_>) -> ConvertResult {
-    if let Sequence::Known(items) = sequence(n)?
-        && let Some(place) = place(n, 1, items.len(), None)?
+    if let Sequence::Known(items) = sequence_input(n)?
+        && let Some(place) = constant_position(n, 1, items.len(), None)?
     {
         return Ok(vec![items[place].clone()]);
     }
-    let (items, kind) = object(n)?;
+    let (items, kind) = sequence_object(n)?;
     let place = n.tensor(1)?;
     let item = n.call_host(host::SEQUENCE_AT, &[items, place])?;
     Ok(vec![n.value_of_object(item, &kind)?])
 }
 
 fn erase(n: &mut Node<'_, '_>) -> ConvertResult {
-    if let Sequence::Known(mut items) = sequence(n)? {
+    if let Sequence::Known(mut items) = sequence_input(n)? {
         if items.is_empty() {
             return Err(Problem::invalid("it erases from an empty sequence"));
         }
-        if let Some(place) = place(n, 1, items.len(), Some(items.len() - 1))? {
+        if let Some(place) = constant_position(n, 1, items.len(), Some(items.len() - 1))? {
             items.remove(place);
             return Ok(vec![Value::Sequence(items)]);
         }
     }
-    let (items, kind) = object(n)?;
-    let place = run_place(n, 1)?;
+    let (items, kind) = sequence_object(n)?;
+    let place = position_operand(n, 1)?;
     let rest = n.call_host(host::SEQUENCE_ERASE, &[items, place])?;
     Ok(vec![Value::Object(rest, ObjectType::Sequence(Box::new(kind)))])
 }
 
 fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
     let item = n.value(1)?;
-    if let Sequence::Known(mut items) = sequence(n)? {
+    if let Sequence::Known(mut items) = sequence_input(n)? {
         let end = items.len();
         if let Some(given) = n.const_ints(2).and_then(|v| v.first().copied()) {
             // A negative position counts from the number of items, not from the number of insertion
@@ -160,15 +160,15 @@ fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
             return Ok(vec![Value::Sequence(items)]);
         }
     }
-    let (items, kind) = object(n)?;
+    let (items, kind) = sequence_object(n)?;
     let (item, own) = n.to_object(&item)?;
-    let place = run_place(n, 2)?;
+    let place = position_operand(n, 2)?;
     let more = n.call_host(host::SEQUENCE_INSERT, &[items, item, place])?;
     Ok(vec![Value::Object(more, ObjectType::Sequence(Box::new(kind.join(&own)?)))])
 }
 
 fn length(n: &mut Node<'_, '_>) -> ConvertResult {
-    match sequence(n)? {
+    match sequence_input(n)? {
         Sequence::Known(items) => {
             let length = n.func().syms.int(items.len() as i64);
             Ok(vec![SymTensor::scalar(length).into()])
@@ -184,9 +184,9 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?;
     let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
     let new = n.attrs().int("new_axis")?.unwrap_or(0) != 0;
-    let items = match sequence(n)? {
+    let items = match sequence_input(n)? {
         Sequence::Known(items) => items,
-        Sequence::Dynamic(items, kind) => return concat_run(n, items, &kind, axis, new),
+        Sequence::Dynamic(items, kind) => return concat_dynamic(n, items, &kind, axis, new),
     };
     let mut parts: Vec<Expr> = Vec::new();
     for item in items {
@@ -205,7 +205,7 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.stack", &[tuple], attrs)?.into()])
 }
 
-fn concat_run(
+fn concat_dynamic(
     n: &mut Node<'_, '_>,
     items: Expr,
     kind: &ObjectType,
@@ -245,7 +245,7 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
         (Some(lengths), _, _) if n.constant(1).is_some_and(|t| t.ndim() == 1) => lengths,
         (Some(each), _, Some(size)) => equal_parts(size, each.first().copied().unwrap_or(1))?,
         (None, false, Some(size)) => equal_parts(size, 1)?,
-        _ => return split_run(n, x, &dims, axis, keep),
+        _ => return split_dynamic(n, x, &dims, axis, keep),
     };
     let all = lengths.iter().try_fold(0i64, |sum, &length| sum.checked_add(length));
     let all = all.ok_or_else(|| Problem::invalid("its parts are too long"))?;
@@ -279,7 +279,7 @@ fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {
     Ok((0..size).step_by(each as usize).map(|from| each.min(size - from)).collect())
 }
 
-fn split_run(
+fn split_dynamic(
     n: &mut Node<'_, '_>,
     x: Expr,
     dims: &[Sym],

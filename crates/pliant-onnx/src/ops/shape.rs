@@ -6,7 +6,7 @@ use pliant_ops::prove;
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
-use super::reshape::numbers;
+use super::reshape::constant_dims;
 use super::{OnnxOp, op};
 use crate::error::Problem;
 use crate::node::{ConvertResult, Node};
@@ -96,7 +96,7 @@ fn constant_of_shape(n: &mut Node<'_, '_>) -> ConvertResult {
     let dims = n.sizes_input(0, None)?;
     // A short integer vector may be part of a shape computation, so it remains symbolic.
     if dtype == DType::Int64
-        && let Some(sizes) = numbers(n, &dims)
+        && let Some(sizes) = constant_dims(n, &dims)
         && let Some(count) = element_count(&sizes)
         && count <= n.importer.limits.shape_elements
         && let Ok([v]) = value.as_slice::<i64>()
@@ -135,10 +135,10 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
 fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     let known: Option<Vec<Sym>> =
         (0..3).map(|i| n.symbolic(i).and_then(|t| t.elems.first().copied())).collect();
-    if let Some(bounds) = known.filter(|bounds| has_sign(n, bounds[2])) {
+    if let Some(bounds) = known.filter(|bounds| has_known_sign(n, bounds[2])) {
         check_bounds(n, &bounds)?;
         let dtype = n.symbolic(0).map_or(DType::Int64, |t| t.dtype);
-        if let Some(elems) = few(n, &bounds) {
+        if let Some(elems) = enumerate_range(n, &bounds) {
             return Ok(vec![SymTensor { dtype, ..SymTensor::vector(elems) }.into()]);
         }
         let args: Vec<Expr> = bounds.iter().map(|&b| n.func().int_value(b, DType::Int64)).collect();
@@ -199,7 +199,7 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// The elements of a range that has a small, known number of them, typically axes.
-fn few(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
+fn enumerate_range(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
     let limit = n.importer.limits.shape_elements as i64;
     let syms = &mut n.func().syms;
     let (span, step) = (syms.sub(bounds[1], bounds[0]), syms.as_int(bounds[2])?);
@@ -217,7 +217,7 @@ fn few(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
 }
 
 /// Whether the sign of a step is known. A step that is known to be 0 is reported.
-fn has_sign(n: &mut Node<'_, '_>, step: Sym) -> bool {
+fn has_known_sign(n: &mut Node<'_, '_>, step: Sym) -> bool {
     let func = n.func();
     let (one, back) = (func.syms.int(1), func.syms.int(-1));
     func.syms.as_int(step).is_some()

@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 /// A cosine window: `c0 + c1 cos(2 pi i / size) + c2 cos(4 pi i / size)`.
 fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> ConvertResult {
     let periodic = n.attrs().int("periodic")?.unwrap_or(1) != 0;
-    let dtype = output_type(n)?;
+    let dtype = output_dtype(n)?;
     let size = n.size_input(0)?;
     let one = n.func().syms.int(1);
     let turn = if periodic { size } else { n.func().syms.sub(size, one) };
@@ -42,7 +42,7 @@ fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-fn output_type(n: &Node<'_, '_>) -> Result<DType, Problem> {
+fn output_dtype(n: &Node<'_, '_>) -> Result<DType, Problem> {
     match n.attrs().int("output_datatype")? {
         Some(code) => crate::tensor::checked_dtype(code),
         None => Ok(DType::Float32),
@@ -50,7 +50,7 @@ fn output_type(n: &Node<'_, '_>) -> Result<DType, Problem> {
 }
 
 /// A size as a scalar operand.
-fn prim(n: &mut Node<'_, '_>, size: Sym) -> Expr {
+fn size_operand(n: &mut Node<'_, '_>, size: Sym) -> Expr {
     n.func().int_value(size, DType::Int64)
 }
 
@@ -69,7 +69,7 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut args = vec![x];
     if n.has_input(1) {
         let length = n.size_input(1)?;
-        args.push(prim(n, length));
+        args.push(size_operand(n, length));
     }
     let mut transform = |n: &mut Node<'_, '_>, axis: usize| {
         let attrs = ints_attr("axis", axis as i64)
@@ -112,7 +112,7 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
         let missing = n.func().syms.sub(bins, dims[axis]);
         let missing = n.func().syms.max(missing, zero);
         let nothing = n.scalar_as(0.0, dtype)?;
-        let x = super::nn::pad::surround(n, x, axis, (zero, missing), nothing)?;
+        let x = super::nn::pad::pad_axis(n, x, axis, (zero, missing), nothing)?;
         let x = n.slice_axis(x, axis, zero, bins)?;
         let (at, size) = (n.iota(length)?, n.size_scalar(length)?);
         let mirrored = n.op("relax.subtract", &[size, at])?;
@@ -144,7 +144,7 @@ fn stft(n: &mut Node<'_, '_>) -> ConvertResult {
     let onesided = n.attrs().int("onesided")?.unwrap_or(1) != 0;
     let signal = n.tensor(0)?;
     let step = n.size_input(1)?;
-    let mut args = vec![signal, prim(n, step)];
+    let mut args = vec![signal, size_operand(n, step)];
     if n.has_input(2) || n.has_input(3) {
         args.push(n.tensor_or_null(2)?);
     }
@@ -154,7 +154,7 @@ fn stft(n: &mut Node<'_, '_>) -> ConvertResult {
             let window = n.dims_with_min_rank(args[2], 1)?[0];
             n.require_equal(window, length, "the window has {} numbers for frames of {}")?;
         }
-        args.push(prim(n, length));
+        args.push(size_operand(n, length));
     }
     let attrs = Attrs::default().with("onesided", AttrValue::Bool(onesided));
     Ok(vec![n.op_with("relax.signal.stft", &args, attrs)?.into()])
@@ -162,7 +162,7 @@ fn stft(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// Triangular filters over the spectrum, whose corners are evenly spaced on the mel scale.
 fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
-    let dtype = output_type(n)?;
+    let dtype = output_dtype(n)?;
     let (bins, length) = (n.size_input(0)?, n.size_input(1)?);
     let mut scalars = Vec::with_capacity(3);
     for i in 2..5 {

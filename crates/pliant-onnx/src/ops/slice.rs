@@ -27,17 +27,17 @@ fn slice(n: &mut Node<'_, '_>) -> ConvertResult {
             n.rank(x)?
         }
     };
-    let Some(bounds) = bounds(n, rank)? else { return slice_at_run(n, rank) };
+    let Some(bounds) = slice_bounds(n, rank)? else { return slice_non_constant(n, rank) };
     if n.is_symbolic(0)
         && let Some(t) = n.symbolic(0)
-        && let Some(part) = slice_syms(n, &t, &bounds)
+        && let Some(part) = slice_symbolic(n, &t, &bounds)
     {
         return Ok(vec![part.into()]);
     }
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     let starts: Vec<Sym> = (0..bounds.starts.len())
-        .map(|k| within(n, bounds.starts[k], bounds.steps[k], dims[bounds.axes[k]]))
+        .map(|k| clamp_start(n, bounds.starts[k], bounds.steps[k], dims[bounds.axes[k]]))
         .collect();
     let func = n.func();
     let axes: Vec<Sym> = bounds.axes.iter().map(|&a| func.syms.int(a as i64)).collect();
@@ -48,7 +48,7 @@ fn slice(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// According to the specification, the start of a slice with a negative step is clamped to the
 /// first element. In NumPy such a slice is empty.
-fn within(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
+fn clamp_start(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
     let syms = &mut n.func().syms;
     // The last element is never before the first.
     if step > 0 || syms.as_int(start).is_some_and(|start| start >= -1) {
@@ -60,7 +60,7 @@ fn within(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
 
 /// Slices with non-constant bounds. The bounds of the given axes are scattered into those of full
 /// axes.
-fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
+fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     let x = n.tensor(0)?;
     let vector =
         |n: &mut Node<'_, '_>, attr: &str, input: usize| -> Result<Option<Expr>, Problem> {
@@ -131,7 +131,7 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
 }
 
 /// The bounds as terms; `None` if they are not known.
-fn bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> {
+fn slice_bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> {
     let given =
         |n: &mut Node<'_, '_>, attr: &str, input: usize| -> Result<Option<Vec<Sym>>, Problem> {
             if let Some(ints) = n.attrs().ints(attr)? {
@@ -180,7 +180,7 @@ fn bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> 
 }
 
 /// A slice of a shape computation with constant bounds.
-fn slice_syms(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<SymTensor> {
+fn slice_symbolic(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<SymTensor> {
     let mut shape = t.shape.clone();
     let mut from = vec![0i64; shape.len()];
     let mut step = vec![1i64; shape.len()];

@@ -82,15 +82,15 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
             // A single element cannot skip.
             let skips = if size == 1 { 0 } else { skips };
             counts.push(match wanted {
-                true => occurrences(n, x, grams, size, skips, [rows, length])?,
-                false => nothing(n, rows, (grams.len() / size) as i64)?,
+                true => count_ngrams(n, x, grams, size, skips, [rows, length])?,
+                false => zero_counts(n, rows, (grams.len() / size) as i64)?,
             });
         }
     }
-    counts.push(nothing(n, rows, 1)?);
+    counts.push(zero_counts(n, rows, 1)?);
     let counts = n.concat(&counts, 1)?;
-    let y = in_columns(n, counts, pool.columns)?;
-    let y = weighted(n, y, mode)?;
+    let y = counts_to_columns(n, counts, pool.columns)?;
+    let y = apply_weights(n, y, mode)?;
     let width = n.dims(y)?[1];
     Ok(vec![match dims.len() {
         1 => n.reshape(y, &[width])?.into(),
@@ -98,7 +98,7 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
     }])
 }
 
-fn nothing(n: &mut Node<'_, '_>, rows: Sym, columns: i64) -> ExprResult {
+fn zero_counts(n: &mut Node<'_, '_>, rows: Sym, columns: i64) -> ExprResult {
     let zero = n.scalar_as(0.0, DType::Float32)?;
     let columns = n.func().syms.int(columns);
     n.full(&[rows, columns], zero)
@@ -106,7 +106,7 @@ fn nothing(n: &mut Node<'_, '_>, rows: Sym, columns: i64) -> ExprResult {
 
 /// Counts the occurrences of each n-gram of `size` elements in each row, with 0 to `skips` elements
 /// between two adjacent ones.
-fn occurrences(
+fn count_ngrams(
     n: &mut Node<'_, '_>,
     x: Expr,
     grams: &[i64],
@@ -153,7 +153,7 @@ fn occurrences(
 
 /// Permutes the counts to their columns. The last of `counts` are zeros for columns without an
 /// n-gram.
-fn in_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> ExprResult {
+fn counts_to_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> ExprResult {
     let known = n.dims(counts)?[1];
     let known = n.func().syms.as_int(known).unwrap_or(0);
     let most = columns.iter().copied().max().unwrap_or(-1);
@@ -169,7 +169,7 @@ fn in_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> ExprResult
     n.take(counts, from, 1)
 }
 
-fn weighted(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> ExprResult {
+fn apply_weights(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> ExprResult {
     let mut y = y;
     if mode == "IDF" {
         let zero = n.scalar_as(0.0, DType::Float32)?;

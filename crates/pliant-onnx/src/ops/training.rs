@@ -11,16 +11,16 @@ use crate::value::Value;
 const DOMAIN: &str = "ai.onnx.preview.training";
 
 pub(super) static OPS: &[OnnxOp] = &[
-    OnnxOp { domain: DOMAIN, name: "Adagrad", convert: |n| steps(n, 3, adagrad) },
-    OnnxOp { domain: DOMAIN, name: "Adam", convert: |n| steps(n, 4, adam) },
-    OnnxOp { domain: DOMAIN, name: "Momentum", convert: |n| steps(n, 3, momentum) },
+    OnnxOp { domain: DOMAIN, name: "Adagrad", convert: |n| optimizer_steps(n, 3, adagrad) },
+    OnnxOp { domain: DOMAIN, name: "Adam", convert: |n| optimizer_steps(n, 4, adam) },
+    OnnxOp { domain: DOMAIN, name: "Momentum", convert: |n| optimizer_steps(n, 3, momentum) },
 ];
 
 type OptimizerStep = fn(&mut Node<'_, '_>, Expr, Expr, &[Expr]) -> Result<Vec<Expr>, Problem>;
 
 /// The step for each tensor. Inputs are the learning rate, the number of updates, then all tensors,
 /// all gradients and all states. Outputs are all new tensors, then all new states.
-fn steps(n: &mut Node<'_, '_>, kinds: usize, step: OptimizerStep) -> ConvertResult {
+fn optimizer_steps(n: &mut Node<'_, '_>, kinds: usize, step: OptimizerStep) -> ConvertResult {
     let count = n.len().saturating_sub(2) / kinds;
     if count == 0 || n.len() != 2 + kinds * count {
         return Err(Problem::invalid(format!("it takes 2 inputs and {kinds} for each tensor")));
@@ -40,20 +40,20 @@ fn steps(n: &mut Node<'_, '_>, kinds: usize, step: OptimizerStep) -> ConvertResu
     Ok(outputs)
 }
 
-fn attr(n: &mut Node<'_, '_>, name: &str, otherwise: f64) -> ExprResult {
+fn float_attr(n: &mut Node<'_, '_>, name: &str, otherwise: f64) -> ExprResult {
     let value = n.attrs().float(name)?.unwrap_or(otherwise);
     n.scalar_as(value, DType::Float32)
 }
 
 /// `gradient + norm_coefficient * x`.
-fn regularized(n: &mut Node<'_, '_>, x: Expr, gradient: Expr) -> ExprResult {
-    let norm = attr(n, "norm_coefficient", 0.0)?;
+fn regularized_gradient(n: &mut Node<'_, '_>, x: Expr, gradient: Expr) -> ExprResult {
+    let norm = float_attr(n, "norm_coefficient", 0.0)?;
     let pull = n.op("relax.multiply", &[norm, x])?;
     n.op("relax.add", &[pull, gradient])
 }
 
 /// `a * x + b * y`.
-fn mixed(n: &mut Node<'_, '_>, (a, x): (Expr, Expr), (b, y): (Expr, Expr)) -> ExprResult {
+fn weighted_sum(n: &mut Node<'_, '_>, (a, x): (Expr, Expr), (b, y): (Expr, Expr)) -> ExprResult {
     let (x, y) = (n.op("relax.multiply", &[a, x])?, n.op("relax.multiply", &[b, y])?);
     n.op("relax.add", &[x, y])
 }
@@ -64,12 +64,12 @@ fn adagrad(
     turn: Expr,
     own: &[Expr],
 ) -> Result<Vec<Expr>, Problem> {
-    let (decay, eps) = (attr(n, "decay_factor", 0.0)?, attr(n, "epsilon", 1e-6)?);
+    let (decay, eps) = (float_attr(n, "decay_factor", 0.0)?, float_attr(n, "epsilon", 1e-6)?);
     let (one, turn) = (n.scalar_as(1.0, DType::Float32)?, n.cast(turn, DType::Float32)?);
     let decay = n.op("relax.multiply", &[turn, decay])?;
     let decay = n.op("relax.add", &[decay, one])?;
     let rate = n.op("relax.divide", &[rate, decay])?;
-    let pull = regularized(n, own[0], own[1])?;
+    let pull = regularized_gradient(n, own[0], own[1])?;
     let square = n.op("relax.multiply", &[pull, pull])?;
     let sum = n.op("relax.add", &[own[2], square])?;
     let root = n.op("relax.sqrt", &[sum])?;
@@ -86,28 +86,29 @@ fn momentum(
     own: &[Expr],
 ) -> Result<Vec<Expr>, Problem> {
     let nesterov = n.attrs().choice("mode", &["standard", "nesterov"])? == "nesterov";
-    let (alpha, beta) = (attr(n, "alpha", 0.9)?, attr(n, "beta", 1.0)?);
-    let pull = regularized(n, own[0], own[1])?;
+    let (alpha, beta) = (float_attr(n, "alpha", 0.9)?, float_attr(n, "beta", 1.0)?);
+    let pull = regularized_gradient(n, own[0], own[1])?;
     // The first update uses the full gradient.
     let (one, none) = (n.scalar_as(1.0, DType::Float32)?, n.scalar(0i64)?);
     let later = n.op("relax.greater", &[turn, none])?;
     let share = n.op("relax.where", &[later, beta, one])?;
-    let speed = mixed(n, (alpha, own[2]), (share, pull))?;
-    let step = if nesterov { mixed(n, (one, pull), (alpha, speed))? } else { speed };
+    let speed = weighted_sum(n, (alpha, own[2]), (share, pull))?;
+    let step = if nesterov { weighted_sum(n, (one, pull), (alpha, speed))? } else { speed };
     let step = n.op("relax.multiply", &[rate, step])?;
     Ok(vec![n.op("relax.subtract", &[own[0], step])?, speed])
 }
 
 fn adam(n: &mut Node<'_, '_>, rate: Expr, turn: Expr, own: &[Expr]) -> Result<Vec<Expr>, Problem> {
-    let [alpha, beta] = [attr(n, "alpha", 0.9)?, attr(n, "beta", 0.999)?];
-    let (eps, after) = (attr(n, "epsilon", 1e-6)?, attr(n, "norm_coefficient_post", 0.0)?);
+    let [alpha, beta] = [float_attr(n, "alpha", 0.9)?, float_attr(n, "beta", 0.999)?];
+    let (eps, after) =
+        (float_attr(n, "epsilon", 1e-6)?, float_attr(n, "norm_coefficient_post", 0.0)?);
     let one = n.scalar_as(1.0, DType::Float32)?;
-    let pull = regularized(n, own[0], own[1])?;
+    let pull = regularized_gradient(n, own[0], own[1])?;
     let square = n.op("relax.multiply", &[pull, pull])?;
     let rest = |n: &mut Node<'_, '_>, x: Expr| n.op("relax.subtract", &[one, x]);
     let (not_alpha, not_beta): (Expr, Expr) = (rest(n, alpha)?, rest(n, beta)?);
-    let speed = mixed(n, (alpha, own[2]), (not_alpha, pull))?;
-    let spread = mixed(n, (beta, own[3]), (not_beta, square))?;
+    let speed = weighted_sum(n, (alpha, own[2]), (not_alpha, pull))?;
+    let spread = weighted_sum(n, (beta, own[3]), (not_beta, square))?;
     let root = n.op("relax.sqrt", &[spread])?;
     let root = n.op("relax.add", &[root, eps])?;
     // Correct the bias of the first updates.

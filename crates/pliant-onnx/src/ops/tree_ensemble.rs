@@ -45,23 +45,23 @@ struct TreeEnsemble {
     levels: usize,
 }
 
-fn wrong(what: &str) -> Problem {
+fn broken_trees(what: &str) -> Problem {
     Problem::invalid(format!("its trees are broken: {what}"))
 }
 
 /// A list attribute, which must have `len` numbers if that is given.
-fn list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec<i64>, Problem> {
+fn int_list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec<i64>, Problem> {
     let list = attrs.ints(name)?.unwrap_or_default().to_vec();
     match len {
         Some(len) if list.len() != len => {
-            Err(wrong(&format!("'{name}' has {} numbers, not {len}", list.len())))
+            Err(broken_trees(&format!("'{name}' has {} numbers, not {len}", list.len())))
         }
         _ => Ok(list),
     }
 }
 
 /// The numbers of a tensor attribute.
-fn numbers(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Problem> {
+fn tensor_attribute(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Problem> {
     let Some(proto) = n.attrs().tensor(name)? else { return Ok(Vec::new()) };
     let limits = n.importer.limits;
     let read = tensor::read_tensor(proto, &mut n.importer.external, &limits)?;
@@ -71,19 +71,21 @@ fn numbers(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Problem> {
 impl TreeEnsemble {
     fn read(n: &mut Node<'_, '_>, leaves: usize) -> Result<TreeEnsemble, Problem> {
         let attrs = n.attrs();
-        let features = list(attrs, "nodes_featureids", None)?;
+        let features = int_list(attrs, "nodes_featureids", None)?;
         let inner = features.len();
-        let splits = numbers(n, "nodes_splits")?;
-        let modes: Vec<i64> = numbers(n, "nodes_modes")?.iter().map(|&m| m as i64).collect();
+        let splits = tensor_attribute(n, "nodes_splits")?;
+        let modes: Vec<i64> =
+            tensor_attribute(n, "nodes_modes")?.iter().map(|&m| m as i64).collect();
         if splits.len() != inner || modes.len() != inner || inner == 0 || leaves == 0 {
-            return Err(wrong("the lists of its nodes are not of one length"));
+            return Err(broken_trees("the lists of its nodes are not of one length"));
         }
         let side = |ids: &str, leafs: &str| -> Result<Vec<i64>, Problem> {
-            let (ids, leafs) = (list(attrs, ids, Some(inner))?, list(attrs, leafs, Some(inner))?);
+            let (ids, leafs) =
+                (int_list(attrs, ids, Some(inner))?, int_list(attrs, leafs, Some(inner))?);
             let place = |(&id, &leaf): (&i64, &i64)| {
                 let most = if leaf != 0 { leaves } else { inner };
                 let within = usize::try_from(id).ok().filter(|&id| id < most);
-                let id = within.ok_or_else(|| wrong(&format!("there is no node {id}")))?;
+                let id = within.ok_or_else(|| broken_trees(&format!("there is no node {id}")))?;
                 Ok(if leaf != 0 { (inner + id) as i64 } else { id as i64 })
             };
             ids.iter().zip(&leafs).map(place).collect()
@@ -92,13 +94,13 @@ impl TreeEnsemble {
             side("nodes_truenodeids", "nodes_trueleafs")?,
             side("nodes_falsenodeids", "nodes_falseleafs")?,
         ];
-        let mut missing = list(attrs, "nodes_missing_value_tracks_true", None)?;
+        let mut missing = int_list(attrs, "nodes_missing_value_tracks_true", None)?;
         missing.resize(inner, 0);
-        let roots = list(attrs, "tree_roots", None)?;
+        let roots = int_list(attrs, "tree_roots", None)?;
         if roots.is_empty() || roots.iter().any(|&r| r < 0 || r >= inner as i64) {
-            return Err(wrong("a root is no node"));
+            return Err(broken_trees("a root is no node"));
         }
-        let members = sets(&modes, &numbers(n, "membership_values")?)?;
+        let members = membership_sets(&modes, &tensor_attribute(n, "membership_values")?)?;
         let mut trees = TreeEnsemble {
             roots,
             inner,
@@ -128,7 +130,7 @@ impl TreeEnsemble {
             level.sort_unstable();
             level.dedup();
         }
-        Err(wrong(&format!("a way through them is longer than {MAX_LEVELS}")))
+        Err(broken_trees(&format!("a way through them is longer than {MAX_LEVELS}")))
     }
 
     /// Adds leaves as positions that lead to themselves.
@@ -150,9 +152,9 @@ impl TreeEnsemble {
 
 /// The set of each position, padded with NaN, which equals nothing. Empty if no position tests
 /// membership.
-fn sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
+fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
     if modes.iter().any(|&m| !(0..=MEMBERSHIP).contains(&m)) {
-        return Err(wrong("a comparison that is not known"));
+        return Err(broken_trees("a comparison that is not known"));
     }
     if !modes.contains(&MEMBERSHIP) {
         return Ok(Vec::new());
@@ -161,7 +163,7 @@ fn sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
     let mut sets: Vec<Vec<f64>> = Vec::with_capacity(modes.len());
     for &mode in modes {
         sets.push(match mode {
-            MEMBERSHIP => lists.next().ok_or_else(|| wrong("a set is missing"))?.to_vec(),
+            MEMBERSHIP => lists.next().ok_or_else(|| broken_trees("a set is missing"))?.to_vec(),
             _ => Vec::new(),
         });
     }
@@ -185,28 +187,28 @@ fn constant(n: &mut Node<'_, '_>, shape: &[i64], values: &[f64], dtype: DType) -
 }
 
 fn ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
-    let weights = numbers(n, "leaf_weights")?;
+    let weights = tensor_attribute(n, "leaf_weights")?;
     let trees = TreeEnsemble::read(n, weights.len())?;
     let x = n.tensor(0)?;
     if n.rank(x)? != 2 {
         return Err(Problem::invalid("it takes a matrix"));
     }
-    let at = leaves(n, &trees, x)?;
+    let at = leaf_positions(n, &trees, x)?;
     let first = n.scalar(trees.inner as i64)?;
     let leaf = n.op("relax.subtract", &[at, first])?;
     let dtype = n.dtype(x)?;
     let count = weights.len() as i64;
     let weights = constant(n, &[count], &weights, dtype)?;
     let scores = n.take(weights, leaf, 0)?;
-    let targets = list(n.attrs(), "leaf_targetids", Some(count as usize))?;
+    let targets = int_list(n.attrs(), "leaf_targetids", Some(count as usize))?;
     let targets = n.int_vector(&targets)?;
     let targets = n.take(targets, leaf, 0)?;
-    let y = gathered(n, scores, targets, trees.roots.len())?;
-    Ok(vec![transformed(n, y)?.into()])
+    let y = aggregate_scores(n, scores, targets, trees.roots.len())?;
+    Ok(vec![apply_post_transform(n, y)?.into()])
 }
 
 /// The leaf of each row in each tree, `(rows, trees)`.
-fn leaves(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprResult {
+fn leaf_positions(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprResult {
     let (rows, dtype) = (n.dims(x)?[0], n.dtype(x)?);
     let roots = n.int_vector(&trees.roots)?;
     let count = n.func().syms.int(trees.roots.len() as i64);
@@ -224,7 +226,7 @@ fn leaves(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprResult {
     for _ in 0..trees.levels {
         let feature = n.take(features, at, 0)?;
         let value = n.op_with("relax.gather_elements", &[x, feature], ints_attr("axis", 1))?;
-        let mut holds = compared(n, trees, value, at, (splits, modes))?;
+        let mut holds = compare_values(n, trees, value, at, (splits, modes))?;
         if let Some(missing) = missing {
             let (none, tracks) = (n.op("relax.isnan", &[value])?, n.take(missing, at, 0)?);
             let tracks = n.op("relax.logical_and", &[none, tracks])?;
@@ -237,7 +239,7 @@ fn leaves(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprResult {
 }
 
 /// Whether the comparison at each position holds.
-fn compared(
+fn compare_values(
     n: &mut Node<'_, '_>,
     trees: &TreeEnsemble,
     value: Expr,
@@ -249,7 +251,7 @@ fn compared(
     for mode in (0..=MEMBERSHIP).filter(|m| trees.modes[..trees.inner].contains(m)) {
         let holds = match COMPARISONS.get(mode as usize) {
             Some(name) => n.op(name, &[value, split])?,
-            None => member(n, trees, value, at)?,
+            None => is_member(n, trees, value, at)?,
         };
         all = Some(match all {
             Some(others) => {
@@ -260,10 +262,10 @@ fn compared(
             None => holds,
         });
     }
-    all.ok_or_else(|| wrong("there is no comparison"))
+    all.ok_or_else(|| broken_trees("there is no comparison"))
 }
 
-fn member(n: &mut Node<'_, '_>, trees: &TreeEnsemble, value: Expr, at: Expr) -> ExprResult {
+fn is_member(n: &mut Node<'_, '_>, trees: &TreeEnsemble, value: Expr, at: Expr) -> ExprResult {
     let dtype = n.dtype(value)?;
     let width = trees.members.first().map_or(1, Vec::len) as i64;
     let flat: Vec<f64> = trees.members.iter().flatten().copied().collect();
@@ -280,7 +282,7 @@ fn member(n: &mut Node<'_, '_>, trees: &TreeEnsemble, value: Expr, at: Expr) -> 
 }
 
 /// The aggregated scores of all trees for each target: `(rows, targets)`.
-fn gathered(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: usize) -> ExprResult {
+fn aggregate_scores(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: usize) -> ExprResult {
     let count = n.attrs().int("n_targets")?.unwrap_or(1);
     let dtype = n.dtype(scores)?;
     let mut dims = n.dims(scores)?;
@@ -311,7 +313,7 @@ fn gathered(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: usize) -> 
     n.op("relax.where", &[lost, zero, y])
 }
 
-fn transformed(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {
+fn apply_post_transform(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {
     match n.attrs().int("post_transform")?.unwrap_or(0) {
         0 => Ok(y),
         1 => {

@@ -25,7 +25,7 @@ pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> ConvertResult {
     let inputs: Vec<Expr> = (0..given).map(|i| n.tensor_or_null(i)).collect::<Result<_, _>>()?;
     let mut attrs = Attrs::default();
     for attr in &n.proto.attribute {
-        attrs.set(attr.name(), value(attr)?);
+        attrs.set(attr.name(), attr_value(attr)?);
     }
     let result = n.op_with(op.name(), &inputs, attrs)?;
     let TypeData::Tuple(fields) = n.func().ty(result) else { return Ok(vec![result.into()]) };
@@ -33,7 +33,7 @@ pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> ConvertResult {
     Ok((0..count).map(|i| n.func().tuple_get_item(result, i).into()).collect())
 }
 
-fn value(attr: &AttributeProto) -> Result<AttrValue, Problem> {
+fn attr_value(attr: &AttributeProto) -> Result<AttrValue, Problem> {
     let text = |bytes: &[u8]| {
         std::str::from_utf8(bytes).map(AttrValue::str).map_err(|_| {
             Problem::attribute(format!("attribute '{}' is not UTF-8 text", attr.name()))

@@ -62,12 +62,12 @@ impl LoopState {
         Ok(state)
     }
 
-    fn values(&self, n: &mut Node<'_, '_>, params: &[Expr]) -> Result<Vec<Value>, Problem> {
+    fn to_values(&self, n: &mut Node<'_, '_>, params: &[Expr]) -> Result<Vec<Value>, Problem> {
         params.iter().zip(&self.kinds).map(|(&e, kind)| n.value_of_object(e, kind)).collect()
     }
 
     /// The types with renamed symbols of the body.
-    fn renamed(&self, n: &mut Node<'_, '_>) -> Vec<Type> {
+    fn with_fresh_symbols(&self, n: &mut Node<'_, '_>) -> Vec<Type> {
         let func = n.func();
         let mut map: FxHashMap<SymVar, Sym> = FxHashMap::default();
         for &ty in &self.types {
@@ -158,7 +158,7 @@ fn is_tensor(kind: &ObjectType) -> bool {
 }
 
 /// A local function with parameters of the given types.
-fn function(
+fn local_function(
     n: &mut Node<'_, '_>,
     names: &[String],
     types: &[Type],
@@ -189,12 +189,16 @@ fn function(
 }
 
 /// Converts the body to a function, repeatedly until the types of the state are stable.
-fn fixed(n: &mut Node<'_, '_>, state: &mut LoopState, turn: LoopBody<'_>) -> ExprResult {
+fn convert_until_stable(
+    n: &mut Node<'_, '_>,
+    state: &mut LoopState,
+    turn: LoopBody<'_>,
+) -> ExprResult {
     loop {
         let mark = n.importer.builder.mark_names();
         let mut kinds = Vec::new();
-        let func = function(n, &state.names, &state.types, |n, params| {
-            let values = state.values(n, params)?;
+        let func = local_function(n, &state.names, &state.types, |n, params| {
+            let values = state.to_values(n, params)?;
             let mut out = Vec::with_capacity(values.len());
             for value in turn(n, &values)? {
                 let (e, kind) = n.to_object(&value)?;
@@ -203,7 +207,7 @@ fn fixed(n: &mut Node<'_, '_>, state: &mut LoopState, turn: LoopBody<'_>) -> Exp
             }
             Ok(out)
         })?;
-        let results = results(n, func, state.types.len())?;
+        let results = result_types(n, func, state.types.len())?;
         if !state.widen(n, &results, &kinds)? {
             return Ok(func);
         }
@@ -218,10 +222,10 @@ pub(super) fn while_loop(
     goes_on: LoopCondition<'_>,
     turn: LoopBody<'_>,
 ) -> Result<Vec<Value>, Problem> {
-    let body = fixed(n, &mut state, turn)?;
-    let types = state.renamed(n);
-    let cond = function(n, &state.names, &types, |n, params| {
-        let values = state.values(n, params)?;
+    let body = convert_until_stable(n, &mut state, turn)?;
+    let types = state.with_fresh_symbols(n);
+    let cond = local_function(n, &state.names, &types, |n, params| {
+        let values = state.to_values(n, params)?;
         Ok(vec![goes_on(n, &values)?])
     })?;
     let mut operands = Vec::with_capacity(state.inits.len() + 2);
@@ -240,11 +244,11 @@ pub(super) fn while_loop(
         1 => vec![last],
         count => n.tuple_fields(last, count),
     };
-    state.values(n, &fields)
+    state.to_values(n, &fields)
 }
 
 /// The types of the state after an iteration.
-fn results(n: &mut Node<'_, '_>, func: Expr, count: usize) -> Result<Vec<Type>, Problem> {
+fn result_types(n: &mut Node<'_, '_>, func: Expr, count: usize) -> Result<Vec<Type>, Problem> {
     let ret = match n.func().ty(func) {
         TypeData::Callable { ret, .. } => *ret,
         _ => return Err(Problem::invalid("its body is no function")),

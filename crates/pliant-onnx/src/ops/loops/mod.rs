@@ -8,7 +8,7 @@ mod sequence_map;
 
 use pliant_ir::DType;
 
-pub(super) use scan_outputs::{below, next, run};
+pub(super) use scan_outputs::{collecting_loop, increment, is_below};
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
@@ -17,10 +17,10 @@ use crate::proto::GraphProto;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] =
-    &[op("Loop", repeat), op("Scan", scan::scan), op("SequenceMap", sequence_map::map)];
+    &[op("Loop", loop_node), op("Scan", scan::scan), op("SequenceMap", sequence_map::map)];
 
 /// The outputs of the body for the given inputs.
-pub(super) fn body(
+pub(super) fn convert_body(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,
     inputs: Vec<Value>,
@@ -47,7 +47,7 @@ pub(super) fn body(
     if n.importer.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
 }
 
-fn repeat(n: &mut Node<'_, '_>) -> ConvertResult {
+fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let graph = n.attrs().graph("body")?;
     let carried = graph.input.len().saturating_sub(2);
     if n.len() < 2 || n.len() != carried + 2 || graph.output.len() <= carried {
@@ -68,10 +68,10 @@ fn repeat(n: &mut Node<'_, '_>) -> ConvertResult {
         first.push((graph.input[i + 2].name().into(), n.input(i + 2)));
     }
     let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
-        let outputs = body(n, graph, state.to_vec())?;
+        let outputs = convert_body(n, graph, state.to_vec())?;
         let goes_on = n.materialize(&outputs[0])?;
         let goes_on = n.to_condition(goes_on, "the condition that its body gives")?;
-        let mut after = vec![next(n, &state[0])?, goes_on.into()];
+        let mut after = vec![increment(n, &state[0])?, goes_on.into()];
         after.extend_from_slice(&outputs[1..=carried]);
         Ok((after, outputs[carried + 1..].to_vec()))
     };
@@ -79,14 +79,14 @@ fn repeat(n: &mut Node<'_, '_>) -> ConvertResult {
         let holds = n.materialize(&state[1])?;
         match most {
             Some(most) => {
-                let below = below(n, &state[0], most)?;
-                n.op("relax.logical_and", &[below, holds])
+                let in_bounds = is_below(n, &state[0], most)?;
+                n.op("relax.logical_and", &[in_bounds, holds])
             }
             None => Ok(holds),
         }
     };
     let collected = graph.output.len() - carried - 1;
-    let last = run(n, first, (collected, true), &mut goes_on, &mut turn)?;
+    let last = collecting_loop(n, first, (collected, true), &mut goes_on, &mut turn)?;
     let mut outputs = last.state[2..].to_vec();
     if !last.parts.is_empty() {
         let one = n.func().syms.int(1);
@@ -94,7 +94,7 @@ fn repeat(n: &mut Node<'_, '_>) -> ConvertResult {
         let turns = n.reshape(turns, &[one])?;
         let turns = n.elements_as_symbols(turns, 1)?[0];
         for parts in last.parts {
-            outputs.push(parts.stacked(n, turns)?);
+            outputs.push(parts.stack(n, turns)?);
         }
     }
     Ok(outputs)

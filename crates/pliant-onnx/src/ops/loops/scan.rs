@@ -4,7 +4,7 @@ use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
 use super::scan_outputs::LoopResult;
-use super::{below, body, next, run};
+use super::{collecting_loop, convert_body, increment, is_below};
 use crate::error::Problem;
 use crate::node::{ConvertResult, Node, ints_attr};
 use crate::proto::GraphProto;
@@ -19,7 +19,7 @@ struct ScanInput {
 }
 
 /// A list attribute with `len` numbers; zeros if it is absent.
-fn list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
+fn int_list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
     let list = n.attrs().ints(name)?.map_or_else(|| vec![0; len], <[i64]>::to_vec);
     if list.len() == len {
         Ok(list)
@@ -30,7 +30,7 @@ fn list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
 
 /// For each tensor, whether it is scanned backwards.
 fn directions(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
-    let list = list(n, name, len)?;
+    let list = int_list(n, name, len)?;
     match list.iter().find(|d| !(0..=1).contains(*d)) {
         Some(other) => Err(Problem::invalid(format!("'{name}' must be 0 or 1, but has {other}"))),
         None => Ok(list),
@@ -51,12 +51,12 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     if graph.output.len() < carried {
         return Err(Problem::invalid("its body does not return what it carries"));
     }
-    if skip > 0 { batched(n, graph, carried) } else { plain(n, graph, carried) }
+    if skip > 0 { scan_batches(n, graph, carried) } else { scan_slices(n, graph, carried) }
 }
 
-fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
+fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     let count = graph.input.len() - carried;
-    let axes = list(n, "scan_input_axes", count)?;
+    let axes = int_list(n, "scan_input_axes", count)?;
     let back = directions(n, "scan_input_directions", count)?;
     let mut scanned = Vec::with_capacity(count);
     for (k, (&axis, &back)) in axes.iter().zip(&back).enumerate() {
@@ -70,13 +70,13 @@ fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertRes
         n.require_equal(turns, length, "it scans inputs of {} and of {} slices")?;
     }
     let first = (0..carried).map(|i| n.input(i)).collect();
-    let last = turns_over(n, graph, first, &scanned, turns)?;
+    let last = loop_over_slices(n, graph, first, &scanned, turns)?;
     let mut outputs = last.state;
     let collected = last.parts.len();
-    let axes = list(n, "scan_output_axes", collected)?;
+    let axes = int_list(n, "scan_output_axes", collected)?;
     let back = directions(n, "scan_output_directions", collected)?;
     for (k, parts) in last.parts.into_iter().enumerate() {
-        let y = parts.stacked(n, turns)?;
+        let y = parts.stack(n, turns)?;
         let mut y = n.materialize(&y)?;
         if back[k] != 0 {
             y = n.op_with("relax.flip", &[y], ints_attr("axis", 0))?;
@@ -91,7 +91,7 @@ fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertRes
 }
 
 /// Opset 8: scans each element of a batch separately, along axis 0 of its slices.
-fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
+fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     if n.has_input(0) {
         return Err(Problem::unsupported("sequences of unequal lengths (input 0 of opset 8)")
             .with_help("convert the model to opset 9 or newer"));
@@ -119,22 +119,22 @@ fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertR
         let scanned = slices[carried..].iter().zip(&back);
         let scanned: Vec<ScanInput> =
             scanned.map(|(&x, &back)| ScanInput { x, axis: 0, back: back != 0 }).collect();
-        let last = turns_over(n, graph, first, &scanned, turns)?;
+        let last = loop_over_slices(n, graph, first, &scanned, turns)?;
         let mut parts = last.state;
         for collected in last.parts {
-            parts.push(collected.stacked(n, turns)?);
+            parts.push(collected.stack(n, turns)?);
         }
-        Ok((vec![next(n, &state[0])?], parts))
+        Ok((vec![increment(n, &state[0])?], parts))
     };
     let most = n.size_scalar(batch)?;
-    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], most);
+    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], most);
     let first = vec![("batch".to_owned(), n.scalar(0i64)?.into())];
-    let last = run(n, first, (graph.output.len(), true), &mut goes_on, &mut turn)?;
-    last.parts.iter().map(|parts| parts.stacked(n, batch)).collect()
+    let last = collecting_loop(n, first, (graph.output.len(), true), &mut goes_on, &mut turn)?;
+    last.parts.iter().map(|parts| parts.stack(n, batch)).collect()
 }
 
 /// Applies the body to each slice.
-fn turns_over(
+fn loop_over_slices(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,
     first: Vec<Value>,
@@ -158,15 +158,15 @@ fn turns_over(
             }
             inputs.push(n.take(s.x, at, s.axis)?.into());
         }
-        let outputs = body(n, graph, inputs)?;
-        let mut after = vec![next(n, &state[0])?];
+        let outputs = convert_body(n, graph, inputs)?;
+        let mut after = vec![increment(n, &state[0])?];
         after.extend_from_slice(&outputs[..carried]);
         Ok((after, outputs[carried..].to_vec()))
     };
     let most = n.size_scalar(turns)?;
-    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], most);
+    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], most);
     let collected = graph.output.len() - carried;
-    let mut last = run(n, state, (collected, true), &mut goes_on, &mut turn)?;
+    let mut last = collecting_loop(n, state, (collected, true), &mut goes_on, &mut turn)?;
     last.state.remove(0);
     Ok(last)
 }

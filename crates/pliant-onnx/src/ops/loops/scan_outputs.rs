@@ -34,7 +34,7 @@ impl ScanOutput {
     ///
     /// # Errors
     /// If they are not tensors.
-    pub fn stacked(&self, n: &mut Node<'_, '_>, turns: Sym) -> Result<Value, Problem> {
+    pub fn stack(&self, n: &mut Node<'_, '_>, turns: Sym) -> Result<Value, Problem> {
         let ObjectType::Tensor { dtype, narrow, dims } = &self.kind else {
             let message =
                 format!("a turn collects {}, but must collect a tensor", self.kind.name());
@@ -53,7 +53,7 @@ impl ScanOutput {
     ///
     /// # Errors
     /// Those of type inference; not expected in practice.
-    pub fn sequence(&self, n: &mut Node<'_, '_>) -> Result<Value, Problem> {
+    pub fn to_sequence(&self, n: &mut Node<'_, '_>) -> Result<Value, Problem> {
         let all = n.call_host(host::CHAIN_SEQUENCE, &[self.chain])?;
         Ok(Value::Object(all, ObjectType::Sequence(Box::new(self.kind.clone()))))
     }
@@ -61,7 +61,7 @@ impl ScanOutput {
 
 /// Runs a loop whose iterations compute the next state and `count` collected values. `alike`
 /// requires equal types, for stacking.
-pub(in crate::ops) fn run(
+pub(in crate::ops) fn collecting_loop(
     n: &mut Node<'_, '_>,
     first: Vec<(String, Value)>,
     (count, alike): (usize, bool),
@@ -104,14 +104,14 @@ pub(in crate::ops) fn run(
 }
 
 /// `counter + 1`.
-pub(in crate::ops) fn next(n: &mut Node<'_, '_>, counter: &Value) -> Result<Value, Problem> {
+pub(in crate::ops) fn increment(n: &mut Node<'_, '_>, counter: &Value) -> Result<Value, Problem> {
     let counter = n.materialize(counter)?;
     let one = n.scalar(1i64)?;
     Ok(n.op("relax.add", &[counter, one])?.into())
 }
 
 /// `counter < size`.
-pub(in crate::ops) fn below(n: &mut Node<'_, '_>, counter: &Value, size: Expr) -> ExprResult {
+pub(in crate::ops) fn is_below(n: &mut Node<'_, '_>, counter: &Value, size: Expr) -> ExprResult {
     let counter = n.materialize(counter)?;
     let size = n.cast(size, DType::Int64)?;
     n.op("relax.less", &[counter, size])

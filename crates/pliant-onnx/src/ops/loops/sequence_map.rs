@@ -2,7 +2,7 @@
 
 use pliant_ir::DType;
 
-use super::{below, body, next, run};
+use super::{collecting_loop, convert_body, increment, is_below};
 use crate::error::Problem;
 use crate::host;
 use crate::node::{ConvertResult, Node};
@@ -16,18 +16,18 @@ pub(super) fn map(n: &mut Node<'_, '_>) -> ConvertResult {
     match inputs.first() {
         Some(Value::Sequence(items)) => {
             let count = items.len();
-            match all_known(&inputs, count) {
-                true => written_out(n, graph, &inputs, count),
-                false => over_run(n, graph, &inputs),
+            match all_static(&inputs, count) {
+                true => unroll(n, graph, &inputs, count),
+                false => map_in_loop(n, graph, &inputs),
             }
         }
-        Some(Value::Object(_, ObjectType::Sequence(_))) => over_run(n, graph, &inputs),
+        Some(Value::Object(_, ObjectType::Sequence(_))) => map_in_loop(n, graph, &inputs),
         _ => Err(Problem::invalid("its first input must be a sequence")),
     }
 }
 
 /// Whether all sequences have known items, and this length.
-fn all_known(inputs: &[Value], count: usize) -> bool {
+fn all_static(inputs: &[Value], count: usize) -> bool {
     inputs.iter().all(|input| match input {
         Value::Sequence(items) => items.len() == count,
         Value::Object(_, ObjectType::Sequence(_)) => false,
@@ -35,7 +35,7 @@ fn all_known(inputs: &[Value], count: usize) -> bool {
     })
 }
 
-fn written_out(
+fn unroll(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,
     inputs: &[Value],
@@ -47,13 +47,13 @@ fn written_out(
             Value::Sequence(items) => items[at].clone(),
             other => other.clone(),
         });
-        let made = body(n, graph, items.collect())?;
+        let made = convert_body(n, graph, items.collect())?;
         outputs.iter_mut().zip(made).for_each(|(all, one)| all.push(one));
     }
     Ok(outputs.into_iter().map(Value::Sequence).collect())
 }
 
-fn over_run(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> ConvertResult {
+fn map_in_loop(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> ConvertResult {
     let mut all = Vec::with_capacity(inputs.len());
     for input in inputs {
         all.push(match input {
@@ -79,11 +79,11 @@ fn over_run(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Conve
                 other => other.clone(),
             });
         }
-        let outputs = body(n, graph, items)?;
-        Ok((vec![next(n, &state[0])?], outputs))
+        let outputs = convert_body(n, graph, items)?;
+        Ok((vec![increment(n, &state[0])?], outputs))
     };
-    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], length);
+    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], length);
     let counter = vec![("i".to_owned(), n.scalar(0i64)?.into())];
-    let last = run(n, counter, (graph.output.len(), false), &mut goes_on, &mut turn)?;
-    last.parts.iter().map(|parts| parts.sequence(n)).collect()
+    let last = collecting_loop(n, counter, (graph.output.len(), false), &mut goes_on, &mut turn)?;
+    last.parts.iter().map(|parts| parts.to_sequence(n)).collect()
 }

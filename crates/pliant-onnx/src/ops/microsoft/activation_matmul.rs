@@ -8,7 +8,7 @@ use super::op;
 use crate::error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
-use crate::ops::quantize::repeated_to;
+use crate::ops::quantize::repeat_and_truncate;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("BiasGelu", |n| gelu(n, "relax.nn.gelu")),
@@ -65,7 +65,7 @@ fn fused_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// Unpacks fields of `bits` bits, lowest first, from bytes `(rows, count)` to int32
 /// `(rows, count * 8 / bits)`.
-fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> ExprResult {
+fn unpack_fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> ExprResult {
     let dims = n.dims_with_min_rank(bytes, 2)?;
     let wide = n.cast(bytes, DType::Int32)?;
     if bits == 8 {
@@ -88,7 +88,12 @@ fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> ExprResult {
 const MAX_WEIGHT_SIZE: i64 = 1 << 30;
 /// Unpacks fields of `bits` bits, lowest first, from `rows` rows of bytes; returns the first
 /// `count` fields of each row, which holds `held`.
-fn split(bytes: &Tensor, (rows, held): (i64, i64), count: i64, bits: i64) -> Option<Tensor> {
+fn unpack_constant_fields(
+    bytes: &Tensor,
+    (rows, held): (i64, i64),
+    count: i64,
+    bits: i64,
+) -> Option<Tensor> {
     let all = bytes.to_vec::<u8>().ok()?;
     let (row, mask) = ((held.checked_mul(bits)? + 7) / 8, ((1u32 << bits) - 1) as u8);
     if all.len() as i64 != rows.checked_mul(row)? {
@@ -105,7 +110,7 @@ fn split(bytes: &Tensor, (rows, held): (i64, i64), count: i64, bits: i64) -> Opt
 /// Dequantises constant weights `(N, K)` in the form that the compiler recognises: integers are
 /// cast, zero points subtracted, and the result multiplied by scales, each repeated for a block.
 /// The last block may be incomplete.
-fn unpacked(
+fn dequantized_constant_weights(
     n: &mut Node<'_, '_>,
     (rows, depth): (i64, i64),
     (bits, block): (i64, i64),
@@ -116,10 +121,14 @@ fn unpacked(
     if !small || block * bits % 8 != 0 || b.dtype() != DType::UInt8 {
         return Ok(None);
     }
-    let Some(integers) = split(&b, (rows, blocks * block), depth, bits) else { return Ok(None) };
+    let Some(integers) = unpack_constant_fields(&b, (rows, blocks * block), depth, bits) else {
+        return Ok(None);
+    };
     let zeros = match (n.has_input(3), n.constant(3)) {
         (false, _) => None,
-        (true, Some(z)) if z.dtype() == DType::UInt8 => split(&z, (rows, blocks), blocks, bits),
+        (true, Some(z)) if z.dtype() == DType::UInt8 => {
+            unpack_constant_fields(&z, (rows, blocks), blocks, bits)
+        }
         (true, Some(z)) => z.reshape(&[rows, blocks]).ok(),
         (true, None) => return Ok(None),
     };
@@ -129,17 +138,17 @@ fn unpacked(
     }
     let a = n.tensor(0)?;
     let dtype = n.dtype(a)?;
-    let spread = |n: &mut Node<'_, '_>, t: &Tensor| {
+    let repeat_per_block = |n: &mut Node<'_, '_>, t: &Tensor| {
         let part = n.importer.constant(t);
         let part = n.cast(part, dtype)?;
         let [each, end] = [block, depth].map(|v| n.func().syms.int(v));
-        repeated_to(n, part, each, 1, end)
+        repeat_and_truncate(n, part, each, 1, end)
     };
     let zeros = match &zeros {
-        Some(zeros) => spread(n, zeros)?,
+        Some(zeros) => repeat_per_block(n, zeros)?,
         None => n.scalar_as((1i64 << (bits - 1)) as f64, dtype)?,
     };
-    let scales = spread(n, &scales)?;
+    let scales = repeat_per_block(n, &scales)?;
     let integers = n.importer.constant(&integers);
     let weights = n.cast(integers, dtype)?;
     let weights = n.op("relax.subtract", &[weights, zeros])?;
@@ -170,8 +179,8 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::unsupported("weights in another order (g_idx, input 4)"));
     }
     let blocks = (depth + block - 1) / block;
-    if let Some(weights) = unpacked(n, (rows, depth), (bits, block))? {
-        return product(n, weights);
+    if let Some(weights) = dequantized_constant_weights(n, (rows, depth), (bits, block))? {
+        return matmul_transposed(n, weights);
     }
     let per_block = (block * bits + 7) / 8;
     let zero_bytes = (blocks * bits + 7) / 8;
@@ -182,7 +191,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     let (one, zero) = (sym(n, 1), sym(n, 0));
     let bytes = sym(n, blocks * per_block);
     let packed = n.reshape(b, &[rows, bytes])?;
-    let weights = fields(n, packed, bits)?;
+    let weights = unpack_fields(n, packed, bits)?;
     let weights = n.reshape(weights, &[rows, blocks_s, block_s])?;
     let weights = n.cast(weights, dtype)?;
     let zeros = match n.optional_tensor(3)? {
@@ -190,7 +199,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
         Some(given) => {
             let bytes = sym(n, zero_bytes);
             let packed = n.reshape(given, &[rows, bytes])?;
-            let all = fields(n, packed, bits)?;
+            let all = unpack_fields(n, packed, bits)?;
             let all = n.slice_axis(all, 1, zero, blocks_s)?;
             n.reshape(all, &[rows, blocks_s, one])?
         }
@@ -203,11 +212,11 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     let (whole, depth) = (sym(n, blocks * block), sym(n, depth));
     let weights = n.reshape(weights, &[rows, whole])?;
     let weights = n.slice_axis(weights, 1, zero, depth)?;
-    product(n, weights)
+    matmul_transposed(n, weights)
 }
 
 /// The product with transposed weights, plus an optional bias.
-fn product(n: &mut Node<'_, '_>, weights: Expr) -> ConvertResult {
+fn matmul_transposed(n: &mut Node<'_, '_>, weights: Expr) -> ConvertResult {
     let a = n.tensor(0)?;
     let weights = n.permute(weights, &[1, 0])?;
     let y = n.op("relax.matmul", &[a, weights])?;

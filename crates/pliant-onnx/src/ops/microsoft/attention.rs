@@ -10,19 +10,19 @@ use crate::error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::ops::OnnxOp;
 use crate::ops::nn::attention::{
-    Masks, angles, distances, heads_apart, heads_together, per_batch, rotated, scale_of,
-    shared_heads, softcap,
+    Masks, apply_rotary, attention_scale, merge_heads, query_key_distances, repeat_kv_heads,
+    reshape_per_batch, rotary_angles, softcap, split_heads,
 };
 use crate::unsupported_features::UnsupportedFeatures;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Attention", attention),
-    op("MultiHeadAttention", multi_head),
+    op("MultiHeadAttention", multi_head_attention),
     op("RotaryEmbedding", rotary_embedding),
 ];
 
-pub(super) fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
+pub(super) fn head_count(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
     let count = n.attrs().int(name)?.filter(|&h| h > 0);
     let count =
         count.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))?;
@@ -30,13 +30,18 @@ pub(super) fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
 }
 
 /// Softmax of the scaled scores times the values. All operands are `(batch, heads, length, size)`.
-pub(super) fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f64) -> ExprResult {
+pub(super) fn attention_product(
+    n: &mut Node<'_, '_>,
+    qkv: [Expr; 3],
+    masks: &Masks,
+    cap: f64,
+) -> ExprResult {
     let [q, k, v] = qkv;
     let (dims, dtype) = (n.dims_with_min_rank(q, 4)?, n.dtype(q)?);
     let scale = n.attrs().float("scale")?.filter(|&s| s != 0.0);
-    let scale = scale_of(n, scale, dims[3], dtype)?;
+    let scale = attention_scale(n, scale, dims[3], dtype)?;
     let q = n.op("relax.multiply", &[q, scale])?;
-    let (k, v) = (shared_heads(n, k, dims[1])?, shared_heads(n, v, dims[1])?);
+    let (k, v) = (repeat_kv_heads(n, k, dims[1])?, repeat_kv_heads(n, v, dims[1])?);
     let k = n.permute(k, &[0, 1, 3, 2])?;
     let scores = n.op("relax.matmul", &[q, k])?;
     let mut scores = softcap(n, scores, cap)?;
@@ -45,13 +50,13 @@ pub(super) fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f
     }
     let weights = n.op_with("relax.nn.softmax", &[scores], ints_attr("axis", -1))?;
     let y = n.op("relax.matmul", &[weights, v])?;
-    heads_together(n, y)
+    merge_heads(n, y)
 }
 
 /// The keys that a mask allows, as `(batch, 1, 1 or length, keys)`. The mask consists of zeros and
 /// ones, of end positions, or of end and start positions. The scores of other keys are increased by
 /// the number in an attribute, so that a row in which no key is allowed keeps its weights.
-fn key_mask(
+fn add_key_mask(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
     mask: Expr,
@@ -70,11 +75,11 @@ fn key_mask(
                 n.require_equal(*count, batch, "its mask has {} numbers for {} sequences")?;
             }
             let ends = n.slice_axis(mask, 0, zero, batch)?;
-            let ends = per_batch(n, ends)?;
+            let ends = reshape_per_batch(n, ends)?;
             let before = n.op("relax.less", &[places, ends])?;
             if both {
                 let starts = n.slice_axis(mask, 0, batch, twice)?;
-                let starts = per_batch(n, starts)?;
+                let starts = reshape_per_batch(n, starts)?;
                 let behind = n.op("relax.greater_equal", &[places, starts])?;
                 n.op("relax.logical_and", &[before, behind])?
             } else {
@@ -103,7 +108,7 @@ fn key_mask(
 }
 
 /// Past keys and values at these inputs: both or neither.
-pub(super) fn past_of(
+pub(super) fn past_keys_values(
     n: &mut Node<'_, '_>,
     [k, v]: [usize; 2],
 ) -> Result<Option<(Expr, Expr)>, Problem> {
@@ -115,7 +120,7 @@ pub(super) fn past_of(
 }
 
 /// Causal mask: queries see keys up to their own position, which is offset by `past` keys.
-pub(super) fn causal(
+pub(super) fn causal_mask(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
     (queries, keys): (Sym, Sym),
@@ -125,7 +130,7 @@ pub(super) fn causal(
         Some(past) => Some(n.size_scalar(past)?),
         None => None,
     };
-    let distance = distances(n, queries, keys, first)?;
+    let distance = query_key_distances(n, queries, keys, first)?;
     let none = n.scalar(0i64)?;
     let allowed = n.op("relax.greater_equal", &[distance, none])?;
     masks.allow(n, allowed)?;
@@ -134,7 +139,7 @@ pub(super) fn causal(
 
 /// `Attention`: includes the projection to queries, keys and values.
 fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
-    let count = heads(n, "num_heads")?;
+    let count = head_count(n, "num_heads")?;
     let (x, weights) = (n.tensor(0)?, n.tensor(1)?);
     UnsupportedFeatures::default()
         .input(n, 6, "past_sequence_length")
@@ -165,7 +170,7 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     for size in sizes {
         let to = n.func().syms.add(from, size);
         let part = n.slice_axis(all, 2, from, to)?;
-        qkv.push(heads_apart(n, part, count)?);
+        qkv.push(split_heads(n, part, count)?);
         from = to;
     }
     let [q, mut k, mut v] = qkv[..] else {
@@ -194,16 +199,16 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let (batch, queries, keys) = (n.dims(q)?[0], n.dims(q)?[2], n.dims(k)?[2]);
     let mut masks = Masks { added: n.optional_tensor(5)?, allowed: None };
     if let Some(mask) = n.optional_tensor(3)? {
-        key_mask(n, &mut masks, mask, (batch, keys))?;
+        add_key_mask(n, &mut masks, mask, (batch, keys))?;
     }
     if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
-        causal(n, &mut masks, (queries, keys), past)?;
+        causal_mask(n, &mut masks, (queries, keys), past)?;
     }
-    Ok(vec![attend(n, [q, k, v], &masks, 0.0)?.into(), present])
+    Ok(vec![attention_product(n, [q, k, v], &masks, 0.0)?.into(), present])
 }
 
-fn multi_head(n: &mut Node<'_, '_>) -> ConvertResult {
-    let count = heads(n, "num_heads")?;
+fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
+    let count = head_count(n, "num_heads")?;
     let mut q = n.tensor(0)?;
     let (Some(mut k), Some(mut v)) = (n.optional_tensor(1)?, n.optional_tensor(2)?) else {
         return Err(Problem::unsupported("queries, keys and values packed in one tensor"));
@@ -216,24 +221,24 @@ fn multi_head(n: &mut Node<'_, '_>) -> ConvertResult {
             "caches grow by the new keys and belong to one beam, and the weights stay inside",
         )?;
     if let Some(bias) = n.optional_tensor(3)? {
-        biased(n, bias, [&mut q, &mut k, &mut v])?;
+        add_packed_bias(n, bias, [&mut q, &mut k, &mut v])?;
     }
-    let q = heads_apart(n, q, count)?;
+    let q = split_heads(n, q, count)?;
     // The keys and values of cross attention may already be split into heads.
     let apart = |n: &mut Node<'_, '_>, x: Expr| match n.rank(x)? {
         4 => Ok(x),
-        _ => heads_apart(n, x, count),
+        _ => split_heads(n, x, count),
     };
     let (mut k, mut v): (Expr, Expr) = (apart(n, k)?, apart(n, v)?);
     let mut past = None;
-    if let Some((old_k, old_v)) = past_of(n, [6, 7])? {
+    if let Some((old_k, old_v)) = past_keys_values(n, [6, 7])? {
         past = Some(n.dims_with_min_rank(old_k, 3)?[2]);
         (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
     }
     let (batch, queries, keys) = (n.dims(q)?[0], n.dims(q)?[2], n.dims(k)?[2]);
     let mut masks = Masks { added: n.optional_tensor(5)?, allowed: None };
     if let Some(mask) = n.optional_tensor(4)? {
-        key_mask(n, &mut masks, mask, (batch, keys))?;
+        add_key_mask(n, &mut masks, mask, (batch, keys))?;
     }
     if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
         let own = past.is_some() || prove::equal(n.func(), queries, keys) == Some(true);
@@ -245,15 +250,15 @@ fn multi_head(n: &mut Node<'_, '_>) -> ConvertResult {
         unsupported.into_result(
             "queries have places among the keys where there are as many of both, or a past",
         )?;
-        causal(n, &mut masks, (queries, keys), past)?;
+        causal_mask(n, &mut masks, (queries, keys), past)?;
     }
-    let y = attend(n, [q, k, v], &masks, 0.0)?;
+    let y = attention_product(n, [q, k, v], &masks, 0.0)?;
     Ok(vec![y.into(), k.into(), v.into()])
 }
 
 /// Adds consecutive parts of a bias vector to queries, keys and values. Keys and values that are
 /// split into heads already contain their bias.
-fn biased(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> Result<(), Problem> {
+fn add_packed_bias(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> Result<(), Problem> {
     let mut ends = vec![n.func().syms.int(0)];
     for part in &parts {
         let width = match n.dims(**part)?.as_slice() {
@@ -298,7 +303,8 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
         }
         _ => positions,
     };
-    let (cos, sin) = (angles(n, cos, Some(positions))?, angles(n, sin, Some(positions))?);
+    let (cos, sin) =
+        (rotary_angles(n, cos, Some(positions))?, rotary_angles(n, sin, Some(positions))?);
     let apart = match dims.as_slice() {
         [b, l, hidden] => {
             let half = *n.dims(cos)?.last().ok_or_else(|| Problem::invalid("no angles"))?;
@@ -316,7 +322,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
         [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
         _ => return Err(Problem::invalid("it takes 3 or 4 dims")),
     };
-    let y = rotated(n, apart, (cos, sin), interleaved)?;
+    let y = apply_rotary(n, apart, (cos, sin), interleaved)?;
     let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };
     Ok(vec![y.into()])
 }

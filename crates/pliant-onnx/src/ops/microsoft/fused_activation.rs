@@ -6,13 +6,13 @@ use super::op;
 use crate::error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
-use crate::ops::clip::{between, constant_bound};
+use crate::ops::clip::{clip_to_bounds, constant_bound};
 use crate::ops::matmul::gemm;
 use crate::ops::nn::conv::conv;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("FusedConv", |n| {
-        let y = first(n, conv)?;
+        let y = first_output(n, conv)?;
         // The residual that is added before the activation.
         let y = match n.optional_tensor(3)? {
             Some(z) => n.op("relax.add", &[y, z])?,
@@ -20,24 +20,27 @@ pub(super) static OPS: &[OnnxOp] = &[
         };
         let params = n.attrs().floats("activation_params")?.unwrap_or_default();
         let params: Vec<Option<f64>> = params.iter().map(|&v| Some(f64::from(v))).collect();
-        Ok(vec![activated(n, y, &params)?.into()])
+        Ok(vec![apply_activation(n, y, &params)?.into()])
     }),
     op("FusedGemm", |n| {
-        let y = first(n, gemm)?;
+        let y = first_output(n, gemm)?;
         let attrs = n.attrs();
         let params = [attrs.float("activation_alpha")?, attrs.float("activation_beta")?];
-        Ok(vec![activated(n, y, &params)?.into()])
+        Ok(vec![apply_activation(n, y, &params)?.into()])
     }),
 ];
 
-fn first(n: &mut Node<'_, '_>, convert: fn(&mut Node<'_, '_>) -> ConvertResult) -> ExprResult {
+fn first_output(
+    n: &mut Node<'_, '_>,
+    convert: fn(&mut Node<'_, '_>) -> ConvertResult,
+) -> ExprResult {
     let outputs = convert(n)?;
     let first = outputs.first().ok_or_else(|| Problem::invalid("it gives nothing"))?;
     n.materialize(first)
 }
 
 /// Applies the activation that the node names. `params` are its parameters by position.
-fn activated(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> ExprResult {
+fn apply_activation(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> ExprResult {
     let name = n.attrs().str("activation")?.unwrap_or("");
     let dtype = n.dtype(y)?;
     let param = |i: usize, otherwise: f64| params.get(i).copied().flatten().unwrap_or(otherwise);
@@ -62,7 +65,7 @@ fn activated(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> ExprResul
                 (low, high) = (0.0, 1.0);
             }
             let (low, high) = (constant_bound(n, y, low)?, constant_bound(n, y, high)?);
-            between(n, y, low, high)
+            clip_to_bounds(n, y, low, high)
         }
         other => Err(Problem::unsupported(format!("activation '{other}'"))),
     }

@@ -5,18 +5,20 @@ use pliant_ir::relax::Expr;
 use pliant_ops::prove;
 use pliant_sym::Sym;
 
-use super::attention::{attend, causal, heads, past_of};
+use super::attention::{attention_product, causal_mask, head_count, past_keys_values};
 use super::op;
 use crate::error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
-use crate::ops::nn::attention::{Masks, angles, heads_apart, per_batch, rotated};
+use crate::ops::nn::attention::{
+    Masks, apply_rotary, reshape_per_batch, rotary_angles, split_heads,
+};
 use crate::unsupported_features::UnsupportedFeatures;
 
-pub(super) static OPS: &[OnnxOp] = &[op("GroupQueryAttention", grouped)];
+pub(super) static OPS: &[OnnxOp] = &[op("GroupQueryAttention", group_query_attention)];
 
 /// The first unsupported feature that the node uses, as an error.
-fn unsupported(n: &Node<'_, '_>) -> Result<(), Problem> {
+fn check_supported(n: &Node<'_, '_>) -> Result<(), Problem> {
     let mut all = UnsupportedFeatures::default();
     let inputs =
         ["head_sink", "k_scale", "v_scale", "q_norm_weight", "k_norm_weight", "query_seqlens"];
@@ -38,7 +40,7 @@ fn unsupported(n: &Node<'_, '_>) -> Result<(), Problem> {
 
 /// The positions of new tokens in their sequences, given or computed. Of a prompt's position input,
 /// ONNX Runtime only reads the first element.
-fn places_of(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> ExprResult {
+fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> ExprResult {
     let zero = n.func().syms.int(0);
     let past = past.unwrap_or(zero);
     let places = n.iota(length)?;
@@ -68,7 +70,12 @@ fn places_of(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> ExprResult
 
 /// Checks that the sequences have the lengths of the caches. With past keys, all sequences end at
 /// the last new key; prompts end there at the latest.
-fn ends_fit(n: &mut Node<'_, '_>, last: Expr, keys: Sym, past: Option<Sym>) -> Result<(), Problem> {
+fn check_sequence_ends(
+    n: &mut Node<'_, '_>,
+    last: Expr,
+    keys: Sym,
+    past: Option<Sym>,
+) -> Result<(), Problem> {
     let one = n.scalar(1i64)?;
     let (ends, keys) = (n.op("relax.add", &[last, one])?, n.size_scalar(keys)?);
     let mut holds = n.op("relax.less_equal", &[ends, keys])?;
@@ -89,38 +96,38 @@ fn ends_fit(n: &mut Node<'_, '_>, last: Expr, keys: Sym, past: Option<Sym>) -> R
 }
 
 /// `GroupQueryAttention`: query heads share keys, positions may be rotary, and the cache grows.
-fn grouped(n: &mut Node<'_, '_>) -> ConvertResult {
-    let (count, kv_count) = (heads(n, "num_heads")?, heads(n, "kv_num_heads")?);
+fn group_query_attention(n: &mut Node<'_, '_>) -> ConvertResult {
+    let (count, kv_count) = (head_count(n, "num_heads")?, head_count(n, "kv_num_heads")?);
     let attrs = n.attrs();
     let cap = attrs.float("softcap")?.unwrap_or(0.0);
     let window = attrs.int("local_window_size")?.unwrap_or(-1);
     let rotary = attrs.int("do_rotary")?.unwrap_or(0) != 0;
     let interleaved = attrs.int("rotary_interleaved")?.unwrap_or(0) != 0;
-    unsupported(n)?;
+    check_supported(n)?;
     let [q, k, v] = queries_keys_values(n, count, kv_count)?;
     let mut qkv = [(q, count), (k, kv_count), (v, kv_count)];
     let dims = n.dims_with_min_rank(q, 2)?;
     let length = dims[1];
-    let old = past_of(n, [3, 4])?;
+    let old = past_keys_values(n, [3, 4])?;
     let past = match old {
         Some((old, _)) => Some(n.dims_with_min_rank(old, 3)?[2]),
         None => None,
     };
     if rotary {
-        let places = places_of(n, length, past)?;
+        let places = token_positions(n, length, past)?;
         let (cos, sin) = (n.tensor(7)?, n.tensor(8)?);
-        let turn = (angles(n, cos, Some(places))?, angles(n, sin, Some(places))?);
+        let turn = (rotary_angles(n, cos, Some(places))?, rotary_angles(n, sin, Some(places))?);
         for (x, heads) in &mut qkv[..2] {
             let hidden = n.dims_with_min_rank(*x, 3)?;
             let size = n.func().syms.floordiv(hidden[2], *heads);
             let apart = n.reshape(*x, &[hidden[0], hidden[1], *heads, size])?;
-            let turned = rotated(n, apart, turn, interleaved)?;
+            let turned = apply_rotary(n, apart, turn, interleaved)?;
             *x = n.reshape(turned, &hidden)?;
         }
     }
     let mut apart = Vec::with_capacity(3);
     for (x, heads) in qkv {
-        apart.push(heads_apart(n, x, heads)?);
+        apart.push(split_heads(n, x, heads)?);
     }
     let (q, mut k, mut v) = (apart[0], apart[1], apart[2]);
     if let Some((old_k, old_v)) = old {
@@ -128,19 +135,19 @@ fn grouped(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let keys = n.dims(k)?[2];
     let mut masks = Masks { added: n.optional_tensor(10)?, allowed: None };
-    let distance = causal(n, &mut masks, (length, keys), past)?;
+    let distance = causal_mask(n, &mut masks, (length, keys), past)?;
     if window > 0 {
         let most = n.scalar(window)?;
         let near = n.op("relax.less", &[distance, most])?;
         masks.allow(n, near)?;
     }
     if let Some(last) = n.optional_tensor(5)? {
-        let (last, places) = (per_batch(n, last)?, n.iota(keys)?);
-        ends_fit(n, last, keys, past)?;
+        let (last, places) = (reshape_per_batch(n, last)?, n.iota(keys)?);
+        check_sequence_ends(n, last, keys, past)?;
         let there = n.op("relax.less_equal", &[places, last])?;
         masks.allow(n, there)?;
     }
-    let mut y = attend(n, [q, k, v], &masks, cap)?;
+    let mut y = attention_product(n, [q, k, v], &masks, cap)?;
     if window == 0 {
         // No key is in the window.
         let (dims, dtype) = (n.dims(y)?, n.dtype(y)?);

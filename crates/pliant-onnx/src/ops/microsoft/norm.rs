@@ -11,12 +11,12 @@ use crate::ops::OnnxOp;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[
-    op("EmbedLayerNormalization", embed),
-    op("SimplifiedLayerNormalization", simplified),
+    op("EmbedLayerNormalization", embed_layer_norm),
+    op("SimplifiedLayerNormalization", simplified_layer_norm),
     // ONNX Runtime defines this operator in ONNX's own domain.
-    OnnxOp { domain: "", name: "SimplifiedLayerNormalization", convert: simplified },
-    op("SkipLayerNormalization", |n| skip(n, false)),
-    op("SkipSimplifiedLayerNormalization", |n| skip(n, true)),
+    OnnxOp { domain: "", name: "SimplifiedLayerNormalization", convert: simplified_layer_norm },
+    op("SkipLayerNormalization", |n| skip_layer_norm(n, false)),
+    op("SkipSimplifiedLayerNormalization", |n| skip_layer_norm(n, true)),
 ];
 
 fn epsilon(n: &Node<'_, '_>, otherwise: f64) -> Result<f64, Problem> {
@@ -51,7 +51,7 @@ fn rms_norm(n: &mut Node<'_, '_>, x: Expr, gamma: Expr, axes: &[i64], eps: f64) 
     n.op_with("relax.nn.rms_norm", &[x, gamma], attrs)
 }
 
-fn skip(n: &mut Node<'_, '_>, simplified: bool) -> ConvertResult {
+fn skip_layer_norm(n: &mut Node<'_, '_>, simplified: bool) -> ConvertResult {
     let eps = epsilon(n, 1e-12)?;
     let [x, skip, gamma] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let (beta, bias) = match simplified {
@@ -66,19 +66,19 @@ fn skip(n: &mut Node<'_, '_>, simplified: bool) -> ConvertResult {
         true => rms_norm(n, sum, gamma, &[-1], eps)?,
         false => layer_norm(n, sum, gamma, beta, eps)?,
     };
-    statistics_are_not_read(n)?;
+    check_no_statistics(n)?;
     Ok(vec![y.into(), Value::Absent, Value::Absent, sum.into()])
 }
 
 /// Mean and deviation are outputs for training, which are not supported.
-fn statistics_are_not_read(n: &Node<'_, '_>) -> Result<(), Problem> {
+fn check_no_statistics(n: &Node<'_, '_>) -> Result<(), Problem> {
     match n.proto.output.iter().skip(1).take(2).any(|o| !o.is_empty()) {
         true => Err(Problem::unsupported("its mean and deviation (outputs 1 and 2)")),
         false => Ok(()),
     }
 }
 
-fn simplified(n: &mut Node<'_, '_>) -> ConvertResult {
+fn simplified_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n, 1e-5)?;
     let (x, gamma) = (n.tensor(0)?, n.tensor(1)?);
     let rank = n.rank(x)?;
@@ -91,7 +91,7 @@ fn simplified(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// The normalised sum of word, position and segment embeddings.
-fn embed(n: &mut Node<'_, '_>) -> ConvertResult {
+fn embed_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n, 1e-12)?;
     let (ids, words, positions) = (n.tensor(0)?, n.tensor(2)?, n.tensor(3)?);
     let dims = n.dims_with_min_rank(ids, 1)?;

@@ -10,48 +10,49 @@ use crate::error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
 use crate::ops::quantize::{
-    centred, dequantize, dynamic_quantize, quantize, range, saturated, spread,
+    broadcast_quant_param, dequantize, dynamic_quantize, integer_range, quantize,
+    round_and_saturate, subtract_zero_point,
 };
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("DequantizeLinear", dequantize),
-    op("DynamicQuantizeMatMul", dynamic_matmul),
+    op("DynamicQuantizeMatMul", dynamic_quantize_matmul),
     op("MatMulIntegerToFloat", |n| {
         let (a, b) = (n.tensor(0)?, n.tensor(1)?);
         let (a_scale, b_scale) = (n.tensor(2)?, n.tensor(3)?);
         let zeros = [n.optional_tensor(4)?, n.optional_tensor(5)?];
         let bias = n.optional_tensor(6)?;
-        Ok(vec![float_product(n, [a, b], [a_scale, b_scale], zeros, bias)?.into()])
+        Ok(vec![dequantized_matmul(n, [a, b], [a_scale, b_scale], zeros, bias)?.into()])
     }),
-    op("QGemm", gemm),
-    op("QLinearAdd", |n| binary(n, "relax.add")),
-    op("QLinearConcat", concat),
-    op("QLinearGlobalAveragePool", global_average),
-    op("QLinearLeakyRelu", leaky_relu),
-    op("QLinearMul", |n| binary(n, "relax.multiply")),
+    op("QGemm", qgemm),
+    op("QLinearAdd", |n| quantized_binary(n, "relax.add")),
+    op("QLinearConcat", qlinear_concat),
+    op("QLinearGlobalAveragePool", qlinear_global_average_pool),
+    op("QLinearLeakyRelu", qlinear_leaky_relu),
+    op("QLinearMul", |n| quantized_binary(n, "relax.multiply")),
     op("QLinearSigmoid", |n| {
-        let x = number(n, 0)?;
+        let x = dequantize_input(n, 0)?;
         let y = n.op("relax.sigmoid", &[x])?;
-        Ok(vec![quantised(n, y, 3)?.into()])
+        Ok(vec![quantize_result(n, y, 3)?.into()])
     }),
     op("QuantizeLinear", quantize),
 ];
 
 /// Dequantises input `i` to float32. Its scale and zero point are the following inputs.
-fn number(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
+fn dequantize_input(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     let (x, scale, zero) = (n.tensor(i)?, n.tensor(i + 1)?, n.optional_tensor(i + 2)?);
     let zero = match zero {
         Some(zero) => Some(n.to_scalar(zero)?),
         None => None,
     };
-    let wide = centred(n, x, zero, -1)?;
+    let wide = subtract_zero_point(n, x, zero, -1)?;
     let wide = n.cast(wide, DType::Float32)?;
     let scale = n.to_scalar(scale)?;
     n.op("relax.multiply", &[wide, scale])
 }
 
 /// Quantises a result. The scale is input `i`, and the zero point the following one.
-fn quantised(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
+fn quantize_result(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
     let (scale, zero) = (n.tensor(i)?, n.optional_tensor(i + 1)?);
     let scale = n.to_scalar(scale)?;
     let y = n.op("relax.divide", &[y, scale])?;
@@ -59,29 +60,29 @@ fn quantised(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
         Some(zero) => (n.dtype(zero)?, Some(n.to_scalar(zero)?)),
         None => (DType::UInt8, None),
     };
-    let bounds = range(dtype)?;
-    saturated(n, y, zero, dtype, bounds)
+    let bounds = integer_range(dtype)?;
+    round_and_saturate(n, y, zero, dtype, bounds)
 }
 
-fn binary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
-    let (a, b) = (number(n, 0)?, number(n, 3)?);
+fn quantized_binary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
+    let (a, b) = (dequantize_input(n, 0)?, dequantize_input(n, 3)?);
     let y = n.op(op, &[a, b])?;
-    Ok(vec![quantised(n, y, 6)?.into()])
+    Ok(vec![quantize_result(n, y, 6)?.into()])
 }
 
-fn leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
+fn qlinear_leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(0.01);
-    let x = number(n, 0)?;
+    let x = dequantize_input(n, 0)?;
     let (alpha, zero) = (n.scalar_as(alpha, DType::Float32)?, n.scalar_as(0.0, DType::Float32)?);
     let below = n.op("relax.less", &[x, zero])?;
     let less = n.op("relax.multiply", &[x, alpha])?;
     let y = n.op("relax.where", &[below, less, x])?;
-    Ok(vec![quantised(n, y, 3)?.into()])
+    Ok(vec![quantize_result(n, y, 3)?.into()])
 }
 
 /// The scale and zero point of the result come first, then each part with its own scale and zero
 /// point.
-fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
+fn qlinear_concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?;
     let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
     if n.len() < 5 || !(n.len() - 2).is_multiple_of(3) {
@@ -89,36 +90,37 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let mut parts = Vec::new();
     for i in (2..n.len()).step_by(3) {
-        parts.push(number(n, i)?);
+        parts.push(dequantize_input(n, i)?);
     }
     let y = n.concat(&parts, axis)?;
-    Ok(vec![quantised(n, y, 0)?.into()])
+    Ok(vec![quantize_result(n, y, 0)?.into()])
 }
 
-fn global_average(n: &mut Node<'_, '_>) -> ConvertResult {
+fn qlinear_global_average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let last = n.attrs().int("channels_last")?.unwrap_or(0) != 0;
-    let x = number(n, 0)?;
+    let x = dequantize_input(n, 0)?;
     let rank = n.rank(x)? as i64;
     let axes = if last { 1..rank - 1 } else { 2..rank };
     let attrs = Attrs::default()
         .with("axis", AttrValue::ints(axes))
         .with("keepdims", AttrValue::Bool(true));
     let y = n.op_with("relax.mean", &[x], attrs)?;
-    Ok(vec![quantised(n, y, 3)?.into()])
+    Ok(vec![quantize_result(n, y, 3)?.into()])
 }
 
 /// The product of quantised matrices as float32.
-fn float_product(
+fn dequantized_matmul(
     n: &mut Node<'_, '_>,
     [a, b]: [Expr; 2],
     [a_scale, b_scale]: [Expr; 2],
     [a_zero, b_zero]: [Option<Expr>; 2],
     bias: Option<Expr>,
 ) -> ExprResult {
-    let (left, right) = (centred(n, a, a_zero, -2)?, centred(n, b, b_zero, -1)?);
+    let (left, right) =
+        (subtract_zero_point(n, a, a_zero, -2)?, subtract_zero_point(n, b, b_zero, -1)?);
     let sum = n.op("relax.matmul", &[left, right])?;
-    let a_scale = spread(n, a_scale, a, -2, 0)?;
-    let b_scale = spread(n, b_scale, b, -1, 0)?;
+    let a_scale = broadcast_quant_param(n, a_scale, a, -2, 0)?;
+    let b_scale = broadcast_quant_param(n, b_scale, b, -1, 0)?;
     let factor = n.op("relax.multiply", &[a_scale, b_scale])?;
     let y = n.cast(sum, DType::Float32)?;
     let y = n.op("relax.multiply", &[y, factor])?;
@@ -128,7 +130,7 @@ fn float_product(
     }
 }
 
-fn dynamic_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
+fn dynamic_quantize_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let (b, b_scale) = (n.tensor(1)?, n.tensor(2)?);
     let (b_zero, bias) = (n.optional_tensor(3)?, n.optional_tensor(4)?);
     let parts = dynamic_quantize(n)?;
@@ -139,13 +141,13 @@ fn dynamic_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let [a, a_scale, a_zero] = made[..] else {
         return Err(Problem::invalid("it cannot quantise its input"));
     };
-    let y = float_product(n, [a, b], [a_scale, b_scale], [Some(a_zero), b_zero], bias)?;
+    let y = dequantized_matmul(n, [a, b], [a_scale, b_scale], [Some(a_zero), b_zero], bias)?;
     Ok(vec![y.into()])
 }
 
 /// The bias is int32, scaled by the product of both scales. Without an output scale the result is
 /// float32.
-fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
+fn qgemm(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let mut sides = [n.tensor(0)?, n.tensor(3)?];
     for (side, name) in sides.iter_mut().zip(["transA", "transB"]) {
@@ -155,17 +157,18 @@ fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let (a_scale, b_scale) = (n.tensor(1)?, n.tensor(4)?);
     let zeros = [n.optional_tensor(2)?, n.optional_tensor(5)?];
-    let left = centred(n, sides[0], zeros[0], -2)?;
-    let right = centred(n, sides[1], zeros[1], -1)?;
+    let left = subtract_zero_point(n, sides[0], zeros[0], -2)?;
+    let right = subtract_zero_point(n, sides[1], zeros[1], -1)?;
     let mut sum = n.op("relax.matmul", &[left, right])?;
     if let Some(bias) = n.optional_tensor(6)? {
         sum = n.op("relax.add", &[sum, bias])?;
     }
-    let (a_scale, b_scale) = (n.to_scalar(a_scale)?, spread(n, b_scale, sides[1], -1, 0)?);
+    let (a_scale, b_scale) =
+        (n.to_scalar(a_scale)?, broadcast_quant_param(n, b_scale, sides[1], -1, 0)?);
     let factor = n.op("relax.multiply", &[a_scale, b_scale])?;
     let alpha = n.scalar_as(alpha, DType::Float32)?;
     let factor = n.op("relax.multiply", &[factor, alpha])?;
     let y = n.cast(sum, DType::Float32)?;
     let y = n.op("relax.multiply", &[y, factor])?;
-    Ok(vec![if n.has_input(7) { quantised(n, y, 7)? } else { y }.into()])
+    Ok(vec![if n.has_input(7) { quantize_result(n, y, 7)? } else { y }.into()])
 }

@@ -43,14 +43,14 @@ fn relu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.nn.relu", &[x])?.into()])
 }
 
-fn constant(n: &mut Node<'_, '_>, like: Expr, value: f64) -> ExprResult {
+fn constant_like(n: &mut Node<'_, '_>, like: Expr, value: f64) -> ExprResult {
     let dtype = n.dtype(like)?;
     n.scalar_as(value, dtype)
 }
 
 /// `then` where `x` is positive, else `other`.
 fn where_positive(n: &mut Node<'_, '_>, x: Expr, then: Expr, other: Expr) -> ExprResult {
-    let zero = constant(n, x, 0.0)?;
+    let zero = constant_like(n, x, 0.0)?;
     let positive = n.op("relax.greater", &[x, zero])?;
     n.op("relax.where", &[positive, then, other])
 }
@@ -58,9 +58,9 @@ fn where_positive(n: &mut Node<'_, '_>, x: Expr, then: Expr, other: Expr) -> Exp
 fn leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(0.01);
     let x = n.tensor(0)?;
-    let slope = constant(n, x, alpha)?;
+    let slope = constant_like(n, x, alpha)?;
     let scaled = n.op_unidirectional("relax.multiply", x, slope, "the slope")?;
-    let zero = constant(n, x, 0.0)?;
+    let zero = constant_like(n, x, 0.0)?;
     let negative = n.op("relax.less", &[x, zero])?;
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
 }
@@ -68,7 +68,7 @@ fn leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
 fn prelu(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, slope) = (n.tensor(0)?, n.tensor(1)?);
     let scaled = n.op_unidirectional("relax.multiply", x, slope, "the slope")?;
-    let zero = constant(n, x, 0.0)?;
+    let zero = constant_like(n, x, 0.0)?;
     let negative = n.op("relax.less", &[x, zero])?;
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
 }
@@ -77,11 +77,11 @@ fn prelu(n: &mut Node<'_, '_>) -> ConvertResult {
 fn elu(n: &mut Node<'_, '_>, gamma: f64) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
-    Ok(vec![exponential(n, x, alpha, gamma)?.into()])
+    Ok(vec![scaled_exponential(n, x, alpha, gamma)?.into()])
 }
 
-fn exponential(n: &mut Node<'_, '_>, x: Expr, alpha: f64, gamma: f64) -> ExprResult {
-    let [one, alpha] = [constant(n, x, 1.0)?, constant(n, x, alpha)?];
+fn scaled_exponential(n: &mut Node<'_, '_>, x: Expr, alpha: f64, gamma: f64) -> ExprResult {
+    let [one, alpha] = [constant_like(n, x, 1.0)?, constant_like(n, x, alpha)?];
     let power = n.op("relax.exp", &[x])?;
     let below = n.op("relax.subtract", &[power, one])?;
     let below = n.op("relax.multiply", &[below, alpha])?;
@@ -89,7 +89,7 @@ fn exponential(n: &mut Node<'_, '_>, x: Expr, alpha: f64, gamma: f64) -> ExprRes
     if gamma == 1.0 {
         return Ok(y);
     }
-    let gamma = constant(n, x, gamma)?;
+    let gamma = constant_like(n, x, gamma)?;
     n.op("relax.multiply", &[y, gamma])
 }
 
@@ -97,14 +97,14 @@ fn selu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.673_263_2);
     let gamma = n.attrs().float("gamma")?.unwrap_or(1.050_701);
     let x = n.tensor(0)?;
-    Ok(vec![exponential(n, x, alpha, gamma)?.into()])
+    Ok(vec![scaled_exponential(n, x, alpha, gamma)?.into()])
 }
 
 /// `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
 fn celu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
-    let [one, alpha] = [constant(n, x, 1.0)?, constant(n, x, alpha)?];
+    let [one, alpha] = [constant_like(n, x, 1.0)?, constant_like(n, x, alpha)?];
     let share = n.op("relax.divide", &[x, alpha])?;
     let power = n.op("relax.exp", &[share])?;
     let below = n.op("relax.subtract", &[power, one])?;
@@ -120,7 +120,7 @@ fn gelu(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// `max(0, min(1, alpha * x + beta))`.
 fn clamped_line(n: &mut Node<'_, '_>, x: Expr, alpha: f64, beta: f64) -> ExprResult {
-    let [alpha, beta, zero, one] = [alpha, beta, 0.0, 1.0].map(|v| constant(n, x, v));
+    let [alpha, beta, zero, one] = [alpha, beta, 0.0, 1.0].map(|v| constant_like(n, x, v));
     let y = n.op("relax.multiply", &[x, alpha?])?;
     let y = n.op("relax.add", &[y, beta?])?;
     let y = n.op("relax.maximum", &[y, zero?])?;
@@ -155,7 +155,7 @@ fn mish(n: &mut Node<'_, '_>) -> ConvertResult {
 
 fn softsign(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
-    let one = constant(n, x, 1.0)?;
+    let one = constant_like(n, x, 1.0)?;
     let size = n.op("relax.abs", &[x])?;
     let below = n.op("relax.add", &[size, one])?;
     Ok(vec![n.op("relax.divide", &[x, below])?.into()])
@@ -164,7 +164,7 @@ fn softsign(n: &mut Node<'_, '_>) -> ConvertResult {
 /// `x * sigmoid(alpha * x)`.
 fn swish(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
-    let alpha = constant(n, x, alpha)?;
+    let alpha = constant_like(n, x, alpha)?;
     let scaled = n.op("relax.multiply", &[x, alpha])?;
     let gate = n.op("relax.sigmoid", &[scaled])?;
     n.op("relax.multiply", &[x, gate])
@@ -173,7 +173,7 @@ fn swish(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
 fn thresholded_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
-    let [bound, zero] = [constant(n, x, alpha)?, constant(n, x, 0.0)?];
+    let [bound, zero] = [constant_like(n, x, alpha)?, constant_like(n, x, 0.0)?];
     let above = n.op("relax.greater", &[x, bound])?;
     Ok(vec![n.op("relax.where", &[above, x, zero])?.into()])
 }
@@ -186,7 +186,7 @@ fn shrink(n: &mut Node<'_, '_>) -> ConvertResult {
     let own = n.dtype(given)?;
     // The result for integers is truncated at the end.
     let x = if own.is_integer() { n.cast(given, DType::Float64)? } else { given };
-    let [low, high, bias, zero] = [-lambd, lambd, bias, 0.0].map(|v| constant(n, x, v));
+    let [low, high, bias, zero] = [-lambd, lambd, bias, 0.0].map(|v| constant_like(n, x, v));
     let (bias, zero) = (bias?, zero?);
     let (below, above) = (n.op("relax.less", &[x, low?])?, n.op("relax.greater", &[x, high?])?);
     let (up, down) = (n.op("relax.add", &[x, bias])?, n.op("relax.subtract", &[x, bias])?);
@@ -196,11 +196,11 @@ fn shrink(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 fn softmax(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
-    rows(n, &mut |n, x, axis| n.op_with(op, &[x], ints_attr("axis", axis)))
+    along_axis_or_flattened(n, &mut |n, x, axis| n.op_with(op, &[x], ints_attr("axis", axis)))
 }
 
 /// Since opset 13 along one axis; before, over all axes from the given one on, flattened.
-fn rows(
+fn along_axis_or_flattened(
     n: &mut Node<'_, '_>,
     make: &mut dyn FnMut(&mut Node<'_, '_>, Expr, i64) -> ExprResult,
 ) -> ConvertResult {
@@ -222,15 +222,15 @@ fn rows(
 
 /// 1 at the first maximum along an axis, else 0.
 fn hardmax(n: &mut Node<'_, '_>) -> ConvertResult {
-    rows(n, &mut first_maximum)
+    along_axis_or_flattened(n, &mut one_hot_maximum)
 }
 
-fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
+fn one_hot_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
     let dims = n.dims(x)?;
     let axis = n.axis(axis, dims.len())?;
     let one = n.func().syms.int(1);
     if pliant_ops::prove::at_most(n.func(), one, dims[axis]) == Some(true) {
-        return first_of_some(n, x, axis);
+        return one_hot_argmax(n, x, axis);
     }
     // An empty axis has no maximum.
     if n.func().syms.as_int(dims[axis]) == Some(0) {
@@ -238,12 +238,12 @@ fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
     }
     let (size, none) = (n.size_scalar(dims[axis])?, n.scalar(0i64)?);
     let empty = n.op("relax.equal", &[size, none])?;
-    let made = n.if_else(empty, |_| Ok(x), |n| first_of_some(n, x, axis))?;
+    let made = n.if_else(empty, |_| Ok(x), |n| one_hot_argmax(n, x, axis))?;
     let dims: Vec<_> = dims.into_iter().map(Some).collect();
     n.with_dims(made, &dims)
 }
 
-fn first_of_some(n: &mut Node<'_, '_>, x: Expr, axis: usize) -> ExprResult {
+fn one_hot_argmax(n: &mut Node<'_, '_>, x: Expr, axis: usize) -> ExprResult {
     let dims = n.dims(x)?;
     let attrs = ints_attr("axis", axis as i64).with("keepdims", pliant_ir::AttrValue::Bool(true));
     let place = n.op_with("relax.argmax", &[x], attrs)?;

@@ -4,10 +4,10 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
-use super::super::loops::body;
-use super::super::quantize::repeated;
-use super::norm::of_one_type;
-use super::pad::surround;
+use super::super::loops::convert_body;
+use super::super::quantize::repeat_along;
+use super::norm::to_common_type;
+use super::pad::pad_axis;
 use crate::error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::ops::{OnnxOp, op};
@@ -22,7 +22,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 // ---- heads ----
 
 /// Reshapes `(batch, length, heads * size)` to `(batch, heads, length, size)`.
-pub(in crate::ops) fn heads_apart(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> ExprResult {
+pub(in crate::ops) fn split_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> ExprResult {
     let dims = n.dims(x)?;
     let [batch, length, hidden] = dims.as_slice() else {
         return Err(Problem::invalid("queries, keys and values must have 3 or 4 dims"));
@@ -33,7 +33,7 @@ pub(in crate::ops) fn heads_apart(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> 
 }
 
 /// Reshapes `(batch, heads, length, size)` to `(batch, length, heads * size)`.
-pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
+pub(in crate::ops) fn merge_heads(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let dims = n.dims_with_min_rank(x, 4)?;
     let hidden = n.func().syms.mul(dims[1], dims[3]);
     let y = n.permute(x, &[0, 2, 1, 3])?;
@@ -41,17 +41,17 @@ pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> ExprResul
 }
 
 /// Repeats key or value heads to the number of query heads.
-pub(in crate::ops) fn shared_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> ExprResult {
+pub(in crate::ops) fn repeat_kv_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> ExprResult {
     let own = n.dims_with_min_rank(x, 4)?[1];
     if own == heads {
         return Ok(x);
     }
     let count = n.func().syms.floordiv(heads, own);
-    repeated(n, x, count, 1)
+    repeat_along(n, x, count, 1)
 }
 
 /// The given scale, or `1 / sqrt(size)` of the heads, as a number of the data type.
-pub(in crate::ops) fn scale_of(
+pub(in crate::ops) fn attention_scale(
     n: &mut Node<'_, '_>,
     given: Option<f64>,
     size: Sym,
@@ -107,7 +107,7 @@ impl Masks {
 
 /// Positions of queries minus those of keys, `(queries, keys)`. The first query is at position
 /// `first`.
-pub(in crate::ops) fn distances(
+pub(in crate::ops) fn query_key_distances(
     n: &mut Node<'_, '_>,
     queries: Sym,
     keys: Sym,
@@ -123,7 +123,7 @@ pub(in crate::ops) fn distances(
 }
 
 /// An int64 number per batch element, reshaped to `(batch, 1, 1, 1)`.
-pub(in crate::ops) fn per_batch(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
+pub(in crate::ops) fn reshape_per_batch(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let count = n.dims(x)?;
     let (batch, one) = (n.func().syms.product(count), n.func().syms.int(1));
     let x = n.reshape(x, &[batch, one, one, one])?;
@@ -131,7 +131,7 @@ pub(in crate::ops) fn per_batch(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
 }
 
 /// The mask input. Keys beyond the end of the mask are not allowed.
-fn mask(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Problem> {
+fn add_mask_input(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Problem> {
     let Some(mut given) = n.optional_tensor(3)? else { return Ok(()) };
     let dtype = n.dtype(given)?;
     let dims = n.dims(given)?;
@@ -148,7 +148,7 @@ fn mask(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Proble
     if let Some(missing) = missing {
         let never = if dtype.is_bool() { 0.0 } else { f64::NEG_INFINITY };
         let value = n.scalar_as(never, dtype)?;
-        given = surround(n, given, dims.len() - 1, (zero, missing), value)?;
+        given = pad_axis(n, given, dims.len() - 1, (zero, missing), value)?;
     }
     match dtype.is_bool() {
         true => masks.allow(n, given),
@@ -160,7 +160,7 @@ fn mask(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Proble
 }
 
 /// The causal mask, sliding windows, and the number of valid keys.
-fn windows(
+fn add_window_masks(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
     (queries, keys): (Sym, Sym),
@@ -171,7 +171,7 @@ fn windows(
     let left = attrs.int("left_window_size")?.unwrap_or(-1);
     let right = attrs.int("right_window_size")?.unwrap_or(-1);
     let filled = match n.optional_tensor(6)? {
-        Some(filled) => Some(per_batch(n, filled)?),
+        Some(filled) => Some(reshape_per_batch(n, filled)?),
         None => None,
     };
     if causal || left >= 0 || right >= 0 {
@@ -183,7 +183,7 @@ fn windows(
             }
             (None, None) => None,
         };
-        let distance = distances(n, queries, keys, first)?;
+        let distance = query_key_distances(n, queries, keys, first)?;
         if causal || right >= 0 {
             let ahead = match (causal, right) {
                 (true, r) if r < 0 => 0,
@@ -225,7 +225,7 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
                 Problem::invalid("3 dims need attributes 'q_num_heads' and 'kv_num_heads'")
             })?;
             let count = n.func().syms.int(count);
-            *x = heads_apart(n, *x, count)?;
+            *x = split_heads(n, *x, count)?;
         }
     }
     let [q, mut k, mut v] = qkv;
@@ -241,12 +241,12 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let present = (k, v);
     let (dims, dtype) = (n.dims_with_min_rank(q, 4)?, n.dtype(q)?);
     let keys = n.dims_with_min_rank(k, 4)?[2];
-    let (k, v) = (shared_heads(n, k, dims[1])?, shared_heads(n, v, dims[1])?);
+    let (k, v) = (repeat_kv_heads(n, k, dims[1])?, repeat_kv_heads(n, v, dims[1])?);
     let mut masks = Masks::default();
-    mask(n, &mut masks, keys)?;
-    windows(n, &mut masks, (dims[2], keys), past)?;
+    add_mask_input(n, &mut masks, keys)?;
+    add_window_masks(n, &mut masks, (dims[2], keys), past)?;
     let bias = masks.bias(n, dtype)?;
-    let scale = scale_of(n, scale, dims[3], dtype)?;
+    let scale = attention_scale(n, scale, dims[3], dtype)?;
     let root = n.op("relax.sqrt", &[scale])?;
     let (q, k) = (n.op("relax.multiply", &[q, root])?, n.op("relax.multiply", &[k, root])?);
     let k = n.permute(k, &[0, 1, 3, 2])?;
@@ -256,12 +256,12 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
         Some(bias) => n.op("relax.add", &[capped, bias])?,
         None => capped,
     };
-    let weights = probabilities(n, biased, bias)?;
+    let weights = masked_softmax(n, biased, bias)?;
     // Values may have another type; the result has the type of the queries.
-    let both = of_one_type(n, vec![weights, v])?;
+    let both = to_common_type(n, vec![weights, v])?;
     let y = n.op("relax.matmul", &both)?;
     let y = n.cast(y, dtype)?;
-    let y = if flat { heads_together(n, y)? } else { y };
+    let y = if flat { merge_heads(n, y)? } else { y };
     let products = match mode {
         0 => raw,
         1 => capped,
@@ -284,7 +284,7 @@ pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> ExprRe
 }
 
 /// The softmax in the requested precision. A query without allowed keys gets zero weights.
-fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResult {
+fn masked_softmax(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResult {
     let dtype = n.dtype(x)?;
     let precision = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
         Some(code) => crate::tensor::checked_dtype(code)?,
@@ -313,28 +313,28 @@ fn flex_attention(n: &mut Node<'_, '_>) -> ConvertResult {
         None if dtype == DType::Float64 => dtype,
         None => DType::Float32,
     };
-    let (k, v) = (shared_heads(n, k, dims[1])?, shared_heads(n, v, dims[1])?);
-    let scale = scale_of(n, scale, dims[3], dtype)?;
+    let (k, v) = (repeat_kv_heads(n, k, dims[1])?, repeat_kv_heads(n, v, dims[1])?);
+    let scale = attention_scale(n, scale, dims[3], dtype)?;
     let root = n.op("relax.sqrt", &[scale])?;
     let (q, k) = (n.op("relax.multiply", &[q, root])?, n.op("relax.multiply", &[k, root])?);
     let k = n.permute(k, &[0, 1, 3, 2])?;
     let scores = n.op("relax.matmul", &[q, k])?;
     let scores = n.cast(scores, wide)?;
-    let scores = modified(n, "score_mod", scores)?;
+    let scores = apply_modifier_graph(n, "score_mod", scores)?;
     let weights = n.op_with("relax.nn.softmax", &[scores], ints_attr("axis", -1))?;
-    let weights = modified(n, "prob_mod", weights)?;
+    let weights = apply_modifier_graph(n, "prob_mod", weights)?;
     let v = n.cast(v, wide)?;
     let y = n.op("relax.matmul", &[weights, v])?;
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
 /// Applies the graph of an attribute to a tensor, if present.
-fn modified(n: &mut Node<'_, '_>, name: &str, x: Expr) -> ExprResult {
+fn apply_modifier_graph(n: &mut Node<'_, '_>, name: &str, x: Expr) -> ExprResult {
     if !n.attrs().has(name) {
         return Ok(x);
     }
     let graph = n.attrs().graph(name)?;
-    let outputs = body(n, graph, vec![x.into()])?;
+    let outputs = convert_body(n, graph, vec![x.into()])?;
     match outputs.as_slice() {
         [one] => n.materialize(one),
         _ => Err(Problem::invalid(format!("the graph '{name}' must have one output"))),
@@ -345,7 +345,7 @@ fn modified(n: &mut Node<'_, '_>, name: &str, x: Expr) -> ExprResult {
 
 /// Rotates the first `2 * half` elements of `(batch, length, heads, size)` by angles
 /// `(batch or 1, length, 1, half)`.
-pub(in crate::ops) fn rotated(
+pub(in crate::ops) fn apply_rotary(
     n: &mut Node<'_, '_>,
     x: Expr,
     (cos, sin): (Expr, Expr),
@@ -385,7 +385,7 @@ pub(in crate::ops) fn rotated(
 }
 
 /// The rows of an angle cache at the given positions, or the whole cache, with a dim for the heads.
-pub(in crate::ops) fn angles(
+pub(in crate::ops) fn rotary_angles(
     n: &mut Node<'_, '_>,
     cache: Expr,
     positions: Option<Expr>,
@@ -404,7 +404,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     let positions = n.optional_tensor(3)?;
     let mut turns = [n.tensor(1)?, n.tensor(2)?];
     for turn in &mut turns {
-        *turn = angles(n, *turn, positions)?;
+        *turn = rotary_angles(n, *turn, positions)?;
     }
     let dims = n.dims(x)?;
     let apart = match dims.as_slice() {
@@ -416,7 +416,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
         [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
         _ => return Err(Problem::invalid("3 dims need the attribute 'num_heads'")),
     };
-    let y = rotated(n, apart, (turns[0], turns[1]), interleaved)?;
+    let y = apply_rotary(n, apart, (turns[0], turns[1]), interleaved)?;
     let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };
     Ok(vec![y.into()])
 }

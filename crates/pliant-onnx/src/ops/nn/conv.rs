@@ -3,7 +3,7 @@
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType, Sym};
 
-use super::super::quantize::{centred, rescaled};
+use super::super::quantize::{requantize_conv, subtract_zero_point};
 use super::window::{Window, check_pads, check_sizes};
 use crate::error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
@@ -18,7 +18,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 /// The sizes of the filter: those of the weight, with which the attribute must agree.
-fn kernel(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
+fn filter_shape(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
     let dims = n.dims(weight)?;
     if let Some(kernel) = n.attrs().ints("kernel_shape")? {
         if kernel.len() + 2 != dims.len() {
@@ -37,7 +37,7 @@ fn kernel(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
 }
 
 /// The operator name for the number of spatial axes: `conv1d`, `conv2d` or `conv3d`.
-fn of_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
+fn op_for_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
     match axes {
         1..=3 => Ok(format!("relax.nn.{what}{axes}d{tail}")),
         _ => Err(Problem::unsupported(format!("{axes} spatial dims; 1 to 3 are supported"))),
@@ -56,12 +56,12 @@ fn with_channels(n: &mut Node<'_, '_>, x: Expr, of_weight: Sym, groups: i64) -> 
 }
 
 /// Convolves two tensors with the node's attributes.
-fn convolved(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> ExprResult {
+fn convolve(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> ExprResult {
     let groups = n.attrs().int("group")?.unwrap_or(1);
     let of_weight = n.dims_with_min_rank(weight, 2)?[1];
     let x = with_channels(n, x, of_weight, groups)?;
-    let kernel = kernel(n, weight)?;
-    let name = of_rank("conv", kernel.len(), "")?;
+    let kernel = filter_shape(n, weight)?;
+    let name = op_for_rank("conv", kernel.len(), "")?;
     let (window, x) = Window::read(n, x, kernel, 0.0)?;
     let attrs = window.conv_attrs().with("groups", AttrValue::Int(groups));
     n.op_with(&name, &[x, weight], attrs)
@@ -69,9 +69,9 @@ fn convolved(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> ExprResult {
 
 pub(in crate::ops) fn conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
-    let y = convolved(n, x, weight)?;
+    let y = convolve(n, x, weight)?;
     let bias = n.optional_tensor(2)?;
-    Ok(vec![biased(n, y, bias)?.into()])
+    Ok(vec![add_channel_bias(n, y, bias)?.into()])
 }
 
 /// A depthwise convolution over a sequence and its past, which becomes the state of the next call.
@@ -97,7 +97,7 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = pliant_ir::Attrs::default().with("groups", AttrValue::Int(groups));
     let y = n.op_with("relax.nn.conv1d", &[longer, weight], attrs)?;
     let bias = n.optional_tensor(2)?;
-    let mut y = biased(n, y, bias)?;
+    let mut y = add_channel_bias(n, y, bias)?;
     if activation != "none" {
         let wide = n.cast(y, DType::Float32)?;
         let gate = n.op("relax.sigmoid", &[wide])?;
@@ -114,23 +114,25 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
 fn conv_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let (x_zero, w_zero) = (n.optional_tensor(2)?, n.optional_tensor(3)?);
-    let (x, weight) = (centred(n, x, x_zero, 1)?, centred(n, weight, w_zero, 0)?);
-    Ok(vec![convolved(n, x, weight)?.into()])
+    let (x, weight) =
+        (subtract_zero_point(n, x, x_zero, 1)?, subtract_zero_point(n, weight, w_zero, 0)?);
+    Ok(vec![convolve(n, x, weight)?.into()])
 }
 
 fn qlinear_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let [x, x_scale, x_zero, w] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?, n.tensor(3)?];
     let [w_scale, w_zero, y_scale, y_zero] =
         [n.tensor(4)?, n.tensor(5)?, n.tensor(6)?, n.tensor(7)?];
-    let (x, w) = (centred(n, x, Some(x_zero), 1)?, centred(n, w, Some(w_zero), 0)?);
-    let sum = convolved(n, x, w)?;
+    let (x, w) =
+        (subtract_zero_point(n, x, Some(x_zero), 1)?, subtract_zero_point(n, w, Some(w_zero), 0)?);
+    let sum = convolve(n, x, w)?;
     let bias = n.optional_tensor(8)?;
-    let sum = biased(n, sum, bias)?;
-    Ok(vec![rescaled(n, sum, [x_scale, w_scale, y_scale], y_zero)?.into()])
+    let sum = add_channel_bias(n, sum, bias)?;
+    Ok(vec![requantize_conv(n, sum, [x_scale, w_scale, y_scale], y_zero)?.into()])
 }
 
 /// Adds a number per channel.
-fn biased(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> ExprResult {
+fn add_channel_bias(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> ExprResult {
     let Some(bias) = bias else { return Ok(y) };
     let dims = n.dims_with_min_rank(y, 2)?;
     let [own] = n.dims(bias)?[..] else {
@@ -147,9 +149,9 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let of_weight = n.dims_with_min_rank(weight, 2)?[0];
     let x = with_channels(n, x, of_weight, 1)?;
-    let kernel = kernel(n, weight)?;
+    let kernel = filter_shape(n, weight)?;
     let axes = kernel.len();
-    let name = of_rank("conv", axes, "_transpose")?;
+    let name = op_for_rank("conv", axes, "_transpose")?;
     let mut extra = attrs.ints("output_padding")?.map_or_else(|| vec![0; axes], <[i64]>::to_vec);
     let strides = attrs.ints("strides")?.map_or_else(|| vec![1; axes], <[i64]>::to_vec);
     let dilations = attrs.ints("dilations")?.map_or_else(|| vec![1; axes], <[i64]>::to_vec);
@@ -175,7 +177,9 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
                 let reach = dilations[k] * (kernel[k] - 1) + 1;
                 let (total, more) = match &wanted {
                     // The size of the output is that of the input times the stride.
-                    None => trimmed(i128::from(extra[k] + reach), i128::from(strides[k]))?,
+                    None => {
+                        crop_and_extension(i128::from(extra[k] + reach), i128::from(strides[k]))?
+                    }
                     Some(wanted) => {
                         let size = n.func().syms.as_int(dims[k + 2]).ok_or_else(|| {
                             Problem::known_only_at_run_time(
@@ -184,7 +188,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
                         })?;
                         let steps = i128::from(size - 1) * i128::from(strides[k]);
                         let natural = steps + i128::from(extra[k] + reach);
-                        trimmed(natural, i128::from(wanted[k]))?
+                        crop_and_extension(natural, i128::from(wanted[k]))?
                     }
                 };
                 extra[k] += more;
@@ -205,12 +209,12 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("groups", AttrValue::Int(groups));
     let y = n.op_with(&name, &[x, weight], attrs)?;
     let bias = n.optional_tensor(2)?;
-    Ok(vec![biased(n, y, bias)?.into()])
+    Ok(vec![add_channel_bias(n, y, bias)?.into()])
 }
 
 /// The number of elements to crop from an output of size `natural`, and to append, to get size
 /// `wanted`.
-fn trimmed(natural: i128, wanted: i128) -> Result<(i64, i64), Problem> {
+fn crop_and_extension(natural: i128, wanted: i128) -> Result<(i64, i64), Problem> {
     let part = |size: i128| {
         let size =
             i64::try_from(size.max(0)).map_err(|_| Problem::invalid("its output is too large"))?;

@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 /// Moves the coordinates from the last dim (ONNX) to the second, or back.
-fn moved(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> ExprResult {
+fn move_coordinates(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> ExprResult {
     let rank = n.dims_with_min_rank(grid, 2)?.len();
     let mut order: Vec<usize> = (0..rank).collect();
     if back {
@@ -49,7 +49,7 @@ fn grid_sample(n: &mut Node<'_, '_>) -> ConvertResult {
         5 => "NCDHW",
         _ => return Err(Problem::unsupported(format!("{rank} dims; 4 or 5 are supported"))),
     };
-    let grid = moved(n, grid, false)?;
+    let grid = move_coordinates(n, grid, false)?;
     let attrs = Attrs::default()
         .with("method", AttrValue::str(method))
         .with("layout", AttrValue::str(layout))
@@ -68,11 +68,11 @@ fn affine_grid(n: &mut Node<'_, '_>) -> ConvertResult {
     let size = n.func().shape(&sizes[2..]);
     let attrs = Attrs::default().with("align_corners", AttrValue::Bool(align));
     let grid = n.op_with("relax.image.affine_grid", &[theta, size], attrs)?;
-    Ok(vec![moved(n, grid, true)?.into()])
+    Ok(vec![move_coordinates(n, grid, true)?.into()])
 }
 
 /// Prepends the index of its image to each region.
-fn regions(n: &mut Node<'_, '_>, rois: Expr, images: Expr) -> ExprResult {
+fn prepend_image_index(n: &mut Node<'_, '_>, rois: Expr, images: Expr) -> ExprResult {
     let dtype = n.dtype(rois)?;
     let count = n.dims_with_min_rank(images, 1)?[0];
     let one = n.func().syms.int(1);
@@ -92,7 +92,7 @@ fn roi_align(n: &mut Node<'_, '_>) -> ConvertResult {
         && attrs.choice("coordinate_transformation_mode", &["half_pixel", "output_half_pixel"])?
             == "half_pixel";
     let [x, rois, images] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
-    let rois = regions(n, rois, images)?;
+    let rois = prepend_image_index(n, rois, images)?;
     let attrs = Attrs::default()
         .with("pooled_size", AttrValue::ints([height, width]))
         .with("spatial_scale", AttrValue::float(scale))
@@ -118,7 +118,7 @@ fn non_max_suppression(n: &mut Node<'_, '_>) -> ConvertResult {
     let (mut boxes, scores) = (n.tensor(0)?, n.tensor(1)?);
     let dtype = n.dtype(boxes)?;
     if centred {
-        boxes = corners(n, boxes)?;
+        boxes = boxes_to_corners(n, boxes)?;
     }
     let mut limits = Vec::with_capacity(3);
     let defaults = [(DType::Int64, 0.0), (dtype, 0.0), (dtype, f64::NEG_INFINITY)];
@@ -137,7 +137,7 @@ fn non_max_suppression(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// Converts boxes from centre and size to corners.
-fn corners(n: &mut Node<'_, '_>, boxes: Expr) -> ExprResult {
+fn boxes_to_corners(n: &mut Node<'_, '_>, boxes: Expr) -> ExprResult {
     let dtype = n.dtype(boxes)?;
     let [zero, two, four] = [0, 2, 4].map(|v| n.func().syms.int(v));
     let (centre, size) = (n.slice_axis(boxes, 2, zero, two)?, n.slice_axis(boxes, 2, two, four)?);
@@ -177,7 +177,14 @@ fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut patches = vec![planes];
     patches.extend(&block);
     for k in 0..axes {
-        patches.push(places_of(n, image[k], block[k], (strides[k], dilations[k]), &pads, k));
+        patches.push(patch_position_count(
+            n,
+            image[k],
+            block[k],
+            (strides[k], dilations[k]),
+            &pads,
+            k,
+        ));
     }
     let patches = n.reshape(x, &patches)?;
     let size = n.func().shape(&image);
@@ -191,7 +198,7 @@ fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// The number of positions of a patch along axis `k`.
-fn places_of(
+fn patch_position_count(
     n: &mut Node<'_, '_>,
     image: Sym,
     block: Sym,

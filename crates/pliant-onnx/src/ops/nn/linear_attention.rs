@@ -4,10 +4,10 @@ use pliant_ir::DType;
 use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
-use super::attention::{heads_apart, heads_together, scale_of, shared_heads};
+use super::attention::{attention_scale, merge_heads, repeat_kv_heads, split_heads};
 use crate::error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
-use crate::ops::loops::{below, next, run};
+use crate::ops::loops::{collecting_loop, increment, is_below};
 use crate::ops::{OnnxOp, op};
 use crate::value::Value;
 
@@ -47,7 +47,7 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let dtype = n.dtype(query)?;
     let apart = |n: &mut Node<'_, '_>, i: usize, heads: Sym| {
         let x = n.tensor(i)?;
-        let x = heads_apart(n, x, heads)?;
+        let x = split_heads(n, x, heads)?;
         n.cast(x, DType::Float32)
     };
     let (query, key, value): (Expr, Expr, Expr) =
@@ -63,7 +63,7 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let (dims, size) = (n.dims(key)?, n.dims(value)?[3]);
     let scale = n.attrs().float("scale")?.filter(|&s| s != 0.0);
-    let scale = scale_of(n, scale, dims[3], DType::Float32)?;
+    let scale = attention_scale(n, scale, dims[3], DType::Float32)?;
     let (state, state_dtype) = match n.optional_tensor(3)? {
         Some(past) => {
             let dtype = n.dtype(past)?;
@@ -75,13 +75,13 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
         }
     };
     let all = Operands { query, key, value, decay, beta, scale, heads: q_heads };
-    let (y, state) = steps(n, &all, state, dims[2])?;
-    let y = heads_together(n, y)?;
+    let (y, state) = attention_steps(n, &all, state, dims[2])?;
+    let y = merge_heads(n, y)?;
     Ok(vec![n.cast(y, dtype)?.into(), n.cast(state, state_dtype)?.into()])
 }
 
 /// All outputs `(batch, heads, steps, size)`, and the final state.
-fn steps(
+fn attention_steps(
     n: &mut Node<'_, '_>,
     all: &Operands,
     state: Expr,
@@ -89,21 +89,21 @@ fn steps(
 ) -> Result<(Expr, Expr), Problem> {
     let first = vec![("i".to_owned(), n.scalar(0i64)?.into()), ("state".to_owned(), state.into())];
     let most = n.size_scalar(count)?;
-    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], most);
+    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], most);
     let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
         let (at, own) = (n.materialize(&state[0])?, n.materialize(&state[1])?);
-        let (own, y) = step(n, all, at, own)?;
-        Ok((vec![next(n, &state[0])?, own.into()], vec![y.into()]))
+        let (own, y) = attention_step(n, all, at, own)?;
+        Ok((vec![increment(n, &state[0])?, own.into()], vec![y.into()]))
     };
-    let last = run(n, first, (1, true), &mut goes_on, &mut turn)?;
+    let last = collecting_loop(n, first, (1, true), &mut goes_on, &mut turn)?;
     let [parts] = &last.parts[..] else { return Err(Problem::invalid("it has no steps")) };
-    let y = parts.stacked(n, count)?;
+    let y = parts.stack(n, count)?;
     let y = n.materialize(&y)?;
     Ok((n.permute(y, &[1, 2, 0, 3])?, n.materialize(&last.state[1])?))
 }
 
 /// The state after one step, and the output of the step.
-fn step(
+fn attention_step(
     n: &mut Node<'_, '_>,
     all: &Operands,
     at: Expr,
@@ -138,7 +138,7 @@ fn step(
     }
     let written = n.op("relax.multiply", &[key, value])?;
     state = n.op("relax.add", &[state, written])?;
-    let seen = shared_heads(n, state, all.heads)?;
+    let seen = repeat_kv_heads(n, state, all.heads)?;
     let query = row(n, all.query)?;
     let query = n.op("relax.multiply", &[query, all.scale])?;
     let y = n.op("relax.matmul", &[query, seen])?;

@@ -9,17 +9,17 @@ use crate::ops::{OnnxOp, op};
 pub(super) static OPS: &[OnnxOp] = &[
     op("NegativeLogLikelihoodLoss", |n| {
         let x = n.tensor(0)?;
-        Ok(vec![likelihood(n, x)?.into()])
+        Ok(vec![nll_loss(n, x)?.into()])
     }),
     op("SoftmaxCrossEntropyLoss", |n| {
         let x = n.tensor(0)?;
         let x = n.op_with("relax.nn.log_softmax", &[x], ints_attr("axis", 1))?;
-        Ok(vec![likelihood(n, x)?.into(), x.into()])
+        Ok(vec![nll_loss(n, x)?.into(), x.into()])
     }),
 ];
 
 /// The negative weighted log-likelihood of the targets (input 1), reduced.
-fn likelihood(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
+fn nll_loss(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let reduction = n.attrs().choice("reduction", &["mean", "sum", "none"])?;
     let mut args = vec![x, n.tensor(1)?];
     args.extend(n.optional_tensor(2)?);

@@ -19,7 +19,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("LRN", lrn),
     op("LayerNormalization", layer_norm),
     op("LpNormalization", lp_norm),
-    op("MeanVarianceNormalization", mean_variance),
+    op("MeanVarianceNormalization", mean_variance_norm),
     op("RMSNormalization", rms_norm),
 ];
 
@@ -96,7 +96,7 @@ fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
         all.push(per_channel(n, part, &dims)?);
     }
     let running = [n.dtype(all[3])?, n.dtype(all[4])?];
-    let all = of_one_type(n, all)?;
+    let all = to_common_type(n, all)?;
     let wide = wide_float(n.dtype(all[0])?);
     let all: Vec<Expr> = all.into_iter().map(|t| n.cast(t, wide)).collect::<Result<_, _>>()?;
     let (x, parts) = (all[0], &all[1..]);
@@ -128,7 +128,10 @@ fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// Casts the tensors to the widest of their types. Different 16-bit types are cast to float32.
-pub(super) fn of_one_type(n: &mut Node<'_, '_>, tensors: Vec<Expr>) -> Result<Vec<Expr>, Problem> {
+pub(super) fn to_common_type(
+    n: &mut Node<'_, '_>,
+    tensors: Vec<Expr>,
+) -> Result<Vec<Expr>, Problem> {
     let mut wide = n.dtype(tensors[0])?;
     for &t in &tensors[1..] {
         let own = n.dtype(t)?;
@@ -142,7 +145,7 @@ pub(super) fn of_one_type(n: &mut Node<'_, '_>, tensors: Vec<Expr>) -> Result<Ve
 }
 
 /// Applies scale and bias per channel, in the type of `y`.
-fn scaled_by_channel(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {
+fn scale_and_shift_channels(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {
     let (dtype, dims) = (n.dtype(y)?, n.dims(y)?);
     let mut of = [n.tensor(1)?, n.tensor(2)?];
     for part in &mut of {
@@ -160,7 +163,7 @@ fn instance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let y = n.in_wide_float(x, |n, x| {
         let (mean, var) = statistics(n, x, &axes)?;
         let y = normalize(n, x, mean, var, eps)?;
-        scaled_by_channel(n, y)
+        scale_and_shift_channels(n, y)
     })?;
     Ok(vec![y.into()])
 }
@@ -192,7 +195,7 @@ fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
         if !per_group {
             y = n.reshape(y, &dims)?;
         }
-        let y = scaled_by_channel(n, y)?;
+        let y = scale_and_shift_channels(n, y)?;
         n.reshape(y, &dims)
     })?;
     Ok(vec![y.into()])
@@ -264,7 +267,7 @@ fn rms_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = Attrs::default()
         .with("axes", AttrValue::ints(axis as i64..rank as i64))
         .with("epsilon", AttrValue::float(eps));
-    let both = of_one_type(n, vec![x, scale])?;
+    let both = to_common_type(n, vec![x, scale])?;
     let (x, scale) = (both[0], both[1]);
     let dims = n.dims(x)?;
     let y = if may_broadcast(n, scale, &dims[axis..])? {
@@ -279,7 +282,7 @@ fn rms_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-fn mean_variance(n: &mut Node<'_, '_>) -> ConvertResult {
+fn mean_variance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let axes = n.attrs().ints("axes")?.map_or_else(|| vec![0, 2, 3], <[i64]>::to_vec);
     let x = n.tensor(0)?;
     let y = n.in_wide_float(x, |n, x| {
@@ -334,7 +337,7 @@ fn lrn(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::invalid("it takes at least 2 dims"));
     }
     let y =
-        n.in_wide_float(x, |n, x| divided_by_neighbours(n, x, &dims, size, [alpha, bias, beta]))?;
+        n.in_wide_float(x, |n, x| local_response_norm(n, x, &dims, size, [alpha, bias, beta]))?;
     Ok(vec![y.into()])
 }
 
@@ -342,7 +345,7 @@ fn lrn(n: &mut Node<'_, '_>) -> ConvertResult {
 const MAX_WINDOW_CHANNELS: i64 = 1024;
 
 /// `x / (bias + alpha / size * sum of squares) ** beta`, over a window of `size` channels.
-fn divided_by_neighbours(
+fn local_response_norm(
     n: &mut Node<'_, '_>,
     x: Expr,
     dims: &[Sym],
@@ -365,7 +368,7 @@ fn divided_by_neighbours(
     }
     let mut width = vec![0; 2 * dims.len()];
     (width[2], width[3]) = (before, behind);
-    let padded = super::pad::zeros(n, squares, &width)?;
+    let padded = super::pad::pad_with_zeros(n, squares, &width)?;
     let mut sum: Option<Expr> = None;
     for k in 0..around {
         let from = n.func().syms.int(k);

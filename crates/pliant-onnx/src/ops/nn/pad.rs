@@ -12,7 +12,7 @@ use crate::ops::{OnnxOp, op};
 pub(super) static OPS: &[OnnxOp] = &[op("CenterCropPad", center_crop_pad), op("Pad", pad)];
 
 /// Pads with zeros. `width` lists the padding before and after axis 0, axis 1, and so on.
-pub(super) fn zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
+pub(super) fn pad_with_zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
     let attrs = Attrs::default()
         .with("pad_width", AttrValue::ints(width.iter().copied()))
         .with("pad_mode", AttrValue::str("constant"))
@@ -21,7 +21,7 @@ pub(super) fn zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult 
 }
 
 /// Pads one axis by symbolic amounts.
-pub(in crate::ops) fn surround(
+pub(in crate::ops) fn pad_axis(
     n: &mut Node<'_, '_>,
     x: Expr,
     axis: usize,
@@ -64,8 +64,8 @@ fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
             .and_then(|v| v.first().copied())
             .filter(|v| v.abs() < 2f64.powi(53) || !v.is_finite()),
     };
-    if let (Some(value), Some(width)) = (value, known_widths(n, rank)?) {
-        return known(n, x, &width, mode, value);
+    if let (Some(value), Some(width)) = (value, constant_widths(n, rank)?) {
+        return pad_constant_widths(n, x, &width, mode, value);
     }
     let dtype = n.dtype(x)?;
     let value = match value {
@@ -76,14 +76,14 @@ fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
         }
     };
     let mut y = x;
-    for (axis, change) in changes(n, rank)?.into_iter().enumerate() {
-        y = changed(n, y, axis, change, mode, value)?;
+    for (axis, change) in axis_paddings(n, rank)?.into_iter().enumerate() {
+        y = crop_and_pad(n, y, axis, change, mode, value)?;
     }
     Ok(vec![y.into()])
 }
 
 /// The amounts before and after each axis, if they are constant.
-fn known_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>, Problem> {
+fn constant_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>, Problem> {
     let pads = match n.attrs().ints("pads")? {
         Some(pads) => Some(pads.to_vec()),
         None => n.const_ints(1),
@@ -95,7 +95,7 @@ fn known_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>, P
         None => (0..rank).collect(),
     };
     if pads.len() != 2 * axes.len() {
-        return Err(wrong_count(2 * axes.len()));
+        return Err(wrong_pad_count(2 * axes.len()));
     }
     check_pads(&pads)?;
     if let Some(again) = (1..axes.len()).find(|&i| axes[..i].contains(&axes[i])) {
@@ -108,12 +108,18 @@ fn known_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>, P
     Ok(Some(width))
 }
 
-fn wrong_count(want: usize) -> Problem {
+fn wrong_pad_count(want: usize) -> Problem {
     Problem::invalid(format!("'pads' must have {want} numbers"))
 }
 
-fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -> ConvertResult {
-    let y = cropped(n, x, width)?;
+fn pad_constant_widths(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    width: &[i64],
+    mode: &str,
+    value: f64,
+) -> ConvertResult {
+    let y = crop_constant_widths(n, x, width)?;
     let width: Vec<i64> = width.iter().map(|&w| w.max(0)).collect();
     if width.iter().all(|&w| w == 0) {
         return Ok(vec![y.into()]);
@@ -131,7 +137,7 @@ fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -
 }
 
 /// The slice that negative amounts leave. Ends are counted from the end of an axis, so that no size depends on a comparison.
-fn cropped(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
+fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
     let dims = n.dims(x)?;
     let [mut axes, mut begin, mut end] = [const { Vec::new() }; 3];
     for (axis, &dim) in dims.iter().enumerate() {
@@ -144,7 +150,7 @@ fn cropped(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
         axes.push(syms.int(axis as i64));
         begin.push(from);
         end.push(syms.int(if behind == 0 { i64::MAX } else { behind }));
-        cuts(n, from, cut, dim)?;
+        check_crop(n, from, cut, dim)?;
     }
     if axes.is_empty() {
         return Ok(x);
@@ -156,7 +162,7 @@ fn cropped(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
 
 /// Requires that the cropped elements exist. Both ends are checked separately first, because their
 /// sum may overflow.
-fn cuts(n: &mut Node<'_, '_>, before: Sym, behind: Sym, size: Sym) -> Result<(), Problem> {
+fn check_crop(n: &mut Node<'_, '_>, before: Sym, behind: Sym, size: Sym) -> Result<(), Problem> {
     let text = "it cuts {} off an axis of {}";
     n.require_at_most(before, size, text)?;
     n.require_at_most(behind, size, text)?;
@@ -165,7 +171,7 @@ fn cuts(n: &mut Node<'_, '_>, before: Sym, behind: Sym, size: Sym) -> Result<(),
 }
 
 /// The symbolic cropping and padding of each axis.
-fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, Problem> {
+fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, Problem> {
     let zero = n.func().syms.int(0);
     if !n.has_input(3)
         && let Some(t) = n.symbolic(1)
@@ -230,7 +236,7 @@ fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, Proble
     Ok((0..rank).map(change).collect())
 }
 
-fn changed(
+fn crop_and_pad(
     n: &mut Node<'_, '_>,
     x: Expr,
     axis: usize,
@@ -242,7 +248,7 @@ fn changed(
     let mut y = x;
     if change.cut != (zero, zero) {
         let size = n.dims(y)?[axis];
-        cuts(n, change.cut.0, change.cut.1, size)?;
+        check_crop(n, change.cut.0, change.cut.1, size)?;
         let to = n.func().syms.sub(size, change.cut.1);
         y = n.slice_axis(y, axis, change.cut.0, to)?;
     }
@@ -250,14 +256,20 @@ fn changed(
         return Ok(y);
     }
     if mode == "constant" {
-        return surround(n, y, axis, change.grow, value);
+        return pad_axis(n, y, axis, change.grow, value);
     }
-    let places = places(n, y, axis, change.grow, mode)?;
+    let places = source_indices(n, y, axis, change.grow, mode)?;
     n.take(y, places, axis)
 }
 
 /// For each position of the padded axis, the index of its element.
-fn places(n: &mut Node<'_, '_>, x: Expr, axis: usize, grow: (Sym, Sym), mode: &str) -> ExprResult {
+fn source_indices(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    axis: usize,
+    grow: (Sym, Sym),
+    mode: &str,
+) -> ExprResult {
     let size = n.dims(x)?[axis];
     let syms = &mut n.func().syms;
     let longer = syms.add(size, grow.0);
@@ -310,7 +322,7 @@ fn center_crop_pad(n: &mut Node<'_, '_>) -> ConvertResult {
             (first, syms.sub(over, first))
         };
         let (cut, grow) = (halves(dims[axis], want), halves(want, dims[axis]));
-        y = changed(n, y, axis, AxisPadding { cut, grow }, "constant", value)?;
+        y = crop_and_pad(n, y, axis, AxisPadding { cut, grow }, "constant", value)?;
     }
     Ok(vec![y.into()])
 }

@@ -10,20 +10,20 @@ use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("AveragePool", average_pool),
-    op("GlobalAveragePool", |n| global(n, "relax.mean")),
+    op("GlobalAveragePool", |n| global_pool(n, "relax.mean")),
     op("GlobalLpPool", global_lp_pool),
-    op("GlobalMaxPool", |n| global(n, "relax.max")),
+    op("GlobalMaxPool", |n| global_pool(n, "relax.max")),
     op("LpPool", lp_pool),
     op("MaxPool", max_pool),
     op("MaxUnpool", max_unpool),
 ];
 
-fn kernel(n: &Node<'_, '_>) -> Result<Vec<i64>, Problem> {
+fn window_shape(n: &Node<'_, '_>) -> Result<Vec<i64>, Problem> {
     let kernel = n.attrs().ints("kernel_shape")?;
     Ok(kernel.ok_or_else(|| Problem::attribute("attribute 'kernel_shape' is missing"))?.to_vec())
 }
 
-fn named(what: &str, axes: usize) -> Result<String, Problem> {
+fn op_for_rank(what: &str, axes: usize) -> Result<String, Problem> {
     match axes {
         1..=3 => Ok(format!("relax.nn.{what}{axes}d")),
         _ => Err(Problem::unsupported(format!("{axes} spatial dims; 1 to 3 are supported"))),
@@ -33,8 +33,8 @@ fn named(what: &str, axes: usize) -> Result<String, Problem> {
 fn max_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let places = n.proto.output.get(1).is_some_and(|o| !o.is_empty());
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
-    let kernel = kernel(n)?;
-    let name = named("max_pool", kernel.len())?;
+    let kernel = window_shape(n)?;
+    let name = op_for_rank("max_pool", kernel.len())?;
     let x = n.tensor(0)?;
     let dtype = n.dtype(x)?;
     let least = match dtype {
@@ -47,7 +47,7 @@ fn max_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     if !places {
         return Ok(vec![y.into()]);
     }
-    Ok(vec![y.into(), places_of_maxima(n, (x, padded), y, &window, least)?.into()])
+    Ok(vec![y.into(), maximum_indices(n, (x, padded), y, &window, least)?.into()])
 }
 
 /// Maximum number of elements of a window for the index of its maximum. Each element is a separate
@@ -57,7 +57,7 @@ const MAX_WINDOW_ELEMENTS: i64 = 1024;
 /// The flat index of each window's maximum in the input. Every position of the window is compared
 /// with the maximum, last position first, so that the first of equal elements wins. Takes the input
 /// and the explicitly padded input.
-fn places_of_maxima(
+fn maximum_indices(
     n: &mut Node<'_, '_>,
     (x, padded): (Expr, Expr),
     y: Expr,
@@ -77,7 +77,7 @@ fn places_of_maxima(
         let behind = syms.int(
             window.pads[k + axes] + window.kernel[k] * window.dilations[k] + window.strides[k],
         );
-        wide = super::pad::surround(n, wide, k + 2, (before, behind), least)?;
+        wide = super::pad::pad_axis(n, wide, k + 2, (before, behind), least)?;
     }
     let mut found = n.scalar(0i64)?;
     let all = window.kernel.iter().try_fold(1i64, |all, &size| all.checked_mul(size));
@@ -92,7 +92,7 @@ fn places_of_maxima(
             offset[k] = rest % window.kernel[k] * window.dilations[k];
             rest /= window.kernel[k];
         }
-        let part = window_part(n, wide, &out, window, &offset)?;
+        let part = window_elements(n, wide, &out, window, &offset)?;
         let mut hit = n.op("relax.equal", &[part, y])?;
         if let Some(of_nan) = of_nan {
             let nan = n.op("relax.isnan", &[part])?;
@@ -136,7 +136,7 @@ fn places_of_maxima(
 }
 
 /// The elements at one position of each window.
-fn window_part(
+fn window_elements(
     n: &mut Node<'_, '_>,
     x: Expr,
     out: &[pliant_sym::Sym],
@@ -159,7 +159,7 @@ fn window_part(
 
 /// Writes the elements to the positions given by the indices, among zeros.
 fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
-    let kernel = kernel(n)?;
+    let kernel = window_shape(n)?;
     let axes = kernel.len();
     let (x, indices) = (n.tensor(0)?, n.tensor(1)?);
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
@@ -200,7 +200,7 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
         }
         for (axis, want) in wanted.into_iter().enumerate() {
             let missing = n.func().syms.sub(want, inner[axis]);
-            y = super::pad::surround(n, y, axis, (none, missing), zero)?;
+            y = super::pad::pad_axis(n, y, axis, (none, missing), zero)?;
         }
     }
     Ok(vec![y.into()])
@@ -209,8 +209,8 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
 fn average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
     let count = n.attrs().int("count_include_pad")?.unwrap_or(0) != 0;
-    let kernel = kernel(n)?;
-    let name = named("avg_pool", kernel.len())?;
+    let kernel = window_shape(n)?;
+    let name = op_for_rank("avg_pool", kernel.len())?;
     let x = n.tensor(0)?;
     let (window, padded) = Window::read(n, x, kernel.clone(), 0.0)?;
     let y = n.op_with(&name, &[padded], window.pool_attrs(ceil, count))?;
@@ -227,7 +227,7 @@ fn average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// The exponent `p` of the p-norm.
-fn norm(n: &Node<'_, '_>) -> Result<i64, Problem> {
+fn norm_exponent(n: &Node<'_, '_>) -> Result<i64, Problem> {
     match n.attrs().int("p")?.unwrap_or(2) {
         p if p > 0 => Ok(p),
         _ => Err(Problem::attribute("attribute 'p' must be positive")),
@@ -236,16 +236,16 @@ fn norm(n: &Node<'_, '_>) -> Result<i64, Problem> {
 
 /// The p-norm: the root of the mean of powers times the window size.
 fn lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
-    let p = norm(n)?;
+    let p = norm_exponent(n)?;
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
-    let kernel = kernel(n)?;
-    let name = named("avg_pool", kernel.len())?;
+    let kernel = window_shape(n)?;
+    let name = op_for_rank("avg_pool", kernel.len())?;
     let x = n.tensor(0)?;
-    let y = n.in_wide_float(x, |n, x| norm_of_windows(n, &name, x, (kernel, p, ceil)))?;
+    let y = n.in_wide_float(x, |n, x| window_norms(n, &name, x, (kernel, p, ceil)))?;
     Ok(vec![y.into()])
 }
 
-fn norm_of_windows(
+fn window_norms(
     n: &mut Node<'_, '_>,
     name: &str,
     x: Expr,
@@ -262,7 +262,7 @@ fn norm_of_windows(
     let y = n.op("relax.abs", &[x])?;
     let y = n.op("relax.power", &[y, power])?;
     let y = if ceil {
-        whole_windows(n, name, y, &window)?
+        mean_of_extended_windows(n, name, y, &window)?
     } else {
         n.op_with(name, &[y], window.pool_attrs(false, true))?
     };
@@ -272,7 +272,12 @@ fn norm_of_windows(
 
 /// The mean of each window, where the last windows may extend beyond the padding; zeros are assumed
 /// there.
-fn whole_windows(n: &mut Node<'_, '_>, name: &str, x: Expr, window: &Window) -> ExprResult {
+fn mean_of_extended_windows(
+    n: &mut Node<'_, '_>,
+    name: &str,
+    x: Expr,
+    window: &Window,
+) -> ExprResult {
     let rounded_up = n.op_with(name, &[x], window.pool_attrs(true, true))?;
     let (out, dtype) = (n.dims(rounded_up)?, n.dtype(x)?);
     let zero = n.scalar_as(0.0, dtype)?;
@@ -282,7 +287,7 @@ fn whole_windows(n: &mut Node<'_, '_>, name: &str, x: Expr, window: &Window) -> 
         let reach = window.kernel[k] * window.dilations[k] + window.strides[k];
         let syms = &mut n.func().syms;
         let around = (syms.int(window.pads[k]), syms.int(window.pads[k + axes] + reach));
-        wide = super::pad::surround(n, wide, k + 2, around, zero)?;
+        wide = super::pad::pad_axis(n, wide, k + 2, around, zero)?;
     }
     let plain = Window { pads: vec![0; 2 * axes], ..window.clone() };
     let mut y = n.op_with(name, &[wide], plain.pool_attrs(false, true))?;
@@ -294,7 +299,7 @@ fn whole_windows(n: &mut Node<'_, '_>, name: &str, x: Expr, window: &Window) -> 
 }
 
 fn global_lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
-    let p = norm(n)?;
+    let p = norm_exponent(n)?;
     let x = n.tensor(0)?;
     let rank = n.rank(x)? as i64;
     let y = n.in_wide_float(x, |n, x| {
@@ -311,7 +316,7 @@ fn global_lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-fn global(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
+fn global_pool(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let x: Expr = n.tensor(0)?;
     let rank = n.rank(x)? as i64;
     let attrs = Attrs::default()

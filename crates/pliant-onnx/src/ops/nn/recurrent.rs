@@ -9,12 +9,17 @@ use crate::ops::{OnnxOp, op};
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[
-    op("GRU", |n| layer(n, "relax.nn.gru", 6, Some("linear_before_reset"))),
-    op("LSTM", |n| layer(n, "relax.nn.lstm", 8, Some("input_forget"))),
-    op("RNN", |n| layer(n, "relax.nn.rnn", 6, None)),
+    op("GRU", |n| recurrent_layer(n, "relax.nn.gru", 6, Some("linear_before_reset"))),
+    op("LSTM", |n| recurrent_layer(n, "relax.nn.lstm", 8, Some("input_forget"))),
+    op("RNN", |n| recurrent_layer(n, "relax.nn.rnn", 6, None)),
 ];
 
-fn layer(n: &mut Node<'_, '_>, op: &str, operands: usize, flag: Option<&str>) -> ConvertResult {
+fn recurrent_layer(
+    n: &mut Node<'_, '_>,
+    op: &str,
+    operands: usize,
+    flag: Option<&str>,
+) -> ConvertResult {
     let given = (0..operands).rev().find(|&i| n.has_input(i)).map_or(0, |i| i + 1);
     if given < 3 {
         return Err(Problem::invalid("it needs an input and two weights"));

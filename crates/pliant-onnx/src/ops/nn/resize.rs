@@ -120,9 +120,9 @@ fn resize(n: &mut Node<'_, '_>) -> ConvertResult {
     let policy = n.attrs().choice("keep_aspect_ratio_policy", &POLICIES)?;
     let by_size = !old && n.has_input(3) && n.const_ints(3).is_none_or(|s| !s.is_empty());
     let mut list = if by_size {
-        by_sizes(n, &dims, &axes, policy)?
+        axes_from_sizes(n, &dims, &axes, policy)?
     } else {
-        by_scales(n, &dims, &axes, if old { 1 } else { 2 })?
+        axes_from_scales(n, &dims, &axes, if old { 1 } else { 2 })?
     };
     if spec.transform == "tf_crop_and_resize" {
         let roi = n.tensor(1)?;
@@ -131,7 +131,7 @@ fn resize(n: &mut Node<'_, '_>) -> ConvertResult {
             axis.region = Some((n.vector_element(roi, k)?, n.vector_element(roi, k + axes.len())?));
         }
     }
-    Ok(vec![resized(n, x, &spec, &list)?.into()])
+    Ok(vec![resize_axes(n, x, &spec, &list)?.into()])
 }
 
 /// `Upsample` of opsets 7 and 9: scales are an attribute or an input.
@@ -148,13 +148,13 @@ fn upsample(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     let axes: Vec<usize> = (0..dims.len()).collect();
-    let list = by_scales(n, &dims, &axes, 1)?;
-    Ok(vec![resized(n, x, &spec, &list)?.into()])
+    let list = axes_from_scales(n, &dims, &axes, 1)?;
+    Ok(vec![resize_axes(n, x, &spec, &list)?.into()])
 }
 
 // ---- sizes ----
 
-fn by_sizes(
+fn axes_from_sizes(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
     axes: &[usize],
@@ -195,14 +195,14 @@ fn by_sizes(
         let size = float_size(n, axis.from)?;
         let size = n.op("relax.multiply", &[size, common])?;
         let size = n.op("relax.add", &[size, half])?;
-        axis.to = rounded_down(n, size)?;
+        axis.to = floor_to_size(n, size)?;
         axis.scale = Scale::NonConstant(common);
     }
     Ok(list)
 }
 
 /// A non-constant scalar, rounded down, as a size.
-fn rounded_down(n: &mut Node<'_, '_>, size: Expr) -> Result<Sym, Problem> {
+fn floor_to_size(n: &mut Node<'_, '_>, size: Expr) -> Result<Sym, Problem> {
     let size = n.op("relax.floor", &[size])?;
     let size = n.cast(size, DType::Int64)?;
     let one = n.func().syms.int(1);
@@ -210,14 +210,14 @@ fn rounded_down(n: &mut Node<'_, '_>, size: Expr) -> Result<Sym, Problem> {
     Ok(n.elements_as_symbols(size, 1)?[0])
 }
 
-fn by_scales(
+fn axes_from_scales(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
     axes: &[usize],
     input: usize,
 ) -> Result<Vec<AxisResize>, Problem> {
     if let Value::Rational(scales) = n.input(input) {
-        return by_quotients(n, dims, axes, &scales);
+        return axes_from_quotients(n, dims, axes, &scales);
     }
     let known = match n.attrs().floats("scales")? {
         Some(scales) => Some(scales.iter().map(|&s| f64::from(s)).collect()),
@@ -240,7 +240,7 @@ fn by_scales(
         n.require(positive, "its scales must be positive, but are {}", &[scales])?;
         for (k, &axis) in axes.iter().enumerate() {
             let scale = n.vector_element(scales, k)?;
-            let to = run_size(n, dims[axis], scale)?;
+            let to = non_constant_size(n, dims[axis], scale)?;
             list.push(AxisResize {
                 axis,
                 from: dims[axis],
@@ -272,7 +272,7 @@ fn by_scales(
 
 /// Scales computed from sizes. If a scale is the quotient of a size and the size of its axis, the
 /// output has exactly that size, independent of rounding.
-fn by_quotients(
+fn axes_from_quotients(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
     axes: &[usize],
@@ -295,7 +295,7 @@ fn by_quotients(
             None => {
                 let scale = n.vector_element(given, k)?;
                 n.require_at_most(zero, over, "its scales must be at least {}, but one is of {}")?;
-                let to = if under == from { over } else { run_size(n, from, scale)? };
+                let to = if under == from { over } else { non_constant_size(n, from, scale)? };
                 (to, Scale::NonConstant(scale))
             }
         };
@@ -305,11 +305,11 @@ fn by_quotients(
 }
 
 /// A size times a non-constant scale. Both are float32, and so is the product, as in ONNX Runtime.
-fn run_size(n: &mut Node<'_, '_>, from: Sym, scale: Expr) -> Result<Sym, Problem> {
+fn non_constant_size(n: &mut Node<'_, '_>, from: Sym, scale: Expr) -> Result<Sym, Problem> {
     let (from, scale) = (n.size_scalar(from)?, n.cast(scale, DType::Float32)?);
     let from = n.cast(from, DType::Float32)?;
     let size = n.op("relax.multiply", &[from, scale])?;
-    rounded_down(n, size)
+    floor_to_size(n, size)
 }
 
 /// A size times a scale, rounded down; symbolic if the scale is a simple fraction.
@@ -325,26 +325,31 @@ fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Probl
         return Ok(syms.floordiv(product, below));
     }
     let scale = n.scalar_as(scale, DType::Float32)?;
-    run_size(n, size, scale)
+    non_constant_size(n, size, scale)
 }
 
 // ---- the result ----
 
-fn resized(n: &mut Node<'_, '_>, x: Expr, spec: &ResizeAttrs, list: &[AxisResize]) -> ExprResult {
+fn resize_axes(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    spec: &ResizeAttrs,
+    list: &[AxisResize],
+) -> ExprResult {
     if is_image(n, x, spec, list)? {
-        return image(n, x, spec, list);
+        return resize_image(n, x, spec, list);
     }
     let spatial: Vec<AxisResize> = list.iter().copied().filter(|a| a.axis > 1).collect();
     let others: Vec<AxisResize> = list.iter().copied().filter(|a| a.axis < 2).collect();
     let by_sizes = others.iter().all(|a| matches!(a.scale, Scale::SizeRatio) && a.region.is_none());
     if by_sizes && is_image(n, x, spec, &spatial)? {
-        return image_or_axes(n, x, spec, (list, &spatial, &others));
+        return resize_image_or_axes(n, x, spec, (list, &spatial, &others));
     }
-    by_axes(n, x, spec, list)
+    resize_by_axis(n, x, spec, list)
 }
 
 /// Resizes an image whose non-constant sizes include those of batch and channels, which rarely differ from those of the data.
-fn image_or_axes(
+fn resize_image_or_axes(
     n: &mut Node<'_, '_>,
     x: Expr,
     spec: &ResizeAttrs,
@@ -360,17 +365,26 @@ fn image_or_axes(
             Some(before) => n.op("relax.logical_and", &[before, equal])?,
         });
     }
-    let Some(same) = same else { return by_axes(n, x, spec, list) };
+    let Some(same) = same else { return resize_by_axis(n, x, spec, list) };
     for axis in list {
         dims[axis.axis] = axis.to;
     }
     let dims: Vec<Option<Sym>> = dims.into_iter().map(Some).collect();
-    let y = n.if_else(same, |n| image(n, x, spec, spatial), |n| by_axes(n, x, spec, list))?;
+    let y = n.if_else(
+        same,
+        |n| resize_image(n, x, spec, spatial),
+        |n| resize_by_axis(n, x, spec, list),
+    )?;
     n.with_dims(y, &dims)
 }
 
 /// Resizes one axis after another.
-fn by_axes(n: &mut Node<'_, '_>, x: Expr, spec: &ResizeAttrs, list: &[AxisResize]) -> ExprResult {
+fn resize_by_axis(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    spec: &ResizeAttrs,
+    list: &[AxisResize],
+) -> ExprResult {
     let dtype = n.dtype(x)?;
     let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
     let mut y = if spec.mode == "nearest" { x } else { n.cast(x, wide)? };
@@ -382,18 +396,18 @@ fn by_axes(n: &mut Node<'_, '_>, x: Expr, spec: &ResizeAttrs, list: &[AxisResize
         if axis.is_unchanged(one) && !crops {
             continue;
         }
-        let at = places(n, spec, axis)?;
+        let at = source_positions(n, spec, axis)?;
         y = match spec.mode {
             "nearest" => {
-                let near = nearest(n, spec, at)?;
-                let near = clamped(n, near, axis.from)?;
+                let near = nearest_index(n, spec, at)?;
+                let near = clamp_index(n, near, axis.from)?;
                 n.take(y, near, axis.axis)?
             }
-            _ if spec.antialias => smoothed(n, y, spec, axis, at)?,
-            _ => interpolated(n, y, spec, axis, at)?,
+            _ if spec.antialias => antialiased(n, y, spec, axis, at)?,
+            _ => interpolate(n, y, spec, axis, at)?,
         };
         if crops {
-            let outside = outside(n, at, axis.from)?;
+            let outside = is_outside(n, at, axis.from)?;
             let outside = n.reshape_along(outside, axis.axis, rank)?;
             beyond = Some(match beyond {
                 None => outside,
@@ -444,7 +458,12 @@ fn image_scales(list: &[AxisResize], rank: usize) -> (Option<Vec<f64>>, bool) {
 }
 
 /// The call of the image resize operator.
-fn image(n: &mut Node<'_, '_>, x: Expr, spec: &ResizeAttrs, list: &[AxisResize]) -> ExprResult {
+fn resize_image(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    spec: &ResizeAttrs,
+    list: &[AxisResize],
+) -> ExprResult {
     let (dims, rank) = (n.dims(x)?, n.rank(x)?);
     let op = if rank == 4 { "relax.image.resize2d" } else { "relax.image.resize3d" };
     let axis = |axis: usize| list.iter().find(|a| a.axis == axis);
@@ -473,7 +492,7 @@ fn image(n: &mut Node<'_, '_>, x: Expr, spec: &ResizeAttrs, list: &[AxisResize])
 }
 
 /// The position in the input for each element of the output, in float64.
-fn places(n: &mut Node<'_, '_>, spec: &ResizeAttrs, axis: &AxisResize) -> ExprResult {
+fn source_positions(n: &mut Node<'_, '_>, spec: &ResizeAttrs, axis: &AxisResize) -> ExprResult {
     let at = n.iota(axis.to)?;
     let at = n.cast(at, DType::Float64)?;
     let [zero, half, one, two] = [0.0, 0.5, 1.0, 2.0].map(|v| n.scalar_as(v, DType::Float64));
@@ -538,7 +557,7 @@ fn places(n: &mut Node<'_, '_>, spec: &ResizeAttrs, axis: &AxisResize) -> ExprRe
     }
 }
 
-fn nearest(n: &mut Node<'_, '_>, spec: &ResizeAttrs, at: Expr) -> ExprResult {
+fn nearest_index(n: &mut Node<'_, '_>, spec: &ResizeAttrs, at: Expr) -> ExprResult {
     let half = n.scalar_as(0.5, DType::Float64)?;
     let near = match spec.nearest {
         "floor" => n.op("relax.floor", &[at])?,
@@ -556,7 +575,7 @@ fn nearest(n: &mut Node<'_, '_>, spec: &ResizeAttrs, at: Expr) -> ExprResult {
 }
 
 /// Clamps indices to an axis of the given size.
-fn clamped(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
+fn clamp_index(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
     let (zero, last) = (n.scalar(0i64)?, n.size_scalar(last)?);
@@ -565,7 +584,7 @@ fn clamped(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
 }
 
 /// Whether positions are outside of the input.
-fn outside(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
+fn is_outside(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
     let last = float_size(n, last)?;
@@ -575,7 +594,7 @@ fn outside(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
 }
 
 /// The weight of an element at a distance, in float64.
-fn weight(n: &mut Node<'_, '_>, spec: &ResizeAttrs, distance: Expr) -> ExprResult {
+fn interpolation_weight(n: &mut Node<'_, '_>, spec: &ResizeAttrs, distance: Expr) -> ExprResult {
     let mut number = |v: f64| n.scalar_as(v, DType::Float64);
     let (zero, one, two) = (number(0.0)?, number(1.0)?, number(2.0)?);
     let a = spec.cubic;
@@ -606,7 +625,7 @@ fn weight(n: &mut Node<'_, '_>, spec: &ResizeAttrs, distance: Expr) -> ExprResul
 }
 
 /// Sets the weights of indices outside of the axis to zero.
-fn inside_only(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym) -> ExprResult {
+fn zero_outside_weights(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym) -> ExprResult {
     let (none, size) = (n.scalar(0i64)?, n.size_scalar(size)?);
     let (low, high) = (n.op("relax.greater_equal", &[at, none])?, n.op("relax.less", &[at, size])?);
     let inside = n.op("relax.logical_and", &[low, high])?;
@@ -615,7 +634,7 @@ fn inside_only(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym) -> Expr
 }
 
 /// The weighted sum of the 2 or 4 elements around each position.
-fn interpolated(
+fn interpolate(
     n: &mut Node<'_, '_>,
     x: Expr,
     spec: &ResizeAttrs,
@@ -631,16 +650,16 @@ fn interpolated(
         let offset = n.scalar_as(tap as f64, DType::Float64)?;
         let place = n.op("relax.add", &[floor, offset])?;
         let distance = n.op("relax.subtract", &[place, at])?;
-        let mut share = weight(n, spec, distance)?;
+        let mut share = interpolation_weight(n, spec, distance)?;
         let place = n.cast(place, DType::Int64)?;
         if spec.exclude {
-            share = inside_only(n, share, place, axis.from)?;
+            share = zero_outside_weights(n, share, place, axis.from)?;
             sum = Some(match sum {
                 None => share,
                 Some(sum) => n.op("relax.add", &[sum, share])?,
             });
         }
-        parts.push((clamped(n, place, axis.from)?, share));
+        parts.push((clamp_index(n, place, axis.from)?, share));
     }
     let mut y: Option<Expr> = None;
     for (place, mut share) in parts {
@@ -661,7 +680,7 @@ fn interpolated(
 
 /// With antialiasing the filter has the width of an output element. It is applied as a product with
 /// a matrix of all weights.
-fn smoothed(
+fn antialiased(
     n: &mut Node<'_, '_>,
     x: Expr,
     spec: &ResizeAttrs,
@@ -678,7 +697,7 @@ fn smoothed(
     } else {
         let width = n.scalar_as(if spec.mode == "linear" { 2.0 } else { 3.0 }, DType::Float64)?;
         let reach = n.op("relax.divide", &[width, scale])?;
-        rounded_down(n, reach)?
+        floor_to_size(n, reach)?
     };
     let whole = {
         let syms = &mut n.func().syms;
@@ -692,13 +711,13 @@ fn smoothed(
     let (columns, rows) = (n.reshape_along(columns, 1, 2)?, n.reshape_along(at, 0, 2)?);
     let distance = n.op("relax.subtract", &[columns, rows])?;
     let distance = n.op("relax.multiply", &[distance, scale])?;
-    let weights = weight(n, spec, distance)?;
+    let weights = interpolation_weight(n, spec, distance)?;
     let attrs =
         Attrs::default().with("axis", AttrValue::Int(1)).with("keepdims", AttrValue::Bool(true));
     let sum = n.op_with("relax.sum", &[weights], attrs)?;
     let weights = n.op("relax.divide", &[weights, sum])?;
     let weights = n.cast(weights, dtype)?;
-    let elements = clamped(n, elements, axis.from)?;
+    let elements = clamp_index(n, elements, axis.from)?;
     let x = n.take(x, elements, axis.axis)?;
     // Transpose the axis to the second-to-last position, over which the product sums.
     let mut order: Vec<usize> = (0..rank).filter(|&a| a != axis.axis).collect();

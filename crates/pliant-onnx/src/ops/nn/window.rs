@@ -4,7 +4,7 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
 use pliant_sym::Sym;
 
-use super::pad::surround;
+use super::pad::pad_axis;
 use crate::error::Problem;
 use crate::node::{ExprResult, Node};
 
@@ -39,7 +39,7 @@ impl Window {
         let attrs = n.attrs();
         let list = |name: &str, otherwise: i64| -> Result<Vec<i64>, Problem> {
             let given = attrs.ints(name)?.map_or_else(|| vec![otherwise; axes], <[i64]>::to_vec);
-            if given.len() == axes { Ok(given) } else { Err(wrong_length(name, axes)) }
+            if given.len() == axes { Ok(given) } else { Err(wrong_list_length(name, axes)) }
         };
         let (strides, dilations) = (list("strides", 1)?, list("dilations", 1)?);
         check_sizes([&kernel, &strides, &dilations])?;
@@ -51,7 +51,7 @@ impl Window {
             "NOTSET" => {
                 if let Some(pads) = attrs.ints("pads")? {
                     if pads.len() != 2 * axes {
-                        return Err(wrong_length("pads", 2 * axes));
+                        return Err(wrong_list_length("pads", 2 * axes));
                     }
                     check_pads(pads)?;
                     window.pads = pads.to_vec();
@@ -62,19 +62,19 @@ impl Window {
             }
             "VALID" => Ok((window, x)),
             side => {
-                let x = window.same(n, x, side == "SAME_LOWER", fill)?;
+                let x = window.pad_same(n, x, side == "SAME_LOWER", fill)?;
                 Ok((window, x))
             }
         }
     }
 
     /// Pads such that the output size is the input size over the stride, rounded up.
-    fn same(&mut self, n: &mut Node<'_, '_>, x: Expr, lower: bool, fill: f64) -> ExprResult {
+    fn pad_same(&mut self, n: &mut Node<'_, '_>, x: Expr, lower: bool, fill: f64) -> ExprResult {
         let axes = self.kernel.len();
         let dims = n.dims_with_min_rank(x, axes + 2)?;
         let mut around = Vec::with_capacity(axes);
         for k in 0..axes {
-            let total = self.same_total(n, dims[k + 2], k);
+            let total = self.same_padding(n, dims[k + 2], k);
             let syms = &mut n.func().syms;
             let two = syms.int(2);
             let (less, more) = (syms.floordiv(total, two), syms.ceildiv(total, two));
@@ -92,13 +92,13 @@ impl Window {
         let value = n.scalar_as(fill, dtype)?;
         let mut y = x;
         for (k, around) in around.into_iter().enumerate() {
-            y = surround(n, y, k + 2, around, value)?;
+            y = pad_axis(n, y, k + 2, around, value)?;
         }
         Ok(y)
     }
 
     /// The total padding: `max((ceil(size / stride) - 1) * stride + reach - size, 0)`.
-    fn same_total(&self, n: &mut Node<'_, '_>, size: Sym, k: usize) -> Sym {
+    fn same_padding(&self, n: &mut Node<'_, '_>, size: Sym, k: usize) -> Sym {
         let syms = &mut n.func().syms;
         let [one, zero] = [syms.int(1), syms.int(0)];
         let stride = syms.int(self.strides[k]);
@@ -151,6 +151,6 @@ pub(super) fn check_pads(pads: &[i64]) -> Result<(), Problem> {
     }
 }
 
-fn wrong_length(name: &str, want: usize) -> Problem {
+fn wrong_list_length(name: &str, want: usize) -> Problem {
     Problem::attribute(format!("attribute '{name}' must have {want} numbers"))
 }
